@@ -1,0 +1,56 @@
+/** The one error class of the package, and every code it can carry. Test the code, not `instanceof`: a package may be loaded twice. */
+
+export type ErrorCode =
+  /** An option of a factory is unknown, of the wrong type or out of range. `field` is its path. */
+  | "invalid_option"
+  /** An argument of a call in-process (an event, a resource, a cursor) cannot be used. `field` is its path. */
+  | "invalid_argument"
+  /** A value that a subscriber sent, or that was given for one, cannot be used. `field` is its name. */
+  | "invalid_request"
+  /** The destination URL is refused by the policy. */
+  | "invalid_url"
+  /** An event type is not in the catalogue; the message names the nearest one that is. */
+  | "unknown_event_type"
+  /** An event with this id and other content was emitted in the last 24 hours. */
+  | "event_conflict"
+  /** The notification would be larger than `limits.notificationBytes` or hold more than `limits.entries` entries. */
+  | "event_too_large"
+  /** The account has its fifteen ENABLED webhooks. */
+  | "webhook_limit_reached"
+  /** The `Idempotency-Key` came before with another body. */
+  | "idempotency_key_reused"
+  | "not_found"
+  /** The storage has reached a bound; nothing was stored. */
+  | "storage_full"
+  /** The storage did not answer in time, or not at all; whether something was stored is unknown. */
+  | "storage_unavailable"
+  /** A call needs a running dispatcher: call `start()` first. */
+  | "not_started"
+  /** The host's body parser consumed the raw bytes that a signature covers; the message says what to change. */
+  | "raw_body_unavailable";
+
+export class PostbellError extends Error {
+  override readonly name = "PostbellError";
+  readonly code: ErrorCode;
+  /** The option, argument or request field at fault, as a path: `retry.intervalsMs[2]`, `event_types[0]`. */
+  readonly field: string | undefined;
+
+  constructor(
+    code: ErrorCode,
+    message: string,
+    details: { field?: string | undefined; cause?: unknown } = {},
+  ) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    this.code = code;
+    this.field = details.field;
+  }
+}
+
+/** Whether `error` is a Postbell error (with this code, if one is given), also when the package was loaded twice. */
+export function isPostbellError(error: unknown, code?: ErrorCode): error is PostbellError {
+  return (
+    error instanceof Error &&
+    error.name === "PostbellError" &&
+    (code === undefined || (error as PostbellError).code === code)
+  );
+}

@@ -1,0 +1,128 @@
+/** Reads a request body: as bytes under a limit, or as JSON under the rules of RFC 8259. */
+
+import { PostbellError } from "../errors.js";
+import { HttpError } from "./errors.js";
+import type { HttpRequest, ParsedBody, ReadableBody, RequestBody } from "./types.js";
+
+type BodyRequest = Pick<HttpRequest, "body" | "headers" | "signal">;
+
+export interface ReadOptions {
+  /** Bytes; a longer body is refused. */
+  readonly limit: number;
+}
+
+/**
+ * The bytes of the body; none at all where there is no body.
+ *
+ * Guarantee: what was announced longer than `limit` is not read, and no more than one chunk beyond it otherwise.
+ * Errors: HttpError 413 `body_too_large`; HttpError 400 `request_aborted` when the client leaves or the stream fails;
+ * PostbellError `raw_body_unavailable` when a body parser of the host has consumed the bytes.
+ */
+export async function readBytes(request: BodyRequest, { limit }: ReadOptions): Promise<Uint8Array> {
+  const { body } = request;
+  if (body === null) return new Uint8Array(0);
+  if (isParsed(body)) throw rawBodyUnavailable();
+  if (body instanceof Uint8Array) {
+    if (body.length > limit) throw tooLarge(limit);
+    return body;
+  }
+  if (Number(request.headers["content-length"]) > limit) throw tooLarge(limit);
+  return collect(body, limit, request.signal);
+}
+
+/**
+ * The JSON value of the body. A value that a body parser of the host has made is taken as it is.
+ *
+ * Of equal names in one object the last counts; a byte order mark is ignored (RFC 8259 §8.1).
+ * Errors: those of {@link readBytes}; HttpError 415 `unsupported_media_type` unless the content type is JSON in UTF-8 without a
+ * content coding; HttpError 400 `invalid_json` when the body is empty, not UTF-8 or not JSON. No message repeats the body.
+ */
+export async function readJson(request: BodyRequest, options: ReadOptions): Promise<unknown> {
+  const { body } = request;
+  if (body === null) throw invalidJson("The request has no body; a JSON value is expected.");
+  if (isParsed(body)) {
+    if (body.parsed === undefined) throw rawBodyUnavailable();
+    return body.parsed;
+  }
+  refuseOtherMedia(request.headers);
+  const bytes = await readBytes(request, options);
+  if (bytes.length === 0) throw invalidJson("The body is empty; a JSON value is expected.");
+  return parseJson(bytes);
+}
+
+const isParsed = (body: Exclude<RequestBody, null>): body is ParsedBody => "parsed" in body;
+
+function refuseOtherMedia(headers: HttpRequest["headers"]): void {
+  const [type = "", ...parameters] = (headers["content-type"] ?? "").split(";").map(trimLower);
+  if (!/^application\/(?:[^\s/,+]+\+)*json$/.test(type)) {
+    throw unsupported("The content type must be application/json.");
+  }
+  const isOtherCharset = (parameter: string): boolean =>
+    parameter.startsWith("charset=") && !/^charset=(?:utf-?8|"utf-?8")$/.test(parameter);
+  if (parameters.some(isOtherCharset)) throw unsupported("The charset must be utf-8.");
+  if (!["", "identity"].includes(trimLower(headers["content-encoding"] ?? ""))) {
+    throw unsupported("The body must be sent without a content encoding.");
+  }
+}
+
+const trimLower = (text: string): string => text.trim().toLowerCase();
+
+function parseJson(bytes: Uint8Array): unknown {
+  let text: string;
+  try {
+    text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    throw invalidJson("The body is not valid UTF-8.");
+  }
+  try {
+    return JSON.parse(text);
+  } catch {
+    // The engine's own message quotes the body, which may hold a secret: it goes neither to the client nor to a log.
+    throw invalidJson("The body is not valid JSON.");
+  }
+}
+
+async function collect(
+  body: ReadableBody,
+  limit: number,
+  signal: AbortSignal | undefined,
+): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  const iterator = body[Symbol.asyncIterator]();
+  let leave = (): void => {};
+  const left = new Promise<never>((_, reject) => {
+    leave = () => reject(new Error("The client has left."));
+  });
+  signal?.addEventListener("abort", leave);
+  if (signal?.aborted) leave();
+  try {
+    for (;;) {
+      const step = await Promise.race([left, iterator.next()]);
+      if (step.done === true) return Buffer.concat(chunks);
+      size += step.value.length;
+      if (size > limit) throw tooLarge(limit);
+      chunks.push(step.value);
+    }
+  } catch (error) {
+    // Not awaited: a generator that waits for its next chunk returns only after that chunk.
+    Promise.resolve(iterator.return?.()).catch(() => {});
+    if (error instanceof HttpError) throw error;
+    throw new HttpError(400, "request_aborted", "The body ended before it was complete.", { cause: error });
+  } finally {
+    signal?.removeEventListener("abort", leave);
+  }
+}
+
+const tooLarge = (limit: number): HttpError =>
+  new HttpError(413, "body_too_large", `The body is larger than ${limit} bytes.`);
+
+const invalidJson = (message: string): HttpError => new HttpError(400, "invalid_json", message);
+
+const unsupported = (message: string): HttpError => new HttpError(415, "unsupported_media_type", message);
+
+const rawBodyUnavailable = (): PostbellError =>
+  new PostbellError(
+    "raw_body_unavailable",
+    "A body parser of the host has consumed the request body. Mount Postbell before the body parser, or let the parser keep the raw bytes in `req.rawBody`.",
+  );

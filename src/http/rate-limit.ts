@@ -1,0 +1,33 @@
+/** A token bucket per key, bounded, for this process. */
+
+import { LRUCache } from "lru-cache";
+import type { Clock } from "../clock.js";
+
+/** Takes one token of `key`. 0 where there was one; else the seconds until there is. */
+export type RateLimit = (key: string) => number;
+
+/** Keys remembered; a forgotten key starts with a full bucket. */
+const MAX_KEYS = 10_000;
+
+/** `perMinute` requests a minute for each key, all of them at once if need be; 0 sets no limit. */
+export function createRateLimit({
+  perMinute,
+  clock,
+}: {
+  readonly perMinute: number;
+  readonly clock: Clock;
+}): RateLimit {
+  if (perMinute === 0) return () => 0;
+  const perMs = perMinute / 60_000;
+  const buckets = new LRUCache<string, { tokens: number; at: number }>({ max: MAX_KEYS });
+  return (key) => {
+    const now = clock.monotonic();
+    const bucket = buckets.get(key) ?? { tokens: perMinute, at: now };
+    bucket.tokens = Math.min(perMinute, bucket.tokens + (now - bucket.at) * perMs);
+    bucket.at = now;
+    buckets.set(key, bucket);
+    if (bucket.tokens < 1) return Math.ceil((1 - bucket.tokens) / perMs / 1000);
+    bucket.tokens -= 1;
+    return 0;
+  };
+}

@@ -1,0 +1,88 @@
+/** The log: what a host gives for it, and what of an error may reach it. */
+
+import { isPostbellError } from "./errors.js";
+
+/** Where Postbell reports what an operator should know. pino, `fastify.log` and (argument order aside) console fit as they are. */
+export interface Logger {
+  debug(fields: object, message: string): void;
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+}
+
+const silent = (): void => {};
+
+/** The default: Postbell never writes to the console by itself. */
+export const silentLogger: Logger = Object.freeze({
+  debug: silent,
+  info: silent,
+  warn: silent,
+  error: silent,
+});
+
+/** What is logged of something that was thrown. */
+export interface LoggedError {
+  /** Of a value that is no error: its type. */
+  readonly name: string;
+  readonly code?: string | undefined;
+  /** Only of Postbell's own errors. */
+  readonly message?: string | undefined;
+  /** The innermost calls, as the engine names them. */
+  readonly stack?: readonly string[] | undefined;
+  readonly cause?: LoggedError | undefined;
+}
+
+const SAFE_NAME = /^[A-Za-z]{1,64}$/;
+const SAFE_CODE = /^[A-Za-z][A-Za-z0-9_]{0,63}$/;
+const FRAME = /^ {4}at .{0,200}:[0-9]+:[0-9]+\)?$/;
+const MAX_FRAMES = 5;
+const MAX_CAUSES = 3;
+
+const safe = (text: unknown, pattern: RegExp): string | undefined =>
+  typeof text === "string" && pattern.test(text) ? text : undefined;
+
+/**
+ * What is safe to log of something that was thrown. A message that is not Postbell's own stays out: a hook may quote a key or a
+ * record in it, a database driver the command that failed.
+ */
+function describe(thrown: unknown, causes = MAX_CAUSES): LoggedError {
+  try {
+    if (!(thrown instanceof Error)) return { name: typeof thrown };
+    const { cause, stack = "" } = thrown;
+    const frames = stack.split("\n").filter((line) => FRAME.test(line));
+    return {
+      name: safe(thrown.name, SAFE_NAME) ?? "Error",
+      code: safe((thrown as { code?: unknown }).code, SAFE_CODE),
+      message: isPostbellError(thrown) ? thrown.message : undefined,
+      stack: frames.slice(0, MAX_FRAMES).map((line) => line.trim()),
+      cause: cause === undefined || causes === 0 ? undefined : describe(cause, causes - 1),
+    };
+  } catch {
+    // A getter of the error threw in turn.
+    return { name: "Error" };
+  }
+}
+
+/**
+ * The same logger, except that nothing the host's logger throws can reach the code that logs, and that of `fields.error` only what is
+ * safe to log reaches the logger.
+ */
+export function guardedLogger(logger: Logger): Logger {
+  const guard =
+    (level: keyof Logger) =>
+    (fields: object, message: string): void => {
+      try {
+        const shown = "error" in fields ? { ...fields, error: describe(fields.error) } : fields;
+        const returned: unknown = logger[level](shown, message);
+        if (returned instanceof Promise) returned.catch(() => {});
+      } catch {
+        // A broken logger must not fail a delivery, and there is nowhere left to report it.
+      }
+    };
+  return Object.freeze({
+    debug: guard("debug"),
+    info: guard("info"),
+    warn: guard("warn"),
+    error: guard("error"),
+  });
+}

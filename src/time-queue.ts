@@ -1,0 +1,86 @@
+/** A priority queue by time in which each item stands at most once and can be moved or removed: an indexed binary heap. */
+
+export interface TimeQueue<T> {
+  readonly size: number;
+  /** Adds `item` at time `at`, or moves it there. Items of one time come out in the order in which they were set. */
+  set(item: T, at: number): void;
+  /** Removes `item`; false where it is not in the queue. */
+  delete(item: T): boolean;
+  /** The time of `item`; `undefined` where it is not in the queue. */
+  at(item: T): number | undefined;
+  /** The earliest item. */
+  head(): T | undefined;
+  headAt(): number | undefined;
+}
+
+interface Node<T> {
+  readonly item: T;
+  at: number;
+  order: number;
+  index: number;
+}
+
+/** O(log n) for `set` and `delete`, O(1) for the rest. */
+export function timeQueue<T>(): TimeQueue<T> {
+  const nodes = new Map<T, Node<T>>();
+  const heap: Node<T>[] = [];
+  let order = 0;
+
+  const isBefore = (a: Node<T>, b: Node<T>): boolean => a.at < b.at || (a.at === b.at && a.order < b.order);
+  const place = (node: Node<T>, index: number): void => {
+    heap[index] = node;
+    node.index = index;
+  };
+  /** Moves `node`, whose key has changed, to where it belongs. */
+  const sift = (node: Node<T>): void => {
+    let index = node.index;
+    while (index > 0) {
+      const parent = heap[(index - 1) >> 1];
+      if (!parent || !isBefore(node, parent)) break;
+      const above = parent.index;
+      place(parent, index);
+      index = above;
+    }
+    for (;;) {
+      const left = heap[2 * index + 1];
+      const right = heap[2 * index + 2];
+      const child = left && right && isBefore(right, left) ? right : left;
+      if (!child || !isBefore(child, node)) break;
+      const below = child.index;
+      place(child, index);
+      index = below;
+    }
+    place(node, index);
+  };
+
+  return {
+    get size() {
+      return heap.length;
+    },
+    set(item, at) {
+      const known = nodes.get(item);
+      const node = known ?? { item, at, order: 0, index: heap.length };
+      node.at = at;
+      node.order = order++;
+      if (!known) {
+        nodes.set(item, node);
+        heap.push(node);
+      }
+      sift(node);
+    },
+    delete(item) {
+      const node = nodes.get(item);
+      if (!node) return false;
+      nodes.delete(item);
+      const last = heap.pop();
+      if (last && last !== node) {
+        last.index = node.index;
+        sift(last);
+      }
+      return true;
+    },
+    at: (item) => nodes.get(item)?.at,
+    head: () => heap[0]?.item,
+    headAt: () => heap[0]?.at,
+  };
+}
