@@ -1,0 +1,202 @@
+/** Which URLs and addresses Postbell may send to. Decides on text alone: nothing here resolves a name or opens a socket. */
+
+import { BlockList, isIP } from "node:net";
+
+export interface AddressPolicy {
+  /** Lets `http:` pass beside `https:` (R3). Default false. */
+  readonly allowHttp?: boolean | undefined;
+  /**
+   * Lets hosts pass that are not on the public internet: private, loopback, link-local, reserved and cloud-platform addresses
+   * (R5, R7), and names such as `localhost` or `intranet` (the part of R6 about public names). Never lets pass what is no host at
+   * all: the unspecified addresses (0.0.0.0/8, `::`), multicast, the broadcast address, malformed names. Default false.
+   */
+  readonly allowPrivateNetworks?: boolean | undefined;
+}
+
+/**
+ * R1 forbidden characters, length or slashes. R2 no URL. R3 the scheme. R4 user information. R5 an address that is not public.
+ * R6 a name that is not public, or malformed. R7 an address of a cloud platform. R8 the port.
+ */
+export type AddressRule = "R1" | "R2" | "R3" | "R4" | "R5" | "R6" | "R7" | "R8";
+
+export interface AddressRefusal {
+  readonly ok: false;
+  readonly rule: AddressRule;
+  /** One sentence that says what to change. Does not repeat the URL or the address. */
+  readonly message: string;
+}
+
+/** Where a URL that was let pass leads. */
+export interface Target {
+  /** Scheme, host and port, as the WHATWG parser writes them. */
+  readonly origin: string;
+  /** Path and query, encoded; the fragment is never sent. */
+  readonly path: string;
+  /** A name in lower case without its trailing dot, or an address without brackets. */
+  readonly hostname: string;
+  /** Whether `hostname` is an address. */
+  readonly isAddress: boolean;
+  readonly port: number;
+  readonly isSecure: boolean;
+}
+
+export type UrlVerdict = { readonly ok: true; readonly target: Target } | AddressRefusal;
+export type AddressVerdict = { readonly ok: true } | AddressRefusal;
+
+const MAX_URL_LENGTH = 2048;
+/** Control characters, every kind of blank, lone surrogates, and the backslash, which parsers read as different things. */
+const FORBIDDEN_CHARACTER = /[\p{Cc}\p{Z}\p{Cs}\\]/u;
+const WEB_URL = /^https?:\/\/(?<authority>[^/?#]+)/i;
+
+const PRIVATE_NAME = /(?:^|\.)(?:localhost|local|internal|onion|home\.arpa)$/;
+const MAX_NAME_LENGTH = 253;
+const MAX_LABEL_LENGTH = 63;
+
+/** The "bad ports" of the Fetch standard (https://fetch.spec.whatwg.org/#port-blocking), which holds port 0 too. */
+const BLOCKED_PORTS: ReadonlySet<number> = new Set([
+  0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104,
+  109, 110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515,
+  526, 530, 531, 532, 540, 548, 554, 556, 563, 587, 601, 636, 989, 990, 993, 995, 1719, 1720, 1723, 2049,
+  3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080,
+]);
+
+type Family = "ipv4" | "ipv6";
+
+/** One list per family: an IPv4-mapped rule in a shared list would match every IPv4 address. */
+function networks(family: Family, prefixes: readonly string[]): BlockList {
+  const list = new BlockList();
+  for (const prefix of prefixes) {
+    const slash = prefix.indexOf("/");
+    list.addSubnet(prefix.slice(0, slash), Number(prefix.slice(slash + 1)), family);
+  }
+  return list;
+}
+
+/** The unspecified addresses, multicast and broadcast, also written as IPv4-mapped IPv6: never a host to connect to. */
+const NO_HOST: Readonly<Record<Family, BlockList>> = {
+  ipv4: networks("ipv4", ["0.0.0.0/8", "224.0.0.0/4", "255.255.255.255/32"]),
+  ipv6: networks("ipv6", [
+    "::/128",
+    "ff00::/8",
+    "::ffff:0:0/104",
+    "::ffff:e000:0/100",
+    "::ffff:ffff:ffff/128",
+  ]),
+};
+
+/** IANA IPv4 special-purpose registry (RFC 6890): blocks that are not globally reachable, or deprecated. */
+const NOT_PUBLIC_IPV4 = networks("ipv4", [
+  "10.0.0.0/8", // RFC 1918
+  "100.64.0.0/10", // shared address space, RFC 6598
+  "127.0.0.0/8", // loopback
+  "169.254.0.0/16", // link-local, instance metadata
+  "172.16.0.0/12", // RFC 1918
+  "192.0.0.0/24", // IETF protocol assignments
+  "192.0.2.0/24", // TEST-NET-1
+  "192.88.99.0/24", // 6to4 relay anycast, deprecated
+  "192.168.0.0/16", // RFC 1918
+  "198.18.0.0/15", // benchmarking
+  "198.51.100.0/24", // TEST-NET-2
+  "203.0.113.0/24", // TEST-NET-3
+  "240.0.0.0/4", // reserved
+]);
+
+const GLOBAL_UNICAST_IPV6 = networks("ipv6", ["2000::/3"]);
+/** IANA IPv6 special-purpose registry: what lies in 2000::/3 and is not globally reachable, or embeds IPv4 addresses. */
+const NOT_PUBLIC_IPV6 = networks("ipv6", [
+  "2001::/23", // IETF protocol assignments, with Teredo, benchmarking and ORCHID
+  "2001:db8::/32", // documentation
+  "2002::/16", // 6to4
+  "3fff::/20", // documentation, RFC 9637
+]);
+
+/** Azure's platform services answer on a public address: https://learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16 */
+const CLOUD_PLATFORM_IPV4 = networks("ipv4", ["168.63.129.16/32"]);
+
+const ALLOWED: AddressVerdict = Object.freeze({ ok: true });
+
+function refuse(rule: AddressRule, message: string): AddressRefusal {
+  return Object.freeze({ ok: false, rule, message });
+}
+
+function isPublic(address: string, family: Family): boolean {
+  return family === "ipv4"
+    ? !NOT_PUBLIC_IPV4.check(address, family)
+    : GLOBAL_UNICAST_IPV6.check(address, family) && !NOT_PUBLIC_IPV6.check(address, family);
+}
+
+/**
+ * Whether a connection to this IP address is allowed (R5, R7). Anything that is no address, or carries a zone, is refused.
+ * IPv4-mapped addresses are refused unless private networks are allowed.
+ */
+export function judgeAddress(address: string, policy: AddressPolicy = {}): AddressVerdict {
+  const version = address.includes("%") ? 0 : isIP(address);
+  if (version === 0) return refuse("R5", "The host has no usable IP address: use a host with a public one.");
+  const family = version === 4 ? "ipv4" : "ipv6";
+  if (NO_HOST[family].check(address, family)) {
+    return refuse("R5", "The address is unspecified, multicast or broadcast: use the address of one host.");
+  }
+  if (policy.allowPrivateNetworks) return ALLOWED;
+  if (!isPublic(address, family)) {
+    return refuse("R5", "The address is private or reserved: use a host with a public address.");
+  }
+  if (family === "ipv4" && CLOUD_PLATFORM_IPV4.check(address, family)) {
+    return refuse("R7", "The address belongs to a cloud platform's own services: use a host of your own.");
+  }
+  return ALLOWED;
+}
+
+function judgeName(name: string, policy: AddressPolicy): AddressVerdict {
+  const labels = name.split(".");
+  if (
+    name.length > MAX_NAME_LENGTH ||
+    labels.some((label) => label === "" || label.length > MAX_LABEL_LENGTH)
+  ) {
+    return refuse("R6", "The host is no valid name: use labels of 1 to 63 characters, 253 in all.");
+  }
+  if (policy.allowPrivateNetworks) return ALLOWED;
+  if (labels.length < 2)
+    return refuse("R6", "The host is a name without a domain: use its full public name.");
+  if (PRIVATE_NAME.test(name)) {
+    return refuse("R6", "The host is a name of a private network: use a name in the public DNS.");
+  }
+  return ALLOWED;
+}
+
+/**
+ * Whether a URL may be registered and sent to, and where it leads.
+ *
+ * Judges the text, then what the WHATWG parser makes of it: a name is not resolved, so each address it resolves to must pass
+ * {@link judgeAddress} when a connection is opened. Never throws.
+ */
+export function judgeUrl(text: string, policy: AddressPolicy = {}): UrlVerdict {
+  if (text.length > MAX_URL_LENGTH)
+    return refuse("R1", `The URL is too long: use at most ${MAX_URL_LENGTH} characters.`);
+  if (FORBIDDEN_CHARACTER.test(text)) {
+    return refuse("R1", "The URL holds a blank, a control character or a backslash: percent-encode it.");
+  }
+  if (!URL.canParse(text)) return refuse("R2", "This is no absolute URL: use the form https://host/path.");
+  const url = new URL(text);
+  const isSecure = url.protocol === "https:";
+  if (!isSecure && !(policy.allowHttp && url.protocol === "http:")) {
+    return refuse("R3", "The URL must begin with https://.");
+  }
+  const authority = WEB_URL.exec(text)?.groups?.["authority"];
+  if (authority === undefined)
+    return refuse("R1", "Write exactly two slashes after the scheme: https://host/path.");
+  if (authority.includes("@"))
+    return refuse("R4", "The URL holds a user name or password: remove what stands before the @.");
+
+  const isBracketed = url.hostname.startsWith("[");
+  const hostname = isBracketed ? url.hostname.slice(1, -1) : url.hostname.replace(/\.$/, "");
+  const isAddress = isIP(hostname) !== 0;
+  const verdict = isAddress ? judgeAddress(hostname, policy) : judgeName(hostname, policy);
+  if (!verdict.ok) return verdict;
+
+  const port = url.port === "" ? (isSecure ? 443 : 80) : Number(url.port);
+  if (BLOCKED_PORTS.has(port)) {
+    return refuse("R8", "The port is reserved for another protocol: use 443 or another port for HTTPS.");
+  }
+  const target = { origin: url.origin, path: url.pathname + url.search, hostname, isAddress, port, isSecure };
+  return Object.freeze({ ok: true, target: Object.freeze(target) });
+}

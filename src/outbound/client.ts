@@ -1,0 +1,115 @@
+/** The guarded HTTP client: sends to public hosts only, within one deadline, over kept-alive connections it has vetted itself. */
+
+import tls from "node:tls";
+import { LRUCache } from "lru-cache";
+import type { Clock } from "../clock.js";
+import { type AddressPolicy, judgeUrl, type Target, type UrlVerdict } from "./address-policy.js";
+import { clientClosed, refusalFailure } from "./failure.js";
+import { type Lane, openLane } from "./lane.js";
+import { createResolver, type Resolve } from "./resolver.js";
+import type { OutboundClient, OutboundRequest, OutboundResult } from "./types.js";
+
+export interface OutboundClientOptions {
+  readonly clock: Clock;
+  readonly policy?: AddressPolicy | undefined;
+  /** PEM certificates trusted beside Node's built-in roots. Default: the built-in roots alone. */
+  readonly ca?: string | Buffer | undefined;
+  /** Default: {@link createResolver}, which asks the system's DNS servers. */
+  readonly resolve?: Resolve | undefined;
+  /** Origins (scheme, host and port) to keep idle connections for, 1 or more; the least recently used is dropped. Default 1000. */
+  readonly maxOrigins?: number | undefined;
+}
+
+/** The idle connections of one origin, the one used last on top. */
+interface Origin {
+  readonly idle: Lane[];
+  isDropped: boolean;
+}
+
+/**
+ * A client for hosts that strangers name.
+ *
+ * Each URL is judged by its text, each connection by every address its name resolves to and by the peer it reached, before a byte
+ * is sent ({@link judgeUrl}, {@link judgeAddress}). TLS 1.2 or newer, always verified. Redirects and proxy variables are not
+ * followed, nothing is decompressed, a head may have 16 KiB, and a request is never repeated.
+ * Opens as many connections as sends are under way: the caller bounds those. Idle ones close after four seconds, or as long as
+ * the endpoint's `Keep-Alive` allows, up to thirty; they do not keep the process alive.
+ */
+export function createOutboundClient({
+  clock,
+  policy = {},
+  ca,
+  resolve = createResolver(),
+  maxOrigins = 1000,
+}: OutboundClientOptions): OutboundClient {
+  const lanes = new Set<Lane>();
+  const verdicts = new LRUCache<string, UrlVerdict>({ max: maxOrigins });
+  const origins = new LRUCache<string, Origin>({
+    max: maxOrigins,
+    dispose: (origin) => {
+      origin.isDropped = true;
+      for (const lane of [...origin.idle]) void lane.end(clientClosed);
+    },
+  });
+  let closing: Promise<void> | undefined;
+
+  let sharedContext: tls.SecureContext | undefined;
+  /** One for all connections: reading the roots costs more than a handshake. */
+  const secureContext = (): tls.SecureContext => {
+    sharedContext ??= tls.createSecureContext({
+      minVersion: "TLSv1.2",
+      ...(ca === undefined ? {} : { ca: [...tls.rootCertificates, ca] }),
+    });
+    return sharedContext;
+  };
+  const settings = { clock, policy, resolve, secureContext };
+
+  /** Refusals are not kept: a stranger could fill the cache with them. */
+  const judge = (url: string): UrlVerdict => {
+    const known = verdicts.get(url);
+    if (known !== undefined) return known;
+    const verdict = judgeUrl(url, policy);
+    if (verdict.ok) verdicts.set(url, verdict);
+    return verdict;
+  };
+
+  const originOf = (target: Target): Origin => {
+    const known = origins.get(target.origin);
+    if (known !== undefined) return known;
+    const origin: Origin = { idle: [], isDropped: false };
+    origins.set(target.origin, origin);
+    return origin;
+  };
+
+  const addLane = (target: Target, origin: Origin): Lane => {
+    const lane = openLane(target, settings, {
+      onIdle: (idle) => {
+        if (origin.isDropped) void idle.end(clientClosed);
+        else origin.idle.push(idle);
+      },
+      onGone: (gone) => {
+        lanes.delete(gone);
+        const at = origin.idle.indexOf(gone);
+        if (at !== -1) origin.idle.splice(at, 1);
+      },
+    });
+    lanes.add(lane);
+    return lane;
+  };
+
+  const send = (request: OutboundRequest): Promise<OutboundResult> => {
+    if (closing !== undefined) return Promise.resolve(clientClosed);
+    const verdict = judge(request.url);
+    if (!verdict.ok) return Promise.resolve(refusalFailure(verdict));
+    const origin = originOf(verdict.target);
+    const lane = origin.idle.pop() ?? addLane(verdict.target, origin);
+    return lane.exchange(request, verdict.target.path);
+  };
+
+  const close = (): Promise<void> => {
+    closing ??= Promise.all([...lanes].map((lane) => lane.end(clientClosed))).then(() => origins.clear());
+    return closing;
+  };
+
+  return Object.freeze({ send, close });
+}

@@ -1,0 +1,129 @@
+/** Opens one vetted connection: resolve, judge every address, connect, judge the peer, then TLS. Knows nothing of HTTP. */
+
+import type { LookupAddress } from "node:dns";
+import net from "node:net";
+import tls from "node:tls";
+import { type AddressPolicy, judgeAddress, type Target } from "./address-policy.js";
+import { classifyError, type Phase, refusalFailure } from "./failure.js";
+import type { Resolve } from "./resolver.js";
+import type { OutboundFailure } from "./types.js";
+
+export interface ConnectionSettings {
+  readonly policy: AddressPolicy;
+  readonly resolve: Resolve;
+  /** May throw where the host's CA cannot be read. */
+  readonly secureContext: () => tls.SecureContext;
+}
+
+export interface Opening {
+  readonly phase: () => Phase;
+  /** Gives up and destroys the socket; the callback is not called any more. */
+  readonly cancel: () => void;
+}
+
+export type Opened = { readonly socket: net.Socket } | { readonly failure: OutboundFailure };
+
+/**
+ * Milliseconds that one address of several gets before the next is tried. Node's default of 250 gives up on hosts far away;
+ * two seconds leave room for one repeated SYN.
+ */
+const ADDRESS_ATTEMPT_MS = 2000;
+
+/**
+ * Opens a connection to the target and calls back once: with a socket ready for the first request byte, or with what went wrong.
+ *
+ * A name is resolved anew each time, so a rebinding name is judged at every connection; one refused answer refuses the whole name.
+ * The socket can only go to a judged address, and its peer is judged once more before anything is written, TLS included.
+ * Has no deadline of its own: call `cancel`.
+ */
+export function openConnection(
+  target: Target,
+  { policy, resolve, secureContext }: ConnectionSettings,
+  callback: (opened: Opened) => void,
+): Opening {
+  let phase: Phase = target.isAddress ? "connect" : "dns";
+  let socket: net.Socket | undefined;
+  let isSettled = false;
+
+  const cancel = (): void => {
+    isSettled = true;
+    socket?.destroy();
+  };
+  const fail = (failure: OutboundFailure): void => {
+    if (isSettled) return;
+    cancel();
+    callback({ failure });
+  };
+  const succeed = (ready: net.Socket): void => {
+    if (isSettled) return;
+    isSettled = true;
+    callback({ socket: ready });
+  };
+  const watch = (opening: net.Socket): void => {
+    opening.on("error", (error) => fail(classifyError(error, phase)));
+    opening.on("close", () => fail(classifyError({ code: "ECONNRESET" }, phase)));
+  };
+
+  const shakeHands = (plain: net.Socket): void => {
+    phase = "tls";
+    const secure = tls.connect({
+      socket: plain,
+      // Names the certificate is checked against; SNI only takes names (RFC 6066 section 3).
+      host: target.hostname,
+      ...(target.isAddress ? {} : { servername: target.hostname }),
+      secureContext: secureContext(),
+      // Said outright, so that NODE_TLS_REJECT_UNAUTHORIZED cannot switch it off.
+      rejectUnauthorized: true,
+      ALPNProtocols: ["http/1.1"],
+    });
+    socket = secure;
+    watch(secure);
+    secure.once("secureConnect", () => succeed(secure));
+  };
+
+  const dial = (addresses: readonly string[]): void => {
+    phase = "connect";
+    const vetted: LookupAddress[] = addresses.map((address) => ({ address, family: net.isIP(address) }));
+    const plain = net.connect({
+      host: target.hostname,
+      port: target.port,
+      noDelay: true,
+      autoSelectFamily: true,
+      autoSelectFamilyAttemptTimeout: ADDRESS_ATTEMPT_MS,
+      // Only asked for a name, and only ever answers with the addresses just judged.
+      lookup: (_hostname, _options, answer) => answer(null, vetted),
+    });
+    socket = plain;
+    watch(plain);
+    plain.once("connect", () => {
+      if (isSettled) return;
+      const peer = judgeAddress(plain.remoteAddress ?? "", policy);
+      if (!peer.ok) fail(refusalFailure(peer));
+      else if (target.isSecure) attempt(() => shakeHands(plain));
+      else succeed(plain);
+    });
+  };
+
+  const resolveAndDial = async (): Promise<void> => {
+    const addresses = await resolve(target.hostname);
+    if (isSettled) return;
+    if (addresses.length === 0) return fail(classifyError({ code: "ENODATA" }, "dns"));
+    for (const address of addresses) {
+      const verdict = judgeAddress(address, policy);
+      if (!verdict.ok) return fail(refusalFailure(verdict));
+    }
+    dial(addresses);
+  };
+
+  const attempt = (step: () => void): void => {
+    try {
+      step();
+    } catch (error) {
+      fail(classifyError(error, phase));
+    }
+  };
+
+  if (target.isAddress) attempt(() => dial([]));
+  else resolveAndDial().catch((error: unknown) => fail(classifyError(error, phase)));
+  return { phase: () => phase, cancel };
+}

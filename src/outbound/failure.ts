@@ -1,0 +1,55 @@
+/** Sorts what can go wrong before a status line into the kinds of {@link OutboundFailure}. */
+
+import type { AddressRefusal } from "./address-policy.js";
+import type { OutboundFailure } from "./types.js";
+
+/** How far an exchange has come. `http` begins once the connection is up and its certificate verified. */
+export type Phase = "dns" | "connect" | "tls" | "http";
+
+const FAILED_IN: Readonly<Record<Phase, string>> = {
+  dns: "The host name could not be resolved",
+  connect: "No connection to the endpoint could be opened",
+  tls: "The endpoint's certificate or TLS handshake is not acceptable",
+  http: "The endpoint did not give a valid HTTP response",
+};
+
+const LATE_IN: Readonly<Record<Phase, string>> = {
+  dns: "while its name was resolved",
+  connect: "while the connection was opened",
+  tls: "during the TLS handshake",
+  http: "before the head of a response was complete",
+};
+
+/** The codes of Node, OpenSSL, c-ares and undici have this form. Anything else is not safe to log. */
+const SAFE_CODE = /^[A-Z][A-Z0-9_]{1,63}$/;
+
+/** With TLS 1.3 the endpoint's refusal of the handshake may arrive when we are already sending. */
+const TLS_CODE = /^ERR_(?:SSL|TLS)_/;
+
+/**
+ * The failure behind an error that was met in a phase. Total: takes anything that can be thrown. The message is built from fixed
+ * words and the error's `code`, never from its message, which may repeat what the endpoint sent.
+ */
+export function classifyError(error: unknown, phase: Phase): OutboundFailure {
+  const found = typeof error === "object" && error !== null && "code" in error ? error.code : undefined;
+  // undici's parser errors have no code (7.30).
+  const fallback = phase === "http" ? "BAD_RESPONSE" : "UNKNOWN";
+  const code = typeof found === "string" && SAFE_CODE.test(found) ? found : fallback;
+  const kind = TLS_CODE.test(code) ? "tls" : phase;
+  return Object.freeze({ kind, code, message: `${FAILED_IN[kind]} (${code}).` });
+}
+
+export function deadlineFailure(phase: Phase, deadlineMs: number): OutboundFailure {
+  const message = `The endpoint ran into the deadline of ${deadlineMs} ms ${LATE_IN[phase]}.`;
+  return Object.freeze({ kind: "timeout", code: "DEADLINE", message });
+}
+
+export function refusalFailure({ rule, message }: AddressRefusal): OutboundFailure {
+  return Object.freeze({ kind: "refused", code: rule, message });
+}
+
+export const clientClosed: OutboundFailure = Object.freeze({
+  kind: "connect",
+  code: "CLIENT_CLOSED",
+  message: "The outbound client was closed.",
+});
