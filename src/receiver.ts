@@ -1,0 +1,289 @@
+/** The subscriber's side: verifies a delivery, refuses replays and repeats, and hands the event on. Knows nothing of the sender's service. */
+
+import { type Clock, systemClock } from "./clock.js";
+import { PostbellError } from "./errors.js";
+import { readBytes } from "./http/body.js";
+import { HttpError } from "./http/errors.js";
+import type { HttpRequest, HttpResponse, Service } from "./http/types.js";
+import { guardedLogger, type Logger, silentLogger } from "./logger.js";
+import { hook, readOptions, value, wholeNumber } from "./options.js";
+import { createDeDuplicator } from "./webhooks/de-duplicator.js";
+import type { ParsedResource } from "./webhooks/fhir.js";
+import { isSecret, SIGNATURE_HEADER, type SignatureProblem, verifySignature } from "./webhooks/signature.js";
+
+export type { HttpRequest, HttpResponse, Service } from "./http/types.js";
+export type { ParsedResource } from "./webhooks/fhir.js";
+export {
+  type SignatureProblem,
+  type SignatureResult,
+  type VerifyInput,
+  verifySignature,
+} from "./webhooks/signature.js";
+
+/** An event as it arrives. In the envelope form of the body, its `payload`. */
+export interface EventNotification {
+  /** The event's UUID: the same in every repetition. */
+  readonly id: string;
+  /** When the event occurred: ISO 8601 in UTC. */
+  readonly timestamp: string;
+  readonly event: {
+    /** The webhook's id. */
+    readonly "hub.topic": string;
+    /** The event type: `patient.updated`. */
+    readonly "hub.event": string;
+    readonly context: readonly [NotificationContext];
+  };
+}
+
+export interface NotificationContext {
+  /** The part of the event type before its first dot. */
+  readonly key: string;
+  readonly resource: NotificationBundle;
+}
+
+/** A FHIR Bundle; assignable to `fhir4.Bundle`. The focal resource is its first entry. */
+export interface NotificationBundle {
+  readonly resourceType: "Bundle";
+  readonly id: string;
+  readonly meta: { readonly lastUpdated: string };
+  readonly type: "collection";
+  readonly entry: { readonly fullUrl: string; readonly resource: ParsedResource }[];
+}
+
+export interface ReceiverOptions {
+  /** The endpoint's secret, or several while one replaces another. */
+  readonly secrets: string | readonly string[];
+  /**
+   * Called once for each event. A delivery is acknowledged when it has returned, or its promise resolved; when it throws, the sender is told
+   * and delivers again. It must settle: until then, repetitions of the event are turned away. Answer within the sender's 15 seconds.
+   */
+  readonly onEvent: (event: EventNotification) => unknown;
+  /** Name of the header that carries the signature, in any case. Default `X-Service-Signature`. */
+  readonly header?: string | undefined;
+  /** Path below the mount point that deliveries come to. Default `/`. */
+  readonly path?: string | undefined;
+  /** Seconds the time of a signature may differ from now. Default 300. */
+  readonly toleranceSeconds?: number | undefined;
+  /** How many event ids are remembered, and for how many milliseconds. Default 10 000, for 4 days: a day more than retries go on. */
+  readonly duplicates?:
+    | { readonly max?: number | undefined; readonly ttlMs?: number | undefined }
+    | undefined;
+  /** Larger bodies are refused unread. Default 1 MiB. */
+  readonly bodyLimitBytes?: number | undefined;
+  readonly clock?: Clock | undefined;
+  readonly logger?: Logger | undefined;
+}
+
+/** What a host that reads the raw body itself gives. */
+export interface ReceivedRequest {
+  /** The raw bytes; a string stands for its UTF-8 bytes. */
+  readonly body: Uint8Array | string;
+  /** In either case, as Node and most frameworks have them. */
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
+}
+
+export type ReceiveProblem =
+  | SignatureProblem
+  /** The signature is right, but the body is no notification. */
+  | "invalid_notification"
+  /** The same event is being handled at this moment; what comes of it is not known yet. */
+  | "event_underway"
+  /** `onEvent` threw; `cause` is what. */
+  | "handler_failed"
+  | "raw_body_unavailable";
+
+export type ReceiveResult =
+  /** Answer with a 2xx. `duplicate`: the event was handled before, and `onEvent` was not called again. */
+  | { readonly ok: true; readonly duplicate: boolean; readonly event: EventNotification }
+  /** Answer with `status`; the message is safe to show. */
+  | {
+      readonly ok: false;
+      readonly code: ReceiveProblem;
+      readonly status: number;
+      readonly message: string;
+      readonly cause?: unknown;
+    };
+
+/** A service to mount with any adapter, and the same for hosts that read the body themselves. */
+export interface Receiver extends Service {
+  /** Deals with one delivery. Never rejects. */
+  receive(request: ReceivedRequest): Promise<ReceiveResult>;
+}
+
+const DAY_MS = 86_400_000;
+
+const OPTIONS = {
+  secrets: value<ReceiverOptions["secrets"] | undefined>(
+    "a secret, or a list of secrets",
+    isSecrets,
+    undefined,
+  ),
+  onEvent: hook<ReceiverOptions["onEvent"]>(),
+  header: value("a header name", (name) => typeof name === "string" && name !== "", SIGNATURE_HEADER),
+  path: value(
+    "a path with a leading slash",
+    (given) => typeof given === "string" && given.startsWith("/"),
+    "/",
+  ),
+  toleranceSeconds: wholeNumber("seconds", 300, { min: 0 }),
+  duplicates: {
+    max: wholeNumber("event ids", 10_000, { min: 1, max: 10_000_000 }),
+    ttlMs: wholeNumber("ms", 4 * DAY_MS, { min: 1 }),
+  },
+  bodyLimitBytes: wholeNumber("bytes", 1_048_576, { min: 1 }),
+  clock: value("a clock", isObject, systemClock),
+  logger: value("a logger", isObject, silentLogger),
+};
+
+/**
+ * Makes the receiving side of a webhook.
+ *
+ * Guarantee: a delivery is answered with 2xx only after `onEvent` was done with its event, then or before. Within the window of `duplicates`, and within one process,
+ * `onEvent` is not called again for an event it was done with. The window is in memory: after a restart, and across processes, `onEvent` may see an event twice.
+ *
+ * Answers: 204 received, or received before; 400 signature or body refused; 405, 413; 409 the same event is being handled at this moment
+ * (not 503, which would tell proxies that the endpoint is down); 500 `onEvent` threw, or a body parser of the host consumed the raw bytes.
+ * Errors: `invalid_option`.
+ */
+export function createReceiver(options: ReceiverOptions): Receiver {
+  const given = readOptions("createReceiver", OPTIONS, options);
+  const { onEvent, toleranceSeconds, bodyLimitBytes, clock } = given;
+  if (given.secrets === undefined) throw missing("secrets");
+  if (onEvent === undefined) throw missing("onEvent");
+  const secrets = typeof given.secrets === "string" ? [given.secrets] : [...given.secrets];
+  const headerName = given.header.toLowerCase();
+  const path = withoutSlash(given.path);
+  const logger = guardedLogger(given.logger);
+  const seen = createDeDuplicator({ ...given.duplicates, clock });
+
+  const receive = async ({ body, headers }: ReceivedRequest): Promise<ReceiveResult> => {
+    if (typeof body !== "string" && !(body instanceof Uint8Array)) return problem("raw_body_unavailable");
+    const header = headerOf(headers, headerName);
+    const signature = verifySignature({ body, header, secrets, toleranceSeconds, now: clock.now() });
+    if (!signature.ok) return problem(signature.code);
+    const event = readNotification(body);
+    if (event === undefined) return problem("invalid_notification");
+    const claim = seen.claim(event.id);
+    if (claim === "done") return { ok: true, duplicate: true, event };
+    if (claim === "underway") return problem("event_underway");
+    try {
+      await onEvent(event);
+    } catch (cause) {
+      seen.release(event.id);
+      return problem("handler_failed", cause);
+    }
+    seen.confirm(event.id);
+    return { ok: true, duplicate: false, event };
+  };
+
+  const handle = async (request: HttpRequest): Promise<HttpResponse | undefined> => {
+    if (withoutSlash(request.path) !== path) return undefined;
+    if (request.method !== "POST") {
+      return failure(405, "method_not_allowed", "Deliveries are POSTed.", { allow: "POST" });
+    }
+    let result: ReceiveResult;
+    try {
+      const body = await readBytes(request, { limit: bodyLimitBytes });
+      result = await receive({ body, headers: request.headers });
+    } catch (error) {
+      if (error instanceof HttpError) return failure(error.status, error.code, error.message);
+      result = problem("raw_body_unavailable", error);
+    }
+    if (result.ok) return { status: 204, headers: {}, body: null };
+    report(result);
+    return failure(result.status, result.code, result.message);
+  };
+
+  const report = ({ status, code, message, cause }: ReceiveResult & { ok: false }): void => {
+    if (status >= 500) logger.error({ code, err: cause }, message);
+    else logger.warn({ code }, message);
+  };
+
+  return Object.freeze({ handle, receive });
+}
+
+function missing(option: string): PostbellError {
+  return new PostbellError("invalid_option", `createReceiver: ${option} is required.`, { field: option });
+}
+
+const PROBLEMS: Readonly<Record<ReceiveProblem, readonly [status: number, message: string]>> = {
+  missing_header: [400, "The delivery carries no signature."],
+  malformed_header: [
+    400,
+    "The signature header is not of the form 't=<seconds>, s=<64 hexadecimal digits>'.",
+  ],
+  no_match: [400, "The signature does not belong to this body and secret."],
+  timestamp_out_of_tolerance: [400, "The signature is too old, or from the future."],
+  invalid_notification: [400, "The body is no event notification."],
+  event_underway: [409, "This event is being handled at this moment."],
+  handler_failed: [500, "The event could not be handled; deliver it again."],
+  raw_body_unavailable: [
+    500,
+    "The raw bytes of the body are needed: read them before any body parser, or make it keep them.",
+  ],
+};
+
+function problem(code: ReceiveProblem, cause?: unknown): ReceiveResult {
+  const [status, message] = PROBLEMS[code];
+  return cause === undefined
+    ? { ok: false, code, status, message }
+    : { ok: false, code, status, message, cause };
+}
+
+function failure(
+  status: number,
+  code: string,
+  message: string,
+  headers: Readonly<Record<string, string>> = {},
+): HttpResponse {
+  return {
+    status,
+    headers: { "content-type": "application/json; charset=utf-8", "cache-control": "no-store", ...headers },
+    body: JSON.stringify({ error: { code, message } }),
+  };
+}
+
+function withoutSlash(path: string): string {
+  return path.endsWith("/") ? path.slice(0, -1) : path;
+}
+
+function headerOf(headers: ReceivedRequest["headers"], name: string): string | undefined {
+  const values = Object.entries(headers)
+    .filter(([key]) => key.toLowerCase() === name)
+    .flatMap(([, held]) => held ?? []);
+  return values.length === 0 ? undefined : values.join(", ");
+}
+
+/** Reads either body form; `undefined` where it is neither. Only what the types promise first is checked: the body is signed. */
+function readNotification(body: Uint8Array | string): EventNotification | undefined {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(
+      typeof body === "string" ? body : new TextDecoder("utf-8", { fatal: true }).decode(body),
+    );
+  } catch {
+    return undefined;
+  }
+  const notification = isObject(parsed) && isObject(parsed["payload"]) ? parsed["payload"] : parsed;
+  return isNotification(notification) ? notification : undefined;
+}
+
+function isNotification(given: unknown): given is EventNotification {
+  if (!isObject(given) || !isObject(given["event"])) return false;
+  const { "hub.topic": topic, "hub.event": type, context } = given["event"];
+  const texts = [given["id"], given["timestamp"], topic, type];
+  if (!texts.every((text) => typeof text === "string" && text !== "")) return false;
+  const [only, ...others]: readonly unknown[] = Array.isArray(context) ? context : [];
+  if (!isObject(only) || others.length > 0 || typeof only["key"] !== "string") return false;
+  const bundle = only["resource"];
+  return isObject(bundle) && bundle["resourceType"] === "Bundle" && Array.isArray(bundle["entry"]);
+}
+
+function isObject(given: unknown): given is Record<string, unknown> {
+  return typeof given === "object" && given !== null;
+}
+
+function isSecrets(given: unknown): boolean {
+  const list: readonly unknown[] = Array.isArray(given) ? given : [given];
+  return list.length > 0 && list.every(isSecret);
+}

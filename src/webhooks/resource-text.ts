@@ -1,0 +1,129 @@
+/** A resource as its JSON text, with what a bundle has to know of it: type, id, and where its references stand. */
+
+import { isResourceTypeName } from "./fhir.js";
+
+/** A `"reference":"…"` in a text: the value, and where its characters stand between the quotes (UTF-16 units, end excluded). */
+export interface ReferenceSite {
+  readonly reference: string;
+  readonly start: number;
+  readonly end: number;
+}
+
+export interface ResourceText {
+  readonly text: string;
+  readonly resourceType: string;
+  readonly id: string | undefined;
+  readonly references: readonly ReferenceSite[];
+}
+
+/** Why a value is no resource; `element` is the element at fault, `cause` what serialising it threw. */
+export interface ResourceProblem {
+  readonly problem: string;
+  readonly element?: "id" | "resourceType" | undefined;
+  readonly cause?: unknown;
+}
+
+/** Objects and arrays within each other. Parsers on the way refuse deep JSON (.NET at 64 by default); no real resource comes near. */
+const MAX_DEPTH = 200;
+
+/**
+ * Serialises a resource, once, and reads what it needs from that text: getters and `toJSON` have no second chance to say something else.
+ *
+ * Time is linear in the length of the text, and nothing here recurses. Never throws.
+ */
+export function serialiseResource(value: unknown): ResourceText | ResourceProblem {
+  let text: string | undefined;
+  try {
+    text = JSON.stringify(value);
+  } catch (cause) {
+    return { problem: "cannot be serialised as JSON: it is cyclic, too deep or holds a BigInt", cause };
+  }
+  if (text === undefined || !text.startsWith("{")) return { problem: "must be an object" };
+  const found = scan(text);
+  if (found === undefined) return { problem: `must not nest deeper than ${MAX_DEPTH} levels` };
+  const { resourceType, id, references } = found;
+  if (typeof resourceType !== "string" || !isResourceTypeName(resourceType)) {
+    return { problem: "must name a resource type", element: "resourceType" };
+  }
+  if (id === null || id === "") return { problem: "must be a string that is not empty", element: "id" };
+  return { text, resourceType, id, references };
+}
+
+interface Scan {
+  /** `null` where the value is no string. */
+  resourceType: string | null | undefined;
+  id: string | null | undefined;
+  references: ReferenceSite[];
+}
+
+const QUOTE = 0x22;
+const COLON = 0x3a;
+const BACKSLASH = 0x5c;
+
+/** Reads the output of JSON.stringify: no blanks, and a quote inside a string always follows a backslash. `undefined`: too deep. */
+function scan(text: string): Scan | undefined {
+  const found: Scan = { resourceType: undefined, id: undefined, references: [] };
+  let depth = 0;
+  let at = 0;
+  while (at < text.length) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) {
+      const end = endOfString(text, at);
+      const isKey = text.charCodeAt(end + 1) === COLON;
+      const name = isKey ? notedName(text, at + 1, end, depth) : undefined;
+      if (name !== undefined) note(name, text, end + 2, found);
+      at = isKey ? end + 2 : end + 1;
+      continue;
+    }
+    // `[` and `{`, `]` and `}` differ in one bit only.
+    if ((code | 0x20) === 0x7b) {
+      depth += 1;
+      if (depth > MAX_DEPTH) return undefined;
+    } else if ((code | 0x20) === 0x7d) {
+      depth -= 1;
+    }
+    at += 1;
+  }
+  return found;
+}
+
+type NotedName = "reference" | "resourceType" | "id";
+
+/** The key from `start` to `end`, if it is one that counts at this depth. */
+function notedName(text: string, start: number, end: number, depth: number): NotedName | undefined {
+  const isName = (name: NotedName): boolean => end - start === name.length && text.startsWith(name, start);
+  if (isName("reference")) return "reference";
+  if (depth !== 1) return undefined;
+  return isName("id") ? "id" : isName("resourceType") ? "resourceType" : undefined;
+}
+
+/** Notes the value that begins at `at`. */
+function note(name: NotedName, text: string, at: number, found: Scan): void {
+  if (text.charCodeAt(at) !== QUOTE) {
+    if (name !== "reference") found[name] = null;
+    return;
+  }
+  const start = at + 1;
+  const end = endOfString(text, at);
+  const value = stringAt(text, start, end);
+  if (name === "reference") found.references.push({ reference: value, start, end });
+  else found[name] = value;
+}
+
+/** The position of the quote that closes the string opened at `open`. */
+function endOfString(text: string, open: number): number {
+  let end = text.indexOf('"', open + 1);
+  while (isEscaped(text, end)) end = text.indexOf('"', end + 1);
+  return end;
+}
+
+function isEscaped(text: string, at: number): boolean {
+  let start = at;
+  while (text.charCodeAt(start - 1) === BACKSLASH) start -= 1;
+  return (at - start) % 2 === 1;
+}
+
+function stringAt(text: string, start: number, end: number): string {
+  const raw = text.slice(start, end);
+  return raw.includes("\\") ? (JSON.parse(`"${raw}"`) as string) : raw;
+}
