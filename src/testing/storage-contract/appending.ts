@@ -1,0 +1,234 @@
+/** The storage contract on events: fan-out, the memory of ids, and the payload. */
+
+import assert from "node:assert/strict";
+import {
+  type Declare,
+  HOUR_MS,
+  idsOf,
+  MINUTE_MS,
+  none,
+  only,
+  PER_ENDPOINT,
+  REMEMBER_MS,
+  type Scenario,
+  times,
+  vandalise,
+} from "./scenario.js";
+
+const AWKWARD_TEXTS = [
+  "",
+  "line\r\nbreaks\u2028and\u2029others\u0085",
+  "NUL \u0000, BOM \ufeff, DEL \u007f, non-character \uffff",
+  "Grüße, 日本語, עברית, e\u0301 is not \u00e9, \u{1F469}\u200d\u{1F52C}",
+  '{"n":1234567890123456789,"x":1e400,"list":[],"object":{},"slash":"\\/","quote":"\\""}',
+  "%s %d ${payload} $& ' \" ` \\ --",
+  `${"0123456789abcdef".repeat(16_383)}\u{1F600}\u{1F600}é`.padEnd(262_144, "-"),
+];
+
+/** Emits `fields` and resolves with the webhooks that get a delivery. */
+async function receivers(
+  { emit, store }: Scenario,
+  fields: Parameters<Scenario["emit"]>[0],
+): Promise<string[]> {
+  const { ids } = await emit(fields);
+  const deliveries = await Promise.all(ids.map((id) => store.getDelivery(id)));
+  return deliveries.flatMap((delivery) => (delivery ? [delivery.webhookId] : [])).sort();
+}
+
+export function appending(declare: Declare): void {
+  declare("an event gets one delivery, due now, for each ENABLED webhook of its account", async (s) => {
+    const webhooks = [await s.register(), await s.register()];
+    await s.register({ status: "DISABLED" });
+    await s.register({ account: "hospital" });
+    const event = s.eventOf();
+    const answer = await s.append(event);
+    assert.ok(answer.result === "stored");
+    assert.deepEqual(answer.deliveries.map(({ webhookId }) => webhookId).sort(), idsOf(webhooks));
+    for (const { id, webhookId } of answer.deliveries) {
+      assert.equal(id, `${webhookId}.${event.id}`);
+      assert.deepEqual(await s.delivery(id), {
+        id,
+        webhookId,
+        eventId: event.id,
+        type: event.type,
+        state: "pending",
+        reason: null,
+        createdAt: s.now(),
+        startedAt: null,
+        step: 0,
+        dueAt: s.now(),
+        endedAt: null,
+        attempts: [],
+      });
+    }
+    assert.deepEqual(idsOf(await s.claim()), idsOf(answer.deliveries));
+  });
+
+  declare("an event goes to the webhooks that subscribe to its type at that moment", async (s) => {
+    const all = await s.register();
+    const star = await s.register({ eventTypes: ["*"] });
+    const prefix = await s.register({ eventTypes: ["patient.*"] });
+    const exact = await s.register({ eventTypes: ["condition.created", "patient.created"] });
+    assert.deepEqual(await receivers(s, { type: "patient.updated" }), idsOf([all, star, prefix]));
+    assert.deepEqual(await receivers(s, { type: "patient.created" }), idsOf([all, star, prefix, exact]));
+    assert.deepEqual(await receivers(s, { type: "patients.created" }), idsOf([all, star]));
+    await s.update(prefix.id, { eventTypes: ["observation.*"] });
+    await s.update(all.id, { status: "DISABLED" });
+    assert.deepEqual(await receivers(s, { type: "patient.updated" }), idsOf([star]));
+    await s.update(all.id, { status: "ENABLED" });
+    assert.deepEqual(await receivers(s, { type: "patient.updated" }), idsOf([all, star]));
+  });
+
+  declare("the payload comes back character by character", async (s) => {
+    await s.register();
+    for (const payload of AWKWARD_TEXTS) {
+      const { event } = await s.emit({ payload, digest: `digest of ${payload.slice(0, 20)}` });
+      const claim = only(await s.claim());
+      assert.deepEqual(claim.event, event);
+      await s.deliver(claim);
+    }
+  });
+
+  declare("overwriting an event that was passed in or returned changes nothing", async (s) => {
+    await s.register();
+    const event = s.eventOf();
+    const expected = structuredClone(event);
+    const answer = await s.append(event);
+    assert.ok(answer.result === "stored");
+    const { deliveries } = structuredClone(answer);
+    vandalise(event);
+    vandalise(answer);
+    const again = await s.append(expected);
+    assert.ok(again.result === "duplicate");
+    assert.deepEqual(again.deliveries, deliveries);
+    vandalise(again);
+    const third = await s.append(expected, { by: s.other });
+    assert.ok(third.result === "duplicate");
+    assert.deepEqual(third.deliveries, deliveries);
+    const claim = only(await s.claim());
+    assert.deepEqual(claim.event, expected);
+    await s.putOff(claim, 0);
+    vandalise(claim);
+    assert.deepEqual(only(await s.claim()).event, expected);
+  });
+
+  declare("emitting an id again adds nothing and returns the first deliveries", async (s) => {
+    await s.register();
+    const { event, ids } = await s.emit();
+    await s.register();
+    await s.deliver(only(await s.claim()));
+    for (const wait of [0, REMEMBER_MS - 1]) {
+      await s.advance(wait);
+      const again = await s.append({ ...event, payload: "is not compared" }, { by: s.other, claim: {} });
+      assert.ok(again.result === "duplicate");
+      assert.deepEqual(idsOf(again.deliveries), ids);
+      assert.deepEqual(again.claims, []);
+    }
+    assert.deepEqual(await s.claim(), []);
+    const { events, pending } = await s.store.stats();
+    assert.deepEqual({ events, pending }, { events: 1, pending: 0 });
+  });
+
+  declare("the same id with other content is a conflict and adds nothing", async (s) => {
+    await s.register();
+    const { event } = await s.emit();
+    const before = await s.store.stats();
+    assert.equal((await s.append({ ...event, digest: "other" })).result, "conflict");
+    assert.deepEqual(await s.store.stats(), before);
+    assert.equal((await s.append(event)).result, "duplicate");
+  });
+
+  declare("the same id in another account is another event", async (s) => {
+    await s.register();
+    await s.register({ account: "hospital" });
+    const { event } = await s.emit();
+    const { ids } = await s.emit({ ...event, account: "hospital", digest: "other" });
+    assert.equal(ids.length, 1);
+    assert.equal((await s.store.stats()).events, 2);
+  });
+
+  declare("an id is remembered without any webhook, and then forgotten", async (s) => {
+    const event = s.eventOf();
+    const stored = await s.append(event);
+    assert.ok(stored.result === "stored");
+    assert.deepEqual(stored.deliveries, []);
+    assert.equal((await s.store.stats()).events, 0);
+    await s.register();
+    await s.advance(REMEMBER_MS - 1);
+    assert.equal((await s.append(event)).result, "duplicate");
+    assert.equal((await s.append({ ...event, digest: "other" })).result, "conflict");
+    await s.advance(1);
+    const anew = await s.append({ ...event, digest: "other" });
+    assert.ok(anew.result === "stored");
+    assert.equal(anew.deliveries.length, 1);
+  });
+
+  declare("an id outlives its time while its event is kept, so that no delivery gets a twin", async (s) => {
+    await s.register();
+    await s.register();
+    const { event, ids } = await s.emit();
+    const [first, second] = await s.claim();
+    assert.ok(first && second);
+    await s.deliver(first, { retention: { ms: 0, events: 10 } });
+    await s.retry(second, 8 * HOUR_MS);
+    await s.advance(REMEMBER_MS + HOUR_MS);
+    await s.tidy();
+    const again = await s.append(event);
+    assert.ok(again.result === "duplicate");
+    assert.deepEqual(idsOf(again.deliveries), [...ids].sort());
+    assert.equal((await s.append({ ...event, digest: "other" })).result, "conflict");
+    assert.equal((await s.store.stats()).pending, 1);
+  });
+
+  declare("concurrent emits of one id store it once", async (s) => {
+    await s.register();
+    await s.register();
+    const event = s.eventOf();
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, index) =>
+        s.append(event, { by: index % 2 ? s.other : s.store, claim: index % 3 ? {} : undefined }),
+      ),
+    );
+    const stored = answers.filter(({ result }) => result === "stored");
+    assert.equal(stored.length, 1);
+    const ids = answers.map((answer) => (answer.result === "conflict" ? [] : idsOf(answer.deliveries)));
+    assert.equal(new Set(ids.map(String)).size, 1);
+    const claimed = answers.flatMap((answer) => (answer.result === "conflict" ? [] : answer.claims));
+    const { pending, leased } = await s.store.stats();
+    assert.deepEqual({ pending, leased }, { pending: 2, leased: claimed.length });
+  });
+
+  declare("an event may be claimed in the step that stores it, and nobody else gets it then", async (s) => {
+    await times(3, () => s.register());
+    const { ids, claims } = await s.emit({}, { claim: {} });
+    const rest = await s.claim({ by: s.other });
+    assert.deepEqual([...idsOf(claims), ...idsOf(rest)].sort(), [...ids].sort());
+    assert.equal((await s.store.stats()).leased, 3);
+    for (const claim of [...claims, ...rest]) assert.equal(await s.deliver(claim), "settled");
+    assert.equal((await s.store.stats()).pending, 0);
+  });
+
+  declare("claiming with an emit keeps to the room and to the cap per endpoint", async (s) => {
+    const [one, two] = await times(2, () => s.register());
+    assert.ok(one && two);
+    const none_ = await s.emit({}, { claim: { room: none } });
+    assert.deepEqual(none_.claims, []);
+    const onlyOne = await s.emit({}, { claim: { room: { fast: 0, slow: 1 } } });
+    assert.ok(onlyOne.claims.length <= 1);
+    await times(PER_ENDPOINT + 3, () => s.emit({}, { claim: {} }));
+    await s.claim();
+    const { leased } = await s.store.stats();
+    assert.equal(leased, 2 * PER_ENDPOINT);
+    const { claims } = await s.emit({}, { claim: {} });
+    assert.deepEqual(claims, []);
+  });
+
+  declare("a claim that came with an emit runs out like any other", async (s) => {
+    await s.register();
+    const { ids } = await s.emit({}, { claim: { leaseMs: MINUTE_MS } });
+    await s.claim({ leaseMs: MINUTE_MS });
+    await s.advance(MINUTE_MS);
+    const claim = only(await s.claim({ by: s.other }));
+    assert.deepEqual([claim.id, claim.crashes, claim.isRecovered], [ids[0], 1, true]);
+  });
+}

@@ -1,0 +1,399 @@
+/** The storage contract on the log of deliveries: get, list, resend, recover, and what retention frees. */
+
+import assert from "node:assert/strict";
+import type { DeliveryRecord } from "../../webhooks/store.js";
+import {
+  allPages,
+  type Declare,
+  HOUR_MS,
+  idsOf,
+  LEASE_MS,
+  MINUTE_MS,
+  only,
+  RETENTION,
+  type Scenario,
+  SECOND_MS,
+  times,
+} from "./scenario.js";
+
+type Query = { readonly webhookId: string } & Partial<Parameters<Scenario["store"]["listDeliveries"]>[0]>;
+
+const listed = (
+  { store }: Scenario,
+  query: Query,
+  limit = 2,
+  between?: () => Promise<unknown>,
+): Promise<DeliveryRecord[]> =>
+  allPages(async (cursor) => {
+    const { deliveries, next } = await store.listDeliveries({ ...query, cursor, limit });
+    assert.ok(deliveries.length <= limit);
+    return { rows: deliveries, next };
+  }, between);
+
+/** Recovers page by page; resolves with how many were made. */
+async function recovered({ store, now }: Scenario, webhookId: string, since = 0, limit = 2): Promise<number> {
+  const counts = await allPages(async (cursor) => {
+    const answer = await store.recover({ webhookId, since, now: now(), cursor, limit });
+    assert.ok(answer);
+    assert.ok(answer.count <= limit);
+    return { rows: [answer.count], next: answer.next };
+  });
+  return counts.reduce((sum, count) => sum + count, 0);
+}
+
+const resend = ({ store, now }: Scenario, id: string) => store.resend({ id, now: now() });
+
+export function deliveries(declare: Declare): void {
+  declare("deliveries are listed newest first, by state and by type, in pages", async (s) => {
+    const { id: webhookId } = await s.register();
+    const other = await s.register({ eventTypes: ["consent.*"] });
+    const types = [
+      "patient.created",
+      "consent.created",
+      "patient.updated",
+      "patient.created",
+      "patient.created",
+    ];
+    const made = await times(5, async (index) => {
+      await s.advance(index % 2);
+      const { event } = await s.emit({ type: types[index] ?? "" });
+      return `${webhookId}.${event.id}`;
+    });
+    const [a, b, c, d, e] = made;
+    for (const claim of await s.claim()) {
+      if (claim.id === a) await s.deliver(claim);
+      if (claim.id === c) await s.fail(claim);
+      if (claim.id === d) await s.retry(claim, HOUR_MS);
+    }
+    const ids = async (query: Partial<Query>, limit?: number) =>
+      (await listed(s, { webhookId, ...query }, limit)).map(({ id }) => id);
+    for (const limit of [1, 2, 5, 9]) assert.deepEqual(await ids({}, limit), [e, d, c, b, a]);
+    assert.deepEqual(await ids({ state: "pending" }), [e, d, b]);
+    assert.deepEqual(await ids({ state: "delivered" }), [a]);
+    assert.deepEqual(await ids({ state: "failed" }), [c]);
+    assert.deepEqual(await ids({ state: "withheld" }), []);
+    assert.deepEqual(await ids({ type: "patient.created" }, 1), [e, d, a]);
+    assert.deepEqual(await ids({ type: "patient.created", state: "pending" }, 1), [e, d]);
+    assert.equal((await ids({ webhookId: other.id })).length, 1);
+    assert.deepEqual(await ids({ webhookId: s.store.newWebhookId("clinic") }), []);
+    for (const record of await listed(s, { webhookId })) {
+      assert.deepEqual(record, await s.store.getDelivery(record.id));
+    }
+  });
+
+  declare("pages of deliveries survive emits and ends in between", async (s) => {
+    const { id: webhookId } = await s.register();
+    const made = await times(6, () => s.emit());
+    const seen = await listed(s, { webhookId }, 2, async () => {
+      await s.emit();
+      for (const claim of await s.claim({ room: { slow: 1 } })) await s.deliver(claim);
+    });
+    assert.deepEqual(
+      seen.map(({ id }) => id),
+      made.flatMap(({ ids }) => ids).reverse(),
+    );
+  });
+
+  declare("a delivery nobody knows is undefined", async (s) => {
+    const { id } = await s.register();
+    const { event } = await s.emit();
+    const strangers = [
+      "",
+      "nonsense",
+      id,
+      `${id}.${event.id}.1`,
+      `${s.store.newWebhookId("clinic")}.${event.id}`,
+      `${id}.${id}`,
+    ];
+    for (const unknown of strangers) {
+      assert.equal(await s.store.getDelivery(unknown), undefined);
+      assert.equal(await resend(s, unknown), undefined);
+    }
+  });
+
+  declare("resending a waiting delivery makes it due now, as an extra that uses up no step", async (s) => {
+    await s.register();
+    const { ids } = await s.emit();
+    await s.putOff(only(await s.claim()), 8 * HOUR_MS);
+    const before = await s.delivery(only(ids));
+    assert.equal(await resend(s, before.id), before.id);
+    assert.equal(await resend(s, before.id), before.id);
+    assert.deepEqual(await s.delivery(before.id), before);
+    const extra = only(await s.claim());
+    assert.deepEqual([extra.id, extra.isExtra, extra.step, extra.dueAt], [before.id, true, 1, before.dueAt]);
+    const outcome = {
+      state: "pending",
+      step: extra.step,
+      dueAt: extra.dueAt,
+      postponed: 0,
+      crashes: 0,
+    } as const;
+    await s.settle(extra, outcome, { endpoint: null });
+    assert.deepEqual(await s.claim(), []);
+    await s.advance(8 * HOUR_MS);
+    const regular = only(await s.claim());
+    assert.deepEqual([regular.isExtra, regular.step], [false, 1]);
+  });
+
+  declare(
+    "an extra attempt that was put off comes back as one, and its step stays where it was",
+    async (s) => {
+      await s.register();
+      const { ids } = await s.emit();
+      await s.putOff(only(await s.claim()), 8 * HOUR_MS);
+      const dueAt = s.now() + 8 * HOUR_MS;
+      await resend(s, only(ids));
+      const extra = only(await s.claim());
+      const outcome = { state: "pending", step: 1, dueAt, postponed: 1, crashes: 0 } as const;
+      const extraAt = s.now() + MINUTE_MS;
+      await s.settle(extra, { ...outcome, extraAt }, { attempt: null, endpoint: null });
+      assert.equal((await s.delivery(extra.id)).dueAt, dueAt);
+      await s.advance(MINUTE_MS - 1);
+      assert.deepEqual(await s.claim(), []);
+      await s.advance(1);
+      const again = only(await s.claim());
+      assert.deepEqual([again.isExtra, again.dueAt, again.postponed], [true, dueAt, 1]);
+    },
+  );
+
+  declare("an extra attempt whose process died is made by another one, still as an extra", async (s) => {
+    await s.register();
+    const { ids } = await s.emit();
+    await s.putOff(only(await s.claim()), 8 * HOUR_MS);
+    await resend(s, only(ids));
+    await s.claim();
+    await s.advance(LEASE_MS);
+    const taken = only(await s.claim({ by: s.other }));
+    assert.deepEqual([taken.isExtra, taken.isRecovered, taken.step], [true, true, 1]);
+  });
+
+  declare("resending what is due or under way changes nothing", async (s) => {
+    await s.register();
+    const { ids } = await s.emit();
+    const id = only(ids);
+    assert.equal(await resend(s, id), id);
+    const claim = only(await s.claim());
+    assert.equal(claim.isExtra, false);
+    assert.equal(await resend(s, id), id);
+    assert.deepEqual(await s.claim({ by: s.other }), []);
+    assert.equal(await s.retry(claim, HOUR_MS), "settled");
+    assert.deepEqual(await s.claim(), []);
+  });
+
+  declare("resending an ended delivery makes a new one of the same event", async (s) => {
+    const { id: webhookId } = await s.register();
+    const { event, ids } = await s.emit();
+    const first = only(ids);
+    await s.deliver(only(await s.claim()));
+    const ended = await s.delivery(first);
+    await s.advance(SECOND_MS);
+    const second = await resend(s, first);
+    assert.equal(second, `${first}.1`);
+    assert.equal(await resend(s, first), second);
+    const claim = only(await s.claim());
+    assert.deepEqual([claim.id, claim.isExtra, claim.step, claim.startedAt], [second, false, 0, null]);
+    assert.deepEqual(claim.event, event);
+    assert.equal(await resend(s, first), second);
+    await s.fail(claim);
+    assert.equal(await resend(s, claim.id), `${first}.2`);
+    assert.deepEqual(await s.delivery(first), ended);
+    assert.deepEqual(
+      (await listed(s, { webhookId })).map(({ id }) => id),
+      [`${first}.2`, `${first}.1`, first],
+    );
+    const { events, pending, ended: endedCount } = await s.store.stats();
+    assert.deepEqual({ events, pending, endedCount }, { events: 1, pending: 1, endedCount: 2 });
+  });
+
+  declare("resending an earlier delivery makes its waiting successor due now", async (s) => {
+    await s.register();
+    const { ids } = await s.emit();
+    const first = only(ids);
+    await s.deliver(only(await s.claim()));
+    await resend(s, first);
+    await s.putOff(only(await s.claim()), HOUR_MS);
+    assert.equal(await resend(s, first), `${first}.1`);
+    assert.equal(only(await s.claim()).isExtra, true);
+  });
+
+  declare("concurrent resends of an ended delivery make one new one", async (s) => {
+    await s.register();
+    const { ids } = await s.emit();
+    await s.deliver(only(await s.claim()));
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, (_, index) =>
+        (index % 2 ? s.other : s.store).resend({ id: only(ids), now: s.now() }),
+      ),
+    );
+    assert.deepEqual(new Set(answers), new Set([`${only(ids)}.1`]));
+    assert.equal((await s.store.stats()).pending, 1);
+  });
+
+  declare("an event that a resend opened again is kept for the retention after the new end", async (s) => {
+    await s.register();
+    const { ids } = await s.emit();
+    await s.deliver(only(await s.claim()));
+    await s.advance(RETENTION.ms - 1);
+    const second = await resend(s, only(ids));
+    await s.advance(HOUR_MS);
+    await s.tidy();
+    const claim = only(await s.claim());
+    assert.equal(claim.id, second);
+    await s.deliver(claim);
+    await s.advance(RETENTION.ms - 1);
+    await s.tidy();
+    assert.equal((await s.delivery(claim.id)).state, "delivered");
+  });
+
+  declare("recover makes deliveries of what was emitted while the webhook was disabled", async (s) => {
+    const { id } = await s.register({ eventTypes: ["patient.*"] });
+    await s.emit();
+    await s.deliver(only(await s.claim()));
+    await s.update(id, { status: "DISABLED" });
+    const missed = await times(5, () => s.emit());
+    await s.emit({ type: "consent.created" });
+    await s.update(id, { status: "ENABLED" });
+    assert.deepEqual(await s.claim(), []);
+    assert.equal(await recovered(s, id), 5);
+    assert.equal(await recovered(s, id), 0);
+    const claims = await s.claim();
+    assert.deepEqual(claims.map(({ event }) => event.id).sort(), idsOf(missed.map(({ event }) => event)));
+    for (const claim of claims)
+      assert.deepEqual([claim.step, claim.startedAt, claim.isExtra], [0, null, false]);
+  });
+
+  declare("recover makes new deliveries of failed ones, and of nothing else", async (s) => {
+    const { id } = await s.register();
+    const emitted = await times(5, () => s.emit());
+    const [delivered, failed, withheld, waiting] = emitted.map(({ ids }) => only(ids));
+    for (const claim of await s.claim()) {
+      if (claim.id === delivered) await s.deliver(claim);
+      if (claim.id === failed) await s.fail(claim);
+      if (claim.id === withheld) await s.settle(claim, { state: "withheld", reason: "access_denied" });
+      if (claim.id === waiting) await s.retry(claim, HOUR_MS);
+    }
+    assert.equal(await recovered(s, id), 1);
+    assert.equal(only(await s.claim()).id, `${failed}.1`);
+  });
+
+  declare("recover leaves out what any earlier delivery got through", async (s) => {
+    const { id } = await s.register();
+    const { ids } = await s.emit();
+    await s.deliver(only(await s.claim()));
+    await resend(s, only(ids));
+    await s.fail(only(await s.claim()));
+    assert.equal(await recovered(s, id), 0);
+  });
+
+  declare("recover looks at events stored at or after the given time", async (s) => {
+    const { id } = await s.register({ status: "DISABLED" });
+    await s.emit();
+    await s.advance(1);
+    const since = s.now();
+    const later = [await s.emit(), await s.emit()];
+    await s.advance(1);
+    later.push(await s.emit());
+    assert.equal(await recovered(s, id, s.now() + 1), 0);
+    assert.equal(await recovered(s, id, since), 3);
+    const claims = await s.claim();
+    assert.deepEqual(claims.map(({ event }) => event.id).sort(), idsOf(later.map(({ event }) => event)));
+  });
+
+  declare("recover of one webhook leaves the others and their accounts alone", async (s) => {
+    const { id } = await s.register({ status: "DISABLED" });
+    await s.register({ status: "DISABLED" });
+    await s.register({ account: "hospital", status: "DISABLED" });
+    await s.emit();
+    await s.emit({ account: "hospital" });
+    assert.equal(await recovered(s, id), 1);
+    assert.equal(only(await s.claim()).webhook.id, id);
+    const unknown = { webhookId: s.store.newWebhookId("clinic"), since: 0, now: s.now(), limit: 5 };
+    assert.equal(await s.store.recover(unknown), undefined);
+  });
+
+  declare("what has ended is kept for the retention, with its attempts, and freed after it", async (s) => {
+    const { id: webhookId } = await s.register();
+    const { event, ids } = await s.emit({ payload: "é" });
+    await s.advance(HOUR_MS);
+    await s.deliver(only(await s.claim()));
+    await s.advance(RETENTION.ms - 1);
+    await s.tidy();
+    assert.equal((await s.delivery(only(ids))).attempts.length, 1);
+    const { events, ended, bytes } = await s.store.stats();
+    assert.deepEqual({ events, ended, bytes }, { events: 1, ended: 1, bytes: 2 });
+    await s.advance(1);
+    await s.tidy();
+    assert.equal(await s.store.getDelivery(only(ids)), undefined);
+    assert.equal(await resend(s, only(ids)), undefined);
+    assert.deepEqual(await listed(s, { webhookId }), []);
+    assert.equal(await recovered(s, webhookId), 0);
+    const after = await s.store.stats();
+    assert.deepEqual([after.events, after.ended, after.bytes], [0, 0, 0]);
+    assert.equal((await s.append(event)).result, "stored");
+  });
+
+  declare("an event that nobody was there for is kept for the retention, and freed after it", async (s) => {
+    const { id } = await s.register({ status: "DISABLED" });
+    await s.emit();
+    await s.advance(RETENTION.ms - 1);
+    await s.tidy();
+    assert.equal((await s.store.stats()).events, 1);
+    await s.advance(1);
+    await s.tidy();
+    assert.equal((await s.store.stats()).events, 0);
+    assert.equal(await recovered(s, id), 0);
+  });
+
+  declare("a retention of 0 frees at once, but not what another endpoint still waits for", async (s) => {
+    const at0 = { retention: { ms: 0, events: 10 } };
+    await s.register();
+    await s.register();
+    const { event, ids } = await s.emit({}, at0);
+    const [first, second] = await s.claim();
+    assert.ok(first && second);
+    await s.deliver(first, at0);
+    assert.equal(await s.store.getDelivery(first.id), undefined);
+    assert.equal(await resend(s, first.id), undefined);
+    assert.equal(await recovered(s, first.webhook.id), 0);
+    await s.putOff(second, 0, at0);
+    const again = only(await s.claim());
+    assert.deepEqual([again.event, ids.includes(again.id)], [event, true]);
+    await s.fail(again, at0);
+    const { events, pending, ended, bytes } = await s.store.stats();
+    assert.deepEqual({ events, pending, ended, bytes }, { events: 0, pending: 0, ended: 0, bytes: 0 });
+    assert.equal((await s.append(event)).result, "duplicate");
+  });
+
+  declare(
+    "a retention of 0 keeps nothing of removed webhooks and of events nobody was there for",
+    async (s) => {
+      const retention = { ms: 0, events: 10 };
+      const { id } = await s.register();
+      await s.emit({}, { retention });
+      await s.remove(id, retention);
+      assert.equal((await s.store.stats()).events, 0);
+      await s.register({ status: "DISABLED" });
+      await s.emit({}, { retention });
+      const { events, bytes } = await s.store.stats();
+      assert.deepEqual({ events, bytes }, { events: 0, bytes: 0 });
+    },
+  );
+
+  declare("beyond the number of kept events the one that ended first goes, open ones stay", async (s) => {
+    const few = { retention: { ms: RETENTION.ms, events: 2 } };
+    await s.register();
+    const { ids: open } = await s.emit();
+    await s.putOff(only(await s.claim()), HOUR_MS);
+    const ended = await times(4, async () => {
+      const { ids } = await s.emit();
+      await s.advance(1);
+      await s.deliver(only(await s.claim()), few);
+      return only(ids);
+    });
+    const states = await Promise.all(
+      [...open, ...ended].map(async (id) => (await s.store.getDelivery(id))?.state),
+    );
+    assert.deepEqual(states, ["pending", undefined, undefined, "delivered", "delivered"]);
+    assert.equal((await s.store.stats()).events, 3);
+  });
+}

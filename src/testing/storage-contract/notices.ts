@@ -1,0 +1,258 @@
+/** The storage contract on health notices, hints, counts and the connection itself. */
+
+import assert from "node:assert/strict";
+import type { WebhookRecord, WebhookStatus } from "../../webhooks/store.js";
+import {
+  type Declare,
+  HOUR_MS,
+  idsOf,
+  LEASE_MS,
+  MINUTE_MS,
+  NOTICE_MS,
+  only,
+  type Scenario,
+  times,
+  vandalise,
+} from "./scenario.js";
+
+const DAY_MS = 24 * HOUR_MS;
+
+const takeNotices = ({ store, now }: Scenario, { by = store, limit = 10 } = {}) =>
+  by.claimNotices({ now: now(), leaseUntil: now() + LEASE_MS, limit });
+
+/** A webhook whose first health step is due now, and the failure it is about. */
+async function due(s: Scenario) {
+  const { id } = await s.register();
+  await s.emit();
+  const claim = only(await s.claim());
+  await s.retry(claim, 30 * DAY_MS);
+  const { failingSince } = await s.webhook(id);
+  assert.ok(failingSince !== null);
+  await s.advance(NOTICE_MS);
+  return { id, failingSince, claim };
+}
+
+const step = (
+  { store, now }: Scenario,
+  { id, failingSince }: { readonly id: string; readonly failingSince: number },
+  change: {
+    readonly from?: WebhookStatus;
+    readonly status?: WebhookStatus;
+    readonly warnedAt?: number | null;
+    readonly noticeAt?: number | null;
+  } = {},
+  by = store,
+): Promise<boolean> =>
+  by.settleNotice({
+    id,
+    failingSince,
+    from: "ENABLED",
+    status: "ENABLED",
+    warnedAt: now(),
+    noticeAt: now() + DAY_MS,
+    now: now(),
+    ...change,
+  });
+
+/** The first hint after `act`. */
+async function hintAfter({ other }: Scenario, act: () => Promise<unknown>): Promise<number> {
+  let unwatch = (): void => {};
+  const hint = new Promise<number>((resolve) => {
+    unwatch = other.watch(resolve);
+  });
+  await act();
+  const at = await hint;
+  unwatch();
+  return at;
+}
+
+export function notices(declare: Declare): void {
+  declare("a health step is handed out when it is due, to one process", async (s) => {
+    assert.deepEqual(await takeNotices(s), { webhooks: [], nextAt: null });
+    const { id } = await s.register();
+    await s.emit();
+    await s.retry(only(await s.claim()), HOUR_MS);
+    await s.advance(NOTICE_MS - 1);
+    const early = await takeNotices(s);
+    assert.deepEqual(early.webhooks, []);
+    assert.ok(early.nextAt !== null && early.nextAt > s.now() - 1 && early.nextAt <= s.now() + 1);
+    await s.advance(1);
+    const answers = await Promise.all([takeNotices(s), takeNotices(s, { by: s.other })]);
+    const taken = only(answers.flatMap(({ webhooks }) => webhooks));
+    assert.deepEqual(taken, await s.webhook(id));
+    assert.equal(taken.noticeAt, s.now() + LEASE_MS);
+    vandalise(answers);
+    assert.deepEqual(await s.webhook(id), taken);
+    const next = await takeNotices(s);
+    assert.deepEqual(next.webhooks, []);
+    assert.ok(next.nextAt !== null && next.nextAt <= s.now() + LEASE_MS);
+  });
+
+  declare("health steps come at most as many as asked for, and all in the end", async (s) => {
+    const all = await times(5, () => s.register());
+    await s.emit();
+    for (const claim of await s.claim()) await s.retry(claim, HOUR_MS);
+    await s.advance(NOTICE_MS);
+    const first = await takeNotices(s, { limit: 2 });
+    assert.equal(first.webhooks.length, 2);
+    assert.ok(first.nextAt !== null && first.nextAt <= s.now());
+    const second = await takeNotices(s, { limit: 10 });
+    assert.deepEqual(idsOf([...first.webhooks, ...second.webhooks]), idsOf(all));
+  });
+
+  declare(
+    "a health step whose process died is taken up by another one, whatever a user changed meanwhile",
+    async (s) => {
+      const { id } = await due(s);
+      only((await takeNotices(s)).webhooks);
+      await s.update(id, { eventTypes: ["patient.*"] });
+      assert.deepEqual((await takeNotices(s, { by: s.other })).webhooks, []);
+      await s.advance(LEASE_MS - 1);
+      assert.deepEqual((await takeNotices(s, { by: s.other })).webhooks, []);
+      await s.advance(1);
+      assert.equal(only((await takeNotices(s, { by: s.other })).webhooks).id, id);
+    },
+  );
+
+  declare("a taken step sets its fields, and the next one comes in its time", async (s) => {
+    const failing = await due(s);
+    await takeNotices(s);
+    const before = await s.webhook(failing.id);
+    assert.equal(await step(s, failing), true);
+    const warned = await s.webhook(failing.id);
+    const { updatedAt } = warned;
+    assert.deepEqual(warned, { ...before, warnedAt: s.now(), noticeAt: s.now() + DAY_MS, updatedAt });
+    await s.advance(DAY_MS - 1);
+    assert.deepEqual((await takeNotices(s)).webhooks, []);
+    await s.advance(1);
+    const again = only((await takeNotices(s)).webhooks);
+    assert.deepEqual([again.warnedAt, again.failingSince], [warned.warnedAt, failing.failingSince]);
+  });
+
+  declare("of two processes one disables; the failure stays on record and the place is free", async (s) => {
+    const failing = await due(s);
+    const before = await s.webhook(failing.id);
+    const change = { status: "DISABLED", warnedAt: 1, noticeAt: s.now() } as const;
+    const answers = await Promise.all([step(s, failing, change), step(s, failing, change, s.other)]);
+    assert.deepEqual(answers.sort(), [false, true]);
+    const disabled = await s.webhook(failing.id);
+    assert.deepEqual([disabled.status, disabled.failingSince], ["DISABLED", failing.failingSince]);
+    assert.ok(disabled.updatedAt > before.updatedAt);
+    await times(15, () => s.register());
+    assert.equal((await s.update(failing.id, { status: "ENABLED" })).result, "limit");
+
+    const announced = only((await takeNotices(s)).webhooks);
+    assert.deepEqual([announced.id, announced.status], [failing.id, "DISABLED"]);
+    const done = { from: "DISABLED", status: "DISABLED", noticeAt: null } as const;
+    assert.equal(await step(s, failing, done), true);
+    assert.deepEqual(await takeNotices(s), { webhooks: [], nextAt: null });
+  });
+
+  declare("a webhook that the service disabled keeps its health until a user enables it", async (s) => {
+    const { claim, ...failing } = await due(s);
+    await step(s, failing, { status: "DISABLED", noticeAt: null });
+    const disabled = await s.webhook(failing.id);
+    await s.deliver(claim);
+    assert.deepEqual(await s.webhook(failing.id), disabled);
+    await s.update(failing.id, { status: "ENABLED" });
+    const enabled = await s.webhook(failing.id);
+    assert.deepEqual([enabled.failingSince, enabled.warnedAt, enabled.noticeAt], [null, null, null]);
+    assert.equal(enabled.generation, disabled.generation + 1);
+  });
+
+  for (const [what, change] of [
+    ["recovered", ({ deliver }, { claim }) => deliver(claim)],
+    ["moved", ({ update }, { id }) => update(id, { url: "https://subscriber.example/moved" })],
+    ["was disabled by a user", ({ update }, { id }) => update(id, { status: "DISABLED" })],
+  ] satisfies readonly [
+    string,
+    (s: Scenario, failing: Awaited<ReturnType<typeof due>>) => Promise<unknown>,
+  ][]) {
+    declare(`no health step is taken once the webhook ${what}`, async (s) => {
+      const failing = await due(s);
+      only((await takeNotices(s)).webhooks);
+      await change(s, failing);
+      const before: WebhookRecord = await s.webhook(failing.id);
+      assert.equal(await step(s, failing), false);
+      assert.equal(await step(s, failing, { status: "DISABLED" }), false);
+      assert.deepEqual(await s.webhook(failing.id), before);
+      await s.advance(LEASE_MS);
+      assert.deepEqual(await takeNotices(s), { webhooks: [], nextAt: null });
+    });
+  }
+
+  declare("no health step is taken for a later failure, another status or a removed webhook", async (s) => {
+    const failing = await due(s);
+    const before = await s.webhook(failing.id);
+    assert.equal(await step(s, { ...failing, failingSince: failing.failingSince + 1 }), false);
+    assert.equal(await step(s, failing, { from: "DISABLED" }), false);
+    assert.deepEqual(await s.webhook(failing.id), before);
+    await s.remove(failing.id);
+    assert.equal(await step(s, failing), false);
+    assert.deepEqual(await takeNotices(s), { webhooks: [], nextAt: null });
+    assert.equal(await s.store.getWebhook(failing.id), undefined);
+  });
+
+  declare("the counts add up at every stage", async (s) => {
+    const empty = { webhooks: 0, events: 0, pending: 0, leased: 0, ended: 0, bytes: 0 };
+    assert.deepEqual(await s.store.stats(), empty);
+    const { id } = await s.register();
+    await s.register({ status: "DISABLED" });
+    await times(3, () => s.emit({ payload: "four" }));
+    assert.deepEqual(await s.other.stats(), { ...empty, webhooks: 2, events: 3, pending: 3, bytes: 12 });
+    const [first, second] = await s.claim({ room: { slow: 2 } });
+    assert.ok(first && second);
+    assert.equal((await s.store.stats()).leased, 2);
+    await s.deliver(first);
+    await s.retry(second, HOUR_MS);
+    const counts = { webhooks: 2, events: 3, pending: 2, leased: 0, ended: 1, bytes: 12 };
+    assert.deepEqual(await s.store.stats(), counts);
+    await s.remove(id);
+    assert.deepEqual(await s.store.stats(), { ...counts, webhooks: 1, pending: 0, ended: 0 });
+  });
+
+  declare("the storage's time does not run backwards, and a sleep has an end", async ({ store, advance }) => {
+    const before = store.now();
+    await advance(MINUTE_MS);
+    assert.ok(Number.isFinite(before) && store.now() >= before);
+    assert.ok(store.maxSleepMs > 0 && Number.isFinite(store.maxSleepMs));
+  });
+}
+
+/** Only for a storage that gives hints at all. */
+export function hints(declare: Declare): void {
+  declare("an emit gives a hint to the other process", async (s) => {
+    await s.register();
+    assert.ok((await hintAfter(s, () => s.emit())) <= s.now());
+  });
+
+  declare("a resend and a recover give a hint", async (s) => {
+    const { id } = await s.register();
+    const { ids } = await s.emit();
+    await s.putOff(only(await s.claim()), HOUR_MS);
+    assert.ok((await hintAfter(s, () => s.store.resend({ id: only(ids), now: s.now() }))) <= s.now());
+    await s.fail(only(await s.claim()));
+    const request = { webhookId: id, since: 0, now: s.now(), limit: 5 };
+    assert.ok((await hintAfter(s, () => s.store.recover(request))) <= s.now());
+  });
+
+  declare("a retry, and the health step of a first failure, give a hint for their times", async (s) => {
+    await s.register();
+    await s.emit();
+    const claim = only(await s.claim());
+    const retryAt = s.now() + 8 * HOUR_MS;
+    const at = await hintAfter(s, () => s.retry(claim, 8 * HOUR_MS));
+    assert.ok(at <= Math.max(retryAt, s.now() + NOTICE_MS));
+  });
+
+  declare("a watch that has ended hears nothing more, and leaves others alone", async (s) => {
+    const heard: number[] = [];
+    const listener = (at: number): void => void heard.push(at);
+    const unwatch = s.other.watch(listener);
+    unwatch();
+    unwatch();
+    await s.register();
+    await hintAfter(s, () => s.emit());
+    assert.deepEqual(heard, []);
+  });
+}

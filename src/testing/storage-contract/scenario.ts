@@ -1,0 +1,290 @@
+/** What the tests of the storage contract work with: a fresh storage bound twice, a clock that stands still, and short words for the calls. */
+
+import assert from "node:assert/strict";
+import { silentLogger } from "../../logger.js";
+import { nameUuid } from "../../uuid.js";
+import type {
+  Attempt,
+  Claim,
+  ClaimRequest,
+  EndpointReport,
+  EventRecord,
+  Lane,
+  Retention,
+  Settlement,
+  SettleResult,
+  Storage,
+  WebhookChange,
+  WebhookRecord,
+  WebhookStore,
+} from "../../webhooks/store.js";
+import { type ManualClock, manualClock } from "../manual-clock.js";
+
+export const SECOND_MS = 1_000;
+export const MINUTE_MS = 60 * SECOND_MS;
+export const HOUR_MS = 60 * MINUTE_MS;
+
+export const LEASE_MS = MINUTE_MS;
+export const PER_ENDPOINT = 5;
+export const ENABLED_LIMIT = 15;
+export const REMEMBER_MS = 24 * HOUR_MS;
+export const RETENTION: Retention = { ms: 72 * HOUR_MS, events: 10_000 };
+/** After the first failure of an endpoint. */
+export const NOTICE_MS = 72 * HOUR_MS;
+
+const START_MS = Date.UTC(2026, 0, 5, 8);
+const EVENT_NAMESPACE = "6f1c7f6e-3f0b-5c3a-9d53-6f2f1f3c7b10";
+
+/** A storage with nothing in it. */
+export interface StorageUnderTest {
+  readonly storage: Storage;
+  /** Another connection to the same records, as a second process would have it. Default: the same storage, bound a second time. */
+  readonly peer?: Storage | undefined;
+  /** Called after the test, once the storages are closed. */
+  readonly destroy?: (() => unknown) | undefined;
+}
+
+interface By {
+  /** The binding to call. Default: `store`. */
+  readonly by?: WebhookStore | undefined;
+}
+
+export interface ClaimOptions extends By {
+  readonly room?: Partial<Record<Lane, number>> | undefined;
+  readonly perEndpoint?: number | undefined;
+  readonly leaseMs?: number | undefined;
+}
+
+export interface AppendOptions extends By {
+  readonly retention?: Retention | undefined;
+  readonly rememberMs?: number | undefined;
+  readonly claim?: ClaimOptions | undefined;
+}
+
+export type SettleOptions = By & Partial<Omit<Settlement, "id" | "now" | "outcome">>;
+
+export type Scenario = ReturnType<typeof createScenario>;
+
+/** Declares one test of the contract. */
+export type Declare = (name: string, run: (scenario: Scenario) => Promise<void>) => void;
+
+export const none = { fast: 0, slow: 0 } as const;
+
+/** Overwrites whatever of `value` can be overwritten, at any depth. */
+export function vandalise(value: unknown): void {
+  if (typeof value !== "object" || value === null) return;
+  for (const [key, inner] of Object.entries(value)) {
+    vandalise(inner);
+    Reflect.set(value, key, "overwritten");
+  }
+  if (Array.isArray(value)) Reflect.set(value, value.length, "added");
+}
+
+export const idsOf = (rows: readonly { readonly id: string }[]): string[] => rows.map(({ id }) => id).sort();
+
+/** The only one of `rows`. */
+export function only<T>(rows: readonly T[]): T {
+  assert.equal(rows.length, 1);
+  const [row] = rows;
+  assert.ok(row !== undefined);
+  return row;
+}
+
+/** `count` times what `make` gives, one after the other. */
+export async function times<T>(count: number, make: (index: number) => Promise<T>): Promise<T[]> {
+  const made: T[] = [];
+  for (let index = 0; index < count; index++) made.push(await make(index));
+  return made;
+}
+
+/** All rows of a paged call. `between` runs after each page. */
+export async function allPages<T>(
+  read: (
+    cursor: string | undefined,
+  ) => Promise<{ readonly rows: readonly T[]; readonly next: string | null }>,
+  between: () => Promise<unknown> = async () => {},
+): Promise<T[]> {
+  const rows: T[] = [];
+  let cursor: string | undefined;
+  for (let pages = 0; pages < 1_000; pages++) {
+    const page = await read(cursor);
+    rows.push(...page.rows);
+    if (page.next === null) return rows;
+    cursor = page.next;
+    await between();
+  }
+  return assert.fail("the pages do not end");
+}
+
+export function reportOn(
+  { webhook, lane }: Pick<Claim, "webhook" | "lane">,
+  at: number,
+  fields: Partial<EndpointReport> = {},
+): EndpointReport {
+  return { ok: true, generation: webhook.generation, at, noticeAt: at + NOTICE_MS, lane, ...fields };
+}
+
+const attemptAt = (at: number, { step, isExtra }: Claim, isOk: boolean): Attempt => ({
+  at,
+  durationMs: 12,
+  step,
+  isExtra,
+  kind: isOk ? "delivered" : "http",
+  status: isOk ? 200 : 500,
+  code: isOk ? "HTTP_200" : "HTTP_500",
+  excerpt: isOk ? null : "an answer — \u{1F514}",
+});
+
+export function createScenario({ storage, peer = storage }: StorageUnderTest, seed = 1) {
+  const clock: ManualClock = manualClock(START_MS, { seed });
+  const store = storage.webhooks({ clock, logger: silentLogger });
+  const other = peer.webhooks({ clock, logger: silentLogger });
+  let count = 0;
+
+  const webhookOf = (fields: Partial<WebhookRecord> = {}): WebhookRecord => {
+    const account = fields.account ?? "clinic";
+    return {
+      id: store.newWebhookId(account),
+      account,
+      subscriberId: "key-1",
+      url: `https://subscriber.example/hooks/${++count}`,
+      status: "ENABLED",
+      eventTypes: null,
+      createdAt: clock.now(),
+      updatedAt: clock.now(),
+      secret: `whsec_${count}`,
+      previousSecret: null,
+      rotateAt: null,
+      generation: 0,
+      failingSince: null,
+      warnedAt: null,
+      noticeAt: null,
+      ...fields,
+    };
+  };
+
+  const create = (webhook: WebhookRecord, { by = store }: By = {}) =>
+    by.createWebhook({ webhook, enabledLimit: ENABLED_LIMIT, idempotency: null, now: clock.now() });
+
+  const register = async (fields?: Partial<WebhookRecord>): Promise<WebhookRecord> => {
+    const webhook = webhookOf(fields);
+    const answer = await create(webhook);
+    assert.equal(answer.result, "created");
+    return webhook;
+  };
+
+  const update = (id: string, change: WebhookChange, { by = store }: By = {}) =>
+    by.updateWebhook({ id, change, enabledLimit: ENABLED_LIMIT, now: clock.now() });
+
+  const remove = (id: string, retention = RETENTION) =>
+    store.removeWebhook({ id, now: clock.now(), retention });
+
+  const eventOf = (fields: Partial<EventRecord> = {}): EventRecord => ({
+    id: nameUuid(EVENT_NAMESPACE, String(++count)),
+    account: "clinic",
+    type: "patient.updated",
+    occurredAt: clock.now() - 5,
+    digest: `digest ${count}`,
+    payload: `{"event":${count}}`,
+    ...fields,
+  });
+
+  const claimRequest = ({
+    room,
+    perEndpoint = PER_ENDPOINT,
+    leaseMs = LEASE_MS,
+  }: ClaimOptions = {}): ClaimRequest => ({
+    now: clock.now(),
+    token: `token ${++count}`,
+    leaseUntil: clock.now() + leaseMs,
+    room: { fast: 1_000, slow: 1_000, ...room },
+    perEndpoint,
+  });
+
+  const append = (
+    event: EventRecord,
+    { by = store, retention = RETENTION, rememberMs = REMEMBER_MS, claim }: AppendOptions = {},
+  ) =>
+    by.append({ event, rememberMs, retention, now: clock.now(), claim: claim ? claimRequest(claim) : null });
+
+  /** Appends a new event; resolves with it and the ids of its deliveries. */
+  const emit = async (fields?: Partial<EventRecord>, options?: AppendOptions) => {
+    const event = eventOf(fields);
+    const answer = await append(event, options);
+    assert.ok(answer.result === "stored");
+    return { event, ids: answer.deliveries.map(({ id }) => id), claims: answer.claims };
+  };
+
+  const claimAll = ({ by = store, ...options }: ClaimOptions = {}) => by.claim(claimRequest(options));
+  const claim = async (options?: ClaimOptions): Promise<readonly Claim[]> => (await claimAll(options)).claims;
+
+  const settle = (
+    taken: Claim,
+    outcome: Settlement["outcome"],
+    { by = store, ...fields }: SettleOptions = {},
+  ): Promise<SettleResult> => {
+    const isOk = outcome.state === "delivered";
+    const now = clock.now();
+    return by.settle({
+      id: taken.id,
+      token: taken.token,
+      now,
+      outcome,
+      startedAt: taken.startedAt ?? now,
+      attempt: attemptAt(now, taken, isOk),
+      endpoint: reportOn(taken, now, { ok: isOk }),
+      perEndpoint: PER_ENDPOINT,
+      retention: RETENTION,
+      ...fields,
+    });
+  };
+
+  const pendingAt = (dueAt: number, step: number) =>
+    ({ state: "pending", step, dueAt, postponed: 0, crashes: 0 }) as const;
+
+  return {
+    store,
+    other,
+    clock,
+    now: () => clock.now(),
+    advance: (ms: number) => clock.advance(ms),
+    webhookOf,
+    create,
+    register,
+    update,
+    remove,
+    eventOf,
+    append,
+    emit,
+    claimAll,
+    claim,
+    settle,
+    /** Settles as delivered, with a good report on the endpoint. */
+    deliver: (taken: Claim, options?: SettleOptions) => settle(taken, { state: "delivered" }, options),
+    /** Settles as failed for good, with a bad report on the endpoint. */
+    fail: (taken: Claim, options?: SettleOptions) =>
+      settle(taken, { state: "failed", reason: "exhausted" }, options),
+    /** Settles a failed attempt whose next step is due in `delayMs`. */
+    retry: (taken: Claim, delayMs: number, options?: SettleOptions) =>
+      settle(taken, pendingAt(clock.now() + delayMs, taken.step + 1), options),
+    /** The same without a word about the endpoint. */
+    putOff: (taken: Claim, delayMs: number, options?: SettleOptions) =>
+      settle(taken, pendingAt(clock.now() + delayMs, taken.step + 1), {
+        attempt: null,
+        endpoint: null,
+        ...options,
+      }),
+    /** Gives the storage the occasions that it may want to free what has been kept long enough. */
+    tidy: () => times(20, () => claimAll({ room: none })),
+    webhook: async (id: string): Promise<WebhookRecord> => {
+      const webhook = await store.getWebhook(id);
+      assert.ok(webhook);
+      return webhook;
+    },
+    delivery: async (id: string) => {
+      const delivery = await store.getDelivery(id);
+      assert.ok(delivery);
+      return delivery;
+    },
+  };
+}

@@ -1,0 +1,132 @@
+/** How deliveries and events end, and how long what has ended is kept. */
+
+import type { TimeQueue } from "../../src/time-queue.js";
+import type { DeliveryState, Retention } from "../../src/webhooks/store.js";
+import { releaseLease } from "./schedule.js";
+import { type Delivery, dropIfEmpty, isDone, type State, type StoredEvent } from "./state.js";
+
+/** Takes a pending delivery out of the books of what is open. */
+function close(state: State, delivery: Delivery): void {
+  releaseLease(state, delivery);
+  delivery.endpoint.queue.delete(delivery);
+  delivery.event.open -= 1;
+  delivery.endpoint.account.pending -= 1;
+  state.pending -= 1;
+}
+
+/** Ends a delivery. Its event has ended with its last one. */
+export function end(
+  state: State,
+  delivery: Delivery,
+  outcome: { readonly state: Exclude<DeliveryState, "pending">; readonly reason: string | null },
+  now: number,
+  retention: Retention,
+): void {
+  if (delivery.state === "pending") close(state, delivery);
+  delivery.state = outcome.state;
+  delivery.reason = outcome.reason;
+  delivery.endedAt = now;
+  if (retention.ms === 0) freeDelivery(state, delivery);
+  else state.endedDeliveries.set(delivery, now + retention.ms);
+  if (delivery.event.open === 0) endEvent(state, delivery.event, now, retention);
+}
+
+/** Frees an ended delivery before its event, which keeps in mind what became of it. */
+function freeDelivery(state: State, delivery: Delivery): void {
+  const { endpoint, event } = delivery;
+  const webhookId = endpoint.record.id;
+  endpoint.deliveries.delete(delivery.id);
+  event.deliveries.delete(delivery.id);
+  state.endedDeliveries.delete(delivery);
+  event.past ??= new Map();
+  const known = event.past.get(webhookId);
+  event.past.set(webhookId, {
+    serial: Math.max(delivery.serial, known?.serial ?? 0),
+    isDone: isDone(delivery) || known?.isDone === true,
+  });
+}
+
+/** Removes a delivery of a webhook that is being removed, without a trace. */
+export function forget(state: State, delivery: Delivery, now: number, retention: Retention): void {
+  const { event } = delivery;
+  const wasOpen = delivery.state === "pending";
+  if (wasOpen) close(state, delivery);
+  event.deliveries.delete(delivery.id);
+  event.past?.delete(delivery.endpoint.record.id);
+  state.endedDeliveries.delete(delivery);
+  if (wasOpen && event.open === 0) endEvent(state, event, now, retention);
+}
+
+/** Starts the retention of an event with no open delivery, and lets the oldest go where the account has too many. */
+export function endEvent(state: State, event: StoredEvent, now: number, retention: Retention): void {
+  reopen(state, event);
+  event.account.ended.add(event);
+  state.endedEvents.set(event, now + retention.ms);
+  state.endedBytes += event.bytes;
+  if (retention.ms === 0) free(state, event);
+  while (event.account.ended.size > retention.events) {
+    const [oldest] = event.account.ended;
+    if (!oldest) break;
+    free(state, oldest);
+  }
+}
+
+/** Brings an ended event back, since a new delivery of it was made. */
+export function reopen(state: State, event: StoredEvent): void {
+  if (!event.account.ended.delete(event)) return;
+  state.endedEvents.delete(event);
+  state.endedBytes -= event.bytes;
+}
+
+function free(state: State, event: StoredEvent): void {
+  for (const delivery of event.deliveries.values()) {
+    delivery.endpoint.deliveries.delete(delivery.id);
+    state.endedDeliveries.delete(delivery);
+  }
+  reopen(state, event);
+  event.account.events.delete(event.record.id);
+  state.bytes -= event.bytes;
+  dropIfEmpty(state, event.account);
+}
+
+/** Most that one call frees, so that no single caller pays for a large clean-up. */
+const MAX_PER_CALL = 200;
+
+function dropExpired(entries: Map<string, { readonly expiresAt: number }>, now: number): void {
+  let left = MAX_PER_CALL;
+  for (const [key, { expiresAt }] of entries) {
+    if (expiresAt > now || left-- === 0) return;
+    entries.delete(key);
+  }
+}
+
+const isDue = (queue: TimeQueue<unknown>, now: number): boolean =>
+  (queue.headAt() ?? Number.POSITIVE_INFINITY) <= now;
+
+/** Frees what has been kept long enough. */
+export function expire(state: State, now: number): void {
+  let left = MAX_PER_CALL;
+  while (left-- > 0 && isDue(state.endedDeliveries, now)) {
+    const delivery = state.endedDeliveries.head();
+    if (!delivery) break;
+    freeDelivery(state, delivery);
+  }
+  while (left-- > 0 && isDue(state.endedEvents, now)) {
+    const event = state.endedEvents.head();
+    if (!event) break;
+    free(state, event);
+  }
+  dropExpired(state.remembered, now);
+  dropExpired(state.replays, now);
+}
+
+/** Frees ended events, oldest first, until `bytes` more fit. False where they would not, even so: then none is freed. */
+export function makeRoom(state: State, bytes: number): boolean {
+  if (state.bytes - state.endedBytes + bytes > state.limits.bytes) return false;
+  while (state.bytes + bytes > state.limits.bytes) {
+    const oldest = state.endedEvents.head();
+    if (!oldest) return false;
+    free(state, oldest);
+  }
+  return true;
+}

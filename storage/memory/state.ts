@@ -1,0 +1,164 @@
+/** The records of the memory storage, and which structures point at them. Only this folder sees them: what leaves it is a copy or frozen. */
+
+import { type TimeQueue, timeQueue } from "../../src/time-queue.js";
+import type { Attempt, DeliveryState, EventRecord, Lane, WebhookRecord } from "../../src/webhooks/store.js";
+
+export interface Delivery {
+  readonly id: string;
+  /** 0 for the one made by emitting, n for the n-th one made of the same event for the same webhook later. */
+  readonly serial: number;
+  /** Grows with each delivery: the order of pages. */
+  readonly order: number;
+  readonly endpoint: Endpoint;
+  readonly event: StoredEvent;
+  readonly createdAt: number;
+  state: DeliveryState;
+  reason: string | null;
+  startedAt: number | null;
+  step: number;
+  dueAt: number;
+  endedAt: number | null;
+  attempts: readonly Attempt[];
+  postponed: number;
+  crashes: number;
+  /** When the extra attempt that a user asked for is due; `null` where none is owed. */
+  extraAt: number | null;
+  isRecovered: boolean;
+  /** Of the lease it is under. */
+  token: string | null;
+}
+
+/** A webhook with what waits for it. */
+export interface Endpoint {
+  /** Frozen; replaced as a whole by each change. */
+  record: WebhookRecord;
+  readonly account: Account;
+  readonly order: number;
+  readonly deliveries: Map<string, Delivery>;
+  /** Pending deliveries that are not under lease, by when they may be handed out. */
+  readonly queue: TimeQueue<Delivery>;
+  inFlight: number;
+  /** How many may be in flight while the endpoint is recovering from a failure; `null`: as many as `perEndpoint` says. */
+  window: number | null;
+  lane: Lane;
+}
+
+export interface StoredEvent {
+  readonly order: number;
+  readonly record: EventRecord;
+  readonly account: Account;
+  readonly bytes: number;
+  readonly storedAt: number;
+  readonly deliveries: Map<string, Delivery>;
+  /** What emitting it returned. */
+  readonly first: Remembered["deliveries"];
+  /** By webhook id: what became of deliveries that were freed before the event. `null` where there are none. */
+  past: Map<string, PastDelivery> | null;
+  open: number;
+}
+
+export interface PastDelivery {
+  /** The highest of those freed. */
+  readonly serial: number;
+  /** Whether one of them was delivered or withheld, so that nothing is left to recover. */
+  readonly isDone: boolean;
+}
+
+export interface Account {
+  readonly name: string;
+  readonly endpoints: Map<string, Endpoint>;
+  readonly events: Map<string, StoredEvent>;
+  /** Those of `events` without an open delivery, the one that ended first in front. */
+  readonly ended: Set<StoredEvent>;
+  pending: number;
+}
+
+/** What is remembered of an emitted id once, or before, its event is gone. */
+export interface Remembered {
+  readonly digest: string;
+  readonly deliveries: readonly { readonly id: string; readonly webhookId: string }[];
+  readonly expiresAt: number;
+}
+
+export interface Replay {
+  readonly digest: string;
+  readonly webhook: WebhookRecord;
+  readonly expiresAt: number;
+}
+
+export interface Limits {
+  readonly webhooks: number;
+  readonly pending: number;
+  readonly pendingPerAccount: number;
+  readonly bytes: number;
+  readonly rememberedIds: number;
+}
+
+export interface State {
+  readonly limits: Limits;
+  readonly accounts: Map<string, Account>;
+  readonly endpoints: Map<string, Endpoint>;
+  /** Endpoints with a delivery that may be handed out, by when. */
+  readonly ready: Readonly<Record<Lane, TimeQueue<Endpoint>>>;
+  readonly leases: TimeQueue<Delivery>;
+  readonly notices: TimeQueue<Endpoint>;
+  /** By when they are freed. */
+  readonly endedDeliveries: TimeQueue<Delivery>;
+  /** Those without an open delivery, by when they are freed. */
+  readonly endedEvents: TimeQueue<StoredEvent>;
+  /** By account and event id; in the order in which they expire, since all are remembered equally long. */
+  readonly remembered: Map<string, Remembered>;
+  /** By account and idempotency key, in the order in which they expire. */
+  readonly replays: Map<string, Replay>;
+  readonly watchers: Set<(at: number) => void>;
+  pending: number;
+  /** Of payloads, pending and kept. */
+  bytes: number;
+  /** The part of `bytes` in events without an open delivery, which gives way to new ones. */
+  endedBytes: number;
+  order: number;
+}
+
+export function createState(limits: Limits): State {
+  return {
+    limits,
+    accounts: new Map(),
+    endpoints: new Map(),
+    ready: { fast: timeQueue(), slow: timeQueue() },
+    leases: timeQueue(),
+    notices: timeQueue(),
+    endedDeliveries: timeQueue(),
+    endedEvents: timeQueue(),
+    remembered: new Map(),
+    replays: new Map(),
+    watchers: new Set(),
+    pending: 0,
+    bytes: 0,
+    endedBytes: 0,
+    order: 0,
+  };
+}
+
+/** Key of a map over all accounts. An account may hold any character but NUL. */
+export const scoped = (account: string, id: string): string => `${account}\u0000${id}`;
+
+export function accountOf(state: State, name: string): Account {
+  let account = state.accounts.get(name);
+  if (!account) {
+    account = { name, endpoints: new Map(), events: new Map(), ended: new Set(), pending: 0 };
+    state.accounts.set(name, account);
+  }
+  return account;
+}
+
+/** Whether nothing is left to deliver for a delivery in this state: it was received, or must not be. */
+export const isDone = ({ state }: Delivery): boolean => state === "delivered" || state === "withheld";
+
+/** Drops an account that holds nothing any more. */
+export function dropIfEmpty(state: State, account: Account): void {
+  if (account.endpoints.size === 0 && account.events.size === 0) state.accounts.delete(account.name);
+}
+
+export function notify(state: State, at: number): void {
+  for (const listener of state.watchers) listener(at);
+}
