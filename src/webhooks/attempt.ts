@@ -1,0 +1,259 @@
+/** One delivery attempt, from a claim to what becomes of it: may it go out, the bytes, the signature, the exchange, the verdict. */
+
+import { LRUCache } from "lru-cache";
+import { type Clock, withTimeout } from "../clock.js";
+import type { Logger } from "../logger.js";
+import type { OutboundResult, Send } from "../outbound/types.js";
+import {
+  accessDelayMs,
+  crashDelayMs,
+  type NextStep,
+  nextStep,
+  parseRetryAfter,
+  type Schedule,
+} from "./back-off.js";
+import { warningDueAt } from "./health.js";
+import { type PreparedEvent, readPayload } from "./notification.js";
+import type { ReadSettings, Subscriber } from "./options.js";
+import { signatureHeader, standardHeaders } from "./signature.js";
+import type { Attempt, Claim, EventRecord, Settlement, WebhookRecord } from "./store.js";
+
+/** What the dispatcher and an attempt tell each other while it is under way. */
+export interface AttemptControl {
+  /** Monotonic time before the claim was asked for: its lease cannot have begun earlier. */
+  readonly claimedAt: number;
+  /** Set by the dispatcher: do not send any more. */
+  isCancelled: boolean;
+  /** Set by the attempt just before the first byte leaves. */
+  isSent: boolean;
+}
+
+export interface AttemptContext {
+  readonly settings: ReadSettings;
+  readonly schedule: Schedule;
+  readonly clock: Clock;
+  /** The storage's time, which the schedule runs on. */
+  readonly now: () => number;
+  readonly logger: Logger;
+  readonly send: Send;
+}
+
+/** What becomes of a claim; the dispatcher says when. */
+export type Verdict = Omit<Settlement, "now">;
+
+/** A claim is not sent on any more when its lease could end before its deadline: pauses of the process are fenced off here. */
+const FENCE_MARGIN_MS = 5_000;
+
+/** Prepared events kept: those of a fan-out, and of retries due together, are read once. */
+const PREPARED_EVENTS = 256;
+
+const EXCERPT_CHARACTERS = 200;
+
+/** The secret that signs now: during a rotation the old one, until the subscriber has had time to learn the new one. */
+export const signingSecret = (webhook: WebhookRecord, now: number): string =>
+  webhook.previousSecret !== null && webhook.rotateAt !== null && now < webhook.rotateAt
+    ? webhook.previousSecret
+    : webhook.secret;
+
+/** The first characters of an answer, on one line. */
+function excerptOf(body: Uint8Array): string | null {
+  const text = new TextDecoder().decode(body.subarray(0, 4 * EXCERPT_CHARACTERS));
+  return (
+    text
+      .replace(/[\p{Cc}\s]+/gu, " ")
+      .trim()
+      .slice(0, EXCERPT_CHARACTERS) || null
+  );
+}
+
+/** What an exchange says about the delivery: a 2xx, and only that, means received. Pure. */
+export function judge(result: OutboundResult): Pick<Attempt, "kind" | "status" | "code" | "excerpt"> {
+  if (result.kind !== "response")
+    return { kind: result.kind, status: null, code: result.code, excerpt: null };
+  const { status, body } = result;
+  if (status >= 200 && status <= 299)
+    return { kind: "delivered", status, code: `HTTP_${status}`, excerpt: null };
+  return { kind: "http", status, code: `HTTP_${status}`, excerpt: excerptOf(body) };
+}
+
+/** Which answers may put a retry off with `Retry-After` (RFC 9110 §15.6.4, RFC 6585 §4). */
+const ASKS_TO_WAIT: ReadonlySet<number> = new Set([429, 503]);
+
+/** `null` where the host gave no usable answer. */
+type Permission = readonly boolean[] | null;
+
+/**
+ * Makes the function that carries an attempt out. It resolves with what to settle, or with `null` where the claim must be left to its lease,
+ * and rejects only for a defect of Postbell itself.
+ */
+export function createAttempt({ settings, schedule, clock, now: storeNow, logger, send }: AttemptContext) {
+  const { access, delivery, retry, signature, health, retention, limits } = settings;
+  const prepared = new LRUCache<EventRecord, PreparedEvent>({ max: PREPARED_EVENTS });
+
+  const prepare = (event: EventRecord): PreparedEvent => {
+    const known = prepared.get(event);
+    if (known) return known;
+    const made = readPayload(event.payload);
+    prepared.set(event, made);
+    return made;
+  };
+
+  /** Asks `canRead` for each entry. Without promises where the host answers at once. */
+  const permission = (
+    subscriber: Subscriber,
+    { entries }: PreparedEvent,
+  ): Permission | Promise<Permission> => {
+    const isAnswered = (answers: readonly unknown[]): answers is readonly boolean[] =>
+      answers.every((answer) => typeof answer === "boolean");
+    const fail = (error: unknown): null => {
+      logger.warn(
+        { account: subscriber.account, error },
+        "access.canRead gave no answer; the delivery waits",
+      );
+      return null;
+    };
+    try {
+      const answers: unknown[] = entries.map((entry) => access.canRead(subscriber, entry.resource()));
+      if (isAnswered(answers)) return answers;
+      return withTimeout(clock, limits.hookMs, Promise.all(answers), () => new Error("timeout")).then(
+        (settled) => (isAnswered(settled) ? settled : fail(new TypeError("neither true nor false"))),
+        fail,
+      );
+    } catch (error) {
+      return fail(error);
+    }
+  };
+
+  const settle = (
+    claim: Claim,
+    outcome: Verdict["outcome"],
+    startedAt: number | null,
+    seen: Partial<Pick<Settlement, "attempt" | "endpoint">> = {},
+  ): Verdict => ({
+    id: claim.id,
+    token: claim.token,
+    outcome,
+    startedAt,
+    attempt: null,
+    endpoint: null,
+    perEndpoint: delivery.perEndpoint,
+    retention,
+    ...seen,
+  });
+
+  /** Pending again at `next`, or failed where the schedule has no step left. */
+  const goOn = (next: NextStep | null, reason: string): Verdict["outcome"] =>
+    next
+      ? { state: "pending", step: next.step, dueAt: next.dueAt, postponed: 0, crashes: 0 }
+      : { state: "failed", reason };
+
+  const following = (
+    claim: Claim,
+    startedAt: number,
+    now: number,
+    retryAfterMs: number | null,
+  ): NextStep | null =>
+    claim.isExtra
+      ? { step: claim.step, dueAt: claim.dueAt }
+      : nextStep({
+          policy: retry,
+          schedule,
+          startedAt,
+          step: claim.step,
+          now,
+          random: clock.random,
+          retryAfterMs,
+        });
+
+  const postpone = (claim: Claim, startedAt: number, now: number): Verdict => {
+    const windowEnd = startedAt + retry.windowMs;
+    if (now >= windowEnd) return settle(claim, { state: "failed", reason: "access_unknown" }, startedAt);
+    const { step, postponed, crashes } = claim;
+    const dueAt = Math.min(now + accessDelayMs(postponed), windowEnd);
+    return settle(claim, { state: "pending", step, dueAt, postponed: postponed + 1, crashes }, startedAt);
+  };
+
+  const exchange = async (
+    claim: Claim,
+    event: PreparedEvent,
+    allowed: readonly boolean[],
+    startedAt: number,
+  ): Promise<Verdict> => {
+    const { webhook } = claim;
+    const body = event.body({
+      form: settings.body,
+      topic: webhook.id,
+      allowed: allowed.every(Boolean) ? null : allowed,
+      eventIdField: delivery.eventIdField,
+    });
+    const at = storeNow();
+    const timestamp = Math.floor(clock.now() / 1000);
+    const secret = signingSecret(webhook, at);
+    const headers: Record<string, string> = {
+      "content-type": "application/json",
+      "user-agent": "Postbell",
+      [signature.header]: signatureHeader({ secret, timestamp, body }),
+    };
+    if (signature.standardWebhooks) {
+      Object.assign(headers, standardHeaders({ secret, id: claim.event.id, timestamp, body }));
+    }
+    const began = clock.monotonic();
+    const result = await send({
+      url: webhook.url,
+      method: "POST",
+      headers,
+      body,
+      deadlineMs: delivery.deadlineMs,
+      maxBodyBytes: delivery.maxResponseBytes,
+    });
+    const durationMs = Math.max(0, Math.round(clock.monotonic() - began));
+    const now = storeNow();
+    const verdict = judge(result);
+    const isOk = verdict.kind === "delivered";
+    const attempt: Attempt = { at, durationMs, step: claim.step, isExtra: claim.isExtra, ...verdict };
+    const endpoint: Verdict["endpoint"] = {
+      ok: isOk,
+      generation: webhook.generation,
+      at: now,
+      noticeAt: warningDueAt(now, health),
+      lane: durationMs > delivery.slowAfterMs ? "slow" : "fast",
+    };
+    if (isOk) return settle(claim, { state: "delivered" }, startedAt, { attempt, endpoint });
+    const retryAfterMs =
+      result.kind === "response" && ASKS_TO_WAIT.has(result.status)
+        ? parseRetryAfter(result.headers["retry-after"], now)
+        : null;
+    const outcome = goOn(following(claim, startedAt, now, retryAfterMs), "exhausted");
+    return settle(claim, outcome, startedAt, { attempt, endpoint });
+  };
+
+  return async function attempt(claim: Claim, control: AttemptControl): Promise<Verdict | null> {
+    const now = storeNow();
+    const startedAt = claim.startedAt ?? now;
+    const { webhook, crashes, step, postponed } = claim;
+
+    const heldBackMs = claim.isRecovered ? crashDelayMs(crashes, step, retry) : 0;
+    if (heldBackMs > 0) {
+      return settle(
+        claim,
+        { state: "pending", step, dueAt: now + heldBackMs, postponed, crashes },
+        startedAt,
+      );
+    }
+    if (webhook.status === "DISABLED") {
+      return settle(claim, goOn(following(claim, startedAt, now, null), "disabled"), startedAt);
+    }
+    const event = prepare(claim.event);
+    const asked = permission({ id: webhook.subscriberId, account: webhook.account }, event);
+    const allowed = asked instanceof Promise ? await asked : asked;
+    if (control.isCancelled) return null;
+    if (allowed === null) return postpone(claim, startedAt, now);
+    if (allowed[0] !== true) {
+      return settle(claim, { state: "withheld", reason: "access_denied" }, startedAt);
+    }
+    if (clock.monotonic() - control.claimedAt > delivery.leaseMs - delivery.deadlineMs - FENCE_MARGIN_MS)
+      return null;
+    control.isSent = true;
+    return exchange(claim, event, allowed, startedAt);
+  };
+}

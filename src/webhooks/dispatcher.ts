@@ -1,0 +1,287 @@
+/** The loop that keeps deliveries moving: claim what is due while there are free slots, attempt it, settle it, sleep until more is due. */
+
+import { randomBytes } from "node:crypto";
+import type { Clock, Timer } from "../clock.js";
+import { PostbellError } from "../errors.js";
+import type { Logger } from "../logger.js";
+import type { AttemptControl, Verdict } from "./attempt.js";
+import type { ReadSettings } from "./options.js";
+import { createSlots, type Slot } from "./slots.js";
+import type { Claim, WebhookStore } from "./store.js";
+
+export interface DispatcherContext {
+  readonly store: WebhookStore;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly settings: ReadSettings;
+  readonly attempt: (claim: Claim, control: AttemptControl) => Promise<Verdict | null>;
+  /** Takes the health steps that are due; resolves with when the next one is, `null` where none waits. */
+  readonly takeNotices: () => Promise<number | null>;
+}
+
+export interface Dispatcher {
+  start(): void;
+  /** Claims nothing more, lets what is under way end within `graceMs`, then gives the rest up to its lease. Resolves in every case. */
+  stop(graceMs: number): Promise<void>;
+  /** Resolves once nothing is due and nothing under way. Rejects with `not_started`, or with the error of a storage that is away. */
+  idle(): Promise<void>;
+}
+
+interface Flight {
+  readonly claim: Claim;
+  readonly control: AttemptControl;
+  readonly done: Promise<void>;
+}
+
+/** After a failed call of the storage the loop asks again after this, doubling up to the second figure: a healed storage is noticed within it. */
+const RETRY_MS = 100;
+const MAX_RETRY_MS = 5_000;
+
+const retryDelayMs = (failures: number): number => Math.min(RETRY_MS * 2 ** failures, MAX_RETRY_MS);
+
+export function createDispatcher({
+  store,
+  clock,
+  logger,
+  settings: { delivery, retention },
+  attempt,
+  takeNotices,
+}: DispatcherContext): Dispatcher {
+  const worker = randomBytes(8).toString("hex");
+  const slots = createSlots({ fast: delivery.concurrency, slow: delivery.slowConcurrency });
+  const flights = new Set<Flight>();
+
+  let isRunning = false;
+  let unwatch = (): void => {};
+  let claimCount = 0;
+  let failures = 0;
+  let lastError: unknown;
+  let noticesAt: number | null = 0;
+  let notices: Promise<void> | undefined;
+  let sleeping: { readonly timer: Timer; readonly until: number } | undefined;
+  let isPassing = false;
+  let current: Promise<void> = Promise.resolve();
+  let isWanted = false;
+  /** Callers of idle() that wait for everything under way to end. */
+  const waiting: (() => void)[] = [];
+
+  const isBusy = (): boolean => flights.size > 0 || notices !== undefined;
+
+  const tellIfQuiet = (): void => {
+    if (!isBusy()) for (const resolve of waiting.splice(0)) resolve();
+  };
+
+  /** Pumps once more, in a turn of the event loop of its own, so that all slots freed in this one are filled by one claim. */
+  const wake = (): void => {
+    if (isWanted || !isRunning) return;
+    isWanted = true;
+    setImmediate(() => void pump());
+  };
+
+  const sleepUntil = (at: number): void => {
+    if (!isRunning || (sleeping && sleeping.until <= at)) return;
+    clock.clearTimeout(sleeping?.timer);
+    const timer = clock.setTimeout(() => {
+      sleeping = undefined;
+      wake();
+    }, at - store.now());
+    sleeping = { timer, until: at };
+  };
+
+  const hint = (at: number): void => {
+    if (at <= store.now()) wake();
+    else sleepUntil(at);
+  };
+
+  /** Settles, trying again while the storage is away, until the lease is over: then another claim decides. */
+  const settle = async (verdict: Verdict, control: AttemptControl): Promise<void> => {
+    for (let tries = 0; ; tries++) {
+      try {
+        const result = await store.settle({ ...verdict, now: store.now() });
+        if (result === "stale")
+          logger.warn({ delivery: verdict.id }, "a report came after its lease and was dropped");
+        const { endpoint } = verdict;
+        if (endpoint && !endpoint.ok) noticesAt = Math.min(noticesAt ?? endpoint.noticeAt, endpoint.noticeAt);
+        return;
+      } catch (error) {
+        logger.warn({ delivery: verdict.id, error }, "an outcome could not be stored");
+        if (control.isCancelled || clock.monotonic() - control.claimedAt > delivery.leaseMs) return;
+        await new Promise<void>((resolve) => clock.setTimeout(resolve, retryDelayMs(tries)));
+      }
+    }
+  };
+
+  const carryOut = async (claim: Claim, control: AttemptControl, slot: Slot): Promise<void> => {
+    const slowTimer =
+      claim.lane === "fast"
+        ? clock.setTimeout(() => {
+            slot.slowDown();
+            wake();
+          }, delivery.slowAfterMs)
+        : undefined;
+    try {
+      const verdict = await attempt(claim, control);
+      // Given up by stop(): the lease decides, since what came of a destroyed connection proves nothing.
+      if (verdict && !control.isCancelled) await settle(verdict, control);
+    } catch (error) {
+      // A defect, not an outcome: the lease runs out, and the crash rules hold the delivery back.
+      logger.error({ delivery: claim.id, error }, "an attempt failed unexpectedly");
+    } finally {
+      clock.clearTimeout(slowTimer);
+      slot.leave();
+    }
+  };
+
+  const launch = (claim: Claim, claimedAt: number): void => {
+    const control: AttemptControl = { claimedAt, isCancelled: false, isSent: false };
+    const flight: Flight = {
+      claim,
+      control,
+      done: carryOut(claim, control, slots.enter(claim.lane)).then(() => {
+        flights.delete(flight);
+        tellIfQuiet();
+        wake();
+      }),
+    };
+    flights.add(flight);
+  };
+
+  /** Runs beside the deliveries: a hook of the host that hangs holds up no claim. */
+  const startNotices = (): void => {
+    notices ??= takeNotices()
+      .then(
+        (nextAt) => {
+          noticesAt = nextAt;
+        },
+        (error: unknown) => {
+          logger.error({ error }, "the storage could not be asked for due notices");
+          noticesAt = store.now() + MAX_RETRY_MS;
+        },
+      )
+      .then(() => {
+        notices = undefined;
+        tellIfQuiet();
+        if (noticesAt !== null) hint(noticesAt);
+      });
+  };
+
+  const release = async ({
+    id,
+    token,
+    startedAt,
+    step,
+    postponed,
+    crashes,
+    isExtra,
+    dueAt,
+  }: Claim): Promise<void> => {
+    const now = store.now();
+    const outcome = { state: "pending", step, dueAt: isExtra ? dueAt : now, postponed, crashes } as const;
+    const { perEndpoint } = delivery;
+    const settlement = {
+      id,
+      token,
+      now,
+      outcome,
+      startedAt,
+      attempt: null,
+      endpoint: null,
+      perEndpoint,
+      retention,
+    };
+    await store.settle(settlement).catch((error: unknown) => {
+      logger.warn({ delivery: id, error }, "a claim could not be released; its lease will end it");
+    });
+  };
+
+  /** One pass: everything that is due and has a slot is under way after it. */
+  const pass = async (): Promise<void> => {
+    const now = store.now();
+    if (noticesAt !== null && noticesAt <= now) startNotices();
+    const room = slots.room();
+    // Without a free slot there is nothing to ask for: the flight that frees one wakes the loop.
+    if (room.fast + room.slow === 0) return;
+    const token = `${worker}.${++claimCount}`;
+    const claimedAt = clock.monotonic();
+    const leaseUntil = now + delivery.leaseMs;
+    const { perEndpoint } = delivery;
+    const { claims, nextAt } = await store.claim({ now, token, leaseUntil, room, perEndpoint });
+    if (!isRunning) {
+      await Promise.all(claims.map(release));
+      return;
+    }
+    for (const claim of claims) launch(claim, claimedAt);
+    const isMoreDue = nextAt !== null && nextAt <= now;
+    if (isMoreDue && claims.length > 0) wake();
+    const later = [nextAt, noticesAt].filter((at): at is number => at !== null && at > now);
+    sleepUntil(Math.min(...later, now + store.maxSleepMs));
+  };
+
+  const pump = async (): Promise<void> => {
+    isWanted = false;
+    if (!isRunning) return;
+    if (isPassing) {
+      await current;
+      wake();
+      return;
+    }
+    isPassing = true;
+    current = pass().then(
+      () => {
+        failures = 0;
+        lastError = undefined;
+      },
+      (error: unknown) => {
+        lastError = error;
+        logger.error({ error }, "the storage could not be asked for due deliveries");
+        sleepUntil(store.now() + retryDelayMs(failures++));
+      },
+    );
+    await current;
+    isPassing = false;
+  };
+
+  return Object.freeze<Dispatcher>({
+    start() {
+      if (isRunning) return;
+      isRunning = true;
+      noticesAt = 0;
+      unwatch = store.watch(hint);
+      wake();
+    },
+
+    async stop(graceMs) {
+      if (!isRunning) return;
+      isRunning = false;
+      unwatch();
+      clock.clearTimeout(sleeping?.timer);
+      sleeping = undefined;
+      let timer: Timer | undefined;
+      const grace = new Promise<void>((resolve) => {
+        timer = clock.setTimeout(resolve, graceMs);
+      });
+      const landed = current.then(() => Promise.all([notices, ...[...flights].map(({ done }) => done)]));
+      await Promise.race([landed, grace]);
+      clock.clearTimeout(timer);
+      const left = [...flights];
+      for (const { control } of left) control.isCancelled = true;
+      await Promise.all(left.filter(({ control }) => !control.isSent).map(({ claim }) => release(claim)));
+    },
+
+    async idle() {
+      for (;;) {
+        if (!isRunning) {
+          throw new PostbellError(
+            "not_started",
+            "idle() waits for deliveries, and nobody makes any: call start() first.",
+          );
+        }
+        const before = claimCount;
+        await pump();
+        if (lastError !== undefined) throw lastError;
+        if (isBusy()) await new Promise<void>((resolve) => waiting.push(resolve));
+        else if (!isWanted && claimCount > before) return;
+      }
+    },
+  });
+}

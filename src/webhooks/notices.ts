@@ -1,0 +1,111 @@
+/** Carries the health steps out that are due: the host's notifier is called, then the step is recorded. */
+
+import { type Clock, withTimeout } from "../clock.js";
+import type { Logger } from "../logger.js";
+import { healthStep } from "./health.js";
+import type { ReadSettings } from "./options.js";
+import { toWebhook } from "./registrations.js";
+import type { WebhookRecord, WebhookStore } from "./store.js";
+
+/** A step that was begun and not recorded (the notifier threw, the process died) is taken up again after this. */
+const LEASE_MS = 60_000;
+const BATCH = 20;
+
+/**
+ * Makes the function that takes all steps due now and resolves with when the next one is. A notifier is called at least once a period,
+ * and again only if it failed or the process died before the step was recorded; DISABLED is set exactly once.
+ */
+export function createNotices({
+  store,
+  settings: { health, notify, limits },
+  clock,
+  logger,
+}: {
+  readonly store: WebhookStore;
+  readonly settings: ReadSettings;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}): () => Promise<number | null> {
+  /** Whether the host has been told; also true where it does not want to be. */
+  const tell = async (webhook: WebhookRecord, call: (() => unknown) | undefined): Promise<boolean> => {
+    if (!call) return true;
+    try {
+      await withTimeout(clock, limits.hookMs, (async () => call())(), () => new Error("no answer in time"));
+      return true;
+    } catch (error) {
+      logger.error({ webhook: webhook.id, error }, "a notifier of the host failed; it will be called again");
+      return false;
+    }
+  };
+
+  const take = async (record: WebhookRecord): Promise<void> => {
+    const now = store.now();
+    const step = healthStep(record, health, now);
+    const { id, status, warnedAt } = record;
+    if (step.kind === "none") return;
+    const { failingSince } = step;
+    const settle = (fields: Partial<Parameters<WebhookStore["settleNotice"]>[0]>): Promise<boolean> =>
+      store.settleNotice({
+        id,
+        failingSince,
+        from: status,
+        status,
+        warnedAt,
+        noticeAt: null,
+        now: store.now(),
+        ...fields,
+      });
+    const webhook = toWebhook(record);
+    const since = new Date(failingSince);
+    switch (step.kind) {
+      case "wait":
+        await settle({ noticeAt: step.at });
+        return;
+      case "warn": {
+        const { warning } = notify;
+        const event = { webhook, failingSince: since, disableAt: new Date(step.disableAt) };
+        if (await tell(record, warning && (() => warning(event)))) {
+          await settle({ warnedAt: now, noticeAt: step.disableAt });
+          logger.warn(
+            { webhook: id, disableAt: event.disableAt },
+            "an endpoint is failing and will be disabled",
+          );
+        }
+        return;
+      }
+      case "disable":
+        // Recorded first, and due again at once: whoever sees it DISABLED then tells the host.
+        if (await settle({ status: "DISABLED", noticeAt: store.now() + LEASE_MS })) {
+          logger.warn({ webhook: id }, "a failing endpoint was disabled");
+          const disabled = await store.getWebhook(id);
+          if (disabled) await take(disabled);
+        }
+        return;
+      case "announce": {
+        const { disabled } = notify;
+        if (await tell(record, disabled && (() => disabled({ webhook, failingSince: since }))))
+          await settle({});
+        return;
+      }
+    }
+  };
+
+  return async () => {
+    for (;;) {
+      const now = store.now();
+      const { webhooks, nextAt } = await store.claimNotices({
+        now,
+        leaseUntil: now + LEASE_MS,
+        limit: BATCH,
+      });
+      const results = await Promise.allSettled(webhooks.map(take));
+      for (const result of results) {
+        if (result.status === "rejected")
+          logger.error({ error: result.reason as unknown }, "a health step could not be recorded");
+      }
+      // Those just taken are in `nextAt` with their lease: at worst the next look comes early.
+      // Those just taken are in `nextAt` with their lease: at worst the next look comes early.
+      if (webhooks.length < BATCH) return nextAt;
+    }
+  };
+}

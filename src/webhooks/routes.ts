@@ -1,0 +1,256 @@
+/** The registration API over HTTP: its one route table, who may call it, and how its errors look. */
+
+import { type Clock, withTimeout } from "../clock.js";
+import { type ErrorCode, isPostbellError, PostbellError } from "../errors.js";
+import { readJson } from "../http/body.js";
+import { HttpError } from "../http/errors.js";
+import { createRateLimit } from "../http/rate-limit.js";
+import { createRouter, type PathParameter, type Route } from "../http/router.js";
+import type { Handler, HttpRequest, HttpResponse } from "../http/types.js";
+import type { Logger } from "../logger.js";
+import { nearest } from "./catalogue.js";
+import type { ReadSettings, Subscriber } from "./options.js";
+import { checkName, notFound, type Registrations, type Webhook } from "./registrations.js";
+
+interface Call {
+  readonly request: HttpRequest;
+  readonly parameter: PathParameter;
+  readonly subscriber: Subscriber;
+}
+
+/** Answers hold what one key may see, one of them a secret: nobody may keep them. */
+const PRIVATE_HEADERS = {
+  "cache-control": "no-store",
+  vary: "Authorization",
+  "x-content-type-options": "nosniff",
+} as const;
+
+const json = (
+  status: number,
+  value: unknown,
+  headers: Readonly<Record<string, string>> = {},
+): HttpResponse => ({
+  status,
+  headers: { "content-type": "application/json; charset=utf-8", ...PRIVATE_HEADERS, ...headers },
+  body: JSON.stringify(value),
+});
+
+/** The record of the interface document, and nothing besides. */
+const toResource = ({ id, status, url, createdDate, updatedDate }: Webhook) => ({
+  id,
+  status,
+  url,
+  createdDate,
+  updatedDate,
+});
+
+/** The status of each code that a caller can bring about. Every other error is the service's own: 503. */
+const STATUS: { readonly [Code in ErrorCode]?: number } = {
+  invalid_request: 400,
+  invalid_argument: 400,
+  invalid_url: 400,
+  unknown_event_type: 400,
+  not_found: 404,
+  webhook_limit_reached: 409,
+  idempotency_key_reused: 409,
+};
+
+const RETRY_AFTER_SECONDS = "5";
+
+/** A request body that trickles in is not waited for longer. */
+const BODY_MS = 10_000;
+
+const BEARER = /^Bearer +([\x21-\x7e]{1,4096})$/i;
+
+const invalid = (field: string, message: string): PostbellError =>
+  new PostbellError("invalid_request", message, { field });
+
+/** The object a request body must be. What is in neither list is refused, so that a slip of the pen does not subscribe to everything. */
+function readFields(
+  body: unknown,
+  accepted: readonly string[],
+  ignored: readonly string[] = [],
+): Readonly<Record<string, unknown>> {
+  if (typeof body !== "object" || body === null || Array.isArray(body)) {
+    throw new PostbellError("invalid_request", "The body must be a JSON object.");
+  }
+  for (const field of Object.keys(body)) {
+    if (accepted.includes(field) || ignored.includes(field)) continue;
+    const shown = field.slice(0, 40);
+    throw invalid(shown, `There is no field '${shown}'; did you mean '${nearest(field, accepted)}'?`);
+  }
+  return Object.fromEntries(
+    accepted
+      .filter((field) => Object.hasOwn(body, field))
+      .map((field) => [field, (body as Record<string, unknown>)[field]]),
+  );
+}
+
+function readIdempotencyKey(headers: HttpRequest["headers"]): string | undefined {
+  const key = headers["idempotency-key"];
+  if (key === undefined || /^[\x21-\x7e]{1,255}$/.test(key)) return key;
+  throw invalid("Idempotency-Key", "Idempotency-Key must be 1 to 255 visible ASCII characters.");
+}
+
+export function createRoutes({
+  settings: { access, limits },
+  registrations,
+  clock,
+  logger,
+}: {
+  readonly settings: ReadSettings;
+  readonly registrations: Registrations;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}): Handler {
+  const rateLimit = createRateLimit({ perMinute: limits.requestsPerMinute, clock });
+
+  const unavailable = (): HttpError =>
+    new HttpError(503, "unavailable", "The service cannot answer at the moment; try again later.", {
+      headers: { "retry-after": RETRY_AFTER_SECONDS },
+    });
+
+  const readBody = (request: HttpRequest): Promise<unknown> =>
+    withTimeout(
+      clock,
+      BODY_MS,
+      readJson(request, { limit: limits.requestBytes }),
+      () => new HttpError(408, "request_timeout", "The body did not arrive in time."),
+    );
+
+  const authenticate = async ({ headers }: HttpRequest): Promise<Subscriber> => {
+    const key = BEARER.exec(headers["authorization"] ?? "")?.[1];
+    const found = key === undefined ? null : await askWho(key);
+    if (found) return found;
+    throw new HttpError(401, "unauthorized", "Send a valid API key: Authorization: Bearer <API_KEY>.", {
+      headers: { "www-authenticate": "Bearer" },
+    });
+  };
+
+  const askWho = async (key: string): Promise<Subscriber | null> => {
+    try {
+      const answer = (async () => access.authenticate(key))();
+      const found = await withTimeout(clock, limits.hookMs, answer, () => new Error("no answer in time"));
+      if (found === null || found === undefined) return null;
+      const { id, account } = found;
+      checkName("subscriber.id", id);
+      checkName("subscriber.account", account);
+      return { id, account };
+    } catch (error) {
+      logger.error({ error }, "access.authenticate gave no usable answer");
+      throw unavailable();
+    }
+  };
+
+  /** The webhook of a path, if it is the caller's account's. Another account's is answered like one that does not exist. */
+  const ownWebhook = async ({ parameter, subscriber }: Call): Promise<Webhook> => {
+    const webhook = await registrations.get(parameter("webhookId"));
+    if (webhook.account !== subscriber.account) throw notFound("webhook");
+    return webhook;
+  };
+
+  const routes: readonly Route<Call>[] = [
+    {
+      method: "POST",
+      path: "/v1/webhooks",
+      async handle({ request, subscriber }) {
+        const idempotencyKey = readIdempotencyKey(request.headers);
+        const { url, event_types } = readFields(await readBody(request), ["url", "event_types"]);
+        const { webhook, secret } = await registrations.create(subscriber, {
+          url: url as string,
+          eventTypes: event_types as readonly string[] | undefined,
+          idempotencyKey,
+        });
+        const location = `${request.baseUrl}/v1/webhooks/${webhook.id}`;
+        return json(201, { webhook: toResource(webhook), secret }, { location });
+      },
+    },
+    {
+      method: "GET",
+      path: "/v1/webhooks",
+      async handle({ request, subscriber }) {
+        const query = new URLSearchParams(request.query);
+        const limit = query.get("limit");
+        if (limit !== null && !/^[0-9]{1,9}$/.test(limit))
+          throw invalid("limit", "limit must be a whole number from 1 to 100.");
+        const { webhooks, next } = await registrations.list({
+          account: subscriber.account,
+          cursor: query.get("cursor") ?? undefined,
+          limit: limit === null ? undefined : Number(limit),
+        });
+        return json(200, { webhooks: webhooks.map(toResource), next });
+      },
+    },
+    {
+      method: "GET",
+      path: "/v1/webhooks/:webhookId",
+      async handle(call) {
+        return json(200, toResource(await ownWebhook(call)));
+      },
+    },
+    {
+      method: "PUT",
+      path: "/v1/webhooks/:webhookId",
+      async handle(call) {
+        const { id } = await ownWebhook(call);
+        const read = ["url", "status", "event_types"];
+        const { url, status, event_types } = readFields(await readBody(call.request), read, [
+          "id",
+          "createdDate",
+          "updatedDate",
+        ]);
+        if (url === undefined) throw invalid("url", "url is missing: an update needs url and status.");
+        if (status === undefined) throw invalid("status", "status is missing: ENABLED or DISABLED.");
+        const webhook = await registrations.update(id, {
+          url: url as string,
+          status: status as Webhook["status"],
+          eventTypes: event_types as readonly string[] | undefined,
+        });
+        return json(200, toResource(webhook));
+      },
+    },
+    {
+      method: "DELETE",
+      path: "/v1/webhooks/:webhookId",
+      async handle(call) {
+        const { id } = await ownWebhook(call);
+        await registrations.remove(id);
+        return json(200, { message: "The webhook was deleted." });
+      },
+    },
+  ];
+
+  const toHttpError = (error: unknown): HttpError => {
+    if (error instanceof HttpError) return error;
+    if (isPostbellError(error)) {
+      const { code, message, field } = error;
+      const status = STATUS[code];
+      if (status !== undefined) return new HttpError(status, code, message, { field });
+      if (code === "raw_body_unavailable") return new HttpError(500, code, message);
+    }
+    logger.error({ error }, "a registration request failed");
+    return unavailable();
+  };
+
+  return createRouter(routes, {
+    async context(request, parameter) {
+      const subscriber = await authenticate(request);
+      const seconds = rateLimit(subscriber.account);
+      if (seconds > 0) {
+        throw new HttpError(
+          429,
+          "rate_limited",
+          `The account has sent too many requests; try again in ${seconds} s.`,
+          {
+            headers: { "retry-after": String(seconds) },
+          },
+        );
+      }
+      return { request, parameter, subscriber };
+    },
+    onError(thrown) {
+      const { status, code, message, field, headers } = toHttpError(thrown);
+      return json(status, { error: { code, message, ...(field === undefined ? {} : { field }) } }, headers);
+    },
+  });
+}

@@ -1,0 +1,262 @@
+/** `createWebhooks`: puts the parts of the webhook service together, and emits. */
+
+import { randomUUID } from "node:crypto";
+import { withTimeout } from "../clock.js";
+import { isPostbellError, PostbellError } from "../errors.js";
+import type { HttpRequest, HttpResponse } from "../http/types.js";
+import { guardedLogger } from "../logger.js";
+import { createOutboundClient } from "../outbound/client.js";
+import type { OutboundClient, Send } from "../outbound/types.js";
+import { isUuid } from "../uuid.js";
+import { createAttempt } from "./attempt.js";
+import { scheduleOf } from "./back-off.js";
+import { buildPayload } from "./bundle.js";
+import {
+  type clinicalEvents,
+  type EventCatalogue,
+  type EventTypeOf,
+  focalTypes,
+  readCatalogue,
+} from "./catalogue.js";
+import { createDeliveries, type Deliveries, readTime } from "./deliveries.js";
+import { createDispatcher } from "./dispatcher.js";
+import type { FhirResource } from "./fhir.js";
+import { createNotices } from "./notices.js";
+import { readSettings, type WebhooksOptions } from "./options.js";
+import { checkName, createRegistrations, type Registrations } from "./registrations.js";
+import { createRoutes } from "./routes.js";
+import { guardedSend } from "./send.js";
+import type { EventRecord } from "./store.js";
+
+/** What the host says happened. */
+export interface EventInput<T extends string = string> {
+  readonly type: T;
+  /** Whose record it is: the webhooks of this account are told. */
+  readonly account: string;
+  /** The record, of the resource type behind `type`. Of a deleted one: as it last was, or its `resourceType` and `id`. */
+  readonly resource: FhirResource;
+  /** Resources that it references, directly or in turn; those that nothing references are left out. */
+  readonly related?: readonly FhirResource[] | undefined;
+  /** A UUID that names the event; made if absent. Emitting it again within 24 hours adds nothing. */
+  readonly id?: string | undefined;
+  /** When it happened. Default: now. */
+  readonly occurredAt?: Date | string | undefined;
+}
+
+export interface Emitted {
+  readonly id: string;
+  /** True where the id came before: nothing was added, and `deliveries` are the first ones. */
+  readonly duplicate: boolean;
+  /** Where the storage checks it: whether a replica has the event too. */
+  readonly confirmed?: boolean | undefined;
+  readonly deliveries: readonly { readonly id: string; readonly webhookId: string }[];
+}
+
+export interface Webhooks<T extends string = string> {
+  /** The registration API, for an adapter to mount. Never rejects. */
+  handle(request: HttpRequest): Promise<HttpResponse | undefined>;
+  /**
+   * Stores an event, with a delivery for each ENABLED webhook of the account that subscribes to it: all of it, or nothing. Resolves once it is stored;
+   * delivering goes on in the background, wherever a service on this storage is started.
+   *
+   * Guarantee: at-least-once delivery from the moment it resolves. Where the outcome is unknown, emit again with the same `id`.
+   * Of an array, all items are checked before the first is stored; they are stored in order, and an error names the one it stopped at (`field: "[2]"`).
+   * Errors: `unknown_event_type`, `invalid_argument`, `event_too_large`, `event_conflict`, `storage_full`, `storage_unavailable`.
+   */
+  emit(event: EventInput<T>): Promise<Emitted>;
+  emit(events: readonly EventInput<T>[]): Promise<readonly Emitted[]>;
+  readonly registrations: Registrations;
+  readonly deliveries: Deliveries;
+  /** Begins to deliver. Calling it again changes nothing. */
+  start(): Promise<void>;
+  /** Ends delivering; what is under way gets `graceMs` (default 10 000) to finish, and is delivered later otherwise. `start` may follow. */
+  stop(options?: { readonly graceMs?: number | undefined }): Promise<void>;
+  /** Resolves once nothing is due and nothing is under way: retries that are due later do not count. For tests. */
+  idle(): Promise<void>;
+}
+
+/** An id is remembered this long: emitting it again within that time adds nothing. */
+const REMEMBER_MS = 86_400_000;
+const DEFAULT_GRACE_MS = 10_000;
+
+const EVENT_KEYS: ReadonlySet<string> = new Set([
+  "type",
+  "account",
+  "resource",
+  "related",
+  "id",
+  "occurredAt",
+]);
+
+type Refuse = (field: string | undefined, message: string, cause?: unknown) => never;
+
+/** The event as plain data, each field read once: a getter or a proxy could throw, or say something else the second time. */
+function readEvent(input: EventInput, refuse: Refuse): EventInput {
+  if (typeof input !== "object" || input === null)
+    refuse(undefined, "emit() takes an event, or an array of events.");
+  let unknown: string | undefined;
+  let event: EventInput;
+  try {
+    unknown = Object.keys(input).find((key) => !EVENT_KEYS.has(key));
+    const { type, account, resource, related, id, occurredAt } = input;
+    const list = Array.isArray(related) ? Array.from(related) : related;
+    event = { type, account, resource, related: list, id, occurredAt };
+  } catch (cause) {
+    return refuse(undefined, "The event cannot be read.", cause);
+  }
+  if (unknown !== undefined) refuse(unknown, `An event has no field '${unknown}'.`);
+  return event;
+}
+
+/**
+ * The webhook service: a registration API to mount, and `emit` to call. Does nothing until one of them is called, and sends nothing until `start()`.
+ *
+ * Errors: `invalid_option`, with the path of the option as `field`.
+ */
+export function createWebhooks<const C extends EventCatalogue = typeof clinicalEvents>(
+  options: WebhooksOptions<C>,
+): Webhooks<EventTypeOf<C>> {
+  const settings = readSettings(options);
+  const { clock, destinations, delivery, limits, resolveReference } = settings;
+  const logger = guardedLogger(settings.logger);
+  const catalogue = readCatalogue(settings.events);
+  const store = settings.storage.webhooks({ clock, logger });
+  const registrations = createRegistrations({ store, settings, catalogue });
+  const routes = createRoutes({ settings, registrations, clock, logger });
+
+  let client: OutboundClient | undefined;
+  const ownSend: Send = (request) => {
+    client ??= createOutboundClient({
+      clock,
+      policy: destinations,
+      ca: destinations.ca && Buffer.from(destinations.ca),
+      resolve: destinations.resolve,
+    });
+    return client.send(request);
+  };
+  const send = delivery.send ? guardedSend(delivery.send, clock) : ownSend;
+
+  const attempt = createAttempt({
+    settings,
+    schedule: scheduleOf(settings.retry),
+    clock,
+    now: store.now,
+    logger,
+    send,
+  });
+  const takeNotices = createNotices({ store, settings, clock, logger });
+  const dispatcher = createDispatcher({ store, clock, logger, settings, attempt, takeNotices });
+
+  /** Never rejects: an event goes out without an entry rather than not at all. */
+  const lookUp = async (reference: string, account: string, eventType: string): Promise<unknown> => {
+    try {
+      const answer = (async () => resolveReference?.(reference, { account, eventType }))();
+      return await withTimeout(clock, limits.hookMs, answer, () => new Error("no answer in time"));
+    } catch (error) {
+      logger.warn(
+        { account, eventType, error },
+        "resolveReference failed; the reference stays without an entry",
+      );
+      return null;
+    }
+  };
+
+  const prepare = async (input: EventInput, path: string): Promise<EventRecord> => {
+    const at = (field: string): string => (path ? `${path}.${field}` : field);
+    const refuse: Refuse = (field, message, cause) => {
+      throw new PostbellError("invalid_argument", message, {
+        field: field === undefined ? path || undefined : at(field),
+        cause,
+      });
+    };
+    const { type, account, resource, related, id = randomUUID(), occurredAt } = readEvent(input, refuse);
+    checkName(at("account"), account);
+    if (typeof type !== "string") refuse("type", "type must be a string, the name of an event type.");
+    if (typeof id !== "string" || !isUuid(id)) refuse("id", "id must be a UUID.");
+    const now = store.now();
+    const eventId = id.toLowerCase();
+    const time = occurredAt === undefined ? now : readTime(at("occurredAt"), occurredAt);
+    const { payload, digest } = await buildPayload({
+      eventId,
+      account,
+      type,
+      occurredAt: time,
+      isOccurredAtGiven: occurredAt !== undefined,
+      resource,
+      related,
+      focalTypes: focalTypes(catalogue, type, at("type")),
+      resolve: resolveReference && ((reference) => lookUp(reference, account, type)),
+      limits: { entries: limits.entries, bytes: limits.notificationBytes },
+    });
+    return { id: eventId, account, type, occurredAt: time, digest, payload };
+  };
+
+  const append = async (event: EventRecord): Promise<Emitted> => {
+    const appended = await store.append({
+      event,
+      rememberMs: REMEMBER_MS,
+      retention: settings.retention,
+      now: store.now(),
+      claim: null,
+    });
+    if (appended.result === "conflict") {
+      throw new PostbellError(
+        "event_conflict",
+        "An event with this id and other content was emitted in the last 24 hours.",
+        {
+          field: "id",
+        },
+      );
+    }
+    const { result, deliveries, confirmed } = appended;
+    return {
+      id: event.id,
+      duplicate: result === "duplicate",
+      ...(confirmed === undefined ? {} : { confirmed }),
+      deliveries,
+    };
+  };
+
+  const emitAll = async (inputs: readonly EventInput[]): Promise<readonly Emitted[]> => {
+    // Array.from visits holes too, and a hole is no event.
+    const prepared = await Promise.all(Array.from(inputs, (input, index) => prepare(input, `[${index}]`)));
+    const emitted: Emitted[] = [];
+    for (const [index, item] of prepared.entries()) {
+      try {
+        emitted.push(await append(item));
+      } catch (error) {
+        if (!isPostbellError(error)) throw error;
+        const { code, message } = error;
+        throw new PostbellError(code, `${message} ${index} of ${inputs.length} events were stored.`, {
+          field: `[${index}]`,
+          cause: error,
+        });
+      }
+    }
+    return emitted;
+  };
+
+  function emit(event: EventInput<EventTypeOf<C>>): Promise<Emitted>;
+  function emit(events: readonly EventInput<EventTypeOf<C>>[]): Promise<readonly Emitted[]>;
+  async function emit(input: EventInput | readonly EventInput[]): Promise<Emitted | readonly Emitted[]> {
+    return isList(input) ? emitAll(input) : append(await prepare(input, ""));
+  }
+
+  return Object.freeze<Webhooks<EventTypeOf<C>>>({
+    handle: routes,
+    emit,
+    registrations,
+    deliveries: createDeliveries(store),
+    start: async () => dispatcher.start(),
+    async stop({ graceMs = DEFAULT_GRACE_MS } = {}) {
+      await dispatcher.stop(graceMs);
+      const used = client;
+      client = undefined;
+      await used?.close();
+    },
+    idle: dispatcher.idle,
+  });
+}
+
+const isList = (input: EventInput | readonly EventInput[]): input is readonly EventInput[] =>
+  Array.isArray(input);
