@@ -1,0 +1,129 @@
+/** Translates Node's HTTP messages to the values of the core and back; the Express, Koa, Fastify and node adapters share it. */
+
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import type { HttpRequest, HttpResponse, ReadableBody, RequestBody, Service } from "../src/http/types.js";
+import type { Mount } from "./mount.js";
+
+/** What a host knows of a request beside its message. */
+export interface HostView {
+  readonly mount: Mount;
+  /** `http` or `https`, as the host's proxy settings make it. */
+  readonly protocol: string;
+  /** Name and port by which the client addressed the host. */
+  readonly host: string | undefined;
+  /** The stream that holds the body, where it is not the message itself. */
+  readonly stream?: Readable | undefined;
+  /** What a body parser of the host has made of the body. */
+  readonly body: unknown;
+  /** The bytes that a body parser of the host has kept. */
+  readonly rawBody: unknown;
+}
+
+/** What the service answers. Rejects only where the service breaks its word and does. */
+export async function answer(
+  service: Service,
+  req: IncomingMessage,
+  res: ServerResponse,
+  view: HostView,
+): Promise<HttpResponse | undefined> {
+  const response = await service.handle({
+    method: req.method ?? "GET",
+    path: view.mount.path,
+    query: view.mount.query,
+    headers: headersOf(req),
+    body: bodyOf(req, view),
+    baseUrl: originOf(view) + view.mount.basePath,
+    signal: departureOf(res),
+  });
+  // What is left of an unread body would be taken for the next request, and a client need not stop sending it.
+  if (response === undefined || req.complete !== false || req.httpVersionMajor !== 1) return response;
+  return { ...response, headers: { ...response.headers, connection: "close" } };
+}
+
+/** Lets the service answer over `res`, or calls `next`: with nothing where the path is not the service's, else with the error. */
+export async function serve(
+  service: Service,
+  req: IncomingMessage,
+  res: ServerResponse,
+  view: HostView,
+  next: (error?: unknown) => void,
+): Promise<void> {
+  let response: HttpResponse | undefined;
+  try {
+    response = await answer(service, req, res, view);
+    if (response !== undefined) await write(res, response);
+  } catch (error) {
+    next(error);
+    return;
+  }
+  if (response === undefined) next();
+}
+
+/** A response's stream as hosts take it: destroying it ends the iteration. */
+export const readable = (body: ReadableBody): Readable =>
+  body instanceof Readable ? body : Readable.from(body, { objectMode: false });
+
+/** A response's bytes as hosts take them, not copied. */
+export const bufferOf = (body: string | Uint8Array): Buffer =>
+  typeof body === "string" ? Buffer.from(body) : Buffer.from(body.buffer, body.byteOffset, body.byteLength);
+
+async function write(res: ServerResponse, { status, headers, body }: HttpResponse): Promise<void> {
+  res.statusCode = status;
+  for (const [name, value] of Object.entries(headers)) res.setHeader(name, value);
+  if (body === null || typeof body === "string" || body instanceof Uint8Array) {
+    res.end(body ?? "");
+    return;
+  }
+  try {
+    await pipeline(readable(body), res);
+  } catch (error) {
+    // The client has left; the pipeline has destroyed the body, and there is nobody to tell.
+    if ((error as NodeJS.ErrnoException).code !== "ERR_STREAM_PREMATURE_CLOSE") throw error;
+  }
+}
+
+function headersOf(req: IncomingMessage): HttpRequest["headers"] {
+  const headers: Record<string, string> = Object.create(null);
+  // Absent under HTTP/2 and in the requests that Fastify's `inject` makes.
+  const distinct: IncomingMessage["headersDistinct"] | undefined = req.headersDistinct;
+  for (const [name, value] of Object.entries(req.headers)) {
+    if (value === undefined || name.startsWith(":")) continue;
+    // Node drops the second value of some names, authorization among them; `headers` is still what the host may have changed.
+    const values = distinct?.[name];
+    headers[name] = values?.[0] === value ? values.join(", ") : String(value);
+  }
+  return headers;
+}
+
+function bodyOf(req: IncomingMessage, { stream = req, body, rawBody }: HostView): RequestBody {
+  if (!stream.readableDidRead) {
+    const { "content-length": length, "transfer-encoding": coding } = req.headers;
+    const hasBody = length !== undefined || coding !== undefined || req.httpVersionMajor > 1;
+    return hasBody ? detached(stream) : null;
+  }
+  if (rawBody instanceof Uint8Array) return rawBody;
+  if (typeof rawBody === "string") return Buffer.from(rawBody);
+  return body instanceof Uint8Array ? body : { parsed: body };
+}
+
+/** The stream for reading only: who stops reading half-way must not close the connection that the answer needs. */
+const detached = (stream: Readable): ReadableBody => ({
+  [Symbol.asyncIterator]: () => stream.iterator({ destroyOnReturn: false }),
+});
+
+function originOf({ protocol, host = "" }: HostView): string {
+  const isHost = /^(?:[\w.-]+|\[[\da-f:.]+\])(?::\d+)?$/i.test(host);
+  return `${protocol}://${isHost ? host : "localhost"}`;
+}
+
+function departureOf(res: ServerResponse): AbortSignal {
+  const controller = new AbortController();
+  const leave = (): void => {
+    if (!res.writableFinished) controller.abort();
+  };
+  if (res.closed) leave();
+  else res.once("close", leave);
+  return controller.signal;
+}

@@ -1,0 +1,116 @@
+/** Mounts a service in Fastify 5, as a plugin that ties it to the server's life. */
+
+import { Readable } from "node:stream";
+import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from "fastify";
+import fastifyPlugin from "fastify-plugin";
+import { PostbellError } from "../src/errors.js";
+import type { HttpResponse, Service } from "../src/http/types.js";
+import { readOptions, value } from "../src/options.js";
+import { answer, bufferOf, readable } from "./bridge.js";
+import { type Mount, type MountOptions, prefixOption, splitTarget, withoutTrailingSlash } from "./mount.js";
+
+export interface FastifyAdapterOptions extends MountOptions {
+  /** Started when the server is ready, stopped when it closes. */
+  readonly service: Service;
+  /** The name under which the service is found on the instance: with `"webhooks"`, `app.webhooks`. Default: no decoration. */
+  readonly decorate?: string | undefined;
+}
+
+const OPTIONS = {
+  service: value<Service | undefined>(
+    "a service",
+    (given) => typeof given === "object" && given !== null && "handle" in given,
+    undefined,
+  ),
+  prefix: prefixOption,
+  decorate: value<string | undefined>(
+    "a name",
+    (given) => typeof given === "string" && given !== "",
+    undefined,
+  ),
+};
+
+/** The services mounted by one instance, by prefix: two of them may share one, and Fastify takes each route once. */
+const mounted = new WeakMap<FastifyInstance, Map<string, Service[]>>();
+
+const plugin: FastifyPluginAsync<FastifyAdapterOptions> = async (app, options) => {
+  const { service, prefix, decorate } = readOptions("fastifyAdapter", OPTIONS, options);
+  if (service === undefined) {
+    throw new PostbellError("invalid_option", "fastifyAdapter: service is missing.", { field: "service" });
+  }
+  if (decorate !== undefined) app.decorate(decorate, service);
+  app.addHook("onReady", async () => service.start?.());
+  app.addHook("onClose", async () => service.stop?.());
+
+  const root = withoutTrailingSlash(prefix);
+  const byPrefix = mounted.get(app) ?? new Map<string, Service[]>();
+  mounted.set(app, byPrefix);
+  const others = byPrefix.get(root);
+  if (others !== undefined) {
+    others.push(service);
+    return;
+  }
+  const services = [service];
+  byPrefix.set(root, services);
+  await app.register(async (scope) => mount(scope, root, services), { prefix: root });
+};
+
+/** The routes, in a scope of their own: what is set here stays here. */
+function mount(scope: FastifyInstance, root: string, services: readonly Service[]): void {
+  scope.removeAllContentTypeParsers();
+  // Hands the stream on unread, as a `preParsing` hook of the host may have replaced it.
+  scope.addContentTypeParser("*", (_request, payload, done) => done(null, payload));
+
+  const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    const { raw, protocol, host, body } = request;
+    const stream = body instanceof Readable ? body : undefined;
+    const { rawBody } = request as { readonly rawBody?: unknown };
+    const view = {
+      mount: mountOf(scope.prefix, raw.url ?? "/"),
+      protocol,
+      host,
+      stream,
+      body: undefined,
+      rawBody,
+    };
+    for (const service of services) {
+      const response = await answer(service, raw, reply.raw, view);
+      if (response !== undefined) return respond(reply, response);
+    }
+    request.body = undefined;
+    reply.callNotFound();
+    return reply;
+  };
+  scope.all("/*", { exposeHeadRoute: false }, handler);
+  // At the root the wildcard also stands for "/", which the host may have as a route of its own.
+  if (root !== "") scope.all("", { exposeHeadRoute: false }, handler);
+}
+
+/** Fastify has matched the prefix, by its own rules for case, encoding and parameters: only its segments are counted off. */
+function mountOf(prefix: string, target: string): Mount {
+  const { path, query } = splitTarget(target);
+  const segments = path.split("/");
+  const depth = prefix.split("/").length;
+  return {
+    path: `/${segments.slice(depth).join("/")}`,
+    query,
+    basePath: segments.slice(0, depth).join("/"),
+  };
+}
+
+function respond(reply: FastifyReply, { status, headers, body }: HttpResponse): FastifyReply {
+  reply.code(status);
+  for (const [name, value] of Object.entries(headers)) reply.header(name, value);
+  // To Fastify, `null` is a JSON value.
+  if (body === null) return reply.send();
+  return reply.send(typeof body === "string" || body instanceof Uint8Array ? bufferOf(body) : readable(body));
+}
+
+/**
+ * A plugin: `app.register(fastifyAdapter, { service, prefix: "/api", decorate: "webhooks" })`.
+ *
+ * The host keeps its own content-type parsers, hooks and not-found handler; its hooks do run for the service's requests.
+ * A body whose content type is no media type at all is refused by Fastify itself, with 415.
+ * Errors: PostbellError `invalid_option`; Fastify's own when the host has a wildcard route at the same prefix.
+ */
+export const fastifyAdapter = fastifyPlugin(plugin, { fastify: "5.x", name: "postbell" });

@@ -1,0 +1,62 @@
+/** Mounts a service in Koa 2 and 3. */
+
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { HttpResponse, Service } from "../src/http/types.js";
+import { answer, bufferOf, readable } from "./bridge.js";
+import { type MountOptions, mountAt, readPrefix } from "./mount.js";
+
+export type KoaAdapterOptions = MountOptions;
+
+/** What the adapter needs of Koa's context; kept free of Koa's types, whose versions 2 and 3 differ. */
+export interface KoaContext {
+  readonly req: IncomingMessage;
+  readonly res: ServerResponse;
+  readonly request: { readonly body?: unknown; readonly rawBody?: unknown };
+  readonly originalUrl: string;
+  readonly protocol: string;
+  readonly host: string;
+  status: number;
+  body: unknown;
+  set(name: string, value: string | string[]): void;
+  remove(name: string): void;
+}
+
+export type KoaMiddleware = (ctx: KoaContext, next: () => Promise<unknown>) => Promise<void>;
+
+/**
+ * A middleware: `app.use(koaAdapter(service, { prefix: "/api" }))`. A path that is not the service's goes to `next()`; an error
+ * rejects, as Koa expects it. `baseUrl` follows Koa's `app.proxy`.
+ *
+ * Errors: PostbellError `invalid_option`.
+ */
+export function koaAdapter(service: Service, options?: KoaAdapterOptions): KoaMiddleware {
+  const prefix = readPrefix("koaAdapter", options);
+  return async (ctx, next) => {
+    const { req, res, request, protocol, host } = ctx;
+    const mount = mountAt(prefix, req.url ?? "/", ctx.originalUrl);
+    const view = mount && { mount, protocol, host, body: request.body, rawBody: request.rawBody };
+    const response = view && (await answer(service, req, res, view));
+    if (response === undefined) await next();
+    else respond(ctx, response);
+  };
+}
+
+function respond(ctx: KoaContext, { status, headers, body }: HttpResponse): void {
+  if (body === null) {
+    // To Koa, `null` means 204 and drops the length, which HEAD must keep unknown and the others announce as 0.
+    ctx.body = ctx.req.method === "HEAD" ? null : "";
+  } else if (typeof body === "string" || body instanceof Uint8Array) {
+    ctx.body = bufferOf(body);
+  } else {
+    const stream = readable(body);
+    // Koa 2 would leave a response open whose body fails half-way.
+    stream.once("error", () => ctx.res.headersSent && ctx.res.destroy());
+    ctx.body = stream;
+  }
+  ctx.status = status;
+  // Koa has guessed one from the body.
+  ctx.remove("content-type");
+  for (const [name, value] of Object.entries(headers)) {
+    ctx.set(name, typeof value === "string" ? value : [...value]);
+  }
+}
