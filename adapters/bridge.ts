@@ -108,7 +108,7 @@ function bodyOf(req: IncomingMessage, { stream = req, body, rawBody }: HostView)
   return body instanceof Uint8Array ? body : { parsed: body };
 }
 
-/** The stream for reading only: who stops reading half-way must not close the connection that the answer needs. */
+/** The stream for reading only: ending the iteration half-way must not destroy it, nor take its socket from the host's logs. */
 const detached = (stream: Readable): ReadableBody => ({
   [Symbol.asyncIterator]: () => stream.iterator({ destroyOnReturn: false }),
 });

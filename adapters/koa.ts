@@ -42,9 +42,10 @@ export function koaAdapter(service: Service, options?: KoaAdapterOptions): KoaMi
 }
 
 function respond(ctx: KoaContext, { status, headers, body }: HttpResponse): void {
+  // A default type of the host would make Koa take no body for the JSON value `null`.
+  ctx.remove("content-type");
   if (body === null) {
-    // To Koa, `null` means 204 and drops the length, which HEAD must keep unknown and the others announce as 0.
-    ctx.body = ctx.req.method === "HEAD" ? null : "";
+    ctx.body = null;
   } else if (typeof body === "string" || body instanceof Uint8Array) {
     ctx.body = bufferOf(body);
   } else {
@@ -53,8 +54,8 @@ function respond(ctx: KoaContext, { status, headers, body }: HttpResponse): void
     stream.once("error", () => ctx.res.headersSent && ctx.res.destroy());
     ctx.body = stream;
   }
+  // To Koa, no body means 204, and it has guessed a type from the others.
   ctx.status = status;
-  // Koa has guessed one from the body.
   ctx.remove("content-type");
   for (const [name, value] of Object.entries(headers)) {
     ctx.set(name, typeof value === "string" ? value : [...value]);

@@ -59,10 +59,7 @@ export function openConnection(
     isSettled = true;
     callback({ socket: ready });
   };
-  const watch = (opening: net.Socket): void => {
-    opening.on("error", (error) => fail(classifyError(error, phase)));
-    opening.on("close", () => fail(classifyError({ code: "ECONNRESET" }, phase)));
-  };
+  const onError = (error: Error): void => fail(classifyError(error, phase));
 
   const shakeHands = (plain: net.Socket): void => {
     phase = "tls";
@@ -77,7 +74,7 @@ export function openConnection(
       ALPNProtocols: ["http/1.1"],
     });
     socket = secure;
-    watch(secure);
+    secure.on("error", onError);
     secure.once("secureConnect", () => succeed(secure));
   };
 
@@ -94,7 +91,7 @@ export function openConnection(
       lookup: (_hostname, _options, answer) => answer(null, vetted),
     });
     socket = plain;
-    watch(plain);
+    plain.on("error", onError);
     plain.once("connect", () => {
       if (isSettled) return;
       const peer = judgeAddress(plain.remoteAddress ?? "", policy);

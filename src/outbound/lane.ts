@@ -164,7 +164,8 @@ export function openLane(target: Target, settings: LaneSettings, events: LaneEve
       finish(response(true));
       // The endpoint has answered without reading the request, and would take the rest for the next one. Not `writableLength`:
       // TLS sockets count bytes as unsent for one more turn of the event loop, in which a near endpoint may have answered.
-      events.onIdle(lane);
+      if (socket === undefined || socket.writableNeedDrain) void drop();
+      else events.onIdle(lane);
     },
     onError(error) {
       if (settle !== undefined) void end(openFailure ?? classifyError(error, "http"));
