@@ -1,0 +1,257 @@
+/** What every adapter guarantees, checked over real sockets; a host is a few lines of glue. */
+
+import { once } from "node:events";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Service } from "../../src/http/types.js";
+import { BODY_LIMIT, type EchoService, echoService } from "../support/echo-service.js";
+import { begin, dial, json, type Reply, type Sent, send, untilClosed } from "../support/http-client.js";
+
+export interface HostOptions {
+  readonly service: Service;
+  readonly prefix: string;
+  /** A JSON body parser of the host that runs first: none, one that leaves the value only, one that keeps the bytes too. */
+  readonly parser: "none" | "consuming" | "keeping";
+}
+
+/**
+ * A host that answers GET `/before` and `/after` with that word, from before and from behind the service, everything else that is
+ * not the service's with 404 `host not found`, and an error with 500 `host error: <message>`.
+ */
+export type MountHost = (options: HostOptions) => Promise<RunningHost>;
+
+export interface RunningHost {
+  readonly origin: string;
+  close(): Promise<void>;
+}
+
+export function adapterContract(
+  name: string,
+  mount: MountHost,
+  parsers: readonly HostOptions["parser"][],
+): void {
+  for (const prefix of ["", "/api"]) {
+    for (const parser of parsers) {
+      const behind = parser === "none" ? "" : `, behind a body parser ${parser} the bytes`;
+      describe(`${name}, mounted at '${prefix}'${behind}`, () => {
+        hostContract(mount, prefix, parser);
+      });
+    }
+  }
+}
+
+function hostContract(mount: MountHost, prefix: string, parser: HostOptions["parser"]): void {
+  let service: EchoService;
+  let host: RunningHost;
+  const get = (path: string, sent?: Sent): Promise<Reply> => send(host.origin, prefix + path, sent);
+
+  beforeAll(async () => {
+    service = echoService();
+    host = await mount({ service, prefix, parser });
+  });
+  afterAll(() => host.close());
+
+  const stillWorks = async (): Promise<void> => {
+    expect((await get("/things/again")).json).toMatchObject({ name: "again" });
+  };
+
+  it("a JSON route gets the value that was sent", async () => {
+    const value = { text: "Zoë 🎈", list: [1, null, true] };
+    const reply = await get("/json", json(value));
+    expect(reply.status).toBe(200);
+    expect(reply.json).toEqual(value);
+  });
+
+  it("the routes of the host answer beside the service, and what is nobody's is left to the host", async () => {
+    expect((await send(host.origin, "/before")).text).toBe("before");
+    expect((await send(host.origin, "/after")).text).toBe("after");
+    for (const path of ["/nothing-here", `${prefix}/nothing`, `${prefix}/things`, "/apix/things/a"]) {
+      const reply = await send(host.origin, path);
+      expect([path, reply.status, reply.text]).toEqual([path, 404, "host not found"]);
+    }
+    expect((await get("/nothing", json({ some: "body" }))).text).toBe("host not found");
+  });
+
+  it("a route that needs the raw bytes gets them exactly as sent, or says what to change where they are gone", async () => {
+    const text = '{ "b" : 1.0,\n"a":"\\u00e9" }';
+    const reply = await get("/bytes", { ...json(null), body: text });
+    const advice = expect.stringMatching(/raw_body_unavailable.*before the body parser.*req\.rawBody/);
+    expect([reply.status, reply.text]).toEqual(parser === "consuming" ? [500, advice] : [201, text]);
+  });
+
+  it("bytes that no body parser wants arrive unchanged", async () => {
+    const bytes = Buffer.from(Array.from({ length: 100_000 }, (_, i) => (i * 7) % 256));
+    const headers = { "content-type": "application/octet-stream" };
+    expect((await get("/bytes", { method: "POST", headers, body: bytes })).body.equals(bytes)).toBe(true);
+  });
+
+  if (parser !== "none") return;
+
+  it("method, path, query, headers and mount point arrive as the client sent them", async () => {
+    for (const method of ["GET", "DELETE"]) {
+      const path = "/things/caf%C3%A9%20%2F%2f..%3F";
+      const reply = await get(`${path}?a=%20b&a=2&c[]=?`, { method, headers: { "X-Thing": "one, two" } });
+      expect(reply.json).toMatchObject({
+        method,
+        path,
+        name: "café //..?",
+        query: "a=%20b&a=2&c[]=?",
+        headers: { "x-thing": "one, two", host: new URL(host.origin).host },
+        baseUrl: host.origin + prefix,
+      });
+    }
+    expect((await get("/things/plain/")).json).toMatchObject({ path: "/things/plain/", query: "" });
+  });
+
+  it("the mount point itself belongs to the service, with and without a trailing slash", async () => {
+    for (const path of [prefix || "/", `${prefix}/`]) {
+      expect((await send(host.origin, path)).json).toEqual({ path: "/", baseUrl: host.origin + prefix });
+    }
+  });
+
+  it("a long path segment is not cut or refused", async () => {
+    const name = "x".repeat(4_000);
+    expect((await get(`/things/${name}`)).json).toMatchObject({ name });
+  });
+
+  it("headers named like built-in properties do no harm", async () => {
+    const headers = { constructor: "a", ["__proto__"]: "b", "has-own-property": "c" };
+    const reply = await get("/things/a", { headers });
+    expect(reply.status).toBe(200);
+    expect(reply.json).toMatchObject({ headers: { "has-own-property": "c" } });
+  });
+
+  it("a Host header that is no host does not reach the mount point's URL", async () => {
+    const socket = await dial(host.origin);
+    socket.write(`GET ${prefix}/things/a HTTP/1.1\r\nhost: evil.example/?x"<\r\nconnection: close\r\n\r\n`);
+    expect(await untilClosed(socket)).not.toMatch(/"baseUrl":"[^"]*[?]/);
+  });
+
+  it("two Authorization headers arrive joined, not as the first one alone", async () => {
+    const reply = await get("/things/a", { headers: { authorization: ["Bearer one", "Bearer two"] } });
+    expect(reply.json).toMatchObject({ headers: { authorization: "Bearer one, Bearer two" } });
+  });
+
+  it("a body of no bytes is an empty body, announced, chunked or absent", async () => {
+    const empty: Sent[] = [
+      { method: "POST", body: "" },
+      { method: "POST", headers: { "transfer-encoding": "chunked" } },
+      { method: "POST" },
+    ];
+    for (const sent of empty) {
+      const reply = await get("/bytes", sent);
+      expect([reply.status, reply.body.length]).toEqual([201, 0]);
+    }
+  });
+
+  it("a body without a content type arrives as bytes, and is refused by a JSON route with 415", async () => {
+    expect((await get("/bytes", { method: "POST", body: "abc" })).text).toBe("abc");
+    expect((await get("/json", { method: "POST", body: "{}" })).status).toBe(415);
+  });
+
+  it("malformed JSON is answered by the service, not by the host", async () => {
+    const reply = await get("/json", { ...json(null), body: '{"secret":' });
+    expect([reply.status, reply.text.includes("invalid_json")]).toEqual([400, true]);
+  });
+
+  it("HEAD has the head of GET, its length included, and no body", async () => {
+    const body = (await get("/things/a")).body;
+    const reply = await get("/things/a", { method: "HEAD" });
+    expect(reply.status).toBe(200);
+    // The answer names the method, so it is one byte longer.
+    expect(reply.headers["content-length"]).toBe(String(body.length + 1));
+    expect(reply.headers["content-type"]).toMatch("application/json");
+    expect(reply.body.length).toBe(0);
+    const stream = await get("/stream", { method: "HEAD" });
+    expect([stream.status, stream.headers["content-length"]]).toEqual([200, undefined]);
+  });
+
+  it("another method on a known path is 405 with Allow, and OPTIONS is 204 with Allow", async () => {
+    const refused = await get("/things/a", { method: "PUT", body: "x" });
+    expect([refused.status, refused.headers.allow]).toEqual([405, "GET, HEAD, DELETE, OPTIONS"]);
+    const options = await get("/json", { method: "OPTIONS" });
+    expect([options.status, options.headers.allow, options.text]).toEqual([204, "POST, OPTIONS", ""]);
+  });
+
+  it("several values of one header stay several, and an answer without a body stays without", async () => {
+    const cookies = await get("/cookies");
+    expect(cookies.headers["set-cookie"]).toEqual(["a=1", "b=2"]);
+    expect(cookies.headers["x-one"]).toBe("1");
+    const empty = await get("/empty");
+    expect([empty.status, empty.headers["x-empty"], empty.body.length]).toEqual([200, "yes", 0]);
+  });
+
+  it("a body announced too large is refused with 413 before it is read, and the connection is closed", async () => {
+    const socket = await dial(host.origin);
+    socket.write(`POST ${prefix}/bytes HTTP/1.1\r\nhost: a\r\ncontent-length: 9999999999\r\n\r\nabc`);
+    const answer = await untilClosed(socket);
+    expect(answer).toMatch(/^HTTP\/1\.1 413 [\s\S]*connection: close[\s\S]*body_too_large/i);
+    await stillWorks();
+  });
+
+  it("a chunked body is refused with 413 where it passes the limit, however much is still to come", async () => {
+    const socket = await dial(host.origin);
+    const size = BODY_LIMIT + 1;
+    socket.write(`POST ${prefix}/bytes HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n`);
+    socket.write(`${size.toString(16)}\r\n${"x".repeat(size)}\r\n`);
+    const answer = await untilClosed(socket);
+    expect(answer).toMatch(/^HTTP\/1\.1 413 [\s\S]*connection: close[\s\S]*body_too_large/i);
+    await stillWorks();
+  });
+
+  it("an answer given before the body has come closes the connection; one given after leaves it open", async () => {
+    const early = await dial(host.origin);
+    early.write(`POST ${prefix}/unread HTTP/1.1\r\nhost: a\r\ncontent-length: 1000\r\n\r\nabc`);
+    expect(await untilClosed(early)).toMatch(/^HTTP\/1\.1 401 [\s\S]*not read/);
+
+    const kept = await dial(host.origin);
+    const closed = untilClosed(kept);
+    kept.write(`POST ${prefix}/bytes HTTP/1.1\r\nhost: a\r\ncontent-length: 3\r\n\r\nabc`);
+    await once(kept, "data");
+    kept.write(`GET ${prefix}/things/a HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n`);
+    expect(await closed).toMatch(/^HTTP\/1\.1 201 [\s\S]*HTTP\/1\.1 200 /);
+  });
+
+  it("an upload that the client aborts ends the reading, and the next request works", async () => {
+    const socket = await dial(host.origin);
+    socket.write(`POST ${prefix}/upload HTTP/1.1\r\nhost: a\r\ncontent-length: 1000\r\n\r\nabc`);
+    expect(await service.next()).toBe("upload began");
+    socket.destroy();
+    expect(await service.next()).toBe("upload failed: request_aborted");
+    await stillWorks();
+  });
+
+  it("a handler that waits learns that the client has left", async () => {
+    const socket = await dial(host.origin);
+    socket.write(`GET ${prefix}/hold HTTP/1.1\r\nhost: a\r\n\r\n`);
+    expect(await service.next()).toBe("holding");
+    socket.destroy();
+    expect(await service.next()).toBe("client left");
+    await stillWorks();
+  });
+
+  it("a streamed answer arrives whole", async () => {
+    const reply = await get("/stream");
+    expect(reply.body.length).toBe(8 * 16 * 1024);
+    expect(reply.body.at(-1)).toBe(7);
+    expect(await service.next()).toBe("stream closed");
+  });
+
+  it("a stream is closed when the client leaves in the middle of it", async () => {
+    const response = await begin(host.origin, `${prefix}/endless`);
+    await once(response, "readable");
+    response.destroy();
+    expect(await service.next()).toBe("stream closed");
+    await stillWorks();
+  });
+
+  it("a stream that fails half-way cuts the connection, so that the client cannot take it for the whole", async () => {
+    await expect(get("/cut-short")).rejects.toMatchObject({ code: "ECONNRESET" });
+    await stillWorks();
+  });
+
+  it("a service that throws ends in the host's own error answer", async () => {
+    const reply = await get("/broken");
+    expect([reply.status, reply.text]).toEqual([500, "host error: the service is broken"]);
+    await stillWorks();
+  });
+}

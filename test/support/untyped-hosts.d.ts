@@ -1,0 +1,14 @@
+/** The second majors and the parser, which come without types under these names. */
+
+declare module "express4" {
+  export { default } from "express";
+}
+
+declare module "koa2" {
+  export { default } from "koa";
+}
+
+declare module "koa-bodyparser" {
+  import type { Middleware } from "koa";
+  export default function bodyParser(options?: { readonly jsonLimit?: string }): Middleware;
+}
