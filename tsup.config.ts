@@ -1,6 +1,6 @@
-import { defineConfig } from "tsup";
+import { defineConfig, type Options } from "tsup";
 
-export default defineConfig({
+const shared: Options = {
   entry: {
     index: "src/index.ts",
     receiver: "src/receiver.ts",
@@ -12,14 +12,16 @@ export default defineConfig({
     fetch: "adapters/fetch.ts",
     memory: "storage/memory/index.ts",
   },
-  format: ["esm", "cjs"],
   platform: "node",
   target: "node20.19",
   // tsup 8.5.1 always passes `baseUrl`, which TypeScript 6 refuses without this flag.
   dts: { compilerOptions: { ignoreDeprecations: "6.0" } },
-  // ESM-only helpers are compiled in, so that the CJS build also loads under Jest and old bundlers.
-  noExternal: ["fastest-levenshtein", "lru-cache", "tinyqueue"],
-  splitting: true,
-  sourcemap: true,
-  clean: true,
-});
+  // Compiled in, so that the CommonJS build also loads where `require` cannot load ES modules (Jest, old bundlers).
+  noExternal: ["fastest-levenshtein", "lru-cache"],
+};
+
+export default defineConfig([
+  { ...shared, format: "esm", splitting: true, sourcemap: true },
+  // Not split: tsup 8.5.1 exports a class of a shared CommonJS chunk before it is defined, and its source maps name the folder it ran in.
+  { ...shared, format: "cjs", splitting: false, sourcemap: false },
+]);
