@@ -4,9 +4,9 @@ import tls from "node:tls";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { afterEach, assert, beforeAll, describe, expect, it, vi } from "vitest";
 import { judgeUrl } from "../src/outbound/address-policy.js";
+import { openChannel } from "../src/outbound/channel.js";
 import { createOutboundClient, type OutboundClientOptions } from "../src/outbound/client.js";
 import { classifyError, type Phase } from "../src/outbound/failure.js";
-import { openLane } from "../src/outbound/lane.js";
 import type { OutboundClient, OutboundRequest } from "../src/outbound/types.js";
 import { type ManualClock, manualClock } from "../src/testing/manual-clock.js";
 import { type Certificate, issue, makeAuthority } from "./support/certificates.js";
@@ -234,7 +234,7 @@ describe("connections", () => {
     const verdict = judgeUrl(`http://${NAME}:${endpoint.port}/`, { allowHttp: true });
     assert(verdict.ok);
     const seen: string[] = [];
-    const lane = openLane(
+    const channel = openChannel(
       verdict.target,
       {
         clock: manualClock(0),
@@ -244,7 +244,7 @@ describe("connections", () => {
       },
       { onIdle: () => seen.push("idle"), onGone: () => seen.push("gone") },
     );
-    await lane.exchange(
+    await channel.exchange(
       { url: "", method: "GET", headers: {}, body: null, deadlineMs: 1, maxBodyBytes: 0 },
       "/",
     );

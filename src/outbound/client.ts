@@ -4,8 +4,8 @@ import tls from "node:tls";
 import { LRUCache } from "lru-cache";
 import type { Clock } from "../clock.js";
 import { type AddressPolicy, judgeUrl, type Target, type UrlVerdict } from "./address-policy.js";
+import { type Channel, openChannel } from "./channel.js";
 import { clientClosed, refusalFailure } from "./failure.js";
-import { type Lane, openLane } from "./lane.js";
 import { createResolver, type Resolve } from "./resolver.js";
 import type { OutboundClient, OutboundRequest, OutboundResult } from "./types.js";
 
@@ -22,7 +22,7 @@ export interface OutboundClientOptions {
 
 /** The idle connections of one origin, the one used last on top. */
 interface Origin {
-  readonly idle: Lane[];
+  readonly idle: Channel[];
   isDropped: boolean;
 }
 
@@ -42,13 +42,13 @@ export function createOutboundClient({
   resolve = createResolver(),
   maxOrigins = 1000,
 }: OutboundClientOptions): OutboundClient {
-  const lanes = new Set<Lane>();
+  const channels = new Set<Channel>();
   const verdicts = new LRUCache<string, UrlVerdict>({ max: maxOrigins });
   const origins = new LRUCache<string, Origin>({
     max: maxOrigins,
     dispose: (origin) => {
       origin.isDropped = true;
-      for (const lane of [...origin.idle]) void lane.end(clientClosed);
+      for (const channel of [...origin.idle]) void channel.end(clientClosed);
     },
   });
   let closing: Promise<void> | undefined;
@@ -81,20 +81,20 @@ export function createOutboundClient({
     return origin;
   };
 
-  const addLane = (target: Target, origin: Origin): Lane => {
-    const lane = openLane(target, settings, {
+  const addLane = (target: Target, origin: Origin): Channel => {
+    const channel = openChannel(target, settings, {
       onIdle: (idle) => {
         if (origin.isDropped) void idle.end(clientClosed);
         else origin.idle.push(idle);
       },
       onGone: (gone) => {
-        lanes.delete(gone);
+        channels.delete(gone);
         const at = origin.idle.indexOf(gone);
         if (at !== -1) origin.idle.splice(at, 1);
       },
     });
-    lanes.add(lane);
-    return lane;
+    channels.add(channel);
+    return channel;
   };
 
   const send = (request: OutboundRequest): Promise<OutboundResult> => {
@@ -102,12 +102,14 @@ export function createOutboundClient({
     const verdict = judge(request.url);
     if (!verdict.ok) return Promise.resolve(refusalFailure(verdict));
     const origin = originOf(verdict.target);
-    const lane = origin.idle.pop() ?? addLane(verdict.target, origin);
-    return lane.exchange(request, verdict.target.path);
+    const channel = origin.idle.pop() ?? addLane(verdict.target, origin);
+    return channel.exchange(request, verdict.target.path);
   };
 
   const close = (): Promise<void> => {
-    closing ??= Promise.all([...lanes].map((lane) => lane.end(clientClosed))).then(() => origins.clear());
+    closing ??= Promise.all([...channels].map((channel) => channel.end(clientClosed))).then(() =>
+      origins.clear(),
+    );
     return closing;
   };
 

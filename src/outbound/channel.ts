@@ -8,18 +8,18 @@ import { type ConnectionSettings, type Opening, openConnection } from "./connect
 import { classifyError, deadlineFailure } from "./failure.js";
 import type { OutboundFailure, OutboundRequest, OutboundResult } from "./types.js";
 
-export interface LaneSettings extends ConnectionSettings {
+export interface ChannelSettings extends ConnectionSettings {
   readonly clock: Clock;
 }
 
-export interface LaneEvents {
+export interface ChannelEvents {
   /** The exchange ended cleanly, and the connection may take another. */
-  readonly onIdle: (lane: Lane) => void;
+  readonly onIdle: (channel: Channel) => void;
   /** The connection is gone and must not be used again. */
-  readonly onGone: (lane: Lane) => void;
+  readonly onGone: (channel: Channel) => void;
 }
 
-export interface Lane {
+export interface Channel {
   /** Sends one request; only one at a time. Never rejects. */
   readonly exchange: (request: OutboundRequest, path: string) => Promise<OutboundResult>;
   /** Ends the exchange under way with this failure (or with the response whose head was read) and drops the connection. */
@@ -52,11 +52,11 @@ function readHeaders(raw: readonly Buffer[]): Record<string, string> {
 }
 
 /**
- * Makes a lane; its connection is opened by the first exchange, and opened anew where an idle one was closed before a request
+ * Makes a channel; its connection is opened by the first exchange, and opened anew where an idle one was closed before a request
  * was written to it. A request that was written is never repeated. Any anomaly drops the connection: an error, the deadline,
  * the byte cap, or a response that came before the whole request was sent.
  */
-export function openLane(target: Target, settings: LaneSettings, events: LaneEvents): Lane {
+export function openChannel(target: Target, settings: ChannelSettings, events: ChannelEvents): Channel {
   const { clock } = settings;
   let opening: Opening | undefined;
   let socket: Socket | undefined;
@@ -108,7 +108,7 @@ export function openLane(target: Target, settings: LaneSettings, events: LaneEve
   };
 
   const drop = async (): Promise<void> => {
-    events.onGone(lane);
+    events.onGone(channel);
     opening?.cancel();
     await client.destroy(STOPPED);
   };
@@ -165,7 +165,7 @@ export function openLane(target: Target, settings: LaneSettings, events: LaneEve
       // The endpoint has answered without reading the request, and would take the rest for the next one. Not `writableLength`:
       // TLS sockets count bytes as unsent for one more turn of the event loop, in which a near endpoint may have answered.
       if (socket === undefined || socket.writableNeedDrain) void drop();
-      else events.onIdle(lane);
+      else events.onIdle(channel);
     },
     onError(error) {
       if (settle !== undefined) void end(openFailure ?? classifyError(error, "http"));
@@ -191,6 +191,6 @@ export function openLane(target: Target, settings: LaneSettings, events: LaneEve
       client.dispatch({ path, method: request.method, headers: requestHeaders, body: request.body }, handler);
     });
 
-  const lane: Lane = Object.freeze({ exchange, end });
-  return lane;
+  const channel: Channel = Object.freeze({ exchange, end });
+  return channel;
 }
