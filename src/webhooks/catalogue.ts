@@ -139,12 +139,10 @@ export function focalTypes(catalogue: Catalogue, type: string, field = "type"): 
 }
 
 /** The error for a name that is none of `candidates`, with the nearest of them in its message. */
-export function unknownEventType(name: unknown, candidates: readonly string[], field: string): PostbellError {
-  const guess = typeof name === "string" ? nearest(name, candidates) : undefined;
+export function unknownEventType(name: string, candidates: readonly string[], field: string): PostbellError {
+  const guess = nearest(name, candidates);
   const hint = guess === undefined ? "" : `; did you mean ${quoted(guess)}?`;
-  return new PostbellError("unknown_event_type", `unknown event type ${quoted(String(name))}${hint}`, {
-    field,
-  });
+  return new PostbellError("unknown_event_type", `unknown event type ${quoted(name)}${hint}`, { field });
 }
 
 /** Characters of a foreign name that are compared or quoted; more would only serve who sends megabytes. */
