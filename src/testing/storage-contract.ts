@@ -2,14 +2,29 @@
 
 import { appending } from "./storage-contract/appending.js";
 import { claiming } from "./storage-contract/claiming.js";
+import { creation } from "./storage-contract/creation.js";
 import { deliveries } from "./storage-contract/deliveries.js";
 import { runModel } from "./storage-contract/model.js";
 import { hints, notices } from "./storage-contract/notices.js";
 import { registrations } from "./storage-contract/registrations.js";
+import { retention } from "./storage-contract/retention.js";
 import { createScenario, type Scenario, type StorageUnderTest } from "./storage-contract/scenario.js";
 import { settling } from "./storage-contract/settling.js";
+import { turns } from "./storage-contract/turns.js";
 
 export type { StorageUnderTest } from "./storage-contract/scenario.js";
+
+const THEMES = [
+  creation,
+  registrations,
+  appending,
+  claiming,
+  turns,
+  settling,
+  deliveries,
+  retention,
+  notices,
+] as const;
 
 export interface StorageContractOptions {
   /** The runner's function that declares a test: `test` of vitest, `node:test` or Jest. */
@@ -58,7 +73,7 @@ export function storageContract({
       }
     });
   };
-  for (const theme of [registrations, appending, claiming, settling, deliveries, notices]) theme(declare);
+  for (const theme of THEMES) theme(declare);
   if (hasHints) hints(declare);
   for (const seed of seeds) {
     declare(

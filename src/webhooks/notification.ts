@@ -45,35 +45,43 @@ export interface PreparedEntry {
  */
 export function readPayload(payload: string): PreparedEvent {
   const { header, texts } = splitPayload(payload);
-  const complete = new Map<string, Frame<Buffer>>();
+  const complete = new Map<string, Frame<Buffer> | null>();
 
-  const completeFrame = (form: BodyForm, eventIdField: boolean): Frame<Buffer> => {
+  /**
+   * The bytes around the topic of a body that holds everything. The first body of a form is made in one go, since most events have one receiver;
+   * from the second on, only the topic is new.
+   */
+  const completeFrame = (form: BodyForm, eventIdField: boolean): Frame<Buffer> | null => {
     const key = eventIdField ? `${form}+` : form;
-    let known = complete.get(key);
+    const known = complete.get(key);
+    if (known) return known;
     if (known === undefined) {
-      const { head, middle, tail } = frame(header, form, eventIdField);
-      known = {
-        head: Buffer.from(head),
-        middle: Buffer.from(middle + entriesText(header, texts, null) + tail),
-      };
-      complete.set(key, known);
+      complete.set(key, null);
+      return null;
     }
-    return known;
+    const { head, middle, tail } = frame(header, form, eventIdField);
+    const made = {
+      head: Buffer.from(head),
+      middle: Buffer.from(middle + entriesText(header, texts, null) + tail),
+    };
+    complete.set(key, made);
+    return made;
   };
 
-  return Object.freeze({
+  return {
     id: header.id,
     type: header.type,
-    entries: Object.freeze(
-      header.entries.map(([resourceType], index) => preparedEntry(resourceType, texts[index] ?? "null")),
+    entries: header.entries.map(([resourceType], index) =>
+      preparedEntry(resourceType, texts[index] ?? "null"),
     ),
     body({ form, topic, allowed, eventIdField }: BodyOptions): Buffer {
       const quotedTopic = JSON.stringify(topic);
-      if (allowed !== null && !texts.every((_, index) => allowed[index] === true)) {
+      const known = allowed === null ? completeFrame(form, eventIdField) : null;
+      if (known === null) {
         const { head, middle, tail } = frame(header, form, eventIdField);
         return Buffer.from(head + quotedTopic + middle + entriesText(header, texts, allowed) + tail);
       }
-      const { head, middle } = completeFrame(form, eventIdField);
+      const { head, middle } = known;
       const topicBytes = Buffer.byteLength(quotedTopic);
       const body = Buffer.allocUnsafe(head.length + topicBytes + middle.length);
       head.copy(body);
@@ -81,7 +89,7 @@ export function readPayload(payload: string): PreparedEvent {
       middle.copy(body, head.length + topicBytes);
       return body;
     },
-  });
+  };
 }
 
 /** What stands around `hub.topic` and around the entries. */
@@ -159,13 +167,13 @@ export function largestBodyBytes(header: PayloadHeader, texts: readonly string[]
 
 function preparedEntry(resourceType: string, text: string): PreparedEntry {
   let parsed: ParsedResource | undefined;
-  return Object.freeze({
+  return {
     resourceType,
     resource(): ParsedResource {
       parsed ??= deepFreeze(JSON.parse(text) as ParsedResource);
       return parsed;
     },
-  });
+  };
 }
 
 /** Freezes what JSON.parse made. A loop, since a recursion would end where the text nests deeper than the stack. */

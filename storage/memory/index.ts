@@ -8,7 +8,7 @@ import { createWebhookStore } from "./webhook-store.js";
 export interface MemoryStorageOptions {
   readonly limits?:
     | {
-        /** Webhooks in all. Default 100 000. */
+        /** Webhooks in all, and creates remembered for their `Idempotency-Key`. Default 100 000. */
         readonly webhooks?: number | undefined;
         /** Pending deliveries in all. Default 100 000. */
         readonly pending?: number | undefined;

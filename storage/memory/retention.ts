@@ -26,9 +26,9 @@ export function end(
   delivery.state = outcome.state;
   delivery.reason = outcome.reason;
   delivery.endedAt = now;
-  if (retention.ms === 0) freeDelivery(state, delivery);
-  else state.endedDeliveries.set(delivery, now + retention.ms);
+  if (retention.ms > 0) state.endedDeliveries.set(delivery, now + retention.ms);
   if (delivery.event.open === 0) endEvent(state, delivery.event, now, retention);
+  else if (retention.ms === 0) freeDelivery(state, delivery);
 }
 
 /** Frees an ended delivery before its event, which keeps in mind what became of it. */
@@ -52,20 +52,22 @@ export function forget(state: State, delivery: Delivery, now: number, retention:
   const wasOpen = delivery.state === "pending";
   if (wasOpen) close(state, delivery);
   event.deliveries.delete(delivery.id);
-  event.past?.delete(delivery.endpoint.record.id);
   state.endedDeliveries.delete(delivery);
   if (wasOpen && event.open === 0) endEvent(state, event, now, retention);
 }
 
 /** Starts the retention of an event with no open delivery, and lets the oldest go where the account has too many. */
 export function endEvent(state: State, event: StoredEvent, now: number, retention: Retention): void {
+  if (retention.ms === 0) {
+    free(state, event);
+    return;
+  }
   reopen(state, event);
-  event.account.ended.add(event);
+  event.account.ended.set(event, now);
   state.endedEvents.set(event, now + retention.ms);
   state.endedBytes += event.bytes;
-  if (retention.ms === 0) free(state, event);
   while (event.account.ended.size > retention.events) {
-    const [oldest] = event.account.ended;
+    const oldest = event.account.ended.head();
     if (!oldest) break;
     free(state, oldest);
   }
@@ -92,14 +94,6 @@ function free(state: State, event: StoredEvent): void {
 /** Most that one call frees, so that no single caller pays for a large clean-up. */
 const MAX_PER_CALL = 200;
 
-function dropExpired(entries: Map<string, { readonly expiresAt: number }>, now: number): void {
-  let left = MAX_PER_CALL;
-  for (const [key, { expiresAt }] of entries) {
-    if (expiresAt > now || left-- === 0) return;
-    entries.delete(key);
-  }
-}
-
 const isDue = (queue: TimeQueue<unknown>, now: number): boolean =>
   (queue.headAt() ?? Number.POSITIVE_INFINITY) <= now;
 
@@ -116,8 +110,8 @@ export function expire(state: State, now: number): void {
     if (!event) break;
     free(state, event);
   }
-  dropExpired(state.remembered, now);
-  dropExpired(state.replays, now);
+  state.remembered.dropExpired(now, MAX_PER_CALL);
+  state.replays.dropExpired(now, MAX_PER_CALL);
 }
 
 /** Frees ended events, oldest first, until `bytes` more fit. False where they would not, even so: then none is freed. */

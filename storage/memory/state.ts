@@ -2,6 +2,7 @@
 
 import { type TimeQueue, timeQueue } from "../../src/time-queue.js";
 import type { Attempt, DeliveryState, EventRecord, Lane, WebhookRecord } from "../../src/webhooks/store.js";
+import { type ExpiringMap, expiringMap } from "./expiring-map.js";
 
 export interface Delivery {
   readonly id: string;
@@ -50,8 +51,8 @@ export interface StoredEvent {
   readonly bytes: number;
   readonly storedAt: number;
   readonly deliveries: Map<string, Delivery>;
-  /** What emitting it returned. */
-  readonly first: Remembered["deliveries"];
+  /** The webhooks it went to when it was emitted. */
+  readonly receivers: readonly string[];
   /** By webhook id: what became of deliveries that were freed before the event. `null` where there are none. */
   past: Map<string, PastDelivery> | null;
   open: number;
@@ -69,14 +70,14 @@ export interface Account {
   readonly endpoints: Map<string, Endpoint>;
   readonly events: Map<string, StoredEvent>;
   /** Those of `events` without an open delivery, the one that ended first in front. */
-  readonly ended: Set<StoredEvent>;
+  readonly ended: TimeQueue<StoredEvent>;
   pending: number;
 }
 
 /** What is remembered of an emitted id once, or before, its event is gone. */
 export interface Remembered {
   readonly digest: string;
-  readonly deliveries: readonly { readonly id: string; readonly webhookId: string }[];
+  readonly receivers: readonly string[];
   readonly expiresAt: number;
 }
 
@@ -106,10 +107,10 @@ export interface State {
   readonly endedDeliveries: TimeQueue<Delivery>;
   /** Those without an open delivery, by when they are freed. */
   readonly endedEvents: TimeQueue<StoredEvent>;
-  /** By account and event id; in the order in which they expire, since all are remembered equally long. */
-  readonly remembered: Map<string, Remembered>;
-  /** By account and idempotency key, in the order in which they expire. */
-  readonly replays: Map<string, Replay>;
+  /** By account and event id. */
+  readonly remembered: ExpiringMap<Remembered>;
+  /** By account and idempotency key. */
+  readonly replays: ExpiringMap<Replay>;
   readonly watchers: Set<(at: number) => void>;
   pending: number;
   /** Of payloads, pending and kept. */
@@ -129,8 +130,8 @@ export function createState(limits: Limits): State {
     notices: timeQueue(),
     endedDeliveries: timeQueue(),
     endedEvents: timeQueue(),
-    remembered: new Map(),
-    replays: new Map(),
+    remembered: expiringMap(limits.rememberedIds),
+    replays: expiringMap(limits.webhooks),
     watchers: new Set(),
     pending: 0,
     bytes: 0,
@@ -145,7 +146,7 @@ export const scoped = (account: string, id: string): string => `${account}\u0000
 export function accountOf(state: State, name: string): Account {
   let account = state.accounts.get(name);
   if (!account) {
-    account = { name, endpoints: new Map(), events: new Map(), ended: new Set(), pending: 0 };
+    account = { name, endpoints: new Map(), events: new Map(), ended: timeQueue(), pending: 0 };
     state.accounts.set(name, account);
   }
   return account;

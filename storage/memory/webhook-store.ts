@@ -47,12 +47,12 @@ function pageStart(cursor: string | undefined): number | undefined {
   return order;
 }
 
-/** Makes room for one more among `max` entries. */
-function dropOldest(entries: Map<string, unknown>, max: number): void {
-  if (entries.size < max) return;
-  const [oldest] = entries.keys();
-  if (oldest !== undefined) entries.delete(oldest);
-}
+/** What emitting an event returns. */
+const firstDeliveries = (
+  eventId: string,
+  receivers: readonly string[],
+): { readonly id: string; readonly webhookId: string }[] =>
+  receivers.map((webhookId) => ({ id: formatDeliveryId({ webhookId, eventId, serial: 0 }), webhookId }));
 
 function page<T extends { readonly order: number }>(
   rows: readonly T[],
@@ -200,8 +200,8 @@ export function createWebhookStore(state: State, clock: Clock): WebhookStore {
     async createWebhook({ webhook, enabledLimit, idempotency, now }) {
       expire(state, now);
       const key = idempotency && scoped(webhook.account, idempotency.key);
-      const replay = key === null ? undefined : state.replays.get(key);
-      if (replay && replay.expiresAt > now) {
+      const replay = key === null ? undefined : state.replays.get(key, now);
+      if (replay) {
         return replay.digest === idempotency?.digest
           ? { result: "replayed", webhook: replay.webhook }
           : { result: "key_reused" };
@@ -230,8 +230,6 @@ export function createWebhookStore(state: State, clock: Clock): WebhookStore {
       account.endpoints.set(webhook.id, endpoint);
       state.endpoints.set(webhook.id, endpoint);
       if (idempotency && key !== null) {
-        state.replays.delete(key);
-        dropOldest(state.replays, limits.webhooks);
         state.replays.set(key, { ...idempotency, webhook: endpoint.record });
       }
       return { result: "created", webhook: endpoint.record };
@@ -293,17 +291,17 @@ export function createWebhookStore(state: State, clock: Clock): WebhookStore {
       expire(state, now);
       if (claim) perEndpoint = claim.perEndpoint;
       const key = scoped(event.account, event.id);
-      const known = state.remembered.get(key);
-      if (known && known.expiresAt > now) {
+      const known = state.remembered.get(key, now);
+      if (known) {
         if (known.digest !== event.digest) return { result: "conflict" };
-        return { result: "duplicate", deliveries: known.deliveries, claims: [] };
+        return { result: "duplicate", deliveries: firstDeliveries(event.id, known.receivers), claims: [] };
       }
       const account = accountOf(state, event.account);
       // An id outlives its marker while the event is kept: an open delivery never gets a twin.
       const kept = account.events.get(event.id);
       if (kept) {
         if (kept.record.digest !== event.digest) return { result: "conflict" };
-        return { result: "duplicate", deliveries: kept.first, claims: [] };
+        return { result: "duplicate", deliveries: firstDeliveries(event.id, kept.receivers), claims: [] };
       }
       const receivers = [...account.endpoints.values()].filter(
         ({ record }) => record.status === "ENABLED" && subscribes(record.eventTypes, event.type),
@@ -316,16 +314,13 @@ export function createWebhookStore(state: State, clock: Clock): WebhookStore {
       } finally {
         dropIfEmpty(state, account);
       }
-      const deliveries = receivers.map(({ record: { id } }) =>
-        Object.freeze({
-          id: formatDeliveryId({ webhookId: id, eventId: event.id, serial: 0 }),
-          webhookId: id,
-        }),
-      );
-      Object.freeze(deliveries);
-      state.remembered.delete(key);
-      dropOldest(state.remembered, limits.rememberedIds);
-      state.remembered.set(key, { digest: event.digest, deliveries, expiresAt: now + rememberMs });
+      const receiverIds = receivers.map(({ record: { id } }) => id);
+      const deliveries = firstDeliveries(event.id, receiverIds);
+      state.remembered.set(key, {
+        digest: event.digest,
+        receivers: receiverIds,
+        expiresAt: now + rememberMs,
+      });
       if (!isKept) return { result: "stored", deliveries, claims: [] };
 
       const stored: StoredEvent = {
@@ -335,7 +330,7 @@ export function createWebhookStore(state: State, clock: Clock): WebhookStore {
         bytes,
         storedAt: now,
         deliveries: new Map(),
-        first: deliveries,
+        receivers: receiverIds,
         past: null,
         open: 0,
       };
@@ -381,7 +376,6 @@ export function createWebhookStore(state: State, clock: Clock): WebhookStore {
       const { endpoint } = delivery;
       releaseLease(state, delivery);
       delivery.startedAt = startedAt ?? delivery.startedAt;
-      delivery.extraAt = null;
       delivery.isRecovered = false;
       if (attempt) {
         delivery.attempts = Object.freeze(

@@ -21,7 +21,7 @@ const AWKWARD_TEXTS = [
   "NUL \u0000, BOM \ufeff, DEL \u007f, non-character \uffff",
   "Grüße, 日本語, עברית, e\u0301 is not \u00e9, \u{1F469}\u200d\u{1F52C}",
   '{"n":1234567890123456789,"x":1e400,"list":[],"object":{},"slash":"\\/","quote":"\\""}',
-  "%s %d ${payload} $& ' \" ` \\ --",
+  "%s %d $1 $& ' \" ` \\ --",
   `${"0123456789abcdef".repeat(16_383)}\u{1F600}\u{1F600}é`.padEnd(262_144, "-"),
 ];
 
@@ -211,8 +211,8 @@ export function appending(declare: Declare): void {
   declare("claiming with an emit keeps to the room and to the cap per endpoint", async (s) => {
     const [one, two] = await times(2, () => s.register());
     assert.ok(one && two);
-    const none_ = await s.emit({}, { claim: { room: none } });
-    assert.deepEqual(none_.claims, []);
+    const nobody = await s.emit({}, { claim: { room: none } });
+    assert.deepEqual(nobody.claims, []);
     const onlyOne = await s.emit({}, { claim: { room: { fast: 0, slow: 1 } } });
     assert.ok(onlyOne.claims.length <= 1);
     await times(PER_ENDPOINT + 3, () => s.emit({}, { claim: {} }));

@@ -224,6 +224,7 @@ export function createScenario({ storage, peer = storage }: StorageUnderTest, se
     { by = store, ...fields }: SettleOptions = {},
   ): Promise<SettleResult> => {
     const isOk = outcome.state === "delivered";
+    const wasSent = outcome.state !== "withheld";
     const now = clock.now();
     return by.settle({
       id: taken.id,
@@ -231,8 +232,8 @@ export function createScenario({ storage, peer = storage }: StorageUnderTest, se
       now,
       outcome,
       startedAt: taken.startedAt ?? now,
-      attempt: attemptAt(now, taken, isOk),
-      endpoint: reportOn(taken, now, { ok: isOk }),
+      attempt: wasSent ? attemptAt(now, taken, isOk) : null,
+      endpoint: wasSent ? reportOn(taken, now, { ok: isOk }) : null,
       perEndpoint: PER_ENDPOINT,
       retention: RETENTION,
       ...fields,

@@ -1,0 +1,153 @@
+/** The storage contract on creating webhooks: the limit of ENABLED ones, and creates that are made again. */
+
+import assert from "node:assert/strict";
+import { type Declare, ENABLED_LIMIT, MINUTE_MS, times, vandalise } from "./scenario.js";
+
+const count = (answers: readonly { readonly result: string }[], result: string): number =>
+  answers.filter((answer) => answer.result === result).length;
+
+export function creation(declare: Declare): void {
+  declare("creating an id again adds nothing", async ({ store, other, create, webhookOf, update }) => {
+    const webhook = webhookOf();
+    await create(webhook);
+    await update(webhook.id, { url: "https://subscriber.example/moved" });
+    const again = await create(webhook, { by: other });
+    assert.ok(again.result === "created");
+    assert.equal(again.webhook.url, "https://subscriber.example/moved");
+    assert.equal((await store.stats()).webhooks, 1);
+  });
+
+  declare("fifty concurrent creates of one account give exactly fifteen", async (s) => {
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, (_, index) =>
+        s.create(s.webhookOf(), { by: index % 2 ? s.other : s.store }),
+      ),
+    );
+    assert.equal(count(answers, "created"), ENABLED_LIMIT);
+    assert.equal(count(answers, "limit"), 50 - ENABLED_LIMIT);
+    assert.equal((await s.store.stats()).webhooks, ENABLED_LIMIT);
+  });
+
+  declare("the limit counts the ENABLED webhooks of one account only", async (s) => {
+    const first = await s.register();
+    await times(ENABLED_LIMIT - 1, () => s.register());
+    await s.register({ account: "hospital" });
+    await s.register({ status: "DISABLED" });
+    assert.equal((await s.create(s.webhookOf())).result, "limit");
+    await s.update(first.id, { status: "DISABLED" });
+    await s.register();
+    assert.equal((await s.create(s.webhookOf())).result, "limit");
+    assert.equal((await s.update(first.id, { status: "ENABLED" })).result, "limit");
+    assert.equal((await s.webhook(first.id)).status, "DISABLED");
+  });
+
+  declare("removing an ENABLED webhook frees its place", async (s) => {
+    const [first] = await times(ENABLED_LIMIT, () => s.register());
+    assert.ok(first);
+    await s.remove(first.id);
+    await s.register();
+    assert.equal((await s.create(s.webhookOf())).result, "limit");
+  });
+
+  declare("concurrent enabling of twenty webhooks leaves fifteen ENABLED", async (s) => {
+    const webhooks = await times(20, () => s.register({ status: "DISABLED" }));
+    const answers = await Promise.all(
+      webhooks.map(({ id }, index) =>
+        s.update(id, { status: "ENABLED" }, { by: index % 2 ? s.other : s.store }),
+      ),
+    );
+    assert.equal(count(answers, "updated"), ENABLED_LIMIT);
+    const { webhooks: rows } = await s.store.listWebhooks({ account: "clinic", limit: 50 });
+    assert.equal(rows.filter(({ status }) => status === "ENABLED").length, ENABLED_LIMIT);
+  });
+
+  declare("updating an ENABLED webhook does not count itself", async (s) => {
+    const [first] = await times(ENABLED_LIMIT, () => s.register());
+    assert.ok(first);
+    const url = "https://subscriber.example/new";
+    assert.equal((await s.update(first.id, { url, status: "ENABLED" })).result, "updated");
+  });
+
+  declare("a repeated idempotency key gives the first webhook again", async (s) => {
+    const { store, other, clock } = s;
+    const request = (digest = "body") => ({
+      webhook: s.webhookOf(),
+      enabledLimit: ENABLED_LIMIT,
+      idempotency: { key: "key", digest, expiresAt: clock.now() + 10 * MINUTE_MS },
+      now: clock.now(),
+    });
+    const first = request();
+    const created = await store.createWebhook(first);
+    assert.ok(created.result === "created");
+    vandalise(created.webhook);
+    await s.update(first.webhook.id, { url: "https://subscriber.example/later" });
+    const replayed = await other.createWebhook(request());
+    assert.ok(replayed.result === "replayed");
+    assert.deepEqual(replayed.webhook, first.webhook);
+    vandalise(replayed.webhook);
+    assert.equal((await other.createWebhook(request("another body"))).result, "key_reused");
+
+    const elsewhere = { ...request(), webhook: s.webhookOf({ account: "hospital" }) };
+    assert.equal((await store.createWebhook(elsewhere)).result, "created");
+
+    await s.remove(first.webhook.id);
+    const again = await store.createWebhook(request());
+    assert.ok(again.result === "replayed");
+    assert.deepEqual(again.webhook, first.webhook);
+    assert.equal((await store.stats()).webhooks, 1);
+  });
+
+  declare(
+    "an idempotency key is forgotten when it expires, not before",
+    async ({ store, clock, webhookOf }) => {
+      const expiresAt = clock.now() + 10 * MINUTE_MS;
+      const create = (digest: string) =>
+        store.createWebhook({
+          webhook: webhookOf(),
+          enabledLimit: ENABLED_LIMIT,
+          idempotency: { key: "key", digest, expiresAt: Math.max(expiresAt, clock.now() + 1) },
+          now: clock.now(),
+        });
+      assert.equal((await create("body")).result, "created");
+      await clock.advance(10 * MINUTE_MS - 1);
+      assert.equal((await create("body")).result, "replayed");
+      await clock.advance(1);
+      assert.equal((await create("another body")).result, "created");
+    },
+  );
+
+  declare(
+    "concurrent creates with one idempotency key make one webhook",
+    async ({ store, other, clock, webhookOf }) => {
+      const idempotency = { key: "key", digest: "body", expiresAt: clock.now() + MINUTE_MS };
+      const answers = await Promise.all(
+        Array.from({ length: 10 }, (_, index) =>
+          (index % 2 ? other : store).createWebhook({
+            webhook: webhookOf(),
+            enabledLimit: ENABLED_LIMIT,
+            idempotency,
+            now: clock.now(),
+          }),
+        ),
+      );
+      assert.equal(count(answers, "created"), 1);
+      assert.equal(count(answers, "replayed"), 9);
+      assert.equal((await store.stats()).webhooks, 1);
+    },
+  );
+
+  declare("a create that meets the limit does not use up its idempotency key", async (s) => {
+    const [first] = await times(ENABLED_LIMIT, () => s.register());
+    assert.ok(first);
+    const create = () =>
+      s.store.createWebhook({
+        webhook: s.webhookOf(),
+        enabledLimit: ENABLED_LIMIT,
+        idempotency: { key: "key", digest: "body", expiresAt: s.now() + MINUTE_MS },
+        now: s.now(),
+      });
+    assert.equal((await create()).result, "limit");
+    await s.remove(first.id);
+    assert.equal((await create()).result, "created");
+  });
+}

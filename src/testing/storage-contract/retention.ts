@@ -1,0 +1,219 @@
+/** The storage contract on what has ended: kept for `recover` and the log, and freed in its time. */
+
+import assert from "node:assert/strict";
+import type { DeliveryRecord } from "../../webhooks/store.js";
+import { allPages, type Declare, HOUR_MS, idsOf, only, RETENTION, type Scenario, times } from "./scenario.js";
+
+type Query = { readonly webhookId: string } & Partial<Parameters<Scenario["store"]["listDeliveries"]>[0]>;
+
+const listed = (
+  { store }: Scenario,
+  query: Query,
+  limit = 2,
+  between?: () => Promise<unknown>,
+): Promise<DeliveryRecord[]> =>
+  allPages(async (cursor) => {
+    const { deliveries, next } = await store.listDeliveries({ ...query, cursor, limit });
+    assert.ok(deliveries.length <= limit);
+    return { rows: deliveries, next };
+  }, between);
+
+/** Recovers page by page; resolves with how many were made. */
+async function recovered({ store, now }: Scenario, webhookId: string, since = 0, limit = 2): Promise<number> {
+  const counts = await allPages(async (cursor) => {
+    const answer = await store.recover({ webhookId, since, now: now(), cursor, limit });
+    assert.ok(answer);
+    assert.ok(answer.count <= limit);
+    return { rows: [answer.count], next: answer.next };
+  });
+  return counts.reduce((sum, count) => sum + count, 0);
+}
+
+const resend = ({ store, now }: Scenario, id: string) => store.resend({ id, now: now() });
+
+export function retention(declare: Declare): void {
+  declare("an event that a resend opened again is kept for the retention after the new end", async (s) => {
+    await s.register();
+    const { ids } = await s.emit();
+    await s.deliver(only(await s.claim()));
+    await s.advance(RETENTION.ms - 1);
+    const second = await resend(s, only(ids));
+    await s.advance(HOUR_MS);
+    await s.tidy();
+    const claim = only(await s.claim());
+    assert.equal(claim.id, second);
+    await s.deliver(claim);
+    await s.advance(RETENTION.ms - 1);
+    await s.tidy();
+    assert.equal((await s.delivery(claim.id)).state, "delivered");
+  });
+
+  declare("recover makes deliveries of what was emitted while the webhook was disabled", async (s) => {
+    const { id } = await s.register({ eventTypes: ["patient.*"] });
+    await s.emit();
+    await s.deliver(only(await s.claim()));
+    await s.update(id, { status: "DISABLED" });
+    const missed = await times(5, () => s.emit());
+    await s.emit({ type: "consent.created" });
+    await s.update(id, { status: "ENABLED" });
+    assert.deepEqual(await s.claim(), []);
+    assert.equal(await recovered(s, id), 5);
+    assert.equal(await recovered(s, id), 0);
+    const claims = await s.claim();
+    assert.deepEqual(claims.map(({ event }) => event.id).sort(), idsOf(missed.map(({ event }) => event)));
+    for (const claim of claims)
+      assert.deepEqual([claim.step, claim.startedAt, claim.isExtra], [0, null, false]);
+  });
+
+  declare("recover makes new deliveries of failed ones, and of nothing else", async (s) => {
+    const { id } = await s.register();
+    const emitted = await times(5, () => s.emit());
+    const [delivered, failed, withheld, waiting] = emitted.map(({ ids }) => only(ids));
+    for (const claim of await s.claim()) {
+      if (claim.id === delivered) await s.deliver(claim);
+      if (claim.id === failed) await s.fail(claim, { endpoint: null });
+      if (claim.id === withheld) await s.settle(claim, { state: "withheld", reason: "access_denied" });
+      if (claim.id === waiting) await s.putOff(claim, HOUR_MS);
+    }
+    assert.equal(await recovered(s, id), 1);
+    assert.equal(only(await s.claim()).id, `${failed}.1`);
+  });
+
+  declare("recover leaves out what any earlier delivery got through", async (s) => {
+    const { id } = await s.register();
+    const { ids } = await s.emit();
+    await s.deliver(only(await s.claim()));
+    await resend(s, only(ids));
+    await s.fail(only(await s.claim()));
+    assert.equal(await recovered(s, id), 0);
+  });
+
+  declare("recover looks at events stored at or after the given time", async (s) => {
+    const { id } = await s.register({ status: "DISABLED" });
+    await s.emit();
+    await s.advance(1);
+    const since = s.now();
+    const later = [await s.emit(), await s.emit()];
+    await s.advance(1);
+    later.push(await s.emit());
+    assert.equal(await recovered(s, id, s.now() + 1), 0);
+    assert.equal(await recovered(s, id, since), 3);
+    const claims = await s.claim();
+    assert.deepEqual(claims.map(({ event }) => event.id).sort(), idsOf(later.map(({ event }) => event)));
+  });
+
+  declare("recover of one webhook leaves the others and their accounts alone", async (s) => {
+    const { id } = await s.register({ status: "DISABLED" });
+    await s.register({ status: "DISABLED" });
+    await s.register({ account: "hospital", status: "DISABLED" });
+    await s.emit();
+    await s.emit({ account: "hospital" });
+    assert.equal(await recovered(s, id), 1);
+    assert.equal(only(await s.claim()).webhook.id, id);
+    const unknown = { webhookId: s.store.newWebhookId("clinic"), since: 0, now: s.now(), limit: 5 };
+    assert.equal(await s.store.recover(unknown), undefined);
+  });
+
+  declare("what has ended is kept for the retention, with its attempts, and freed after it", async (s) => {
+    const { id: webhookId } = await s.register();
+    const { event, ids } = await s.emit({ payload: "é" });
+    await s.advance(HOUR_MS);
+    await s.deliver(only(await s.claim()));
+    await s.advance(RETENTION.ms - 1);
+    await s.tidy();
+    assert.equal((await s.delivery(only(ids))).attempts.length, 1);
+    const { events, ended, bytes } = await s.store.stats();
+    assert.deepEqual({ events, ended, bytes }, { events: 1, ended: 1, bytes: 2 });
+    await s.advance(1);
+    await s.tidy();
+    assert.equal(await s.store.getDelivery(only(ids)), undefined);
+    assert.equal(await resend(s, only(ids)), undefined);
+    assert.deepEqual(await listed(s, { webhookId }), []);
+    assert.equal(await recovered(s, webhookId), 0);
+    const after = await s.store.stats();
+    assert.deepEqual([after.events, after.ended, after.bytes], [0, 0, 0]);
+    assert.equal((await s.append(event)).result, "stored");
+  });
+
+  declare("an event that nobody was there for is kept for the retention, and freed after it", async (s) => {
+    const { id } = await s.register({ status: "DISABLED" });
+    await s.emit();
+    await s.advance(RETENTION.ms - 1);
+    await s.tidy();
+    assert.equal((await s.store.stats()).events, 1);
+    await s.advance(1);
+    await s.tidy();
+    assert.equal((await s.store.stats()).events, 0);
+    assert.equal(await recovered(s, id), 0);
+  });
+
+  declare("a retention of 0 frees at once, but not what another endpoint still waits for", async (s) => {
+    const at0 = { retention: { ms: 0, events: 10 } };
+    await s.register();
+    await s.register();
+    const { event, ids } = await s.emit({}, at0);
+    const [first, second] = await s.claim();
+    assert.ok(first && second);
+    await s.deliver(first, at0);
+    assert.equal(await s.store.getDelivery(first.id), undefined);
+    assert.equal(await resend(s, first.id), undefined);
+    assert.equal(await recovered(s, first.webhook.id), 0);
+    await s.putOff(second, 0, at0);
+    const again = only(await s.claim());
+    assert.deepEqual([again.event, ids.includes(again.id)], [event, true]);
+    await s.fail(again, at0);
+    const { events, pending, ended, bytes } = await s.store.stats();
+    assert.deepEqual({ events, pending, ended, bytes }, { events: 0, pending: 0, ended: 0, bytes: 0 });
+    assert.equal((await s.append(event)).result, "duplicate");
+  });
+
+  declare("recover gives a failed delivery that was freed a successor with an id of its own", async (s) => {
+    const at0 = { retention: { ms: 0, events: 10 } };
+    await s.register();
+    await s.register();
+    await s.emit();
+    const [first, second] = await s.claim();
+    assert.ok(first && second);
+    await s.fail(first, at0);
+    await s.putOff(second, HOUR_MS);
+    for (const serial of [1, 2]) {
+      assert.equal(await recovered(s, first.webhook.id), 1);
+      const successor = only(await s.claim());
+      assert.equal(successor.id, `${first.id}.${serial}`);
+      await s.fail(successor, at0);
+    }
+  });
+
+  declare(
+    "a retention of 0 keeps nothing of removed webhooks and of events nobody was there for",
+    async (s) => {
+      const retention = { ms: 0, events: 10 };
+      const { id } = await s.register();
+      await s.emit({}, { retention });
+      await s.remove(id, retention);
+      assert.equal((await s.store.stats()).events, 0);
+      await s.register({ status: "DISABLED" });
+      await s.emit({}, { retention });
+      const { events, bytes } = await s.store.stats();
+      assert.deepEqual({ events, bytes }, { events: 0, bytes: 0 });
+    },
+  );
+
+  declare("beyond the number of kept events the one that ended first goes, open ones stay", async (s) => {
+    const few = { retention: { ms: RETENTION.ms, events: 2 } };
+    await s.register();
+    const { ids: open } = await s.emit();
+    await s.putOff(only(await s.claim()), HOUR_MS);
+    const ended = await times(4, async () => {
+      const { ids } = await s.emit();
+      await s.advance(1);
+      await s.deliver(only(await s.claim()), few);
+      return only(ids);
+    });
+    const states = await Promise.all(
+      [...open, ...ended].map(async (id) => (await s.store.getDelivery(id))?.state),
+    );
+    assert.deepEqual(states, ["pending", undefined, undefined, "delivered", "delivered"]);
+    assert.equal((await s.store.stats()).events, 3);
+  });
+}
