@@ -17,7 +17,7 @@ export function enqueue(delivery: Delivery, now: number): void {
   delivery.endpoint.queue.set(delivery, isFirst ? at - FIRST_ATTEMPT_HEAD_START_MS : at);
 }
 
-const freeSlots = (endpoint: Endpoint, perEndpoint: number): number =>
+const freeSlots = ({ perEndpoint }: State, endpoint: Endpoint): number =>
   Math.min(perEndpoint, endpoint.window ?? perEndpoint) - endpoint.inFlight;
 
 /**
@@ -28,12 +28,11 @@ export function offer(
   state: State,
   endpoint: Endpoint,
   now: number,
-  perEndpoint: number,
   { served = false }: { served?: boolean } = {},
 ): void {
   const line = state.ready[endpoint.lane];
   const head = endpoint.queue.headAt();
-  if (head === undefined || freeSlots(endpoint, perEndpoint) <= 0) {
+  if (head === undefined || freeSlots(state, endpoint) <= 0) {
     line.delete(endpoint);
     return;
   }
@@ -81,18 +80,18 @@ function lease(state: State, delivery: Delivery, { token, leaseUntil }: ClaimReq
 /** Leases up to `room` due deliveries of one endpoint. */
 export function take(state: State, endpoint: Endpoint, request: ClaimRequest, room: number): Claim[] {
   const claims: Claim[] = [];
-  const most = Math.min(room, freeSlots(endpoint, request.perEndpoint));
+  const most = Math.min(room, freeSlots(state, endpoint));
   while (claims.length < most) {
     const delivery = endpoint.queue.head();
     if (!delivery || (endpoint.queue.headAt() ?? 0) > request.now) break;
     claims.push(lease(state, delivery, request));
   }
-  offer(state, endpoint, request.now, request.perEndpoint, { served: true });
+  offer(state, endpoint, request.now, { served: true });
   return claims;
 }
 
 /** Gives back what was leased by somebody who has not been heard of since. */
-function reap(state: State, { now, perEndpoint }: ClaimRequest): void {
+function reap(state: State, now: number): void {
   for (let at = state.leases.headAt(); at !== undefined && at <= now; at = state.leases.headAt()) {
     const delivery = state.leases.head();
     if (!delivery) return;
@@ -100,12 +99,12 @@ function reap(state: State, { now, perEndpoint }: ClaimRequest): void {
     delivery.crashes += 1;
     delivery.isRecovered = true;
     enqueue(delivery, now);
-    offer(state, delivery.endpoint, now, perEndpoint);
+    offer(state, delivery.endpoint, now);
   }
 }
 
 export function claimDue(state: State, request: ClaimRequest): { claims: Claim[]; nextAt: number | null } {
-  reap(state, request);
+  reap(state, request.now);
   const claims: Claim[] = [];
   for (const lane of LANES) {
     const line = state.ready[lane];

@@ -19,7 +19,7 @@ export interface Delivery {
   step: number;
   dueAt: number;
   endedAt: number | null;
-  attempts: readonly Attempt[];
+  readonly attempts: Attempt[];
   postponed: number;
   crashes: number;
   /** When the extra attempt that a user asked for is due; `null` where none is owed. */
@@ -112,6 +112,8 @@ export interface State {
   /** By account and idempotency key. */
   readonly replays: ExpiringMap<Replay>;
   readonly watchers: Set<(at: number) => void>;
+  /** The cap that the last caller named; every service on one storage has the same. */
+  perEndpoint: number;
   pending: number;
   /** Of payloads, pending and kept. */
   bytes: number;
@@ -133,6 +135,7 @@ export function createState(limits: Limits): State {
     remembered: expiringMap(limits.rememberedIds),
     replays: expiringMap(limits.webhooks),
     watchers: new Set(),
+    perEndpoint: Number.MAX_SAFE_INTEGER,
     pending: 0,
     bytes: 0,
     endedBytes: 0,
