@@ -155,9 +155,8 @@ describe("the bounds of the memory storage", () => {
     const { webhooks } = await s.store.stats();
     for (const id of [...state.endpoints.keys()]) await s.remove(id);
     expect(webhooks).toBeGreaterThan(0);
-    const { accounts, endpoints, ready, leases, notices, endedDeliveries, endedEvents, remembered, replays } =
-      state;
-    const structures = { accounts, endpoints, ...ready, leases, notices, endedDeliveries, endedEvents };
+    const { accounts, endpoints, ready, leases, notices, endedEvents, remembered, replays } = state;
+    const structures = { accounts, endpoints, ...ready, leases, notices, endedEvents };
     for (const [name, { size }] of Object.entries({ ...structures, remembered, replays })) {
       expect(size, name).toBe(0);
     }

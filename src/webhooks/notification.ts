@@ -103,12 +103,12 @@ function frame(
   form: BodyForm,
   eventIdField: boolean,
 ): Frame<string> & { tail: string } {
-  const [id, type, timestamp] = [header.id, header.type, header.timestamp].map((text) =>
-    JSON.stringify(text),
+  // None of them has a character that JSON escapes: UUIDs, ISO 8601, and names of a catalogue.
+  const [id, type, timestamp, key] = [header.id, header.type, header.timestamp, contextKey(header.type)].map(
+    (text) => `"${text}"`,
   );
-  const key = JSON.stringify(contextKey(header.type));
   const announced = eventIdField ? `"event_id":${id},` : "";
-  const bundle = `"resourceType":"Bundle","id":${JSON.stringify(header.bundle)},"meta":{"lastUpdated":${timestamp}}`;
+  const bundle = `"resourceType":"Bundle","id":"${header.bundle}","meta":{"lastUpdated":${timestamp}}`;
   const middle = `,"hub.event":${type},"context":[{"key":${key},"resource":{${bundle},"type":"collection","entry":[`;
   const tail = "]}}]}}";
   return form === "notification"

@@ -80,8 +80,7 @@ export interface EventRecord {
 /** How long and how much of what has ended is kept. */
 export interface Retention {
   /**
-   * Milliseconds after its end that a delivery, and an event after its last delivery's end, is kept; later calls free it then, some at a time. 0 frees at once.
-   * An event that outlives a delivery still knows whether that was delivered or withheld.
+   * Milliseconds that an event is kept, with all its deliveries and their attempts, after the last of them has ended; later calls free it then, some at a time. 0 frees at once.
    */
   readonly ms: number;
   /** Events an account may have with no open delivery; beyond it the oldest go first, with their deliveries. */
@@ -182,6 +181,7 @@ export interface EndpointReport {
 /** What becomes of a claimed delivery. */
 export interface Settlement {
   readonly id: string;
+  readonly webhookId: string;
   readonly token: string;
   readonly now: number;
   readonly outcome:

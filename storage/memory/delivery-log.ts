@@ -29,19 +29,15 @@ const toRecord = (delivery: Delivery): DeliveryRecord => ({
 
 /** Deliveries of one event to one endpoint, in the order of their making. */
 const deliveriesOf = (event: StoredEvent, endpoint: Endpoint): readonly Delivery[] =>
-  [...event.deliveries.values()].filter((delivery) => delivery.endpoint === endpoint);
+  event.deliveries.filter((delivery) => delivery.endpoint === endpoint);
 
-const nextSerial = (event: StoredEvent, endpoint: Endpoint): number => {
-  const past = event.past?.get(endpoint.record.id)?.serial ?? -1;
-  return Math.max(past, ...deliveriesOf(event, endpoint).map(({ serial }) => serial)) + 1;
-};
+const nextSerial = (event: StoredEvent, endpoint: Endpoint): number =>
+  (deliveriesOf(event, endpoint).at(-1)?.serial ?? -1) + 1;
 
 /** Whether `endpoint` should have `event`, has not got it, and is not about to. */
-const isLost = (event: StoredEvent, endpoint: Endpoint): boolean => {
-  if (event.past?.get(endpoint.record.id)?.isDone) return false;
-  if (!subscribes(endpoint.record.eventTypes, event.record.type)) return false;
-  return deliveriesOf(event, endpoint).every(({ state: own }) => own === "failed");
-};
+const isLost = (event: StoredEvent, endpoint: Endpoint): boolean =>
+  subscribes(endpoint.record.eventTypes, event.record.type) &&
+  deliveriesOf(event, endpoint).every(({ state }) => state === "failed");
 
 const findDelivery = (state: State, id: string): Delivery | undefined =>
   state.endpoints.get(parseDeliveryId(id)?.webhookId ?? "")?.deliveries.get(id);

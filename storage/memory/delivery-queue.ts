@@ -59,7 +59,7 @@ export function addDelivery(
     token: null,
   };
   endpoint.deliveries.set(id, delivery);
-  event.deliveries.set(id, delivery);
+  event.deliveries.push(delivery);
   event.open += 1;
   reopen(state, event);
   endpoint.account.pending += 1;
@@ -90,18 +90,15 @@ export function deliveryQueue(state: State): Pick<WebhookStore, "append" | "clai
     async append({ event, rememberMs, retention, now, claim }) {
       expire(state, now);
       if (claim) state.perEndpoint = claim.perEndpoint;
-      const key = scoped(event.account, event.id);
-      const known = state.remembered.get(key, now);
+      const account = accountOf(state, event.account);
+      const kept = account.events.get(event.id);
+      const known = kept
+        ? { digest: kept.record.digest, receivers: kept.receivers }
+        : state.remembered.get(scoped(event.account, event.id), now);
       if (known) {
+        dropIfEmpty(state, account);
         if (known.digest !== event.digest) return { result: "conflict" };
         return { result: "duplicate", deliveries: firstDeliveries(event.id, known.receivers), claims: [] };
-      }
-      const account = accountOf(state, event.account);
-      // An id outlives its marker while the event is kept: an open delivery never gets a twin.
-      const kept = account.events.get(event.id);
-      if (kept) {
-        if (kept.record.digest !== event.digest) return { result: "conflict" };
-        return { result: "duplicate", deliveries: firstDeliveries(event.id, kept.receivers), claims: [] };
       }
       const receivers = [...account.endpoints.values()].filter(
         ({ record }) => record.status === "ENABLED" && subscribes(record.eventTypes, event.type),
@@ -110,18 +107,21 @@ export function deliveryQueue(state: State): Pick<WebhookStore, "append" | "clai
       const isKept = receivers.length > 0 || (account.endpoints.size > 0 && retention.ms > 0);
       try {
         checkPending(state, account, receivers.length);
-        if (isKept && !makeRoom(state, bytes)) throw full(state, "bytes");
+        if (isKept && !makeRoom(state, bytes, now)) throw full(state, "bytes");
       } finally {
         dropIfEmpty(state, account);
       }
       const receiverIds = receivers.map(({ record: { id } }) => id);
       const deliveries = firstDeliveries(event.id, receiverIds);
-      state.remembered.set(key, {
-        digest: event.digest,
-        receivers: receiverIds,
-        expiresAt: now + rememberMs,
-      });
-      if (!isKept) return { result: "stored", deliveries, claims: [] };
+      if (!isKept) {
+        const expiresAt = now + rememberMs;
+        state.remembered.set(scoped(event.account, event.id), {
+          digest: event.digest,
+          receivers: receiverIds,
+          expiresAt,
+        });
+        return { result: "stored", deliveries, claims: [] };
+      }
 
       const stored: StoredEvent = {
         order: ++state.order,
@@ -129,9 +129,9 @@ export function deliveryQueue(state: State): Pick<WebhookStore, "append" | "clai
         account,
         bytes,
         storedAt: now,
-        deliveries: new Map(),
+        rememberUntil: now + rememberMs,
+        deliveries: [],
         receivers: receiverIds,
-        past: null,
         open: 0,
       };
       account.events.set(event.id, stored);

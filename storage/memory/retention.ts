@@ -1,9 +1,8 @@
 /** How deliveries and events end, and how long what has ended is kept. */
 
-import type { TimeQueue } from "../../src/time-queue.js";
 import type { DeliveryState, Retention } from "../../src/webhooks/store.js";
 import { releaseLease } from "./schedule.js";
-import { type Delivery, dropIfEmpty, isDone, type State, type StoredEvent } from "./state.js";
+import { type Delivery, dropIfEmpty, type State, type StoredEvent, scoped } from "./state.js";
 
 /** Takes a pending delivery out of the books of what is open. */
 function close(state: State, delivery: Delivery): void {
@@ -26,24 +25,7 @@ export function end(
   delivery.state = outcome.state;
   delivery.reason = outcome.reason;
   delivery.endedAt = now;
-  if (retention.ms > 0) state.endedDeliveries.set(delivery, now + retention.ms);
   if (delivery.event.open === 0) endEvent(state, delivery.event, now, retention);
-  else if (retention.ms === 0) freeDelivery(state, delivery);
-}
-
-/** Frees an ended delivery before its event, which keeps in mind what became of it. */
-function freeDelivery(state: State, delivery: Delivery): void {
-  const { endpoint, event } = delivery;
-  const webhookId = endpoint.record.id;
-  endpoint.deliveries.delete(delivery.id);
-  event.deliveries.delete(delivery.id);
-  state.endedDeliveries.delete(delivery);
-  event.past ??= new Map();
-  const known = event.past.get(webhookId);
-  event.past.set(webhookId, {
-    serial: Math.max(delivery.serial, known?.serial ?? 0),
-    isDone: isDone(delivery) || known?.isDone === true,
-  });
 }
 
 /** Removes a delivery of a webhook that is being removed, without a trace. */
@@ -51,15 +33,14 @@ export function forget(state: State, delivery: Delivery, now: number, retention:
   const { event } = delivery;
   const wasOpen = delivery.state === "pending";
   if (wasOpen) close(state, delivery);
-  event.deliveries.delete(delivery.id);
-  state.endedDeliveries.delete(delivery);
+  event.deliveries = event.deliveries.filter((other) => other !== delivery);
   if (wasOpen && event.open === 0) endEvent(state, event, now, retention);
 }
 
 /** Starts the retention of an event with no open delivery, and lets the oldest go where the account has too many. */
 export function endEvent(state: State, event: StoredEvent, now: number, retention: Retention): void {
   if (retention.ms === 0) {
-    free(state, event);
+    free(state, event, now);
     return;
   }
   reopen(state, event);
@@ -69,7 +50,7 @@ export function endEvent(state: State, event: StoredEvent, now: number, retentio
   while (event.account.ended.size > retention.events) {
     const oldest = event.account.ended.head();
     if (!oldest) break;
-    free(state, oldest);
+    free(state, oldest, now);
   }
 }
 
@@ -80,47 +61,47 @@ export function reopen(state: State, event: StoredEvent): void {
   state.endedBytes -= event.bytes;
 }
 
-function free(state: State, event: StoredEvent): void {
-  for (const delivery of event.deliveries.values()) {
-    delivery.endpoint.deliveries.delete(delivery.id);
-    state.endedDeliveries.delete(delivery);
-  }
+function free(state: State, event: StoredEvent, now: number): void {
+  const { account, record, receivers, rememberUntil } = event;
+  for (const delivery of event.deliveries) delivery.endpoint.deliveries.delete(delivery.id);
   reopen(state, event);
-  event.account.events.delete(event.record.id);
+  account.events.delete(record.id);
   state.bytes -= event.bytes;
-  dropIfEmpty(state, event.account);
+  if (rememberUntil > now) {
+    state.remembered.set(scoped(account.name, record.id), {
+      digest: record.digest,
+      receivers,
+      expiresAt: rememberUntil,
+    });
+  }
+  dropIfEmpty(state, account);
 }
 
 /** Most that one call frees, so that no single caller pays for a large clean-up. */
 const MAX_PER_CALL = 200;
 
-const isDue = (queue: TimeQueue<unknown>, now: number): boolean =>
-  (queue.headAt() ?? Number.POSITIVE_INFINITY) <= now;
-
 /** Frees what has been kept long enough. */
 export function expire(state: State, now: number): void {
-  let left = MAX_PER_CALL;
-  while (left-- > 0 && isDue(state.endedDeliveries, now)) {
-    const delivery = state.endedDeliveries.head();
-    if (!delivery) break;
-    freeDelivery(state, delivery);
-  }
-  while (left-- > 0 && isDue(state.endedEvents, now)) {
+  for (
+    let left = MAX_PER_CALL;
+    left > 0 && (state.endedEvents.headAt() ?? Number.POSITIVE_INFINITY) <= now;
+    left--
+  ) {
     const event = state.endedEvents.head();
     if (!event) break;
-    free(state, event);
+    free(state, event, now);
   }
   state.remembered.dropExpired(now, MAX_PER_CALL);
   state.replays.dropExpired(now, MAX_PER_CALL);
 }
 
 /** Frees ended events, oldest first, until `bytes` more fit. False where they would not, even so: then none is freed. */
-export function makeRoom(state: State, bytes: number): boolean {
+export function makeRoom(state: State, bytes: number, now: number): boolean {
   if (state.bytes - state.endedBytes + bytes > state.limits.bytes) return false;
   while (state.bytes + bytes > state.limits.bytes) {
     const oldest = state.endedEvents.head();
     if (!oldest) return false;
-    free(state, oldest);
+    free(state, oldest, now);
   }
   return true;
 }

@@ -50,19 +50,14 @@ export interface StoredEvent {
   readonly account: Account;
   readonly bytes: number;
   readonly storedAt: number;
-  readonly deliveries: Map<string, Delivery>;
+  /** Until when its id must be remembered, also where it is freed before. */
+  readonly rememberUntil: number;
+  /** In the order of their making. They are kept as long as the event. */
+  deliveries: Delivery[];
   /** The webhooks it went to when it was emitted. */
   readonly receivers: readonly string[];
-  /** By webhook id: what became of deliveries that were freed before the event. `null` where there are none. */
-  past: Map<string, PastDelivery> | null;
+  /** How many of `deliveries` are pending. */
   open: number;
-}
-
-export interface PastDelivery {
-  /** The highest of those freed. */
-  readonly serial: number;
-  /** Whether one of them was delivered or withheld, so that nothing is left to recover. */
-  readonly isDone: boolean;
 }
 
 export interface Account {
@@ -74,7 +69,7 @@ export interface Account {
   pending: number;
 }
 
-/** What is remembered of an emitted id once, or before, its event is gone. */
+/** What is remembered of an emitted id where its event is not kept. */
 export interface Remembered {
   readonly digest: string;
   readonly receivers: readonly string[];
@@ -103,8 +98,6 @@ export interface State {
   readonly ready: Readonly<Record<Lane, TimeQueue<Endpoint>>>;
   readonly leases: TimeQueue<Delivery>;
   readonly notices: TimeQueue<Endpoint>;
-  /** By when they are freed. */
-  readonly endedDeliveries: TimeQueue<Delivery>;
   /** Those without an open delivery, by when they are freed. */
   readonly endedEvents: TimeQueue<StoredEvent>;
   /** By account and event id. */
@@ -130,7 +123,6 @@ export function createState(limits: Limits): State {
     ready: { fast: timeQueue(), slow: timeQueue() },
     leases: timeQueue(),
     notices: timeQueue(),
-    endedDeliveries: timeQueue(),
     endedEvents: timeQueue(),
     remembered: expiringMap(limits.rememberedIds),
     replays: expiringMap(limits.webhooks),

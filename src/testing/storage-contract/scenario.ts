@@ -228,6 +228,7 @@ export function createScenario({ storage, peer = storage }: StorageUnderTest, se
     const now = clock.now();
     return by.settle({
       id: taken.id,
+      webhookId: taken.webhook.id,
       token: taken.token,
       now,
       outcome,
