@@ -76,6 +76,22 @@ export function judge(result: OutboundResult): Pick<Attempt, "kind" | "status" |
   return { kind: "http", status, code: `HTTP_${status}`, excerpt: excerptOf(body) };
 }
 
+/**
+ * Due again at `at`, with no step used up. A put-off extra attempt leaves the step its own time, and is dropped where that comes first:
+ * the step's attempt stands for it.
+ */
+export const putOff = (
+  { step, isExtra, dueAt, postponed, crashes }: Claim,
+  at: number,
+): Extract<Verdict["outcome"], { state: "pending" }> => ({
+  state: "pending",
+  step,
+  dueAt: isExtra ? dueAt : at,
+  extraAt: isExtra && at < dueAt ? at : null,
+  postponed,
+  crashes,
+});
+
 /** Which answers may put a retry off with `Retry-After` (RFC 9110 §15.6.4, RFC 6585 §4). */
 const ASKS_TO_WAIT: ReadonlySet<number> = new Set([429, 503]);
 
@@ -112,14 +128,17 @@ export function createAttempt({ settings, schedule, clock, now: storeNow, logger
       );
       return null;
     };
+    const answers: unknown[] = [];
     try {
-      const answers: unknown[] = entries.map((entry) => access.canRead(subscriber, entry.resource()));
+      for (const entry of entries) answers.push(access.canRead(subscriber, entry.resource()));
       if (isAnswered(answers)) return answers;
       return withTimeout(clock, limits.hookMs, Promise.all(answers), () => new Error("timeout")).then(
         (settled) => (isAnswered(settled) ? settled : fail(new TypeError("neither true nor false"))),
         fail,
       );
     } catch (error) {
+      // Those asked before the one that threw may reject yet, and nobody would hear it: that ends a process.
+      void Promise.allSettled(answers);
       return fail(error);
     }
   };
@@ -131,6 +150,7 @@ export function createAttempt({ settings, schedule, clock, now: storeNow, logger
     seen: Partial<Pick<Settlement, "attempt" | "endpoint">> = {},
   ): Verdict => ({
     id: claim.id,
+    webhookId: claim.webhook.id,
     token: claim.token,
     outcome,
     startedAt,
@@ -168,9 +188,9 @@ export function createAttempt({ settings, schedule, clock, now: storeNow, logger
   const postpone = (claim: Claim, startedAt: number, now: number): Verdict => {
     const windowEnd = startedAt + retry.windowMs;
     if (now >= windowEnd) return settle(claim, { state: "failed", reason: "access_unknown" }, startedAt);
-    const { step, postponed, crashes } = claim;
-    const dueAt = Math.min(now + accessDelayMs(postponed), windowEnd);
-    return settle(claim, { state: "pending", step, dueAt, postponed: postponed + 1, crashes }, startedAt);
+    const { postponed } = claim;
+    const at = Math.min(now + accessDelayMs(postponed), windowEnd);
+    return settle(claim, { ...putOff(claim, at), postponed: postponed + 1 }, startedAt);
   };
 
   const exchange = async (
@@ -230,16 +250,10 @@ export function createAttempt({ settings, schedule, clock, now: storeNow, logger
   return async function attempt(claim: Claim, control: AttemptControl): Promise<Verdict | null> {
     const now = storeNow();
     const startedAt = claim.startedAt ?? now;
-    const { webhook, crashes, step, postponed } = claim;
+    const { webhook, crashes, step } = claim;
 
     const heldBackMs = claim.isRecovered ? crashDelayMs(crashes, step, retry) : 0;
-    if (heldBackMs > 0) {
-      return settle(
-        claim,
-        { state: "pending", step, dueAt: now + heldBackMs, postponed, crashes },
-        startedAt,
-      );
-    }
+    if (heldBackMs > 0) return settle(claim, putOff(claim, now + heldBackMs), startedAt);
     if (webhook.status === "DISABLED") {
       return settle(claim, goOn(following(claim, startedAt, now, null), "disabled"), startedAt);
     }
@@ -247,7 +261,7 @@ export function createAttempt({ settings, schedule, clock, now: storeNow, logger
     const asked = permission({ id: webhook.subscriberId, account: webhook.account }, event);
     const allowed = asked instanceof Promise ? await asked : asked;
     if (control.isCancelled) return null;
-    if (allowed === null) return postpone(claim, startedAt, now);
+    if (allowed === null) return postpone(claim, startedAt, storeNow());
     if (allowed[0] !== true) {
       return settle(claim, { state: "withheld", reason: "access_denied" }, startedAt);
     }

@@ -80,7 +80,8 @@ export function parseRetryAfter(value: string | undefined, now: number): number 
   if (value === undefined) return null;
   if (/^[0-9]{1,10}$/.test(value)) return Number(value) * 1000;
   const isHttpDate = /^[A-Z][a-z]{2,8},? [0-9A-Za-z :-]{10,30}$/.test(value);
-  const at = isHttpDate ? Date.parse(value) : Number.NaN;
+  // The oldest of the three forms names no zone and means GMT.
+  const at = isHttpDate ? Date.parse(value.endsWith(" GMT") ? value : `${value} GMT`) : Number.NaN;
   return at > now ? at - now : null;
 }
 

@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto";
 import type { Clock, Timer } from "../clock.js";
 import { PostbellError } from "../errors.js";
 import type { Logger } from "../logger.js";
-import type { AttemptControl, Verdict } from "./attempt.js";
+import { type AttemptControl, putOff, type Verdict } from "./attempt.js";
 import type { ReadSettings } from "./options.js";
 import { createSlots, type Slot } from "./slots.js";
 import type { Claim, WebhookStore } from "./store.js";
@@ -56,7 +56,8 @@ export function createDispatcher({
   let claimCount = 0;
   let failures = 0;
   let lastError: unknown;
-  let noticesAt: number | null = 0;
+  /** When to look for due health steps next. */
+  let noticesAt = 0;
   let notices: Promise<void> | undefined;
   let sleeping: { readonly timer: Timer; readonly until: number } | undefined;
   let isPassing = false;
@@ -101,7 +102,7 @@ export function createDispatcher({
         if (result === "stale")
           logger.warn({ delivery: verdict.id }, "a report came after its lease and was dropped");
         const { endpoint } = verdict;
-        if (endpoint && !endpoint.ok) noticesAt = Math.min(noticesAt ?? endpoint.noticeAt, endpoint.noticeAt);
+        if (endpoint && !endpoint.ok) noticesAt = Math.min(noticesAt, endpoint.noticeAt);
         return;
       } catch (error) {
         logger.warn({ delivery: verdict.id, error }, "an outcome could not be stored");
@@ -148,41 +149,32 @@ export function createDispatcher({
 
   /** Runs beside the deliveries: a hook of the host that hangs holds up no claim. */
   const startNotices = (): void => {
-    notices ??= takeNotices()
-      .then(
-        (nextAt) => {
-          noticesAt = nextAt;
-        },
-        (error: unknown) => {
-          logger.error({ error }, "the storage could not be asked for due notices");
-          noticesAt = store.now() + MAX_RETRY_MS;
-        },
-      )
-      .then(() => {
+    if (notices !== undefined) return;
+    // What a failure reports while the storage is being asked counts too.
+    noticesAt = Number.POSITIVE_INFINITY;
+    notices = takeNotices()
+      .catch((error: unknown) => {
+        logger.error({ error }, "the storage could not be asked for due notices");
+        return store.now() + MAX_RETRY_MS;
+      })
+      .then((nextAt) => {
         notices = undefined;
-        tellIfQuiet();
-        if (noticesAt !== null) hint(noticesAt);
+        // Another process may have seen failures that this one never hears of.
+        noticesAt = Math.min(noticesAt, nextAt ?? Number.POSITIVE_INFINITY, store.now() + store.maxSleepMs);
+        hint(noticesAt);
       });
   };
 
-  const release = async ({
-    id,
-    token,
-    startedAt,
-    step,
-    postponed,
-    crashes,
-    isExtra,
-    dueAt,
-  }: Claim): Promise<void> => {
+  const release = async (claim: Claim): Promise<void> => {
     const now = store.now();
-    const outcome = { state: "pending", step, dueAt: isExtra ? dueAt : now, postponed, crashes } as const;
+    const { id, token, startedAt } = claim;
     const { perEndpoint } = delivery;
     const settlement = {
       id,
+      webhookId: claim.webhook.id,
       token,
       now,
-      outcome,
+      outcome: putOff(claim, now),
       startedAt,
       attempt: null,
       endpoint: null,
@@ -197,7 +189,7 @@ export function createDispatcher({
   /** One pass: everything that is due and has a slot is under way after it. */
   const pass = async (): Promise<void> => {
     const now = store.now();
-    if (noticesAt !== null && noticesAt <= now) startNotices();
+    if (noticesAt <= now) startNotices();
     const room = slots.room();
     // Without a free slot there is nothing to ask for: the flight that frees one wakes the loop.
     if (room.fast + room.slow === 0) return;

@@ -104,7 +104,6 @@ export function createNotices({
           logger.error({ error: result.reason as unknown }, "a health step could not be recorded");
       }
       // Those just taken are in `nextAt` with their lease: at worst the next look comes early.
-      // Those just taken are in `nextAt` with their lease: at worst the next look comes early.
       if (webhooks.length < BATCH) return nextAt;
     }
   };

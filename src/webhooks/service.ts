@@ -60,7 +60,7 @@ export interface Webhooks<T extends string = string> {
    * delivering goes on in the background, wherever a service on this storage is started.
    *
    * Guarantee: at-least-once delivery from the moment it resolves. Where the outcome is unknown, emit again with the same `id`.
-   * Of an array, all items are checked before the first is stored; they are stored in order, and an error names the one it stopped at (`field: "[2]"`).
+   * Of an array, all items are checked before the first is stored; they are stored in order, and an error names the item: `field` is `[2].type` where one was refused, `[2]` where storing stopped at it.
    * Errors: `unknown_event_type`, `invalid_argument`, `event_too_large`, `event_conflict`, `storage_full`, `storage_unavailable`.
    */
   emit(event: EventInput<T>): Promise<Emitted>;
@@ -88,12 +88,13 @@ const EVENT_KEYS: ReadonlySet<string> = new Set([
   "occurredAt",
 ]);
 
-type Refuse = (field: string | undefined, message: string, cause?: unknown) => never;
+const unusable = (field: string | undefined, message: string, cause?: unknown): PostbellError =>
+  new PostbellError("invalid_argument", message, { field, cause });
 
 /** The event as plain data, each field read once: a getter or a proxy could throw, or say something else the second time. */
-function readEvent(input: EventInput, refuse: Refuse): EventInput {
+function readEvent(input: EventInput): EventInput {
   if (typeof input !== "object" || input === null)
-    refuse(undefined, "emit() takes an event, or an array of events.");
+    throw unusable(undefined, "emit() takes an event, or an array of events.");
   let unknown: string | undefined;
   let event: EventInput;
   try {
@@ -102,10 +103,17 @@ function readEvent(input: EventInput, refuse: Refuse): EventInput {
     const list = Array.isArray(related) ? Array.from(related) : related;
     event = { type, account, resource, related: list, id, occurredAt };
   } catch (cause) {
-    return refuse(undefined, "The event cannot be read.", cause);
+    throw unusable(undefined, "The event cannot be read.", cause);
   }
-  if (unknown !== undefined) refuse(unknown, `An event has no field '${unknown}'.`);
+  if (unknown !== undefined) throw unusable(unknown, `An event has no field '${unknown}'.`);
   return event;
+}
+
+/** The error of one item as the error of the list. */
+function itemError(error: PostbellError, index: number): PostbellError {
+  const { code, message, field } = error;
+  const path = field === undefined ? `[${index}]` : `[${index}].${field}`;
+  return new PostbellError(code, `[${index}]: ${message}`, { field: path, cause: error });
 }
 
 /**
@@ -161,21 +169,14 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
     }
   };
 
-  const prepare = async (input: EventInput, path: string): Promise<EventRecord> => {
-    const at = (field: string): string => (path ? `${path}.${field}` : field);
-    const refuse: Refuse = (field, message, cause) => {
-      throw new PostbellError("invalid_argument", message, {
-        field: field === undefined ? path || undefined : at(field),
-        cause,
-      });
-    };
-    const { type, account, resource, related, id = randomUUID(), occurredAt } = readEvent(input, refuse);
-    checkName(at("account"), account);
-    if (typeof type !== "string") refuse("type", "type must be a string, the name of an event type.");
-    if (typeof id !== "string" || !isUuid(id)) refuse("id", "id must be a UUID.");
+  const prepare = async (input: EventInput): Promise<EventRecord> => {
+    const { type, account, resource, related, id = randomUUID(), occurredAt } = readEvent(input);
+    checkName("account", account);
+    if (typeof type !== "string") throw unusable("type", "type must be a string, the name of an event type.");
+    if (typeof id !== "string" || !isUuid(id)) throw unusable("id", "id must be a UUID.");
     const now = store.now();
     const eventId = id.toLowerCase();
-    const time = occurredAt === undefined ? now : readTime(at("occurredAt"), occurredAt);
+    const time = occurredAt === undefined ? now : readTime("occurredAt", occurredAt);
     const { payload, digest } = await buildPayload({
       eventId,
       account,
@@ -184,7 +185,7 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
       isOccurredAtGiven: occurredAt !== undefined,
       resource,
       related,
-      focalTypes: focalTypes(catalogue, type, at("type")),
+      focalTypes: focalTypes(catalogue, type),
       resolve: resolveReference && ((reference) => lookUp(reference, account, type)),
       limits: { entries: limits.entries, bytes: limits.notificationBytes },
     });
@@ -219,7 +220,15 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
 
   const emitAll = async (inputs: readonly EventInput[]): Promise<readonly Emitted[]> => {
     // Array.from visits holes too, and a hole is no event.
-    const prepared = await Promise.all(Array.from(inputs, (input, index) => prepare(input, `[${index}]`)));
+    const prepared = await Promise.all(
+      Array.from(inputs, async (input, index) => {
+        try {
+          return await prepare(input);
+        } catch (error) {
+          throw isPostbellError(error) ? itemError(error, index) : error;
+        }
+      }),
+    );
     const emitted: Emitted[] = [];
     for (const [index, item] of prepared.entries()) {
       try {
@@ -236,10 +245,18 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
     return emitted;
   };
 
+  let stopping: Promise<void> | undefined;
+  const end = async (graceMs: number): Promise<void> => {
+    await dispatcher.stop(graceMs);
+    const used = client;
+    client = undefined;
+    await used?.close();
+  };
+
   function emit(event: EventInput<EventTypeOf<C>>): Promise<Emitted>;
   function emit(events: readonly EventInput<EventTypeOf<C>>[]): Promise<readonly Emitted[]>;
   async function emit(input: EventInput | readonly EventInput[]): Promise<Emitted | readonly Emitted[]> {
-    return isList(input) ? emitAll(input) : append(await prepare(input, ""));
+    return isList(input) ? emitAll(input) : append(await prepare(input));
   }
 
   return Object.freeze<Webhooks<EventTypeOf<C>>>({
@@ -247,12 +264,16 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
     emit,
     registrations,
     deliveries: createDeliveries(store),
-    start: async () => dispatcher.start(),
-    async stop({ graceMs = DEFAULT_GRACE_MS } = {}) {
-      await dispatcher.stop(graceMs);
-      const used = client;
-      client = undefined;
-      await used?.close();
+    async start() {
+      if (stopping !== undefined) await stopping;
+      dispatcher.start();
+    },
+    stop({ graceMs = DEFAULT_GRACE_MS } = {}) {
+      // Called again meanwhile (a second SIGTERM), it must not cut off what the first call waits for.
+      stopping ??= end(graceMs).finally(() => {
+        stopping = undefined;
+      });
+      return stopping;
     },
     idle: dispatcher.idle,
   });
