@@ -181,7 +181,7 @@ export function createAttempt({ settings, schedule, clock, now: storeNow, logger
           startedAt,
           step: claim.step,
           now,
-          random: clock.random,
+          random: () => clock.random(),
           retryAfterMs,
         });
 

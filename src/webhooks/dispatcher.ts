@@ -55,7 +55,7 @@ export function createDispatcher({
   let unwatch = (): void => {};
   let claimCount = 0;
   let failures = 0;
-  let lastError: unknown;
+  let lastError: Error | undefined;
   /** When to look for due health steps next. */
   let noticesAt = 0;
   let notices: Promise<void> | undefined;
@@ -224,7 +224,7 @@ export function createDispatcher({
         lastError = undefined;
       },
       (error: unknown) => {
-        lastError = error;
+        lastError = error instanceof Error ? error : new Error(String(error));
         logger.error({ error }, "the storage could not be asked for due deliveries");
         sleepUntil(store.now() + retryDelayMs(failures++));
       },

@@ -148,7 +148,7 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
     settings,
     schedule: scheduleOf(settings.retry),
     clock,
-    now: store.now,
+    now: () => store.now(),
     logger,
     send,
   });
@@ -275,7 +275,7 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
       });
       return stopping;
     },
-    idle: dispatcher.idle,
+    idle: () => dispatcher.idle(),
   });
 }
 

@@ -1,0 +1,147 @@
+import { execFileSync } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import { builtinModules } from "node:module";
+import { dirname, join, relative, resolve } from "node:path";
+import { describe, expect, it } from "vitest";
+
+const root = resolve(import.meta.dirname, "..");
+
+const filesBelow = (folder: string): string[] =>
+  readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(".ts"))
+    .map((name) => join(folder, name));
+
+interface Import {
+  readonly from: string;
+  /** A path from the project's root for a relative import; else the name of a module. */
+  readonly to: string;
+}
+
+const importsOf = (file: string): Import[] => {
+  const text = readFileSync(join(root, file), "utf8");
+  const specifiers = [...text.matchAll(/^(?:import|export)\b[^;]*?from "([^"]+)";$|\bimport\("([^"]+)"\)/gm)];
+  return specifiers.map(([, from = "", dynamic]) => {
+    const specifier = dynamic ?? from;
+    const to = specifier.startsWith(".")
+      ? relative(root, resolve(root, dirname(file), specifier))
+      : specifier;
+    return { from: file, to };
+  });
+};
+
+const source = filesBelow("src");
+const adapters = filesBelow("adapters");
+const storages = filesBelow("storage");
+const isBuiltin = (name: string): boolean =>
+  name.startsWith("node:") && builtinModules.includes(name.slice(5));
+const isBelow = (folder: string, path: string): boolean => path.startsWith(`${folder}/`);
+/** Comments explain what code may not do, so they are not searched. */
+const codeOf = (file: string): string =>
+  readFileSync(join(root, file), "utf8")
+    .replace(/\/\*[\s\S]*?\*\//g, "")
+    .replace(/^\s*\/\/.*$/gm, "");
+
+describe("the house", () => {
+  it("has files to look at", () => {
+    expect(source.length).toBeGreaterThan(20);
+    expect(adapters.length).toBeGreaterThan(4);
+    expect(storages.length).toBeGreaterThan(2);
+    expect(source.flatMap(importsOf).length).toBeGreaterThan(50);
+  });
+
+  it("lets the core import only itself, built-in modules and its few libraries", () => {
+    const libraries = new Set(["undici", "lru-cache", "fastest-levenshtein"]);
+    const foreign = source
+      .flatMap(importsOf)
+      .filter(({ to }) => !isBelow("src", to) && !isBuiltin(to) && !libraries.has(to));
+    expect(foreign).toEqual([]);
+  });
+
+  it("lets storages import the core, built-in modules and themselves, and adapters besides that their framework", () => {
+    const frameworks = new Set(["express", "koa", "fastify", "fastify-plugin"]);
+    const ofStorages = storages
+      .flatMap(importsOf)
+      .filter(({ to }) => !isBelow("src", to) && !isBelow("storage", to) && !isBuiltin(to));
+    const ofAdapters = adapters
+      .flatMap(importsOf)
+      .filter(
+        ({ to }) => !isBelow("src", to) && !isBelow("adapters", to) && !isBuiltin(to) && !frameworks.has(to),
+      );
+    expect([...ofStorages, ...ofAdapters]).toEqual([]);
+  });
+
+  it("keeps the shared parts of the core free of the services", () => {
+    const shared = source.filter((file) =>
+      ["src/http", "src/outbound", "src/schema"].some((folder) => isBelow(folder, file)),
+    );
+    const upward = shared
+      .flatMap(importsOf)
+      .filter(({ to }) => isBelow("src/webhooks", to) || isBelow("src/content", to));
+    const across = source
+      .flatMap(importsOf)
+      .filter(
+        ({ from, to }) =>
+          (isBelow("src/webhooks", from) && isBelow("src/content", to)) ||
+          (isBelow("src/content", from) && isBelow("src/webhooks", to)),
+      );
+    expect([...upward, ...across]).toEqual([]);
+  });
+
+  it("tells time and draws chance only in the clocks", () => {
+    const clocks = ["src/clock.ts", "src/testing/manual-clock.ts"];
+    const forbidden =
+      /\bDate\.now\(|new Date\(\)|\bperformance\.now\(|process\.hrtime|\bMath\.random\(|(?<![.\w])set(?:Timeout|Interval)\(|timers\/promises/;
+    const offenders = [...source, ...storages, ...adapters].filter(
+      (file) => !clocks.includes(file) && forbidden.test(codeOf(file)),
+    );
+    expect(offenders).toEqual([]);
+  });
+
+  it("has no service's route or header name in an adapter", () => {
+    const offenders = adapters.filter((file) =>
+      /\/v1\b|["'`](?:x-service|authorization|idempotency|www-auth)/i.test(codeOf(file)),
+    );
+    expect(offenders).toEqual([]);
+  });
+
+  it("reads no environment and writes to no console", () => {
+    const offenders = [...source, ...storages, ...adapters].filter((file) =>
+      /\bconsole\.|process\.env|process\.on\(|process\.once\(|process\.exit/.test(codeOf(file)),
+    );
+    expect(offenders).toEqual([]);
+  });
+
+  it("keeps frameworks and Redis clients out of the types of the core", () => {
+    const built = readdirSync(join(root, "dist")).filter((name) => name.endsWith(".d.ts"));
+    const reachable = new Set<string>();
+    const visit = (name: string): void => {
+      if (reachable.has(name)) return;
+      reachable.add(name);
+      const text = readFileSync(join(root, "dist", name), "utf8");
+      for (const [, next = ""] of text.matchAll(/from '\.\/([^']+)\.js'/g)) visit(`${next}.d.ts`);
+    };
+    for (const entry of ["index", "memory", "receiver", "testing"]) visit(`${entry}.d.ts`);
+    expect(built).toEqual(expect.arrayContaining([...reachable]));
+    const offenders = [...reachable].filter((name) =>
+      /from ['"](?:express|koa|fastify|ioredis|undici|lru-cache)/.test(
+        readFileSync(join(root, "dist", name), "utf8"),
+      ),
+    );
+    expect(offenders).toEqual([]);
+  });
+
+  it("does nothing at import or construction: a process that only makes a service ends at once", () => {
+    const script = `
+      for (const entry of ["", "/express", "/koa", "/fastify", "/node", "/fetch", "/memory", "/receiver", "/testing"]) await import("postbell" + entry);
+      const { createWebhooks } = await import("postbell");
+      const { memoryStorage } = await import("postbell/memory");
+      createWebhooks({ storage: memoryStorage(), access: { authenticate: () => null, canRead: () => true } });
+      const busy = process.getActiveResourcesInfo().filter((name) => /Timeout|Immediate|TCP|UDP|TLS|DNS|QUERY|Server|Worker|Message/i.test(name));
+      console.log(JSON.stringify(busy));`;
+    const printed = execFileSync(process.execPath, ["--input-type=module", "-e", script], {
+      cwd: root,
+      encoding: "utf8",
+    });
+    expect(JSON.parse(printed)).toEqual([]);
+  });
+});
