@@ -98,7 +98,7 @@ export function createDispatcher({
   const settle = async (verdict: Verdict, control: AttemptControl): Promise<void> => {
     for (let tries = 0; ; tries++) {
       try {
-        const result = await store.settle({ ...verdict, now: store.now() });
+        const result = await store.settle(Object.assign(verdict, { now: store.now() }));
         if (result === "stale")
           logger.warn({ delivery: verdict.id }, "a report came after its lease and was dropped");
         const { endpoint } = verdict;

@@ -13,7 +13,7 @@ interface ResourceHead {
   readonly id?: string | undefined;
 }
 
-/** A FHIR resource as it was parsed from its stored JSON. Deep-frozen where Postbell hands it to a hook. */
+/** A FHIR resource as it was parsed from its stored JSON. */
 export interface ParsedResource {
   readonly resourceType: string;
   readonly id?: string | undefined;
