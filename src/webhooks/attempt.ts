@@ -99,8 +99,8 @@ const ASKS_TO_WAIT: ReadonlySet<number> = new Set([429, 503]);
 type Permission = readonly boolean[] | null;
 
 /**
- * Makes the function that carries an attempt out. It resolves with what to settle, or with `null` where the claim must be left to its lease,
- * and rejects only for a defect of Postbell itself.
+ * Makes the function that carries an attempt out. It gives what to settle, or `null` where the claim must be left to its lease: at once where
+ * nothing has to be waited for. It throws or rejects only for a defect of Postbell itself.
  */
 export function createAttempt({ settings, schedule, clock, now: storeNow, logger, send }: AttemptContext) {
   const { access, delivery, retry, signature, health, retention, limits } = settings;
@@ -247,7 +247,23 @@ export function createAttempt({ settings, schedule, clock, now: storeNow, logger
     return settle(claim, outcome, startedAt, { attempt, endpoint });
   };
 
-  return async function attempt(claim: Claim, control: AttemptControl): Promise<Verdict | null> {
+  const proceed = (
+    claim: Claim,
+    control: AttemptControl,
+    event: PreparedEvent,
+    allowed: Permission,
+    startedAt: number,
+  ): Verdict | null | Promise<Verdict> => {
+    if (control.isCancelled) return null;
+    if (allowed === null) return postpone(claim, startedAt, storeNow());
+    if (allowed[0] !== true) return settle(claim, { state: "withheld", reason: "access_denied" }, startedAt);
+    const heldMs = clock.monotonic() - control.claimedAt;
+    if (heldMs > delivery.leaseMs - delivery.deadlineMs - FENCE_MARGIN_MS) return null;
+    control.isSent = true;
+    return exchange(claim, event, allowed, startedAt);
+  };
+
+  return function attempt(claim: Claim, control: AttemptControl): Verdict | null | Promise<Verdict | null> {
     const now = storeNow();
     const startedAt = claim.startedAt ?? now;
     const { webhook, crashes, step } = claim;
@@ -259,15 +275,8 @@ export function createAttempt({ settings, schedule, clock, now: storeNow, logger
     }
     const event = prepare(claim.event);
     const asked = permission({ id: webhook.subscriberId, account: webhook.account }, event);
-    const allowed = asked instanceof Promise ? await asked : asked;
-    if (control.isCancelled) return null;
-    if (allowed === null) return postpone(claim, startedAt, storeNow());
-    if (allowed[0] !== true) {
-      return settle(claim, { state: "withheld", reason: "access_denied" }, startedAt);
-    }
-    if (clock.monotonic() - control.claimedAt > delivery.leaseMs - delivery.deadlineMs - FENCE_MARGIN_MS)
-      return null;
-    control.isSent = true;
-    return exchange(claim, event, allowed, startedAt);
+    return asked instanceof Promise
+      ? asked.then((allowed) => proceed(claim, control, event, allowed, startedAt))
+      : proceed(claim, control, event, asked, startedAt);
   };
 }

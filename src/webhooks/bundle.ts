@@ -266,7 +266,7 @@ function digestOf(
   const hash = createHash("sha256");
   for (const part of [type, isOccurredAtGiven ? timestamp : "", ...given.map(({ text }) => text)]) {
     // No part holds a line feed: no two lists of parts read alike.
-    hash.update(`${part}\n`);
+    hash.update(part).update("\n");
   }
   return hash.digest("hex");
 }

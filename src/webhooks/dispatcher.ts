@@ -14,7 +14,7 @@ export interface DispatcherContext {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly settings: ReadSettings;
-  readonly attempt: (claim: Claim, control: AttemptControl) => Promise<Verdict | null>;
+  readonly attempt: (claim: Claim, control: AttemptControl) => Verdict | null | Promise<Verdict | null>;
   /** Takes the health steps that are due; resolves with when the next one is, `null` where none waits. */
   readonly takeNotices: () => Promise<number | null>;
 }
