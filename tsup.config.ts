@@ -3,7 +3,7 @@ import { defineConfig, type Options } from "tsup";
 const shared: Options = {
   entry: {
     index: "src/index.ts",
-    receiver: "src/receiver.ts",
+    receiver: "src/receiver/index.ts",
     testing: "src/testing/index.ts",
     express: "adapters/express.ts",
     koa: "adapters/koa.ts",

@@ -3,7 +3,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Service } from "../src/http/types.js";
 import { serve } from "./bridge.js";
-import { mountAt } from "./mount.js";
+import { checkService, mountAt } from "./mount.js";
 
 /** What the adapter needs of Express's request; kept free of Express's types, whose versions 4 and 5 differ. */
 export interface ExpressRequest extends IncomingMessage {
@@ -23,8 +23,11 @@ export type ExpressHandler = (
 /**
  * A middleware: `app.use("/api", expressAdapter(service))`. A path that is not the service's goes to `next()`, an error to
  * `next(error)`. `baseUrl` follows Express's `trust proxy`.
+ *
+ * Errors: PostbellError `invalid_option`.
  */
 export function expressAdapter(service: Service): ExpressHandler {
+  checkService("expressAdapter", service);
   return (req, res, next) => {
     const mount = mountAt("", req.url ?? "/", req.originalUrl);
     if (mount === undefined) {

@@ -1,13 +1,26 @@
 /** Mounts a service in Fastify 5, as a plugin that ties it to the server's life. */
 
 import { Readable } from "node:stream";
-import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from "fastify";
+import type {
+  FastifyInstance,
+  FastifyPluginAsync,
+  FastifyReply,
+  FastifyRequest,
+  RouteOptions,
+} from "fastify";
 import fastifyPlugin from "fastify-plugin";
 import { PostbellError } from "../src/errors.js";
 import type { HttpResponse, Service } from "../src/http/types.js";
 import { readOptions, value } from "../src/options.js";
 import { answer, bufferOf, readable } from "./bridge.js";
-import { type Mount, type MountOptions, prefixOption, splitTarget, withoutTrailingSlash } from "./mount.js";
+import {
+  checkService,
+  type Mount,
+  type MountOptions,
+  prefixOption,
+  splitTarget,
+  withoutTrailingSlash,
+} from "./mount.js";
 
 export interface FastifyAdapterOptions extends MountOptions {
   /** Started when the server is ready, stopped when it closes. */
@@ -17,11 +30,8 @@ export interface FastifyAdapterOptions extends MountOptions {
 }
 
 const OPTIONS = {
-  service: value<Service | undefined>(
-    "a service",
-    (given) => typeof given === "object" && given !== null && "handle" in given,
-    undefined,
-  ),
+  // `checkService` says what it has to be, as in every adapter.
+  service: value<Service | undefined>("a service", () => true, undefined),
   prefix: prefixOption,
   decorate: value<string | undefined>(
     "a name",
@@ -35,9 +45,7 @@ const mounted = new WeakMap<FastifyInstance, Map<string, Service[]>>();
 
 const plugin: FastifyPluginAsync<FastifyAdapterOptions> = async (app, options) => {
   const { service, prefix, decorate } = readOptions("fastifyAdapter", OPTIONS, options);
-  if (service === undefined) {
-    throw new PostbellError("invalid_option", "fastifyAdapter: service is missing.", { field: "service" });
-  }
+  checkService("fastifyAdapter", service);
   if (decorate !== undefined) app.decorate(decorate, service);
   app.addHook("onReady", async () => service.start?.());
   app.addHook("onClose", async () => service.stop?.());
@@ -81,9 +89,26 @@ function mount(scope: FastifyInstance, root: string, services: readonly Service[
     reply.callNotFound();
     return reply;
   };
-  scope.all("/*", { exposeHeadRoute: false }, handler);
-  // At the root the wildcard also stands for "/", which the host may have as a route of its own.
-  if (root !== "") scope.all("", { exposeHeadRoute: false }, handler);
+  const isRoot = root === "";
+  // At the root the wildcard of OPTIONS is the host's: @fastify/cors, for one, has it.
+  const method = scope.supportedMethods.filter((name) => !isRoot || name !== "OPTIONS");
+  // There it also stands for "/", which the host may have as a route of its own.
+  for (const url of isRoot ? ["/*"] : ["/*", ""])
+    claim(scope, { method, url, exposeHeadRoute: false, handler });
+}
+
+function claim(scope: FastifyInstance, route: RouteOptions): void {
+  try {
+    scope.route(route);
+  } catch (cause) {
+    if ((cause as { code?: unknown }).code !== "FST_ERR_DUPLICATED_ROUTE") throw cause;
+    const where = scope.prefix || "the root";
+    throw new PostbellError(
+      "invalid_option",
+      `fastifyAdapter: the host has a route of its own for all of ${where}: give a prefix that is the service's alone.`,
+      { field: "prefix", cause },
+    );
+  }
 }
 
 /** Fastify has matched the prefix, by its own rules for case, encoding and parameters: only its segments are counted off. */
@@ -111,6 +136,7 @@ function respond(reply: FastifyReply, { status, headers, body }: HttpResponse): 
  *
  * The host keeps its own content-type parsers, hooks and not-found handler; its hooks do run for the service's requests.
  * A body whose content type is no media type at all is refused by Fastify itself, with 415.
- * Errors: PostbellError `invalid_option`; Fastify's own when the host has a wildcard route at the same prefix.
+ * At the root OPTIONS is left to the host; below a prefix it is answered with `Allow`.
+ * Errors: PostbellError `invalid_option`, also when the host has a wildcard route at the same prefix (Fastify's own where that comes later).
  */
 export const fastifyAdapter = fastifyPlugin(plugin, { fastify: "5.x", name: "postbell" });

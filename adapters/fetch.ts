@@ -2,7 +2,7 @@
 
 import type { HttpRequest, RequestBody, Service } from "../src/http/types.js";
 import { hook, readOptions } from "../src/options.js";
-import { type MountOptions, mountAt, prefixOption, withoutTrailingSlash } from "./mount.js";
+import { checkService, type MountOptions, mountAt, prefixOption, withoutTrailingSlash } from "./mount.js";
 
 export interface FetchAdapterOptions extends MountOptions {
   /** Answers a path that is not the service's. Default: a plain 404. */
@@ -18,6 +18,7 @@ export function fetchAdapter(
   service: Service,
   options?: FetchAdapterOptions,
 ): (request: Request) => Promise<Response> {
+  checkService("fetchAdapter", service);
   const table = { prefix: prefixOption, notFound: hook<NonNullable<FetchAdapterOptions["notFound"]>>() };
   const { prefix, notFound = plainNotFound } = readOptions("fetchAdapter", table, options);
   const root = withoutTrailingSlash(prefix);

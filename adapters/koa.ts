@@ -3,7 +3,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { HttpResponse, Service } from "../src/http/types.js";
 import { answer, bufferOf, readable } from "./bridge.js";
-import { type MountOptions, mountAt, readPrefix } from "./mount.js";
+import { checkService, type MountOptions, mountAt, readPrefix } from "./mount.js";
 
 export type KoaAdapterOptions = MountOptions;
 
@@ -30,6 +30,7 @@ export type KoaMiddleware = (ctx: KoaContext, next: () => Promise<unknown>) => P
  * Errors: PostbellError `invalid_option`.
  */
 export function koaAdapter(service: Service, options?: KoaAdapterOptions): KoaMiddleware {
+  checkService("koaAdapter", service);
   const prefix = readPrefix("koaAdapter", options);
   return async (ctx, next) => {
     const { req, res, request, protocol, host } = ctx;

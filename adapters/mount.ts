@@ -1,5 +1,7 @@
 /** Where a service is mounted: which part of a request target is the host's, and which the service's. */
 
+import { PostbellError } from "../src/errors.js";
+import type { Service } from "../src/http/types.js";
 import { type Option, readOptions, value } from "../src/options.js";
 
 export interface MountOptions {
@@ -23,6 +25,17 @@ export const prefixOption: Option<string> = value(
 );
 
 export const withoutTrailingSlash = (path: string): string => path.replace(/\/$/, "");
+
+/** Refuses, when it is mounted, what could answer no request later. Errors: `invalid_option`. */
+export function checkService(factory: string, service: unknown): asserts service is Service {
+  const isService = typeof service === "object" && service !== null && "handle" in service;
+  if (isService && typeof service.handle === "function") return;
+  throw new PostbellError(
+    "invalid_option",
+    `${factory}: service must be a service, such as createWebhooks() makes.`,
+    { field: "service" },
+  );
+}
 
 /** The prefix in `options`. Errors: `invalid_option` for another key or a prefix that is no path. */
 export const readPrefix = (factory: string, options: MountOptions | undefined): string =>

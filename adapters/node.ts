@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { TLSSocket } from "node:tls";
 import type { Service } from "../src/http/types.js";
 import { serve } from "./bridge.js";
-import { type MountOptions, mountAt, readPrefix } from "./mount.js";
+import { checkService, type MountOptions, mountAt, readPrefix } from "./mount.js";
 
 export type NodeAdapterOptions = MountOptions;
 
@@ -28,6 +28,7 @@ type ConnectRequest = IncomingMessage & {
  * Errors: PostbellError `invalid_option`.
  */
 export function nodeAdapter(service: Service, options?: NodeAdapterOptions): NodeHandler {
+  checkService("nodeAdapter", service);
   const prefix = readPrefix("nodeAdapter", options);
   return (req, res, next = (error) => conclude(res, error)) => {
     const { url = "/", originalUrl, body, rawBody } = req as ConnectRequest;

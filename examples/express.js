@@ -69,6 +69,8 @@ const registration = await fetch(`${base}/api/v1/webhooks`, {
   body: JSON.stringify({ url: endpoint, event_types: ["patient.*"] }),
 });
 const created = await registration.json();
+if (!registration.ok)
+  throw new Error(`The registration was refused: ${registration.status} ${JSON.stringify(created)}`);
 say(`Registered: ${registration.status}`, created.webhook);
 
 let requests = 0;

@@ -21,9 +21,37 @@ export type {
 } from "./outbound/types.js";
 export { type ClinicalEventType, clinicalEvents, type EventCatalogue } from "./webhooks/catalogue.js";
 export type { Deliveries, Delivery, DeliveryAttempt } from "./webhooks/deliveries.js";
+export { type DeliveryKey, formatDeliveryId, parseDeliveryId } from "./webhooks/delivery-id.js";
 export type { FhirResource, ParsedResource } from "./webhooks/fhir.js";
 export type { Access, Notify, ResolveReference, Subscriber, WebhooksOptions } from "./webhooks/options.js";
 export type { Registrations, Webhook, WebhookWithSecret } from "./webhooks/registrations.js";
 export { createWebhooks, type Emitted, type EventInput, type Webhooks } from "./webhooks/service.js";
-export { type SignatureResult, verifySignature } from "./webhooks/signature.js";
-export type { DeliveryState, Storage, WebhookStatus, WebhookStore } from "./webhooks/store.js";
+export {
+  type SignatureProblem,
+  type SignatureResult,
+  type VerifyInput,
+  verifySignature,
+} from "./webhooks/signature.js";
+export {
+  type Attempt,
+  type Claim,
+  type ClaimRequest,
+  type DeliveryRecord,
+  type DeliveryState,
+  type EndpointReport,
+  type EventRecord,
+  FIRST_ATTEMPT_HEAD_START_MS,
+  type Lane,
+  type Page,
+  type Retention,
+  type Settlement,
+  type SettleResult,
+  type Storage,
+  type StorageContext,
+  type StoreStats,
+  type WebhookChange,
+  type WebhookRecord,
+  type WebhookStatus,
+  type WebhookStore,
+} from "./webhooks/store.js";
+export { subscribes } from "./webhooks/subscription.js";

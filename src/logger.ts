@@ -34,12 +34,22 @@ export interface LoggedError {
 
 const SAFE_NAME = /^[A-Za-z]{1,64}$/;
 const SAFE_CODE = /^[A-Za-z][A-Za-z0-9_]{0,63}$/;
+/** What V8 writes before the message: `TypeError [ERR_X]: `. */
+const HEAD = /^[\w$.]*(?: \[\w+\])?(?:: )?$/;
 const FRAME = /^ {4}at .{0,200}:[0-9]+:[0-9]+\)?$/;
 const MAX_FRAMES = 5;
 const MAX_CAUSES = 3;
 
 const safe = (text: unknown, pattern: RegExp): string | undefined =>
   typeof text === "string" && pattern.test(text) ? text : undefined;
+
+/** The calls in a stack. None where its message is not the error's: what another message ends with could pass for a call. */
+function framesOf({ message, stack = "" }: Error): readonly string[] {
+  const start = stack.indexOf(`${message}\n`);
+  if (start === -1 || !HEAD.test(stack.slice(0, start))) return [];
+  const lines = stack.slice(start + message.length).split("\n");
+  return lines.filter((line) => FRAME.test(line)).slice(0, MAX_FRAMES);
+}
 
 /**
  * What is safe to log of something that was thrown. A message that is not Postbell's own stays out: a hook may quote a key or a
@@ -48,13 +58,12 @@ const safe = (text: unknown, pattern: RegExp): string | undefined =>
 function describe(thrown: unknown, causes = MAX_CAUSES): LoggedError {
   try {
     if (!(thrown instanceof Error)) return { name: typeof thrown };
-    const { cause, stack = "" } = thrown;
-    const frames = stack.split("\n").filter((line) => FRAME.test(line));
+    const { cause } = thrown;
     return {
       name: safe(thrown.name, SAFE_NAME) ?? "Error",
       code: safe((thrown as { code?: unknown }).code, SAFE_CODE),
       message: isPostbellError(thrown) ? thrown.message : undefined,
-      stack: frames.slice(0, MAX_FRAMES).map((line) => line.trim()),
+      stack: framesOf(thrown).map((line) => line.trim()),
       cause: cause === undefined || causes === 0 ? undefined : describe(cause, causes - 1),
     };
   } catch {

@@ -77,9 +77,20 @@ export function value<T>(
   return { default: defaultValue, unit, expected: (given) => (accepts(given) ? undefined : what) };
 }
 
-/** A function of the host; `undefined` where it gives none. */
+const HOOK = "a function";
+
+/** A function of the host, called as a method of the object it was given in; `undefined` where the host gives none. */
 export function hook<F>(): Option<F | undefined> {
-  return value<F | undefined>("a function", (given) => typeof given === "function", undefined);
+  return value<F | undefined>(HOOK, (given) => typeof given === "function", undefined);
+}
+
+const isHooks = (table: OptionTable): boolean =>
+  Object.values(table).every((entry) => isOption(entry) && entry.unit === HOOK);
+
+/** Whether `given` is a literal or the like, and not an instance of a class. */
+function isPlain(given: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(given);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
 /** A number, a boolean or a plain word as written; of anything else only its type, since it may be huge, or an address with a password. */
@@ -95,6 +106,7 @@ const quote = (given: unknown): string =>
 /**
  * The values of `table` from `input`, with the default where a key is absent or `undefined`. Pure.
  *
+ * Functions stay bound to the object they were found in. A group of nothing but functions may be an instance of a class, which has fields of its own.
  * Errors: `invalid_option`, with the path of the option as `field`, when a key is not in the table or a value is not accepted.
  */
 export function readOptions<const T extends OptionTable>(
@@ -110,7 +122,7 @@ export function readOptions<const T extends OptionTable>(
     });
   }
   const given = (input ?? {}) as Record<string, unknown>;
-  for (const key of Object.keys(given)) {
+  for (const key of isHooks(table) && !isPlain(given) ? [] : Object.keys(given)) {
     if (Object.hasOwn(table, key)) continue;
     const known = Object.keys(table);
     const hint = known.length > 0 ? ` Did you mean '${path}${path && "."}${closest(key, known)}'?` : "";
@@ -128,7 +140,7 @@ export function readOptions<const T extends OptionTable>(
     if (!isOption(entry)) return [key, readOptions(factory, entry, found, field)];
     if (found === undefined) return [key, entry.default];
     const expected = entry.expected(found);
-    if (expected === undefined) return [key, found];
+    if (expected === undefined) return [key, typeof found === "function" ? found.bind(given) : found];
     throw new PostbellError(
       "invalid_option",
       `${factory}: ${field} must be ${expected}, not ${quote(found)}.`,

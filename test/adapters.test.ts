@@ -3,4 +3,4 @@
 import { adapterContract } from "./contracts/adapter.js";
 import { HOSTS } from "./support/hosts.js";
 
-for (const { name, mount, parsers } of HOSTS) adapterContract(name, mount, parsers);
+for (const host of HOSTS) adapterContract(host);

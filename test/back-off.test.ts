@@ -231,11 +231,10 @@ describe("other delays", () => {
     expect(delays).toEqual([5, 10, 20, 40, 640, 900, 900, 900]);
   });
 
-  it("holds a delivery back by its step's interval from the fifth crash on", () => {
-    expect([1, 2, 3, 4, 5, 6].map((crashes) => crashDelayMs(crashes, 0, policy) / MINUTE)).toEqual([
-      0, 0, 0, 0, 15, 15,
-    ]);
-    expect(crashDelayMs(5, 3, policy)).toBe(2 * HOUR);
-    expect(crashDelayMs(5, 13, policy)).toBe(8 * HOUR);
+  it("holds a delivery back by a step of the schedule from the fifth crash on, longer each time", () => {
+    const delays = [1, 2, 3, 4, 5, 6, 7, 10, 11, 500].map(
+      (crashes) => crashDelayMs(crashes, policy) / MINUTE,
+    );
+    expect(delays).toEqual([0, 0, 0, 0, 15, 30, 60, 480, 480, 480]);
   });
 });

@@ -63,7 +63,7 @@ describe.each<[string, (bytes: Buffer) => RequestBody]>([
   ["whole", (bytes) => bytes],
   ["streamed", streamed],
 ])("a bad body, handed over %s", (_, bodyOf) => {
-  const api = registrationApi({ limits: { enabledWebhooks: 1000, requestsPerMinute: 0 } });
+  const api = registrationApi({ limits: { webhooks: 1000, enabledWebhooks: 1000, requestsPerMinute: 0 } });
 
   it.each(registrationCases)("$id is refused, and the next good request works: $why", async (bad) => {
     const { webhook } = await api.create();
@@ -83,7 +83,7 @@ describe("a bad request over a socket", () => {
   let origin: string;
 
   beforeAll(async () => {
-    api = registrationApi({ limits: { enabledWebhooks: 1000, requestsPerMinute: 0 } });
+    api = registrationApi({ limits: { webhooks: 1000, enabledWebhooks: 1000, requestsPerMinute: 0 } });
     server = createServer(nodeAdapter(api.webhooks));
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -242,7 +242,9 @@ describe("hostile values", () => {
   });
 
   it("any JSON at any path with any method gets an answer of the documented form, never a 5xx", async () => {
-    const api = registrationApi({ limits: { enabledWebhooks: 10_000, requestsPerMinute: 0 } });
+    const api = registrationApi({
+      limits: { webhooks: 10_000, enabledWebhooks: 10_000, requestsPerMinute: 0 },
+    });
     const { webhook } = await api.create();
     const request = fc.record({
       method: fc.constantFrom("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"),

@@ -132,11 +132,21 @@ describe("reading JSON", () => {
     );
   });
 
-  it("takes a value that the host has parsed as it is, whatever the headers say", async () => {
+  it("takes a value that the host has parsed from JSON as it is", async () => {
     const parsed = { a: 1 };
-    expect(await readJson(sent({ parsed }, { "content-type": "text/plain" }), LIMIT)).toBe(parsed);
-    expect(await readJson(sent({ parsed: null }), LIMIT)).toBeNull();
-    await expect(readJson(sent({ parsed: undefined }), LIMIT)).rejects.toMatchObject(UNAVAILABLE);
+    expect(await asJson({ parsed }, { "content-length": "1000" })).toBe(parsed);
+    expect(await asJson({ parsed: null })).toBeNull();
+    await expect(asJson({ parsed: undefined })).rejects.toMatchObject(UNAVAILABLE);
+  });
+
+  it("refuses a value that the host has parsed from something else, or from more than the limit", async () => {
+    for (const type of ["application/x-www-form-urlencoded", "text/plain", ""]) {
+      for (const parsed of [{ url: "https://example.com" }, "text", undefined]) {
+        const reading = asJson({ parsed }, { "content-type": type });
+        await expect(reading).rejects.toMatchObject({ status: 415, code: "unsupported_media_type" });
+      }
+    }
+    await expect(asJson({ parsed: {} }, { "content-length": "1001" })).rejects.toMatchObject(TOO_LARGE);
   });
 
   it.each([

@@ -36,7 +36,6 @@ describe("the entries of a bundle", () => {
   it("are the focal resource first, then what it references in depth", async () => {
     const built = await build({ related: [organization, practitioner] });
     expect(namesOf(built)).toEqual(["Patient/p.1", `Practitioner/${practitioner.id}`, "Organization/org"]);
-    expect(built.unresolved).toEqual([]);
   });
 
   it("leave out related resources that nothing references", async () => {
@@ -66,7 +65,6 @@ describe("the entries of a bundle", () => {
     const { resolve, asked } = recordsOf({});
     const built = await build({ resource: observation("a", "#c", "#", ""), resolve });
     expect(asked).toEqual([]);
-    expect(built.unresolved).toEqual([]);
     expect(referencesOf(built)).toEqual(["#c", "#", ""]);
   });
 
@@ -100,7 +98,6 @@ describe("the entries of a bundle", () => {
     const search = "Organization?name=Clinic";
     const resource = observation("a", url, search);
     const unasked = await build({ resource, related: [organization] });
-    expect(unasked.unresolved).toEqual([url, search]);
     expect(referencesOf(unasked)).toEqual([url, search]);
 
     const { resolve } = recordsOf({ [url]: organization, [search]: { ...organization } });
@@ -110,10 +107,9 @@ describe("the entries of a bundle", () => {
     expect(referencesOf(asked)).toEqual([target, target]);
   });
 
-  it("keep references as they are that nobody knows, and tell which, once and as written", async () => {
+  it("keep references as they are that nobody knows, as written", async () => {
     const resource = observation("a", "Group/1/_history/3", "Group/1", "Observation/b", 'x"y\\');
     const built = await build({ resource, related: [observation("b", "Group/2")] });
-    expect(built.unresolved).toEqual(["Group/1/_history/3", 'x"y\\', "Group/2"]);
     expect(referencesOf(built)).toEqual(["Group/1/_history/3", "Group/1", fullUrlsOf(built)[1], 'x"y\\']);
   });
 
@@ -137,7 +133,7 @@ describe("the entries of a bundle", () => {
   ])("do not trust a resolve that answers with %s", async (_, answer) => {
     const built = await build({ resource: observation("a", "Organization/org"), resolve: () => answer });
     expect(namesOf(built)).toEqual(["Observation/a"]);
-    expect(built.unresolved).toEqual(["Organization/org"]);
+    expect(referencesOf(built)).toEqual(["Organization/org"]);
   });
 
   it("come in the order they are referenced, whatever answers first", async () => {
@@ -167,6 +163,34 @@ describe("the entries of a bundle", () => {
     const built = await build({ resource: observation("a", ...references), resolve });
     expect(namesOf(built)).toEqual(["Observation/a", ...references]);
     expect(most).toBe(8);
+  });
+
+  it("are looked up four times as often as there may be entries, and no more", async () => {
+    const missing = Array.from({ length: 9_000 }, (_, index) => `Observation/none-${index}`);
+    const { resolve, asked } = recordsOf({
+      "Observation/b": observation("b", ...missing),
+      "Observation/c": observation("c"),
+    });
+    const limits = { entries: 5, bytes: 10_000_000 };
+    const built = await build({
+      resource: observation(
+        "a",
+        "Observation/b",
+        "Organization/org",
+        ...missing.slice(0, 3),
+        "Observation/c",
+      ),
+      related: [organization],
+      resolve,
+      limits,
+    });
+    expect(asked).toHaveLength(20);
+    expect(namesOf(built)).toEqual(["Observation/a", "Observation/b", "Organization/org", "Observation/c"]);
+    expect(referencesOf(built, 1)).toEqual(missing);
+    const spent = recordsOf({ "Observation/c": observation("c") });
+    const late = observation("a", ...missing.slice(0, 20), "Observation/c", "Organization/org");
+    const unasked = await build({ resource: late, related: [organization], resolve: spent.resolve, limits });
+    expect(namesOf(unasked)).toEqual(["Observation/a", "Organization/org"]);
   });
 
   it("are what they were when the event was emitted", async () => {

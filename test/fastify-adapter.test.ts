@@ -1,3 +1,4 @@
+import { text } from "node:stream/consumers";
 import { createGunzip, gzipSync } from "node:zlib";
 import fastify, { type FastifyInstance, type FastifyServerOptions } from "fastify";
 import { afterEach, describe, expect, it } from "vitest";
@@ -109,6 +110,76 @@ describe("the Fastify adapter", () => {
     expect((await send(await listen(app), "/bytes", zipped)).text).toBe("unzipped by the host");
   });
 
+  it("says what to change where a preParsing hook of the host has used up the body", async () => {
+    const app = host();
+    app.addHook("preParsing", async (_request, _reply, payload) => {
+      await text(payload);
+    });
+    app.register(fastifyAdapter, { service: echoService() });
+    const reply = await send(await listen(app), "/json", json({ a: 1 }));
+    expect([reply.status, reply.json]).toMatchObject([
+      500,
+      { code: "raw_body_unavailable", message: expect.stringContaining("req.rawBody") },
+    ]);
+  });
+
+  it.each(["before", "after"])(
+    "leaves OPTIONS at the root to a host that answers it everywhere, as @fastify/cors does, %s the service",
+    async (order) => {
+      const app = host();
+      const cors = (): unknown => app.options("*", async () => "preflight of the host");
+      if (order === "before") cors();
+      await app.register(fastifyAdapter, { service: echoService() });
+      if (order === "after") cors();
+      const origin = await listen(app);
+      for (const path of ["/", "/things/a", "/elsewhere"]) {
+        const reply = await send(origin, path, { method: "OPTIONS" });
+        expect([path, reply.status, reply.text]).toEqual([path, 200, "preflight of the host"]);
+      }
+      expect((await send(origin, "/things/a")).status).toBe(200);
+      expect((await send(origin, "/things/a", { method: "PUT" })).status).toBe(405);
+    },
+  );
+
+  it("answers OPTIONS below its prefix beside a host that answers it everywhere", async () => {
+    const app = host();
+    app.options("*", async () => "preflight of the host");
+    app.register(fastifyAdapter, { service: echoService(), prefix: "/api" });
+    const origin = await listen(app);
+    const own = await send(origin, "/api/things/a", { method: "OPTIONS" });
+    expect([own.status, own.headers.allow]).toEqual([204, "GET, HEAD, DELETE, OPTIONS"]);
+    expect((await send(origin, "/other", { method: "OPTIONS" })).text).toBe("preflight of the host");
+  });
+
+  it.each(["", "/api"])(
+    "asks for a prefix of its own where the host has a route for all of '%s'",
+    async (prefix) => {
+      const app = host();
+      app.get(`${prefix}/*`, async () => "a file of the host");
+      app.register(fastifyAdapter, { service: echoService(), prefix });
+      await expect(app.ready()).rejects.toMatchObject({
+        code: "invalid_option",
+        field: "prefix",
+        message: expect.stringContaining("give a prefix"),
+      });
+      const other = host();
+      other.get(`${prefix}/*`, async () => "a file of the host");
+      other.register(fastifyAdapter, { service: echoService(), prefix: "/hooks" });
+      const origin = await listen(other);
+      expect((await send(origin, `${prefix}/a`)).text).toBe("a file of the host");
+      expect((await send(origin, "/hooks/things/a")).status).toBe(200);
+    },
+  );
+
+  it("passes on what a hook of the host for new routes throws", async () => {
+    const app = host();
+    app.addHook("onRoute", ({ url }) => {
+      if (url.startsWith("/api")) throw new Error("routes need a schema here");
+    });
+    app.register(fastifyAdapter, { service: echoService(), prefix: "/api" });
+    await expect(app.ready()).rejects.toThrow("routes need a schema here");
+  });
+
   it("leaves the host's default not-found answer as it was", async () => {
     const app = host();
     app.register(fastifyAdapter, { service: echoService() });
@@ -185,6 +256,7 @@ describe("the Fastify adapter", () => {
     [{ service: echoService(), prefix: "api" }, "prefix"],
     [{ service: echoService(), decorate: "" }, "decorate"],
     [{ service: {} }, "service"],
+    [{ service: { handle: true } }, "service"],
     [{}, "service"],
   ])("refuses the options of case %#", async (options, field) => {
     const app = host();

@@ -153,7 +153,9 @@ describe("an endpoint that hangs", () => {
   });
 
   it("cannot, three hundred times over, keep a healthy one from its events", async () => {
-    const { register, emit, run, quiet, respond, sent } = await startHarness();
+    const { register, emit, run, quiet, respond, sent } = await startHarness({
+      options: { delivery: { slowConcurrency: 100 } },
+    });
     const healthy = await register(urlOf(0));
     await emit();
     await quiet();

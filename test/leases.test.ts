@@ -176,14 +176,22 @@ describe("a process that stalls", () => {
     expect(sent).toHaveLength(1);
   });
 
-  it.each([40.001, 70])("for %s s before the send does not send: the next claim does", async (seconds) => {
-    const { quiet, run, sent, times, store } = await stalled(seconds * SECOND);
+  it("for longer than that before the send does not send: the next claim does", async () => {
+    const { quiet, run, sent, times, store } = await stalled(40_001);
     await quiet();
     expect(sent).toEqual([]);
     expect(await store.stats()).toMatchObject({ leased: 1 });
     await run(2 * MINUTE);
-    expect(times()).toEqual(["0:01"]);
+    // 60 s after the claim, of which the stall was 40.001.
+    expect(times()).toEqual(["0:00:19"]);
     expect(await store.stats()).toMatchObject({ pending: 0, ended: 1 });
+  });
+
+  it("for longer than the lease leaves the sending to whoever claims next, and it is sent once", async () => {
+    const { quiet, run, sent } = await stalled(70 * SECOND);
+    await quiet();
+    await run(5 * MINUTE);
+    expect(sent).toHaveLength(1);
   });
 
   /** A first service whose report on an attempt is held back until a second one has taken the delivery over. */
@@ -261,24 +269,29 @@ describe("a process that stalls", () => {
 });
 
 describe("a defect of Postbell itself during an attempt", () => {
-  it("costs neither the process nor the delivery: the lease runs out and it is tried again", async () => {
+  it("costs neither the process nor another delivery, and ends: it never will be readable", async () => {
     let isBroken = true;
-    const { register, emit, quiet, run, log, times } = await startHarness({
-      change: (store) => ({
+    const { register, emit, quiet, run, log, store, sent } = await startHarness({
+      change: (real) => ({
         async claim(request) {
-          const answer = await store.claim(request);
+          const answer = await real.claim(request);
           if (!isBroken) return answer;
           const claims = answer.claims.map((claim) => ({ ...claim, event: { ...claim.event, payload: "" } }));
           return { ...answer, claims };
         },
       }),
     });
-    await register();
-    await emit();
+    const { id } = await register();
+    const eventId = await emit();
     await quiet();
-    expect(log).toContain("error an attempt failed unexpectedly");
+    expect(log).toContain("error a stored event cannot be read");
     isBroken = false;
+    await emit();
     await run(2 * MINUTE);
-    expect(times()).toEqual(["0:01"]);
+    expect(sent).toHaveLength(1);
+    expect(await store.getDelivery(`${id}.${eventId}`)).toMatchObject({
+      state: "failed",
+      reason: "payload_unreadable",
+    });
   });
 });

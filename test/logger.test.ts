@@ -12,6 +12,13 @@ function logged(error: unknown): LoggedError {
   return (log[0] as LogEntry & { fields: { error: LoggedError } }).fields.error;
 }
 
+/** An error whose message was changed after its stack was written. */
+function reworded(first: string, later: string): Error {
+  const error = new Error(first);
+  expect(error.stack).toContain(first);
+  return Object.assign(error, { message: later });
+}
+
 const LEVELS = ["debug", "info", "warn", "error"] as const;
 
 const loggerOf = (write: () => unknown): Logger => ({ debug: write, info: write, warn: write, error: write });
@@ -77,6 +84,22 @@ describe("an error in the log", () => {
     expect(JSON.stringify(shown)).not.toContain("Zoë");
   });
 
+  it.each<[string, () => unknown]>([
+    ["without a message", () => new Error()],
+    ["with a message of several lines", () => new RangeError("one\ntwo\n\nthree")],
+    ["of a class of the host", () => new (class HostError extends Error {})("away")],
+    ["of Node itself", () => Buffer.alloc("x" as unknown as number)],
+  ])("shows the calls of an error %s", (_, make) => {
+    let thrown: unknown;
+    try {
+      thrown = make();
+    } catch (error) {
+      thrown = error;
+    }
+    const { stack = [] } = logged(thrown);
+    expect(stack.join("\n")).toMatch(/logger\.test\.ts:\d+:\d+/);
+  });
+
   it("is shown with its message where that is Postbell's own, and with its causes", () => {
     const driver = Object.assign(new Error("SET whsec_x"), { code: "EPIPE" });
     const error = new PostbellError("storage_unavailable", "The storage did not answer.", { cause: driver });
@@ -99,6 +122,21 @@ describe("an error in the log", () => {
     ],
     ["a code that says too much", Object.assign(new Error("x"), { code: "no key-a1" }), { code: undefined }],
     ["a code that is no text", Object.assign(new Error("x"), { code: 7 }), { code: undefined }],
+    [
+      "a message in the form of a call",
+      new Error("x\n    at key-a1 (file:///key-a1.ts:1:1)"),
+      { stack: [expect.stringMatching(/logger\.test\.ts/), ...Array(4).fill(expect.any(String))] },
+    ],
+    [
+      "a message that took the place of one in the form of a call",
+      reworded("x\n    at key-a1 (file:///key-a1.ts:1:1)", "y"),
+      { stack: [] },
+    ],
+    [
+      "no message, where one in the form of a call had been",
+      reworded("x\n    at key-a1 (file:///key-a1.ts:1:1)", ""),
+      { stack: [] },
+    ],
     [
       "a stack of its own making",
       Object.assign(new Error("x"), { stack: "key-a1\n    at key-a1" }),

@@ -78,6 +78,21 @@ test("a negative delay fires at the next advance, also of 0 ms, and never turns 
   expect(times).toEqual([START_MS]);
 });
 
+test("setting the wall clock moves nothing else: timers fire after their delay", async () => {
+  const clock = manualClock(START_MS);
+  const fired: number[] = [];
+  clock.setTimeout(() => fired.push(clock.monotonic()), 100);
+  await clock.advance(40);
+  clock.setWallClock(5_000_000);
+  expect([clock.now(), clock.monotonic(), clock.nextTimerAt()]).toEqual([5_000_000, 40, 5_000_060]);
+  await clock.advance(59);
+  expect(fired).toEqual([]);
+  clock.setWallClock(0);
+  await clock.advance(1);
+  expect(fired).toEqual([100]);
+  expect(clock.now()).toBe(1);
+});
+
 test("random numbers lie in [0, 1), repeat with the seed and differ between seeds", () => {
   const draw = (seed?: number) => {
     const clock = manualClock(START_MS, { seed });

@@ -72,6 +72,27 @@ describe("an adapter's options", () => {
   );
 });
 
+describe("a service that is none", () => {
+  const mount: Readonly<Record<string, (service: never) => unknown>> = {
+    expressAdapter,
+    koaAdapter,
+    nodeAdapter,
+    fetchAdapter,
+  };
+  it.each(Object.entries(mount))("is refused by %s when it is mounted", (name, adapter) => {
+    const given = [undefined, null, 1, {}, { service: echoService() }, { handle: 1 }, express(), []];
+    for (const service of given) {
+      expect(() => adapter(service as never)).toThrow(
+        expect.objectContaining({
+          code: "invalid_option",
+          field: "service",
+          message: expect.stringMatching(`^${name}: `),
+        }),
+      );
+    }
+  });
+});
+
 describe("hosts with settings of their own", () => {
   const hosts: RunningHost[] = [];
   afterEach(async () => {
@@ -244,5 +265,19 @@ describe("hosts with settings of their own", () => {
     const used = new Request("http://h/api/bytes", { method: "POST", body: "abc" });
     await used.text();
     expect(await (await handle(used)).json()).toMatchObject({ code: "raw_body_unavailable" });
+  });
+
+  it("a JSON route in a fetch host says what to change where the body was read before, and takes a clone", async () => {
+    const handle = fetchAdapter(echoService());
+    const headers = { "content-type": "application/json" };
+    const request = new Request("http://h/json", { method: "POST", headers, body: "[1]" });
+    const clone = request.clone();
+    await request.json();
+    const refused = await handle(request);
+    expect([refused.status, await refused.json()]).toMatchObject([
+      500,
+      { code: "raw_body_unavailable", message: expect.stringContaining("clone") },
+    ]);
+    expect(await (await handle(clone)).json()).toEqual([1]);
   });
 });

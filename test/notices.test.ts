@@ -39,7 +39,8 @@ describe("a health step that is overtaken", () => {
         async settleNotice(request) {
           const isSettled = await store.settleNotice(request);
           if (request.status === "DISABLED") {
-            await store.removeWebhook({ id: request.id, now: request.now, retention: { ms: 0, events: 0 } });
+            const { id, account, now } = request;
+            await store.removeWebhook({ id, account, now });
           }
           return isSettled;
         },

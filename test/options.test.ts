@@ -11,6 +11,7 @@ import { access, registrationApi, URL_1 } from "./support/registration-api.js";
 const HOUR = 3_600_000;
 const required = { storage: memoryStorage(), access };
 const noop = (): void => {};
+const ANY_FUNCTION: unknown = expect.any(Function);
 
 /** The error that creating the service with these options beside the required ones throws. */
 function refusal(options: object): PostbellError {
@@ -53,6 +54,7 @@ const OPTIONS: Readonly<
   "destinations.ca": { bad: [1, true, null, {}, []], good: ["pem", Buffer.from("pem"), new Uint8Array(1)] },
   "destinations.resolve": { bad: NO_FUNCTIONS, good: [noop] },
   "delivery.concurrency": { bad: [...NO_NUMBERS, 0, 10_001], good: [1, 10_000] },
+  "delivery.excerptCharacters": { bad: [...NO_NUMBERS, -1, 10_001], good: [0, 10_000] },
   "delivery.slowConcurrency": { bad: [...NO_NUMBERS, 0, 10_001], good: [1, 10_000] },
   "delivery.perEndpoint": { bad: [...NO_NUMBERS, 0, 10_001], good: [1, 10_000] },
   "delivery.slowAfterMs": { bad: [...NO_NUMBERS, 0], good: [1, Number.MAX_SAFE_INTEGER] },
@@ -86,6 +88,7 @@ const OPTIONS: Readonly<
   "notify.disabled": { bad: NO_FUNCTIONS, good: [noop] },
   "retention.ms": { bad: NO_NUMBERS, good: [0, Number.MAX_SAFE_INTEGER] },
   "retention.events": { bad: NO_NUMBERS, good: [0, Number.MAX_SAFE_INTEGER] },
+  "limits.webhooks": { bad: [...NO_NUMBERS, 0, 10_001], good: [1, 10_000] },
   "limits.enabledWebhooks": { bad: [...NO_NUMBERS, 0, 10_001], good: [1, 10_000] },
   "limits.requestBytes": { bad: [...NO_NUMBERS, 1023, 16_777_217], good: [1024, 16_777_216] },
   "limits.requestsPerMinute": { bad: NO_NUMBERS, good: [0, Number.MAX_SAFE_INTEGER] },
@@ -116,11 +119,13 @@ describe("the options of createWebhooks", () => {
       for (const value of bad) {
         const { field, message } = refusal(beside(path, value));
         expect(field).toBe(path);
-        expect(message).toMatch(/^(?:createWebhooks: |events )/);
+        expect(message).toMatch(/^createWebhooks: /);
         expect(message).toContain(path);
       }
       for (const value of good) {
-        expect(readSettings({ ...required, ...beside(path, value) })).toMatchObject(at(path, value));
+        // Functions are bound to their object, and so not the very ones that were given.
+        const kept = typeof value === "function" ? ANY_FUNCTION : value;
+        expect(readSettings({ ...required, ...beside(path, value) })).toMatchObject(at(path, kept));
         createWebhooks({ ...required, ...(beside(path, value) as object) });
       }
     },
@@ -130,7 +135,7 @@ describe("the options of createWebhooks", () => {
     const { storage, access: hooks, events, clock, logger, ...rest } = readSettings(required);
     expect([storage, hooks, Object.keys(events).length, clock]).toEqual([
       required.storage,
-      access,
+      { authenticate: expect.any(Function), canRead: expect.any(Function) },
       50,
       systemClock,
     ]);
@@ -141,12 +146,13 @@ describe("the options of createWebhooks", () => {
       destinations: { allowHttp: false, allowPrivateNetworks: false, ca: undefined, resolve: undefined },
       delivery: {
         concurrency: 100,
-        slowConcurrency: 100,
+        slowConcurrency: 400,
         perEndpoint: 5,
         slowAfterMs: 500,
         deadlineMs: 15_000,
         leaseMs: 60_000,
         maxResponseBytes: 16_384,
+        excerptCharacters: 0,
         eventIdField: false,
         send: undefined,
       },
@@ -163,6 +169,7 @@ describe("the options of createWebhooks", () => {
       retention: { ms: 72 * HOUR, events: 10_000 },
       limits: {
         enabledWebhooks: 15,
+        webhooks: 100,
         requestBytes: 65_536,
         requestsPerMinute: 600,
         entries: 100,
@@ -173,7 +180,8 @@ describe("the options of createWebhooks", () => {
   });
 
   it("take undefined, of an option or of a whole group, for the default", () => {
-    const defaults = readSettings(required);
+    // Bound anew each time, its functions are never the same.
+    const defaults = { ...readSettings(required), access: expect.any(Object) as unknown };
     for (const path of Object.keys(OPTIONS)) {
       const [group = ""] = path.split(".");
       if (group === "storage" || group === "access") continue;
@@ -299,6 +307,65 @@ describe("the options of createWebhooks", () => {
     await expect(
       webhooks.emit({ type: "patient.created", account: "acme", resource: { resourceType: "Patient" } }),
     ).rejects.toMatchObject({ code: "unknown_event_type" });
+  });
+
+  it("take instances of the host's own classes for access and notify, and call their methods as such", async () => {
+    class Directory {
+      readonly #keys = new Map([["s3cret", { id: "first", account: "acme" }]]);
+      readonly table = "api_keys";
+      authenticate(apiKey: string) {
+        return this.#keys.get(apiKey);
+      }
+      canRead(): boolean {
+        return this.#keys.size > 0;
+      }
+    }
+    class Mailer {
+      readonly #sent: unknown[] = [];
+      readonly from = "postbell@example.com";
+      warning(): number {
+        return this.#sent.push("warning");
+      }
+    }
+    class CachedDirectory extends Directory {}
+    for (const access of [new Directory(), new CachedDirectory()]) {
+      const { call } = registrationApi({ access, notify: new Mailer() });
+      expect((await call("GET", "/v1/webhooks", { key: "s3cret" })).status).toBe(200);
+      expect((await call("GET", "/v1/webhooks", { key: "other" })).status).toBe(401);
+    }
+    const { access, notify } = readSettings({ ...required, access: new Directory(), notify: new Mailer() });
+    expect(access.canRead({ id: "first", account: "acme" }, { resourceType: "Patient" })).toBe(true);
+    expect(notify.warning?.({} as never)).toBe(1);
+    expect(notify.disabled).toBeUndefined();
+  });
+
+  it("refuse unknown keys of an instance where values are expected, and what is no function in any", () => {
+    class Retry {
+      readonly jiter = 0;
+    }
+    expect(refusal({ retry: new Retry() })).toMatchObject({ field: "retry.jiter" });
+    class Mailer {
+      readonly warning = "by mail";
+    }
+    expect(refusal({ notify: new Mailer() })).toMatchObject({ field: "notify.warning" });
+    expect(refusal({ notify: Object.assign(Object.create(null), { warn: noop }) })).toMatchObject({
+      field: "notify.warn",
+    });
+  });
+
+  it("call a function beside other options as a method of the options", () => {
+    const options = {
+      ...required,
+      records: new Map([["Patient/1", { resourceType: "Patient" }]]),
+      resolveReference(reference: string) {
+        return this.records.get(reference);
+      },
+    };
+    const { records, ...accepted } = options;
+    const bound = readSettings(Object.defineProperty(accepted, "records", { value: records }));
+    expect(bound.resolveReference?.("Patient/1", { account: "acme", eventType: "patient.created" })).toEqual({
+      resourceType: "Patient",
+    });
   });
 
   it("may be frozen themselves, all the way down", () => {

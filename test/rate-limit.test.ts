@@ -6,7 +6,7 @@ import { manualClock } from "../src/testing/manual-clock.js";
 describe("the rate limit", () => {
   it("lets a minute's requests through at once, then one for each share of a minute", async () => {
     const clock = manualClock(0);
-    const take = createRateLimit({ perMinute: 4, clock });
+    const { take } = createRateLimit({ perMinute: 4, clock });
     expect([take("a"), take("a"), take("a"), take("a")]).toEqual([0, 0, 0, 0]);
     expect(take("a")).toBe(15);
     await clock.advance(14_000);
@@ -18,7 +18,7 @@ describe("the rate limit", () => {
 
   it("saves up no more than a minute's requests", async () => {
     const clock = manualClock(0);
-    const take = createRateLimit({ perMinute: 2, clock });
+    const { take } = createRateLimit({ perMinute: 2, clock });
     take("a");
     await clock.advance(86_400_000);
     expect([take("a"), take("a")]).toEqual([0, 0]);
@@ -26,18 +26,32 @@ describe("the rate limit", () => {
   });
 
   it("keeps one key's requests from counting against another", () => {
-    const take = createRateLimit({ perMinute: 1, clock: manualClock(0) });
+    const { take } = createRateLimit({ perMinute: 1, clock: manualClock(0) });
     expect([take("a"), take("b"), take("__proto__")]).toEqual([0, 0, 0]);
     expect(take("a")).toBe(60);
   });
 
+  it("takes back what was not used, and saves up no more for it", async () => {
+    const clock = manualClock(0);
+    const { take, putBack } = createRateLimit({ perMinute: 2, clock });
+    expect([take("a"), take("a")]).toEqual([0, 0]);
+    putBack("a");
+    expect([take("a"), take("a") > 0]).toEqual([0, true]);
+    putBack("b");
+    await clock.advance(60_000);
+    putBack("a");
+    expect([take("a"), take("a"), take("a") > 0]).toEqual([0, 0, true]);
+    expect([take("b"), take("b"), take("b") > 0]).toEqual([0, 0, true]);
+  });
+
   it("sets no limit at 0", () => {
-    const take = createRateLimit({ perMinute: 0, clock: manualClock(0) });
+    const { take, putBack } = createRateLimit({ perMinute: 0, clock: manualClock(0) });
+    putBack("a");
     expect(Array.from({ length: 10_000 }, () => take("a")).every((seconds) => seconds === 0)).toBe(true);
   });
 
   it("remembers a bounded number of keys, the busiest of them longest", () => {
-    const take = createRateLimit({ perMinute: 2, clock: manualClock(0) });
+    const { take } = createRateLimit({ perMinute: 2, clock: manualClock(0) });
     take("quiet");
     take("quiet");
     for (let key = 0; key < 10_000; key++) {
@@ -53,7 +67,7 @@ describe("the rate limit", () => {
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 1, max: 1_000 }), steps, async (perMinute, waits) => {
         const clock = manualClock(1_000_000);
-        const take = createRateLimit({ perMinute, clock });
+        const { take } = createRateLimit({ perMinute, clock });
         let taken = 0;
         for (let left = perMinute; left > 0; left--) taken += take("a") === 0 ? 1 : 0;
         for (const ms of waits) {

@@ -1,11 +1,12 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Option, OptionTable } from "../src/options.js";
+import { receiverOptions } from "../src/receiver/options.js";
 import { webhooksOptions } from "../src/webhooks/options.js";
-import { signatureHeader } from "../src/webhooks/signature.js";
+import { signatureHeader, verifySignature } from "../src/webhooks/signature.js";
 import { memoryStorageOptions } from "../storage/memory/index.js";
 
 const root = resolve(import.meta.dirname, "..");
@@ -143,6 +144,21 @@ describe("the README", () => {
     });
   }, 20_000);
 
+  it("signs its example body as the receiving side expects it", () => {
+    const example = blocks.find(({ language }) => language === "json")?.code ?? "";
+    const header = /X-Service-Signature: (.*)/.exec(readme)?.[1];
+    const secrets = /whsec_[^"]+/.exec(readme)?.[0] ?? "";
+    const body = JSON.stringify(JSON.parse(example));
+    const now = Date.parse("2026-11-20T09:30:00.000Z");
+    expect(verifySignature({ body, header, secrets, now })).toMatchObject({ ok: true });
+  });
+
+  it("links to files that exist", () => {
+    const links = [...readme.matchAll(/\]\((?!https?:)([^)#]+)\)/g)].map(([, path = ""]) => path);
+    expect(links.length).toBeGreaterThan(1);
+    for (const link of links) expect(existsSync(join(root, link)), link).toBe(true);
+  });
+
   it("holds valid JSON examples, and commands that package.json has", () => {
     for (const { code } of blocks.filter(({ language }) => language === "json"))
       expect(() => JSON.parse(code) as unknown).not.toThrow();
@@ -154,7 +170,9 @@ describe("the README", () => {
     const rows = [...readme.matchAll(/^\| `([\w.]+)` \| (.*?) \| (.*?) \| .*\|$/gm)].map(
       ([, name, shown, unit]) => ({ name, shown, unit }),
     );
-    const expected = [...rowsOf(webhooksOptions), ...rowsOf(memoryStorageOptions)];
+    const expected = [webhooksOptions, memoryStorageOptions, receiverOptions].flatMap((table) =>
+      rowsOf(table),
+    );
     expect(rows.map(({ name, unit }) => [name, unit])).toEqual(
       expected.map(({ name, unit }) => [name, unit]),
     );

@@ -11,7 +11,7 @@ import {
   type EventNotification,
   type ReceiverOptions,
   verifySignature,
-} from "../src/receiver.js";
+} from "../src/receiver/index.js";
 import { manualClock } from "../src/testing/manual-clock.js";
 import { type BodyForm, readPayload } from "../src/webhooks/notification.js";
 import { newSecret, signatureHeader } from "../src/webhooks/signature.js";
@@ -283,8 +283,8 @@ describe("a delivery that is refused", () => {
     expect(await post(broken())).toMatchObject({ status: 400 });
   });
 
-  it("fails in onEvent, at once or later: the sender is told nothing of the error, the log everything", async () => {
-    const failure = new Error("patient Zoë is not in the database");
+  it("fails in onEvent, at once or later: the sender is told nothing of the error, the log what it was and where", async () => {
+    const failure = new TypeError("patient Zoë is not in the database");
     for (const onEvent of [
       () => {
         throw failure;
@@ -297,8 +297,27 @@ describe("a delivery that is refused", () => {
       expect(codeOf(response)).toBe("handler_failed");
       expect(response.body).toBeTypeOf("string");
       expect(response.body).not.toContain("Zoë");
-      expect(logged).toMatchObject([{ level: "error", fields: { code: "handler_failed", err: failure } }]);
+      expect(logged).toMatchObject([
+        {
+          level: "error",
+          fields: {
+            code: "handler_failed",
+            error: {
+              name: "TypeError",
+              stack: expect.arrayContaining([expect.stringMatching(/receiver\.test/)]),
+            },
+          },
+        },
+      ]);
+      expect(JSON.stringify(logged)).not.toContain("Zoë");
     }
+  });
+
+  it("fails in onEvent with nothing to say: the log has the code alone", async () => {
+    const { post, logged } = receiverOf({ onEvent: () => Promise.reject() });
+    expect(await post(notification)).toMatchObject({ status: 500 });
+    expect(logged).toMatchObject([{ level: "error", fields: { code: "handler_failed" } }]);
+    expect(logged[0]?.fields).not.toHaveProperty("error");
   });
 
   it("does no harm where the logger throws", async () => {

@@ -17,6 +17,7 @@ import {
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 const COLLECTION = "/v1/webhooks";
+const ANY_ID = "3d3f1c1e-6f5b-4b5a-9a52-0a4cf3f6a111";
 const pathOf = (id: string): string => `${COLLECTION}/${id}`;
 
 const PRIVATE = {
@@ -283,7 +284,9 @@ describe("listing webhooks", () => {
   });
 
   it("shows fifty a page where no limit is given, and a hundred at most", async () => {
-    const { call, create } = registrationApi({ limits: { enabledWebhooks: 200, requestsPerMinute: 0 } });
+    const { call, create } = registrationApi({
+      limits: { webhooks: 200, enabledWebhooks: 200, requestsPerMinute: 0 },
+    });
     for (let count = 0; count < 101; count++) await create();
     expect(ids(await call("GET", COLLECTION))).toHaveLength(50);
     expect(ids(await call("GET", COLLECTION, { query: "limit=100" }))).toHaveLength(100);
@@ -433,7 +436,7 @@ describe("who may call", () => {
   it("answers for another account's webhook exactly as for one that does not exist", async () => {
     const { call, create } = registrationApi();
     const { webhook } = await create({ key: "key-b" });
-    const unknown = pathOf("3d3f1c1e-6f5b-4b5a-9a52-0a4cf3f6a111");
+    const unknown = pathOf(ANY_ID);
     for (const [method, json] of [
       ["GET", undefined],
       ["HEAD", undefined],
@@ -466,10 +469,16 @@ describe("who may call", () => {
     access: { ...access, authenticate: authenticate as Access["authenticate"] },
   });
 
-  it("waits for a host that answers later, and takes undefined for nobody", async () => {
+  it("waits for a host that answers later", async () => {
     const later = registrationApi(asking(async (key: string) => SUBSCRIBERS[key]));
     expect((await later.call("GET", COLLECTION)).status).toBe(200);
     expect((await later.call("GET", COLLECTION, { key: "nobody" })).status).toBe(401);
+  });
+
+  it.each([undefined, null, false, "", 0])("takes %j for nobody", async (answer) => {
+    const { call, log } = registrationApi(asking(() => answer));
+    expect(await call("GET", COLLECTION)).toMatchObject(error(401, "unauthorized"));
+    expect(log).toEqual([]);
   });
 
   it.each<[string, () => unknown]>([
@@ -597,13 +606,24 @@ describe("what the API defends itself against", () => {
   });
 
   it("takes the value that a body parser of the host has made, and says what to change where it made none", async () => {
-    const { call } = registrationApi();
+    const { call, log } = registrationApi();
     const body = { parsed: { url: URL_1 } };
     expect((await call("POST", COLLECTION, { body })).status).toBe(201);
     const answer = await call("POST", COLLECTION, { body: { parsed: undefined } });
     expect(answer.json).toMatchObject({
       error: { code: "raw_body_unavailable", message: expect.stringMatching(/before the body parser/) },
     });
+    expect(answer.status).toBe(500);
+    expect(log).toMatchObject([{ level: "error", fields: { error: { code: "raw_body_unavailable" } } }]);
+  });
+
+  it("takes no form for a registration, though a body parser of the host has made an object of it", async () => {
+    const { call, webhooks } = registrationApi();
+    const body = { parsed: { url: URL_1 } };
+    const headers = { "content-type": "application/x-www-form-urlencoded" };
+    const answer = await call("POST", COLLECTION, { body, headers });
+    expect(answer).toMatchObject(error(415, "unsupported_media_type"));
+    expect((await webhooks.registrations.list({ account: "acme" })).webhooks).toEqual([]);
   });
 
   it("answers 429 with the seconds to wait once an account has sent too much, and 200 after them", async () => {
@@ -621,11 +641,67 @@ describe("what the API defends itself against", () => {
     expect((await call("GET", COLLECTION)).status).toBe(429);
   });
 
-  it("counts nothing for a key it does not know", async () => {
-    const { call } = registrationApi({ limits: { requestsPerMinute: 1 } });
-    for (let count = 0; count < 5; count++)
-      expect((await call("GET", COLLECTION, { key: "nobody" })).status).toBe(401);
-    expect((await call("GET", COLLECTION)).status).toBe(200);
+  describe("of keys that nobody knows", () => {
+    const stage = (requestsPerMinute: number) => {
+      const asked: string[] = [];
+      const valid = new Map(Object.entries(SUBSCRIBERS));
+      const authenticate = async (apiKey: string) => {
+        asked.push(apiKey);
+        return valid.get(apiKey);
+      };
+      const api = registrationApi({ access: { ...access, authenticate }, limits: { requestsPerMinute } });
+      const statusOf = async (key: string | null): Promise<number> =>
+        (await api.call("GET", COLLECTION, { key })).status;
+      return { ...api, asked, valid, statusOf };
+    };
+
+    it("asks the host about as many a minute as an account may send, also where they come at once", async () => {
+      const { asked, statusOf, call } = stage(10);
+      const statuses = await Promise.all(
+        Array.from({ length: 1000 }, (_, index) => statusOf(`guess-${index}`)),
+      );
+      expect(asked).toHaveLength(10);
+      expect(statuses.filter((status) => status === 401)).toHaveLength(10);
+      expect(statuses.filter((status) => status === 429)).toHaveLength(990);
+      const refused = await call("GET", COLLECTION, { key: "guess" });
+      expect(refused).toMatchObject(error(429, "rate_limited"));
+      expect(refused.headers).toEqual({ ...PRIVATE, "retry-after": "6" });
+    });
+
+    it("lets keys go on meanwhile that were valid before, and asks the host about them each time", async () => {
+      const { asked, valid, statusOf, clock } = stage(3);
+      expect(await statusOf("key-a1")).toBe(200);
+      for (let count = 0; count < 5; count++) await statusOf("guess");
+      asked.length = 0;
+      expect([await statusOf("key-a1"), await statusOf("key-b")]).toEqual([200, 429]);
+      valid.delete("key-a1");
+      expect([await statusOf("key-a1"), await statusOf("key-a1")]).toEqual([401, 429]);
+      expect(asked).toEqual(["key-a1", "key-a1"]);
+      await clock.advance(20_000);
+      expect([await statusOf("key-b"), await statusOf("guess"), await statusOf("guess")]).toEqual([
+        200, 401, 429,
+      ]);
+    });
+
+    it("counts neither keys that turn out valid, nor a host without an answer, nor a request without a key", async () => {
+      const { valid, statusOf } = stage(2);
+      for (let key = 0; key < 20; key++) {
+        valid.set(`key-${key}`, { id: `${key}`, account: `account-${key}` });
+        expect(await statusOf(`key-${key}`)).toBe(200);
+        valid.set(`bad-${key}`, {} as never);
+        expect(await statusOf(`bad-${key}`)).toBe(503);
+        expect(await statusOf(null)).toBe(401);
+      }
+      expect([await statusOf("guess"), await statusOf("guess"), await statusOf("guess")]).toEqual([
+        401, 401, 429,
+      ]);
+    });
+
+    it("sets no limit where there is none for accounts", async () => {
+      const { asked, statusOf } = stage(0);
+      for (let count = 0; count < 700; count++) expect(await statusOf("guess")).toBe(401);
+      expect(asked).toHaveLength(700);
+    });
   });
 });
 
@@ -633,9 +709,9 @@ describe("a storage that is away", () => {
   const CALLS: readonly (readonly [method: string, path: string, json?: object])[] = [
     ["POST", COLLECTION, { url: URL_1 }],
     ["GET", COLLECTION],
-    ["GET", pathOf("x")],
-    ["PUT", pathOf("x"), { url: URL_1, status: "ENABLED" }],
-    ["DELETE", pathOf("x")],
+    ["GET", pathOf(ANY_ID)],
+    ["PUT", pathOf(ANY_ID), { url: URL_1, status: "ENABLED" }],
+    ["DELETE", pathOf(ANY_ID)],
   ];
 
   const failingWith = (thrown: unknown): Api => {

@@ -364,7 +364,23 @@ describe("two processes, slow endpoints and a crash every few minutes", () => {
     };
     const options = { retention: { ms: 30 * DAY }, delivery: { concurrency: 3, slowConcurrency: 3 } };
     const one = openHarness({ clock, storage, answer, options });
-    const two = openHarness({ clock, storage, answer: crashing, options });
+    // A dead process reports nothing: its storage is cut off with it.
+    let life = 0;
+    const lives = new Map<string, number>();
+    const two = openHarness({
+      clock,
+      storage,
+      answer: crashing,
+      options,
+      change: (store) => ({
+        claim(request) {
+          lives.set(request.token, life);
+          return store.claim(request);
+        },
+        settle: (settlement) =>
+          lives.get(settlement.token) === life ? store.settle(settlement) : Promise.reject(new Error("dead")),
+      }),
+    });
     for (let index = 0; index < 10; index++) await one.register(`https://hooks.example.com/${index}`);
     await one.webhooks.start();
     await two.webhooks.start();
@@ -380,6 +396,7 @@ describe("two processes, slow endpoints and a crash every few minutes", () => {
       await one.run(Math.floor(chance.random() * 3_000));
       leftUnderWay += underWay.size;
       underWay = new Set();
+      life += 1;
       await two.stop(0);
       await one.run(Math.floor(chance.random() * 5 * MINUTE));
       await two.webhooks.start();

@@ -20,9 +20,20 @@ describe("slots", () => {
     first.slowDown();
     second.slowDown();
     expect(slots.room()).toEqual({ fast: 1, slow: 0 });
+    // The second one takes the place that the first one frees.
     first.leave();
-    expect(slots.room()).toEqual({ fast: 1, slow: 1 });
+    expect(slots.room()).toEqual({ fast: 2, slow: 0 });
     second.leave();
+    expect(slots.room()).toEqual({ fast: 2, slow: 1 });
+  });
+
+  it("forget an attempt that waited for room in the slow budget and has left", () => {
+    const slots = createSlots({ fast: 2, slow: 1 });
+    const [first, second] = [slots.enter("fast"), slots.enter("fast")];
+    first.slowDown();
+    second.slowDown();
+    second.leave();
+    first.leave();
     expect(slots.room()).toEqual({ fast: 2, slow: 1 });
   });
 

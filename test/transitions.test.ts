@@ -372,9 +372,25 @@ describe("a delivery", () => {
     }
   });
 
-  it("keeps the first characters of a refusal, on one line, and none of a success", async () => {
+  it("keeps nothing of an answer unless the host asks for it: it may quote the record", async () => {
+    const harness = await startHarness({
+      answer: () => response(422, {}, "no such family: Chalmers"),
+      options: PUNCTUAL,
+    });
+    const { id } = await harness.register();
+    const eventId = await harness.emit();
+    await harness.run(MINUTE);
+    const delivery = await harness.webhooks.deliveries.get(`${id}.${eventId}`);
+    expect(delivery.attempts).toMatchObject([{ status: 422, excerpt: null }]);
+    expect(JSON.stringify(delivery)).not.toContain("Chalmers");
+  });
+
+  it("keeps the first characters of a refusal, on one line, where the host asks for it, and none of a success", async () => {
     const text = `${"a\r\n\tb\u0000".repeat(100)}`;
-    const harness = await startHarness({ answer: () => response(400, {}, text), options: PUNCTUAL });
+    const harness = await startHarness({
+      answer: () => response(400, {}, text),
+      options: { ...PUNCTUAL, delivery: { excerptCharacters: 200 } },
+    });
     const { id } = await harness.register();
     const eventId = await harness.emit();
     await harness.run(MINUTE);

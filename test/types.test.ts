@@ -2,7 +2,33 @@
 
 import type { Bundle, Consent, Observation, Patient } from "fhir/r4.js";
 import { describe, expect, it } from "vitest";
-import type { NotificationBundle } from "../src/receiver.js";
+import {
+  type Attempt,
+  type Claim,
+  type ClaimRequest,
+  type DeliveryKey,
+  type DeliveryRecord,
+  type EndpointReport,
+  type EventRecord,
+  FIRST_ATTEMPT_HEAD_START_MS,
+  formatDeliveryId,
+  type Lane,
+  type Page,
+  parseDeliveryId,
+  type Retention,
+  type Settlement,
+  type SettleResult,
+  type SignatureProblem,
+  type Storage,
+  type StorageContext,
+  type StoreStats,
+  subscribes,
+  type VerifyInput,
+  type WebhookChange,
+  type WebhookRecord,
+  type WebhookStore,
+} from "../src/index.js";
+import type { NotificationBundle } from "../src/receiver/index.js";
 import { clinicalEvents, type EventCatalogue, type EventTypeOf } from "../src/webhooks/catalogue.js";
 import type { FhirResource, ParsedResource } from "../src/webhooks/fhir.js";
 
@@ -78,5 +104,23 @@ describe("the types", () => {
       seen.id = "2";
     };
     expect(rename).toThrow(TypeError);
+  });
+
+  it("let an author write a storage with the names of the package alone", () => {
+    interface Names {
+      records: [WebhookRecord, WebhookChange, EventRecord, DeliveryRecord, Attempt, DeliveryKey];
+      calls: [Claim, ClaimRequest, Settlement, SettleResult, EndpointReport, Lane, Page];
+      rest: [Storage, StorageContext, WebhookStore, StoreStats, Retention, VerifyInput, SignatureProblem];
+    }
+    const names: (keyof Names)[] = ["records", "calls", "rest"];
+    expect(names).toHaveLength(3);
+    const key = {
+      webhookId: "7c9e6679-7425-40de-944b-e07fc1f90ae7",
+      eventId: "0f8fad5b-d9cb-469f-a165-70867728950e",
+      serial: 2,
+    };
+    expect(parseDeliveryId(formatDeliveryId(key))).toEqual(key);
+    expect(subscribes(["patient.*"], "patient.created")).toBe(true);
+    expect(FIRST_ATTEMPT_HEAD_START_MS).toBe(3_600_000);
   });
 });

@@ -26,12 +26,12 @@ export async function readBytes(request: BodyRequest, { limit }: ReadOptions): P
     if (body.length > limit) throw tooLarge(limit);
     return body;
   }
-  if (Number(request.headers["content-length"]) > limit) throw tooLarge(limit);
+  refuseAnnounced(request.headers, limit);
   return collect(body, limit, request.signal);
 }
 
 /**
- * The JSON value of the body. A value that a body parser of the host has made is taken as it is.
+ * The JSON value of the body. A value that a body parser of the host has made of JSON is taken as it is; the parser's limit then counts too.
  *
  * Of equal names in one object the last counts; a byte order mark is ignored (RFC 8259 §8.1).
  * Errors: those of {@link readBytes}; HttpError 415 `unsupported_media_type` unless the content type is JSON in UTF-8 without a
@@ -40,17 +40,23 @@ export async function readBytes(request: BodyRequest, { limit }: ReadOptions): P
 export async function readJson(request: BodyRequest, options: ReadOptions): Promise<unknown> {
   const { body } = request;
   if (body === null) throw invalidJson("The request has no body; a JSON value is expected.");
+  // Before the value of a parser is taken: of a form it makes an object too.
+  refuseOtherMedia(request.headers);
   if (isParsed(body)) {
+    refuseAnnounced(request.headers, options.limit);
     if (body.parsed === undefined) throw rawBodyUnavailable();
     return body.parsed;
   }
-  refuseOtherMedia(request.headers);
   const bytes = await readBytes(request, options);
   if (bytes.length === 0) throw invalidJson("The body is empty; a JSON value is expected.");
   return parseJson(bytes);
 }
 
 const isParsed = (body: Exclude<RequestBody, null>): body is ParsedBody => "parsed" in body;
+
+function refuseAnnounced(headers: HttpRequest["headers"], limit: number): void {
+  if (Number(headers["content-length"]) > limit) throw tooLarge(limit);
+}
 
 function refuseOtherMedia(headers: HttpRequest["headers"]): void {
   const [type = "", ...parameters] = (headers["content-type"] ?? "").split(";").map(trimLower);
@@ -124,5 +130,5 @@ const unsupported = (message: string): HttpError => new HttpError(415, "unsuppor
 const rawBodyUnavailable = (): PostbellError =>
   new PostbellError(
     "raw_body_unavailable",
-    "A body parser of the host has consumed the request body. Mount Postbell before the body parser, or let the parser keep the raw bytes in `req.rawBody`.",
+    "A body parser of the host has consumed the request body. Mount Postbell before the body parser, or let the parser keep the raw bytes in `req.rawBody`; a fetch host reads a clone of the request instead.",
   );

@@ -3,8 +3,12 @@
 import { LRUCache } from "lru-cache";
 import type { Clock } from "../clock.js";
 
-/** Takes one token of `key`. 0 where there was one; else the seconds until there is. */
-export type RateLimit = (key: string) => number;
+export interface RateLimit {
+  /** Takes one token of `key`. 0 where there was one; else the seconds until there is. */
+  readonly take: (key: string) => number;
+  /** Puts back one that was taken. */
+  readonly putBack: (key: string) => void;
+}
 
 /** Keys remembered; a forgotten key starts with a full bucket. */
 const MAX_KEYS = 10_000;
@@ -17,17 +21,23 @@ export function createRateLimit({
   readonly perMinute: number;
   readonly clock: Clock;
 }): RateLimit {
-  if (perMinute === 0) return () => 0;
+  if (perMinute === 0) return { take: () => 0, putBack: () => {} };
   const perMs = perMinute / 60_000;
   const buckets = new LRUCache<string, { tokens: number; at: number }>({ max: MAX_KEYS });
-  return (key) => {
-    const now = clock.monotonic();
-    const bucket = buckets.get(key) ?? { tokens: perMinute, at: now };
-    bucket.tokens = Math.min(perMinute, bucket.tokens + (now - bucket.at) * perMs);
-    bucket.at = now;
-    buckets.set(key, bucket);
-    if (bucket.tokens < 1) return Math.ceil((1 - bucket.tokens) / perMs / 1000);
-    bucket.tokens -= 1;
-    return 0;
+  return {
+    take(key) {
+      const now = clock.monotonic();
+      const bucket = buckets.get(key) ?? { tokens: perMinute, at: now };
+      bucket.tokens = Math.min(perMinute, bucket.tokens + (now - bucket.at) * perMs);
+      bucket.at = now;
+      buckets.set(key, bucket);
+      if (bucket.tokens < 1) return Math.ceil((1 - bucket.tokens) / perMs / 1000);
+      bucket.tokens -= 1;
+      return 0;
+    },
+    putBack(key) {
+      const bucket = buckets.get(key);
+      if (bucket) bucket.tokens += 1;
+    },
   };
 }

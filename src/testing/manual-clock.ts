@@ -9,6 +9,8 @@ export interface ManualClock extends Clock {
    * so what a timer set going gets to run. Work that waits for real I/O is not waited for.
    */
   advance(ms: number): Promise<void>;
+  /** Sets the wall clock alone, as an operator or NTP does: `now()` jumps to `ms`, while `monotonic()` and the timers go on. */
+  setWallClock(ms: number): void;
   /** When the next timer fires, in epoch milliseconds; `undefined` where none is set. */
   nextTimerAt(): number | undefined;
 }
@@ -35,13 +37,18 @@ const eventLoopTurn = (): Promise<void> => new Promise((resolve) => setImmediate
  * give another `seed` for another run.
  */
 export function manualClock(startMs: number, { seed = 1 }: { seed?: number | undefined } = {}): ManualClock {
-  let time = startMs;
+  /** Of the monotonic clock, which the timers go by. */
+  let time = 0;
+  let epoch = startMs;
   const timers = timeQueue<Pending>();
   const random = seededRandom(seed);
 
   return Object.freeze({
-    now: () => time,
-    monotonic: () => time - startMs,
+    now: () => epoch + time,
+    monotonic: () => time,
+    setWallClock(ms: number) {
+      epoch = ms - time;
+    },
     random,
     setTimeout(callback: () => void, ms: number): Timer {
       const pending: Pending = { callback };
@@ -51,7 +58,10 @@ export function manualClock(startMs: number, { seed = 1 }: { seed?: number | und
     clearTimeout(timer: Timer | undefined) {
       if (timer) timers.delete(timer as unknown as Pending);
     },
-    nextTimerAt: () => timers.headAt(),
+    nextTimerAt() {
+      const at = timers.headAt();
+      return at === undefined ? undefined : epoch + at;
+    },
     async advance(ms: number) {
       const target = time + ms;
       await eventLoopTurn();

@@ -4,11 +4,16 @@ import { appending } from "./storage-contract/appending.js";
 import { claiming } from "./storage-contract/claiming.js";
 import { creation } from "./storage-contract/creation.js";
 import { deliveries } from "./storage-contract/deliveries.js";
-import { runModel } from "./storage-contract/model.js";
+import { MODEL_RETENTION, runModel } from "./storage-contract/model.js";
 import { hints, notices } from "./storage-contract/notices.js";
 import { registrations } from "./storage-contract/registrations.js";
 import { retention } from "./storage-contract/retention.js";
-import { createScenario, type Scenario, type StorageUnderTest } from "./storage-contract/scenario.js";
+import {
+  createScenario,
+  type Scenario,
+  type ScenarioOptions,
+  type StorageUnderTest,
+} from "./storage-contract/scenario.js";
 import { settling } from "./storage-contract/settling.js";
 import { turns } from "./storage-contract/turns.js";
 
@@ -60,11 +65,15 @@ export function storageContract({
   seeds = [1, 2, 3, 4, 5],
   steps = 400,
 }: StorageContractOptions): void {
-  const declare = (name: string, run: (scenario: Scenario) => Promise<void>, seed?: number): void => {
+  const declare = (
+    name: string,
+    run: (scenario: Scenario) => Promise<void>,
+    options?: ScenarioOptions,
+  ): void => {
     test(name, async () => {
       const underTest = await create();
       try {
-        await run(createScenario(underTest, seed));
+        await run(createScenario(underTest, options));
       } finally {
         await underTest.storage.close();
         await underTest.storage.close();
@@ -79,7 +88,7 @@ export function storageContract({
     declare(
       `two processes at random lose nothing, hold nothing twice and keep their books (seed ${seed})`,
       (scenario) => runModel(scenario, steps),
-      seed,
+      { seed, retention: MODEL_RETENTION },
     );
   }
 }

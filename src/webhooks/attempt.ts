@@ -16,7 +16,7 @@ import { warningDueAt } from "./health.js";
 import { type PreparedEvent, readPayload } from "./notification.js";
 import type { ReadSettings, Subscriber } from "./options.js";
 import { signatureHeader, standardHeaders } from "./signature.js";
-import type { Attempt, Claim, EventRecord, Settlement, WebhookRecord } from "./store.js";
+import type { Attempt, Claim, Settlement, WebhookRecord } from "./store.js";
 
 /** What the dispatcher and an attempt tell each other while it is under way. */
 export interface AttemptControl {
@@ -44,10 +44,8 @@ export type Verdict = Omit<Settlement, "now">;
 /** A claim is not sent on any more when its lease could end before its deadline: pauses of the process are fenced off here. */
 const FENCE_MARGIN_MS = 5_000;
 
-/** Prepared events kept: those of a fan-out, and of retries due together, are read once. */
-const PREPARED_EVENTS = 256;
-
-const EXCERPT_CHARACTERS = 200;
+/** Characters of prepared events kept: those of a fan-out, and of retries due together, are read once. */
+const PREPARED_CHARACTERS = 16_777_216;
 
 /** The secret that signs now: during a rotation the old one, until the subscriber has had time to learn the new one. */
 export const signingSecret = (webhook: WebhookRecord, now: number): string =>
@@ -56,24 +54,24 @@ export const signingSecret = (webhook: WebhookRecord, now: number): string =>
     : webhook.secret;
 
 /** The first characters of an answer, on one line. */
-function excerptOf(body: Uint8Array): string | null {
-  const text = new TextDecoder().decode(body.subarray(0, 4 * EXCERPT_CHARACTERS));
-  return (
-    text
-      .replace(/[\p{Cc}\s]+/gu, " ")
-      .trim()
-      .slice(0, EXCERPT_CHARACTERS) || null
-  );
+function excerptOf(body: Uint8Array, characters: number): string | null {
+  if (characters === 0) return null;
+  const text = new TextDecoder().decode(body.subarray(0, 4 * characters));
+  const line = text.replace(/[\p{Cc}\s]+/gu, " ").trim();
+  return line.slice(0, characters) || null;
 }
 
 /** What an exchange says about the delivery: a 2xx, and only that, means received. Pure. */
-export function judge(result: OutboundResult): Pick<Attempt, "kind" | "status" | "code" | "excerpt"> {
+export function judge(
+  result: OutboundResult,
+  excerptCharacters: number,
+): Pick<Attempt, "kind" | "status" | "code" | "excerpt"> {
   if (result.kind !== "response")
     return { kind: result.kind, status: null, code: result.code, excerpt: null };
   const { status, body } = result;
   if (status >= 200 && status <= 299)
     return { kind: "delivered", status, code: `HTTP_${status}`, excerpt: null };
-  return { kind: "http", status, code: `HTTP_${status}`, excerpt: excerptOf(body) };
+  return { kind: "http", status, code: `HTTP_${status}`, excerpt: excerptOf(body, excerptCharacters) };
 }
 
 /**
@@ -102,16 +100,25 @@ type Permission = readonly boolean[] | null;
  * Makes the function that carries an attempt out. It gives what to settle, or `null` where the claim must be left to its lease: at once where
  * nothing has to be waited for. It throws or rejects only for a defect of Postbell itself.
  */
-export function createAttempt({ settings, schedule, clock, now: storeNow, logger, send }: AttemptContext) {
-  const { access, delivery, retry, signature, health, retention, limits } = settings;
-  const prepared = new LRUCache<EventRecord, PreparedEvent>({ max: PREPARED_EVENTS });
+export function createAttempts({ settings, schedule, clock, now: storeNow, logger, send }: AttemptContext) {
+  const { access, delivery, retry, signature, health, limits } = settings;
+  const prepared = new LRUCache<string, { readonly digest: string; readonly event: PreparedEvent }>({
+    maxSize: PREPARED_CHARACTERS,
+  });
 
-  const prepare = (event: EventRecord): PreparedEvent => {
-    const known = prepared.get(event);
-    if (known) return known;
-    const made = readPayload(event.payload);
-    prepared.set(event, made);
-    return made;
+  /** `null` where the stored text is no event: then it never will be. */
+  const prepare = ({ event: { account, id, digest, payload } }: Claim): PreparedEvent | null => {
+    const key = `${account} ${id}`;
+    const known = prepared.get(key);
+    if (known?.digest === digest) return known.event;
+    try {
+      const event = readPayload(payload);
+      prepared.set(key, { digest, event }, { size: payload.length + 1 });
+      return event;
+    } catch (error) {
+      logger.error({ account, event: id, error }, "a stored event cannot be read");
+      return null;
+    }
   };
 
   /** Asks `canRead` for each entry. Without promises where the host answers at once. */
@@ -151,13 +158,12 @@ export function createAttempt({ settings, schedule, clock, now: storeNow, logger
   ): Verdict => ({
     id: claim.id,
     webhookId: claim.webhook.id,
+    account: claim.webhook.account,
     token: claim.token,
     outcome,
     startedAt,
     attempt: null,
     endpoint: null,
-    perEndpoint: delivery.perEndpoint,
-    retention,
     ...seen,
   });
 
@@ -228,7 +234,7 @@ export function createAttempt({ settings, schedule, clock, now: storeNow, logger
     });
     const durationMs = Math.max(0, Math.round(clock.monotonic() - began));
     const now = storeNow();
-    const verdict = judge(result);
+    const verdict = judge(result, delivery.excerptCharacters);
     const isOk = verdict.kind === "delivered";
     const attempt: Attempt = { at, durationMs, step: claim.step, isExtra: claim.isExtra, ...verdict };
     const endpoint: Verdict["endpoint"] = {
@@ -263,20 +269,33 @@ export function createAttempt({ settings, schedule, clock, now: storeNow, logger
     return exchange(claim, event, allowed, startedAt);
   };
 
-  return function attempt(claim: Claim, control: AttemptControl): Verdict | null | Promise<Verdict | null> {
+  const attempt = (claim: Claim, control: AttemptControl): Verdict | null | Promise<Verdict | null> => {
     const now = storeNow();
     const startedAt = claim.startedAt ?? now;
-    const { webhook, crashes, step } = claim;
+    const { webhook } = claim;
 
-    const heldBackMs = claim.isRecovered ? crashDelayMs(crashes, step, retry) : 0;
-    if (heldBackMs > 0) return settle(claim, putOff(claim, now + heldBackMs), startedAt);
+    const heldBackMs = claim.isRecovered ? crashDelayMs(claim.crashes, retry) : 0;
+    if (heldBackMs > 0) {
+      const isOver = now >= startedAt + retry.windowMs;
+      const outcome = isOver
+        ? ({ state: "failed", reason: "crashed" } as const)
+        : putOff(claim, now + heldBackMs);
+      return settle(claim, outcome, startedAt);
+    }
     if (webhook.status === "DISABLED") {
       return settle(claim, goOn(following(claim, startedAt, now, null), "disabled"), startedAt);
     }
-    const event = prepare(claim.event);
+    const event = prepare(claim);
+    if (event === null) return settle(claim, { state: "failed", reason: "payload_unreadable" }, startedAt);
     const asked = permission({ id: webhook.subscriberId, account: webhook.account }, event);
     return asked instanceof Promise
       ? asked.then((allowed) => proceed(claim, control, event, allowed, startedAt))
       : proceed(claim, control, event, asked, startedAt);
   };
+
+  return Object.freeze({
+    attempt,
+    /** Lets go of what was prepared: records must not stay in memory while nothing is under way. */
+    forget: () => prepared.clear(),
+  });
 }

@@ -99,6 +99,6 @@ const FREE_CRASHES = 5;
  * How long to hold a delivery back whose lease ran out for the `crashes`-th time in a row: not at all up to the fifth, then a full step
  * each time, so that a poison event cannot keep the workers crashing. A crash uses up no step and never ends a delivery.
  */
-export function crashDelayMs(crashes: number, step: number, policy: RetryPolicy): number {
-  return crashes < FREE_CRASHES ? 0 : (policy.intervalsMs[step] ?? policy.everyMs);
+export function crashDelayMs(crashes: number, policy: RetryPolicy): number {
+  return crashes < FREE_CRASHES ? 0 : (policy.intervalsMs[crashes - FREE_CRASHES] ?? policy.everyMs);
 }

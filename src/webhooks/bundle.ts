@@ -8,7 +8,7 @@ import { largestBodyBytes } from "./notification.js";
 import { type PayloadHeader, type Slot, writePayload } from "./payload.js";
 import { type ResourceText, serialiseResource } from "./resource-text.js";
 
-/** Looks a reference up. What is no resource, or not the one referenced, counts as not found. Must not reject. */
+/** Looks a reference up. What is no resource, or not the one referenced, counts as not found. Must not reject, and must settle in time. */
 export type Resolve = (reference: string) => unknown;
 
 export interface BundleLimits {
@@ -32,7 +32,7 @@ export interface BundleRequest {
   readonly focalTypes?: readonly string[] | undefined;
   /** Resources that a reference may point to. Those that none points to are left out. */
   readonly related?: readonly FhirResource[] | undefined;
-  /** Asked, once for each, for references that `related` does not hold. */
+  /** Asked, once for each and at most four times for each entry allowed, for references that `related` does not hold. */
   readonly resolve?: Resolve | undefined;
   readonly limits: BundleLimits;
 }
@@ -45,8 +45,6 @@ export interface BuiltPayload {
    * so that emitting again matches although a referenced record has changed.
    */
   readonly digest: string;
-  /** References to which no entry belongs, each once, as first written. */
-  readonly unresolved: readonly string[];
 }
 
 /**
@@ -71,7 +69,7 @@ export async function buildPayload(request: BundleRequest): Promise<BuiltPayload
   }
   const related = readRelated(request.related);
 
-  const { entries, targets, unresolved } = await collect(focal, related, request);
+  const { entries, targets } = await collect(focal, related, request);
   const uuids = entryUuids(entries, request);
   const header: PayloadHeader = {
     v: 1,
@@ -91,7 +89,6 @@ export async function buildPayload(request: BundleRequest): Promise<BuiltPayload
   return {
     payload: writePayload(header, texts),
     digest: digestOf(request, timestamp, [focal, ...related]),
-    unresolved,
   };
 }
 
@@ -127,11 +124,12 @@ interface Collected {
   readonly entries: readonly ResourceText[];
   /** From what `targetOf` makes of a reference to the index of its entry. */
   readonly targets: ReadonlyMap<string, number>;
-  readonly unresolved: readonly string[];
 }
 
 /** How many look-ups of one event run at a time: the host's database should not notice. */
 const LOOKUPS_AT_ONCE = 8;
+/** How many look-ups an event may have, for each entry that it may have: an event full of dead references must not become a flood of questions. */
+const LOOKUPS_PER_ENTRY = 4;
 
 async function collect(
   focal: ResourceText,
@@ -140,7 +138,8 @@ async function collect(
 ): Promise<Collected> {
   const entries: ResourceText[] = [];
   const targets = new Map<string, number>();
-  const asked = new Map<string, string>();
+  const seen = new Set<string>();
+  let lookUps = LOOKUPS_PER_ENTRY * limits.entries;
   let bytes = 0;
 
   const add = (found: ResourceText): number => {
@@ -167,7 +166,8 @@ async function collect(
   }
   const lookUp = async (target: string, reference: string): Promise<ResourceText | undefined> => {
     const given = available.get(target);
-    if (given !== undefined || resolve === undefined) return given;
+    if (given !== undefined || resolve === undefined || lookUps === 0) return given;
+    lookUps -= 1;
     const found = serialiseResource(await resolve(reference));
     if ("problem" in found) return undefined;
     return !isRelative(target) || namesOf(found).includes(target) ? found : undefined;
@@ -179,8 +179,8 @@ async function collect(
     for (const { references } of entries.slice(done)) {
       for (const { reference } of references) {
         const target = targetOf(reference);
-        if (target === undefined || targets.has(target) || asked.has(target)) continue;
-        asked.set(target, reference);
+        if (target === undefined || targets.has(target) || seen.has(target)) continue;
+        seen.add(target);
         wave.push([target, reference]);
       }
     }
@@ -194,8 +194,7 @@ async function collect(
       }
     }
   }
-  const unresolved = [...asked].filter(([target]) => !targets.has(target)).map(([, reference]) => reference);
-  return { entries, targets, unresolved };
+  return { entries, targets };
 }
 
 const RELATIVE = /^([A-Za-z][A-Za-z0-9]*\/[^/?#]+)(?:\/_history\/[^/?#]+)?$/;

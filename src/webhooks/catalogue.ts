@@ -92,9 +92,13 @@ const EVENT_TYPE = /^[a-z0-9-]+\.[a-z0-9-]+$/;
  */
 export function readCatalogue(events: EventCatalogue): Catalogue {
   if (typeof events !== "object" || events === null || Array.isArray(events)) {
-    throw new PostbellError("invalid_option", "events must be a table from event type to resource type", {
-      field: "events",
-    });
+    throw new PostbellError(
+      "invalid_option",
+      "createWebhooks: events must be a table from event type to resource type",
+      {
+        field: "events",
+      },
+    );
   }
   const types = new Map<string, readonly string[]>();
   for (const [name, resourceTypes] of Object.entries(events)) {
@@ -102,19 +106,23 @@ export function readCatalogue(events: EventCatalogue): Catalogue {
     if (!EVENT_TYPE.test(name)) {
       throw new PostbellError(
         "invalid_option",
-        `${quoted(name)} is no event type: write prefix.action in lower case letters, digits and hyphens`,
+        `createWebhooks: events: ${quoted(name)} is no event type: write prefix.action in lower case letters, digits and hyphens`,
         { field },
       );
     }
     const list: readonly unknown[] = Array.isArray(resourceTypes) ? resourceTypes : [resourceTypes];
     const isName = (item: unknown): item is string => typeof item === "string" && isResourceTypeName(item);
     if (list.length === 0 || !list.every(isName)) {
-      throw new PostbellError("invalid_option", `${field} must name one resource type or several`, { field });
+      throw new PostbellError(
+        "invalid_option",
+        `createWebhooks: ${field} must name one resource type or several`,
+        { field },
+      );
     }
     types.set(name, Object.freeze([...list]));
   }
   if (types.size === 0) {
-    throw new PostbellError("invalid_option", "events must hold at least one event type", {
+    throw new PostbellError("invalid_option", "createWebhooks: events must hold at least one event type", {
       field: "events",
     });
   }

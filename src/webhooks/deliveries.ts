@@ -2,7 +2,9 @@
 
 import { isDate } from "node:util/types";
 import { PostbellError } from "../errors.js";
-import { notFound, readLimit } from "./registrations.js";
+import { isUuid } from "../uuid.js";
+import { parseDeliveryId } from "./delivery-id.js";
+import { notFound, readArguments, readLimit } from "./registrations.js";
 import type { Attempt, DeliveryRecord, DeliveryState, WebhookRecord, WebhookStore } from "./store.js";
 
 export interface DeliveryAttempt extends Omit<Attempt, "at"> {
@@ -15,7 +17,7 @@ export interface Delivery {
   readonly eventId: string;
   readonly type: string;
   readonly state: DeliveryState;
-  /** Why it ended undelivered: `exhausted`, `disabled`, `access_denied`, `access_unknown`; else `null`. */
+  /** Why it ended undelivered: `exhausted`, `disabled`, `access_denied`, `access_unknown`, `crashed`, `payload_unreadable`; else `null`. */
   readonly reason: string | null;
   readonly createdAt: Date;
   readonly startedAt: Date | null;
@@ -98,26 +100,33 @@ export function readTime(field: string, value: Date | string): number {
 
 export function createDeliveries(store: WebhookStore): Deliveries {
   const find = async (webhookId: string): Promise<WebhookRecord> => {
-    const webhook = await store.getWebhook(webhookId);
+    const webhook = isUuid(webhookId) ? await store.getWebhook(webhookId) : undefined;
     if (!webhook) throw notFound("webhook");
     return webhook;
   };
 
-  const requireEnabled = ({ status }: WebhookRecord): void => {
-    if (status === "ENABLED") return;
+  const requireEnabled = (webhook: WebhookRecord): WebhookRecord => {
+    if (webhook.status === "ENABLED") return webhook;
     throw new PostbellError("invalid_argument", "The webhook is DISABLED; enable it before sending again.", {
       field: "webhookId",
     });
   };
 
   const get = async (id: string): Promise<DeliveryRecord> => {
-    const delivery = await store.getDelivery(id);
+    const delivery = parseDeliveryId(id) && (await store.getDelivery(id));
     if (!delivery) throw notFound("delivery");
     return delivery;
   };
 
   return Object.freeze<Deliveries>({
-    async list({ webhookId, state, type, cursor, limit }) {
+    async list(request) {
+      const { webhookId, state, type, cursor, limit } = readArguments("list", request, [
+        "webhookId",
+        "state",
+        "type",
+        "cursor",
+        "limit",
+      ]);
       if (state !== undefined && !STATES.includes(state)) {
         throw new PostbellError("invalid_argument", `state must be one of ${STATES.join(", ")}.`, {
           field: "state",
@@ -134,20 +143,22 @@ export function createDeliveries(store: WebhookStore): Deliveries {
 
     async resend(id) {
       const { webhookId } = await get(id);
-      requireEnabled(await find(webhookId));
-      const made = await store.resend({ id, now: store.now() });
+      const { account } = requireEnabled(await find(webhookId));
+      const made = await store.resend({ id, account, now: store.now() });
       if (made === undefined) throw notFound("delivery");
       return { id: made };
     },
 
-    async recover({ webhookId, since }) {
+    async recover(request) {
+      const { webhookId, since } = readArguments("recover", request, ["webhookId", "since"]);
       const from = readTime("since", since);
-      requireEnabled(await find(webhookId));
+      const { account } = requireEnabled(await find(webhookId));
       let count = 0;
       let cursor: string | undefined;
       do {
         const page = await store.recover({
           webhookId,
+          account,
           since: from,
           now: store.now(),
           cursor,

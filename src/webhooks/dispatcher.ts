@@ -15,6 +15,8 @@ export interface DispatcherContext {
   readonly logger: Logger;
   readonly settings: ReadSettings;
   readonly attempt: (claim: Claim, control: AttemptControl) => Verdict | null | Promise<Verdict | null>;
+  /** Called when nothing is under way any more. */
+  readonly onQuiet: () => void;
   /** Takes the health steps that are due; resolves with when the next one is, `null` where none waits. */
   readonly takeNotices: () => Promise<number | null>;
 }
@@ -43,8 +45,9 @@ export function createDispatcher({
   store,
   clock,
   logger,
-  settings: { delivery, retention },
+  settings: { delivery },
   attempt,
+  onQuiet,
   takeNotices,
 }: DispatcherContext): Dispatcher {
   const worker = randomBytes(8).toString("hex");
@@ -69,6 +72,7 @@ export function createDispatcher({
   const isBusy = (): boolean => flights.size > 0 || notices !== undefined;
 
   const tellIfQuiet = (): void => {
+    if (flights.size === 0) onQuiet();
     if (!isBusy()) for (const resolve of waiting.splice(0)) resolve();
   };
 
@@ -94,7 +98,7 @@ export function createDispatcher({
     else sleepUntil(at);
   };
 
-  /** Settles, trying again while the storage is away, until the lease is over: then another claim decides. */
+  /** Settles, trying again while the storage is away. */
   const settle = async (verdict: Verdict, control: AttemptControl): Promise<void> => {
     for (let tries = 0; ; tries++) {
       try {
@@ -106,7 +110,9 @@ export function createDispatcher({
         return;
       } catch (error) {
         logger.warn({ delivery: verdict.id, error }, "an outcome could not be stored");
-        if (control.isCancelled || clock.monotonic() - control.claimedAt > delivery.leaseMs) return;
+        // A 2xx stays true after the lease, so it goes on trying; what failed is for the next claim to find out.
+        const isOver = clock.monotonic() - control.claimedAt > delivery.leaseMs;
+        if (control.isCancelled || (isOver && verdict.outcome.state !== "delivered")) return;
         await new Promise<void>((resolve) => clock.setTimeout(resolve, retryDelayMs(tries)));
       }
     }
@@ -122,8 +128,9 @@ export function createDispatcher({
         : undefined;
     try {
       const verdict = await attempt(claim, control);
-      // Given up by stop(): the lease decides, since what came of a destroyed connection proves nothing.
-      if (verdict && !control.isCancelled) await settle(verdict, control);
+      // Given up by stop(): the lease decides, since a failure of a destroyed connection proves nothing. A 2xx is true all the same.
+      if (verdict && (!control.isCancelled || verdict.outcome.state === "delivered"))
+        await settle(verdict, control);
     } catch (error) {
       // A defect, not an outcome: the lease runs out, and the crash rules hold the delivery back.
       logger.error({ delivery: claim.id, error }, "an attempt failed unexpectedly");
@@ -159,6 +166,7 @@ export function createDispatcher({
       })
       .then((nextAt) => {
         notices = undefined;
+        tellIfQuiet();
         // Another process may have seen failures that this one never hears of.
         noticesAt = Math.min(noticesAt, nextAt ?? Number.POSITIVE_INFINITY, store.now() + store.maxSleepMs);
         hint(noticesAt);
@@ -168,18 +176,16 @@ export function createDispatcher({
   const release = async (claim: Claim): Promise<void> => {
     const now = store.now();
     const { id, token, startedAt } = claim;
-    const { perEndpoint } = delivery;
     const settlement = {
       id,
       webhookId: claim.webhook.id,
+      account: claim.webhook.account,
       token,
       now,
       outcome: putOff(claim, now),
       startedAt,
       attempt: null,
       endpoint: null,
-      perEndpoint,
-      retention,
     };
     await store.settle(settlement).catch((error: unknown) => {
       logger.warn({ delivery: id, error }, "a claim could not be released; its lease will end it");
@@ -196,8 +202,7 @@ export function createDispatcher({
     const token = `${worker}.${++claimCount}`;
     const claimedAt = clock.monotonic();
     const leaseUntil = now + delivery.leaseMs;
-    const { perEndpoint } = delivery;
-    const { claims, nextAt } = await store.claim({ now, token, leaseUntil, room, perEndpoint });
+    const { claims, nextAt } = await store.claim({ now, token, leaseUntil, room });
     if (!isRunning) {
       await Promise.all(claims.map(release));
       return;

@@ -7,7 +7,7 @@ import type { ReadSettings } from "./options.js";
 import { toWebhook } from "./registrations.js";
 import type { WebhookRecord, WebhookStore } from "./store.js";
 
-/** A step that was begun and not recorded (the notifier threw, the process died) is taken up again after this. */
+/** A step that was begun and not recorded (the notifier threw, the process died) is taken up again after this, or after three times what a hook may take. */
 const LEASE_MS = 60_000;
 const BATCH = 20;
 
@@ -26,6 +26,8 @@ export function createNotices({
   readonly clock: Clock;
   readonly logger: Logger;
 }): () => Promise<number | null> {
+  const leaseMs = Math.max(LEASE_MS, 3 * limits.hookMs);
+
   /** Whether the host has been told; also true where it does not want to be. */
   const tell = async (webhook: WebhookRecord, call: (() => unknown) | undefined): Promise<boolean> => {
     if (!call) return true;
@@ -41,12 +43,13 @@ export function createNotices({
   const take = async (record: WebhookRecord): Promise<void> => {
     const now = store.now();
     const step = healthStep(record, health, now);
-    const { id, status, warnedAt } = record;
+    const { id, account, status, warnedAt } = record;
     if (step.kind === "none") return;
     const { failingSince } = step;
     const settle = (fields: Partial<Parameters<WebhookStore["settleNotice"]>[0]>): Promise<boolean> =>
       store.settleNotice({
         id,
+        account,
         failingSince,
         from: status,
         status,
@@ -65,17 +68,18 @@ export function createNotices({
         const { warning } = notify;
         const event = { webhook, failingSince: since, disableAt: new Date(step.disableAt) };
         if (await tell(record, warning && (() => warning(event)))) {
-          await settle({ warnedAt: now, noticeAt: step.disableAt });
-          logger.warn(
-            { webhook: id, disableAt: event.disableAt },
-            "an endpoint is failing and will be disabled",
-          );
+          const isRecorded = await settle({ warnedAt: now, noticeAt: step.disableAt });
+          if (isRecorded)
+            logger.warn(
+              { webhook: id, disableAt: event.disableAt },
+              "an endpoint is failing and will be disabled",
+            );
         }
         return;
       }
       case "disable":
         // Recorded first, and due again at once: whoever sees it DISABLED then tells the host.
-        if (await settle({ status: "DISABLED", noticeAt: store.now() + LEASE_MS })) {
+        if (await settle({ status: "DISABLED", noticeAt: store.now() + leaseMs })) {
           logger.warn({ webhook: id }, "a failing endpoint was disabled");
           const disabled = await store.getWebhook(id);
           if (disabled) await take(disabled);
@@ -91,20 +95,15 @@ export function createNotices({
   };
 
   return async () => {
-    for (;;) {
-      const now = store.now();
-      const { webhooks, nextAt } = await store.claimNotices({
-        now,
-        leaseUntil: now + LEASE_MS,
-        limit: BATCH,
-      });
-      const results = await Promise.allSettled(webhooks.map(take));
-      for (const result of results) {
-        if (result.status === "rejected")
-          logger.error({ error: result.reason as unknown }, "a health step could not be recorded");
+    const now = store.now();
+    const { webhooks, nextAt } = await store.claimNotices({ now, leaseUntil: now + leaseMs, limit: BATCH });
+    const results = await Promise.allSettled(webhooks.map(take));
+    for (const result of results) {
+      if (result.status === "rejected") {
+        logger.error({ error: result.reason as unknown }, "a health step could not be recorded");
       }
-      // Those just taken are in `nextAt` with their lease: at worst the next look comes early.
-      if (webhooks.length < BATCH) return nextAt;
     }
+    // Those just taken are in `nextAt` with their lease: at worst the next look comes early.
+    return nextAt;
   };
 }

@@ -131,12 +131,13 @@ export const webhooksOptions = {
   },
   delivery: {
     concurrency: wholeNumber("count", 100, { min: 1, max: 10_000 }),
-    slowConcurrency: wholeNumber("count", 100, { min: 1, max: 10_000 }),
+    slowConcurrency: wholeNumber("count", 400, { min: 1, max: 10_000 }),
     perEndpoint: wholeNumber("count", 5, { min: 1, max: 10_000 }),
     slowAfterMs: wholeNumber("ms", 500, { min: 1 }),
     deadlineMs: wholeNumber("ms", 15_000, { min: 1, max: 10 * MINUTE }),
     leaseMs: wholeNumber("ms", 60_000, { min: 1, max: HOUR }),
     maxResponseBytes: wholeNumber("bytes", 16_384, { min: 0, max: 1_048_576 }),
+    excerptCharacters: wholeNumber("count", 0, { min: 0, max: 10_000 }),
     eventIdField: flag(false),
     send: hook<Send>(),
   },
@@ -174,6 +175,7 @@ export const webhooksOptions = {
   },
   limits: {
     enabledWebhooks: wholeNumber("count", 15, { min: 1, max: 10_000 }),
+    webhooks: wholeNumber("count", 100, { min: 1, max: 10_000 }),
     requestBytes: wholeNumber("bytes", 65_536, { min: 1024, max: 16_777_216 }),
     requestsPerMinute: wholeNumber("count", 600, { min: 0 }),
     entries: wholeNumber("count", 100, { min: 1, max: 10_000 }),

@@ -3,7 +3,8 @@
 import { createHash } from "node:crypto";
 import { PostbellError } from "../errors.js";
 import { judgeUrl } from "../outbound/address-policy.js";
-import type { Catalogue } from "./catalogue.js";
+import { isUuid } from "../uuid.js";
+import { type Catalogue, nearest } from "./catalogue.js";
 import type { ReadSettings, Subscriber } from "./options.js";
 import { newSecret } from "./signature.js";
 import type { WebhookChange, WebhookRecord, WebhookStatus, WebhookStore } from "./store.js";
@@ -101,6 +102,30 @@ export function checkName(field: string, name: unknown): asserts name is string 
   );
 }
 
+/**
+ * The argument object of a call in-process. Errors: `invalid_argument` where it is none, or has a key that is not in `known`: a typing error must not
+ * subscribe to everything.
+ */
+export function readArguments<T extends object>(
+  call: string,
+  given: T,
+  known: readonly (keyof T & string)[],
+): T {
+  if (typeof given !== "object" || given === null) {
+    throw new PostbellError("invalid_argument", `${call}() takes an object with ${known.join(", ")}.`);
+  }
+  for (const key of Object.keys(given)) {
+    if ((known as readonly string[]).includes(key)) continue;
+    const hint = nearest(key, known);
+    throw new PostbellError(
+      "invalid_argument",
+      `${call}() knows no '${key.slice(0, 40)}'; did you mean '${hint}'?`,
+      { field: key.slice(0, 40) },
+    );
+  }
+  return given;
+}
+
 export const toWebhook = (record: WebhookRecord): Webhook => ({
   id: record.id,
   account: record.account,
@@ -114,7 +139,7 @@ export const toWebhook = (record: WebhookRecord): Webhook => ({
 
 export function createRegistrations({
   store,
-  settings: { destinations, limits, retention },
+  settings: { destinations, limits },
   catalogue,
 }: {
   readonly store: WebhookStore;
@@ -136,11 +161,14 @@ export function createRegistrations({
     throw invalid("status", "status must be ENABLED or DISABLED.");
   };
 
-  const limitReached = (): PostbellError =>
-    new PostbellError(
-      "webhook_limit_reached",
+  const limitReached = (message: string): PostbellError =>
+    new PostbellError("webhook_limit_reached", message);
+  const tooManyEnabled = (): PostbellError =>
+    limitReached(
       `The account has ${enabledLimit} ENABLED webhooks, the most there may be; disable or delete one first.`,
     );
+  const tooMany = (): PostbellError =>
+    limitReached(`The account has ${limits.webhooks} webhooks, the most there may be; delete one first.`);
 
   const keyReused = (): PostbellError =>
     new PostbellError(
@@ -149,14 +177,27 @@ export function createRegistrations({
       { field: "Idempotency-Key" },
     );
 
+  const find = async (id: string): Promise<WebhookRecord> => {
+    // What is no UUID names no webhook; no storage should have to make a key of it.
+    const record = isUuid(id) ? await store.getWebhook(id) : undefined;
+    if (!record) throw notFound("webhook");
+    return record;
+  };
+
   const update = async (id: string, change: WebhookChange): Promise<WebhookRecord> => {
-    const updated = await store.updateWebhook({ id, change, enabledLimit, now: store.now() });
-    if (updated.result !== "updated") throw updated.result === "limit" ? limitReached() : notFound("webhook");
-    return updated.webhook;
+    const { account } = await find(id);
+    const updated = await store.updateWebhook({ id, account, change, enabledLimit, now: store.now() });
+    if (updated.result === "updated") return updated.webhook;
+    throw updated.result === "enabled_limit" ? tooManyEnabled() : notFound("webhook");
   };
 
   return Object.freeze<Registrations>({
-    async create(subscriber, { url: givenUrl, eventTypes: givenTypes, idempotencyKey }) {
+    async create(subscriber, registration) {
+      const {
+        url: givenUrl,
+        eventTypes: givenTypes,
+        idempotencyKey,
+      } = readArguments("create", registration, ["url", "eventTypes", "idempotencyKey"]);
       checkName("subscriber.id", subscriber.id);
       checkName("subscriber.account", subscriber.account);
       const url = readUrl(givenUrl);
@@ -181,6 +222,7 @@ export function createRegistrations({
           noticeAt: null,
         },
         enabledLimit,
+        accountLimit: limits.webhooks,
         idempotency:
           idempotencyKey === undefined
             ? null
@@ -194,24 +236,25 @@ export function createRegistrations({
               },
         now,
       });
-      if (!("webhook" in created)) {
-        throw created.result === "limit" ? limitReached() : keyReused();
-      }
-      return { webhook: toWebhook(created.webhook), secret: created.webhook.secret };
+      if ("webhook" in created)
+        return { webhook: toWebhook(created.webhook), secret: created.webhook.secret };
+      if (created.result === "key_reused") throw keyReused();
+      throw created.result === "enabled_limit" ? tooManyEnabled() : tooMany();
     },
 
     async get(id) {
-      const record = await store.getWebhook(id);
-      if (!record) throw notFound("webhook");
-      return toWebhook(record);
+      return toWebhook(await find(id));
     },
 
-    async list({ account, cursor, limit }) {
+    async list(request) {
+      const { account, cursor, limit } = readArguments("list", request, ["account", "cursor", "limit"]);
+      checkName("account", account);
       const { webhooks, next } = await store.listWebhooks({ account, cursor, limit: readLimit(limit) });
       return { webhooks: webhooks.map(toWebhook), next };
     },
 
-    async update(id, { url, status, eventTypes }) {
+    async update(id, given) {
+      const { url, status, eventTypes } = readArguments("update", given, ["url", "status", "eventTypes"]);
       const change: WebhookChange = {
         ...(url === undefined ? {} : { url: readUrl(url) }),
         ...(status === undefined ? {} : { status: readStatus(status) }),
@@ -221,26 +264,17 @@ export function createRegistrations({
     },
 
     async remove(id) {
-      if (!(await store.removeWebhook({ id, now: store.now(), retention }))) throw notFound("webhook");
+      const { account } = await find(id);
+      if (!(await store.removeWebhook({ id, account, now: store.now() }))) throw notFound("webhook");
     },
 
-    async rotateSecret(id, { overlapMs = DAY_MS } = {}) {
+    async rotateSecret(id, options = {}) {
+      const { overlapMs = DAY_MS } = readArguments("rotateSecret", options, ["overlapMs"]);
       if (!(Number.isSafeInteger(overlapMs) && overlapMs >= 0 && overlapMs <= 7 * DAY_MS)) {
         throw invalid("overlapMs", "overlapMs must be a whole number of milliseconds from 0 to 7 days.");
       }
-      const record = await store.getWebhook(id);
-      if (!record) throw notFound("webhook");
-      const now = store.now();
-      const isRotating = record.previousSecret !== null && record.rotateAt !== null && now < record.rotateAt;
       const secret = newSecret();
-      await update(id, {
-        secrets: {
-          secret,
-          // Rotated again before the cut-over: what signs now goes on signing, the secret in between was never used.
-          previousSecret: overlapMs === 0 ? null : isRotating ? record.previousSecret : record.secret,
-          rotateAt: overlapMs === 0 ? null : now + overlapMs,
-        },
-      });
+      await update(id, { rotation: { secret, rotateAt: store.now() + overlapMs } });
       return { secret };
     },
   });

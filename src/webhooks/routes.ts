@@ -1,5 +1,7 @@
 /** The registration API over HTTP: its one route table, who may call it, and how its errors look. */
 
+import { createHash } from "node:crypto";
+import { LRUCache } from "lru-cache";
 import { type Clock, withTimeout } from "../clock.js";
 import { type ErrorCode, isPostbellError, PostbellError } from "../errors.js";
 import { readJson } from "../http/body.js";
@@ -60,6 +62,9 @@ const RETRY_AFTER_SECONDS = "5";
 /** A request body that trickles in is not waited for longer. */
 const BODY_MS = 10_000;
 
+/** Keys that were valid lately: beyond it the one not used for longest is a new one again. */
+const MAX_KNOWN_KEYS = 10_000;
+
 const BEARER = /^Bearer +([\x21-\x7e]{1,4096})$/i;
 
 const invalid = (field: string, message: string): PostbellError =>
@@ -103,7 +108,12 @@ export function createRoutes({
   readonly clock: Clock;
   readonly logger: Logger;
 }): Handler {
-  const rateLimit = createRateLimit({ perMinute: limits.requestsPerMinute, clock });
+  const perMinute = limits.requestsPerMinute;
+  const accounts = createRateLimit({ perMinute, clock });
+  /** One bucket for all keys that were not valid lately, so that guessing does not become a flood of questions to the host. */
+  const newKeys = createRateLimit({ perMinute, clock });
+  /** Digests, so that no key stays in memory. */
+  const knownKeys = new LRUCache<string, true>({ max: MAX_KNOWN_KEYS });
 
   const unavailable = (): HttpError =>
     new HttpError(503, "unavailable", "The service cannot answer at the moment; try again later.", {
@@ -120,10 +130,34 @@ export function createRoutes({
 
   const authenticate = async ({ headers }: HttpRequest): Promise<Subscriber> => {
     const key = BEARER.exec(headers["authorization"] ?? "")?.[1];
-    const found = key === undefined ? null : await askWho(key);
+    const found = key === undefined ? null : await identify(key);
     if (found) return found;
     throw new HttpError(401, "unauthorized", "Send a valid API key: Authorization: Bearer <API_KEY>.", {
       headers: { "www-authenticate": "Bearer" },
+    });
+  };
+
+  /** Asks the host at once about a key that was valid lately; about others `requestsPerMinute` times a minute beside those that turn out valid. */
+  const identify = async (key: string): Promise<Subscriber | null> => {
+    const digest = createHash("sha256").update(key).digest("base64");
+    const isKnown = knownKeys.get(digest) === true;
+    if (!isKnown) refuseBeyond(newKeys.take(""), "Too many requests came with unknown API keys");
+    let isRefused = false;
+    try {
+      const found = await askWho(key);
+      isRefused = found === null;
+      if (found) knownKeys.set(digest, true);
+      else knownKeys.delete(digest);
+      return found;
+    } finally {
+      if (!isKnown && !isRefused) newKeys.putBack("");
+    }
+  };
+
+  const refuseBeyond = (seconds: number, reason: string): void => {
+    if (seconds === 0) return;
+    throw new HttpError(429, "rate_limited", `${reason}; try again in ${seconds} s.`, {
+      headers: { "retry-after": String(seconds) },
     });
   };
 
@@ -131,7 +165,7 @@ export function createRoutes({
     try {
       const answer = (async () => access.authenticate(key))();
       const found = await withTimeout(clock, limits.hookMs, answer, () => new Error("no answer in time"));
-      if (found === null || found === undefined) return null;
+      if (!found) return null;
       const { id, account } = found;
       checkName("subscriber.id", id);
       checkName("subscriber.account", account);
@@ -226,7 +260,10 @@ export function createRoutes({
       const { code, message, field } = error;
       const status = STATUS[code];
       if (status !== undefined) return new HttpError(status, code, message, { field });
-      if (code === "raw_body_unavailable") return new HttpError(500, code, message);
+      if (code === "raw_body_unavailable") {
+        logger.error({ error }, "a registration request could not be read");
+        return new HttpError(500, code, message);
+      }
     }
     logger.error({ error }, "a registration request failed");
     return unavailable();
@@ -235,17 +272,7 @@ export function createRoutes({
   return createRouter(routes, {
     async context(request, parameter) {
       const subscriber = await authenticate(request);
-      const seconds = rateLimit(subscriber.account);
-      if (seconds > 0) {
-        throw new HttpError(
-          429,
-          "rate_limited",
-          `The account has sent too many requests; try again in ${seconds} s.`,
-          {
-            headers: { "retry-after": String(seconds) },
-          },
-        );
-      }
+      refuseBeyond(accounts.take(subscriber.account), "The account has sent too many requests");
       return { request, parameter, subscriber };
     },
     onError(thrown) {

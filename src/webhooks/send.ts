@@ -14,6 +14,14 @@ const failure = (kind: OutboundFailure["kind"], code: string, message: string): 
 
 const KINDS: ReadonlySet<unknown> = new Set(["refused", "dns", "connect", "tls", "timeout", "http"]);
 
+/** The headers that are text; anything else there would break whoever reads it later. */
+const readHeaders = (given: unknown): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(typeof given === "object" && given !== null ? given : {}).filter(
+      (header): header is [string, string] => typeof header[1] === "string",
+    ),
+  );
+
 /** What a host's function gave, if it is a result; otherwise a failed attempt, never a success. */
 function readResult(given: unknown): OutboundResult {
   const result = (typeof given === "object" && given !== null ? given : {}) as Partial<
@@ -24,7 +32,7 @@ function readResult(given: unknown): OutboundResult {
     return {
       kind,
       status: status as number,
-      headers: (typeof headers === "object" && headers !== null ? headers : {}) as Record<string, string>,
+      headers: readHeaders(headers),
       body: body instanceof Uint8Array ? body : new Uint8Array(0),
       complete: result["complete"] === true,
     };

@@ -8,8 +8,9 @@ import { guardedLogger } from "../logger.js";
 import { createOutboundClient } from "../outbound/client.js";
 import type { OutboundClient, Send } from "../outbound/types.js";
 import { isUuid } from "../uuid.js";
-import { createAttempt } from "./attempt.js";
+import { createAttempts } from "./attempt.js";
 import { scheduleOf } from "./back-off.js";
+import { boundedStore } from "./bounded-store.js";
 import { buildPayload } from "./bundle.js";
 import {
   type clinicalEvents,
@@ -128,7 +129,13 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
   const { clock, destinations, delivery, limits, resolveReference } = settings;
   const logger = guardedLogger(settings.logger);
   const catalogue = readCatalogue(settings.events);
-  const store = settings.storage.webhooks({ clock, logger });
+  const stored = settings.storage.webhooks({
+    clock,
+    logger,
+    perEndpoint: delivery.perEndpoint,
+    retention: settings.retention,
+  });
+  const store = boundedStore(stored, clock);
   const registrations = createRegistrations({ store, settings, catalogue });
   const routes = createRoutes({ settings, registrations, clock, logger });
 
@@ -144,7 +151,7 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
   };
   const send = delivery.send ? guardedSend(delivery.send, clock) : ownSend;
 
-  const attempt = createAttempt({
+  const { attempt, forget } = createAttempts({
     settings,
     schedule: scheduleOf(settings.retry),
     clock,
@@ -153,13 +160,28 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
     send,
   });
   const takeNotices = createNotices({ store, settings, clock, logger });
-  const dispatcher = createDispatcher({ store, clock, logger, settings, attempt, takeNotices });
+  const dispatcher = createDispatcher({
+    store,
+    clock,
+    logger,
+    settings,
+    attempt,
+    onQuiet: forget,
+    takeNotices,
+  });
 
   /** Never rejects: an event goes out without an entry rather than not at all. */
-  const lookUp = async (reference: string, account: string, eventType: string): Promise<unknown> => {
+  const lookUp = async (
+    reference: string,
+    account: string,
+    eventType: string,
+    until: number,
+  ): Promise<unknown> => {
+    const leftMs = until - clock.monotonic();
+    if (leftMs <= 0) return null;
     try {
       const answer = (async () => resolveReference?.(reference, { account, eventType }))();
-      return await withTimeout(clock, limits.hookMs, answer, () => new Error("no answer in time"));
+      return await withTimeout(clock, leftMs, answer, () => new Error("no answer in time"));
     } catch (error) {
       logger.warn(
         { account, eventType, error },
@@ -177,6 +199,7 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
     const now = store.now();
     const eventId = id.toLowerCase();
     const time = occurredAt === undefined ? now : readTime("occurredAt", occurredAt);
+    const until = clock.monotonic() + limits.hookMs;
     const { payload, digest } = await buildPayload({
       eventId,
       account,
@@ -186,19 +209,17 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
       resource,
       related,
       focalTypes: focalTypes(catalogue, type),
-      resolve: resolveReference && ((reference) => lookUp(reference, account, type)),
+      resolve: resolveReference && ((reference) => lookUp(reference, account, type, until)),
       limits: { entries: limits.entries, bytes: limits.notificationBytes },
     });
-    return { id: eventId, account, type, occurredAt: time, digest, payload };
+    return { id: eventId, account, type, digest, payload };
   };
 
   const append = async (event: EventRecord): Promise<Emitted> => {
     const appended = await store.append({
       event,
       rememberMs: REMEMBER_MS,
-      retention: settings.retention,
       now: store.now(),
-      claim: null,
     });
     if (appended.result === "conflict") {
       throw new PostbellError(
@@ -245,6 +266,7 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
     return emitted;
   };
 
+  let isWanted = false;
   let stopping: Promise<void> | undefined;
   const end = async (graceMs: number): Promise<void> => {
     await dispatcher.stop(graceMs);
@@ -265,10 +287,13 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
     registrations,
     deliveries: createDeliveries(store),
     async start() {
-      if (stopping !== undefined) await stopping;
-      dispatcher.start();
+      isWanted = true;
+      await stopping;
+      // Stopped again while it waited for the end of the stop before?
+      if (isWanted) dispatcher.start();
     },
     stop({ graceMs = DEFAULT_GRACE_MS } = {}) {
+      isWanted = false;
       // Called again meanwhile (a second SIGTERM), it must not cut off what the first call waits for.
       stopping ??= end(graceMs).finally(() => {
         stopping = undefined;

@@ -1,8 +1,8 @@
 /**
  * The port to a storage for webhooks, events and deliveries: what every backend has to do, and nothing about how.
  *
- * Rules for all methods: each is atomic; each is idempotent, so that a call whose answer was lost may be made again; each takes `now`
- * from {@link WebhookStore.now}; what it returns is a copy, or frozen, so that changing it changes nothing in the store. A method that cannot reach
+ * Rules for all methods: each is atomic; each is idempotent in effect, so that a call whose answer was lost may be made again; each takes `now`
+ * from {@link WebhookStore.now}; each settles within a few seconds; what it returns is a copy, or frozen, so that changing it changes nothing in the store. A method that cannot reach
  * its backend rejects with the code `storage_unavailable`, one that would pass a bound with `storage_full`, and then nothing was stored.
  * `storageContract` in `postbell/testing` holds a backend to this page.
  *
@@ -23,6 +23,9 @@ export interface Storage {
 export interface StorageContext {
   readonly clock: Clock;
   readonly logger: Logger;
+  /** How many deliveries of one webhook may be under way at once, over all processes. Every service on one storage gives the same. */
+  readonly perEndpoint: number;
+  readonly retention: Retention;
 }
 
 export type WebhookStatus = "ENABLED" | "DISABLED";
@@ -59,9 +62,8 @@ export interface WebhookChange {
   readonly url?: string | undefined;
   readonly status?: WebhookStatus | undefined;
   readonly eventTypes?: readonly string[] | null | undefined;
-  readonly secrets?:
-    | { readonly secret: string; readonly previousSecret: string | null; readonly rotateAt: number | null }
-    | undefined;
+  /** A new secret. What signs now goes on signing until `rotateAt`, also where a rotation is under way already; not at all where `rotateAt` is not after `now`. */
+  readonly rotation?: { readonly secret: string; readonly rotateAt: number } | undefined;
 }
 
 export interface EventRecord {
@@ -69,8 +71,6 @@ export interface EventRecord {
   readonly id: string;
   readonly account: string;
   readonly type: string;
-  /** When it happened, as the host said. */
-  readonly occurredAt: number;
   /** What the emitter gave, as a digest: the same id with another digest is a conflict. */
   readonly digest: string;
   /** The serialised event (see `bundle.ts`). A store hands it back character by character and never looks inside. */
@@ -83,7 +83,7 @@ export interface Retention {
    * Milliseconds that an event is kept, with all its deliveries and their attempts, after the last of them has ended; later calls free it then, some at a time. 0 frees at once.
    */
   readonly ms: number;
-  /** Events an account may have with no open delivery; beyond it the oldest go first, with their deliveries. */
+  /** Events an account may have with no open delivery; beyond it later calls free the oldest first, with their deliveries, some at a time. */
   readonly events: number;
 }
 
@@ -116,7 +116,7 @@ export interface DeliveryRecord {
   readonly eventId: string;
   readonly type: string;
   readonly state: DeliveryState;
-  /** Why it ended other than delivered: `exhausted`, `disabled`, `access_denied`, `access_unknown`. */
+  /** Why it ended other than delivered: `exhausted`, `disabled`, `access_denied`, `access_unknown`, `crashed`, `payload_unreadable`. */
   readonly reason: string | null;
   readonly createdAt: number;
   /** When its first attempt was due and somebody was there to make it (or to skip it): the schedule counts from here. */
@@ -163,8 +163,6 @@ export interface ClaimRequest {
   readonly leaseUntil: number;
   /** How many to give at most from each lane. */
   readonly room: Readonly<Record<Lane, number>>;
-  /** How many deliveries of one webhook may be under way at once, over all processes. */
-  readonly perEndpoint: number;
 }
 
 /** What an attempt showed of the endpoint. `null` where it showed nothing: no request was made. */
@@ -182,6 +180,7 @@ export interface EndpointReport {
 export interface Settlement {
   readonly id: string;
   readonly webhookId: string;
+  readonly account: string;
   readonly token: string;
   readonly now: number;
   readonly outcome:
@@ -200,8 +199,6 @@ export interface Settlement {
   readonly startedAt: number | null;
   readonly attempt: Attempt | null;
   readonly endpoint: EndpointReport | null;
-  readonly perEndpoint: number;
-  readonly retention: Retention;
 }
 
 /**
@@ -243,6 +240,8 @@ export interface WebhookStore {
   createWebhook(request: {
     readonly webhook: WebhookRecord;
     readonly enabledLimit: number;
+    /** Of ENABLED and DISABLED webhooks together. */
+    readonly accountLimit: number;
     readonly idempotency: {
       readonly key: string;
       readonly digest: string;
@@ -251,7 +250,7 @@ export interface WebhookStore {
     readonly now: number;
   }): Promise<
     | { readonly result: "created" | "replayed"; readonly webhook: WebhookRecord }
-    | { readonly result: "limit" | "key_reused" }
+    | { readonly result: "enabled_limit" | "account_limit" | "key_reused" }
   >;
   getWebhook(id: string): Promise<WebhookRecord | undefined>;
   /** Webhooks of an account, oldest first. */
@@ -264,39 +263,39 @@ export interface WebhookStore {
    */
   updateWebhook(request: {
     readonly id: string;
+    readonly account: string;
     readonly change: WebhookChange;
     readonly enabledLimit: number;
     readonly now: number;
   }): Promise<
     | { readonly result: "updated"; readonly webhook: WebhookRecord }
-    | { readonly result: "limit" | "not_found" }
+    | { readonly result: "enabled_limit" | "not_found" }
   >;
-  /** Removes a webhook with its deliveries, also those under way. False where there is none. */
+  /**
+   * Removes a webhook with its deliveries, also those under way: at once for all other methods, while later calls may free what it held, some at a time.
+   * False where there is none.
+   */
   removeWebhook(request: {
     readonly id: string;
+    readonly account: string;
     readonly now: number;
-    readonly retention: Retention;
   }): Promise<boolean>;
 
   /**
    * Stores an event with one delivery, due now, for each webhook of its account that is ENABLED at this moment and subscribes to its type: all or nothing.
    * Remembers the id for `rememberMs`, and as long as the event is kept, with or without deliveries: the same id and digest again adds nothing and returns the first deliveries (`duplicate`),
    * another digest is a `conflict`. The event is kept, for `recover`, also where no webhook was ENABLED, provided the account has any.
-   * With `claim`, due deliveries of the webhooks that receive it may be handed out in the same step, under the rules of `claim`.
    */
   append(request: {
     readonly event: EventRecord;
     readonly rememberMs: number;
-    readonly retention: Retention;
     readonly now: number;
-    readonly claim: ClaimRequest | null;
   }): Promise<
     | {
         readonly result: "stored" | "duplicate";
         readonly deliveries: readonly { readonly id: string; readonly webhookId: string }[];
         /** Where the storage checks that the event has reached a replica: whether it has. */
         readonly confirmed?: boolean | undefined;
-        readonly claims: readonly Claim[];
       }
     | { readonly result: "conflict" }
   >;
@@ -306,7 +305,8 @@ export interface WebhookStore {
    * `perEndpoint`, and after a failure of the endpoint only 1, 2, 3 … with each success (slow start). Endpoints take turns. Within an endpoint: earliest due first, first attempts with a head start.
    * Deliveries of DISABLED webhooks are handed out too: their step has to be skipped by somebody.
    * `nextAt`: no delivery becomes due and no lease runs out before it, as far as the store knows now (`null`: none is waiting or under lease); not after `now` where `room` was too small for all.
-   * Made again after a lost answer it leases what is still due; what the lost answer held comes back when its lease runs out.
+   * Atomic for each delivery, not over all: a storage in several parts may ask them in turn, and endpoints take turns within a part. It may stop after some hundred leases that ran out; `nextAt` then says so.
+   * Claims of one event may share its record, so that it is read once. Made again after a lost answer it leases what is still due; what the lost answer held comes back when its lease runs out.
    */
   claim(
     request: ClaimRequest,
@@ -321,7 +321,7 @@ export interface WebhookStore {
   settle(settlement: Settlement): Promise<SettleResult>;
 
   getDelivery(id: string): Promise<DeliveryRecord | undefined>;
-  /** Newest first. */
+  /** Newest first. With `state` or `type` a page may be short, or empty, and still have a `next`. */
   listDeliveries(
     request: {
       readonly webhookId: string;
@@ -333,13 +333,22 @@ export interface WebhookStore {
    * One more attempt: a pending delivery becomes due now, as an extra that uses up no step (one under way stays as it is); for an ended one a new delivery of the same event is made, unless a later
    * one is pending already, which then becomes due now. Returns the id of the delivery that will be attempted; `undefined` where the delivery or its event is gone.
    */
-  resend(request: { readonly id: string; readonly now: number }): Promise<string | undefined>;
+  resend(request: {
+    readonly id: string;
+    readonly account: string;
+    readonly now: number;
+  }): Promise<string | undefined>;
   /**
    * Makes a delivery, due now, of each kept event of the webhook's account that was stored at or after `since`, that the webhook subscribes to, and that it neither has pending nor got delivered or withheld.
    * At most `limit` events are looked at, oldest first; `next` goes on from there. `undefined` where there is no such webhook.
    */
   recover(
-    request: { readonly webhookId: string; readonly since: number; readonly now: number } & Page,
+    request: {
+      readonly webhookId: string;
+      readonly account: string;
+      readonly since: number;
+      readonly now: number;
+    } & Page,
   ): Promise<{ readonly count: number; readonly next: string | null } | undefined>;
 
   /**
@@ -357,6 +366,7 @@ export interface WebhookStore {
    */
   settleNotice(request: {
     readonly id: string;
+    readonly account: string;
     readonly failingSince: number;
     readonly from: WebhookStatus;
     readonly status: WebhookStatus;
@@ -378,6 +388,6 @@ export interface StoreStats {
   readonly leased: number;
   /** Ended deliveries kept. */
   readonly ended: number;
-  /** Bytes of event payloads kept. */
+  /** What the store counts as its size. */
   readonly bytes: number;
 }

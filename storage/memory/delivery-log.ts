@@ -3,12 +3,20 @@
 import { parseDeliveryId } from "../../src/webhooks/delivery-id.js";
 import type { DeliveryRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { subscribes } from "../../src/webhooks/subscription.js";
-import { checkPending } from "./bounds.js";
+import { checkPending, DELIVERY_BYTES, full } from "./bounds.js";
 import { addDelivery } from "./delivery-queue.js";
 import { page, pageStart } from "./page.js";
-import { expire } from "./retention.js";
+import { expire, makeRoom } from "./retention.js";
 import { enqueue, offer } from "./schedule.js";
-import { type Delivery, type Endpoint, notify, type State, type StoredEvent } from "./state.js";
+import {
+  type Account,
+  type Binding,
+  type Delivery,
+  type Endpoint,
+  endpointOf,
+  type State,
+  type StoredEvent,
+} from "./state.js";
 
 const isPending = (delivery: Delivery): boolean => delivery.state === "pending";
 
@@ -42,9 +50,16 @@ const isLost = (event: StoredEvent, endpoint: Endpoint): boolean =>
 const findDelivery = (state: State, id: string): Delivery | undefined =>
   state.endpoints.get(parseDeliveryId(id)?.webhookId ?? "")?.deliveries.get(id);
 
+/** Errors: `storage_full` where new deliveries of `events` to one account would pass a bound. */
+function checkRoom(state: State, account: Account, events: readonly StoredEvent[], now: number): void {
+  checkPending(state, account, events.length);
+  if (!makeRoom(state, events.length * DELIVERY_BYTES, now, events)) throw full(state, "bytes");
+}
+
 export function deliveryLog(
-  state: State,
+  binding: Binding,
 ): Pick<WebhookStore, "getDelivery" | "listDeliveries" | "resend" | "recover"> {
+  const { state } = binding;
   return {
     async getDelivery(id) {
       const delivery = findDelivery(state, id);
@@ -53,53 +68,44 @@ export function deliveryLog(
 
     async listDeliveries({ webhookId, state: wanted, type, cursor, limit }) {
       const before = pageStart(cursor) ?? Number.POSITIVE_INFINITY;
-      const matching = [...(state.endpoints.get(webhookId)?.deliveries.values() ?? [])]
-        .filter(
-          (delivery) =>
-            delivery.order < before &&
-            (wanted === undefined || delivery.state === wanted) &&
-            (type === undefined || delivery.event.record.type === type),
-        )
-        .reverse();
-      const { rows, next } = page(matching, limit);
+      const newestFirst = state.endpoints.get(webhookId)?.deliveries.before(before) ?? [];
+      const { rows, next } = page(
+        newestFirst,
+        limit,
+        (delivery) =>
+          (wanted === undefined || delivery.state === wanted) &&
+          (type === undefined || delivery.event.record.type === type),
+      );
       return { deliveries: rows.map(toRecord), next };
     },
 
-    async resend({ id, now }) {
+    async resend({ id, account, now }) {
       expire(state, now);
       const asked = findDelivery(state, id);
-      if (!asked) return undefined;
+      if (asked?.endpoint.account.name !== account) return undefined;
       const { endpoint, event } = asked;
       const open = deliveriesOf(event, endpoint).find(isPending);
       if (open) {
         if (open.token === null && (open.extraAt ?? open.dueAt) > now) {
           open.extraAt = now;
           enqueue(open, now);
-          offer(state, endpoint, now);
-          notify(state, now);
+          offer(binding, endpoint, now);
         }
         return open.id;
       }
-      checkPending(state, endpoint.account, 1);
-      const made = addDelivery(state, endpoint, event, nextSerial(event, endpoint), now);
-      notify(state, now);
-      return made.id;
+      checkRoom(state, endpoint.account, [event], now);
+      return addDelivery(binding, endpoint, event, nextSerial(event, endpoint), now).id;
     },
 
-    async recover({ webhookId, since, now, cursor, limit }) {
+    async recover({ webhookId, account, since, now, cursor, limit }) {
       expire(state, now);
-      const endpoint = state.endpoints.get(webhookId);
+      const endpoint = endpointOf(state, account, webhookId);
       if (!endpoint) return undefined;
-      const { account } = endpoint;
-      const after = pageStart(cursor) ?? 0;
-      const kept = [...account.events.values()].filter(
-        ({ storedAt, order }) => storedAt >= since && order > after,
-      );
-      const { rows, next } = page(kept, limit);
+      const oldestFirst = endpoint.account.events.after(pageStart(cursor) ?? 0);
+      const { rows, next } = page(oldestFirst, limit, ({ storedAt }) => storedAt >= since);
       const lost = rows.filter((event) => isLost(event, endpoint));
-      checkPending(state, account, lost.length);
-      for (const event of lost) addDelivery(state, endpoint, event, nextSerial(event, endpoint), now);
-      if (lost.length > 0) notify(state, now);
+      checkRoom(state, endpoint.account, lost, now);
+      for (const event of lost) addDelivery(binding, endpoint, event, nextSerial(event, endpoint), now);
       return { count: lost.length, next };
     },
   };

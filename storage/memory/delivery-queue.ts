@@ -1,19 +1,18 @@
 /** Events and their deliveries on the way, in memory: append, claim, settle. */
 
 import { formatDeliveryId } from "../../src/webhooks/delivery-id.js";
-import type { EndpointReport, SettleResult, WebhookStore } from "../../src/webhooks/store.js";
+import type { Attempt, EndpointReport, SettleResult, WebhookStore } from "../../src/webhooks/store.js";
 import { subscribes } from "../../src/webhooks/subscription.js";
-import { checkPending, full } from "./bounds.js";
+import { attemptBytes, checkPending, DELIVERY_BYTES, eventBytes, full, resize } from "./bounds.js";
 import { change } from "./registry.js";
 import { end, endEvent, expire, makeRoom, reopen } from "./retention.js";
-import { claimDue, enqueue, moveToLane, offer, releaseLease, take } from "./schedule.js";
+import { claimDue, enqueue, moveToLane, offer, releaseLease } from "./schedule.js";
 import {
-  accountOf,
+  type Binding,
   type Delivery,
-  dropIfEmpty,
   type Endpoint,
+  endpointOf,
   isDone,
-  notify,
   type State,
   type StoredEvent,
   scoped,
@@ -31,12 +30,13 @@ const firstDeliveries = (
 
 /** Adds a delivery of `event`, due now. The caller has checked that there is room. */
 export function addDelivery(
-  state: State,
+  binding: Binding,
   endpoint: Endpoint,
   event: StoredEvent,
   serial: number,
   now: number,
 ): Delivery {
+  const { state } = binding;
   const id = formatDeliveryId({ webhookId: endpoint.record.id, eventId: event.record.id, serial });
   const delivery: Delivery = {
     id,
@@ -58,23 +58,39 @@ export function addDelivery(
     isRecovered: false,
     token: null,
   };
-  endpoint.deliveries.set(id, delivery);
+  endpoint.deliveries.add(delivery);
   event.deliveries.push(delivery);
   event.open += 1;
   reopen(state, event);
+  resize(state, event, DELIVERY_BYTES);
   endpoint.account.pending += 1;
   state.pending += 1;
   enqueue(delivery, now);
-  offer(state, endpoint, now);
+  offer(binding, endpoint, now);
   return delivery;
 }
 
-function report(state: State, endpoint: Endpoint, seen: EndpointReport): void {
+/** Adds an attempt. At the bounds, of the delivery's own ones the oldest give way: what came of an attempt is never refused. */
+function record(state: State, delivery: Delivery, attempt: Attempt, now: number): void {
+  const { attempts, event } = delivery;
+  // An event that has ended must not give way to an attempt of its own.
+  reopen(state, event);
+  // A part of a longer text would keep all of it on the heap.
+  const kept = { ...attempt, excerpt: attempt.excerpt && structuredClone(attempt.excerpt) };
+  attempts.push(kept);
+  resize(state, event, attemptBytes(kept));
+  while (attempts.length > 1 && (attempts.length > MAX_ATTEMPTS_KEPT || !makeRoom(state, 0, now))) {
+    const oldest = attempts.shift();
+    if (oldest) resize(state, event, -attemptBytes(oldest));
+  }
+}
+
+function report({ state, perEndpoint }: Binding, endpoint: Endpoint, seen: EndpointReport): void {
   if (seen.generation !== endpoint.record.generation) return;
   moveToLane(state, endpoint, seen.lane);
   if (!seen.ok) endpoint.window = 1;
   else if (endpoint.window !== null) {
-    endpoint.window = endpoint.window + 1 >= state.perEndpoint ? null : endpoint.window + 1;
+    endpoint.window = endpoint.window + 1 >= perEndpoint ? null : endpoint.window + 1;
   }
   const { status, failingSince } = endpoint.record;
   if (status !== "ENABLED") return;
@@ -85,90 +101,75 @@ function report(state: State, endpoint: Endpoint, seen: EndpointReport): void {
   }
 }
 
-export function deliveryQueue(state: State): Pick<WebhookStore, "append" | "claim" | "settle"> {
+export function deliveryQueue(binding: Binding): Pick<WebhookStore, "append" | "claim" | "settle"> {
+  const { state, retention } = binding;
   return {
-    async append({ event, rememberMs, retention, now, claim }) {
+    async append({ event, rememberMs, now }) {
       expire(state, now);
-      if (claim) state.perEndpoint = claim.perEndpoint;
-      const account = accountOf(state, event.account);
-      const kept = account.events.get(event.id);
+      const account = state.accounts.get(event.account);
+      const kept = account?.events.get(event.id);
       const known = kept
         ? { digest: kept.record.digest, receivers: kept.receivers }
         : state.remembered.get(scoped(event.account, event.id), now);
       if (known) {
-        dropIfEmpty(state, account);
         if (known.digest !== event.digest) return { result: "conflict" };
-        return { result: "duplicate", deliveries: firstDeliveries(event.id, known.receivers), claims: [] };
+        return { result: "duplicate", deliveries: firstDeliveries(event.id, known.receivers) };
       }
-      const receivers = [...account.endpoints.values()].filter(
+      const receivers = [...(account?.endpoints.after(0) ?? [])].filter(
         ({ record }) => record.status === "ENABLED" && subscribes(record.eventTypes, event.type),
       );
-      const bytes = Buffer.byteLength(event.payload);
-      const isKept = receivers.length > 0 || (account.endpoints.size > 0 && retention.ms > 0);
-      try {
-        checkPending(state, account, receivers.length);
-        if (isKept && !makeRoom(state, bytes, now)) throw full(state, "bytes");
-      } finally {
-        dropIfEmpty(state, account);
-      }
       const receiverIds = receivers.map(({ record: { id } }) => id);
       const deliveries = firstDeliveries(event.id, receiverIds);
-      if (!isKept) {
+      const isRecoverable = retention.ms > 0 && account !== undefined && account.endpoints.size > 0;
+      if (!account || (receivers.length === 0 && !isRecoverable)) {
         const expiresAt = now + rememberMs;
         state.remembered.set(scoped(event.account, event.id), {
           digest: event.digest,
           receivers: receiverIds,
           expiresAt,
         });
-        return { result: "stored", deliveries, claims: [] };
+        return { result: "stored", deliveries };
       }
 
+      checkPending(state, account, receivers.length);
+      const bytes = eventBytes(event.payload);
+      if (!makeRoom(state, bytes + receivers.length * DELIVERY_BYTES, now)) throw full(state, "bytes");
       const stored: StoredEvent = {
+        id: event.id,
         order: ++state.order,
         record: Object.freeze({ ...event }),
         account,
-        bytes,
+        bytes: 0,
         storedAt: now,
         rememberUntil: now + rememberMs,
         deliveries: [],
         receivers: receiverIds,
         open: 0,
       };
-      account.events.set(event.id, stored);
-      state.bytes += bytes;
-      const room = claim ? { ...claim.room } : { fast: 0, slow: 0 };
-      const claims = receivers.flatMap((endpoint) => {
-        addDelivery(state, endpoint, stored, 0, now);
-        if (!claim || room[endpoint.lane] === 0) return [];
-        const taken = take(state, endpoint, claim, 1);
-        room[endpoint.lane] -= taken.length;
-        return taken;
-      });
-      if (receivers.length === 0) endEvent(state, stored, now, retention);
-      else if (claims.length < receivers.length) notify(state, now);
-      return { result: "stored", deliveries, claims };
+      account.events.add(stored);
+      resize(state, stored, bytes);
+      for (const endpoint of receivers) addDelivery(binding, endpoint, stored, 0, now);
+      if (receivers.length === 0) endEvent(binding, stored, now);
+      return { result: "stored", deliveries };
     },
 
     async claim(request) {
-      state.perEndpoint = request.perEndpoint;
       expire(state, request.now);
-      return claimDue(state, request);
+      return claimDue(binding, request);
     },
 
     async settle({
       id,
       webhookId,
+      account,
       token,
       now,
       outcome,
       startedAt,
       attempt,
       endpoint: seen,
-      perEndpoint,
-      retention,
     }): Promise<SettleResult> {
-      state.perEndpoint = perEndpoint;
-      const delivery = state.endpoints.get(webhookId)?.deliveries.get(id);
+      const delivery = endpointOf(state, account, webhookId)?.deliveries.get(id);
       if (!delivery || isDone(delivery)) return "gone";
       if (outcome.state !== "delivered") {
         if (delivery.state !== "pending") return "gone";
@@ -178,11 +179,8 @@ export function deliveryQueue(state: State): Pick<WebhookStore, "append" | "clai
       releaseLease(state, delivery);
       delivery.startedAt = startedAt ?? delivery.startedAt;
       delivery.isRecovered = false;
-      if (attempt) {
-        if (delivery.attempts.length === MAX_ATTEMPTS_KEPT) delivery.attempts.shift();
-        delivery.attempts.push({ ...attempt });
-      }
-      if (seen) report(state, endpoint, seen);
+      if (attempt) record(state, delivery, attempt, now);
+      if (seen) report(binding, endpoint, seen);
       if (outcome.state === "pending") {
         delivery.step = outcome.step;
         delivery.dueAt = outcome.dueAt;
@@ -190,11 +188,10 @@ export function deliveryQueue(state: State): Pick<WebhookStore, "append" | "clai
         delivery.postponed = outcome.postponed;
         delivery.crashes = outcome.crashes;
         enqueue(delivery, now);
-        notify(state, delivery.extraAt ?? delivery.dueAt);
       } else {
-        end(state, delivery, { reason: null, ...outcome }, now, retention);
+        end(binding, delivery, { reason: null, ...outcome }, now);
       }
-      offer(state, endpoint, now);
+      offer(binding, endpoint, now);
       return "settled";
     },
   };

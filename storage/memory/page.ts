@@ -13,10 +13,25 @@ export function pageStart(cursor: string | undefined): number | undefined {
   return order;
 }
 
+/** Most rows that one page looks at: a rare kind of row must not hold up the event loop. */
+const MAX_LOOKED_AT = 1_000;
+
+/** The first of the rows that are wanted. A page may be short, and still have a `next`. */
 export function page<T extends { readonly order: number }>(
-  rows: readonly T[],
+  candidates: Iterable<T>,
   limit: number,
+  isWanted: (row: T) => boolean = () => true,
 ): { rows: readonly T[]; next: string | null } {
-  const shown = rows.slice(0, limit);
-  return { rows: shown, next: rows.length > limit ? String(shown.at(-1)?.order) : null };
+  const shown: T[] = [];
+  let looked = 0;
+  let last = 0;
+  for (const row of candidates) {
+    const isMatch = isWanted(row);
+    if (looked === MAX_LOOKED_AT || (isMatch && shown.length === limit))
+      return { rows: shown, next: String(last) };
+    if (isMatch) shown.push(row);
+    looked += 1;
+    last = row.order;
+  }
+  return { rows: shown, next: null };
 }

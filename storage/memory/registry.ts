@@ -1,19 +1,29 @@
 /** Registrations in memory, with their health steps. */
 
 import { timeQueue } from "../../src/time-queue.js";
-import type { WebhookRecord, WebhookStore } from "../../src/webhooks/store.js";
+import type { WebhookChange, WebhookRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { full } from "./bounds.js";
 import { page, pageStart } from "./page.js";
 import { expire, forget } from "./retention.js";
+import { type Rows, rows } from "./rows.js";
 import { moveToLane, offer } from "./schedule.js";
-import { type Account, accountOf, dropIfEmpty, type Endpoint, notify, type State, scoped } from "./state.js";
+import {
+  accountOf,
+  type Binding,
+  dropIfEmpty,
+  type Endpoint,
+  endpointOf,
+  notify,
+  type State,
+  scoped,
+} from "./state.js";
 
 /** A copy that nobody can change. */
 const frozenRecord = (record: WebhookRecord): WebhookRecord =>
   Object.freeze({ ...record, eventTypes: record.eventTypes && Object.freeze([...record.eventTypes]) });
 
-const enabledCount = (account: Account): number =>
-  [...account.endpoints.values()].filter(({ record }) => record.status === "ENABLED").length;
+const enabledCount = (endpoints: Rows<Endpoint>): number =>
+  [...endpoints.after(0)].filter(({ record }) => record.status === "ENABLED").length;
 
 /** Puts `fields` into the record of `endpoint`, and its next health step into the queue. What moves only the health keeps `updatedAt`. */
 export function change(state: State, endpoint: Endpoint, fields: Partial<WebhookRecord>): void {
@@ -29,6 +39,17 @@ export function change(state: State, endpoint: Endpoint, fields: Partial<Webhook
 /** The time of a change that users see: later than the one before, also within one millisecond. */
 const touchedAt = ({ record }: Endpoint, now: number): number => Math.max(now, record.updatedAt + 1);
 
+/** The fields of a new secret: what signs now goes on signing until `rotateAt`. */
+function rotated(
+  { secret, previousSecret, rotateAt }: WebhookRecord,
+  rotation: NonNullable<WebhookChange["rotation"]>,
+  now: number,
+): Pick<WebhookRecord, "secret" | "previousSecret" | "rotateAt"> {
+  if (rotation.rotateAt <= now) return { secret: rotation.secret, previousSecret: null, rotateAt: null };
+  const isUnderWay = previousSecret !== null && rotateAt !== null && now < rotateAt;
+  return { ...rotation, previousSecret: isUnderWay ? previousSecret : secret };
+}
+
 type Registry = Pick<
   WebhookStore,
   | "createWebhook"
@@ -40,10 +61,10 @@ type Registry = Pick<
   | "settleNotice"
 >;
 
-export function registry(state: State): Registry {
-  const { limits } = state;
+export function registry(binding: Binding): Registry {
+  const { state } = binding;
   return {
-    async createWebhook({ webhook, enabledLimit, idempotency, now }) {
+    async createWebhook({ webhook, enabledLimit, accountLimit, idempotency, now }) {
       expire(state, now);
       const key = idempotency && scoped(webhook.account, idempotency.key);
       const replay = key === null ? undefined : state.replays.get(key, now);
@@ -54,26 +75,25 @@ export function registry(state: State): Registry {
       }
       const known = state.endpoints.get(webhook.id);
       if (known) return { result: "created", webhook: known.record };
+      const others = state.accounts.get(webhook.account)?.endpoints;
+      if (others && others.size >= accountLimit) return { result: "account_limit" };
+      if (others && webhook.status === "ENABLED" && enabledCount(others) >= enabledLimit) {
+        return { result: "enabled_limit" };
+      }
+      if (state.endpoints.size >= state.limits.webhooks) throw full(state, "webhooks");
       const account = accountOf(state, webhook.account);
-      if (webhook.status === "ENABLED" && enabledCount(account) >= enabledLimit) {
-        dropIfEmpty(state, account);
-        return { result: "limit" };
-      }
-      if (state.endpoints.size >= limits.webhooks) {
-        dropIfEmpty(state, account);
-        throw full(state, "webhooks");
-      }
       const endpoint: Endpoint = {
+        id: webhook.id,
         record: frozenRecord(webhook),
         account,
         order: ++state.order,
-        deliveries: new Map(),
+        deliveries: rows(),
         queue: timeQueue(),
         inFlight: 0,
         window: null,
         lane: "slow",
       };
-      account.endpoints.set(webhook.id, endpoint);
+      account.endpoints.add(endpoint);
       state.endpoints.set(webhook.id, endpoint);
       if (idempotency && key !== null) {
         state.replays.set(key, { ...idempotency, webhook: endpoint.record });
@@ -87,49 +107,46 @@ export function registry(state: State): Registry {
 
     async listWebhooks({ account, cursor, limit }) {
       const after = pageStart(cursor) ?? 0;
-      const endpoints = [...(state.accounts.get(account)?.endpoints.values() ?? [])];
-      const { rows, next } = page(
-        endpoints.filter(({ order }) => order > after),
-        limit,
-      );
-      return { webhooks: rows.map(({ record }) => record), next };
+      const oldestFirst = state.accounts.get(account)?.endpoints.after(after) ?? [];
+      const { rows: shown, next } = page(oldestFirst, limit);
+      return { webhooks: shown.map(({ record }) => record), next };
     },
 
-    async updateWebhook({ id, change: { url, status, eventTypes, secrets }, enabledLimit, now }) {
-      const endpoint = state.endpoints.get(id);
+    async updateWebhook({ id, account, change: { url, status, eventTypes, rotation }, enabledLimit, now }) {
+      const endpoint = endpointOf(state, account, id);
       if (!endpoint) return { result: "not_found" };
       const { record } = endpoint;
       const isEnabled = status === "ENABLED" && record.status === "DISABLED";
       const isDisabled = status === "DISABLED" && record.status === "ENABLED";
       const isMoved = url !== undefined && url !== record.url;
-      if (isEnabled && enabledCount(endpoint.account) >= enabledLimit) return { result: "limit" };
+      if (isEnabled && enabledCount(endpoint.account.endpoints) >= enabledLimit)
+        return { result: "enabled_limit" };
       change(state, endpoint, {
         updatedAt: touchedAt(endpoint, now),
         url: url ?? record.url,
         status: status ?? record.status,
         eventTypes:
           eventTypes === undefined ? record.eventTypes : eventTypes && Object.freeze([...eventTypes]),
-        ...secrets,
+        ...(rotation && rotated(record, rotation, now)),
         ...(isEnabled || isMoved ? { generation: record.generation + 1 } : {}),
         ...(isEnabled || isMoved || isDisabled ? { failingSince: null, warnedAt: null, noticeAt: null } : {}),
       });
       if (isEnabled || isMoved) {
         endpoint.window = null;
         moveToLane(state, endpoint, "slow");
-        offer(state, endpoint, now);
-        notify(state, now);
+        offer(binding, endpoint, now);
       }
       return { result: "updated", webhook: endpoint.record };
     },
 
-    async removeWebhook({ id, now, retention }) {
-      const endpoint = state.endpoints.get(id);
+    async removeWebhook({ id, account, now }) {
+      const endpoint = endpointOf(state, account, id);
       if (!endpoint) return false;
-      for (const delivery of endpoint.deliveries.values()) forget(state, delivery, now, retention);
+      for (const delivery of endpoint.deliveries.after(0)) forget(binding, delivery, now);
       for (const line of Object.values(state.ready)) line.delete(endpoint);
       state.notices.delete(endpoint);
       state.endpoints.delete(id);
-      endpoint.account.endpoints.delete(id);
+      endpoint.account.endpoints.delete(endpoint);
       dropIfEmpty(state, endpoint.account);
       return true;
     },
@@ -145,8 +162,8 @@ export function registry(state: State): Registry {
       return { webhooks, nextAt: state.notices.headAt() ?? null };
     },
 
-    async settleNotice({ id, failingSince, from, status, warnedAt, noticeAt, now }) {
-      const endpoint = state.endpoints.get(id);
+    async settleNotice({ id, account, failingSince, from, status, warnedAt, noticeAt, now }) {
+      const endpoint = endpointOf(state, account, id);
       if (!endpoint || endpoint.record.failingSince !== failingSince || endpoint.record.status !== from)
         return false;
       const updatedAt = status === from ? endpoint.record.updatedAt : touchedAt(endpoint, now);

@@ -1,8 +1,12 @@
 /** How deliveries and events end, and how long what has ended is kept. */
 
-import type { DeliveryState, Retention } from "../../src/webhooks/store.js";
+import type { DeliveryState } from "../../src/webhooks/store.js";
+import { deliveryBytes, resize } from "./bounds.js";
 import { releaseLease } from "./schedule.js";
-import { type Delivery, dropIfEmpty, type State, type StoredEvent, scoped } from "./state.js";
+import { type Binding, type Delivery, dropIfEmpty, type State, type StoredEvent, scoped } from "./state.js";
+
+/** Most that one call frees, so that no single caller pays for a large clean-up. */
+const MAX_PER_CALL = 200;
 
 /** Takes a pending delivery out of the books of what is open. */
 function close(state: State, delivery: Delivery): void {
@@ -15,43 +19,48 @@ function close(state: State, delivery: Delivery): void {
 
 /** Ends a delivery. Its event has ended with its last one. */
 export function end(
-  state: State,
+  binding: Binding,
   delivery: Delivery,
   outcome: { readonly state: Exclude<DeliveryState, "pending">; readonly reason: string | null },
   now: number,
-  retention: Retention,
 ): void {
-  if (delivery.state === "pending") close(state, delivery);
+  if (delivery.state === "pending") close(binding.state, delivery);
   delivery.state = outcome.state;
   delivery.reason = outcome.reason;
   delivery.endedAt = now;
-  if (delivery.event.open === 0) endEvent(state, delivery.event, now, retention);
+  if (delivery.event.open === 0) endEvent(binding, delivery.event, now);
 }
 
 /** Removes a delivery of a webhook that is being removed, without a trace. */
-export function forget(state: State, delivery: Delivery, now: number, retention: Retention): void {
+export function forget(binding: Binding, delivery: Delivery, now: number): void {
+  const { state } = binding;
   const { event } = delivery;
   const wasOpen = delivery.state === "pending";
   if (wasOpen) close(state, delivery);
   event.deliveries = event.deliveries.filter((other) => other !== delivery);
-  if (wasOpen && event.open === 0) endEvent(state, event, now, retention);
+  resize(state, event, -deliveryBytes(delivery));
+  if (wasOpen && event.open === 0) endEvent(binding, event, now);
 }
 
 /** Starts the retention of an event with no open delivery, and lets the oldest go where the account has too many. */
-export function endEvent(state: State, event: StoredEvent, now: number, retention: Retention): void {
+export function endEvent({ state, retention }: Binding, event: StoredEvent, now: number): void {
   if (retention.ms === 0) {
     free(state, event, now);
     return;
   }
   reopen(state, event);
-  event.account.ended.set(event, now);
-  state.endedEvents.set(event, now + retention.ms);
-  state.endedBytes += event.bytes;
-  while (event.account.ended.size > retention.events) {
+  keep(state, event, now, now + retention.ms);
+  for (let left = MAX_PER_CALL; left > 0 && event.account.ended.size > retention.events; left--) {
     const oldest = event.account.ended.head();
     if (!oldest) break;
     free(state, oldest, now);
   }
+}
+
+function keep(state: State, event: StoredEvent, endedAt: number, freeAt: number): void {
+  event.account.ended.set(event, endedAt);
+  state.endedEvents.set(event, freeAt);
+  state.endedBytes += event.bytes;
 }
 
 /** Brings an ended event back, since a new delivery of it was made. */
@@ -63,9 +72,9 @@ export function reopen(state: State, event: StoredEvent): void {
 
 function free(state: State, event: StoredEvent, now: number): void {
   const { account, record, receivers, rememberUntil } = event;
-  for (const delivery of event.deliveries) delivery.endpoint.deliveries.delete(delivery.id);
+  for (const delivery of event.deliveries) delivery.endpoint.deliveries.delete(delivery);
   reopen(state, event);
-  account.events.delete(record.id);
+  account.events.delete(event);
   state.bytes -= event.bytes;
   if (rememberUntil > now) {
     state.remembered.set(scoped(account.name, record.id), {
@@ -76,9 +85,6 @@ function free(state: State, event: StoredEvent, now: number): void {
   }
   dropIfEmpty(state, account);
 }
-
-/** Most that one call frees, so that no single caller pays for a large clean-up. */
-const MAX_PER_CALL = 200;
 
 /** Frees what has been kept long enough. */
 export function expire(state: State, now: number): void {
@@ -95,13 +101,32 @@ export function expire(state: State, now: number): void {
   state.replays.dropExpired(now, MAX_PER_CALL);
 }
 
-/** Frees ended events, oldest first, until `bytes` more fit. False where they would not, even so: then none is freed. */
-export function makeRoom(state: State, bytes: number, now: number): boolean {
-  if (state.bytes - state.endedBytes + bytes > state.limits.bytes) return false;
-  while (state.bytes + bytes > state.limits.bytes) {
+/**
+ * Frees ended events, those nearest to the end of their retention first, until `bytes` more fit; those of `spared` stay. False where they would not fit, even so:
+ * then none is freed.
+ */
+export function makeRoom(
+  state: State,
+  bytes: number,
+  now: number,
+  spared: readonly StoredEvent[] = [],
+): boolean {
+  const { limits } = state;
+  if (state.bytes + bytes <= limits.bytes) return true;
+  const held = spared.map((event) => ({
+    event,
+    endedAt: event.account.ended.at(event),
+    freeAt: state.endedEvents.at(event),
+  }));
+  for (const { event } of held) reopen(state, event);
+  const fits = state.bytes - state.endedBytes + bytes <= limits.bytes;
+  while (fits && state.bytes + bytes > limits.bytes) {
     const oldest = state.endedEvents.head();
-    if (!oldest) return false;
+    if (!oldest) break;
     free(state, oldest, now);
   }
-  return true;
+  for (const { event, endedAt, freeAt } of held) {
+    if (endedAt !== undefined && freeAt !== undefined) keep(state, event, endedAt, freeAt);
+  }
+  return fits;
 }

@@ -6,7 +6,7 @@ import {
   FIRST_ATTEMPT_HEAD_START_MS,
   type Lane,
 } from "../../src/webhooks/store.js";
-import type { Delivery, Endpoint, State } from "./state.js";
+import { type Binding, type Delivery, type Endpoint, notify, type State } from "./state.js";
 
 const LANES: readonly Lane[] = ["fast", "slow"];
 
@@ -17,28 +17,30 @@ export function enqueue(delivery: Delivery, now: number): void {
   delivery.endpoint.queue.set(delivery, isFirst ? at - FIRST_ATTEMPT_HEAD_START_MS : at);
 }
 
-const freeSlots = ({ perEndpoint }: State, endpoint: Endpoint): number =>
+const freeSlots = ({ perEndpoint }: Binding, endpoint: Endpoint): number =>
   Math.min(perEndpoint, endpoint.window ?? perEndpoint) - endpoint.inFlight;
 
 /**
  * Says when `endpoint` may be served next, after anything about it has changed. One that is due already keeps its place in the line,
- * unless it was just `served`: then the others have their turn first.
+ * unless it was just `served`: then the others have their turn first. Whoever sleeps gets a hint where that is earlier than it was.
  */
 export function offer(
-  state: State,
+  binding: Binding,
   endpoint: Endpoint,
   now: number,
   { served = false }: { served?: boolean } = {},
 ): void {
+  const { state } = binding;
   const line = state.ready[endpoint.lane];
   const head = endpoint.queue.headAt();
-  if (head === undefined || freeSlots(state, endpoint) <= 0) {
+  if (head === undefined || freeSlots(binding, endpoint) <= 0) {
     line.delete(endpoint);
     return;
   }
   const at = Math.max(head, now);
   const standing = line.at(endpoint);
   if (served || standing === undefined || standing > now || head > now) line.set(endpoint, at);
+  if (standing === undefined || at < standing) notify(state, at);
 }
 
 export function moveToLane(state: State, endpoint: Endpoint, lane: Lane): void {
@@ -78,20 +80,21 @@ function lease(state: State, delivery: Delivery, { token, leaseUntil }: ClaimReq
 }
 
 /** Leases up to `room` due deliveries of one endpoint. */
-export function take(state: State, endpoint: Endpoint, request: ClaimRequest, room: number): Claim[] {
+function take(binding: Binding, endpoint: Endpoint, request: ClaimRequest, room: number): Claim[] {
   const claims: Claim[] = [];
-  const most = Math.min(room, freeSlots(state, endpoint));
+  const most = Math.min(room, freeSlots(binding, endpoint));
   while (claims.length < most) {
     const delivery = endpoint.queue.head();
     if (!delivery || (endpoint.queue.headAt() ?? 0) > request.now) break;
-    claims.push(lease(state, delivery, request));
+    claims.push(lease(binding.state, delivery, request));
   }
-  offer(state, endpoint, request.now, { served: true });
+  offer(binding, endpoint, request.now, { served: true });
   return claims;
 }
 
 /** Gives back what was leased by somebody who has not been heard of since. */
-function reap(state: State, now: number): void {
+function reap(binding: Binding, now: number): void {
+  const { state } = binding;
   for (let at = state.leases.headAt(); at !== undefined && at <= now; at = state.leases.headAt()) {
     const delivery = state.leases.head();
     if (!delivery) return;
@@ -99,12 +102,16 @@ function reap(state: State, now: number): void {
     delivery.crashes += 1;
     delivery.isRecovered = true;
     enqueue(delivery, now);
-    offer(state, delivery.endpoint, now);
+    offer(binding, delivery.endpoint, now);
   }
 }
 
-export function claimDue(state: State, request: ClaimRequest): { claims: Claim[]; nextAt: number | null } {
-  reap(state, request.now);
+export function claimDue(
+  binding: Binding,
+  request: ClaimRequest,
+): { claims: Claim[]; nextAt: number | null } {
+  const { state } = binding;
+  reap(binding, request.now);
   const claims: Claim[] = [];
   for (const lane of LANES) {
     const line = state.ready[lane];
@@ -113,7 +120,7 @@ export function claimDue(state: State, request: ClaimRequest): { claims: Claim[]
       const endpoint = line.head();
       if (!endpoint) break;
       const share = Math.max(1, Math.floor(room / line.size));
-      const taken = take(state, endpoint, request, share);
+      const taken = take(binding, endpoint, request, share);
       claims.push(...taken);
       room -= taken.length;
     }

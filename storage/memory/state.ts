@@ -1,8 +1,16 @@
 /** The records of the memory storage, and which structures point at them. Only this folder sees them: what leaves it is a copy or frozen. */
 
 import { type TimeQueue, timeQueue } from "../../src/time-queue.js";
-import type { Attempt, DeliveryState, EventRecord, Lane, WebhookRecord } from "../../src/webhooks/store.js";
+import type {
+  Attempt,
+  DeliveryState,
+  EventRecord,
+  Lane,
+  Retention,
+  WebhookRecord,
+} from "../../src/webhooks/store.js";
 import { type ExpiringMap, expiringMap } from "./expiring-map.js";
+import { type Rows, rows } from "./rows.js";
 
 export interface Delivery {
   readonly id: string;
@@ -31,11 +39,12 @@ export interface Delivery {
 
 /** A webhook with what waits for it. */
 export interface Endpoint {
+  readonly id: string;
   /** Frozen; replaced as a whole by each change. */
   record: WebhookRecord;
   readonly account: Account;
   readonly order: number;
-  readonly deliveries: Map<string, Delivery>;
+  readonly deliveries: Rows<Delivery>;
   /** Pending deliveries that are not under lease, by when they may be handed out. */
   readonly queue: TimeQueue<Delivery>;
   inFlight: number;
@@ -45,10 +54,12 @@ export interface Endpoint {
 }
 
 export interface StoredEvent {
+  readonly id: string;
   readonly order: number;
   readonly record: EventRecord;
   readonly account: Account;
-  readonly bytes: number;
+  /** What the books say it holds, with its deliveries and their attempts. */
+  bytes: number;
   readonly storedAt: number;
   /** Until when its id must be remembered, also where it is freed before. */
   readonly rememberUntil: number;
@@ -62,8 +73,8 @@ export interface StoredEvent {
 
 export interface Account {
   readonly name: string;
-  readonly endpoints: Map<string, Endpoint>;
-  readonly events: Map<string, StoredEvent>;
+  readonly endpoints: Rows<Endpoint>;
+  readonly events: Rows<StoredEvent>;
   /** Those of `events` without an open delivery, the one that ended first in front. */
   readonly ended: TimeQueue<StoredEvent>;
   pending: number;
@@ -105,14 +116,21 @@ export interface State {
   /** By account and idempotency key. */
   readonly replays: ExpiringMap<Replay>;
   readonly watchers: Set<(at: number) => void>;
-  /** The cap that the last caller named; every service on one storage has the same. */
-  perEndpoint: number;
+  /** What the storage's time adds to a monotonic clock; set by the first look at it. */
+  epoch: number | undefined;
   pending: number;
-  /** Of payloads, pending and kept. */
+  /** Of events, deliveries and attempts, pending and kept. */
   bytes: number;
   /** The part of `bytes` in events without an open delivery, which gives way to new ones. */
   endedBytes: number;
   order: number;
+}
+
+/** One service on the storage: the records that it shares with the others, and what it asked for. */
+export interface Binding {
+  readonly state: State;
+  readonly perEndpoint: number;
+  readonly retention: Retention;
 }
 
 export function createState(limits: Limits): State {
@@ -127,7 +145,7 @@ export function createState(limits: Limits): State {
     remembered: expiringMap(limits.rememberedIds),
     replays: expiringMap(limits.webhooks),
     watchers: new Set(),
-    perEndpoint: Number.MAX_SAFE_INTEGER,
+    epoch: undefined,
     pending: 0,
     bytes: 0,
     endedBytes: 0,
@@ -141,10 +159,16 @@ export const scoped = (account: string, id: string): string => `${account}\u0000
 export function accountOf(state: State, name: string): Account {
   let account = state.accounts.get(name);
   if (!account) {
-    account = { name, endpoints: new Map(), events: new Map(), ended: timeQueue(), pending: 0 };
+    account = { name, endpoints: rows(), events: rows(), ended: timeQueue(), pending: 0 };
     state.accounts.set(name, account);
   }
   return account;
+}
+
+/** A webhook of this account. */
+export function endpointOf(state: State, account: string, id: string): Endpoint | undefined {
+  const endpoint = state.endpoints.get(id);
+  return endpoint?.account.name === account ? endpoint : undefined;
 }
 
 /** Whether nothing is left to deliver for a delivery in this state: it was received, or must not be. */

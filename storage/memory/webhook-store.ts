@@ -1,20 +1,27 @@
 /** The webhook store on the heap of this process, put together from its parts. */
 
 import { randomUUID } from "node:crypto";
-import type { Clock } from "../../src/clock.js";
-import type { WebhookStore } from "../../src/webhooks/store.js";
+import type { StorageContext, WebhookStore } from "../../src/webhooks/store.js";
 import { deliveryLog } from "./delivery-log.js";
 import { deliveryQueue } from "./delivery-queue.js";
 import { registry } from "./registry.js";
-import type { State } from "./state.js";
+import type { Binding, State } from "./state.js";
 
 /** Only this process changes the heap, and it tells its watchers: looking again is a safety net. */
 const MAX_SLEEP_MS = 3_600_000;
 
-export function createWebhookStore(state: State, clock: Clock): WebhookStore {
+export function createWebhookStore(
+  state: State,
+  { clock, perEndpoint, retention }: StorageContext,
+): WebhookStore {
+  const binding: Binding = { state, perEndpoint, retention };
   return Object.freeze<WebhookStore>({
     maxSleepMs: MAX_SLEEP_MS,
-    now: () => clock.now(),
+    now() {
+      // From there on time only goes forward, at its own pace: setting the wall clock must not make retries due or leases run out.
+      state.epoch ??= clock.now() - clock.monotonic();
+      return Math.round(state.epoch + clock.monotonic());
+    },
     watch(listener) {
       const watcher = (at: number): void => listener(at);
       state.watchers.add(watcher);
@@ -23,9 +30,9 @@ export function createWebhookStore(state: State, clock: Clock): WebhookStore {
       };
     },
     newWebhookId: () => randomUUID(),
-    ...registry(state),
-    ...deliveryQueue(state),
-    ...deliveryLog(state),
+    ...registry(binding),
+    ...deliveryQueue(binding),
+    ...deliveryLog(binding),
     async stats() {
       const events = [...state.accounts.values()].reduce((sum, account) => sum + account.events.size, 0);
       const deliveries = [...state.endpoints.values()].reduce(

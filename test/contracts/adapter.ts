@@ -9,8 +9,8 @@ import { begin, dial, json, type Reply, type Sent, send, untilClosed } from "../
 export interface HostOptions {
   readonly service: Service;
   readonly prefix: string;
-  /** A JSON body parser of the host that runs first: none, one that leaves the value only, one that keeps the bytes too. */
-  readonly parser: "none" | "consuming" | "keeping";
+  /** Body parsers of the host that run first: none; of JSON, leaving the value only, or the bytes too; of forms and plain text. */
+  readonly parser: "none" | "consuming" | "keeping" | "of other media";
 }
 
 /**
@@ -24,22 +24,35 @@ export interface RunningHost {
   close(): Promise<void>;
 }
 
-export function adapterContract(
-  name: string,
-  mount: MountHost,
-  parsers: readonly HostOptions["parser"][],
-): void {
+export interface AdapterCase {
+  readonly name: string;
+  readonly mount: MountHost;
+  readonly parsers: readonly HostOptions["parser"][];
+  /** True for a framework in which answering OPTIONS at the root would take it from the host. */
+  readonly leavesOptionsAtRoot?: boolean;
+}
+
+const BEHIND: Readonly<Record<HostOptions["parser"], string>> = {
+  none: "",
+  consuming: ", behind a JSON parser that leaves the value only",
+  keeping: ", behind a JSON parser that keeps the bytes",
+  "of other media": ", behind parsers of forms and plain text",
+};
+
+export function adapterContract({ name, mount, parsers, leavesOptionsAtRoot = false }: AdapterCase): void {
   for (const prefix of ["", "/api"]) {
     for (const parser of parsers) {
-      const behind = parser === "none" ? "" : `, behind a body parser ${parser} the bytes`;
-      describe(`${name}, mounted at '${prefix}'${behind}`, () => {
-        hostContract(mount, prefix, parser);
+      describe(`${name}, mounted at '${prefix}'${BEHIND[parser]}`, () => {
+        hostContract(mount, { prefix, parser, leavesOptions: leavesOptionsAtRoot && prefix === "" });
       });
     }
   }
 }
 
-function hostContract(mount: MountHost, prefix: string, parser: HostOptions["parser"]): void {
+function hostContract(
+  mount: MountHost,
+  { prefix, parser, leavesOptions }: Omit<HostOptions, "service"> & { readonly leavesOptions: boolean },
+): void {
   let service: EchoService;
   let host: RunningHost;
   const get = (path: string, sent?: Sent): Promise<Reply> => send(host.origin, prefix + path, sent);
@@ -82,6 +95,19 @@ function hostContract(mount: MountHost, prefix: string, parser: HostOptions["par
     const bytes = Buffer.from(Array.from({ length: 100_000 }, (_, i) => (i * 7) % 256));
     const headers = { "content-type": "application/octet-stream" };
     expect((await get("/bytes", { method: "POST", headers, body: bytes })).body.equals(bytes)).toBe(true);
+  });
+
+  it.each([
+    ["a form", "application/x-www-form-urlencoded", "url=https%3A%2F%2Fexample.com"],
+    ["plain text", "text/plain", '{"url":"https://example.com"}'],
+  ])("a JSON route refuses %s with 415, whatever a body parser has made of it", async (_, type, body) => {
+    const reply = await get("/json", { method: "POST", headers: { "content-type": type }, body });
+    expect([reply.status, reply.json]).toMatchObject([415, { code: "unsupported_media_type" }]);
+  });
+
+  it("a JSON body above the service's limit is refused with 413, also where a body parser took it", async () => {
+    const reply = await get("/json", json(["x".repeat(BODY_LIMIT)]));
+    expect([reply.status, reply.json]).toMatchObject([413, { code: "body_too_large" }]);
   });
 
   if (parser !== "none") return;
@@ -165,11 +191,13 @@ function hostContract(mount: MountHost, prefix: string, parser: HostOptions["par
     expect([stream.status, stream.headers["content-length"]]).toEqual([200, undefined]);
   });
 
-  it("another method on a known path is 405 with Allow, and OPTIONS is 204 with Allow", async () => {
+  it(`another method on a known path is 405 with Allow, and OPTIONS is ${leavesOptions ? "left to the host" : "204 with Allow"}`, async () => {
     const refused = await get("/things/a", { method: "PUT", body: "x" });
     expect([refused.status, refused.headers.allow]).toEqual([405, "GET, HEAD, DELETE, OPTIONS"]);
     const options = await get("/json", { method: "OPTIONS" });
-    expect([options.status, options.headers.allow, options.text]).toEqual([204, "POST, OPTIONS", ""]);
+    expect([options.status, options.headers.allow, options.text]).toEqual(
+      leavesOptions ? [404, undefined, "host not found"] : [204, "POST, OPTIONS", ""],
+    );
   });
 
   it("several values of one header stay several, and an answer without a body stays without", async () => {

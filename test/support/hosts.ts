@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Readable } from "node:stream";
+import { buffer } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
 import express5, { type ErrorRequestHandler, type RequestHandler } from "express";
 import express4 from "express4";
@@ -16,7 +17,7 @@ import { fastifyAdapter } from "../../adapters/fastify.js";
 import { fetchAdapter } from "../../adapters/fetch.js";
 import { koaAdapter } from "../../adapters/koa.js";
 import { nodeAdapter } from "../../adapters/node.js";
-import type { HostOptions, MountHost, RunningHost } from "../contracts/adapter.js";
+import type { AdapterCase, MountHost, RunningHost } from "../contracts/adapter.js";
 
 export async function listen(server: Server): Promise<RunningHost> {
   server.listen(0, "127.0.0.1");
@@ -45,8 +46,9 @@ const expressHost =
       (_req, res) =>
         void res.send(body);
     app.get("/before", text("before"));
-    if (parser === "consuming") app.use(express.json());
-    if (parser === "keeping") app.use(express.json({ verify: keep }));
+    if (parser === "consuming") app.use(express.json({ limit: "1mb" }));
+    if (parser === "keeping") app.use(express.json({ limit: "1mb", verify: keep }));
+    if (parser === "of other media") app.use(express.urlencoded({ extended: false }), express.text());
     app.use(prefix || "/", expressAdapter(service));
     app.get("/after", text("after"));
     app.use((_req, res) => void res.status(404).send("host not found"));
@@ -80,7 +82,7 @@ const koaHost =
       }
     });
     app.use(text("/before", "before"));
-    if (parser !== "none") app.use(bodyParser());
+    if (parser !== "none") app.use(bodyParser({ jsonLimit: "1mb" }));
     if (parser === "consuming") {
       app.use((ctx, next) => {
         Object.assign(ctx.request, { rawBody: undefined });
@@ -97,8 +99,18 @@ const koaHost =
     return listen(createServer((req, res) => void handle(req, res)));
   };
 
-const fastifyHost: MountHost = async ({ service, prefix }) => {
+const fastifyHost: MountHost = async ({ service, prefix, parser }) => {
   const app = fastify({ forceCloseConnections: true });
+  if (parser === "keeping") {
+    app.addHook("preParsing", async (request, _reply, payload) => {
+      Object.assign(request, { rawBody: await buffer(payload) });
+    });
+  }
+  // Fastify asks no parser of the host about the service's requests.
+  if (parser === "of other media") {
+    const types = ["application/json", "application/x-www-form-urlencoded", "text/plain"];
+    app.addContentTypeParser(types, { parseAs: "string" }, (_request, body, done) => done(null, { body }));
+  }
   app.get("/before", async () => "before");
   app.setNotFoundHandler((_request, reply) => reply.code(404).send("host not found"));
   app.setErrorHandler((error, _request, reply) => reply.code(500).send(messageOf(error)));
@@ -111,34 +123,44 @@ const fastifyHost: MountHost = async ({ service, prefix }) => {
 const answerOf = (path: string | undefined): [number, string] =>
   path === "/before" || path === "/after" ? [200, path.slice(1)] : [404, "host not found"];
 
-const nodeHost: MountHost = async ({ service, prefix }) => {
+const nodeHost: MountHost = async ({ service, prefix, parser }) => {
   const handle = nodeAdapter(service, { prefix });
-  return listen(
-    createServer((req, res) =>
-      handle(req, res, (error) => {
-        if (res.headersSent) {
-          res.destroy();
-          return;
-        }
-        const [status, body] = error === undefined ? answerOf(req.url) : [500, messageOf(error)];
-        res.writeHead(status).end(body);
-      }),
-    ),
-  );
+  /** As connect's body parsers do it. */
+  const parse = async (req: IncomingMessage): Promise<void> => {
+    if (parser === "none" || req.headers["content-type"] !== "application/json") return;
+    const rawBody = await buffer(req);
+    Object.assign(req, { body: JSON.parse(rawBody.toString()) as unknown });
+    if (parser === "keeping") Object.assign(req, { rawBody });
+  };
+  const answer = async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
+    await parse(req);
+    handle(req, res, (error) => {
+      if (res.headersSent) {
+        res.destroy();
+        return;
+      }
+      const [status, body] = error === undefined ? answerOf(req.url) : [500, messageOf(error)];
+      res.writeHead(status).end(body);
+    });
+  };
+  return listen(createServer((req, res) => void answer(req, res)));
 };
 
-const fetchHost: MountHost = async ({ service, prefix }) =>
-  listen(
-    serveFetch(
-      fetchAdapter(service, {
-        prefix,
-        notFound: (request) => {
-          const [status, body] = answerOf(new URL(request.url).pathname);
-          return new Response(body, { status });
-        },
-      }),
-    ),
+const fetchHost: MountHost = async ({ service, prefix, parser }) => {
+  const handle = fetchAdapter(service, {
+    prefix,
+    notFound: (request) => {
+      const [status, body] = answerOf(new URL(request.url).pathname);
+      return new Response(body, { status });
+    },
+  });
+  return listen(
+    serveFetch(async (request) => {
+      if (parser === "keeping") await request.clone().text();
+      return handle(request);
+    }),
   );
+};
 
 /** A server for a fetch handler, as small as it can be. */
 function serveFetch(handler: (request: Request) => Promise<Response>): Server {
@@ -170,20 +192,20 @@ function serveFetch(handler: (request: Request) => Promise<Response>): Server {
   return createServer((req, res) => void answer(req, res));
 }
 
-export interface NamedHost {
-  readonly name: string;
-  readonly mount: MountHost;
-  readonly parsers: readonly HostOptions["parser"][];
-}
-
 const ALL = ["none", "consuming", "keeping"] as const;
+const EXPRESS = [...ALL, "of other media"] as const;
 
-export const HOSTS: readonly NamedHost[] = [
-  { name: "Express 4", mount: expressHost(express4), parsers: ALL },
-  { name: "Express 5", mount: expressHost(express5), parsers: ALL },
+export const HOSTS: readonly AdapterCase[] = [
+  { name: "Express 4", mount: expressHost(express4), parsers: EXPRESS },
+  { name: "Express 5", mount: expressHost(express5), parsers: EXPRESS },
   { name: "Koa 2", mount: koaHost(koa2), parsers: ALL },
   { name: "Koa 3", mount: koaHost(koa3), parsers: ALL },
-  { name: "Fastify 5", mount: fastifyHost, parsers: ["none"] },
-  { name: "node:http", mount: nodeHost, parsers: ["none"] },
-  { name: "fetch", mount: fetchHost, parsers: ["none"] },
+  {
+    name: "Fastify 5",
+    mount: fastifyHost,
+    parsers: ["none", "keeping", "of other media"],
+    leavesOptionsAtRoot: true,
+  },
+  { name: "node:http", mount: nodeHost, parsers: ALL },
+  { name: "fetch", mount: fetchHost, parsers: ["none", "keeping"] },
 ];

@@ -11,6 +11,7 @@ import {
   type Webhooks,
   type WebhooksOptions,
 } from "../../src/index.js";
+import { silentLogger } from "../../src/logger.js";
 import { type ManualClock, manualClock } from "../../src/testing/manual-clock.js";
 import type { WebhookRecord } from "../../src/webhooks/store.js";
 import { memoryStorage } from "../../storage/memory/index.js";
@@ -245,7 +246,13 @@ export function openHarness({
       close: async () => storage.close(),
     },
   });
-  const store = storage.webhooks({ clock, logger: { debug() {}, info() {}, warn() {}, error() {} } });
+  // A look from outside: it only reads.
+  const store = storage.webhooks({
+    clock,
+    logger: silentLogger,
+    perEndpoint: Number.MAX_SAFE_INTEGER,
+    retention: { ms: Number.MAX_SAFE_INTEGER, events: Number.MAX_SAFE_INTEGER },
+  });
 
   const quiet = async (): Promise<void> => {
     for (let calm = 0, seen = activity; calm < 4; calm++) {

@@ -1,19 +1,8 @@
 /** The storage contract on events: fan-out, the memory of ids, and the payload. */
 
 import assert from "node:assert/strict";
-import {
-  type Declare,
-  HOUR_MS,
-  idsOf,
-  MINUTE_MS,
-  none,
-  only,
-  PER_ENDPOINT,
-  REMEMBER_MS,
-  type Scenario,
-  times,
-  vandalise,
-} from "./scenario.js";
+import { idsOf, only, vandalise } from "./lists.js";
+import { type Declare, HOUR_MS, REMEMBER_MS, type Scenario } from "./scenario.js";
 
 const AWKWARD_TEXTS = [
   "",
@@ -119,10 +108,9 @@ export function appending(declare: Declare): void {
     await s.deliver(only(await s.claim()));
     for (const wait of [0, REMEMBER_MS - 1]) {
       await s.advance(wait);
-      const again = await s.append({ ...event, payload: "is not compared" }, { by: s.other, claim: {} });
+      const again = await s.append({ ...event, payload: "is not compared" }, { by: s.other });
       assert.ok(again.result === "duplicate");
       assert.deepEqual(idsOf(again.deliveries), ids);
-      assert.deepEqual(again.claims, []);
     }
     assert.deepEqual(await s.claim(), []);
     const { events, pending } = await s.store.stats();
@@ -163,72 +151,39 @@ export function appending(declare: Declare): void {
     assert.equal(anew.deliveries.length, 1);
   });
 
-  declare("an id outlives its time while its event is kept, so that no delivery gets a twin", async (s) => {
-    await s.register();
-    await s.register();
-    const { event, ids } = await s.emit();
-    const [first, second] = await s.claim();
-    assert.ok(first && second);
-    await s.deliver(first, { retention: { ms: 0, events: 10 } });
-    await s.retry(second, 8 * HOUR_MS);
-    await s.advance(REMEMBER_MS + HOUR_MS);
-    await s.tidy();
-    const again = await s.append(event);
-    assert.ok(again.result === "duplicate");
-    assert.deepEqual(idsOf(again.deliveries), [...ids].sort());
-    assert.equal((await s.append({ ...event, digest: "other" })).result, "conflict");
-    assert.equal((await s.store.stats()).pending, 1);
-  });
+  declare(
+    "an id outlives its time while its event is kept, so that no delivery gets a twin",
+    async (s) => {
+      await s.register();
+      await s.register();
+      const { event, ids } = await s.emit();
+      const [first, second] = await s.claim();
+      assert.ok(first && second);
+      await s.deliver(first);
+      await s.retry(second, 8 * HOUR_MS);
+      await s.advance(REMEMBER_MS + HOUR_MS);
+      await s.tidy();
+      const again = await s.append(event);
+      assert.ok(again.result === "duplicate");
+      assert.deepEqual(idsOf(again.deliveries), [...ids].sort());
+      assert.equal((await s.append({ ...event, digest: "other" })).result, "conflict");
+      assert.equal((await s.store.stats()).pending, 1);
+    },
+    { retention: { ms: 0, events: 10 } },
+  );
 
   declare("concurrent emits of one id store it once", async (s) => {
     await s.register();
     await s.register();
     const event = s.eventOf();
     const answers = await Promise.all(
-      Array.from({ length: 20 }, (_, index) =>
-        s.append(event, { by: index % 2 ? s.other : s.store, claim: index % 3 ? {} : undefined }),
-      ),
+      Array.from({ length: 20 }, (_, index) => s.append(event, { by: index % 2 ? s.other : s.store })),
     );
     const stored = answers.filter(({ result }) => result === "stored");
     assert.equal(stored.length, 1);
     const ids = answers.map((answer) => (answer.result === "conflict" ? [] : idsOf(answer.deliveries)));
     assert.equal(new Set(ids.map(String)).size, 1);
-    const claimed = answers.flatMap((answer) => (answer.result === "conflict" ? [] : answer.claims));
-    const { pending, leased } = await s.store.stats();
-    assert.deepEqual({ pending, leased }, { pending: 2, leased: claimed.length });
-  });
-
-  declare("an event may be claimed in the step that stores it, and nobody else gets it then", async (s) => {
-    await times(3, () => s.register());
-    const { ids, claims } = await s.emit({}, { claim: {} });
-    const rest = await s.claim({ by: s.other });
-    assert.deepEqual([...idsOf(claims), ...idsOf(rest)].sort(), [...ids].sort());
-    assert.equal((await s.store.stats()).leased, 3);
-    for (const claim of [...claims, ...rest]) assert.equal(await s.deliver(claim), "settled");
-    assert.equal((await s.store.stats()).pending, 0);
-  });
-
-  declare("claiming with an emit keeps to the room and to the cap per endpoint", async (s) => {
-    const [one, two] = await times(2, () => s.register());
-    assert.ok(one && two);
-    const nobody = await s.emit({}, { claim: { room: none } });
-    assert.deepEqual(nobody.claims, []);
-    const onlyOne = await s.emit({}, { claim: { room: { fast: 0, slow: 1 } } });
-    assert.ok(onlyOne.claims.length <= 1);
-    await times(PER_ENDPOINT + 3, () => s.emit({}, { claim: {} }));
-    await s.claim();
-    const { leased } = await s.store.stats();
-    assert.equal(leased, 2 * PER_ENDPOINT);
-    const { claims } = await s.emit({}, { claim: {} });
-    assert.deepEqual(claims, []);
-  });
-
-  declare("a claim that came with an emit runs out like any other", async (s) => {
-    await s.register();
-    const { ids } = await s.emit({}, { claim: { leaseMs: MINUTE_MS } });
-    await s.claim({ leaseMs: MINUTE_MS });
-    await s.advance(MINUTE_MS);
-    const claim = only(await s.claim({ by: s.other }));
-    assert.deepEqual([claim.id, claim.crashes, claim.isRecovered], [ids[0], 1, true]);
+    const { events, pending } = await s.store.stats();
+    assert.deepEqual({ events, pending }, { events: 1, pending: 2 });
   });
 }

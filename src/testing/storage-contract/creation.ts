@@ -1,7 +1,9 @@
-/** The storage contract on creating webhooks: the limit of ENABLED ones, and creates that are made again. */
+/** The storage contract on creating webhooks: the limits of ENABLED ones and of all, and creates that are made again. */
 
 import assert from "node:assert/strict";
-import { type Declare, ENABLED_LIMIT, MINUTE_MS, times, vandalise } from "./scenario.js";
+import type { WebhookRecord, WebhookStatus } from "../../webhooks/store.js";
+import { times, vandalise } from "./lists.js";
+import { type Declare, ENABLED_LIMIT, MINUTE_MS } from "./scenario.js";
 
 const count = (answers: readonly { readonly result: string }[], result: string): number =>
   answers.filter((answer) => answer.result === result).length;
@@ -24,8 +26,44 @@ export function creation(declare: Declare): void {
       ),
     );
     assert.equal(count(answers, "created"), ENABLED_LIMIT);
-    assert.equal(count(answers, "limit"), 50 - ENABLED_LIMIT);
+    assert.equal(count(answers, "enabled_limit"), 50 - ENABLED_LIMIT);
     assert.equal((await s.store.stats()).webhooks, ENABLED_LIMIT);
+  });
+
+  declare("concurrent creates keep exactly to the limits of ENABLED and of all webhooks", async (s) => {
+    const make = (status: WebhookStatus, index: number) => ({
+      ...s.creation(s.webhookOf({ status })),
+      accountLimit: 20,
+      by: index % 2 ? s.other : s.store,
+    });
+    const requests = Array.from({ length: 60 }, (_, index) =>
+      make(index % 3 ? "ENABLED" : "DISABLED", index),
+    );
+    const answers = await Promise.all(requests.map(({ by, ...request }) => by.createWebhook(request)));
+    assert.equal(count(answers, "created"), 20);
+    const { webhooks } = await s.store.listWebhooks({ account: "clinic", limit: 100 });
+    assert.equal(webhooks.length, 20);
+    assert.ok(webhooks.filter(({ status }) => status === "ENABLED").length <= ENABLED_LIMIT);
+    const disabled = s.webhookOf({ status: "DISABLED" });
+    const refused = await s.store.createWebhook({ ...s.creation(disabled), accountLimit: 20 });
+    assert.equal(refused.result, "account_limit");
+    assert.equal(await s.store.getWebhook(disabled.id), undefined);
+  });
+
+  declare("the limit of all webhooks counts ENABLED and DISABLED ones of one account", async (s) => {
+    const create = (fields: Partial<WebhookRecord> = {}) =>
+      s.store.createWebhook({ ...s.creation(s.webhookOf(fields)), accountLimit: 3 });
+    await s.register({ account: "hospital" });
+    const first = await create();
+    assert.ok(first.result === "created");
+    assert.equal((await create({ status: "DISABLED" })).result, "created");
+    assert.equal((await create()).result, "created");
+    assert.equal((await create()).result, "account_limit");
+    assert.equal((await create({ status: "DISABLED" })).result, "account_limit");
+    assert.equal((await create({ account: "hospital" })).result, "created");
+    await s.remove(first.webhook.id);
+    assert.equal((await create({ status: "DISABLED" })).result, "created");
+    assert.equal((await create()).result, "account_limit");
   });
 
   declare("the limit counts the ENABLED webhooks of one account only", async (s) => {
@@ -33,11 +71,11 @@ export function creation(declare: Declare): void {
     await times(ENABLED_LIMIT - 1, () => s.register());
     await s.register({ account: "hospital" });
     await s.register({ status: "DISABLED" });
-    assert.equal((await s.create(s.webhookOf())).result, "limit");
+    assert.equal((await s.create(s.webhookOf())).result, "enabled_limit");
     await s.update(first.id, { status: "DISABLED" });
     await s.register();
-    assert.equal((await s.create(s.webhookOf())).result, "limit");
-    assert.equal((await s.update(first.id, { status: "ENABLED" })).result, "limit");
+    assert.equal((await s.create(s.webhookOf())).result, "enabled_limit");
+    assert.equal((await s.update(first.id, { status: "ENABLED" })).result, "enabled_limit");
     assert.equal((await s.webhook(first.id)).status, "DISABLED");
   });
 
@@ -46,7 +84,7 @@ export function creation(declare: Declare): void {
     assert.ok(first);
     await s.remove(first.id);
     await s.register();
-    assert.equal((await s.create(s.webhookOf())).result, "limit");
+    assert.equal((await s.create(s.webhookOf())).result, "enabled_limit");
   });
 
   declare("concurrent enabling of twenty webhooks leaves fifteen ENABLED", async (s) => {
@@ -69,13 +107,9 @@ export function creation(declare: Declare): void {
   });
 
   declare("a repeated idempotency key gives the first webhook again", async (s) => {
-    const { store, other, clock } = s;
-    const request = (digest = "body") => ({
-      webhook: s.webhookOf(),
-      enabledLimit: ENABLED_LIMIT,
-      idempotency: { key: "key", digest, expiresAt: clock.now() + 10 * MINUTE_MS },
-      now: clock.now(),
-    });
+    const { store, other } = s;
+    const request = (digest = "body") =>
+      s.creation(s.webhookOf(), { key: "key", digest, expiresAt: s.now() + 10 * MINUTE_MS });
     const first = request();
     const created = await store.createWebhook(first);
     assert.ok(created.result === "created");
@@ -99,15 +133,12 @@ export function creation(declare: Declare): void {
 
   declare(
     "an idempotency key is forgotten when it expires, not before",
-    async ({ store, clock, webhookOf }) => {
+    async ({ store, clock, webhookOf, creation: request }) => {
       const expiresAt = clock.now() + 10 * MINUTE_MS;
-      const create = (digest: string) =>
-        store.createWebhook({
-          webhook: webhookOf(),
-          enabledLimit: ENABLED_LIMIT,
-          idempotency: { key: "key", digest, expiresAt: Math.max(expiresAt, clock.now() + 1) },
-          now: clock.now(),
-        });
+      const create = (digest: string) => {
+        const idempotency = { key: "key", digest, expiresAt: Math.max(expiresAt, clock.now() + 1) };
+        return store.createWebhook(request(webhookOf(), idempotency));
+      };
       assert.equal((await create("body")).result, "created");
       await clock.advance(10 * MINUTE_MS - 1);
       assert.equal((await create("body")).result, "replayed");
@@ -118,16 +149,11 @@ export function creation(declare: Declare): void {
 
   declare(
     "concurrent creates with one idempotency key make one webhook",
-    async ({ store, other, clock, webhookOf }) => {
+    async ({ store, other, clock, webhookOf, creation: request }) => {
       const idempotency = { key: "key", digest: "body", expiresAt: clock.now() + MINUTE_MS };
       const answers = await Promise.all(
         Array.from({ length: 10 }, (_, index) =>
-          (index % 2 ? other : store).createWebhook({
-            webhook: webhookOf(),
-            enabledLimit: ENABLED_LIMIT,
-            idempotency,
-            now: clock.now(),
-          }),
+          (index % 2 ? other : store).createWebhook(request(webhookOf(), idempotency)),
         ),
       );
       assert.equal(count(answers, "created"), 1);
@@ -140,13 +166,10 @@ export function creation(declare: Declare): void {
     const [first] = await times(ENABLED_LIMIT, () => s.register());
     assert.ok(first);
     const create = () =>
-      s.store.createWebhook({
-        webhook: s.webhookOf(),
-        enabledLimit: ENABLED_LIMIT,
-        idempotency: { key: "key", digest: "body", expiresAt: s.now() + MINUTE_MS },
-        now: s.now(),
-      });
-    assert.equal((await create()).result, "limit");
+      s.store.createWebhook(
+        s.creation(s.webhookOf(), { key: "key", digest: "body", expiresAt: s.now() + MINUTE_MS }),
+      );
+    assert.equal((await create()).result, "enabled_limit");
     await s.remove(first.id);
     assert.equal((await create()).result, "created");
   });

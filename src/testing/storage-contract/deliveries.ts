@@ -2,17 +2,8 @@
 
 import assert from "node:assert/strict";
 import type { DeliveryRecord } from "../../webhooks/store.js";
-import {
-  allPages,
-  type Declare,
-  HOUR_MS,
-  LEASE_MS,
-  MINUTE_MS,
-  only,
-  type Scenario,
-  SECOND_MS,
-  times,
-} from "./scenario.js";
+import { allPages, only, times } from "./lists.js";
+import { type Declare, HOUR_MS, LEASE_MS, MINUTE_MS, type Scenario, SECOND_MS } from "./scenario.js";
 
 type Query = { readonly webhookId: string } & Partial<Parameters<Scenario["store"]["listDeliveries"]>[0]>;
 
@@ -27,8 +18,6 @@ const listed = (
     assert.ok(deliveries.length <= limit);
     return { rows: deliveries, next };
   }, between);
-
-const resend = ({ store, now }: Scenario, id: string) => store.resend({ id, now: now() });
 
 export function deliveries(declare: Declare): void {
   declare("deliveries are listed newest first, by state and by type, in pages", async (s) => {
@@ -94,7 +83,7 @@ export function deliveries(declare: Declare): void {
     ];
     for (const unknown of strangers) {
       assert.equal(await s.store.getDelivery(unknown), undefined);
-      assert.equal(await resend(s, unknown), undefined);
+      assert.equal(await s.resend(unknown), undefined);
     }
   });
 
@@ -103,8 +92,8 @@ export function deliveries(declare: Declare): void {
     const { ids } = await s.emit();
     await s.putOff(only(await s.claim()), 8 * HOUR_MS);
     const before = await s.delivery(only(ids));
-    assert.equal(await resend(s, before.id), before.id);
-    assert.equal(await resend(s, before.id), before.id);
+    assert.equal(await s.resend(before.id), before.id);
+    assert.equal(await s.resend(before.id), before.id);
     assert.deepEqual(await s.delivery(before.id), before);
     const extra = only(await s.claim());
     assert.deepEqual([extra.id, extra.isExtra, extra.step, extra.dueAt], [before.id, true, 1, before.dueAt]);
@@ -129,7 +118,7 @@ export function deliveries(declare: Declare): void {
       const { ids } = await s.emit();
       await s.putOff(only(await s.claim()), 8 * HOUR_MS);
       const dueAt = s.now() + 8 * HOUR_MS;
-      await resend(s, only(ids));
+      await s.resend(only(ids));
       const extra = only(await s.claim());
       const outcome = { state: "pending", step: 1, dueAt, postponed: 1, crashes: 0 } as const;
       const extraAt = s.now() + MINUTE_MS;
@@ -147,7 +136,7 @@ export function deliveries(declare: Declare): void {
     await s.register();
     const { ids } = await s.emit();
     await s.putOff(only(await s.claim()), 8 * HOUR_MS);
-    await resend(s, only(ids));
+    await s.resend(only(ids));
     await s.claim();
     await s.advance(LEASE_MS);
     const taken = only(await s.claim({ by: s.other }));
@@ -158,10 +147,10 @@ export function deliveries(declare: Declare): void {
     await s.register();
     const { ids } = await s.emit();
     const id = only(ids);
-    assert.equal(await resend(s, id), id);
+    assert.equal(await s.resend(id), id);
     const claim = only(await s.claim());
     assert.equal(claim.isExtra, false);
-    assert.equal(await resend(s, id), id);
+    assert.equal(await s.resend(id), id);
     assert.deepEqual(await s.claim({ by: s.other }), []);
     assert.equal(await s.retry(claim, HOUR_MS), "settled");
     assert.deepEqual(await s.claim(), []);
@@ -174,15 +163,15 @@ export function deliveries(declare: Declare): void {
     await s.deliver(only(await s.claim()));
     const ended = await s.delivery(first);
     await s.advance(SECOND_MS);
-    const second = await resend(s, first);
+    const second = await s.resend(first);
     assert.equal(second, `${first}.1`);
-    assert.equal(await resend(s, first), second);
+    assert.equal(await s.resend(first), second);
     const claim = only(await s.claim());
     assert.deepEqual([claim.id, claim.isExtra, claim.step, claim.startedAt], [second, false, 0, null]);
     assert.deepEqual(claim.event, event);
-    assert.equal(await resend(s, first), second);
+    assert.equal(await s.resend(first), second);
     await s.fail(claim);
-    assert.equal(await resend(s, claim.id), `${first}.2`);
+    assert.equal(await s.resend(claim.id), `${first}.2`);
     assert.deepEqual(await s.delivery(first), ended);
     assert.deepEqual(
       (await listed(s, { webhookId })).map(({ id }) => id),
@@ -197,9 +186,9 @@ export function deliveries(declare: Declare): void {
     const { ids } = await s.emit();
     const first = only(ids);
     await s.deliver(only(await s.claim()));
-    await resend(s, first);
+    await s.resend(first);
     await s.putOff(only(await s.claim()), HOUR_MS);
-    assert.equal(await resend(s, first), `${first}.1`);
+    assert.equal(await s.resend(first), `${first}.1`);
     assert.equal(only(await s.claim()).isExtra, true);
   });
 
@@ -208,9 +197,7 @@ export function deliveries(declare: Declare): void {
     const { ids } = await s.emit();
     await s.deliver(only(await s.claim()));
     const answers = await Promise.all(
-      Array.from({ length: 10 }, (_, index) =>
-        (index % 2 ? s.other : s.store).resend({ id: only(ids), now: s.now() }),
-      ),
+      Array.from({ length: 10 }, (_, index) => s.resend(only(ids), { by: index % 2 ? s.other : s.store })),
     );
     assert.deepEqual(new Set(answers), new Set([`${only(ids)}.1`]));
     assert.equal((await s.store.stats()).pending, 1);

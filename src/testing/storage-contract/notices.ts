@@ -2,17 +2,15 @@
 
 import assert from "node:assert/strict";
 import type { WebhookRecord, WebhookStatus } from "../../webhooks/store.js";
+import { idsOf, only, times, vandalise } from "./lists.js";
 import {
   type Declare,
   HOUR_MS,
-  idsOf,
   LEASE_MS,
   MINUTE_MS,
   NOTICE_MS,
-  only,
+  PER_ENDPOINT,
   type Scenario,
-  times,
-  vandalise,
 } from "./scenario.js";
 
 const DAY_MS = 24 * HOUR_MS;
@@ -40,11 +38,13 @@ const step = (
     readonly status?: WebhookStatus;
     readonly warnedAt?: number | null;
     readonly noticeAt?: number | null;
+    readonly account?: string;
   } = {},
   by = store,
 ): Promise<boolean> =>
   by.settleNotice({
     id,
+    account: "clinic",
     failingSince,
     from: "ENABLED",
     status: "ENABLED",
@@ -140,7 +140,7 @@ export function notices(declare: Declare): void {
     assert.deepEqual([disabled.status, disabled.failingSince], ["DISABLED", failing.failingSince]);
     assert.ok(disabled.updatedAt > before.updatedAt);
     await times(15, () => s.register());
-    assert.equal((await s.update(failing.id, { status: "ENABLED" })).result, "limit");
+    assert.equal((await s.update(failing.id, { status: "ENABLED" })).result, "enabled_limit");
 
     const announced = only((await takeNotices(s)).webhooks);
     assert.deepEqual([announced.id, announced.status], [failing.id, "DISABLED"]);
@@ -182,34 +182,44 @@ export function notices(declare: Declare): void {
     });
   }
 
-  declare("no health step is taken for a later failure, another status or a removed webhook", async (s) => {
-    const failing = await due(s);
-    const before = await s.webhook(failing.id);
-    assert.equal(await step(s, { ...failing, failingSince: failing.failingSince + 1 }), false);
-    assert.equal(await step(s, failing, { from: "DISABLED" }), false);
-    assert.deepEqual(await s.webhook(failing.id), before);
-    await s.remove(failing.id);
-    assert.equal(await step(s, failing), false);
-    assert.deepEqual(await takeNotices(s), { webhooks: [], nextAt: null });
-    assert.equal(await s.store.getWebhook(failing.id), undefined);
-  });
+  declare(
+    "no health step is taken for a later failure, another status, another account or a removed webhook",
+    async (s) => {
+      const failing = await due(s);
+      const before = await s.webhook(failing.id);
+      assert.equal(await step(s, { ...failing, failingSince: failing.failingSince + 1 }), false);
+      assert.equal(await step(s, failing, { from: "DISABLED" }), false);
+      assert.equal(await step(s, failing, { account: "hospital" }), false);
+      assert.deepEqual(await s.webhook(failing.id), before);
+      await s.remove(failing.id);
+      assert.equal(await step(s, failing), false);
+      assert.deepEqual(await takeNotices(s), { webhooks: [], nextAt: null });
+      assert.equal(await s.store.getWebhook(failing.id), undefined);
+    },
+  );
 
   declare("the counts add up at every stage", async (s) => {
-    const empty = { webhooks: 0, events: 0, pending: 0, leased: 0, ended: 0, bytes: 0 };
-    assert.deepEqual(await s.store.stats(), empty);
+    const counted = async (store = s.store) => {
+      const { bytes, ...counts } = await store.stats();
+      assert.ok(bytes >= 4 * counts.events, "a storage counts at least its payloads");
+      return counts;
+    };
+    const empty = { webhooks: 0, events: 0, pending: 0, leased: 0, ended: 0 };
+    assert.deepEqual(await counted(), empty);
     const { id } = await s.register();
     await s.register({ status: "DISABLED" });
     await times(3, () => s.emit({ payload: "four" }));
-    assert.deepEqual(await s.other.stats(), { ...empty, webhooks: 2, events: 3, pending: 3, bytes: 12 });
+    assert.deepEqual(await counted(s.other), { ...empty, webhooks: 2, events: 3, pending: 3 });
     const [first, second] = await s.claim({ room: { slow: 2 } });
     assert.ok(first && second);
-    assert.equal((await s.store.stats()).leased, 2);
+    assert.equal((await counted()).leased, 2);
     await s.deliver(first);
     await s.retry(second, HOUR_MS);
-    const counts = { webhooks: 2, events: 3, pending: 2, leased: 0, ended: 1, bytes: 12 };
-    assert.deepEqual(await s.store.stats(), counts);
+    const counts = { webhooks: 2, events: 3, pending: 2, leased: 0, ended: 1 };
+    assert.deepEqual(await counted(), counts);
     await s.remove(id);
-    assert.deepEqual(await s.store.stats(), { ...counts, webhooks: 1, pending: 0, ended: 0 });
+    await s.tidy();
+    assert.deepEqual(await counted(), { ...counts, webhooks: 1, pending: 0, ended: 0 });
   });
 
   declare("the storage's time does not run backwards, and a sleep has an end", async ({ store, advance }) => {
@@ -217,6 +227,16 @@ export function notices(declare: Declare): void {
     await advance(MINUTE_MS);
     assert.ok(Number.isFinite(before) && store.now() >= before);
     assert.ok(store.maxSleepMs > 0 && Number.isFinite(store.maxSleepMs));
+  });
+
+  declare("setting the wall clock of a process does not move the storage's time", async (s) => {
+    const before = s.store.now();
+    for (const ms of [HOUR_MS, -HOUR_MS, 3_650 * DAY_MS]) {
+      s.clock.setWallClock(before + ms);
+      for (const binding of [s.store, s.other]) {
+        assert.ok(Math.abs(binding.now() - before) < MINUTE_MS);
+      }
+    }
   });
 }
 
@@ -231,12 +251,11 @@ export function hints(declare: Declare): void {
     const { id } = await s.register();
     const { ids } = await s.emit();
     await s.putOff(only(await s.claim()), HOUR_MS);
-    await hinted(s, s.now(), () => s.store.resend({ id: only(ids), now: s.now() }));
+    await hinted(s, s.now(), () => s.resend(only(ids)));
     await s.fail(only(await s.claim()));
-    await hinted(s, s.now(), () => s.store.resend({ id: only(ids), now: s.now() }));
+    await hinted(s, s.now(), () => s.resend(only(ids)));
     await s.fail(only(await s.claim()));
-    const request = { webhookId: id, since: 0, now: s.now(), limit: 5 };
-    await hinted(s, s.now(), () => s.store.recover(request));
+    await hinted(s, s.now(), () => s.recover(id));
   });
 
   declare("a retry and the health step of a first failure give a hint for their times", async (s) => {
@@ -250,6 +269,21 @@ export function hints(declare: Declare): void {
     await s.emit();
     const next = only(await s.claim());
     await hinted(s, s.now() + NOTICE_MS, () => s.fail(next));
+  });
+
+  declare("a report that frees a place at a busy endpoint gives a hint to the other process", async (s) => {
+    await s.register();
+    await times(PER_ENDPOINT, () => s.emit());
+    const [first, second, third] = await s.claim();
+    assert.ok(first && second && third);
+    await s.emit();
+    await hinted(s, s.now(), () => s.deliver(first));
+    only(await s.claim({ by: s.other }));
+    await s.emit();
+    await hinted(s, s.now(), () => s.putOff(second, HOUR_MS));
+    only(await s.claim({ by: s.other }));
+    // What is due later has to be known as well: the process that reports may be about to stop.
+    await hinted(s, s.now() + HOUR_MS, () => s.deliver(third));
   });
 
   declare("a watch that has ended hears nothing more, and leaves others alone", async (s) => {

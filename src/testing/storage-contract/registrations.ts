@@ -2,19 +2,8 @@
 
 import assert from "node:assert/strict";
 import type { WebhookRecord } from "../../webhooks/store.js";
-import {
-  allPages,
-  type Declare,
-  HOUR_MS,
-  idsOf,
-  MINUTE_MS,
-  NOTICE_MS,
-  only,
-  RETENTION,
-  type Scenario,
-  times,
-  vandalise,
-} from "./scenario.js";
+import { allPages, only, times, vandalise } from "./lists.js";
+import { type Declare, HOUR_MS, MINUTE_MS, NOTICE_MS, type Scenario } from "./scenario.js";
 
 const listed = (
   { store }: Scenario,
@@ -106,16 +95,15 @@ export function registrations(declare: Declare): void {
     const refusal = { code: "invalid_argument" };
     await assert.rejects(store.listWebhooks({ account: "clinic", ...page }), refusal);
     await assert.rejects(store.listDeliveries({ webhookId: id, ...page }), refusal);
-    await assert.rejects(store.recover({ webhookId: id, since: 0, now: now(), ...page }), refusal);
+    const request = { webhookId: id, account: "clinic", since: 0, now: now(), ...page };
+    await assert.rejects(store.recover(request), refusal);
   });
 
   declare("an update changes the given fields only, and updatedAt grows each time", async (s) => {
     const webhook = await s.register({ eventTypes: ["patient.*"] });
-    const secrets = { secret: "new", previousSecret: webhook.secret, rotateAt: s.now() + HOUR_MS };
     let before = webhook;
     for (const change of [
       { eventTypes: null },
-      { secrets },
       { url: "https://subscriber.example/new" },
       { status: "DISABLED" },
       {},
@@ -124,12 +112,68 @@ export function registrations(declare: Declare): void {
       assert.ok(answer.result === "updated");
       const { updatedAt, generation } = answer.webhook;
       assert.ok(updatedAt > before.updatedAt);
-      const { secrets: changed, ...fields } = { secrets: {}, ...change };
-      assert.deepEqual(answer.webhook, { ...before, ...fields, ...changed, updatedAt, generation });
+      assert.deepEqual(answer.webhook, { ...before, ...change, updatedAt, generation });
       before = answer.webhook;
     }
     assert.deepEqual(await s.webhook(webhook.id), before);
     assert.equal((await s.update(s.store.newWebhookId("clinic"), {})).result, "not_found");
+  });
+
+  declare("a new secret waits until its time; what signed before goes on signing", async (s) => {
+    const { id, secret: first } = await s.register();
+    const secretsAfter = async (secret: string, rotateAt: number) => {
+      const answer = await s.update(id, { rotation: { secret, rotateAt } });
+      assert.ok(answer.result === "updated");
+      assert.deepEqual(await s.webhook(id), answer.webhook);
+      const { secret: stored, previousSecret, rotateAt: at } = answer.webhook;
+      return [stored, previousSecret, at];
+    };
+    const soon = s.now() + HOUR_MS;
+    assert.deepEqual(await secretsAfter("second", soon), ["second", first, soon]);
+    await s.advance(MINUTE_MS);
+    const later = s.now() + HOUR_MS;
+    assert.deepEqual(await secretsAfter("third", later), ["third", first, later]);
+    await s.advance(HOUR_MS - 1);
+    assert.deepEqual(await secretsAfter("fourth", s.now() + 1), ["fourth", first, s.now() + 1]);
+    await s.advance(1);
+    const anew = s.now() + HOUR_MS;
+    assert.deepEqual(await secretsAfter("fifth", anew), ["fifth", "fourth", anew]);
+    assert.deepEqual(await secretsAfter("sixth", s.now()), ["sixth", null, null]);
+    assert.deepEqual(await secretsAfter("seventh", s.now() - 1), ["seventh", null, null]);
+  });
+
+  declare("of concurrent rotations one secret is stored, and the first signer keeps signing", async (s) => {
+    const { id, secret: first } = await s.register();
+    const rotateAt = s.now() + HOUR_MS;
+    const made = Array.from({ length: 10 }, (_, index) => `secret ${index}`);
+    const answers = await Promise.all(
+      made.map((secret, index) =>
+        s.update(id, { rotation: { secret, rotateAt } }, { by: index % 2 ? s.other : s.store }),
+      ),
+    );
+    assert.deepEqual(new Set(answers.map(({ result }) => result)), new Set(["updated"]));
+    const last = await s.webhook(id);
+    assert.ok(made.includes(last.secret));
+    assert.deepEqual([last.previousSecret, last.rotateAt], [first, rotateAt]);
+    const updates = answers.flatMap((answer) => (answer.result === "updated" ? [answer.webhook] : []));
+    assert.equal(updates.find(({ updatedAt }) => updatedAt === last.updatedAt)?.secret, last.secret);
+  });
+
+  declare("a webhook named with another account is like an unknown one", async (s) => {
+    const webhook = await s.register();
+    await s.register({ account: "hospital" });
+    const { ids } = await s.emit();
+    await s.deliver(only(await s.claim()));
+    const before = await s.store.stats();
+    for (const account of ["hospital", "nobody", ""]) {
+      assert.equal((await s.update(webhook.id, { status: "DISABLED" }, { account })).result, "not_found");
+      assert.equal(await s.remove(webhook.id, { account }), false);
+      assert.equal(await s.resend(only(ids), { account }), undefined);
+      assert.equal(await s.recover(webhook.id, { account }), undefined);
+    }
+    assert.deepEqual(await s.webhook(webhook.id), webhook);
+    assert.deepEqual(await s.store.stats(), before);
+    assert.deepEqual(await s.claim(), []);
   });
 
   declare("a new url and enabling raise the generation, nothing else does", async (s) => {
@@ -185,6 +229,7 @@ export function registrations(declare: Declare): void {
     assert.equal((await s.update(gone.id, { status: "ENABLED" })).result, "not_found");
     const claims = await s.claim();
     assert.deepEqual(new Set(claims.map(({ webhook }) => webhook.id)), new Set([kept.id]));
+    await s.tidy();
     assert.equal((await s.store.stats()).pending, 2);
   });
 
@@ -199,21 +244,24 @@ export function registrations(declare: Declare): void {
     assert.equal(await s.fail(third), "gone");
     await s.advance(HOUR_MS);
     assert.deepEqual(await s.claim(), []);
+    await s.tidy();
     const stats = await s.store.stats();
     assert.deepEqual([stats.webhooks, stats.pending, stats.leased, stats.ended], [0, 0, 0, 0]);
   });
 
-  declare("removing the last receiver ends an event, which is kept for the retention", async (s) => {
-    const { id } = await s.register();
-    const { id: newer } = await s.register({ status: "DISABLED" });
-    await s.emit();
-    await s.remove(id, { ...RETENTION, ms: HOUR_MS });
-    assert.equal((await s.store.stats()).events, 1);
-    const answer = await s.store.recover({ webhookId: newer, since: 0, now: s.now(), limit: 5 });
-    assert.equal(answer?.count, 1);
-    assert.deepEqual(
-      idsOf((await s.store.listDeliveries({ webhookId: newer, limit: 5 })).deliveries).length,
-      1,
-    );
-  });
+  declare(
+    "removing the last receiver ends an event, which is kept for the retention",
+    async (s) => {
+      const { id } = await s.register();
+      const { id: newer } = await s.register({ status: "DISABLED" });
+      await s.emit();
+      await s.remove(id);
+      await s.advance(HOUR_MS - 1);
+      await s.tidy();
+      assert.equal((await s.store.stats()).events, 1);
+      assert.equal((await s.recover(newer))?.count, 1);
+      assert.equal((await s.store.listDeliveries({ webhookId: newer, limit: 5 })).deliveries.length, 1);
+    },
+    { retention: { ms: HOUR_MS, events: 10_000 } },
+  );
 }

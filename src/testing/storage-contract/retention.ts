@@ -2,7 +2,8 @@
 
 import assert from "node:assert/strict";
 import type { DeliveryRecord } from "../../webhooks/store.js";
-import { allPages, type Declare, HOUR_MS, idsOf, only, RETENTION, type Scenario, times } from "./scenario.js";
+import { allPages, idsOf, only, times } from "./lists.js";
+import { type Declare, HOUR_MS, RETENTION, type Scenario } from "./scenario.js";
 
 type Query = { readonly webhookId: string } & Partial<Parameters<Scenario["store"]["listDeliveries"]>[0]>;
 
@@ -19,9 +20,9 @@ const listed = (
   }, between);
 
 /** Recovers page by page; resolves with how many were made. */
-async function recovered({ store, now }: Scenario, webhookId: string, since = 0, limit = 2): Promise<number> {
+async function recovered({ recover }: Scenario, webhookId: string, since = 0, limit = 2): Promise<number> {
   const counts = await allPages(async (cursor) => {
-    const answer = await store.recover({ webhookId, since, now: now(), cursor, limit });
+    const answer = await recover(webhookId, { since, cursor, limit });
     assert.ok(answer);
     assert.ok(answer.count <= limit);
     return { rows: [answer.count], next: answer.next };
@@ -29,15 +30,13 @@ async function recovered({ store, now }: Scenario, webhookId: string, since = 0,
   return counts.reduce((sum, count) => sum + count, 0);
 }
 
-const resend = ({ store, now }: Scenario, id: string) => store.resend({ id, now: now() });
-
 export function retention(declare: Declare): void {
   declare("an event that a resend opened again is kept for the retention after the new end", async (s) => {
     await s.register();
     const { ids } = await s.emit();
     await s.deliver(only(await s.claim()));
     await s.advance(RETENTION.ms - 1);
-    const second = await resend(s, only(ids));
+    const second = await s.resend(only(ids));
     await s.advance(HOUR_MS);
     await s.tidy();
     const claim = only(await s.claim());
@@ -83,7 +82,7 @@ export function retention(declare: Declare): void {
     const { id } = await s.register();
     const { ids } = await s.emit();
     await s.deliver(only(await s.claim()));
-    await resend(s, only(ids));
+    await s.resend(only(ids));
     await s.fail(only(await s.claim()));
     assert.equal(await recovered(s, id), 0);
   });
@@ -110,12 +109,12 @@ export function retention(declare: Declare): void {
     await s.emit({ account: "hospital" });
     assert.equal(await recovered(s, id), 1);
     assert.equal(only(await s.claim()).webhook.id, id);
-    const unknown = { webhookId: s.store.newWebhookId("clinic"), since: 0, now: s.now(), limit: 5 };
-    assert.equal(await s.store.recover(unknown), undefined);
+    assert.equal(await s.recover(s.store.newWebhookId("clinic")), undefined);
   });
 
   declare("what has ended is kept for the retention, with its attempts, and freed after it", async (s) => {
     const { id: webhookId } = await s.register();
+    const empty = await s.store.stats();
     const { event, ids } = await s.emit({ payload: "é" });
     await s.advance(HOUR_MS);
     await s.deliver(only(await s.claim()));
@@ -123,15 +122,15 @@ export function retention(declare: Declare): void {
     await s.tidy();
     assert.equal((await s.delivery(only(ids))).attempts.length, 1);
     const { events, ended, bytes } = await s.store.stats();
-    assert.deepEqual({ events, ended, bytes }, { events: 1, ended: 1, bytes: 2 });
+    assert.deepEqual({ events, ended }, { events: 1, ended: 1 });
+    assert.ok(bytes >= empty.bytes + 2);
     await s.advance(1);
     await s.tidy();
     assert.equal(await s.store.getDelivery(only(ids)), undefined);
-    assert.equal(await resend(s, only(ids)), undefined);
+    assert.equal(await s.resend(only(ids)), undefined);
     assert.deepEqual(await listed(s, { webhookId }), []);
     assert.equal(await recovered(s, webhookId), 0);
-    const after = await s.store.stats();
-    assert.deepEqual([after.events, after.ended, after.bytes], [0, 0, 0]);
+    assert.deepEqual(await s.store.stats(), empty);
     assert.equal((await s.append(event)).result, "stored");
   });
 
@@ -147,25 +146,29 @@ export function retention(declare: Declare): void {
     assert.equal(await recovered(s, id), 0);
   });
 
-  declare("a retention of 0 frees an event with its deliveries once the last has ended", async (s) => {
-    const at0 = { retention: { ms: 0, events: 10 } };
-    await s.register();
-    await s.register();
-    const { event, ids } = await s.emit({}, at0);
-    const [first, second] = await s.claim();
-    assert.ok(first && second);
-    await s.deliver(first, at0);
-    assert.equal((await s.delivery(first.id)).state, "delivered");
-    assert.equal(await recovered(s, first.webhook.id), 0);
-    await s.putOff(second, 0, at0);
-    const again = only(await s.claim());
-    assert.deepEqual([again.event, ids.includes(again.id)], [event, true]);
-    await s.fail(again, at0);
-    assert.equal(await s.store.getDelivery(first.id), undefined);
-    const { events, pending, ended, bytes } = await s.store.stats();
-    assert.deepEqual({ events, pending, ended, bytes }, { events: 0, pending: 0, ended: 0, bytes: 0 });
-    assert.equal((await s.append(event)).result, "duplicate");
-  });
+  declare(
+    "a retention of 0 frees an event with its deliveries once the last has ended",
+    async (s) => {
+      await s.register();
+      await s.register();
+      const empty = await s.store.stats();
+      const { event, ids } = await s.emit();
+      const [first, second] = await s.claim();
+      assert.ok(first && second);
+      await s.deliver(first);
+      assert.equal((await s.delivery(first.id)).state, "delivered");
+      assert.equal(await recovered(s, first.webhook.id), 0);
+      await s.putOff(second, 0);
+      const again = only(await s.claim());
+      assert.deepEqual([again.event, ids.includes(again.id)], [event, true]);
+      await s.fail(again);
+      assert.equal(await s.store.getDelivery(first.id), undefined);
+      await s.tidy();
+      assert.deepEqual(await s.store.stats(), empty);
+      assert.equal((await s.append(event)).result, "duplicate");
+    },
+    { retention: { ms: 0, events: 10 } },
+  );
 
   declare("recover gives a failed delivery a successor with an id of its own, each time", async (s) => {
     await s.register();
@@ -183,33 +186,39 @@ export function retention(declare: Declare): void {
   declare(
     "a retention of 0 keeps nothing of removed webhooks and of events nobody was there for",
     async (s) => {
-      const retention = { ms: 0, events: 10 };
-      const { id } = await s.register();
-      await s.emit({}, { retention });
-      await s.remove(id, retention);
-      assert.equal((await s.store.stats()).events, 0);
       await s.register({ status: "DISABLED" });
-      await s.emit({}, { retention });
-      const { events, bytes } = await s.store.stats();
-      assert.deepEqual({ events, bytes }, { events: 0, bytes: 0 });
+      const empty = await s.store.stats();
+      const { id } = await s.register();
+      await s.emit();
+      await s.remove(id);
+      await s.tidy();
+      assert.deepEqual(await s.store.stats(), empty);
+      await s.emit();
+      await s.tidy();
+      assert.deepEqual(await s.store.stats(), empty);
     },
+    { retention: { ms: 0, events: 10 } },
   );
 
-  declare("beyond the number of kept events the one that ended first goes, open ones stay", async (s) => {
-    const few = { retention: { ms: RETENTION.ms, events: 2 } };
-    await s.register();
-    const { ids: open } = await s.emit();
-    await s.putOff(only(await s.claim()), HOUR_MS);
-    const ended = await times(4, async () => {
-      const { ids } = await s.emit();
-      await s.advance(1);
-      await s.deliver(only(await s.claim()), few);
-      return only(ids);
-    });
-    const states = await Promise.all(
-      [...open, ...ended].map(async (id) => (await s.store.getDelivery(id))?.state),
-    );
-    assert.deepEqual(states, ["pending", undefined, undefined, "delivered", "delivered"]);
-    assert.equal((await s.store.stats()).events, 3);
-  });
+  declare(
+    "beyond the number of kept events the one that ended first goes, open ones stay",
+    async (s) => {
+      await s.register();
+      const { ids: open } = await s.emit();
+      await s.putOff(only(await s.claim()), HOUR_MS);
+      const ended = await times(4, async () => {
+        const { ids } = await s.emit();
+        await s.advance(1);
+        await s.deliver(only(await s.claim()));
+        return only(ids);
+      });
+      await s.tidy();
+      const states = await Promise.all(
+        [...open, ...ended].map(async (id) => (await s.store.getDelivery(id))?.state),
+      );
+      assert.deepEqual(states, ["pending", undefined, undefined, "delivered", "delivered"]);
+      assert.equal((await s.store.stats()).events, 3);
+    },
+    { retention: { ms: RETENTION.ms, events: 2 } },
+  );
 }

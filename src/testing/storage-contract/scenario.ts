@@ -1,7 +1,7 @@
 /** What the tests of the storage contract work with: a fresh storage bound twice, a clock that stands still, and short words for the calls. */
 
 import assert from "node:assert/strict";
-import { silentLogger } from "../../logger.js";
+import { type Logger, silentLogger } from "../../logger.js";
 import { nameUuid } from "../../uuid.js";
 import type {
   Attempt,
@@ -10,6 +10,7 @@ import type {
   EndpointReport,
   EventRecord,
   Lane,
+  Page,
   Retention,
   Settlement,
   SettleResult,
@@ -19,6 +20,7 @@ import type {
   WebhookStore,
 } from "../../webhooks/store.js";
 import { type ManualClock, manualClock } from "../manual-clock.js";
+import { times } from "./lists.js";
 
 export const SECOND_MS = 1_000;
 export const MINUTE_MS = 60 * SECOND_MS;
@@ -27,6 +29,7 @@ export const HOUR_MS = 60 * MINUTE_MS;
 export const LEASE_MS = MINUTE_MS;
 export const PER_ENDPOINT = 5;
 export const ENABLED_LIMIT = 15;
+export const ACCOUNT_LIMIT = 100;
 export const REMEMBER_MS = 24 * HOUR_MS;
 export const RETENTION: Retention = { ms: 72 * HOUR_MS, events: 10_000 };
 /** After the first failure of an endpoint. */
@@ -44,77 +47,52 @@ export interface StorageUnderTest {
   readonly destroy?: (() => unknown) | undefined;
 }
 
+/** Of an id in a delivery's id, too: it starts with the webhook's. */
+const UUID_LENGTH = 36;
+
 interface By {
   /** The binding to call. Default: `store`. */
   readonly by?: WebhookStore | undefined;
 }
 
+interface Of extends By {
+  /** The account to name. Default: the one that the webhook was registered for. */
+  readonly account?: string | undefined;
+}
+
 export interface ClaimOptions extends By {
   readonly room?: Partial<Record<Lane, number>> | undefined;
-  readonly perEndpoint?: number | undefined;
   readonly leaseMs?: number | undefined;
 }
 
 export interface AppendOptions extends By {
-  readonly retention?: Retention | undefined;
   readonly rememberMs?: number | undefined;
-  readonly claim?: ClaimOptions | undefined;
 }
 
 export type SettleOptions = By & Partial<Omit<Settlement, "id" | "now" | "outcome">>;
 
 export type Scenario = ReturnType<typeof createScenario>;
 
+/** What a test needs other than the rest. */
+export interface ScenarioOptions {
+  /** Of `random()` of the clock. Default 1. */
+  readonly seed?: number | undefined;
+  /** Default {@link PER_ENDPOINT}. */
+  readonly perEndpoint?: number | undefined;
+  /** Default {@link RETENTION}. */
+  readonly retention?: Retention | undefined;
+  /** Default: silent. */
+  readonly logger?: Logger | undefined;
+}
+
 /** Declares one test of the contract. */
-export type Declare = (name: string, run: (scenario: Scenario) => Promise<void>) => void;
+export type Declare = (
+  name: string,
+  run: (scenario: Scenario) => Promise<void>,
+  options?: ScenarioOptions,
+) => void;
 
 export const none = { fast: 0, slow: 0 } as const;
-
-/** Overwrites whatever of `value` can be overwritten, at any depth. */
-export function vandalise(value: unknown): void {
-  if (typeof value !== "object" || value === null) return;
-  for (const [key, inner] of Object.entries(value)) {
-    vandalise(inner);
-    Reflect.set(value, key, "overwritten");
-  }
-  if (Array.isArray(value)) Reflect.set(value, value.length, "added");
-}
-
-export const idsOf = (rows: readonly { readonly id: string }[]): string[] => rows.map(({ id }) => id).sort();
-
-/** The only one of `rows`. */
-export function only<T>(rows: readonly T[]): T {
-  assert.equal(rows.length, 1);
-  const [row] = rows;
-  assert.ok(row !== undefined);
-  return row;
-}
-
-/** `count` times what `make` gives, one after the other. */
-export async function times<T>(count: number, make: (index: number) => Promise<T>): Promise<T[]> {
-  const made: T[] = [];
-  for (let index = 0; index < count; index++) made.push(await make(index));
-  return made;
-}
-
-/** All rows of a paged call. `between` runs after each page. */
-export async function allPages<T>(
-  read: (
-    cursor: string | undefined,
-  ) => Promise<{ readonly rows: readonly T[]; readonly next: string | null }>,
-  between: () => Promise<unknown> = async () => {},
-): Promise<T[]> {
-  const rows: T[] = [];
-  let cursor: string | undefined;
-  for (let pages = 0; pages < 1_000; pages++) {
-    const page = await read(cursor);
-    rows.push(...page.rows);
-    if (page.next === null) return rows;
-    cursor = page.next;
-    await between();
-  }
-  return assert.fail("the pages do not end");
-}
 
 export function reportOn(
   { webhook, lane }: Pick<Claim, "webhook" | "lane">,
@@ -135,16 +113,31 @@ const attemptAt = (at: number, { step, isExtra }: Claim, isOk: boolean): Attempt
   excerpt: isOk ? null : "an answer — \u{1F514}",
 });
 
-export function createScenario({ storage, peer = storage }: StorageUnderTest, seed = 1) {
+export function createScenario(
+  { storage, peer = storage }: StorageUnderTest,
+  {
+    seed = 1,
+    perEndpoint = PER_ENDPOINT,
+    retention = RETENTION,
+    logger = silentLogger,
+  }: ScenarioOptions = {},
+) {
   const clock: ManualClock = manualClock(START_MS, { seed });
-  const store = storage.webhooks({ clock, logger: silentLogger });
-  const other = peer.webhooks({ clock, logger: silentLogger });
+  const context = { clock, logger, perEndpoint, retention };
+  const store = storage.webhooks(context);
+  const other = peer.webhooks(context);
   let count = 0;
+
+  /** The account of a webhook that was made here; of any other id the clinic. */
+  const accounts = new Map<string, string>();
+  const accountOf = (id: string): string => accounts.get(id.slice(0, UUID_LENGTH)) ?? "clinic";
 
   const webhookOf = (fields: Partial<WebhookRecord> = {}): WebhookRecord => {
     const account = fields.account ?? "clinic";
+    const id = store.newWebhookId(account);
+    accounts.set(id, account);
     return {
-      id: store.newWebhookId(account),
+      id,
       account,
       subscriberId: "key-1",
       url: `https://subscriber.example/hooks/${++count}`,
@@ -163,8 +156,18 @@ export function createScenario({ storage, peer = storage }: StorageUnderTest, se
     };
   };
 
-  const create = (webhook: WebhookRecord, { by = store }: By = {}) =>
-    by.createWebhook({ webhook, enabledLimit: ENABLED_LIMIT, idempotency: null, now: clock.now() });
+  const creation = (
+    webhook: WebhookRecord,
+    idempotency: Parameters<WebhookStore["createWebhook"]>[0]["idempotency"] = null,
+  ) => ({
+    webhook,
+    enabledLimit: ENABLED_LIMIT,
+    accountLimit: ACCOUNT_LIMIT,
+    idempotency,
+    now: clock.now(),
+  });
+
+  const create = (webhook: WebhookRecord, { by = store }: By = {}) => by.createWebhook(creation(webhook));
 
   const register = async (fields?: Partial<WebhookRecord>): Promise<WebhookRecord> => {
     const webhook = webhookOf(fields);
@@ -173,46 +176,51 @@ export function createScenario({ storage, peer = storage }: StorageUnderTest, se
     return webhook;
   };
 
-  const update = (id: string, change: WebhookChange, { by = store }: By = {}) =>
-    by.updateWebhook({ id, change, enabledLimit: ENABLED_LIMIT, now: clock.now() });
+  const update = (id: string, change: WebhookChange, { by = store, account = accountOf(id) }: Of = {}) =>
+    by.updateWebhook({ id, account, change, enabledLimit: ENABLED_LIMIT, now: clock.now() });
 
-  const remove = (id: string, retention = RETENTION) =>
-    store.removeWebhook({ id, now: clock.now(), retention });
+  const remove = (id: string, { by = store, account = accountOf(id) }: Of = {}) =>
+    by.removeWebhook({ id, account, now: clock.now() });
+
+  const resend = (id: string, { by = store, account = accountOf(id) }: Of = {}) =>
+    by.resend({ id, account, now: clock.now() });
+
+  const recover = (
+    webhookId: string,
+    {
+      by = store,
+      account = accountOf(webhookId),
+      since = 0,
+      cursor,
+      limit = 5,
+    }: Of & Partial<Page> & { readonly since?: number | undefined } = {},
+  ) => by.recover({ webhookId, account, since, now: clock.now(), cursor, limit });
 
   const eventOf = (fields: Partial<EventRecord> = {}): EventRecord => ({
     id: nameUuid(EVENT_NAMESPACE, String(++count)),
     account: "clinic",
     type: "patient.updated",
-    occurredAt: clock.now() - 5,
     digest: `digest ${count}`,
     payload: `{"event":${count}}`,
     ...fields,
   });
 
-  const claimRequest = ({
-    room,
-    perEndpoint = PER_ENDPOINT,
-    leaseMs = LEASE_MS,
-  }: ClaimOptions = {}): ClaimRequest => ({
+  const claimRequest = ({ room, leaseMs = LEASE_MS }: ClaimOptions = {}): ClaimRequest => ({
     now: clock.now(),
     token: `token ${++count}`,
     leaseUntil: clock.now() + leaseMs,
     room: { fast: 1_000, slow: 1_000, ...room },
-    perEndpoint,
   });
 
-  const append = (
-    event: EventRecord,
-    { by = store, retention = RETENTION, rememberMs = REMEMBER_MS, claim }: AppendOptions = {},
-  ) =>
-    by.append({ event, rememberMs, retention, now: clock.now(), claim: claim ? claimRequest(claim) : null });
+  const append = (event: EventRecord, { by = store, rememberMs = REMEMBER_MS }: AppendOptions = {}) =>
+    by.append({ event, rememberMs, now: clock.now() });
 
   /** Appends a new event; resolves with it and the ids of its deliveries. */
   const emit = async (fields?: Partial<EventRecord>, options?: AppendOptions) => {
     const event = eventOf(fields);
     const answer = await append(event, options);
     assert.ok(answer.result === "stored");
-    return { event, ids: answer.deliveries.map(({ id }) => id), claims: answer.claims };
+    return { event, ids: answer.deliveries.map(({ id }) => id) };
   };
 
   const claimAll = ({ by = store, ...options }: ClaimOptions = {}) => by.claim(claimRequest(options));
@@ -229,14 +237,13 @@ export function createScenario({ storage, peer = storage }: StorageUnderTest, se
     return by.settle({
       id: taken.id,
       webhookId: taken.webhook.id,
+      account: taken.webhook.account,
       token: taken.token,
       now,
       outcome,
       startedAt: taken.startedAt ?? now,
       attempt: wasSent ? attemptAt(now, taken, isOk) : null,
       endpoint: wasSent ? reportOn(taken, now, { ok: isOk }) : null,
-      perEndpoint: PER_ENDPOINT,
-      retention: RETENTION,
       ...fields,
     });
   };
@@ -251,10 +258,13 @@ export function createScenario({ storage, peer = storage }: StorageUnderTest, se
     now: () => clock.now(),
     advance: (ms: number) => clock.advance(ms),
     webhookOf,
+    creation,
     create,
     register,
     update,
     remove,
+    resend,
+    recover,
     eventOf,
     append,
     emit,

@@ -1,18 +1,16 @@
 /** The storage contract on reports: what a settlement changes, whose counts, and what it says of the endpoint. */
 
 import assert from "node:assert/strict";
+import { only, times, vandalise } from "./lists.js";
 import {
   type Declare,
   HOUR_MS,
   LEASE_MS,
   MINUTE_MS,
   NOTICE_MS,
-  only,
   reportOn,
   type Scenario,
   SECOND_MS,
-  times,
-  vandalise,
 } from "./scenario.js";
 
 /** A webhook with one delivery under lease. */
@@ -212,6 +210,17 @@ export function settling(declare: Declare): void {
     assert.equal((await s.store.stats()).leased, 1);
   });
 
+  declare("a report that names another account is on nothing", async (s) => {
+    const { claim } = await underway(s);
+    await s.register({ account: "hospital" });
+    for (const account of ["hospital", "nobody"]) {
+      assert.equal(await s.deliver(claim, { account }), "gone");
+      assert.equal(await s.retry(claim, HOUR_MS, { account }), "gone");
+    }
+    assert.deepEqual((await s.delivery(claim.id)).attempts, []);
+    assert.equal(await s.deliver(claim), "settled");
+  });
+
   declare(
     "the first failure starts the health clock, later ones leave it, a success clears it",
     async (s) => {
@@ -272,16 +281,20 @@ export function settling(declare: Declare): void {
     assert.deepEqual(await healthOf(s, webhookId), WELL);
   });
 
-  declare("a hundred concurrent reports are all recorded", async (s) => {
-    await s.register();
-    await s.register();
-    await times(50, () => s.emit());
-    const claims = await s.claim({ perEndpoint: 100 });
-    const answers = await Promise.all(
-      claims.map((claim, index) => s.deliver(claim, { by: index % 2 ? s.other : s.store, perEndpoint: 100 })),
-    );
-    assert.deepEqual(new Set(answers), new Set(["settled"]));
-    const { pending, leased, ended } = await s.store.stats();
-    assert.deepEqual({ pending, leased, ended }, { pending: 0, leased: 0, ended: 100 });
-  });
+  declare(
+    "a hundred concurrent reports are all recorded",
+    async (s) => {
+      await s.register();
+      await s.register();
+      await times(50, () => s.emit());
+      const claims = await s.claim();
+      const answers = await Promise.all(
+        claims.map((claim, index) => s.deliver(claim, { by: index % 2 ? s.other : s.store })),
+      );
+      assert.deepEqual(new Set(answers), new Set(["settled"]));
+      const { pending, leased, ended } = await s.store.stats();
+      assert.deepEqual({ pending, leased, ended }, { pending: 0, leased: 0, ended: 100 });
+    },
+    { perEndpoint: 100 },
+  );
 }

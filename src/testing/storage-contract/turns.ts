@@ -2,16 +2,8 @@
 
 import assert from "node:assert/strict";
 import type { Claim } from "../../webhooks/store.js";
-import {
-  type Declare,
-  HOUR_MS,
-  MINUTE_MS,
-  only,
-  PER_ENDPOINT,
-  reportOn,
-  type Scenario,
-  times,
-} from "./scenario.js";
+import { only, times } from "./lists.js";
+import { type Declare, HOUR_MS, MINUTE_MS, PER_ENDPOINT, reportOn, type Scenario } from "./scenario.js";
 
 const webhooksOf = (claims: readonly Claim[]): string[] => claims.map(({ webhook }) => webhook.id);
 const eventsOf = (claims: readonly Claim[]): string[] => claims.map(({ event }) => event.id);
@@ -66,20 +58,25 @@ export function turns(declare: Declare): void {
     }
   });
 
-  declare("no endpoint has more under way than its cap, over all processes", async (s) => {
-    const webhooks = await times(2, () => s.register());
-    await times(8, () => s.emit());
-    const claims = [
-      ...(await s.claim({ perEndpoint: 3 })),
-      ...(await s.claim({ perEndpoint: 3, by: s.other })),
-    ];
-    for (const { id } of webhooks) assert.equal(webhooksOf(claims).filter((own) => own === id).length, 3);
-    const [first] = claims;
-    assert.ok(first);
-    await s.deliver(first, { perEndpoint: 3 });
-    const next = only(await s.claim({ perEndpoint: 3, by: s.other }));
-    assert.equal(next.webhook.id, first.webhook.id);
-  });
+  for (const perEndpoint of [1, 3, PER_ENDPOINT]) {
+    declare(
+      `no endpoint has more than its cap of ${perEndpoint} under way, over all processes`,
+      async (s) => {
+        const webhooks = await times(2, () => s.register());
+        await times(8, () => s.emit());
+        const claims = [...(await s.claim()), ...(await s.claim({ by: s.other }))];
+        for (const { id } of webhooks) {
+          assert.equal(webhooksOf(claims).filter((own) => own === id).length, perEndpoint);
+        }
+        const [first] = claims;
+        assert.ok(first);
+        await s.deliver(first);
+        const next = only(await s.claim({ by: s.other }));
+        assert.equal(next.webhook.id, first.webhook.id);
+      },
+      { perEndpoint },
+    );
+  }
 
   declare("after a failure an endpoint gets 1, 2, 3 … at once, one more with each success", async (s) => {
     await s.register();

@@ -1,24 +1,25 @@
 /** The subscriber's side: verifies a delivery, refuses replays and repeats, and hands the event on. Knows nothing of the sender's service. */
 
-import { type Clock, systemClock } from "./clock.js";
-import { PostbellError } from "./errors.js";
-import { readBytes } from "./http/body.js";
-import { HttpError } from "./http/errors.js";
-import type { HttpRequest, HttpResponse, Service } from "./http/types.js";
-import { guardedLogger, type Logger, silentLogger } from "./logger.js";
-import { hook, readOptions, value, wholeNumber } from "./options.js";
-import { createDeDuplicator } from "./webhooks/de-duplicator.js";
-import type { ParsedResource } from "./webhooks/fhir.js";
-import { isSecret, SIGNATURE_HEADER, type SignatureProblem, verifySignature } from "./webhooks/signature.js";
+import { PostbellError } from "../errors.js";
+import { readBytes } from "../http/body.js";
+import { HttpError } from "../http/errors.js";
+import type { HttpRequest, HttpResponse, Service } from "../http/types.js";
+import { guardedLogger } from "../logger.js";
+import { readOptions } from "../options.js";
+import { createDeDuplicator } from "../webhooks/de-duplicator.js";
+import type { ParsedResource } from "../webhooks/fhir.js";
+import { type SignatureProblem, verifySignature } from "../webhooks/signature.js";
+import { type ReceiverOptions, receiverOptions } from "./options.js";
 
-export type { HttpRequest, HttpResponse, Service } from "./http/types.js";
-export type { ParsedResource } from "./webhooks/fhir.js";
+export type { HttpRequest, HttpResponse, Service } from "../http/types.js";
+export type { ParsedResource } from "../webhooks/fhir.js";
 export {
   type SignatureProblem,
   type SignatureResult,
   type VerifyInput,
   verifySignature,
-} from "./webhooks/signature.js";
+} from "../webhooks/signature.js";
+export type { ReceiverOptions } from "./options.js";
 
 /** An event as it arrives. In the envelope form of the body, its `payload`. */
 export interface EventNotification {
@@ -48,30 +49,6 @@ export interface NotificationBundle {
   readonly meta: { readonly lastUpdated: string };
   readonly type: "collection";
   readonly entry: { readonly fullUrl: string; readonly resource: ParsedResource }[];
-}
-
-export interface ReceiverOptions {
-  /** The endpoint's secret, or several while one replaces another. */
-  readonly secrets: string | readonly string[];
-  /**
-   * Called once for each event. A delivery is acknowledged when it has returned, or its promise resolved; when it throws, the sender is told
-   * and delivers again. It must settle: until then, repetitions of the event are turned away. Answer within the sender's 15 seconds.
-   */
-  readonly onEvent: (event: EventNotification) => unknown;
-  /** Name of the header that carries the signature, in any case. Default `X-Service-Signature`. */
-  readonly header?: string | undefined;
-  /** Path below the mount point that deliveries come to. Default `/`. */
-  readonly path?: string | undefined;
-  /** Seconds the time of a signature may differ from now. Default 300. */
-  readonly toleranceSeconds?: number | undefined;
-  /** How many event ids are remembered, and for how many milliseconds. Default 10 000, for 4 days: a day more than retries go on. */
-  readonly duplicates?:
-    | { readonly max?: number | undefined; readonly ttlMs?: number | undefined }
-    | undefined;
-  /** Larger bodies are refused unread. Default 1 MiB. */
-  readonly bodyLimitBytes?: number | undefined;
-  readonly clock?: Clock | undefined;
-  readonly logger?: Logger | undefined;
 }
 
 /** What a host that reads the raw body itself gives. */
@@ -110,31 +87,6 @@ export interface Receiver extends Service {
   receive(request: ReceivedRequest): Promise<ReceiveResult>;
 }
 
-const DAY_MS = 86_400_000;
-
-const OPTIONS = {
-  secrets: value<ReceiverOptions["secrets"] | undefined>(
-    "a secret, or a list of secrets",
-    isSecrets,
-    undefined,
-  ),
-  onEvent: hook<ReceiverOptions["onEvent"]>(),
-  header: value("a header name", (name) => typeof name === "string" && name !== "", SIGNATURE_HEADER),
-  path: value(
-    "a path with a leading slash",
-    (given) => typeof given === "string" && given.startsWith("/"),
-    "/",
-  ),
-  toleranceSeconds: wholeNumber("seconds", 300, { min: 0 }),
-  duplicates: {
-    max: wholeNumber("event ids", 10_000, { min: 1, max: 10_000_000 }),
-    ttlMs: wholeNumber("ms", 4 * DAY_MS, { min: 1 }),
-  },
-  bodyLimitBytes: wholeNumber("bytes", 1_048_576, { min: 1 }),
-  clock: value("a clock", isObject, systemClock),
-  logger: value("a logger", isObject, silentLogger),
-};
-
 /**
  * Makes the receiving side of a webhook.
  *
@@ -146,7 +98,7 @@ const OPTIONS = {
  * Errors: `invalid_option`.
  */
 export function createReceiver(options: ReceiverOptions): Receiver {
-  const given = readOptions("createReceiver", OPTIONS, options);
+  const given = readOptions("createReceiver", receiverOptions, options);
   const { onEvent, toleranceSeconds, bodyLimitBytes, clock } = given;
   if (given.secrets === undefined) throw missing("secrets");
   if (onEvent === undefined) throw missing("onEvent");
@@ -195,7 +147,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
   };
 
   const report = ({ status, code, message, cause }: ReceiveResult & { ok: false }): void => {
-    if (status >= 500) logger.error({ code, err: cause }, message);
+    if (status >= 500) logger.error(cause === undefined ? { code } : { code, error: cause }, message);
     else logger.warn({ code }, message);
   };
 
@@ -281,9 +233,4 @@ function isNotification(given: unknown): given is EventNotification {
 
 function isObject(given: unknown): given is Record<string, unknown> {
   return typeof given === "object" && given !== null;
-}
-
-function isSecrets(given: unknown): boolean {
-  const list: readonly unknown[] = Array.isArray(given) ? given : [given];
-  return list.length > 0 && list.every(isSecret);
 }

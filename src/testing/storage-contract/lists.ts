@@ -1,0 +1,49 @@
+/** Short words for lists in the tests of the storage contract. */
+
+import assert from "node:assert/strict";
+
+/** Overwrites whatever of `value` can be overwritten, at any depth. */
+export function vandalise(value: unknown): void {
+  if (typeof value !== "object" || value === null) return;
+  for (const [key, inner] of Object.entries(value)) {
+    vandalise(inner);
+    Reflect.set(value, key, "overwritten");
+  }
+  if (Array.isArray(value)) Reflect.set(value, value.length, "added");
+}
+
+export const idsOf = (rows: readonly { readonly id: string }[]): string[] => rows.map(({ id }) => id).sort();
+
+/** The only one of `rows`. */
+export function only<T>(rows: readonly T[]): T {
+  assert.equal(rows.length, 1);
+  const [row] = rows;
+  assert.ok(row !== undefined);
+  return row;
+}
+
+/** `count` times what `make` gives, one after the other. */
+export async function times<T>(count: number, make: (index: number) => Promise<T>): Promise<T[]> {
+  const made: T[] = [];
+  for (let index = 0; index < count; index++) made.push(await make(index));
+  return made;
+}
+
+/** All rows of a paged call. `between` runs after each page. */
+export async function allPages<T>(
+  read: (
+    cursor: string | undefined,
+  ) => Promise<{ readonly rows: readonly T[]; readonly next: string | null }>,
+  between: () => Promise<unknown> = async () => {},
+): Promise<T[]> {
+  const rows: T[] = [];
+  let cursor: string | undefined;
+  for (let pages = 0; pages < 1_000; pages++) {
+    const page = await read(cursor);
+    rows.push(...page.rows);
+    if (page.next === null) return rows;
+    cursor = page.next;
+    await between();
+  }
+  return assert.fail("the pages do not end");
+}
