@@ -118,15 +118,20 @@ const postbell = (measured) => async (origin, count) => {
   return watch.result(count);
 };
 
-/** Throughput of nine healthy endpoints, while the tenth gets events too and hangs, or gets none. */
+/** Throughput of nine healthy endpoints, while the tenth gets events too and hangs, or is DISABLED. */
 const nineOfTen = (hangs) => async (origin, count) => {
   const webhooks = await start(origin, [...endpointPaths.slice(0, 9), "/hang"], 5);
+  if (!hangs) {
+    // As much is emitted and kept, but nothing is sent to it.
+    const [tenth] = (await webhooks.registrations.list({ account: "a9" })).webhooks;
+    await webhooks.registrations.update(tenth.id, { status: "DISABLED" });
+  }
   const healthy = Math.floor(count / 9) * 9;
   const lastOfEach = [];
   for (let index = 0; index < healthy; index++) {
     const { deliveries } = await webhooks.emit({ ...event(index), account: `a${index % 9}` });
     lastOfEach[index % 9] = deliveries[0].id;
-    if (hangs && index % 9 === 0) await webhooks.emit({ ...event(index), account: "a9" });
+    if (index % 9 === 0) await webhooks.emit({ ...event(index), account: "a9" });
   }
   const watch = stopwatch();
   await watch.time(async () => {
@@ -206,7 +211,7 @@ await compare(
   "Nine healthy endpoints of ten, over HTTPS",
   "tls",
   [
-    ["the tenth gets no events", nineOfTen(false)],
+    ["the tenth is disabled", nineOfTen(false)],
     ["the tenth hangs", nineOfTen(true)],
   ],
   "Goal: 0.98.",
