@@ -15,11 +15,12 @@ const listen = (server) =>
     server.listen(0, "127.0.0.1", () => resolve(server.address().port));
   });
 
-process.once("message", async ({ key, cert }) => {
-  const [plain, tls] = await Promise.all([
-    listen(createServer(answer)),
-    listen(createTlsServer({ key, cert }, answer)),
-  ]);
-  process.send?.({ plain: `http://localhost:${plain}`, tls: `https://localhost:${tls}` });
+const { key, cert } = await new Promise((resolve) => {
+  process.once("message", resolve);
 });
-process.on("disconnect", () => process.exit(0));
+process.once("disconnect", () => process.exit(0));
+const [plain, tls] = await Promise.all([
+  listen(createServer(answer)),
+  listen(createTlsServer({ key, cert }, answer)),
+]);
+process.send?.({ plain: `http://localhost:${plain}`, tls: `https://localhost:${tls}` });

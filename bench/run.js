@@ -105,8 +105,9 @@ const postbell = (measured) => async (origin, count) => {
   const webhooks = await start(origin, endpointPaths, CONCURRENCY);
   const watch = stopwatch();
   const unmeasured = (work) => work();
-  const emitting = measured === "deliver" ? unmeasured : watch.time;
-  const delivering = measured === "emit" ? unmeasured : watch.time;
+  const measure = (work) => watch.time(work);
+  const emitting = measured === "deliver" ? unmeasured : measure;
+  const delivering = measured === "emit" ? unmeasured : measure;
   for (let done = 0; done < count; done += BATCH) {
     // The event loop does not turn between these, so nothing is delivered yet.
     await emitting(async () => {
