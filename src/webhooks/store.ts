@@ -3,7 +3,8 @@
  *
  * Rules for all methods: each is atomic; each is idempotent in effect, so that a call whose answer was lost may be made again; each takes `now`
  * from {@link WebhookStore.now}; each settles within a few seconds; what it returns is a copy, or frozen, so that changing it changes nothing in the store. A method that cannot reach
- * its backend rejects with the code `storage_unavailable`, one that would pass a bound with `storage_full`, and then nothing was stored.
+ * its backend rejects with the code `storage_unavailable`, one that would pass a bound with `storage_full`, and then nothing was stored; `settle` is never refused for lack of room.
+ * A webhook named with another account than its own is treated like one that does not exist.
  * `storageContract` in `postbell/testing` holds a backend to this page.
  *
  * All times are epoch milliseconds.
@@ -25,6 +26,7 @@ export interface StorageContext {
   readonly logger: Logger;
   /** How many deliveries of one webhook may be under way at once, over all processes. Every service on one storage gives the same. */
   readonly perEndpoint: number;
+  /** The same for every service on one storage. */
   readonly retention: Retention;
 }
 
@@ -233,7 +235,7 @@ export interface WebhookStore {
   /** A new UUID for a webhook of this account, from which the store can tell where the account lives. */
   newWebhookId(account: string): string;
   /**
-   * Stores a webhook, unless the account has `enabledLimit` ENABLED ones. With an idempotency key that the account used before
+   * Stores a webhook, unless the account has `accountLimit` webhooks, or, for an ENABLED one, `enabledLimit` ENABLED ones. With an idempotency key that the account used before
    * `expiresAt` of that use: the record as it was created then (`replayed`), or `key_reused` if the digest differs.
    * An id that is stored already adds nothing: `created`, with the webhook as it is now.
    */
