@@ -5,7 +5,8 @@ import { isPostbellError, type PostbellError } from "../src/errors.js";
 import { type OptionTable, readOptions, wholeNumber } from "../src/options.js";
 import { readSettings, type WebhooksOptions, webhooksOptions } from "../src/webhooks/options.js";
 import { createWebhooks } from "../src/webhooks/service.js";
-import { type MemoryStorageOptions, memoryStorage, memoryStorageOptions } from "../storage/memory/index.js";
+import { type MemoryStorageOptions, memoryStorage } from "../storage/memory/index.js";
+import { memoryStorageOptions } from "../storage/memory/options.js";
 import { access, registrationApi, URL_1 } from "./support/registration-api.js";
 
 const HOUR = 3_600_000;

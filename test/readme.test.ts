@@ -7,7 +7,7 @@ import type { Option, OptionTable } from "../src/options.js";
 import { receiverOptions } from "../src/receiver/options.js";
 import { webhooksOptions } from "../src/webhooks/options.js";
 import { signatureHeader, verifySignature } from "../src/webhooks/signature.js";
-import { memoryStorageOptions } from "../storage/memory/index.js";
+import { memoryStorageOptions } from "../storage/memory/options.js";
 
 const root = resolve(import.meta.dirname, "..");
 const readme = readFileSync(join(root, "README.md"), "utf8");

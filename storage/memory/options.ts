@@ -1,0 +1,34 @@
+/** Every option of `memoryStorage`: its type for hosts, and the one table of defaults and ranges that it is read by. */
+
+import { wholeNumber } from "../../src/options.js";
+
+export interface MemoryStorageOptions {
+  readonly limits?:
+    | {
+        /** Webhooks in all, and creates remembered for their `Idempotency-Key`. Default 100 000. */
+        readonly webhooks?: number | undefined;
+        /** Pending deliveries in all. Default 100 000. */
+        readonly pending?: number | undefined;
+        /** Pending deliveries of one account. Default 100 000. */
+        readonly pendingPerAccount?: number | undefined;
+        /**
+         * Bytes on the heap for events, deliveries and attempts, pending or kept: their text, and a measured cost of 2 000 for an event, 700 for a delivery and
+         * 200 for an attempt. Default 256 MiB. Ended events give way to new ones, and to new deliveries of `resend` and `recover`, before their retention is over.
+         * What came of an attempt is never refused: where nothing can give way, a delivery keeps its latest attempt only.
+         */
+        readonly bytes?: number | undefined;
+        /** Emitted ids remembered so that emitting again adds nothing. Default 250 000; beyond it the oldest is forgotten before its 24 hours. */
+        readonly rememberedIds?: number | undefined;
+      }
+    | undefined;
+}
+
+export const memoryStorageOptions = {
+  limits: {
+    webhooks: wholeNumber("count", 100_000, { min: 1 }),
+    pending: wholeNumber("count", 100_000, { min: 1 }),
+    pendingPerAccount: wholeNumber("count", 100_000, { min: 1 }),
+    bytes: wholeNumber("bytes", 268_435_456, { min: 1024 }),
+    rememberedIds: wholeNumber("count", 250_000, { min: 1 }),
+  },
+};
