@@ -323,3 +323,44 @@ describe("rotating a secret", () => {
     },
   );
 });
+
+describe("a misspelt argument in-process", () => {
+  it.each([
+    ["create", "event_types", "eventTypes"],
+    ["update", "state", "status"],
+    ["list", "acount", "account"],
+    ["rotateSecret", "overlap", "overlapMs"],
+    ["deliveries.list", "webhook", "webhookId"],
+    ["deliveries.recover", "from", "since"],
+  ] as const)(
+    "is refused, so that it cannot subscribe to everything: %s({ %s })",
+    async (call, slip, meant) => {
+      const { webhooks } = registrationApi();
+      const { registrations, deliveries } = webhooks;
+      const { webhook } = await registrations.create(ACME, { url: URL_1, eventTypes: ["patient.created"] });
+      const given = { [slip]: ["patient.created"] } as never;
+      const calls = {
+        create: () => registrations.create(ACME, given),
+        update: () => registrations.update(webhook.id, given),
+        list: () => registrations.list(given),
+        rotateSecret: () => registrations.rotateSecret(webhook.id, given),
+        "deliveries.list": () => deliveries.list(given),
+        "deliveries.recover": () => deliveries.recover(given),
+      };
+      await expect(calls[call]()).rejects.toMatchObject({
+        code: "invalid_argument",
+        field: slip,
+        message: expect.stringContaining(`'${meant}'`),
+      });
+      expect((await registrations.list({ account: webhook.account })).webhooks).toEqual([webhook]);
+    },
+  );
+
+  it.each([undefined, null, "x", 5])("and an argument that is no object: %s", async (given) => {
+    const { registrations } = registrationApi().webhooks;
+    await expect(registrations.create(ACME, given as never)).rejects.toMatchObject({
+      code: "invalid_argument",
+    });
+    await expect(registrations.list(given as never)).rejects.toMatchObject({ code: "invalid_argument" });
+  });
+});
