@@ -48,7 +48,7 @@ const FENCE_MARGIN_MS = 5_000;
 const PREPARED_CHARACTERS = 16_777_216;
 
 /** The secret that signs now: during a rotation the old one, until the subscriber has had time to learn the new one. */
-export const signingSecret = (webhook: WebhookRecord, now: number): string =>
+const signingSecret = (webhook: WebhookRecord, now: number): string =>
   webhook.previousSecret !== null && webhook.rotateAt !== null && now < webhook.rotateAt
     ? webhook.previousSecret
     : webhook.secret;

@@ -1,23 +1,8 @@
 /** The storage contract on the log of deliveries: get, list, resend. */
 
 import assert from "node:assert/strict";
-import type { DeliveryRecord } from "../../webhooks/store.js";
-import { allPages, only, times } from "./lists.js";
-import { type Declare, HOUR_MS, LEASE_MS, MINUTE_MS, type Scenario, SECOND_MS } from "./scenario.js";
-
-type Query = { readonly webhookId: string } & Partial<Parameters<Scenario["store"]["listDeliveries"]>[0]>;
-
-const listed = (
-  { store }: Scenario,
-  query: Query,
-  limit = 2,
-  between?: () => Promise<unknown>,
-): Promise<DeliveryRecord[]> =>
-  allPages(async (cursor) => {
-    const { deliveries, next } = await store.listDeliveries({ ...query, cursor, limit });
-    assert.ok(deliveries.length <= limit);
-    return { rows: deliveries, next };
-  }, between);
+import { type DeliveryQuery, listed, only, times } from "./lists.js";
+import { type Declare, HOUR_MS, LEASE_MS, MINUTE_MS, SECOND_MS } from "./scenario.js";
 
 export function deliveries(declare: Declare): void {
   declare("deliveries are listed newest first, by state and by type, in pages", async (s) => {
@@ -41,7 +26,7 @@ export function deliveries(declare: Declare): void {
       if (claim.id === c) await s.fail(claim);
       if (claim.id === d) await s.retry(claim, HOUR_MS);
     }
-    const ids = async (query: Partial<Query>, limit?: number) =>
+    const ids = async (query: Partial<DeliveryQuery>, limit?: number) =>
       (await listed(s, { webhookId, ...query }, limit)).map(({ id }) => id);
     for (const limit of [1, 2, 5, 9]) assert.deepEqual(await ids({}, limit), [e, d, c, b, a]);
     assert.deepEqual(await ids({ state: "pending" }), [e, d, b]);

@@ -1,6 +1,8 @@
 /** Short words for lists in the tests of the storage contract. */
 
 import assert from "node:assert/strict";
+import type { DeliveryRecord } from "../../webhooks/store.js";
+import type { Scenario } from "./scenario.js";
 
 /** Overwrites whatever of `value` can be overwritten, at any depth. */
 export function vandalise(value: unknown): void {
@@ -47,3 +49,20 @@ export async function allPages<T>(
   }
   return assert.fail("the pages do not end");
 }
+
+export type DeliveryQuery = { readonly webhookId: string } & Partial<
+  Parameters<Scenario["store"]["listDeliveries"]>[0]
+>;
+
+/** All deliveries that `query` matches, newest first, read page by page. */
+export const listed = (
+  { store }: Scenario,
+  query: DeliveryQuery,
+  limit = 2,
+  between?: () => Promise<unknown>,
+): Promise<DeliveryRecord[]> =>
+  allPages(async (cursor) => {
+    const { deliveries, next } = await store.listDeliveries({ ...query, cursor, limit });
+    assert.ok(deliveries.length <= limit);
+    return { rows: deliveries, next };
+  }, between);

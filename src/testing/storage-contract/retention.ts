@@ -1,23 +1,8 @@
 /** The storage contract on what has ended: kept for `recover` and the log, and freed in its time. */
 
 import assert from "node:assert/strict";
-import type { DeliveryRecord } from "../../webhooks/store.js";
-import { allPages, idsOf, only, times } from "./lists.js";
+import { allPages, idsOf, listed, only, times } from "./lists.js";
 import { type Declare, HOUR_MS, RETENTION, type Scenario } from "./scenario.js";
-
-type Query = { readonly webhookId: string } & Partial<Parameters<Scenario["store"]["listDeliveries"]>[0]>;
-
-const listed = (
-  { store }: Scenario,
-  query: Query,
-  limit = 2,
-  between?: () => Promise<unknown>,
-): Promise<DeliveryRecord[]> =>
-  allPages(async (cursor) => {
-    const { deliveries, next } = await store.listDeliveries({ ...query, cursor, limit });
-    assert.ok(deliveries.length <= limit);
-    return { rows: deliveries, next };
-  }, between);
 
 /** Recovers page by page; resolves with how many were made. */
 async function recovered({ recover }: Scenario, webhookId: string, since = 0, limit = 2): Promise<number> {
