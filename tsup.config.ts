@@ -11,11 +11,13 @@ const shared: Options = {
     node: "adapters/node.ts",
     fetch: "adapters/fetch.ts",
     memory: "storage/memory/index.ts",
+    redis: "storage/redis/index.ts",
   },
   platform: "node",
   target: "node20.19",
   // tsup 8.5.1 always passes `baseUrl`, which TypeScript 6 refuses without this flag.
   dts: { compilerOptions: { ignoreDeprecations: "6.0" } },
+  loader: { ".lua": "text" },
   // Compiled in, so that the CommonJS build also loads where `require` cannot load ES modules (Jest, old bundlers).
   noExternal: ["fastest-levenshtein", "lru-cache"],
 };

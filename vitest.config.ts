@@ -1,8 +1,15 @@
 import { defineConfig } from "vitest/config";
 
 export default defineConfig({
+  plugins: [
+    {
+      name: "lua-text",
+      transform: (text, id) => (id.endsWith(".lua") ? `export default ${JSON.stringify(text)}` : undefined),
+    },
+  ],
   test: {
     include: ["test/**/*.test.ts"],
+    globalSetup: ["test/support/redis-setup.ts"],
     coverage: {
       provider: "v8",
       include: ["src/**/*.ts", "adapters/**/*.ts", "storage/**/*.ts"],

@@ -57,11 +57,17 @@ describe("the house", () => {
     expect(foreign).toEqual([]);
   });
 
-  it("lets storages import the core, built-in modules and themselves, and adapters besides that their framework", () => {
+  it("lets storages import the core, built-in modules, themselves and their client, and adapters besides that their framework", () => {
     const frameworks = new Set(["express", "koa", "fastify", "fastify-plugin"]);
     const ofStorages = storages
       .flatMap(importsOf)
-      .filter(({ to }) => !isBelow("src", to) && !isBelow("storage", to) && !isBuiltin(to));
+      .filter(
+        ({ from, to }) =>
+          !isBelow("src", to) &&
+          !isBelow("storage", to) &&
+          !isBuiltin(to) &&
+          !(to === "ioredis" && isBelow("storage/redis", from)),
+      );
     const ofAdapters = adapters
       .flatMap(importsOf)
       .filter(

@@ -82,8 +82,9 @@ export function notices(declare: Declare): void {
     const taken = only(answers.flatMap(({ webhooks }) => webhooks));
     assert.deepEqual(taken, await s.webhook(id));
     assert.equal(taken.noticeAt, s.now() + LEASE_MS);
+    const expected = structuredClone(taken);
     vandalise(answers);
-    assert.deepEqual(await s.webhook(id), taken);
+    assert.deepEqual(await s.webhook(id), expected);
     const next = await takeNotices(s);
     assert.deepEqual(next.webhooks, []);
     assert.ok(next.nextAt !== null && next.nextAt <= s.now() + LEASE_MS);

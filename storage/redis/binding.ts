@@ -1,0 +1,61 @@
+/** What the parts of the store work with: one service on one Redis. */
+
+import { PostbellError } from "../../src/errors.js";
+import type { Logger } from "../../src/logger.js";
+import type { Argument } from "./client.js";
+import type { CallOptions } from "./link.js";
+import type { Partition, Partitions } from "./partition.js";
+import type { Script } from "./scripts.js";
+import type { Seal } from "./seal.js";
+
+export interface Limits {
+  readonly pending: number;
+  readonly pendingPerAccount: number;
+}
+
+export interface Binding {
+  readonly partitions: Partitions;
+  readonly seal: Seal;
+  readonly limits: Limits;
+  readonly logger: Logger;
+  /** Runs a script on a partition; what every script takes goes before `args`. */
+  readonly run: (
+    script: Script,
+    partition: Partition,
+    now: number,
+    args: readonly Argument[],
+    options?: CallOptions,
+  ) => Promise<unknown>;
+  /** The same for what has to be durable: also tells whether a replica has it, `undefined` where the storage does not ask. */
+  readonly runDurably: (
+    script: Script,
+    partition: Partition,
+    now: number,
+    args: readonly Argument[],
+  ) => Promise<{ readonly reply: unknown; readonly confirmed: boolean | undefined }>;
+  /** Opens the connection with the first call, and keeps the time. Until it has been read, `now` of a caller is not the storage's. */
+  readonly at: (now: number) => Promise<number>;
+  /** Makes known that something may be due then; an empty text says nothing. */
+  readonly hint: (at: string | undefined) => void;
+  /** Redis was emptied or replaced. */
+  readonly onReset: () => void;
+  readonly maxSleepMs: number;
+}
+
+/** Digits and letters of which a cursor is made. */
+export function readCursor(cursor: string | undefined, form: RegExp): string {
+  if (cursor === undefined) return "";
+  if (!form.test(cursor)) {
+    throw new PostbellError("invalid_argument", "cursor must be the `next` of the page before.", {
+      field: "cursor",
+    });
+  }
+  return cursor;
+}
+
+export const full = (bound: string, limits: Limits): PostbellError =>
+  new PostbellError(
+    "storage_full",
+    `The Redis storage has reached limits.${bound} (${limits[bound as keyof Limits]}); nothing was stored. Raise it, or try again later.`,
+    { field: `limits.${bound}` },
+  );

@@ -1,0 +1,101 @@
+/** The delivery log on Redis: look up, send again, recover. */
+
+import type { DeliveryRecord, WebhookStore } from "../../src/webhooks/store.js";
+import { type Binding, full, readCursor } from "./binding.js";
+import { idOfSuffix, suffixOfId } from "./delivery-queue.js";
+import { SCRIPTS } from "./scripts.js";
+import { decodeText, encodeText, readDelivery } from "./texts.js";
+
+/** Places in the order of a partition. */
+const ORDER = /^[0-9a-f]{15}$/;
+
+/** Events that one script looks at for `recover`. */
+const RECOVERED_PER_CALL = 100;
+/** Pages of the log that one listing reads: with a rare type or state it may come back short. */
+const PAGES_PER_LIST = 4;
+
+type Row = readonly [suffix: string, type: string, text: string];
+
+const toRecord = (webhookId: string, [suffix, type, text]: Row): DeliveryRecord => {
+  const id = idOfSuffix(webhookId, suffix);
+  const eventId = id.slice(webhookId.length + 1).split(".", 1)[0] ?? "";
+  return readDelivery(text, { id, webhookId, eventId, type: decodeText(type) });
+};
+
+export function deliveryLog(
+  binding: Binding,
+): Pick<WebhookStore, "getDelivery" | "listDeliveries" | "resend" | "recover"> {
+  const { partitions, limits, run, hint } = binding;
+  return {
+    async getDelivery(id) {
+      const key = suffixOfId(id);
+      if (!key) return undefined;
+      const { webhookId, suffix } = key;
+      const now = await binding.at(0);
+      const row = (await run(SCRIPTS.read, partitions.ofWebhook(webhookId), now, [
+        "delivery",
+        webhookId,
+        suffix,
+      ])) as unknown as Row | [];
+      return row.length === 0 ? undefined : toRecord(webhookId, row);
+    },
+
+    async listDeliveries({ webhookId, state, type, cursor, limit }) {
+      const now = await binding.at(0);
+      const partition = partitions.ofWebhook(webhookId);
+      const deliveries: DeliveryRecord[] = [];
+      let before = readCursor(cursor, ORDER);
+      for (let page = 0; ; page++) {
+        const left = limit - deliveries.length;
+        const args = [
+          "deliveries",
+          webhookId,
+          state ?? "",
+          type === undefined ? "" : encodeText(type),
+          before,
+          left,
+        ];
+        const [rows, next] = (await run(SCRIPTS.read, partition, now, args)) as [Row[], string];
+        deliveries.push(...rows.map((row) => toRecord(webhookId, row)));
+        before = next;
+        const isFiltered = state !== undefined || type !== undefined;
+        if (next === "" || deliveries.length === limit || (isFiltered && page + 1 >= PAGES_PER_LIST)) break;
+      }
+      return { deliveries, next: before || null };
+    },
+
+    async resend({ id, account, now }) {
+      const key = suffixOfId(id);
+      if (!key) return undefined;
+      const at = await binding.at(now);
+      const { webhookId, suffix } = key;
+      const args = [limits.pending, limits.pendingPerAccount, encodeText(account), webhookId, suffix];
+      const [result, detail = "", hintAt] = (await run(
+        SCRIPTS.resend,
+        partitions.ofAccount(account),
+        at,
+        args,
+      )) as string[];
+      if (result === "full") throw full(detail, limits);
+      hint(hintAt);
+      return result === "sent" ? idOfSuffix(webhookId, detail) : undefined;
+    },
+
+    async recover({ webhookId, account, since, now, cursor, limit }) {
+      const after = readCursor(cursor, ORDER);
+      const at = await binding.at(now);
+      const [result, detail, next, hintAt] = (await run(SCRIPTS.recover, partitions.ofAccount(account), at, [
+        limits.pending,
+        limits.pendingPerAccount,
+        encodeText(account),
+        webhookId,
+        since,
+        after,
+        Math.min(limit, RECOVERED_PER_CALL),
+      ])) as [string?, (string | number)?, string?, string?];
+      if (result === "full") throw full(String(detail), limits);
+      hint(hintAt);
+      return result === "made" ? { count: Number(detail), next: next || null } : undefined;
+    },
+  };
+}

@@ -1,0 +1,139 @@
+/** `postbell/redis`: a storage on Redis or Valkey, durable and shared by any number of processes. */
+
+import { type Clock, systemClock } from "../../src/clock.js";
+import { PostbellError } from "../../src/errors.js";
+import { type Logger, silentLogger } from "../../src/logger.js";
+import { readOptions } from "../../src/options.js";
+import type { Storage } from "../../src/webhooks/store.js";
+import type { Binding } from "./binding.js";
+import { repairPartition, type StorageReport } from "./check.js";
+import type { RedisClient } from "./client.js";
+import { createConnections } from "./connections.js";
+import { type RedisStorageOptions, readSealKey, redisStorageOptions } from "./options.js";
+import { createPartitions } from "./partition.js";
+import { SCRIPTS } from "./scripts.js";
+import { createSeal } from "./seal.js";
+import { createSession, type Session } from "./session.js";
+import { createWebhookStore } from "./webhook-store.js";
+
+export type { StorageReport } from "./check.js";
+export type { RedisClient } from "./client.js";
+export type { RedisStorageOptions } from "./options.js";
+
+export interface RedisStorage extends Storage {
+  /** Looks at the server, compares the books with what they count and puts right what differs. Errors: `storage_unavailable`. */
+  check(): Promise<StorageReport>;
+}
+
+const CLUSTER_PARTITIONS = 16;
+/** How long work that another process made may lie unnoticed, where its hint was lost, and where there are none. */
+const MAX_SLEEP_MS = 1_000;
+const MAX_SLEEP_WITHOUT_HINTS_MS = 200;
+/** A repair offers every endpoint; the next claim sees how many slots it has. */
+const ANY_NUMBER = 1_000_000;
+
+function sourceOf(
+  url: string | undefined,
+  client: RedisClient | undefined,
+): { readonly url: string } | { readonly client: RedisClient } {
+  if (url !== undefined && client === undefined) return { url };
+  if (client !== undefined && url === undefined) return { client };
+  throw new PostbellError("invalid_option", "redisStorage: give either url or client.", { field: "url" });
+}
+
+/**
+ * A storage on Redis 6.2 and newer or Valkey: single, with Sentinel, or a Cluster.
+ *
+ * Guarantee: everything the storage contract asks, as durable as the server is: see "How durable" in the README. The time is the server's, so that the clocks of the hosts do not matter.
+ * Nothing is opened until the first call. What this storage opened is closed by `close()`; a client of the host never is.
+ * Errors: `invalid_option` for an unknown or unusable option, also from the first call on, where what is stored has another number of partitions.
+ */
+export function redisStorage(options: RedisStorageOptions): RedisStorage {
+  const settings = readOptions("redisStorage", redisStorageOptions, options);
+  const { url, client, prefix, durability, replicationTimeoutMs, limits, time } = settings;
+  const source = sourceOf(url, client);
+  const count = settings.partitions ?? (client?.isCluster ? CLUSTER_PARTITIONS : 1);
+  const partitions = createPartitions(prefix, count);
+  const seal = createSeal(settings.sealKeys.flatMap((key) => readSealKey(key) ?? []));
+  const isReplicated = durability === "replicated";
+  let logger = silentLogger;
+  let clock = systemClock;
+  const connections = createConnections(source, {
+    debug: (fields, message) => logger.debug(fields, message),
+    random: () => clock.random(),
+  });
+
+  let session: Session | undefined;
+  const sessionFor = (context: { readonly clock: Clock; readonly logger: Logger }): Session => {
+    if (!session) {
+      ({ clock, logger } = context);
+      const whole = {
+        clock,
+        logger,
+        connections,
+        partitions,
+        prefix,
+        time,
+        isReplicated,
+        replicationTimeoutMs,
+      };
+      session = createSession(whole);
+    }
+    return session;
+  };
+
+  return Object.freeze<RedisStorage>({
+    webhooks({ clock: ownClock, logger: ownLogger, perEndpoint, retention }) {
+      const own = sessionFor({ clock: ownClock, logger: ownLogger });
+      const { time: clockwork, hints, link, open, reopen } = own;
+      const before = (now: number): readonly number[] => [now, perEndpoint, retention.ms, retention.events];
+      const binding: Binding = {
+        partitions,
+        seal,
+        limits: { ...limits, pending: Math.ceil(limits.pending / count) },
+        logger: ownLogger,
+        maxSleepMs: isReplicated ? MAX_SLEEP_WITHOUT_HINTS_MS : MAX_SLEEP_MS,
+        run: async (script, partition, now, args, callOptions) =>
+          (await link()).run(script, partition, [...before(now), ...args], callOptions),
+        runDurably: async (script, partition, now, args) =>
+          isReplicated
+            ? own.runReplicated(script, partition, [...before(now), ...args])
+            : { reply: await binding.run(script, partition, now, args), confirmed: undefined },
+        async at(now) {
+          const wasKnown = clockwork.isKnown;
+          await open();
+          await clockwork.refresh();
+          return wasKnown ? now : clockwork.now();
+        },
+        hint: (at) => {
+          if (at) hints.tell(Number(at));
+        },
+        onReset: reopen,
+      };
+      return createWebhookStore(binding, {
+        now: () => clockwork.now(),
+        watch: (listener) => hints.watch(listener),
+      });
+    },
+    async check() {
+      const own = sessionFor({ clock, logger });
+      await own.open();
+      const reports = await own.inspect();
+      const link = await own.link();
+      let repaired = 0;
+      for (const partition of partitions.all) {
+        repaired += await repairPartition(partition, link.call, async (what, names) => {
+          const args = [own.time.now(), ANY_NUMBER, 0, 0, what, ...names];
+          return Number(await link.run(SCRIPTS.repair, partition, args));
+        });
+      }
+      const [first] = [...reports].sort((a, b) => b.warnings.length - a.warnings.length);
+      if (!first) throw new PostbellError("storage_unavailable", "No server can be reached.");
+      return { ...first, repaired };
+    },
+    async close() {
+      session?.close();
+      await connections.close();
+    },
+  });
+}

@@ -1,0 +1,158 @@
+/** One connection to Redis: every call on it settles in time, and every failure has a stable code. */
+
+import { type Clock, withTimeout } from "../../src/clock.js";
+import { PostbellError } from "../../src/errors.js";
+import type { Argument, RedisClient } from "./client.js";
+import type { Partition } from "./partition.js";
+import type { Script } from "./scripts.js";
+
+/** Shorter than the four seconds that the service gives a storage. */
+const LIMIT_MS = 3_500;
+const RETRY_MS = 50;
+const MAX_RETRY_MS = 800;
+
+/** What Redis answers while it cannot serve for a moment: nothing was done, so the command may be sent again. */
+const PASSING = new Set(["LOADING", "BUSY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "READONLY"]);
+
+/** The first word of an error reply names its kind. The rest may quote what was sent, and goes nowhere. */
+const kindOf = (error: unknown): string =>
+  (error instanceof Error ? error.message : String(error)).split(" ", 1)[0] ?? "";
+
+/** Redis says where in a script it failed, which holds nothing that was stored. */
+const defectOf = (error: unknown): string =>
+  /script: [0-9a-f]+, on @user_script:\d+|user_script:\d+: [^,]{0,200}/.exec(String(error))?.[0] ?? "";
+
+export const unavailable = (what: string): PostbellError =>
+  new PostbellError(
+    "storage_unavailable",
+    `Redis is not available (${what}); whether it did what was asked is unknown.`,
+  );
+
+function toPostbellError(error: unknown): PostbellError {
+  const kind = kindOf(error);
+  if (kind === "OOM") {
+    return new PostbellError(
+      "storage_full",
+      "Redis has reached its maxmemory; nothing was stored. Raise it, or try again later.",
+      { field: "maxmemory" },
+    );
+  }
+  return unavailable(`${kind} ${defectOf(error)}`.trim());
+}
+
+export interface CallOptions {
+  /** Called with the answer where it comes after the caller was told that there is none. */
+  readonly onLate?: ((reply: unknown) => void) | undefined;
+}
+
+export interface Link {
+  readonly call: (command: string, ...args: Argument[]) => Promise<unknown>;
+  readonly run: (
+    script: Script,
+    partition: Partition,
+    args: readonly Argument[],
+    options?: CallOptions,
+  ) => Promise<unknown>;
+  /** Stops listening to the client. */
+  readonly close: () => void;
+}
+
+/** Calls that may go on without an answer, before no more are made: what is under way on a dead connection must stay few. */
+const MAX_UNANSWERED = 4;
+
+interface Call {
+  /** Its caller has been told that there is no answer. */
+  isLate: boolean;
+  /** Ends its wait for a connection. */
+  wake: () => void;
+}
+
+/**
+ * Errors of all calls: `storage_full` where Redis refuses to grow, else `storage_unavailable`.
+ * `restart` replaces a connection that no answer comes from; none for one that belongs to the host.
+ */
+export function createLink(client: RedisClient, clock: Clock, restart: (() => void) | null): Link {
+  const waiting = new Set<Call>();
+  let unanswered = 0;
+
+  const wakeAll = (): void => {
+    for (const call of waiting) call.wake();
+    waiting.clear();
+  };
+  client.on("ready", wakeAll);
+  client.on("end", wakeAll);
+
+  /** A command is only handed to a client that is connected: what it would queue instead has no bound. */
+  const connected = async (call: Call): Promise<void> => {
+    while (client.status !== "ready" && !call.isLate) {
+      if (client.status === "end") throw unavailable("the client is closed");
+      const change = new Promise<void>((resolve) => {
+        call.wake = resolve;
+        waiting.add(call);
+      });
+      if (client.status === "wait") void client.connect().catch(() => {});
+      await change;
+    }
+    if (unanswered >= MAX_UNANSWERED) throw unavailable("it does not answer");
+  };
+
+  const pause = (ms: number): Promise<void> => new Promise((resolve) => clock.setTimeout(resolve, ms));
+
+  const attempt = async (call: Call, send: () => Promise<unknown>): Promise<unknown> => {
+    for (let delay = RETRY_MS; ; delay = Math.min(2 * delay, MAX_RETRY_MS)) {
+      await connected(call);
+      if (call.isLate) throw unavailable("too late");
+      try {
+        return await send();
+      } catch (error) {
+        if (call.isLate || !PASSING.has(kindOf(error))) throw error;
+      }
+      await pause(delay);
+    }
+  };
+
+  const giveUp = (call: Call, reply: Promise<unknown>, { onLate }: CallOptions): PostbellError => {
+    call.isLate = true;
+    if (waiting.delete(call)) {
+      call.wake();
+    } else {
+      unanswered += 1;
+      const answered = (): void => {
+        unanswered -= 1;
+      };
+      reply.then(answered, answered);
+      if (unanswered > 1) restart?.();
+    }
+    if (onLate) reply.then(onLate, () => {});
+    return unavailable("no answer in time");
+  };
+
+  const settled = async (send: () => Promise<unknown>, options: CallOptions = {}): Promise<unknown> => {
+    const call: Call = { isLate: false, wake: () => {} };
+    const reply = attempt(call, send);
+    try {
+      return await withTimeout(clock, LIMIT_MS, reply, () => giveUp(call, reply, options));
+    } catch (error) {
+      throw error instanceof PostbellError ? error : toPostbellError(error);
+    }
+  };
+
+  return {
+    call: (command, ...args) => settled(() => client.call(command, ...args)),
+    run(script, { keys }, args, options) {
+      const send = async (): Promise<unknown> => {
+        try {
+          return await client.call("EVALSHA", script.digest, keys.length, ...keys, ...args);
+        } catch (error) {
+          if (kindOf(error) !== "NOSCRIPT") throw error;
+          return client.call("EVAL", script.text, keys.length, ...keys, ...args);
+        }
+      };
+      return settled(send, options);
+    },
+    close() {
+      client.off("ready", wakeAll);
+      client.off("end", wakeAll);
+    },
+  };
+}

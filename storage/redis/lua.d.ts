@@ -1,0 +1,5 @@
+/** Scripts are bundled as text. */
+declare module "*.lua" {
+  const text: string;
+  export default text;
+}

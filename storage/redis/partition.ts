@@ -1,0 +1,71 @@
+/** Which part of the storage an account lives in. All keys of a partition share one hash tag, and so one slot of a Cluster. */
+
+import { createHash, randomUUID } from "node:crypto";
+
+/** In the order in which the scripts name them (prelude.lua). */
+const KEY_NAMES = [
+  "meta",
+  "accounts",
+  "ids",
+  "webhooks",
+  "in-flight",
+  "queue",
+  "ready:fast",
+  "ready:slow",
+  "leases",
+  "notices",
+  "events",
+  "progress",
+  "deliveries",
+  "log",
+  "ended",
+  "freeing",
+  "remembered",
+  "forgetting",
+  "removals",
+  "pending",
+] as const;
+
+export interface Partition {
+  readonly number: number;
+  /** Every key of it: each script gets them all. */
+  readonly keys: readonly string[];
+  key(name: (typeof KEY_NAMES)[number]): string;
+}
+
+export interface Partitions {
+  readonly all: readonly Partition[];
+  ofAccount(account: string): Partition;
+  ofWebhook(id: string): Partition;
+  /** A random UUID that lies in the partition of the account. */
+  newWebhookId(account: string): string;
+}
+
+const hashOf = (account: string): number => createHash("sha1").update(account).digest().readUInt32BE();
+const headOf = (id: string): number => Number.parseInt(id.slice(0, 8), 16);
+
+export function createPartitions(prefix: string, count: number): Partitions {
+  const all = Array.from({ length: count }, (_, number): Partition => {
+    const key = (name: string): string => `{${prefix}:${number}}:${name}`;
+    return { number, keys: KEY_NAMES.map(key), key };
+  });
+  const at = (hash: number): Partition => {
+    const partition = all[hash % count] ?? all[0];
+    if (!partition) throw new RangeError("a storage has at least one partition");
+    return partition;
+  };
+  const ofAccount = (account: string): Partition => at(count === 1 ? 0 : hashOf(account));
+  const ofWebhook = (id: string): Partition => at(headOf(id) || 0);
+  return {
+    all,
+    ofAccount,
+    ofWebhook,
+    newWebhookId(account) {
+      const wanted = ofAccount(account);
+      for (;;) {
+        const id = randomUUID();
+        if (ofWebhook(id) === wanted) return id;
+      }
+    },
+  };
+}

@@ -1,0 +1,162 @@
+/** Registrations on Redis, with their health steps. */
+
+import { randomUUID } from "node:crypto";
+import { PostbellError } from "../../src/errors.js";
+import type { WebhookChange, WebhookRecord, WebhookStore } from "../../src/webhooks/store.js";
+import { type Binding, readCursor } from "./binding.js";
+import { SCRIPTS } from "./scripts.js";
+import {
+  configText,
+  encodeText,
+  numberText,
+  readWebhook,
+  type StoredWebhook,
+  shortId,
+  statusLetter,
+  typesText,
+} from "./texts.js";
+
+/** An update is worked out anew where another one came between; so many in a row mean that something else is wrong. */
+const MAX_TRIES = 100;
+
+/** The fields of a new secret: what signs now goes on signing until `rotateAt`. */
+function rotated(
+  { secret, previousSecret, rotateAt }: WebhookRecord,
+  rotation: NonNullable<WebhookChange["rotation"]>,
+  now: number,
+): Pick<WebhookRecord, "secret" | "previousSecret" | "rotateAt"> {
+  if (rotation.rotateAt <= now) return { secret: rotation.secret, previousSecret: null, rotateAt: null };
+  const isUnderWay = previousSecret !== null && rotateAt !== null && now < rotateAt;
+  return { ...rotation, previousSecret: isUnderWay ? previousSecret : secret };
+}
+
+type Registry = Pick<
+  WebhookStore,
+  | "createWebhook"
+  | "getWebhook"
+  | "listWebhooks"
+  | "updateWebhook"
+  | "removeWebhook"
+  | "claimNotices"
+  | "settleNotice"
+>;
+
+export function registry(binding: Binding): Registry {
+  const { partitions, seal, run, hint } = binding;
+
+  const read = async (id: string): Promise<StoredWebhook | undefined> => {
+    const now = await binding.at(0);
+    const [text] = (await run(SCRIPTS.read, partitions.ofWebhook(id), now, ["webhook", id])) as string[];
+    return text ? readWebhook(text, seal) : undefined;
+  };
+
+  return {
+    async createWebhook({ webhook, enabledLimit, accountLimit, idempotency, now }) {
+      const at = await binding.at(now);
+      const { id, account } = webhook;
+      const [result, text] = (await run(SCRIPTS.create, partitions.ofAccount(account), at, [
+        encodeText(account),
+        id,
+        shortId(id),
+        enabledLimit,
+        accountLimit,
+        statusLetter(webhook.status),
+        typesText(webhook.eventTypes),
+        webhook.generation,
+        webhook.updatedAt,
+        numberText(webhook.failingSince),
+        numberText(webhook.warnedAt),
+        numberText(webhook.noticeAt),
+        configText(webhook, seal, randomUUID()),
+        idempotency ? `r/${encodeText(account)}/${encodeText(idempotency.key)}` : "",
+        JSON.stringify(idempotency?.digest ?? ""),
+        numberText(idempotency?.expiresAt),
+      ])) as [string, string?];
+      if (text !== undefined)
+        return { result: result as "created" | "replayed", webhook: readWebhook(text, seal).record };
+      return { result: result as "enabled_limit" | "account_limit" | "key_reused" };
+    },
+
+    async getWebhook(id) {
+      return (await read(id))?.record;
+    },
+
+    async listWebhooks({ account, cursor, limit }) {
+      const after = readCursor(cursor, /^[0-9]{1,15}$/);
+      const now = await binding.at(0);
+      const args = ["webhooks", encodeText(account), after || 0, limit];
+      const [texts, next] = (await run(SCRIPTS.read, partitions.ofAccount(account), now, args)) as [
+        (string | null)[],
+        string,
+      ];
+      const webhooks = texts.flatMap((text) => (text ? [readWebhook(text, seal).record] : []));
+      return { webhooks, next: next || null };
+    },
+
+    async updateWebhook({ id, account, change, enabledLimit, now }) {
+      const at = await binding.at(now);
+      const { url, status, eventTypes, rotation } = change;
+      for (let tries = 0; tries < MAX_TRIES; tries++) {
+        const stored = await read(id);
+        if (stored?.record.account !== account) return { result: "not_found" };
+        const { record, config } = stored;
+        const changed: WebhookRecord = {
+          ...record,
+          url: url ?? record.url,
+          eventTypes: eventTypes === undefined ? record.eventTypes : eventTypes,
+          ...(rotation && rotated(record, rotation, at)),
+        };
+        const [result, text, hintAt] = (await run(SCRIPTS.update, partitions.ofAccount(account), at, [
+          encodeText(account),
+          id,
+          config,
+          configText(changed, seal, randomUUID(), config),
+          status ? statusLetter(status) : "",
+          eventTypes === undefined ? "" : typesText(eventTypes),
+          changed.url === record.url ? "0" : "1",
+          enabledLimit,
+        ])) as [string, string?, string?];
+        if (result === "changed") continue;
+        hint(hintAt);
+        if (text !== undefined) return { result: "updated", webhook: readWebhook(text, seal).record };
+        return { result: result as "enabled_limit" | "not_found" };
+      }
+      throw new PostbellError(
+        "storage_unavailable",
+        "The webhook is being changed by too many others; try again.",
+      );
+    },
+
+    async removeWebhook({ id, account, now }) {
+      const at = await binding.at(now);
+      return (await run(SCRIPTS.remove, partitions.ofAccount(account), at, [encodeText(account), id])) === 1;
+    },
+
+    async claimNotices({ now, leaseUntil, limit }) {
+      const at = await binding.at(now);
+      const webhooks: WebhookRecord[] = [];
+      let nextAt: number | null = null;
+      for (const partition of partitions.all) {
+        const args = [leaseUntil, limit - webhooks.length];
+        const [texts, next] = (await run(SCRIPTS.notices, partition, at, args)) as [string[], string];
+        webhooks.push(...texts.map((text) => readWebhook(text, seal).record));
+        if (next !== "") nextAt = Math.min(nextAt ?? Number(next), Number(next));
+      }
+      return { webhooks, nextAt };
+    },
+
+    async settleNotice({ id, account, failingSince, from, status, warnedAt, noticeAt, now }) {
+      const at = await binding.at(now);
+      const reply = await run(SCRIPTS.settleNotice, partitions.ofAccount(account), at, [
+        encodeText(account),
+        id,
+        failingSince,
+        statusLetter(from),
+        statusLetter(status),
+        numberText(warnedAt),
+        numberText(noticeAt),
+      ]);
+      return reply === 1;
+    },
+  };
+}

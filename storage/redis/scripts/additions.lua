@@ -1,0 +1,47 @@
+-- New deliveries, and the bounds they have to stay within.
+
+-- The word for the bound that `more` deliveries of an account would pass; nil where they fit.
+local function passedBound(a, more, most, mostPerAccount)
+  local own = tonumber(call('HGET', PENDING, a) or 0) + (pendingChanges[a] or 0)
+  if own + more > mostPerAccount then return 'pendingPerAccount' end
+  if call('ZCARD', QUEUE) + call('ZCARD', LEASES) + more > most then return 'pending' end
+  return nil
+end
+
+-- Adds a delivery of a stored event beside those it was made with, due now.
+local function addDelivery(w, e, ek, event, serial)
+  local ref = w .. '/' .. ek .. (serial == 0 and '' or '.' .. serial)
+  local d = freshDelivery(nextOrder(), 0)
+  d.dueAt = text(now)
+  local progress = progressOf(e.a, ek, event.count)
+  if progress.endedAt ~= '' then call('ZREM', ENDED, endedMember(e.a, ek, progress.endedAt)) end
+  progress.open, progress.endedAt = progress.open + 1, ''
+  progress.later = progress.later .. w .. '.' .. serial .. ';'
+  saveProgress(e.a, ek, progress)
+  enqueue(ref, d)
+  save(ref, d)
+  call('ZADD', LOG, 0, table.concat({ e.a, d.order, ek, event.type, w .. '.' .. serial }, '/'))
+  countPending(e.a, 1)
+  e.isTouched = true
+  return ref
+end
+
+-- All deliveries of an event to one webhook, the latest last, each as { ref, delivery }; and the serial of the next one.
+local function deliveriesTo(w, e, ek, event)
+  local found, nextSerial = {}, 0
+  local first = w .. '/' .. ek
+  local d = delivery(e.a, first)
+  if d then
+    found[1] = { first, d }
+    nextSerial = 1
+  end
+  for own, serial in string.gmatch(progressOf(e.a, ek, event.count).later, '(%d+)%.(%d+)') do
+    if own == w and serial ~= '0' then
+      local ref = first .. '.' .. serial
+      local later = delivery(e.a, ref)
+      if later then found[#found + 1] = { ref, later } end
+      nextSerial = tonumber(serial) + 1
+    end
+  end
+  return found, nextSerial
+end

@@ -1,0 +1,74 @@
+-- Reads. ARGV[5] says what: `webhook` by id, `webhooks` of an account after a number, `delivery`, `deliveries` of a webhook newest first, `stats`.
+
+local what = ARGV[5]
+
+local function webhook(id)
+  local w = call('HGET', IDS, id)
+  return { w and call('HGET', WEBHOOKS, w) or '' }
+end
+
+local function webhooksOf(account, after, limit)
+  local roster = rosterOf(account)
+  local ws = {}
+  local isMore = false
+  if roster then
+    for w in string.gmatch(roster.lines, '(%d+) [^\n]*\n') do
+      if tonumber(w) > after then
+        isMore = #ws == limit
+        if isMore then break end
+        ws[#ws + 1] = w
+      end
+    end
+  end
+  if #ws == 0 then return { {}, '' } end
+  return { call('HMGET', WEBHOOKS, unpack(ws)), isMore and ws[#ws] or '' }
+end
+
+local function row(ref, d, type) return { suffixOf(ref), type, deliveryLine(d) .. d.attempts } end
+
+local function deliveryById(id, suffix)
+  local w = call('HGET', IDS, id)
+  local e = w and endpoint(w)
+  if not e then return {} end
+  local d = delivery(e.a, w .. '/' .. suffix)
+  local event = d and storedEvent(e.a, eventOf('/' .. suffix))
+  return event and row('/' .. suffix, d, event.type) or {}
+end
+
+local LOOKED_AT = 500
+local STATES = { pending = 'p', delivered = 'd', failed = 'f', withheld = 'w' }
+
+local function deliveriesOf(id, state, type, before, limit)
+  local w = call('HGET', IDS, id)
+  local e = w and endpoint(w)
+  if not e then return { {}, '' } end
+  local from = before == '' and '(' .. e.a .. '0' or '(' .. e.a .. '/' .. before .. '/'
+  local entries = call('ZREVRANGEBYLEX', LOG, from, '[' .. e.a .. '/', 'LIMIT', 0, LOOKED_AT)
+  local rows, last = {}, ''
+  for _, entry in ipairs(entries) do
+    local order, ek, of, receivers = string.match(entry, '^%d+/(%x+)/([^/]+)/([^/]*)/(.*)$')
+    local serial = string.match(';' .. receivers .. ';', ';' .. w .. '(%.?%d*);')
+    if serial and (type == '' or of == type) then
+      local ref = w .. '/' .. ek .. (serial == '.0' and '' or serial)
+      local value = call('HGET', DELIVERIES, ref)
+      local d = not value and freshDelivery(order, 0) or readDelivery(value)
+      local isMatch = d and (state == '' or STATES[state] == (d.state == 'l' and 'p' or d.state))
+      if isMatch then
+        if #rows == limit then return { rows, last } end
+        rows[#rows + 1] = row(ref, d, of)
+      end
+    end
+    last = order
+  end
+  return { rows, #entries == LOOKED_AT and last or '' }
+end
+
+if what == 'webhook' then return webhook(ARGV[6]) end
+if what == 'webhooks' then return webhooksOf(ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[8])) end
+if what == 'delivery' then return deliveryById(ARGV[6], ARGV[7]) end
+if what == 'deliveries' then return deliveriesOf(ARGV[6], ARGV[7], ARGV[8], ARGV[9], tonumber(ARGV[10])) end
+local leased = call('ZCARD', LEASES)
+return {
+  call('HLEN', IDS), call('HLEN', EVENTS), call('ZCARD', QUEUE) + leased, leased,
+  tonumber(call('HGET', META, 'ended') or 0), call('HGET', META, 'bytes') or '0',
+}

@@ -1,0 +1,69 @@
+-- Compares the books of a partition with what they count, and puts right what differs. Nothing should: a defect, a partial restore or a hand did it.
+-- ARGV[5]: `counters` of the accounts that follow, or `places` of the deliveries that follow. Answers how much was put right.
+
+goOnWhenFull()
+local repaired = 0
+local MOST_LEASES = 5000
+
+local function repairInFlight()
+  if call('ZCARD', LEASES) > MOST_LEASES then return end
+  local counts = {}
+  for _, ref in ipairs(call('ZRANGE', LEASES, 0, -1)) do
+    local w = webhookOf(ref)
+    counts[w] = (counts[w] or 0) + 1
+  end
+  local known = call('HGETALL', IN_FLIGHT)
+  for i = 1, #known, 2 do
+    local w, right = known[i], counts[known[i]] or 0
+    local e = endpoint(w)
+    if not e then
+      call('HDEL', IN_FLIGHT, w)
+    elseif e.inFlight ~= right then
+      lease(e, right - e.inFlight)
+      e.isTouched = true
+      repaired = repaired + 1
+    end
+  end
+end
+
+local function repairAccount(account)
+  local roster = rosterOf(account)
+  if not roster then return end
+  local right = 0
+  for w in string.gmatch(roster.lines, '(%d+) [^\n]*\n') do
+    local from, to = below(w)
+    local e = endpoint(w)
+    right = right + call('ZLEXCOUNT', QUEUE, from, to) + (e and e.inFlight or 0)
+  end
+  local known = tonumber(call('HGET', PENDING, roster.a) or 0)
+  if known ~= right then
+    repaired = repaired + 1
+    if right == 0 then call('HDEL', PENDING, roster.a) else call('HSET', PENDING, roster.a, right) end
+  end
+end
+
+local function repairPlace(ref)
+  local w = webhookOf(ref)
+  local e = w and endpoint(w)
+  local value = e and call('HGET', DELIVERIES, ref)
+  local d = value and readDelivery(value)
+  if not d then return end
+  local isQueued = call('ZSCORE', QUEUE, queueMember(ref, d.at))
+  local isLeased = call('ZSCORE', LEASES, ref)
+  if (d.state == 'l' and not isLeased) or (d.state == 'p' and not isQueued) then
+    if d.state == 'l' then d.crashes = text(tonumber(d.crashes) + 1) end
+    enqueue(ref, d)
+    save(ref, d)
+    e.isTouched = true
+    repaired = repaired + 1
+  end
+end
+
+if ARGV[5] == 'counters' then
+  repairInFlight()
+  for i = 6, #ARGV do repairAccount(ARGV[i]) end
+else
+  for i = 6, #ARGV do repairPlace(ARGV[i]) end
+end
+flush()
+return repaired

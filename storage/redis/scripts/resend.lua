@@ -1,0 +1,37 @@
+-- One more attempt: of the open delivery to this webhook, or a new one.
+-- ARGV: most pending, most pending of an account, account, webhook's id, the rest of the reference.
+-- Answers: empty where there is no such delivery, `full` with the bound, or `sent` with the reference and the hint.
+
+local mostPending, mostPendingPerAccount = tonumber(ARGV[5]), tonumber(ARGV[6])
+local account, id, suffix = ARGV[7], ARGV[8], ARGV[9]
+local w = call('HGET', IDS, id)
+local e = w and endpoint(w)
+if not e or e.account ~= account then return {} end
+local ek = eventOf('/' .. suffix)
+local event = storedEvent(e.a, ek)
+if not event or not delivery(e.a, w .. '/' .. suffix) then return {} end
+
+local sent
+local found, nextSerial = deliveriesTo(w, e, ek, event)
+for _, item in ipairs(found) do
+  local ref, d = item[1], item[2]
+  if isOpen(d) then
+    sent = ref
+    if d.state == 'p' and (tonumber(d.extraAt) or tonumber(d.dueAt)) > now then
+      goOnWhenFull()
+      call('ZREM', QUEUE, queueMember(ref, d.at))
+      d.extraAt = text(now)
+      enqueue(ref, d)
+      save(ref, d)
+      e.isTouched = true
+    end
+    break
+  end
+end
+if not sent then
+  local bound = passedBound(e.a, 1, mostPending, mostPendingPerAccount)
+  if bound then return { 'full', bound } end
+  sent = addDelivery(w, e, ek, event, nextSerial)
+end
+flush()
+return { 'sent', suffixOf(sent), hintAt and text(hintAt) or '' }

@@ -1,0 +1,187 @@
+-- How deliveries and events end, and how long what has ended is kept.
+
+-- `<open deliveries>,<when it ended>,<later deliveries>`; an event without one is open with all that it was made with.
+local function progressOf(a, ek, receivers)
+  local value = call('HGET', PROGRESS, a .. '/' .. ek)
+  if not value then return { open = receivers, endedAt = '', later = '' } end
+  local open, endedAt, later = string.match(value, '^(%d+),(%d*),(.*)$')
+  return { open = tonumber(open), endedAt = endedAt, later = later }
+end
+
+local function saveProgress(a, ek, p)
+  call('HSET', PROGRESS, a .. '/' .. ek, text(p.open) .. ',' .. p.endedAt .. ',' .. p.later)
+end
+
+local function endedMember(a, ek, endedAt) return a .. '/' .. hex(tonumber(endedAt)) .. '/' .. ek end
+
+local function isBelow(key, prefix)
+  local from, to = below(prefix)
+  return call('ZRANGEBYLEX', key, from, to, 'LIMIT', 0, 1)[1]
+end
+
+-- Drops an account that holds nothing any more.
+local function dropIfEmpty(a, account)
+  local roster = call('HGET', ACCOUNTS, account)
+  if roster == a .. '\n' and not isBelow(LOG, a) then
+    call('HDEL', ACCOUNTS, account)
+    call('ZREM', FREEING, a .. '/' .. account)
+  end
+end
+
+local function remember(field, value, expiresAt)
+  call('HSET', REMEMBERED, field, value)
+  call('ZADD', FORGETTING, text(expiresAt), field)
+end
+
+local function freeDelivery(ref)
+  local value = call('HGET', DELIVERIES, ref)
+  if not value then return nil end
+  call('HDEL', DELIVERIES, ref)
+  endedChange = endedChange - 1
+  return readDelivery(value)
+end
+
+-- Frees an event with no open delivery: its deliveries, its places in the log, and in the end itself.
+local function freeEvent(a, account, ek)
+  local value = call('HGET', EVENTS, a .. '/' .. ek)
+  local event = value and readEvent(value)
+  if not event then return end
+  local progress = progressOf(a, ek, event.count)
+  local entry = isBelow(LOG, a .. '/' .. event.order)
+  if entry then
+    for w in string.gmatch(string.match(entry, '[^/]*$'), '%d+') do freeDelivery(w .. '/' .. ek) end
+    call('ZREM', LOG, entry)
+  end
+  for w, serial in string.gmatch(progress.later, '(%d+)%.(%d+)') do
+    local d = freeDelivery(w .. '/' .. ek .. (serial == '0' and '' or '.' .. serial))
+    local own = d and isBelow(LOG, a .. '/' .. d.order)
+    if own then call('ZREM', LOG, own) end
+  end
+  if progress.endedAt ~= '' then call('ZREM', ENDED, endedMember(a, ek, progress.endedAt)) end
+  call('HDEL', PROGRESS, a .. '/' .. ek)
+  call('HDEL', EVENTS, a .. '/' .. ek)
+  byteChange = byteChange - #value
+  if event.rememberUntil > now then
+    local known = table.concat({ text(event.rememberUntil), event.nonce, event.receivers, event.digest }, '\n')
+    remember('e/' .. ek .. '/' .. account, known, event.rememberUntil)
+  end
+end
+
+-- Starts the retention of an event with no open delivery, and lets the oldest go where the account has too many.
+local function endEvent(a, account, ek, progress)
+  if keepMs == 0 then
+    freeEvent(a, account, ek)
+    return
+  end
+  if progress.endedAt ~= '' then call('ZREM', ENDED, endedMember(a, ek, progress.endedAt)) end
+  progress.endedAt = text(now)
+  saveProgress(a, ek, progress)
+  call('ZADD', ENDED, 0, endedMember(a, ek, progress.endedAt))
+  call('ZADD', FREEING, 'NX', text(now + keepMs), a .. '/' .. account)
+  local from, to = below(a)
+  local extra = call('ZLEXCOUNT', ENDED, from, to) - keepEvents
+  if extra > 0 then
+    for _, member in ipairs(call('ZRANGEBYLEX', ENDED, from, to, 'LIMIT', 0, math.min(extra, 20))) do
+      freeEvent(a, account, string.match(member, '[^/]+$'))
+    end
+  end
+end
+
+-- A delivery that is not open any more: counts it, and ends its event with the last one.
+local function closeDelivery(a, account, ek, receivers)
+  local progress = progressOf(a, ek, receivers)
+  progress.open = math.max(0, progress.open - 1)
+  countPending(a, -1)
+  if progress.open == 0 then endEvent(a, account, ek, progress) else saveProgress(a, ek, progress) end
+end
+
+-- Ends a delivery; a failed one may still turn out to be delivered.
+local function endDelivery(e, ref, d, state, reason)
+  local wasOpen = isOpen(d)
+  d.state, d.reason, d.endedAt, d.extraAt = state, reason, text(now), ''
+  save(ref, d)
+  local ek = eventOf(ref)
+  if wasOpen then
+    endedChange = endedChange + 1
+    closeDelivery(e.a, e.account, ek, d.receivers)
+  else
+    local progress = progressOf(e.a, ek, d.receivers)
+    if progress.open == 0 then endEvent(e.a, e.account, ek, progress) end
+  end
+end
+
+-- Removes a delivery of a webhook that is being removed, without a trace.
+local function forget(a, account, ref)
+  local d = delivery(a, ref)
+  if not d then return end
+  call('HDEL', DELIVERIES, ref)
+  if d.state == 'p' then call('ZREM', QUEUE, queueMember(ref, d.at)) end
+  if d.state == 'l' then call('ZREM', LEASES, ref) end
+  if isOpen(d) then closeDelivery(a, account, eventOf(ref), d.receivers) else endedChange = endedChange - 1 end
+end
+
+local CLEANED_PER_PAGE = 100
+
+-- Frees one page of what a removed webhook held. A later call goes on after `order`.
+local function cleanRemoved(w, removal)
+  local a, account, order = string.match(removal, '^(%d+),([^,]*),(%x*)$')
+  local from, to = below(a)
+  if order ~= '' then from = '[' .. a .. '/' .. order .. '0' end
+  local entries = call('ZRANGEBYLEX', LOG, from, to, 'LIMIT', 0, CLEANED_PER_PAGE)
+  for _, entry in ipairs(entries) do
+    local at, ek, receivers = string.match(entry, '^%d+/(%x+)/([^/]+)/[^/]*/(.*)$')
+    order = at
+    for own, serial in string.gmatch(receivers, '(%d+)(%.?%d*)') do
+      if own == w then
+        forget(a, account, w .. '/' .. ek .. (serial == '.0' and '' or serial))
+        if serial ~= '' then call('ZREM', LOG, entry) end
+      end
+    end
+  end
+  if #entries == CLEANED_PER_PAGE then
+    call('HSET', REMOVALS, w, a .. ',' .. account .. ',' .. order)
+  else
+    call('HDEL', REMOVALS, w)
+    dropIfEmpty(a, account)
+  end
+end
+
+local FREED_PER_CALL = 200
+
+-- Frees what has been kept long enough, a page at a time, so that no single call pays for a large clean-up.
+local function tidy()
+  local accounts = call('ZRANGEBYSCORE', FREEING, '-inf', text(now), 'LIMIT', 0, 20)
+  local left = FREED_PER_CALL
+  for _, member in ipairs(accounts) do
+    local a, account = string.match(member, '^(%d+)/(.*)$')
+    local from, to = below(a)
+    local isOver = true
+    while isOver and left > 0 do
+      local page = call('ZRANGEBYLEX', ENDED, from, to, 'LIMIT', 0, math.min(left, 20))
+      if #page == 0 then
+        call('ZREM', FREEING, member)
+        dropIfEmpty(a, account)
+        break
+      end
+      for _, ended in ipairs(page) do
+        local at, ek = string.match(ended, '^%d+/(%x+)/(.+)$')
+        local freeAt = tonumber(at, 16) + keepMs
+        if freeAt > now then
+          call('ZADD', FREEING, text(freeAt), member)
+          isOver = false
+          break
+        end
+        freeEvent(a, account, ek)
+        call('ZREM', ENDED, ended)
+        left = left - 1
+      end
+    end
+  end
+  local forgotten = call('ZRANGEBYSCORE', FORGETTING, '-inf', text(now), 'LIMIT', 0, FREED_PER_CALL)
+  if #forgotten > 0 then
+    call('HDEL', REMEMBERED, unpack(forgotten))
+    call('ZREM', FORGETTING, unpack(forgotten))
+  end
+  local removed = call('HSCAN', REMOVALS, '0', 'COUNT', 1)[2]
+  if removed[1] then cleanRemoved(removed[1], removed[2]) end
+end

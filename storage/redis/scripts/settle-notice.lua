@@ -1,0 +1,20 @@
+-- Takes a health step where the webhook still fails since then and has the status it was decided on.
+-- ARGV: account, id, failing since, from, status, warned, notice at.
+
+local account, id, failingSince, from, status, warnedAt, noticeAt =
+  ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[9], ARGV[10], ARGV[11]
+local w = call('HGET', IDS, id)
+local e = w and endpoint(w)
+if not e or e.account ~= account or e.failingSince ~= failingSince or e.status ~= from then return 0 end
+
+goOnWhenFull()
+if status ~= e.status then
+  touch(e)
+  e.status = status
+  changeRoster(account, w, function(_, types) return status, types end)
+end
+e.warnedAt = warnedAt
+setNotice(w, e, noticeAt)
+if noticeAt ~= '' then hint(tonumber(noticeAt)) end
+flush()
+return 1

@@ -1,0 +1,97 @@
+-- Records what became of claims.
+-- ARGV: for each: account, webhook's id, the rest of the reference, token, nonce, its time, state, reason, step, due, postponed, crashes, extra at, started at, attempt,
+-- then what was seen of the endpoint: `1`, `0` or empty, generation, time, notice at, lane.
+-- Answers `settled`, `stale` or `gone` for each. Last: the hint.
+
+goOnWhenFull()
+
+local FIELDS = 20
+local OUTCOMES = { delivered = 'd', failed = 'f', withheld = 'w' }
+local numbers = {}
+
+local function numberOf(id)
+  if numbers[id] == nil then numbers[id] = call('HGET', IDS, id) end
+  return numbers[id]
+end
+
+local function record(d, attempt)
+  d.attempts = d.attempts .. '\n' .. attempt
+  d.tries = d.tries + 1
+  if d.tries > MAX_ATTEMPTS_KEPT then
+    d.attempts = string.sub(d.attempts, string.find(d.attempts, '\n', 2, true))
+    d.tries = MAX_ATTEMPTS_KEPT
+  end
+end
+
+-- What an attempt showed of its endpoint: its lane, its slow start, its health.
+local function report(w, e, ok, generation, at, noticeAt, lane)
+  if generation ~= e.generation then return end
+  moveToLane(w, e, lane)
+  local window = e.window
+  if not ok then
+    window = '1'
+  elseif window ~= '' then
+    window = tonumber(window) + 1
+    window = window >= perEndpoint and '' or text(window)
+  end
+  if window ~= e.window then
+    e.window = window
+    e.isChanged = true
+  end
+  if e.status ~= 'E' then return end
+  if ok and e.failingSince ~= '' then
+    clearHealth(w, e)
+  elseif not ok and e.failingSince == '' then
+    e.failingSince, e.warnedAt = at, ''
+    setNotice(w, e, noticeAt)
+    hint(tonumber(noticeAt))
+  end
+end
+
+local function settle(i)
+  local account, id, suffix, token, nonce = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4]
+  now = tonumber(ARGV[i + 5])
+  local state, isDelivered = OUTCOMES[ARGV[i + 6]], ARGV[i + 6] == 'delivered'
+  local w = numberOf(id)
+  local e = w and endpoint(w)
+  if not e or e.account ~= account then return 'gone' end
+  local ref = w .. '/' .. suffix
+  local d = delivery(e.a, ref)
+  if not d then return 'gone' end
+  -- The same call once more, since its answer was lost.
+  if d.state ~= 'l' and d.token == nonce then return 'settled' end
+  if isDone(d) then return 'gone' end
+  if not isDelivered then
+    if d.state == 'f' then return 'gone' end
+    if d.state ~= 'l' or d.token ~= token then return 'stale' end
+  end
+
+  if d.state == 'l' then
+    call('ZREM', LEASES, ref)
+    lease(e, -1)
+  elseif d.state == 'p' then
+    call('ZREM', QUEUE, queueMember(ref, d.at))
+  end
+  d.token, d.recovered = nonce, '0'
+  if ARGV[i + 13] ~= '' then d.startedAt = ARGV[i + 13] end
+  if ARGV[i + 14] ~= '' then record(d, ARGV[i + 14]) end
+  if ARGV[i + 15] ~= '' then
+    report(w, e, ARGV[i + 15] == '1', ARGV[i + 16], ARGV[i + 17], ARGV[i + 18], ARGV[i + 19])
+  end
+  if state then
+    endDelivery(e, ref, d, state, ARGV[i + 7])
+  else
+    d.step, d.dueAt, d.postponed, d.crashes, d.extraAt =
+      ARGV[i + 8], ARGV[i + 9], ARGV[i + 10], ARGV[i + 11], ARGV[i + 12]
+    enqueue(ref, d)
+    save(ref, d)
+  end
+  e.isTouched = true
+  return 'settled'
+end
+
+local answers = {}
+for i = 5, #ARGV, FIELDS do answers[#answers + 1] = settle(i) end
+flush()
+answers[#answers + 1] = hintAt and text(hintAt) or ''
+return answers

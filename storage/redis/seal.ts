@@ -1,0 +1,60 @@
+/** Secrets at rest: sealed with AES-256-GCM under the host's keys, or as they are where it gives none. */
+
+import { createCipheriv, createDecipheriv, createHash, randomBytes } from "node:crypto";
+import { PostbellError } from "../../src/errors.js";
+
+const MARK = "sealed.1";
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+export const SEAL_KEY_BYTES = 32;
+
+export interface Seal {
+  /** `place` (the webhook's id) is bound in: a sealed secret copied to another webhook does not open. */
+  close(secret: string, place: string): string;
+  /** Errors: `storage_unavailable` where no key of the list opens it. */
+  open(stored: string, place: string): string;
+}
+
+/** Names a key without telling it. */
+const nameOf = (key: Buffer): string => createHash("sha256").update(key).digest("base64url").slice(0, 8);
+
+/** The first key seals, all open: put a new key in front, and drop the old one once nothing is sealed with it. */
+export function createSeal(keys: readonly Buffer[]): Seal {
+  const byName = new Map(keys.map((key) => [nameOf(key), key]));
+  const first = [...byName][0];
+  return {
+    close(secret, place) {
+      if (!first) return secret;
+      const [name, key] = first;
+      const nonce = randomBytes(NONCE_BYTES);
+      const cipher = createCipheriv("aes-256-gcm", key, nonce).setAAD(Buffer.from(place));
+      const bytes = Buffer.concat([
+        nonce,
+        cipher.update(secret, "utf8"),
+        cipher.final(),
+        cipher.getAuthTag(),
+      ]);
+      return `${MARK}.${name}.${bytes.toString("base64url")}`;
+    },
+    open(stored, place) {
+      if (!stored.startsWith(`${MARK}.`)) return stored;
+      const [name = "", text = ""] = stored.slice(MARK.length + 1).split(".");
+      const key = byName.get(name);
+      const bytes = Buffer.from(text, "base64url");
+      try {
+        if (!key) throw new Error(`no key named ${name}`);
+        const decipher = createDecipheriv("aes-256-gcm", key, bytes.subarray(0, NONCE_BYTES))
+          .setAAD(Buffer.from(place))
+          .setAuthTag(bytes.subarray(-TAG_BYTES));
+        const head = decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES));
+        return Buffer.concat([head, decipher.final()]).toString("utf8");
+      } catch (cause) {
+        throw new PostbellError(
+          "storage_unavailable",
+          `The secret of webhook ${place} cannot be opened: give redisStorage the key it was sealed with, in sealKeys.`,
+          { field: "sealKeys", cause },
+        );
+      }
+    },
+  };
+}

@@ -1,0 +1,146 @@
+/** What the services on one storage share: its connections, its time, its hints. */
+
+import { type Clock, withTimeout } from "../../src/clock.js";
+import type { Logger } from "../../src/logger.js";
+import { inspect, type StorageReport } from "./check.js";
+import type { Argument, RedisClient } from "./client.js";
+import type { Connections } from "./connections.js";
+import { createHints, type Hints } from "./hints.js";
+import { holdToLayout } from "./layout.js";
+import { createLink, type Link, unavailable } from "./link.js";
+import type { Partition, Partitions } from "./partition.js";
+import { createReplicationCheck } from "./replication.js";
+import { SCRIPTS, type Script } from "./scripts.js";
+import { createClockTime, createServerTime, type ServerTime } from "./server-time.js";
+
+const INSPECTION_MS = 3_000;
+
+export interface Session {
+  readonly time: ServerTime;
+  readonly hints: Hints;
+  readonly link: () => Promise<Link>;
+  /** Connects, holds this process to the layout, reads the time and logs warnings, once; again after a failure. */
+  readonly open: () => Promise<void>;
+  /** Redis was emptied: what was stored at the beginning has to be stored again. */
+  readonly reopen: () => void;
+  /** Runs a script on a connection of its own and asks for a replica. */
+  readonly runReplicated: (
+    script: Script,
+    partition: Partition,
+    args: readonly Argument[],
+  ) => Promise<{ readonly reply: unknown; readonly confirmed: boolean }>;
+  /** What each server says of itself. */
+  readonly inspect: () => Promise<readonly Omit<StorageReport, "repaired">[]>;
+  /** Lets go of the clients, which may be the host's. */
+  readonly close: () => void;
+}
+
+function once<T>(make: () => Promise<T>): () => Promise<T> {
+  let made: Promise<T> | undefined;
+  return () => {
+    made ??= make().catch((error: unknown) => {
+      made = undefined;
+      throw error;
+    });
+    return made;
+  };
+}
+
+async function askTime(link: Link, { all: [partition] }: Partitions): Promise<number> {
+  if (!partition) throw new RangeError("a storage has at least one partition");
+  const [seconds, micros] = (await link.run(SCRIPTS.time, partition, [])) as string[];
+  return Number(seconds) * 1_000 + Number(micros) / 1_000;
+}
+
+const nodesOf = (client: RedisClient): readonly RedisClient[] => client.nodes?.("master") ?? [client];
+
+export function createSession({
+  clock,
+  logger,
+  connections,
+  partitions,
+  prefix,
+  time: whose,
+  isReplicated,
+  replicationTimeoutMs,
+}: {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly connections: Connections;
+  readonly partitions: Partitions;
+  readonly prefix: string;
+  readonly time: "server" | "clock";
+  readonly isReplicated: boolean;
+  readonly replicationTimeoutMs: number;
+}): Session {
+  const links: Link[] = [];
+  const linkTo = (client: RedisClient, isOwn: boolean): Link => {
+    const made = createLink(client, clock, isOwn ? () => client.disconnect(true) : null);
+    links.push(made);
+    return made;
+  };
+  const link = once(async () => linkTo(await connections.main(), connections.isOwn));
+  const time =
+    whose === "clock"
+      ? createClockTime(clock)
+      : createServerTime(clock, async () => askTime(await link(), partitions));
+  const hints = createHints({
+    channel: `{${prefix}}:hints`,
+    now: time.now,
+    publish: async (channel, at) => (await link()).call("PUBLISH", channel, at),
+    subscriber: isReplicated ? null : connections.listening,
+  });
+  const replicated = once(async () => {
+    const client = await connections.second();
+    return {
+      link: linkTo(client, true),
+      isConfirmed: createReplicationCheck(client, replicationTimeoutMs),
+    };
+  });
+  const inspectAll = async (): Promise<readonly Omit<StorageReport, "repaired">[]> =>
+    Promise.all(
+      nodesOf(await connections.main()).map((node) =>
+        withTimeout(clock, INSPECTION_MS, inspect(node, time.skewMs()), () =>
+          unavailable("no answer in time"),
+        ),
+      ),
+    );
+
+  const warn = async (): Promise<void> => {
+    // A server that lets nobody look at it is no reason not to work.
+    const reports = await inspectAll().catch(() => []);
+    for (const warning of new Set(reports.flatMap(({ warnings }) => warnings))) logger.warn({}, warning);
+  };
+  let opened: Promise<void> | undefined;
+  const open = async (): Promise<void> => {
+    await holdToLayout(await link(), prefix, partitions.all.length);
+    await time.refresh();
+    void warn();
+  };
+
+  return {
+    time,
+    hints,
+    link,
+    open() {
+      opened ??= open().catch((error: unknown) => {
+        opened = undefined;
+        throw error;
+      });
+      return opened;
+    },
+    reopen() {
+      opened = undefined;
+    },
+    async runReplicated(script, partition, args) {
+      const { link: own, isConfirmed } = await replicated();
+      const reply = await own.run(script, partition, args);
+      return { reply, confirmed: await isConfirmed(partition) };
+    },
+    inspect: inspectAll,
+    close() {
+      hints.close();
+      for (const own of links) own.close();
+    },
+  };
+}

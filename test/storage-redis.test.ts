@@ -1,0 +1,49 @@
+/** The storage contract on Redis: through both majors of the client, from a URL and beside the host's client, and on a Cluster. */
+
+import { Cluster as Cluster6 } from "ioredis";
+import { Cluster as Cluster5, Redis as Redis5 } from "ioredis5";
+import { afterAll, beforeAll, describe, test } from "vitest";
+import { storageContract } from "../src/testing/index.js";
+import { type RedisClient, redisStorage } from "../storage/redis/index.js";
+import { freshPrefix, redisUrl } from "./support/redis.js";
+import { type RedisCluster, startCluster } from "./support/redis-server.js";
+
+/** Two storages on the same records, each with a client of its own, as two processes would have them. */
+function pair(connect: () => RedisClient & { disconnect(): void }, partitions: number) {
+  const clients = [connect(), connect()] as const;
+  const prefix = freshPrefix();
+  const [storage, peer] = clients.map((client) =>
+    redisStorage({ client, prefix, partitions, time: "clock" }),
+  );
+  if (!storage || !peer) throw new Error("two clients make two storages");
+  const destroy = (): void => {
+    for (const client of clients) client.disconnect();
+  };
+  return { storage, peer, destroy };
+}
+
+describe("on one server, from a URL, the storage contract holds:", () => {
+  storageContract({
+    test,
+    create() {
+      const options = { url: redisUrl(), prefix: freshPrefix(), time: "clock" } as const;
+      return { storage: redisStorage(options), peer: redisStorage(options) };
+    },
+  });
+});
+
+describe("on one server, with a client of ioredis 5 and four partitions, the storage contract holds:", () => {
+  storageContract({ test, create: () => pair(() => new Redis5(redisUrl()), 4) });
+});
+
+describe.each([
+  ["5", Cluster5],
+  ["6", Cluster6],
+])("on a Cluster of three masters, with ioredis %s, the storage contract holds:", (_, Cluster) => {
+  let cluster: RedisCluster;
+  beforeAll(async () => {
+    cluster = await startCluster(3);
+  });
+  afterAll(() => cluster.stop());
+  storageContract({ test, create: () => pair(() => new Cluster([...cluster.nodes]), 16), seeds: [6, 7] });
+});
