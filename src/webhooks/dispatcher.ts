@@ -63,9 +63,10 @@ export function createDispatcher({
   let noticesAt = 0;
   let notices: Promise<void> | undefined;
   let sleeping: { readonly timer: Timer; readonly until: number } | undefined;
-  let isPassing = false;
-  let current: Promise<void> = Promise.resolve();
+  /** Whether something may be due that no pass has asked for yet. */
   let isWanted = false;
+  /** The passes under way, one after another while another one is wanted. */
+  let loop: Promise<void> | undefined;
   /** Callers of idle() that wait for everything under way to end. */
   const waiting: (() => void)[] = [];
 
@@ -76,11 +77,9 @@ export function createDispatcher({
     if (!isBusy()) for (const resolve of waiting.splice(0)) resolve();
   };
 
-  /** Pumps once more, in a turn of the event loop of its own, so that all slots freed in this one are filled by one claim. */
   const wake = (): void => {
-    if (isWanted || !isRunning) return;
     isWanted = true;
-    setImmediate(() => void pump());
+    if (isRunning) loop ??= runPasses();
   };
 
   const sleepUntil = (at: number): void => {
@@ -214,28 +213,23 @@ export function createDispatcher({
     sleepUntil(Math.min(...later, now + store.maxSleepMs));
   };
 
-  const pump = async (): Promise<void> => {
-    isWanted = false;
-    if (!isRunning) return;
-    if (isPassing) {
-      await current;
-      wake();
-      return;
-    }
-    isPassing = true;
-    current = pass().then(
-      () => {
+  const runPasses = async (): Promise<void> => {
+    while (isWanted && isRunning) {
+      // In a turn of the event loop of its own, so that all slots freed in this one are filled by one claim.
+      await new Promise((resolve) => setImmediate(resolve));
+      isWanted = false;
+      if (!isRunning) break;
+      try {
+        await pass();
         failures = 0;
         lastError = undefined;
-      },
-      (error: unknown) => {
+      } catch (error) {
         lastError = error instanceof Error ? error : new Error(String(error));
         logger.error({ error }, "the storage could not be asked for due deliveries");
         sleepUntil(store.now() + retryDelayMs(failures++));
-      },
-    );
-    await current;
-    isPassing = false;
+      }
+    }
+    loop = undefined;
   };
 
   return Object.freeze<Dispatcher>({
@@ -257,7 +251,9 @@ export function createDispatcher({
       const grace = new Promise<void>((resolve) => {
         timer = clock.setTimeout(resolve, graceMs);
       });
-      const landed = current.then(() => Promise.all([notices, ...[...flights].map(({ done }) => done)]));
+      const landed = Promise.resolve(loop).then(() =>
+        Promise.all([notices, ...[...flights].map(({ done }) => done)]),
+      );
       await Promise.race([landed, grace]);
       clock.clearTimeout(timer);
       const left = [...flights];
@@ -274,10 +270,11 @@ export function createDispatcher({
           );
         }
         const before = claimCount;
-        await pump();
+        wake();
+        await loop;
         if (lastError !== undefined) throw lastError;
         if (isBusy()) await new Promise<void>((resolve) => waiting.push(resolve));
-        else if (!isWanted && claimCount > before) return;
+        else if (loop === undefined && claimCount > before) return;
       }
     },
   });
