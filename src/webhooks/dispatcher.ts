@@ -63,6 +63,8 @@ export function createDispatcher({
   let noticesAt = 0;
   let notices: Promise<void> | undefined;
   let sleeping: { readonly timer: Timer; readonly until: number } | undefined;
+  /** Whether the last claim left something that is due, for want of a slot: then a freed slot is reason to ask again. What becomes due otherwise, the store hints at. */
+  let isShort = false;
   /** Whether something may be due that no pass has asked for yet. */
   let isWanted = false;
   /** The passes under way, one after another while another one is wanted. */
@@ -147,7 +149,7 @@ export function createDispatcher({
       done: carryOut(claim, control, slots.enter(claim.lane)).then(() => {
         flights.delete(flight);
         tellIfQuiet();
-        wake();
+        if (isShort) wake();
       }),
     };
     flights.add(flight);
@@ -197,7 +199,8 @@ export function createDispatcher({
     if (noticesAt <= now) startNotices();
     const room = slots.room();
     // Without a free slot there is nothing to ask for: the flight that frees one wakes the loop.
-    if (room.fast + room.slow === 0) return;
+    isShort = room.fast + room.slow === 0;
+    if (isShort) return;
     const token = `${worker}.${++claimCount}`;
     const claimedAt = clock.monotonic();
     const leaseUntil = now + delivery.leaseMs;
@@ -207,8 +210,8 @@ export function createDispatcher({
       return;
     }
     for (const claim of claims) launch(claim, claimedAt);
-    const isMoreDue = nextAt !== null && nextAt <= now;
-    if (isMoreDue && claims.length > 0) wake();
+    isShort = nextAt !== null && nextAt <= now;
+    if (isShort && claims.length > 0) wake();
     const later = [nextAt, noticesAt].filter((at): at is number => at !== null && at > now);
     sleepUntil(Math.min(...later, now + store.maxSleepMs));
   };

@@ -75,7 +75,9 @@ export function createBatch<T, R>({
         line.push({ item, resolve, reject });
         if (isScheduled) return;
         isScheduled = true;
-        setImmediate(flush);
+        // Alone it need not wait for others; while calls are under way there will be some.
+        if (running === 0) queueMicrotask(flush);
+        else setImmediate(flush);
       });
     },
   };

@@ -1,10 +1,15 @@
 -- New deliveries, and the bounds they have to stay within.
 
--- The word for the bound that `more` deliveries of an account would pass; nil where they fit.
+local allPending
+local ownPending = {}
+
+-- The word for the bound that `more` deliveries of an account would pass; nil where they fit, and then they are counted.
 local function passedBound(a, more, most, mostPerAccount)
-  local own = tonumber(call('HGET', PENDING, a) or 0) + (pendingChanges[a] or 0)
-  if own + more > mostPerAccount then return 'pendingPerAccount' end
-  if call('ZCARD', QUEUE) + call('ZCARD', LEASES) + more > most then return 'pending' end
+  allPending = allPending or call('ZCARD', QUEUE) + call('ZCARD', LEASES)
+  ownPending[a] = ownPending[a] or tonumber(call('HGET', PENDING, a) or 0)
+  if ownPending[a] + more > mostPerAccount then return 'pendingPerAccount' end
+  if allPending + more > most then return 'pending' end
+  ownPending[a], allPending = ownPending[a] + more, allPending + more
   return nil
 end
 
@@ -14,15 +19,13 @@ local function addDelivery(w, e, ek, event, serial)
   local d = freshDelivery(nextOrder(), 0)
   d.dueAt = text(now)
   local progress = progressOf(e.a, ek, event.count)
-  if progress.endedAt ~= '' then call('ZREM', ENDED, endedMember(e.a, ek, progress.endedAt)) end
+  if progress.endedAt ~= '' then ended.remove(endedMember(e.a, ek, progress.endedAt)) end
   progress.open, progress.endedAt = progress.open + 1, ''
   progress.later = progress.later .. w .. '.' .. serial .. ';'
   saveProgress(e.a, ek, progress)
   enqueue(ref, d)
-  save(ref, d)
-  call('ZADD', LOG, 0, table.concat({ e.a, d.order, ek, event.type, w .. '.' .. serial }, '/'))
+  log.add(table.concat({ e.a, d.order, ek, event.type, w .. '.' .. serial }, '/'), 0)
   countPending(e.a, 1)
-  e.isTouched = true
   return ref
 end
 

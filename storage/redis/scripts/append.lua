@@ -10,12 +10,33 @@ local function again(known, digest, nonce)
   return { known.nonce == nonce and 'stored' or 'duplicate', known.receivers }
 end
 
-local function append(account, ek, type, digest, payload, rememberFor, nonce)
-  local roster = rosterOf(account)
-  local kept = roster and storedEvent(roster.a, ek)
+local FIELDS = 7
+local rosters = {}
+
+local function rosterFor(account)
+  if rosters[account] == nil then rosters[account] = rosterOf(account) or false end
+  return rosters[account] or nil
+end
+
+-- What is known of the ids already, read at once.
+local eventKeys, rememberedKeys = {}, {}
+for i = 7, #ARGV, FIELDS do
+  local account, ek = ARGV[i], ARGV[i + 1]
+  local roster = rosterFor(account)
+  eventKeys[#eventKeys + 1] = (roster and roster.a or '') .. '/' .. ek
+  rememberedKeys[#rememberedKeys + 1] = 'e/' .. ek .. '/' .. account
+end
+local knownEvents = call('HMGET', EVENTS, unpack(eventKeys))
+local knownIds = call('HMGET', REMEMBERED, unpack(rememberedKeys))
+-- Of this script, by key.
+local stored = {}
+local values = {}
+
+local function append(place, account, ek, type, digest, payload, rememberFor, nonce)
+  local roster, key = rosterFor(account), eventKeys[place]
+  local kept = stored[key] or knownEvents[place] and readEvent(knownEvents[place])
   if kept then return again(kept, digest, nonce) end
-  local field = 'e/' .. ek .. '/' .. account
-  local remembered = call('HGET', REMEMBERED, field)
+  local remembered = knownIds[place]
   if remembered then
     local expiresAt, by, receivers, of = string.match(remembered, '^(%d+)\n([^\n]*)\n([^\n]*)\n(.*)$')
     if tonumber(expiresAt) > now then return again({ nonce = by, receivers = receivers, digest = of }, digest, nonce) end
@@ -36,7 +57,8 @@ local function append(account, ek, type, digest, payload, rememberFor, nonce)
   local receivers = table.concat(shorts, ';')
   local rememberUntil = now + tonumber(rememberFor)
   if #ws == 0 and (not hasWebhooks or keepMs == 0) then
-    remember(field, table.concat({ text(rememberUntil), nonce, '', digest }, '\n'), rememberUntil)
+    remember(rememberedKeys[place], table.concat({ text(rememberUntil), nonce, '', digest }, '\n'), rememberUntil)
+    stored[key] = { nonce = nonce, receivers = '', digest = digest }
     return { 'stored', '' }
   end
 
@@ -47,30 +69,29 @@ local function append(account, ek, type, digest, payload, rememberFor, nonce)
   local value = table.concat({
     table.concat({ order, #ws, text(rememberUntil), nonce, receivers }, ','), digest, type, payload,
   }, '\n')
-  call('HSET', EVENTS, a .. '/' .. ek, value)
+  values[#values + 1] = key
+  values[#values + 1] = value
   byteChange = byteChange + #value
-  call('ZADD', LOG, 0, table.concat({ a, order, ek, type, table.concat(ws, ';') }, '/'))
-  if #ws == 0 then
-    endEvent(a, account, ek, progressOf(a, ek, 0))
-    return { 'stored', '' }
-  end
-  local entries = {}
+  stored[key] = { nonce = nonce, receivers = receivers, digest = digest }
+  log.add(table.concat({ a, order, ek, type, table.concat(ws, ';') }, '/'), 0)
+  if #ws == 0 then endEvent(a, account, ek, progressOf(a, ek, 0)) end
   local at = freshDelivery(order, #ws).at
   for _, w in ipairs(ws) do
-    entries[#entries + 1] = 0
-    entries[#entries + 1] = queueMember(w .. '/' .. ek, at)
-    local e = endpoint(w)
-    if e then e.isTouched = true end
+    queue.add(queueMember(w .. '/' .. ek, at), 0)
+    touched[w] = true
   end
-  call('ZADD', QUEUE, unpack(entries))
   countPending(a, #ws)
   return { 'stored', receivers }
 end
 
 local answers = {}
-for i = 7, #ARGV, 7 do
-  answers[#answers + 1] = append(ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4], ARGV[i + 5], ARGV[i + 6])
+for i = 7, #ARGV, FIELDS do
+  local place = #answers + 1
+  answers[place] = append(place, ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4], ARGV[i + 5], ARGV[i + 6])
 end
+-- The first write of all, unless an id only had to be remembered.
+callMany('HSET', EVENTS, values)
+boundEnded()
 flush()
 answers[#answers + 1] = hintAt and text(hintAt) or ''
 return answers

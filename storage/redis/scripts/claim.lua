@@ -11,41 +11,37 @@ goOnWhenFull()
 -- What cannot be read is taken out of the way of the rest; the caller raises the alarm.
 local parked = {}
 
-local function park(ref, e, d, reason)
+local function park(ref, w, e, d, reason)
   parked[#parked + 1] = ref
-  d = d or freshDelivery(nextOrder(), 1)
+  if not d or d.isBroken then d = freshDelivery(nextOrder(), 1) end
   d.state = 'p'
   endDelivery(e, ref, d, 'f', reason)
+  touched[w] = true
 end
 
 local function reap()
-  for _, ref in ipairs(call('ZRANGEBYSCORE', LEASES, '-inf', text(now), 'LIMIT', 0, REAPED_PER_CALL)) do
-    call('ZREM', LEASES, ref)
-    local e = endpoint(webhookOf(ref))
+  local refs = call('ZRANGEBYSCORE', LEASES, '-inf', text(now), 'LIMIT', 0, REAPED_PER_CALL)
+  deliveries.fetch(refs)
+  for _, ref in ipairs(refs) do
+    leases.remove(ref)
+    local w = webhookOf(ref)
+    local e, d = endpoints.get(w), deliveries.get(ref)
     if e then
-      lease(e, -1)
-      e.isTouched = true
-      local value = call('HGET', DELIVERIES, ref)
-      local d = value and readDelivery(value)
-      if d and d.state == 'l' then
+      lease(w, -1)
+      touched[w] = true
+      if d and d.isBroken then
+        park(ref, w, e, nil, 'record_unreadable')
+      elseif d and d.state == 'l' then
         d.crashes, d.recovered, d.token = text(tonumber(d.crashes) + 1), '1', ''
         enqueue(ref, d)
-        save(ref, d)
-      elseif value and not d then
-        park(ref, e, nil, 'record_unreadable')
       end
     end
   end
 end
 
 reap()
-for w, e in pairs(endpoints) do
-  if e and e.isTouched then
-    offer(w, e)
-    e.isTouched = false
-  end
-end
 tidy()
+flush()
 
 local claims, webhooks, events = {}, {}, {}
 local given = {}
@@ -62,9 +58,8 @@ end
 -- The same request once more, since its answer was lost: it gets what it leased.
 local isAgain = false
 for _, ref in ipairs(call('ZRANGEBYSCORE', LEASES, leaseUntil, leaseUntil, 'LIMIT', 0, 1000)) do
-  local value = call('HGET', DELIVERIES, ref)
-  local d = value and readDelivery(value)
-  local e = d and d.token == token and endpoint(webhookOf(ref))
+  local d = deliveries.get(ref)
+  local e = d and d.token == token and endpoints.get(webhookOf(ref))
   if e then
     isAgain = true
     give(ref, e, d)
@@ -76,104 +71,96 @@ for _, ref in ipairs(call('ZRANGEBYSCORE', LEASES, leaseUntil, leaseUntil, 'LIMI
   end
 end
 
--- Takes due members of one endpoint's queue, and puts it behind the others where more is due.
-local function take(w, e, most)
-  local from, to = below(w)
-  local members = call('ZRANGEBYLEX', QUEUE, from, to, 'LIMIT', 0, most + 1)
-  local taken = {}
-  local head
-  for i, member in ipairs(members) do
-    local at = timeOf(member)
-    if i > most or at > now then
-      head = at
-      break
-    end
-    taken[i] = member
-  end
-  if #taken > 0 then
-    call('ZREM', QUEUE, unpack(taken))
-    lease(e, #taken)
-  end
-  if not head or freeSlots(e) <= 0 then
-    call('ZREM', READY[e.lane], w)
-  else
-    local at = head <= now and nextTurn() or head
-    call('ZADD', READY[e.lane], string.format('%.17g', at), w)
-  end
-  return taken
-end
-
 local taken = {}
-if not isAgain then
-  for _, lane in ipairs({ 'f', 's' }) do
-    local line, left = READY[lane], room[lane]
-    local dueBefore = '(' .. text(now + 1)
-    local waiting = left > 0 and call('ZCOUNT', line, '-inf', dueBefore) or 0
-    while left > 0 and waiting > 0 do
-      local w = call('ZRANGEBYSCORE', line, '-inf', dueBefore, 'LIMIT', 0, 1)[1]
-      if not w then break end
-      local e = endpoint(w)
-      if not e then
-        call('ZREM', line, w)
-      else
-        local share = math.max(1, math.floor(left / waiting))
-        local members = take(w, e, math.max(0, math.min(left, share, freeSlots(e))))
-        for _, member in ipairs(members) do
-          taken[#taken + 1] = { w .. '/' .. string.match(member, '^%d+/%x+/(.+)$'), e }
-        end
-        left = left - #members
-      end
-    end
-  end
-end
 
--- Reads the deliveries and events of all that was taken at once, then writes the leases.
-if #taken > 0 then
-  local refs, eks, places = {}, {}, {}
-  for i, item in ipairs(taken) do
-    refs[i] = item[1]
-    local ek = item[2].a .. '/' .. eventOf(item[1])
-    if not places[ek] then
-      eks[#eks + 1] = ek
-      places[ek] = #eks
+-- One turn of each endpoint that is due in a lane, as far as there is room; answers how much was taken.
+local function turnOf(lane, left)
+  local line = READY[lane]
+  local ws = call('ZRANGEBYSCORE', line, '-inf', '(' .. text(now + 1), 'LIMIT', 0, left)
+  if #ws == 0 then return 0 end
+  endpoints.fetch(ws)
+  inFlight.fetch(ws)
+  local share = math.max(1, math.floor(left / #ws))
+  local queued, gone, placed = {}, {}, {}
+  local count = 0
+  for _, w in ipairs(ws) do
+    local e = endpoints.get(w)
+    local most = e and math.max(0, math.min(left - count, share, freeSlots(w, e))) or 0
+    local from, to = below(w)
+    local head
+    local own = 0
+    for i, member in ipairs(e and call('ZRANGEBYLEX', QUEUE, from, to, 'LIMIT', 0, most + 1) or {}) do
+      local at = timeOf(member)
+      if i > most or at > now then
+        head = at
+        break
+      end
+      own = own + 1
+      queued[#queued + 1] = member
+      taken[#taken + 1] = { w .. '/' .. string.match(member, '^%d+/%x+/(.+)$'), w, e }
     end
-  end
-  local records = call('HMGET', DELIVERIES, unpack(refs))
-  local values = call('HMGET', EVENTS, unpack(eks))
-  local heads = {}
-  local written, leases = {}, {}
-  for i, item in ipairs(taken) do
-    local ref, e = item[1], item[2]
-    local ek = e.a .. '/' .. eventOf(ref)
-    local place = places[ek]
-    heads[place] = heads[place] or values[place] and readEvent(values[place])
-    local event = heads[place]
-    local d = records[i] and readDelivery(records[i])
-    if not records[i] and event then d = freshDelivery(event.order, event.count) end
-    if not d or not event then
-      lease(e, -1)
-      e.isTouched = true
-      park(ref, e, d or nil, d and 'payload_missing' or 'record_unreadable')
+    count = count + own
+    if own > 0 then lease(w, own) end
+    if not head or freeSlots(w, e) <= 0 then
+      gone[#gone + 1] = w
     else
-      d.state, d.token = 'l', token
-      written[#written + 1] = ref
-      written[#written + 1] = deliveryLine(d) .. d.attempts
-      leases[#leases + 1] = leaseUntil
-      leases[#leases + 1] = ref
-      give(ref, e, d)
-      if not given[ek] then
-        given[ek] = true
-        events[#events + 1] = { ek, values[place] }
-      end
+      placed[#placed + 1] = string.format('%.17g', head <= now and nextTurn() or head)
+      placed[#placed + 1] = w
     end
   end
-  if #written > 0 then
-    call('HSET', DELIVERIES, unpack(written))
-    call('ZADD', LEASES, unpack(leases))
+  callMany('ZREM', QUEUE, queued)
+  callMany('ZREM', line, gone)
+  callMany('ZADD', line, placed)
+  return count
+end
+
+if not isAgain then
+  for lane, left in pairs(room) do
+    while left > 0 do
+      local count = turnOf(lane, left)
+      if count == 0 then break end
+      left = left - count
+    end
   end
 end
 
+-- Reads the deliveries and events of all that was taken at once, and writes the leases.
+local refs, eks = {}, {}
+for i, item in ipairs(taken) do
+  refs[i] = item[1]
+  local ek = item[3].a .. '/' .. eventOf(item[1])
+  if not given[ek] then
+    given[ek] = true
+    eks[#eks + 1] = ek
+  end
+end
+local heads = {}
+if #eks > 0 then
+  deliveries.fetch(refs)
+  for i, value in ipairs(call('HMGET', EVENTS, unpack(eks))) do
+    heads[eks[i]] = value and readEvent(value) or nil
+    if value then events[#events + 1] = { eks[i], value } end
+  end
+end
+for _, item in ipairs(taken) do
+  local ref, w, e = item[1], item[2], item[3]
+  local event = heads[e.a .. '/' .. eventOf(ref)]
+  local d = deliveries.get(ref)
+  if not d and event then d = freshDelivery(event.order, event.count) end
+  if not d or d.isBroken or not event then
+    lease(w, -1)
+    park(ref, w, e, d, (not d or d.isBroken) and 'record_unreadable' or 'payload_missing')
+  else
+    d.state, d.token = 'l', token
+    deliveries.set(ref, d)
+    leases.add(ref, leaseUntil)
+    give(ref, e, d)
+  end
+end
+
+boundEnded()
 flush()
+if turn then call('HSET', META, 'turn', string.format('%.17g', turn)) end
 
 local nextAt = ''
 for _, key in ipairs({ FAST, SLOW, LEASES }) do

@@ -5,7 +5,7 @@ goOnWhenFull()
 local leaseUntil, most = ARGV[5], tonumber(ARGV[6])
 local taken = {}
 for _, w in ipairs(call('ZRANGEBYSCORE', NOTICES, '-inf', text(now), 'LIMIT', 0, most)) do
-  local e = endpoint(w)
+  local e = endpoints.get(w)
   if e then
     setNotice(w, e, leaseUntil)
     taken[#taken + 1] = endpointText(e)

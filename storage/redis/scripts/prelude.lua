@@ -34,10 +34,97 @@ local function below(prefix) return '[' .. prefix .. '/', '(' .. prefix .. '0' e
 -- The first write of a script that must go on where Redis is full has to be one that a full Redis accepts.
 local function goOnWhenFull() call('HDEL', META, '-') end
 
+-- A script reads what it needs in few commands, changes it in memory, and writes it back in few commands: `flush` at its end. -------------------------
+
+local MOST_ARGUMENTS = 1000
+
+-- Calls `command key ...` with as many of the arguments at a time as Lua can pass on.
+local function callMany(command, key, arguments)
+  for from = 1, #arguments, MOST_ARGUMENTS do
+    call(command, key, unpack(arguments, from, math.min(from + MOST_ARGUMENTS - 1, #arguments)))
+  end
+end
+
+-- The fields of a hash, each read once. `read` makes a record of a text, `write` a text of a record.
+local function records(key, read, write)
+  local known, changed = {}, {}
+  local self = {}
+
+  function self.fetch(fields)
+    local missing, asked = {}, {}
+    for _, field in ipairs(fields) do
+      if known[field] == nil and not asked[field] then
+        asked[field] = true
+        missing[#missing + 1] = field
+      end
+    end
+    for from = 1, #missing, MOST_ARGUMENTS do
+      local to = math.min(from + MOST_ARGUMENTS - 1, #missing)
+      for i, value in ipairs(call('HMGET', key, unpack(missing, from, to))) do
+        known[missing[from + i - 1]] = value and read(value)
+      end
+    end
+  end
+
+  function self.get(field)
+    if known[field] == nil then
+      local value = call('HGET', key, field)
+      known[field] = value and read(value)
+    end
+    return known[field] or nil
+  end
+
+  function self.set(field, record) known[field], changed[field] = record, true end
+
+  function self.delete(field) known[field], changed[field] = false, true end
+
+  function self.flush()
+    local set, deleted = {}, {}
+    for field in pairs(changed) do
+      local record = known[field]
+      if record then
+        set[#set + 1] = field
+        set[#set + 1] = write(record)
+      else
+        deleted[#deleted + 1] = field
+      end
+    end
+    callMany('HDEL', key, deleted)
+    callMany('HSET', key, set)
+    changed = {}
+  end
+
+  return self
+end
+
+-- The members of a sorted set that a script adds and removes; of one member the last counts.
+local function members(key)
+  local scores = {}
+  local self = {}
+  function self.add(member, score) scores[member] = score end
+  function self.remove(member) scores[member] = false end
+  function self.flush()
+    local added, removed = {}, {}
+    for member, score in pairs(scores) do
+      if score then
+        added[#added + 1] = score
+        added[#added + 1] = member
+      else
+        removed[#removed + 1] = member
+      end
+    end
+    callMany('ZREM', key, removed)
+    callMany('ZADD', key, added)
+    scores = {}
+  end
+  return self
+end
+
+local queue, leases, log, ended = members(QUEUE), members(LEASES), members(LOG), members(ENDED)
+
 -- Endpoints -----------------------------------------------------------------------------------------------------------
 
 local ENDPOINT = '^(%d+),([^,]*),(%a),(%d+),(%d+),(%d*),(%d*),(%d*),(%a),(%d*)(.*)$'
-local endpoints = {}
 
 local function readEndpoint(value)
   local line, config = firstLine(value)
@@ -51,26 +138,23 @@ local function readEndpoint(value)
   }
 end
 
--- Read once in a script; `save` writes back what has changed. False where there is none (any more).
-local function endpoint(w)
-  local known = endpoints[w]
-  if known ~= nil then return known end
-  local value = call('HGET', WEBHOOKS, w)
-  local e = value and readEndpoint(value) or false
-  if e then e.inFlight = tonumber(call('HGET', IN_FLIGHT, w) or 0) end
-  endpoints[w] = e
-  return e
-end
-
 local function endpointText(e)
   return table.concat({
     e.a, e.account, e.status, e.generation, e.updatedAt, e.failingSince, e.warnedAt, e.noticeAt, e.lane, e.window,
   }, ',') .. e.more .. e.config
 end
 
+local endpoints = records(WEBHOOKS, readEndpoint, endpointText)
+local inFlight = records(IN_FLIGHT, tonumber, text)
+
+local function lease(w, by)
+  local count = (inFlight.get(w) or 0) + by
+  if count > 0 then inFlight.set(w, count) else inFlight.delete(w) end
+end
+
 local function setNotice(w, e, at)
   e.noticeAt = at
-  e.isChanged = true
+  endpoints.set(w, e)
   if at == '' then call('ZREM', NOTICES, w) else call('ZADD', NOTICES, at, w) end
 end
 
@@ -79,22 +163,17 @@ local function clearHealth(w, e)
   setNotice(w, e, '')
 end
 
-local function lease(e, by)
-  e.inFlight = e.inFlight + by
-  e.isCountChanged = true
-end
-
 local function moveToLane(w, e, lane)
   if e.lane == lane then return end
   call('ZREM', READY[e.lane], w)
   e.lane = lane
-  e.isChanged = true
+  endpoints.set(w, e)
 end
 
 -- The time of a change that users see: later than the one before, also within one millisecond.
-local function touch(e)
+local function touch(w, e)
   e.updatedAt = text(math.max(now, tonumber(e.updatedAt) + 1))
-  e.isChanged = true
+  endpoints.set(w, e)
 end
 
 -- Whose turn it is ----------------------------------------------------------------------------------------------------
@@ -106,14 +185,13 @@ local turn
 local function nextTurn()
   turn = turn or tonumber(call('HGET', META, 'turn') or 0)
   turn = math.min(math.max(now, turn) + TURN_MS, now + LAST_TURN_MS)
-  call('HSET', META, 'turn', string.format('%.17g', turn))
   return turn
 end
 
-local function freeSlots(e)
+local function freeSlots(w, e)
   local most = perEndpoint
   if e.window ~= '' then most = math.min(most, tonumber(e.window)) end
-  return most - e.inFlight
+  return most - (inFlight.get(w) or 0)
 end
 
 local function queueHead(w)
@@ -130,19 +208,36 @@ local function hint(at)
   if not hintAt or at < hintAt then hintAt = at end
 end
 
--- Says when an endpoint may be served next, after anything about it has changed. One that is due already keeps its place in the line.
-local function offer(w, e)
+-- Endpoints about which anything has changed that says when they may be served.
+local touched = {}
+
+local function offer(w, e, standing)
   local line = READY[e.lane]
   local head = queueHead(w)
-  if not head or freeSlots(e) <= 0 then
-    call('ZREM', line, w)
+  if not head or freeSlots(w, e) <= 0 then
+    if standing then call('ZREM', line, w) end
     return
   end
   local headAt = timeOf(head)
   local at = math.max(headAt, now)
-  local standing = tonumber(call('ZSCORE', line, w) or nil)
-  if not standing or standing >= now + 1 or headAt > now then call('ZADD', line, text(at), w) end
+  call('ZADD', line, text(at), w)
   if not standing or at < standing then hint(at) end
+end
+
+-- Says when the touched endpoints may be served next. One that is due already keeps its place in the line.
+local function offerTouched()
+  local ws = {}
+  for w in pairs(touched) do ws[#ws + 1] = w end
+  touched = {}
+  if #ws == 0 then return end
+  local fast, slow = call('ZMSCORE', FAST, unpack(ws)), call('ZMSCORE', SLOW, unpack(ws))
+  for i, w in ipairs(ws) do
+    local standing = tonumber(fast[i] or slow[i] or nil)
+    if not standing or standing >= now + 1 then
+      local e = endpoints.get(w)
+      if e then offer(w, e, standing) end
+    end
+  end
 end
 
 -- Deliveries ----------------------------------------------------------------------------------------------------------
@@ -155,7 +250,7 @@ local function readDelivery(value)
   local line, attempts = firstLine(value)
   local state, order, startedAt, step, dueAt, endedAt, postponed, crashes, extraAt, recovered, token, at, receivers, tries, reason, more =
     string.match(line, DELIVERY)
-  if not state then return nil end
+  if not state then return { isBroken = true } end
   return {
     state = state, order = order, startedAt = startedAt, step = step, dueAt = dueAt, endedAt = endedAt,
     postponed = postponed, crashes = crashes, extraAt = extraAt, recovered = recovered, token = token,
@@ -171,7 +266,7 @@ local function deliveryLine(d)
   }, ',') .. d.more
 end
 
-local function save(ref, d) call('HSET', DELIVERIES, ref, deliveryLine(d) .. d.attempts) end
+local deliveries = records(DELIVERIES, readDelivery, function(d) return deliveryLine(d) .. d.attempts end)
 
 -- As it is from its making until its first claim. The time it was made at is part of its order.
 local function freshDelivery(order, receivers)
@@ -196,7 +291,9 @@ local function enqueue(ref, d)
   local at = tonumber(d.extraAt) or tonumber(d.dueAt)
   if d.startedAt == '' and at <= now then at = math.max(0, at - HEAD_START_MS) end
   d.state, d.at = 'p', at
-  call('ZADD', QUEUE, 0, queueMember(ref, at))
+  queue.add(queueMember(ref, at), 0)
+  deliveries.set(ref, d)
+  touched[webhookOf(ref)] = true
 end
 
 -- Events --------------------------------------------------------------------------------------------------------------
@@ -238,8 +335,8 @@ end
 
 -- A delivery as it is now, and nil where there is none.
 local function delivery(a, ref)
-  local value = call('HGET', DELIVERIES, ref)
-  if value then return readDelivery(value) end
+  local d = deliveries.get(ref)
+  if d then return d end
   if string.find(ref, '.', 1, true) then return nil end
   local event = storedEvent(a, eventOf(ref))
   if not event then return nil end
@@ -255,19 +352,20 @@ local function countPending(a, by) pendingChanges[a] = (pendingChanges[a] or 0) 
 
 -- Writes what the parts above have kept in mind. Every script that changes something ends with it.
 local function flush()
-  for w, e in pairs(endpoints) do
-    if e then
-      if e.isTouched then offer(w, e) end
-      if e.isChanged then call('HSET', WEBHOOKS, w, endpointText(e)) end
-      if e.isCountChanged then
-        if e.inFlight > 0 then call('HSET', IN_FLIGHT, w, e.inFlight) else call('HDEL', IN_FLIGHT, w) end
-      end
-    end
-  end
+  deliveries.flush()
+  queue.flush()
+  leases.flush()
+  log.flush()
+  ended.flush()
+  inFlight.flush()
+  offerTouched()
+  endpoints.flush()
   for a, by in pairs(pendingChanges) do
     if by ~= 0 and call('HINCRBY', PENDING, a, by) <= 0 then call('HDEL', PENDING, a) end
   end
+  pendingChanges = {}
   if endedChange ~= 0 then call('HINCRBY', META, 'ended', endedChange) end
   if byteChange ~= 0 then call('HINCRBY', META, 'bytes', text(byteChange)) end
+  endedChange, byteChange = 0, 0
   if lastOrder then call('HSET', META, 'order', lastOrder) end
 end

@@ -28,10 +28,10 @@ local function row(ref, d, type) return { suffixOf(ref), type, deliveryLine(d) .
 
 local function deliveryById(id, suffix)
   local w = call('HGET', IDS, id)
-  local e = w and endpoint(w)
+  local e = w and endpoints.get(w)
   if not e then return {} end
   local d = delivery(e.a, w .. '/' .. suffix)
-  local event = d and storedEvent(e.a, eventOf('/' .. suffix))
+  local event = d and not d.isBroken and storedEvent(e.a, eventOf('/' .. suffix))
   return event and row('/' .. suffix, d, event.type) or {}
 end
 
@@ -40,7 +40,7 @@ local STATES = { pending = 'p', delivered = 'd', failed = 'f', withheld = 'w' }
 
 local function deliveriesOf(id, state, type, before, limit)
   local w = call('HGET', IDS, id)
-  local e = w and endpoint(w)
+  local e = w and endpoints.get(w)
   if not e then return { {}, '' } end
   local from = before == '' and '(' .. e.a .. '0' or '(' .. e.a .. '/' .. before .. '/'
   local entries = call('ZREVRANGEBYLEX', LOG, from, '[' .. e.a .. '/', 'LIMIT', 0, LOOKED_AT)
@@ -50,9 +50,8 @@ local function deliveriesOf(id, state, type, before, limit)
     local serial = string.match(';' .. receivers .. ';', ';' .. w .. '(%.?%d*);')
     if serial and (type == '' or of == type) then
       local ref = w .. '/' .. ek .. (serial == '.0' and '' or serial)
-      local value = call('HGET', DELIVERIES, ref)
-      local d = not value and freshDelivery(order, 0) or readDelivery(value)
-      local isMatch = d and (state == '' or STATES[state] == (d.state == 'l' and 'p' or d.state))
+      local d = deliveries.get(ref) or freshDelivery(order, 0)
+      local isMatch = not d.isBroken and (state == '' or STATES[state] == (d.state == 'l' and 'p' or d.state))
       if isMatch then
         if #rows == limit then return { rows, last } end
         rows[#rows + 1] = row(ref, d, of)

@@ -5,7 +5,7 @@
 local mostPending, mostPendingPerAccount = tonumber(ARGV[5]), tonumber(ARGV[6])
 local account, id, since, after, limit = ARGV[7], ARGV[8], tonumber(ARGV[9]), ARGV[10], tonumber(ARGV[11])
 local w = call('HGET', IDS, id)
-local e = w and endpoint(w)
+local e = w and endpoints.get(w)
 if not e or e.account ~= account then return {} end
 
 local types = ''
@@ -33,5 +33,6 @@ end
 local bound = #lost > 0 and passedBound(e.a, #lost, mostPending, mostPendingPerAccount)
 if bound then return { 'full', bound } end
 for _, item in ipairs(lost) do addDelivery(w, e, item[1], item[2], item[3]) end
+progresses.flush()
 flush()
 return { 'made', #lost, #entries == limit and last or '', hintAt and text(hintAt) or '' }

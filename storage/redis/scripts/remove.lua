@@ -3,18 +3,17 @@
 
 local account, id = ARGV[5], ARGV[6]
 local w = call('HGET', IDS, id)
-local e = w and endpoint(w)
+local e = w and endpoints.get(w)
 if not e or e.account ~= account then return 0 end
 
 goOnWhenFull()
 changeRoster(account, w, function() return nil end)
 call('HDEL', IDS, id)
-call('HDEL', WEBHOOKS, w)
-call('HDEL', IN_FLIGHT, w)
+endpoints.delete(w)
+inFlight.delete(w)
 call('ZREM', FAST, w)
 call('ZREM', SLOW, w)
 call('ZREM', NOTICES, w)
-endpoints[w] = false
 cleanRemoved(w, e.a .. ',' .. account .. ',')
 flush()
 return 1

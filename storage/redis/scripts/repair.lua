@@ -15,12 +15,12 @@ local function repairInFlight()
   local known = call('HGETALL', IN_FLIGHT)
   for i = 1, #known, 2 do
     local w, right = known[i], counts[known[i]] or 0
-    local e = endpoint(w)
+    local e, count = endpoints.get(w), inFlight.get(w) or 0
     if not e then
-      call('HDEL', IN_FLIGHT, w)
-    elseif e.inFlight ~= right then
-      lease(e, right - e.inFlight)
-      e.isTouched = true
+      inFlight.delete(w)
+    elseif count ~= right then
+      lease(w, right - count)
+      touched[w] = true
       repaired = repaired + 1
     end
   end
@@ -32,8 +32,7 @@ local function repairAccount(account)
   local right = 0
   for w in string.gmatch(roster.lines, '(%d+) [^\n]*\n') do
     local from, to = below(w)
-    local e = endpoint(w)
-    right = right + call('ZLEXCOUNT', QUEUE, from, to) + (e and e.inFlight or 0)
+    right = right + call('ZLEXCOUNT', QUEUE, from, to) + (inFlight.get(w) or 0)
   end
   local known = tonumber(call('HGET', PENDING, roster.a) or 0)
   if known ~= right then
@@ -44,17 +43,13 @@ end
 
 local function repairPlace(ref)
   local w = webhookOf(ref)
-  local e = w and endpoint(w)
-  local value = e and call('HGET', DELIVERIES, ref)
-  local d = value and readDelivery(value)
-  if not d then return end
+  local d = w and endpoints.get(w) and deliveries.get(ref)
+  if not d or d.isBroken then return end
   local isQueued = call('ZSCORE', QUEUE, queueMember(ref, d.at))
   local isLeased = call('ZSCORE', LEASES, ref)
   if (d.state == 'l' and not isLeased) or (d.state == 'p' and not isQueued) then
     if d.state == 'l' then d.crashes = text(tonumber(d.crashes) + 1) end
     enqueue(ref, d)
-    save(ref, d)
-    e.isTouched = true
     repaired = repaired + 1
   end
 end

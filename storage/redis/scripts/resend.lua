@@ -5,7 +5,7 @@
 local mostPending, mostPendingPerAccount = tonumber(ARGV[5]), tonumber(ARGV[6])
 local account, id, suffix = ARGV[7], ARGV[8], ARGV[9]
 local w = call('HGET', IDS, id)
-local e = w and endpoint(w)
+local e = w and endpoints.get(w)
 if not e or e.account ~= account then return {} end
 local ek = eventOf('/' .. suffix)
 local event = storedEvent(e.a, ek)
@@ -19,11 +19,9 @@ for _, item in ipairs(found) do
     sent = ref
     if d.state == 'p' and (tonumber(d.extraAt) or tonumber(d.dueAt)) > now then
       goOnWhenFull()
-      call('ZREM', QUEUE, queueMember(ref, d.at))
+      queue.remove(queueMember(ref, d.at))
       d.extraAt = text(now)
       enqueue(ref, d)
-      save(ref, d)
-      e.isTouched = true
     end
     break
   end
@@ -33,5 +31,6 @@ if not sent then
   if bound then return { 'full', bound } end
   sent = addDelivery(w, e, ek, event, nextSerial)
 end
+progresses.flush()
 flush()
 return { 'sent', suffixOf(sent), hintAt and text(hintAt) or '' }

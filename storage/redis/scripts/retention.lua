@@ -1,16 +1,16 @@
 -- How deliveries and events end, and how long what has ended is kept.
 
 -- `<open deliveries>,<when it ended>,<later deliveries>`; an event without one is open with all that it was made with.
-local function progressOf(a, ek, receivers)
-  local value = call('HGET', PROGRESS, a .. '/' .. ek)
-  if not value then return { open = receivers, endedAt = '', later = '' } end
+local progresses = records(PROGRESS, function(value)
   local open, endedAt, later = string.match(value, '^(%d+),(%d*),(.*)$')
-  return { open = tonumber(open), endedAt = endedAt, later = later }
+  return { open = tonumber(open) or 0, endedAt = endedAt or '', later = later or '' }
+end, function(p) return text(p.open) .. ',' .. p.endedAt .. ',' .. p.later end)
+
+local function progressOf(a, ek, receivers)
+  return progresses.get(a .. '/' .. ek) or { open = receivers, endedAt = '', later = '' }
 end
 
-local function saveProgress(a, ek, p)
-  call('HSET', PROGRESS, a .. '/' .. ek, text(p.open) .. ',' .. p.endedAt .. ',' .. p.later)
-end
+local function saveProgress(a, ek, p) progresses.set(a .. '/' .. ek, p) end
 
 local function endedMember(a, ek, endedAt) return a .. '/' .. hex(tonumber(endedAt)) .. '/' .. ek end
 
@@ -34,11 +34,11 @@ local function remember(field, value, expiresAt)
 end
 
 local function freeDelivery(ref)
-  local value = call('HGET', DELIVERIES, ref)
-  if not value then return nil end
-  call('HDEL', DELIVERIES, ref)
+  local d = deliveries.get(ref)
+  if not d then return nil end
+  deliveries.delete(ref)
   endedChange = endedChange - 1
-  return readDelivery(value)
+  return d
 end
 
 -- Frees an event with no open delivery: its deliveries, its places in the log, and in the end itself.
@@ -50,15 +50,15 @@ local function freeEvent(a, account, ek)
   local entry = isBelow(LOG, a .. '/' .. event.order)
   if entry then
     for w in string.gmatch(string.match(entry, '[^/]*$'), '%d+') do freeDelivery(w .. '/' .. ek) end
-    call('ZREM', LOG, entry)
+    log.remove(entry)
   end
   for w, serial in string.gmatch(progress.later, '(%d+)%.(%d+)') do
     local d = freeDelivery(w .. '/' .. ek .. (serial == '0' and '' or '.' .. serial))
-    local own = d and isBelow(LOG, a .. '/' .. d.order)
-    if own then call('ZREM', LOG, own) end
+    local own = d and d.order and isBelow(LOG, a .. '/' .. d.order)
+    if own then log.remove(own) end
   end
-  if progress.endedAt ~= '' then call('ZREM', ENDED, endedMember(a, ek, progress.endedAt)) end
-  call('HDEL', PROGRESS, a .. '/' .. ek)
+  if progress.endedAt ~= '' then ended.remove(endedMember(a, ek, progress.endedAt)) end
+  progresses.delete(a .. '/' .. ek)
   call('HDEL', EVENTS, a .. '/' .. ek)
   byteChange = byteChange - #value
   if event.rememberUntil > now then
@@ -67,24 +67,38 @@ local function freeEvent(a, account, ek)
   end
 end
 
--- Starts the retention of an event with no open delivery, and lets the oldest go where the account has too many.
+-- Accounts in which events ended in this script.
+local endedIn = {}
+
+-- Starts the retention of an event with no open delivery.
 local function endEvent(a, account, ek, progress)
   if keepMs == 0 then
     freeEvent(a, account, ek)
     return
   end
-  if progress.endedAt ~= '' then call('ZREM', ENDED, endedMember(a, ek, progress.endedAt)) end
+  if progress.endedAt ~= '' then ended.remove(endedMember(a, ek, progress.endedAt)) end
   progress.endedAt = text(now)
   saveProgress(a, ek, progress)
-  call('ZADD', ENDED, 0, endedMember(a, ek, progress.endedAt))
-  call('ZADD', FREEING, 'NX', text(now + keepMs), a .. '/' .. account)
-  local from, to = below(a)
-  local extra = call('ZLEXCOUNT', ENDED, from, to) - keepEvents
-  if extra > 0 then
-    for _, member in ipairs(call('ZRANGEBYLEX', ENDED, from, to, 'LIMIT', 0, math.min(extra, 20))) do
-      freeEvent(a, account, string.match(member, '[^/]+$'))
+  ended.add(endedMember(a, ek, progress.endedAt), 0)
+  endedIn[a] = account
+end
+
+-- Lets the oldest events go where an account has too many that have ended. Goes before `flush`, and looks at what that has not written yet.
+local function boundEnded()
+  progresses.flush()
+  ended.flush()
+  for a, account in pairs(endedIn) do
+    call('ZADD', FREEING, 'NX', text(now + keepMs), a .. '/' .. account)
+    local from, to = below(a)
+    local extra = call('ZLEXCOUNT', ENDED, from, to) - keepEvents
+    if extra > 0 then
+      for _, member in ipairs(call('ZRANGEBYLEX', ENDED, from, to, 'LIMIT', 0, math.min(extra, 100))) do
+        freeEvent(a, account, string.match(member, '[^/]+$'))
+      end
     end
   end
+  endedIn = {}
+  progresses.flush()
 end
 
 -- A delivery that is not open any more: counts it, and ends its event with the last one.
@@ -99,7 +113,7 @@ end
 local function endDelivery(e, ref, d, state, reason)
   local wasOpen = isOpen(d)
   d.state, d.reason, d.endedAt, d.extraAt = state, reason, text(now), ''
-  save(ref, d)
+  deliveries.set(ref, d)
   local ek = eventOf(ref)
   if wasOpen then
     endedChange = endedChange + 1
@@ -114,9 +128,9 @@ end
 local function forget(a, account, ref)
   local d = delivery(a, ref)
   if not d then return end
-  call('HDEL', DELIVERIES, ref)
-  if d.state == 'p' then call('ZREM', QUEUE, queueMember(ref, d.at)) end
-  if d.state == 'l' then call('ZREM', LEASES, ref) end
+  deliveries.delete(ref)
+  if d.state == 'p' then queue.remove(queueMember(ref, d.at)) end
+  if d.state == 'l' then leases.remove(ref) end
   if isOpen(d) then closeDelivery(a, account, eventOf(ref), d.receivers) else endedChange = endedChange - 1 end
 end
 
@@ -134,10 +148,12 @@ local function cleanRemoved(w, removal)
     for own, serial in string.gmatch(receivers, '(%d+)(%.?%d*)') do
       if own == w then
         forget(a, account, w .. '/' .. ek .. (serial == '.0' and '' or serial))
-        if serial ~= '' then call('ZREM', LOG, entry) end
+        if serial ~= '' then log.remove(entry) end
       end
     end
   end
+  boundEnded()
+  log.flush()
   if #entries == CLEANED_PER_PAGE then
     call('HSET', REMOVALS, w, a .. ',' .. account .. ',' .. order)
   else
@@ -148,40 +164,42 @@ end
 
 local FREED_PER_CALL = 200
 
--- Frees what has been kept long enough, a page at a time, so that no single call pays for a large clean-up.
-local function tidy()
-  local accounts = call('ZRANGEBYSCORE', FREEING, '-inf', text(now), 'LIMIT', 0, 20)
-  local left = FREED_PER_CALL
-  for _, member in ipairs(accounts) do
-    local a, account = string.match(member, '^(%d+)/(.*)$')
-    local from, to = below(a)
-    local isOver = true
-    while isOver and left > 0 do
-      local page = call('ZRANGEBYLEX', ENDED, from, to, 'LIMIT', 0, math.min(left, 20))
-      if #page == 0 then
-        call('ZREM', FREEING, member)
-        dropIfEmpty(a, account)
-        break
-      end
-      for _, ended in ipairs(page) do
-        local at, ek = string.match(ended, '^%d+/(%x+)/(.+)$')
-        local freeAt = tonumber(at, 16) + keepMs
-        if freeAt > now then
-          call('ZADD', FREEING, text(freeAt), member)
-          isOver = false
-          break
-        end
-        freeEvent(a, account, ek)
-        call('ZREM', ENDED, ended)
-        left = left - 1
-      end
+-- Frees the events of an account that have been kept long enough, `most` of them; resolves with how many that were.
+local function freeKept(member, most)
+  local a, account = string.match(member, '^(%d+)/(.*)$')
+  local from, to = below(a)
+  local kept = call('ZRANGEBYLEX', ENDED, from, to, 'LIMIT', 0, most + 1)
+  local freed = 0
+  for i, own in ipairs(kept) do
+    local at, ek = string.match(own, '^%d+/(%x+)/(.+)$')
+    local freeAt = tonumber(at, 16) + keepMs
+    if i > most or freeAt > now then
+      call('ZADD', FREEING, text(freeAt), member)
+      break
     end
+    freeEvent(a, account, ek)
+    ended.remove(own)
+    freed = freed + 1
+  end
+  progresses.flush()
+  log.flush()
+  ended.flush()
+  if freed == #kept then
+    call('ZREM', FREEING, member)
+    dropIfEmpty(a, account)
+  end
+  return freed
+end
+
+-- Frees what has been kept long enough, some at a time, so that no single call pays for a large clean-up.
+local function tidy()
+  local left = FREED_PER_CALL
+  for _, member in ipairs(call('ZRANGEBYSCORE', FREEING, '-inf', text(now), 'LIMIT', 0, 20)) do
+    if left > 0 then left = left - freeKept(member, left) end
   end
   local forgotten = call('ZRANGEBYSCORE', FORGETTING, '-inf', text(now), 'LIMIT', 0, FREED_PER_CALL)
-  if #forgotten > 0 then
-    call('HDEL', REMEMBERED, unpack(forgotten))
-    call('ZREM', FORGETTING, unpack(forgotten))
-  end
+  callMany('HDEL', REMEMBERED, forgotten)
+  callMany('ZREM', FORGETTING, forgotten)
   local removed = call('HSCAN', REMOVALS, '0', 'COUNT', 1)[2]
   if removed[1] then cleanRemoved(removed[1], removed[2]) end
 end

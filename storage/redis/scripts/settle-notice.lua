@@ -4,12 +4,12 @@
 local account, id, failingSince, from, status, warnedAt, noticeAt =
   ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[9], ARGV[10], ARGV[11]
 local w = call('HGET', IDS, id)
-local e = w and endpoint(w)
+local e = w and endpoints.get(w)
 if not e or e.account ~= account or e.failingSince ~= failingSince or e.status ~= from then return 0 end
 
 goOnWhenFull()
 if status ~= e.status then
-  touch(e)
+  touch(w, e)
   e.status = status
   changeRoster(account, w, function(_, types) return status, types end)
 end

@@ -7,12 +7,29 @@ goOnWhenFull()
 
 local FIELDS = 20
 local OUTCOMES = { delivered = 'd', failed = 'f', withheld = 'w' }
-local numbers = {}
 
-local function numberOf(id)
-  if numbers[id] == nil then numbers[id] = call('HGET', IDS, id) end
-  return numbers[id]
+-- All that the reports are on, read at once.
+local ids = {}
+for i = 5, #ARGV, FIELDS do ids[#ids + 1] = ARGV[i + 1] end
+local numbers = {}
+for i, w in ipairs(call('HMGET', IDS, unpack(ids))) do numbers[ids[i]] = w end
+local ws, refs = {}, {}
+for i = 5, #ARGV, FIELDS do
+  local w = numbers[ARGV[i + 1]]
+  if w then
+    ws[#ws + 1] = w
+    refs[#refs + 1] = w .. '/' .. ARGV[i + 2]
+  end
 end
+endpoints.fetch(ws)
+inFlight.fetch(ws)
+deliveries.fetch(refs)
+local events = {}
+for i, w in ipairs(ws) do
+  local e = endpoints.get(w)
+  if e then events[#events + 1] = e.a .. '/' .. eventOf(refs[i]) end
+end
+progresses.fetch(events)
 
 local function record(d, attempt)
   d.attempts = d.attempts .. '\n' .. attempt
@@ -36,7 +53,7 @@ local function report(w, e, ok, generation, at, noticeAt, lane)
   end
   if window ~= e.window then
     e.window = window
-    e.isChanged = true
+    endpoints.set(w, e)
   end
   if e.status ~= 'E' then return end
   if ok and e.failingSince ~= '' then
@@ -52,12 +69,12 @@ local function settle(i)
   local account, id, suffix, token, nonce = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4]
   now = tonumber(ARGV[i + 5])
   local state, isDelivered = OUTCOMES[ARGV[i + 6]], ARGV[i + 6] == 'delivered'
-  local w = numberOf(id)
-  local e = w and endpoint(w)
+  local w = numbers[id]
+  local e = w and endpoints.get(w)
   if not e or e.account ~= account then return 'gone' end
   local ref = w .. '/' .. suffix
   local d = delivery(e.a, ref)
-  if not d then return 'gone' end
+  if not d or d.isBroken then return 'gone' end
   -- The same call once more, since its answer was lost.
   if d.state ~= 'l' and d.token == nonce then return 'settled' end
   if isDone(d) then return 'gone' end
@@ -67,10 +84,10 @@ local function settle(i)
   end
 
   if d.state == 'l' then
-    call('ZREM', LEASES, ref)
-    lease(e, -1)
+    leases.remove(ref)
+    lease(w, -1)
   elseif d.state == 'p' then
-    call('ZREM', QUEUE, queueMember(ref, d.at))
+    queue.remove(queueMember(ref, d.at))
   end
   d.token, d.recovered = nonce, '0'
   if ARGV[i + 13] ~= '' then d.startedAt = ARGV[i + 13] end
@@ -84,14 +101,14 @@ local function settle(i)
     d.step, d.dueAt, d.postponed, d.crashes, d.extraAt =
       ARGV[i + 8], ARGV[i + 9], ARGV[i + 10], ARGV[i + 11], ARGV[i + 12]
     enqueue(ref, d)
-    save(ref, d)
   end
-  e.isTouched = true
+  touched[w] = true
   return 'settled'
 end
 
 local answers = {}
 for i = 5, #ARGV, FIELDS do answers[#answers + 1] = settle(i) end
+boundEnded()
 flush()
 answers[#answers + 1] = hintAt and text(hintAt) or ''
 return answers

@@ -5,7 +5,7 @@ local account, id, seen, config = ARGV[5], ARGV[6], ARGV[7], ARGV[8]
 local status, types, isMoved, enabledLimit = ARGV[9], ARGV[10], ARGV[11] == '1', tonumber(ARGV[12])
 
 local w = call('HGET', IDS, id)
-local e = w and endpoint(w)
+local e = w and endpoints.get(w)
 if not e or e.account ~= account then return { 'not_found' } end
 -- The same call once more, since its answer was lost.
 if e.config == '\n' .. config then return { 'updated', endpointText(e) } end
@@ -20,13 +20,14 @@ if isEnabled then
 end
 
 goOnWhenFull()
-touch(e)
+touch(w, e)
 e.status, e.config = status, '\n' .. config
+endpoints.set(w, e)
 if isEnabled or isMoved then
   e.generation = text(tonumber(e.generation) + 1)
   e.window = ''
   moveToLane(w, e, 's')
-  e.isTouched = true
+  touched[w] = true
 end
 if isEnabled or isMoved or isDisabled then clearHealth(w, e) end
 changeRoster(account, w, function(_, known) return status, types ~= '' and types or known end)
