@@ -1,36 +1,13 @@
 // `npm run bench`: deliveries per second, as ratios against a bare loop in the same run. Absolute figures are those of the machine it runs on.
-import { fork } from "node:child_process";
-import { createHmac } from "node:crypto";
 import { createWebhooks } from "postbell";
 import { memoryStorage } from "postbell/memory";
-import { generate } from "selfsigned";
 import { Pool } from "undici";
+import { CONCURRENCY, cert, ENDPOINTS, median, patient, post, spread, startReceiver } from "./support.js";
 
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 7);
 const DELIVERIES = Number(process.env.BENCH_DELIVERIES ?? 20_000);
-const CONCURRENCY = 64;
-const ENDPOINTS = 10;
 /** Events emitted, then delivered, at a time. */
 const BATCH = 1_000;
-
-const { private: key, cert } = await generate([{ name: "commonName", value: "localhost" }], {
-  keySize: 2048,
-  extensions: [{ name: "subjectAltName", altNames: [{ type: 2, value: "localhost" }] }],
-});
-
-const patient = (index) => ({
-  resourceType: "Patient",
-  id: `p${index}`,
-  name: [{ family: "Example", given: ["Anna", "Maria"] }],
-  text: { status: "generated", div: "x".repeat(1_400) },
-});
-
-const startReceiver = () =>
-  new Promise((resolve) => {
-    const child = fork(new URL("./receiver.js", import.meta.url));
-    child.once("message", (origins) => resolve({ ...origins, stop: () => child.disconnect() }));
-    child.send({ key, cert });
-  });
 
 /** Adds up wall clock and CPU of this process over several stretches of work. */
 function stopwatch() {
@@ -56,19 +33,7 @@ async function bareLoop(origin, count) {
   let next = 0;
   const lane = async () => {
     while (next < count) {
-      const path = `/endpoint-${next++ % ENDPOINTS}`;
-      const timestamp = Math.floor(Date.now() / 1000);
-      const signature = createHmac("sha256", "secret").update(`${timestamp}.`).update(body).digest("hex");
-      const response = await pool.request({
-        path,
-        method: "POST",
-        headers: {
-          "content-type": "application/json",
-          "x-service-signature": `t=${timestamp}, s=${signature}`,
-        },
-        body,
-      });
-      await response.body.dump();
+      await post(pool, `/endpoint-${next++ % ENDPOINTS}`, body);
     }
   };
   const watch = stopwatch();
@@ -145,9 +110,6 @@ const nineOfTen = (hangs) => async (origin, count) => {
   await webhooks.stop({ graceMs: 0 });
   return watch.result(healthy);
 };
-
-const median = (values) => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)];
-const spread = (values) => `${Math.min(...values).toFixed(2)}–${Math.max(...values).toFixed(2)}`;
 
 async function compare(title, protocol, rows, goal) {
   const results = new Map(rows.map(([name]) => [name, []]));

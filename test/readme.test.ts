@@ -1,4 +1,5 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join, resolve } from "node:path";
@@ -8,6 +9,8 @@ import { receiverOptions } from "../src/receiver/options.js";
 import { webhooksOptions } from "../src/webhooks/options.js";
 import { signatureHeader, verifySignature } from "../src/webhooks/signature.js";
 import { memoryStorageOptions } from "../storage/memory/options.js";
+import { redisStorageOptions } from "../storage/redis/options.js";
+import { type RedisServer, startRedis } from "./support/redis-server.js";
 
 const root = resolve(import.meta.dirname, "..");
 const readme = readFileSync(join(root, "README.md"), "utf8");
@@ -45,8 +48,17 @@ const answers = async (url: string, child: ChildProcess, stderr: () => string): 
   throw new Error(`The program ended before it listened:\n${stderr()}`);
 };
 
-beforeAll(() => mkdirSync(folder, { recursive: true }));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+/** Its own, since the blocks use names of keys that every run has in common. */
+let redis: RedisServer;
+
+beforeAll(async () => {
+  mkdirSync(folder, { recursive: true });
+  redis = await startRedis();
+});
+afterAll(async () => {
+  rmSync(folder, { recursive: true, force: true });
+  await redis.stop();
+});
 
 /** Runs a block to its end, or until it listens and was visited. Returns what went wrong: nothing, it is to be hoped. */
 async function run(
@@ -57,7 +69,12 @@ async function run(
   writeFileSync(file, code);
   const port = await freePort();
   const child = spawn(process.execPath, [file], {
-    env: { ...process.env, PORT: String(port) },
+    env: {
+      ...process.env,
+      PORT: String(port),
+      REDIS_URL: redis.url,
+      SEAL_KEY: randomBytes(32).toString("base64"),
+    },
     stdio: ["ignore", "ignore", "pipe"],
   });
   let stderr = "";
@@ -170,9 +187,8 @@ describe("the README", () => {
     const rows = [...readme.matchAll(/^\| `([\w.]+)` \| (.*?) \| (.*?) \| .*\|$/gm)].map(
       ([, name, shown, unit]) => ({ name, shown, unit }),
     );
-    const expected = [webhooksOptions, memoryStorageOptions, receiverOptions].flatMap((table) =>
-      rowsOf(table),
-    );
+    const tables = [webhooksOptions, memoryStorageOptions, redisStorageOptions, receiverOptions];
+    const expected = tables.flatMap((table) => rowsOf(table));
     expect(rows.map(({ name, unit }) => [name, unit])).toEqual(
       expected.map(({ name, unit }) => [name, unit]),
     );

@@ -1,0 +1,104 @@
+// What the benchmarks share: the event, the receiver, the signed POST of the bare loop, and the statistics over rounds.
+import { fork, spawn } from "node:child_process";
+import { createHmac } from "node:crypto";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { generate } from "selfsigned";
+
+export const CONCURRENCY = 64;
+export const ENDPOINTS = 10;
+
+const { private: key, cert } = await generate([{ name: "commonName", value: "localhost" }], {
+  keySize: 2048,
+  extensions: [{ name: "subjectAltName", altNames: [{ type: 2, value: "localhost" }] }],
+});
+
+export { cert };
+
+export const patient = (index) => ({
+  resourceType: "Patient",
+  id: `p${index}`,
+  name: [{ family: "Example", given: ["Anna", "Maria"] }],
+  text: { status: "generated", div: "x".repeat(1_400) },
+});
+
+/**
+ * A receiver in a process of its own. `collect()` gives what came since the last call: how many POSTs were answered, when the last
+ * one was, and the event id and time of each to a path that begins with /timed.
+ */
+export const startReceiver = () =>
+  new Promise((resolve) => {
+    const child = fork(new URL("./receiver.js", import.meta.url));
+    const collect = () =>
+      new Promise((collected) => {
+        child.once("message", collected);
+        child.send("collect");
+      });
+    child.once("message", (origins) => resolve({ ...origins, collect, stop: () => child.disconnect() }));
+    child.send({ key, cert });
+  });
+
+/** A port of the loopback that nobody listens on, now at least. */
+export async function freePort() {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address();
+  server.close();
+  await once(server, "close");
+  return port;
+}
+
+/** A Redis server of the benchmark's own, without persistence unless `appendfsync` names a policy. It ends with this process, however that ends. */
+export async function startRedis(appendfsync) {
+  const port = await freePort();
+  const dir = mkdtempSync(join(tmpdir(), "postbell-bench-"));
+  const persistence = appendfsync ? ["--appendonly", "yes", "--appendfsync", appendfsync] : [];
+  const child = spawn(
+    "redis-server",
+    ["--port", `${port}`, "--bind", "127.0.0.1", "--dir", dir, "--save", "", ...persistence],
+    { stdio: ["ignore", "pipe", "inherit"] },
+  );
+  const end = () => {
+    // Nothing of it is to be kept.
+    child.kill("SIGKILL");
+    rmSync(dir, { recursive: true, force: true });
+  };
+  process.once("exit", end);
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.once(signal, () => process.exit(1));
+  await new Promise((resolve, reject) => {
+    child.once("error", reject);
+    child.once("exit", () => reject(new Error("redis-server did not start")));
+    createInterface(child.stdout).on("line", (line) => {
+      if (line.includes("Ready to accept connections")) resolve();
+    });
+  });
+  return { url: `redis://127.0.0.1:${port}`, stop: end };
+}
+
+/** Signs and sends one body through an undici pool, as a developer would write it by hand. */
+export async function post(pool, path, body) {
+  const timestamp = Math.floor(Date.now() / 1000);
+  const signature = createHmac("sha256", "secret").update(`${timestamp}.`).update(body).digest("hex");
+  const response = await pool.request({
+    path,
+    method: "POST",
+    headers: {
+      "content-type": "application/json",
+      "x-service-signature": `t=${timestamp}, s=${signature}`,
+    },
+    body,
+  });
+  await response.body.dump();
+  return response.statusCode;
+}
+
+/** The value below which the share `part` of all lies. */
+export const quantile = (values, part) =>
+  [...values].sort((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * part))];
+export const median = (values) => quantile(values, 0.5);
+export const spread = (values, digits = 2) =>
+  `${Math.min(...values).toFixed(digits)}–${Math.max(...values).toFixed(digits)}`;
