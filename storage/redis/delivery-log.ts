@@ -1,5 +1,6 @@
 /** The delivery log on Redis: look up, send again, recover. */
 
+import { randomUUID } from "node:crypto";
 import type { DeliveryRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { type Binding, full, readCursor } from "./binding.js";
 import { idOfSuffix, suffixOfId } from "./delivery-queue.js";
@@ -92,6 +93,7 @@ export function deliveryLog(
         since,
         after,
         Math.min(limit, RECOVERED_PER_CALL),
+        randomUUID(),
       ])) as [string?, (string | number)?, string?, string?];
       if (result === "full") throw full(String(detail), limits);
       hint(hintAt);

@@ -23,7 +23,7 @@ const KEY_NAMES = [
   "remembered",
   "forgetting",
   "removals",
-  "pending",
+  "books",
 ] as const;
 
 export interface Partition {

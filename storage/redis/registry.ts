@@ -129,7 +129,8 @@ export function registry(binding: Binding): Registry {
 
     async removeWebhook({ id, account, now }) {
       const at = await binding.at(now);
-      return (await run(SCRIPTS.remove, partitions.ofAccount(account), at, [encodeText(account), id])) === 1;
+      const args = [encodeText(account), id, randomUUID()];
+      return (await run(SCRIPTS.remove, partitions.ofAccount(account), at, args)) === 1;
     },
 
     async claimNotices({ now, leaseUntil, limit }) {
@@ -137,7 +138,7 @@ export function registry(binding: Binding): Registry {
       const webhooks: WebhookRecord[] = [];
       let nextAt: number | null = null;
       for (const partition of partitions.all) {
-        const args = [leaseUntil, limit - webhooks.length];
+        const args = [leaseUntil, limit - webhooks.length, randomUUID()];
         const [texts, next] = (await run(SCRIPTS.notices, partition, at, args)) as [string[], string];
         webhooks.push(...texts.map((text) => readWebhook(text, seal).record));
         if (next !== "") nextAt = Math.min(nextAt ?? Number(next), Number(next));
@@ -155,6 +156,7 @@ export function registry(binding: Binding): Registry {
         statusLetter(status),
         numberText(warnedAt),
         numberText(noticeAt),
+        randomUUID(),
       ]);
       return reply === 1;
     },

@@ -1,15 +1,13 @@
 -- New deliveries, and the bounds they have to stay within.
 
 local allPending
-local ownPending = {}
 
--- The word for the bound that `more` deliveries of an account would pass; nil where they fit, and then they are counted.
+-- The word for the bound that `more` deliveries of an account would pass; nil where they fit, and then they count among all.
 local function passedBound(a, more, most, mostPerAccount)
   allPending = allPending or call('ZCARD', QUEUE) + call('ZCARD', LEASES)
-  ownPending[a] = ownPending[a] or tonumber(call('HGET', PENDING, a) or 0)
-  if ownPending[a] + more > mostPerAccount then return 'pendingPerAccount' end
+  if book(a).pending + more > mostPerAccount then return 'pendingPerAccount' end
   if allPending + more > most then return 'pending' end
-  ownPending[a], allPending = ownPending[a] + more, allPending + more
+  allPending = allPending + more
   return nil
 end
 
@@ -19,13 +17,16 @@ local function addDelivery(w, e, ek, event, serial)
   local d = freshDelivery(nextOrder(), 0)
   d.dueAt = text(now)
   local progress = progressOf(e.a, ek, event.count)
-  if progress.endedAt ~= '' then ended.remove(endedMember(e.a, ek, progress.endedAt)) end
+  if progress.endedAt ~= '' then
+    ended.remove(endedMember(e.a, ek, progress.endedAt))
+    count(e.a, 'ended', -1)
+  end
   progress.open, progress.endedAt = progress.open + 1, ''
   progress.later = progress.later .. w .. '.' .. serial .. ';'
   saveProgress(e.a, ek, progress)
   enqueue(ref, d)
   log.add(table.concat({ e.a, d.order, ek, event.type, w .. '.' .. serial }, '/'), 0)
-  countPending(e.a, 1)
+  count(e.a, 'pending', 1)
   return ref
 end
 

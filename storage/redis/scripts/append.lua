@@ -26,6 +26,11 @@ for i = 7, #ARGV, FIELDS do
   eventKeys[#eventKeys + 1] = (roster and roster.a or '') .. '/' .. ek
   rememberedKeys[#rememberedKeys + 1] = 'e/' .. ek .. '/' .. account
 end
+local numbers = {}
+for _, roster in pairs(rosters) do
+  if roster then numbers[#numbers + 1] = roster.a end
+end
+books.fetch(numbers)
 local knownEvents = call('HMGET', EVENTS, unpack(eventKeys))
 local knownIds = call('HMGET', REMEMBERED, unpack(rememberedKeys))
 -- Of this script, by key.
@@ -80,7 +85,7 @@ local function append(place, account, ek, type, digest, payload, rememberFor, no
     queue.add(queueMember(w .. '/' .. ek, at), 0)
     touched[w] = true
   end
-  countPending(a, #ws)
+  count(a, 'pending', #ws)
   return { 'stored', receivers }
 end
 

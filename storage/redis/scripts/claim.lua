@@ -46,28 +46,30 @@ flush()
 local claims, webhooks, events = {}, {}, {}
 local given = {}
 
-local function give(ref, e, d)
+local function give(ref, e, line)
   local w = webhookOf(ref)
-  claims[#claims + 1] = { ref, e.lane, deliveryLine(d) }
+  claims[#claims + 1] = { ref, e.lane, line }
   if not given[w] then
     given[w] = true
     webhooks[#webhooks + 1] = { w, endpointText(e) }
   end
 end
 
--- The same request once more, since its answer was lost: it gets what it leased.
-local isAgain = false
+-- The same request once more, since its answer was lost: it gets what it leased, in the order it was due.
+local held = {}
 for _, ref in ipairs(call('ZRANGEBYSCORE', LEASES, leaseUntil, leaseUntil, 'LIMIT', 0, 1000)) do
   local d = deliveries.get(ref)
-  local e = d and d.token == token and endpoints.get(webhookOf(ref))
-  if e then
-    isAgain = true
-    give(ref, e, d)
-    local ek = e.a .. '/' .. eventOf(ref)
-    if not given[ek] then
-      given[ek] = true
-      events[#events + 1] = { ek, call('HGET', EVENTS, ek) or '' }
-    end
+  if d and d.token == token and endpoints.get(webhookOf(ref)) then held[#held + 1] = { ref, d } end
+end
+table.sort(held, function(one, other) return one[2].at < other[2].at end)
+for _, item in ipairs(held) do
+  local ref, d = item[1], item[2]
+  local e = endpoints.get(webhookOf(ref))
+  give(ref, e, deliveryLine(d))
+  local ek = e.a .. '/' .. eventOf(ref)
+  if not given[ek] then
+    given[ek] = true
+    events[#events + 1] = { ek, call('HGET', EVENTS, ek) or '' }
   end
 end
 
@@ -80,12 +82,12 @@ local function turnOf(lane, left)
   if #ws == 0 then return 0 end
   endpoints.fetch(ws)
   inFlight.fetch(ws)
-  local share = math.max(1, math.floor(left / #ws))
+  local share = math.ceil(left / #ws)
   local queued, gone, placed = {}, {}, {}
-  local count = 0
+  local sum = 0
   for _, w in ipairs(ws) do
     local e = endpoints.get(w)
-    local most = e and math.max(0, math.min(left - count, share, freeSlots(w, e))) or 0
+    local most = e and math.max(0, math.min(left - sum, share, freeSlots(w, e))) or 0
     local from, to = below(w)
     local head
     local own = 0
@@ -99,7 +101,7 @@ local function turnOf(lane, left)
       queued[#queued + 1] = member
       taken[#taken + 1] = { w .. '/' .. string.match(member, '^%d+/%x+/(.+)$'), w, e }
     end
-    count = count + own
+    sum = sum + own
     if own > 0 then lease(w, own) end
     if not head or freeSlots(w, e) <= 0 then
       gone[#gone + 1] = w
@@ -111,15 +113,15 @@ local function turnOf(lane, left)
   callMany('ZREM', QUEUE, queued)
   callMany('ZREM', line, gone)
   callMany('ZADD', line, placed)
-  return count
+  return sum
 end
 
-if not isAgain then
+if #held == 0 then
   for lane, left in pairs(room) do
     while left > 0 do
-      local count = turnOf(lane, left)
-      if count == 0 then break end
-      left = left - count
+      local sum = turnOf(lane, left)
+      if sum == 0 then break end
+      left = left - sum
     end
   end
 end
@@ -152,9 +154,10 @@ for _, item in ipairs(taken) do
     park(ref, w, e, d, (not d or d.isBroken) and 'record_unreadable' or 'payload_missing')
   else
     d.state, d.token = 'l', token
-    deliveries.set(ref, d)
+    local line = deliveryLine(d)
+    deliveries.set(ref, d, line .. d.attempts)
     leases.add(ref, leaseUntil)
-    give(ref, e, d)
+    give(ref, e, line)
   end
 end
 

@@ -10,7 +10,9 @@ if key ~= '' then
   local known = call('HGET', REMEMBERED, key)
   local expires, of, value = string.match(known or '', '^(%d+)\n([^\n]*)\n(.*)$')
   if expires and tonumber(expires) > now then
-    if of == digest then return { 'replayed', value } end
+    -- The same call once more, since its answer was lost, comes with the same id.
+    local isAgain = string.find(value, '"id":"' .. id .. '"', 1, true)
+    if of == digest then return { isAgain and 'created' or 'replayed', value } end
     return { 'key_reused' }
   end
 end

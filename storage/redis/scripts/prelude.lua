@@ -4,7 +4,7 @@
 local META, ACCOUNTS, IDS, WEBHOOKS, IN_FLIGHT = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local QUEUE, FAST, SLOW, LEASES, NOTICES = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
 local EVENTS, PROGRESS, DELIVERIES, LOG, ENDED = KEYS[11], KEYS[12], KEYS[13], KEYS[14], KEYS[15]
-local FREEING, REMEMBERED, FORGETTING, REMOVALS, PENDING = KEYS[16], KEYS[17], KEYS[18], KEYS[19], KEYS[20]
+local FREEING, REMEMBERED, FORGETTING, REMOVALS, BOOKS = KEYS[16], KEYS[17], KEYS[18], KEYS[19], KEYS[20]
 
 local call = redis.call
 local READY = { f = FAST, s = SLOW }
@@ -74,17 +74,18 @@ local function records(key, read, write)
     return known[field] or nil
   end
 
-  function self.set(field, record) known[field], changed[field] = record, true end
+  -- `value` is the text of it, where the caller has that already.
+  function self.set(field, record, value) known[field], changed[field] = record, value or true end
 
   function self.delete(field) known[field], changed[field] = false, true end
 
   function self.flush()
     local set, deleted = {}, {}
-    for field in pairs(changed) do
+    for field, value in pairs(changed) do
       local record = known[field]
       if record then
         set[#set + 1] = field
-        set[#set + 1] = write(record)
+        set[#set + 1] = value == true and write(record) or value
       else
         deleted[#deleted + 1] = field
       end
@@ -346,9 +347,21 @@ local function delivery(a, ref)
   return freshDelivery(event.order, event.count)
 end
 
-local pendingChanges, endedChange, byteChange = {}, 0, 0
+-- `<pending deliveries>,<ended events>` of each account that has any.
+local books = records(BOOKS, function(value)
+  local pending, kept = string.match(value, '^(%d+),(%d+)')
+  return { pending = tonumber(pending) or 0, ended = tonumber(kept) or 0 }
+end, function(book) return text(book.pending) .. ',' .. text(book.ended) end)
 
-local function countPending(a, by) pendingChanges[a] = (pendingChanges[a] or 0) + by end
+local function book(a) return books.get(a) or { pending = 0, ended = 0 } end
+
+local function count(a, what, by)
+  local own = book(a)
+  own[what] = math.max(0, own[what] + by)
+  if own.pending == 0 and own.ended == 0 then books.delete(a) else books.set(a, own) end
+end
+
+local endedChange, byteChange = 0, 0
 
 -- Writes what the parts above have kept in mind. Every script that changes something ends with it.
 local function flush()
@@ -360,10 +373,7 @@ local function flush()
   inFlight.flush()
   offerTouched()
   endpoints.flush()
-  for a, by in pairs(pendingChanges) do
-    if by ~= 0 and call('HINCRBY', PENDING, a, by) <= 0 then call('HDEL', PENDING, a) end
-  end
-  pendingChanges = {}
+  books.flush()
   if endedChange ~= 0 then call('HINCRBY', META, 'ended', endedChange) end
   if byteChange ~= 0 then call('HINCRBY', META, 'bytes', text(byteChange)) end
   endedChange, byteChange = 0, 0

@@ -1,9 +1,15 @@
 -- Makes deliveries of kept events that a webhook should have, has not got, and is not about to get.
--- ARGV: most pending, most pending of an account, account, webhook's id, since, the order to go on after or empty, most events to look at.
+-- ARGV: most pending, most pending of an account, account, webhook's id, since, the order to go on after or empty, most events to look at, nonce.
 -- Answers: empty where there is no such webhook, `full` with the bound, or `made` with how many, where to go on, and the hint.
 
 local mostPending, mostPendingPerAccount = tonumber(ARGV[5]), tonumber(ARGV[6])
 local account, id, since, after, limit = ARGV[7], ARGV[8], tonumber(ARGV[9]), ARGV[10], tonumber(ARGV[11])
+local nonce = ARGV[12]
+local answered = answerOf(nonce)
+if answered then
+  local made, next = string.match(answered, '^(%d+) (%x*)$')
+  return { 'made', made, next, '' }
+end
 local w = call('HGET', IDS, id)
 local e = w and endpoints.get(w)
 if not e or e.account ~= account then return {} end
@@ -35,4 +41,6 @@ if bound then return { 'full', bound } end
 for _, item in ipairs(lost) do addDelivery(w, e, item[1], item[2], item[3]) end
 progresses.flush()
 flush()
-return { 'made', #lost, #entries == limit and last or '', hintAt and text(hintAt) or '' }
+local next = #entries == limit and last or ''
+if #lost > 0 then rememberAnswer(nonce, #lost .. ' ' .. next) end
+return { 'made', #lost, next, hintAt and text(hintAt) or '' }

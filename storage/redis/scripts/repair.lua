@@ -15,11 +15,11 @@ local function repairInFlight()
   local known = call('HGETALL', IN_FLIGHT)
   for i = 1, #known, 2 do
     local w, right = known[i], counts[known[i]] or 0
-    local e, count = endpoints.get(w), inFlight.get(w) or 0
+    local e, own = endpoints.get(w), inFlight.get(w) or 0
     if not e then
       inFlight.delete(w)
-    elseif count ~= right then
-      lease(w, right - count)
+    elseif own ~= right then
+      lease(w, right - own)
       touched[w] = true
       repaired = repaired + 1
     end
@@ -34,10 +34,13 @@ local function repairAccount(account)
     local from, to = below(w)
     right = right + call('ZLEXCOUNT', QUEUE, from, to) + (inFlight.get(w) or 0)
   end
-  local known = tonumber(call('HGET', PENDING, roster.a) or 0)
-  if known ~= right then
+  local own = book(roster.a)
+  local from, to = below(roster.a)
+  local kept = call('ZLEXCOUNT', ENDED, from, to)
+  if own.pending ~= right or own.ended ~= kept then
     repaired = repaired + 1
-    if right == 0 then call('HDEL', PENDING, roster.a) else call('HSET', PENDING, roster.a, right) end
+    count(roster.a, 'pending', right - own.pending)
+    count(roster.a, 'ended', kept - own.ended)
   end
 end
 

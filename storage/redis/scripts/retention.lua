@@ -33,6 +33,12 @@ local function remember(field, value, expiresAt)
   call('ZADD', FORGETTING, text(expiresAt), field)
 end
 
+-- The answer of a call that cannot see by itself that it was made before: kept for as long as a client may send it again.
+local ANSWER_KEPT_MS = 600000
+
+local function answerOf(nonce) return call('HGET', REMEMBERED, 'a/' .. nonce) end
+local function rememberAnswer(nonce, answer) remember('a/' .. nonce, answer, now + ANSWER_KEPT_MS) end
+
 local function freeDelivery(ref)
   local d = deliveries.get(ref)
   if not d then return nil end
@@ -57,7 +63,10 @@ local function freeEvent(a, account, ek)
     local own = d and d.order and isBelow(LOG, a .. '/' .. d.order)
     if own then log.remove(own) end
   end
-  if progress.endedAt ~= '' then ended.remove(endedMember(a, ek, progress.endedAt)) end
+  if progress.endedAt ~= '' then
+    ended.remove(endedMember(a, ek, progress.endedAt))
+    count(a, 'ended', -1)
+  end
   progresses.delete(a .. '/' .. ek)
   call('HDEL', EVENTS, a .. '/' .. ek)
   byteChange = byteChange - #value
@@ -76,7 +85,11 @@ local function endEvent(a, account, ek, progress)
     freeEvent(a, account, ek)
     return
   end
-  if progress.endedAt ~= '' then ended.remove(endedMember(a, ek, progress.endedAt)) end
+  if progress.endedAt ~= '' then
+    ended.remove(endedMember(a, ek, progress.endedAt))
+  else
+    count(a, 'ended', 1)
+  end
   progress.endedAt = text(now)
   saveProgress(a, ek, progress)
   ended.add(endedMember(a, ek, progress.endedAt), 0)
@@ -87,11 +100,21 @@ end
 local function boundEnded()
   progresses.flush()
   ended.flush()
+  local members = {}
+  for a, account in pairs(endedIn) do members[#members + 1] = a .. '/' .. account end
+  if #members == 0 then return end
+  local new = {}
+  for i, known in ipairs(call('ZMSCORE', FREEING, unpack(members))) do
+    if not known then
+      new[#new + 1] = text(now + keepMs)
+      new[#new + 1] = members[i]
+    end
+  end
+  callMany('ZADD', FREEING, new)
   for a, account in pairs(endedIn) do
-    call('ZADD', FREEING, 'NX', text(now + keepMs), a .. '/' .. account)
-    local from, to = below(a)
-    local extra = call('ZLEXCOUNT', ENDED, from, to) - keepEvents
+    local extra = book(a).ended - keepEvents
     if extra > 0 then
+      local from, to = below(a)
       for _, member in ipairs(call('ZRANGEBYLEX', ENDED, from, to, 'LIMIT', 0, math.min(extra, 100))) do
         freeEvent(a, account, string.match(member, '[^/]+$'))
       end
@@ -105,7 +128,7 @@ end
 local function closeDelivery(a, account, ek, receivers)
   local progress = progressOf(a, ek, receivers)
   progress.open = math.max(0, progress.open - 1)
-  countPending(a, -1)
+  count(a, 'pending', -1)
   if progress.open == 0 then endEvent(a, account, ek, progress) else saveProgress(a, ek, progress) end
 end
 

@@ -24,12 +24,16 @@ end
 endpoints.fetch(ws)
 inFlight.fetch(ws)
 deliveries.fetch(refs)
-local events = {}
+local events, accounts = {}, {}
 for i, w in ipairs(ws) do
   local e = endpoints.get(w)
-  if e then events[#events + 1] = e.a .. '/' .. eventOf(refs[i]) end
+  if e then
+    accounts[#accounts + 1] = e.a
+    events[#events + 1] = e.a .. '/' .. eventOf(refs[i])
+  end
 end
 progresses.fetch(events)
+books.fetch(accounts)
 
 local function record(d, attempt)
   d.attempts = d.attempts .. '\n' .. attempt
