@@ -9,6 +9,8 @@ export default defineConfig({
   ],
   test: {
     include: ["test/**/*.test.ts"],
+    // They kill real processes and servers, one after another: `npm run test:faults`.
+    exclude: ["test/faults/**"],
     globalSetup: ["test/support/redis-setup.ts"],
     coverage: {
       provider: "v8",

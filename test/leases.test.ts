@@ -101,6 +101,35 @@ describe("a process that dies during an attempt", () => {
     expect(survivor.times()).toEqual(["0:06", "0:20"]);
   });
 
+  it("takes others with it at most until it is alone: what was there each time is attempted one at a time, and the innocent get through", async () => {
+    const first = await startHarness({ answer: () => forever(), options: PUNCTUAL });
+    await first.register();
+    const guilty = await first.emit();
+    const innocent = [await first.emit(), await first.emit(), await first.emit()];
+    await first.quiet();
+    await first.stop(0);
+    const received: string[] = [];
+    for (let process = 1; process < 12; process++) {
+      let isDead = false;
+      const next = await startHarness({
+        storage: first.storage,
+        clock: first.clock,
+        // The guilty one ends the process: nothing that is under way then is heard of again.
+        answer: ({ eventId }) => {
+          isDead ||= eventId === guilty;
+          if (isDead || process < 3) return forever();
+          received.push(eventId);
+          return 200;
+        },
+        options: PUNCTUAL,
+      });
+      await next.run(MINUTE);
+      await next.stop(0);
+    }
+    expect(new Set(received)).toEqual(new Set(innocent));
+    expect(received).toHaveLength(innocent.length);
+  });
+
   it("keeps the extra attempt that a user asked for", async () => {
     let isHanging = false;
     const first = await startHarness({ answer: () => (isHanging ? forever() : 500), options: PUNCTUAL });

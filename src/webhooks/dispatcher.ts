@@ -39,6 +39,15 @@ interface Flight {
 const RETRY_MS = 100;
 const MAX_RETRY_MS = 5_000;
 
+/**
+ * A delivery whose lease ran out this often without a word may be what kills the process, and takes those with it that are under way beside it.
+ * Of such ones a process attempts one at a time and gives the others back, so that only the guilty one is there when it dies.
+ */
+const SUSPECT_CRASHES = 3;
+const SUSPECT_DELAY_MS = 1_000;
+
+const isSuspect = ({ crashes }: Claim): boolean => crashes >= SUSPECT_CRASHES;
+
 const retryDelayMs = (failures: number): number => Math.min(RETRY_MS * 2 ** failures, MAX_RETRY_MS);
 
 export function createDispatcher({
@@ -99,6 +108,19 @@ export function createDispatcher({
     else sleepUntil(at);
   };
 
+  /** Ends of the pauses under way: a process that stops does not wait for them. */
+  const pauses = new Set<() => void>();
+  const pause = (ms: number): Promise<void> =>
+    new Promise((resolve) => {
+      const end = (): void => {
+        clock.clearTimeout(timer);
+        pauses.delete(end);
+        resolve();
+      };
+      const timer = clock.setTimeout(end, ms);
+      pauses.add(end);
+    });
+
   /** Settles, trying again while the storage is away. */
   const settle = async (verdict: Verdict, control: AttemptControl): Promise<void> => {
     for (let tries = 0; ; tries++) {
@@ -114,7 +136,8 @@ export function createDispatcher({
         // A 2xx stays true after the lease, so it goes on trying; what failed is for the next claim to find out.
         const isOver = clock.monotonic() - control.claimedAt > delivery.leaseMs;
         if (control.isCancelled || (isOver && verdict.outcome.state !== "delivered")) return;
-        await new Promise<void>((resolve) => clock.setTimeout(resolve, retryDelayMs(tries)));
+        await pause(retryDelayMs(tries));
+        if (control.isCancelled) return;
       }
     }
   };
@@ -174,7 +197,8 @@ export function createDispatcher({
       });
   };
 
-  const release = async (claim: Claim): Promise<void> => {
+  /** Gives a claim back that no attempt was made for: due again at once, or after `delayMs`. */
+  const release = async (claim: Claim, delayMs = 0): Promise<void> => {
     const now = store.now();
     const { id, token, startedAt } = claim;
     const settlement = {
@@ -183,7 +207,7 @@ export function createDispatcher({
       account: claim.webhook.account,
       token,
       now,
-      outcome: putOff(claim, now),
+      outcome: putOff(claim, now + Math.round(delayMs)),
       startedAt,
       attempt: null,
       endpoint: null,
@@ -209,7 +233,11 @@ export function createDispatcher({
       await Promise.all(claims.map(release));
       return;
     }
-    for (const claim of claims) launch(claim, claimedAt);
+    for (const claim of claims) {
+      if (isSuspect(claim) && [...flights].some((flight) => isSuspect(flight.claim))) {
+        void release(claim, SUSPECT_DELAY_MS * (1 + clock.random()));
+      } else launch(claim, claimedAt);
+    }
     isShort = nextAt !== null && nextAt <= now;
     if (isShort && claims.length > 0) wake();
     const later = [nextAt, noticesAt].filter((at): at is number => at !== null && at > now);
@@ -261,6 +289,7 @@ export function createDispatcher({
       clock.clearTimeout(timer);
       const left = [...flights];
       for (const { control } of left) control.isCancelled = true;
+      for (const end of pauses) end();
       await Promise.all(left.filter(({ control }) => !control.isSent).map(({ claim }) => release(claim)));
     },
 

@@ -1,6 +1,6 @@
 /** What an operator has to know of a Redis that keeps deliveries: how durable it is, whether it may drop keys, and whether the books are right. */
 
-import type { RedisClient } from "./client.js";
+import type { Link } from "./link.js";
 import type { Partition } from "./partition.js";
 
 /** A clock that is off by more shows in signatures: receivers allow 300 s. */
@@ -29,7 +29,7 @@ export interface StorageReport {
 const fieldOf = (info: string, name: string): string =>
   new RegExp(`^${name}:(.*)$`, "m").exec(info)?.[1]?.trim() ?? "";
 
-async function configOf(node: RedisClient, name: string): Promise<string | undefined> {
+async function configOf(node: Link, name: string): Promise<string | undefined> {
   try {
     const [, setting] = (await node.call("CONFIG", "GET", name)) as string[];
     return setting;
@@ -64,10 +64,7 @@ export function warningsOf(report: Omit<StorageReport, "ok" | "warnings" | "repa
 }
 
 /** Looks at one server. */
-export async function inspect(
-  node: RedisClient,
-  clockSkewMs: number,
-): Promise<Omit<StorageReport, "repaired">> {
+export async function inspect(node: Link, clockSkewMs: number): Promise<Omit<StorageReport, "repaired">> {
   const info = String(await node.call("INFO"));
   const save = await configOf(node, "save");
   const report = {

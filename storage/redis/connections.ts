@@ -40,6 +40,8 @@ async function open(url: string, random: () => number): Promise<RedisClient> {
     enableOfflineQueue: false,
     maxRetriesPerRequest: 3,
     connectTimeout: 3_000,
+    // A socket that is not closed by the other side either must not keep the process alive.
+    disconnectTimeout: 100,
     retryStrategy: (times: number) => Math.min(50 * 2 ** times, MAX_RECONNECT_MS) * (0.5 + random() / 2),
     // A master that was demoted answers so: the new one is behind the same address.
     reconnectOnError: (error: Error) => (error.message.startsWith("READONLY") ? 2 : false),

@@ -1,6 +1,6 @@
 /** One connection to Redis: every call on it settles in time, and every failure has a stable code. */
 
-import { type Clock, withTimeout } from "../../src/clock.js";
+import type { Clock } from "../../src/clock.js";
 import { PostbellError } from "../../src/errors.js";
 import type { Argument, RedisClient } from "./client.js";
 import type { Partition } from "./partition.js";
@@ -53,7 +53,7 @@ export interface Link {
     args: readonly Argument[],
     options?: CallOptions,
   ) => Promise<unknown>;
-  /** Stops listening to the client. */
+  /** Stops listening to the client, and ends the calls that have no answer yet. */
   readonly close: () => void;
 }
 
@@ -65,6 +65,8 @@ interface Call {
   isLate: boolean;
   /** Ends its wait for a connection. */
   wake: () => void;
+  /** Tells its caller so, whatever comes. */
+  abandon: (why: string) => void;
 }
 
 /**
@@ -72,6 +74,7 @@ interface Call {
  * `restart` replaces a connection that no answer comes from; none for one that belongs to the host.
  */
 export function createLink(client: RedisClient, clock: Clock, restart: (() => void) | null): Link {
+  const calls = new Set<Call>();
   const waiting = new Set<Call>();
   let unanswered = 0;
 
@@ -111,7 +114,8 @@ export function createLink(client: RedisClient, clock: Clock, restart: (() => vo
     }
   };
 
-  const giveUp = (call: Call, reply: Promise<unknown>, { onLate }: CallOptions): PostbellError => {
+  /** What a call leaves behind that has no answer yet. */
+  const followUp = (call: Call, reply: Promise<unknown>, { onLate }: CallOptions): void => {
     call.isLate = true;
     if (waiting.delete(call)) {
       call.wake();
@@ -124,18 +128,34 @@ export function createLink(client: RedisClient, clock: Clock, restart: (() => vo
       if (unanswered > 1) restart?.();
     }
     if (onLate) reply.then(onLate, () => {});
-    return unavailable("no answer in time");
   };
 
-  const settled = async (send: () => Promise<unknown>, options: CallOptions = {}): Promise<unknown> => {
-    const call: Call = { isLate: false, wake: () => {} };
-    const reply = attempt(call, send);
-    try {
-      return await withTimeout(clock, LIMIT_MS, reply, () => giveUp(call, reply, options));
-    } catch (error) {
-      throw error instanceof PostbellError ? error : toPostbellError(error);
-    }
-  };
+  const settled = (send: () => Promise<unknown>, options: CallOptions = {}): Promise<unknown> =>
+    new Promise((resolve, reject) => {
+      const call: Call = { isLate: false, wake: () => {}, abandon: () => {} };
+      const reply = attempt(call, send);
+      const timer = clock.setTimeout(() => call.abandon("no answer in time"), LIMIT_MS);
+      const end = (): void => {
+        clock.clearTimeout(timer);
+        calls.delete(call);
+      };
+      calls.add(call);
+      call.abandon = (why) => {
+        end();
+        followUp(call, reply, options);
+        reject(unavailable(why));
+      };
+      reply.then(
+        (answer) => {
+          end();
+          resolve(answer);
+        },
+        (error: unknown) => {
+          end();
+          reject(error instanceof PostbellError ? error : toPostbellError(error));
+        },
+      );
+    });
 
   return {
     call: (command, ...args) => settled(() => client.call(command, ...args)),
@@ -153,6 +173,7 @@ export function createLink(client: RedisClient, clock: Clock, restart: (() => vo
     close() {
       client.off("ready", wakeAll);
       client.off("end", wakeAll);
+      for (const call of calls) call.abandon("the storage was closed");
     },
   };
 }

@@ -1,19 +1,17 @@
 /** What the services on one storage share: its connections, its time, its hints. */
 
-import { type Clock, withTimeout } from "../../src/clock.js";
+import type { Clock } from "../../src/clock.js";
 import type { Logger } from "../../src/logger.js";
 import { inspect, type StorageReport } from "./check.js";
 import type { Argument, RedisClient } from "./client.js";
 import type { Connections } from "./connections.js";
 import { createHints, type Hints } from "./hints.js";
 import { holdToLayout } from "./layout.js";
-import { createLink, type Link, unavailable } from "./link.js";
+import { createLink, type Link } from "./link.js";
 import type { Partition, Partitions } from "./partition.js";
 import { createReplicationCheck } from "./replication.js";
 import { SCRIPTS, type Script } from "./scripts.js";
 import { createClockTime, createServerTime, type ServerTime } from "./server-time.js";
-
-const INSPECTION_MS = 3_000;
 
 export interface Session {
   readonly time: ServerTime;
@@ -73,10 +71,10 @@ export function createSession({
   readonly isReplicated: boolean;
   readonly replicationTimeoutMs: number;
 }): Session {
-  const links: Link[] = [];
+  const links = new Set<Link>();
   const linkTo = (client: RedisClient, isOwn: boolean): Link => {
     const made = createLink(client, clock, isOwn ? () => client.disconnect(true) : null);
-    links.push(made);
+    links.add(made);
     return made;
   };
   const link = once(async () => linkTo(await connections.main(), connections.isOwn));
@@ -99,11 +97,15 @@ export function createSession({
   });
   const inspectAll = async (): Promise<readonly Omit<StorageReport, "repaired">[]> =>
     Promise.all(
-      nodesOf(await connections.main()).map((node) =>
-        withTimeout(clock, INSPECTION_MS, inspect(node, time.skewMs()), () =>
-          unavailable("no answer in time"),
-        ),
-      ),
+      nodesOf(await connections.main()).map(async (node) => {
+        const own = linkTo(node, false);
+        try {
+          return await inspect(own, time.skewMs());
+        } finally {
+          own.close();
+          links.delete(own);
+        }
+      }),
     );
 
   const warn = async (): Promise<void> => {

@@ -1,0 +1,54 @@
+/** What a test with processes plays in: Redis, an endpoint, a host that emits, a checker, and workers as it needs them. */
+
+import { randomUUID } from "node:crypto";
+import { type Checker, openChecker } from "./checker.js";
+import { type Ledger, openLedger } from "./ledger.js";
+import { type Subscriber, type SubscriberOptions, startSubscriber } from "./ledger-subscriber.js";
+import { startWorker, type Worker, type WorkerOptions } from "./worker-host.js";
+import { expireLeases, ownersOf } from "./worker-leases.js";
+
+/** Retries follow within half a second, and a lease is as short as it may be. */
+export const QUICK = {
+  delivery: { deadlineMs: 2_000, leaseMs: 24_000 },
+  retry: { intervalsMs: [400], everyMs: 500, windowMs: 60_000, jitter: 0 },
+} as const;
+
+export interface Scene {
+  readonly options: WorkerOptions;
+  readonly subscriber: Subscriber;
+  readonly ledger: Ledger;
+  readonly checker: Checker;
+  /** A worker that does not deliver yet. */
+  readonly prepare: (changes?: Partial<WorkerOptions>) => Promise<Worker>;
+  /** A worker that delivers. */
+  readonly launch: (changes?: Partial<WorkerOptions>) => Promise<Worker>;
+  /** Ends what these workers hold under lease; how much that was. */
+  readonly expire: (...workers: readonly Worker[]) => Promise<number>;
+}
+
+export async function openScene(
+  url: string,
+  {
+    subscriber: answers,
+    ...changes
+  }: Partial<WorkerOptions> & { readonly subscriber?: SubscriberOptions } = {},
+): Promise<Scene> {
+  const prefix = `scene-${randomUUID()}`;
+  const subscriber = await startSubscriber(answers);
+  const options: WorkerOptions = { redis: url, prefix, ca: subscriber.ca, webhooks: QUICK, ...changes };
+  const checker = openChecker(url, prefix);
+  const prepare: Scene["prepare"] = (more) => startWorker({ ...options, ...more });
+  return {
+    options,
+    subscriber,
+    ledger: openLedger(options, subscriber),
+    checker,
+    prepare,
+    async launch(more) {
+      const worker = await prepare(more);
+      await worker.start();
+      return worker;
+    },
+    expire: (...workers) => expireLeases(checker.redis, prefix, workers.flatMap(ownersOf)),
+  };
+}
