@@ -62,6 +62,8 @@ export function createDispatcher({
   const worker = randomBytes(8).toString("hex");
   const slots = createSlots({ fast: delivery.concurrency, slow: delivery.slowConcurrency });
   const flights = new Set<Flight>();
+  /** Attempts that are over and not recorded yet hold no slot, and must stay few where the storage is slow. */
+  const mostFlights = 2 * (delivery.concurrency + delivery.slowConcurrency);
 
   let isRunning = false;
   let unwatch = (): void => {};
@@ -152,6 +154,9 @@ export function createDispatcher({
         : undefined;
     try {
       const verdict = await attempt(claim, control);
+      // The connection is free; recording what came of it may take a while and needs no slot.
+      slot.leave();
+      if (isShort) wake();
       // Given up by stop(): the lease decides, since a failure of a destroyed connection proves nothing. A 2xx is true all the same.
       if (verdict && (!control.isCancelled || verdict.outcome.state === "delivered"))
         await settle(verdict, control);
@@ -223,7 +228,7 @@ export function createDispatcher({
     if (noticesAt <= now) startNotices();
     const room = slots.room();
     // Without a free slot there is nothing to ask for: the flight that frees one wakes the loop.
-    isShort = room.fast + room.slow === 0;
+    isShort = room.fast + room.slow === 0 || flights.size >= mostFlights;
     if (isShort) return;
     const token = `${worker}.${++claimCount}`;
     const claimedAt = clock.monotonic();

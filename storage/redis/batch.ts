@@ -54,7 +54,8 @@ export function createBatch<T, R>({
         else resolve(result);
       });
     } catch (error) {
-      for (const { reject } of items) reject(error);
+      // Those that wait have waited as long, for a call that would fare no better.
+      for (const { reject } of [...items, ...line.splice(0)]) reject(error);
     }
   };
 

@@ -15,7 +15,7 @@ export interface Connections {
   readonly second: () => Promise<RedisClient>;
   /** A Cluster listens on a connection that its client keeps apart by itself. */
   readonly listening: () => Promise<RedisClient>;
-  readonly close: () => Promise<void>;
+  readonly close: () => void;
 }
 
 type Constructor = new (url: string, options: object) => RedisClient;
@@ -81,14 +81,9 @@ export function createConnections(
       const client = await main();
       return client.isCluster ? client : second();
     },
-    async close() {
+    close() {
       isClosed = true;
-      await Promise.all(
-        own.map(async (client) => {
-          if (client.status === "ready") await client.quit().catch(() => {});
-          client.disconnect();
-        }),
-      );
+      for (const client of own) client.disconnect();
     },
   };
 }

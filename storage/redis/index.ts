@@ -117,8 +117,12 @@ export function redisStorage(options: RedisStorageOptions): RedisStorage {
     },
     async check() {
       const own = sessionFor({ clock, logger });
-      await own.open();
       const reports = await own.inspect();
+      const [worst] = [...reports].sort((a, b) => b.warnings.length - a.warnings.length);
+      if (!worst) throw new PostbellError("storage_unavailable", "No server can be reached.");
+      // A replica takes no repairs.
+      if (reports.some(({ role }) => role !== "master")) return { ...worst, repaired: 0 };
+      await own.open();
       const link = await own.link();
       let repaired = 0;
       for (const partition of partitions.all) {
@@ -127,13 +131,11 @@ export function redisStorage(options: RedisStorageOptions): RedisStorage {
           return Number(await link.run(SCRIPTS.repair, partition, args));
         });
       }
-      const [first] = [...reports].sort((a, b) => b.warnings.length - a.warnings.length);
-      if (!first) throw new PostbellError("storage_unavailable", "No server can be reached.");
-      return { ...first, repaired };
+      return { ...worst, repaired };
     },
     async close() {
       session?.close();
-      await connections.close();
+      connections.close();
     },
   });
 }

@@ -11,8 +11,8 @@ const LIMIT_MS = 3_500;
 const RETRY_MS = 50;
 const MAX_RETRY_MS = 800;
 
-/** What Redis answers while it cannot serve for a moment: nothing was done, so the command may be sent again. */
-const PASSING = new Set(["LOADING", "BUSY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "READONLY"]);
+/** What Redis answers while it cannot serve for a moment, and what ioredis says where it cannot send (`Stream`): nothing was done, so the command may be sent again. */
+const PASSING = new Set(["LOADING", "BUSY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "READONLY", "Stream"]);
 
 /** The first word of an error reply names its kind. The rest may quote what was sent, and goes nowhere. */
 const kindOf = (error: unknown): string =>

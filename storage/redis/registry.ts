@@ -42,13 +42,24 @@ type Registry = Pick<
 >;
 
 export function registry(binding: Binding): Registry {
-  const { partitions, seal, run, hint } = binding;
+  const { partitions, seal, logger, run, hint } = binding;
 
   const read = async (id: string): Promise<StoredWebhook | undefined> => {
     const now = await binding.at(0);
     const [text] = (await run(SCRIPTS.read, partitions.ofWebhook(id), now, ["webhook", id])) as string[];
     return text ? readWebhook(text, seal) : undefined;
   };
+
+  /** One that cannot be read must not hide the others. */
+  const readable = (texts: readonly (string | null)[]): WebhookRecord[] =>
+    texts.flatMap((text) => {
+      try {
+        return text ? [readWebhook(text, seal).record] : [];
+      } catch (error) {
+        logger.error({ error }, "a webhook cannot be used");
+        return [];
+      }
+    });
 
   return {
     async createWebhook({ webhook, enabledLimit, accountLimit, idempotency, now }) {
@@ -89,7 +100,7 @@ export function registry(binding: Binding): Registry {
         (string | null)[],
         string,
       ];
-      const webhooks = texts.flatMap((text) => (text ? [readWebhook(text, seal).record] : []));
+      const webhooks = readable(texts);
       return { webhooks, next: next || null };
     },
 
@@ -140,7 +151,7 @@ export function registry(binding: Binding): Registry {
       for (const partition of partitions.all) {
         const args = [leaseUntil, limit - webhooks.length, randomUUID()];
         const [texts, next] = (await run(SCRIPTS.notices, partition, at, args)) as [string[], string];
-        webhooks.push(...texts.map((text) => readWebhook(text, seal).record));
+        webhooks.push(...readable(texts));
         if (next !== "") nextAt = Math.min(nextAt ?? Number(next), Number(next));
       }
       return { webhooks, nextAt };

@@ -3,35 +3,52 @@
 import type { RedisClient } from "./client.js";
 import type { Partition } from "./partition.js";
 
-/**
- * Makes the function that asks, with WAIT, on the very connection that wrote to the partition: Redis answers for what that connection sent before.
- * False where no replica has it within `timeoutMs`, or nobody could tell.
- */
-export function createReplicationCheck(
-  client: RedisClient,
-  timeoutMs: number,
-): (partition: Partition) => Promise<boolean> {
-  const nodes = new Map<number, Promise<RedisClient>>();
+export interface ReplicationCheck {
+  /** Before the write: remembers the connection that it will go out on. */
+  begin(partition: Partition): Promise<{
+    /** After it: false where no replica has it in time, the connection is another one by now, or nobody could tell. */
+    isConfirmed(): Promise<boolean>;
+    end(): void;
+  }>;
+}
 
-  const nodeOf = async ({ keys: [key = ""] }: Partition): Promise<RedisClient> => {
+/**
+ * Asks with WAIT, which answers for what its own connection sent before. A connection that was replaced meanwhile, perhaps by one to a new master that never saw
+ * the write, would answer for nothing: so its answer does not count, even where the client asks again by itself.
+ */
+export function createReplicationCheck(client: RedisClient, timeoutMs: number): ReplicationCheck {
+  /** Of partitions; the slot of a key never changes, only the node that has it. */
+  const slotNumbers = new Map<number, number>();
+
+  const nodeOf = async ({ number, keys: [key = ""] }: Partition): Promise<RedisClient | undefined> => {
     if (!client.isCluster || !client.nodes) return client;
-    const slot = Number(await client.call("CLUSTER", "KEYSLOT", key));
+    const slot = slotNumbers.get(number) ?? Number(await client.call("CLUSTER", "KEYSLOT", key));
+    slotNumbers.set(number, slot);
     const { slots } = client as unknown as { readonly slots: readonly (readonly string[])[] };
     const address = slots[slot]?.[0];
-    const node = client.nodes("master").find(({ options: { host, port } }) => `${host}:${port}` === address);
-    if (!node) throw new Error("no node for this slot");
-    return node;
+    return client.nodes("master").find(({ options: { host, port } }) => `${host}:${port}` === address);
   };
 
-  return async (partition) => {
-    try {
-      const known = nodes.get(partition.number) ?? nodeOf(partition);
-      nodes.set(partition.number, known);
-      return Number(await (await known).call("WAIT", 1, timeoutMs)) >= 1;
-    } catch {
-      // A slot may have moved: look it up again.
-      nodes.delete(partition.number);
-      return false;
-    }
+  return {
+    async begin(partition) {
+      const node = await nodeOf(partition).catch(() => undefined);
+      let isSame = node?.status === "ready";
+      const onClose = (): void => {
+        isSame = false;
+      };
+      node?.on("close", onClose);
+      return {
+        async isConfirmed() {
+          if (!node || !isSame) return false;
+          try {
+            const replicas = Number(await node.call("WAIT", 1, timeoutMs));
+            return isSame && replicas >= 1 && (await nodeOf(partition)) === node;
+          } catch {
+            return false;
+          }
+        },
+        end: () => void node?.off("close", onClose),
+      };
+    },
   };
 }

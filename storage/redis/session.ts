@@ -1,17 +1,20 @@
 /** What the services on one storage share: its connections, its time, its hints. */
 
-import type { Clock } from "../../src/clock.js";
+import { type Clock, withTimeout } from "../../src/clock.js";
 import type { Logger } from "../../src/logger.js";
 import { inspect, type StorageReport } from "./check.js";
 import type { Argument, RedisClient } from "./client.js";
 import type { Connections } from "./connections.js";
 import { createHints, type Hints } from "./hints.js";
 import { holdToLayout } from "./layout.js";
-import { createLink, type Link } from "./link.js";
+import { createLink, type Link, unavailable } from "./link.js";
 import type { Partition, Partitions } from "./partition.js";
 import { createReplicationCheck } from "./replication.js";
 import { SCRIPTS, type Script } from "./scripts.js";
 import { createClockTime, createServerTime, type ServerTime } from "./server-time.js";
+
+/** What the way to Redis and back may add to the time that WAIT itself takes. */
+const WAIT_MARGIN_MS = 500;
 
 export interface Session {
   readonly time: ServerTime;
@@ -91,10 +94,15 @@ export function createSession({
   const replicated = once(async () => {
     const client = await connections.second();
     return {
+      client,
       link: linkTo(client, true),
-      isConfirmed: createReplicationCheck(client, replicationTimeoutMs),
+      check: createReplicationCheck(client, replicationTimeoutMs),
     };
   });
+  const isConfirmedInTime = (answer: Promise<boolean>): Promise<boolean> =>
+    withTimeout(clock, replicationTimeoutMs + WAIT_MARGIN_MS, answer, () =>
+      unavailable("no answer in time"),
+    ).catch(() => false);
   const inspectAll = async (): Promise<readonly Omit<StorageReport, "repaired">[]> =>
     Promise.all(
       nodesOf(await connections.main()).map(async (node) => {
@@ -135,9 +143,16 @@ export function createSession({
       opened = undefined;
     },
     async runReplicated(script, partition, args) {
-      const { link: own, isConfirmed } = await replicated();
-      const reply = await own.run(script, partition, args);
-      return { reply, confirmed: await isConfirmed(partition) };
+      const { client, link: own, check } = await replicated();
+      // There has to be a connection that can be remembered.
+      if (client.status !== "ready") await own.call("PING");
+      const { isConfirmed, end } = await check.begin(partition);
+      try {
+        const reply = await own.run(script, partition, args);
+        return { reply, confirmed: await isConfirmedInTime(isConfirmed()) };
+      } finally {
+        end();
+      }
     },
     inspect: inspectAll,
     close() {

@@ -1,5 +1,6 @@
 /** The texts that records are stored as, read and written on this side; prelude.lua does the same on the other. */
 
+import { isPostbellError, PostbellError } from "../../src/errors.js";
 import type {
   Attempt,
   Claim,
@@ -74,8 +75,17 @@ export interface StoredWebhook {
   readonly config: string;
 }
 
-/** Errors: `storage_unavailable` where the secret cannot be opened. */
+/** Errors: `storage_unavailable` where it cannot be read, or its secret cannot be opened. */
 export function readWebhook(text: string, seal: Seal): StoredWebhook {
+  try {
+    return parseWebhook(text, seal);
+  } catch (error) {
+    if (isPostbellError(error)) throw error;
+    throw new PostbellError("storage_unavailable", "A stored webhook cannot be read.");
+  }
+}
+
+function parseWebhook(text: string, seal: Seal): StoredWebhook {
   const feed = text.indexOf("\n");
   const config = text.slice(feed + 1);
   const [, , status, generation, updatedAt, failingSince, warnedAt, noticeAt] = text

@@ -25,7 +25,7 @@ local function reap()
   for _, ref in ipairs(refs) do
     leases.remove(ref)
     local w = webhookOf(ref)
-    local e, d = endpoints.get(w), deliveries.get(ref)
+    local e, d = w and endpoints.get(w), deliveries.get(ref)
     if e then
       lease(w, -1)
       touched[w] = true
@@ -38,6 +38,10 @@ local function reap()
     end
   end
 end
+
+-- A key of another type, which somebody else made, has to be met before anything is taken out of the queue.
+call('HLEN', DELIVERIES)
+call('HLEN', EVENTS)
 
 reap()
 tidy()
@@ -59,7 +63,8 @@ end
 local held = {}
 for _, ref in ipairs(call('ZRANGEBYSCORE', LEASES, leaseUntil, leaseUntil, 'LIMIT', 0, 1000)) do
   local d = deliveries.get(ref)
-  if d and d.token == token and endpoints.get(webhookOf(ref)) then held[#held + 1] = { ref, d } end
+  local w = webhookOf(ref)
+  if d and d.token == token and w and endpoints.get(w) then held[#held + 1] = { ref, d } end
 end
 table.sort(held, function(one, other) return one[2].at < other[2].at end)
 for _, item in ipairs(held) do
@@ -91,19 +96,24 @@ local function turnOf(lane, left)
     local from, to = below(w)
     local head
     local own = 0
+    if not e then parked[#parked + 1] = w end
     for i, member in ipairs(e and call('ZRANGEBYLEX', QUEUE, from, to, 'LIMIT', 0, most + 1) or {}) do
       local at = timeOf(member)
-      if i > most or at > now then
+      if at and (i > most or at > now) then
         head = at
         break
       end
-      own = own + 1
       queued[#queued + 1] = member
-      taken[#taken + 1] = { w .. '/' .. string.match(member, '^%d+/%x+/(.+)$'), w, e }
+      if at then
+        own = own + 1
+        taken[#taken + 1] = { w .. '/' .. string.match(member, '^%d+/%x+/(.+)$'), w, e }
+      else
+        parked[#parked + 1] = member
+      end
     end
     sum = sum + own
     if own > 0 then lease(w, own) end
-    if not head or freeSlots(w, e) <= 0 then
+    if not e or not head or freeSlots(w, e) <= 0 then
       gone[#gone + 1] = w
     else
       placed[#placed + 1] = string.format('%.17g', head <= now and nextTurn() or head)
@@ -136,22 +146,24 @@ for i, item in ipairs(taken) do
     eks[#eks + 1] = ek
   end
 end
-local heads = {}
+local heads, isThere = {}, {}
 if #eks > 0 then
   deliveries.fetch(refs)
   for i, value in ipairs(call('HMGET', EVENTS, unpack(eks))) do
-    heads[eks[i]] = value and readEvent(value) or nil
+    heads[eks[i]], isThere[eks[i]] = value and readEvent(value) or nil, value and true
     if value then events[#events + 1] = { eks[i], value } end
   end
 end
 for _, item in ipairs(taken) do
   local ref, w, e = item[1], item[2], item[3]
-  local event = heads[e.a .. '/' .. eventOf(ref)]
+  local ek = e.a .. '/' .. eventOf(ref)
+  local event = heads[ek]
   local d = deliveries.get(ref)
   if not d and event then d = freshDelivery(event.order, event.count) end
   if not d or d.isBroken or not event then
     lease(w, -1)
-    park(ref, w, e, d, (not d or d.isBroken) and 'record_unreadable' or 'payload_missing')
+    local reason = isThere[ek] and 'payload_unreadable' or 'payload_missing'
+    park(ref, w, e, d, event and 'record_unreadable' or reason)
   else
     d.state, d.token = 'l', token
     local line = deliveryLine(d)

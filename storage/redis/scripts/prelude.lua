@@ -200,7 +200,8 @@ local function queueHead(w)
   return call('ZRANGEBYLEX', QUEUE, from, to, 'LIMIT', 0, 1)[1]
 end
 
-local function timeOf(member) return tonumber(string.match(member, '^%d+/(%x+)/'), 16) end
+-- Nil where a member is none of ours.
+local function timeOf(member) return tonumber(string.match(member, '^%d+/(%x+)/') or '', 16) end
 
 -- The earliest time that something became due at in this script: what sleepers have to know.
 local hintAt
@@ -212,7 +213,9 @@ end
 -- Endpoints about which anything has changed that says when they may be served.
 local touched = {}
 
-local function offer(w, e, standing)
+local offer
+
+function offer(w, e, standing)
   local line = READY[e.lane]
   local head = queueHead(w)
   if not head or freeSlots(w, e) <= 0 then
@@ -220,6 +223,10 @@ local function offer(w, e, standing)
     return
   end
   local headAt = timeOf(head)
+  if not headAt then
+    call('ZREM', QUEUE, head)
+    return offer(w, e, standing)
+  end
   local at = math.max(headAt, now)
   call('ZADD', line, text(at), w)
   if not standing or at < standing then hint(at) end
@@ -282,7 +289,8 @@ end
 local function isDone(d) return d.state == 'd' or d.state == 'w' end
 local function isOpen(d) return d.state == 'p' or d.state == 'l' end
 
-local function webhookOf(ref) return string.match(ref, '^%d+') end
+-- Nil for what is no reference.
+local function webhookOf(ref) return string.match(ref, '^(%d+)/') end
 local function suffixOf(ref) return string.match(ref, '/(.+)$') end
 local function eventOf(ref) return string.match(ref, '/([^.]+)') end
 local function queueMember(ref, at) return webhookOf(ref) .. '/' .. hex(at) .. '/' .. suffixOf(ref) end
@@ -306,11 +314,13 @@ local function readEvent(value)
   local order, count, rememberUntil, nonce, receivers = string.match(value, EVENT)
   if not order then return nil end
   local lineEnd = string.find(value, '\n', 1, true)
-  local digestEnd = string.find(value, '\n', lineEnd + 1, true)
+  local digestEnd = lineEnd and string.find(value, '\n', lineEnd + 1, true)
+  local typeEnd = digestEnd and string.find(value, '\n', digestEnd + 1, true)
+  if not typeEnd then return nil end
   return {
     order = order, count = tonumber(count), rememberUntil = tonumber(rememberUntil), nonce = nonce, receivers = receivers,
     digest = string.sub(value, lineEnd + 1, digestEnd - 1),
-    type = string.sub(value, digestEnd + 1, string.find(value, '\n', digestEnd + 1, true) - 1),
+    type = string.sub(value, digestEnd + 1, typeEnd - 1),
   }
 end
 
@@ -323,9 +333,9 @@ end
 local lastOrder
 
 local function nextOrder()
-  lastOrder = lastOrder or call('HGET', META, 'order') or ''
+  lastOrder = lastOrder or string.match(call('HGET', META, 'order') or '', '^%x+$') or ''
   local order = hex(now) .. '0000'
-  if order <= lastOrder then
+  if order <= lastOrder and #lastOrder == #order then
     local at, count = tonumber(string.sub(lastOrder, 1, 11), 16), tonumber(string.sub(lastOrder, 12), 16) + 1
     if count > 65535 then at, count = at + 1, 0 end
     order = hex(at) .. string.format('%04x', count)

@@ -27,8 +27,8 @@ local function repairInFlight()
 end
 
 local function repairAccount(account)
-  local roster = rosterOf(account)
-  if not roster then return end
+  local isReadable, roster = pcall(rosterOf, account)
+  if not isReadable or not roster then return end
   local right = 0
   for w in string.gmatch(roster.lines, '(%d+) [^\n]*\n') do
     local from, to = below(w)

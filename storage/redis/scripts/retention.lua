@@ -162,6 +162,10 @@ local CLEANED_PER_PAGE = 100
 -- Frees one page of what a removed webhook held. A later call goes on after `order`.
 local function cleanRemoved(w, removal)
   local a, account, order = string.match(removal, '^(%d+),([^,]*),(%x*)$')
+  if not a then
+    call('HDEL', REMOVALS, w)
+    return
+  end
   local from, to = below(a)
   if order ~= '' then from = '[' .. a .. '/' .. order .. '0' end
   local entries = call('ZRANGEBYLEX', LOG, from, to, 'LIMIT', 0, CLEANED_PER_PAGE)
@@ -190,17 +194,21 @@ local FREED_PER_CALL = 200
 -- Frees the events of an account that have been kept long enough, `most` of them; resolves with how many that were.
 local function freeKept(member, most)
   local a, account = string.match(member, '^(%d+)/(.*)$')
+  if not a then
+    call('ZREM', FREEING, member)
+    return 0
+  end
   local from, to = below(a)
   local kept = call('ZRANGEBYLEX', ENDED, from, to, 'LIMIT', 0, most + 1)
   local freed = 0
   for i, own in ipairs(kept) do
     local at, ek = string.match(own, '^%d+/(%x+)/(.+)$')
-    local freeAt = tonumber(at, 16) + keepMs
+    local freeAt = at and tonumber(at, 16) + keepMs or 0
     if i > most or freeAt > now then
       call('ZADD', FREEING, text(freeAt), member)
       break
     end
-    freeEvent(a, account, ek)
+    if ek then freeEvent(a, account, ek) end
     ended.remove(own)
     freed = freed + 1
   end

@@ -4,6 +4,8 @@ local function rosterOf(account)
   local value = call('HGET', ACCOUNTS, account)
   if not value then return nil end
   local a, lines = string.match(value, '^(%d+)\n(.*)$')
+  -- Without it nobody knows who an event is for: better no answer than a wrong one.
+  if not a then error('the roster of an account cannot be read') end
   return { a = a, lines = lines }
 end
 
