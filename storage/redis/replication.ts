@@ -7,8 +7,8 @@ export interface ReplicationCheck {
   /** Before the write: remembers the connection that it will go out on. */
   begin(partition: Partition): Promise<{
     /** After it: false where no replica has it in time, the connection is another one by now, or nobody could tell. */
-    isConfirmed(): Promise<boolean>;
-    end(): void;
+    readonly isConfirmed: () => Promise<boolean>;
+    readonly end: () => void;
   }>;
 }
 

@@ -91,6 +91,7 @@ end
 
 -- A key of another type, which somebody else made, has to be met before the first write.
 for _, key in ipairs({ LOG, FAST, SLOW, ENDED, FREEING }) do call('ZCARD', key) end
+for _, key in ipairs({ WEBHOOKS, IN_FLIGHT, PROGRESS }) do call('HLEN', key) end
 
 local answers = {}
 for i = 7, #ARGV, FIELDS do
