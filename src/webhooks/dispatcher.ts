@@ -7,7 +7,7 @@ import type { Logger } from "../logger.js";
 import { type AttemptControl, putOff, type Verdict } from "./attempt.js";
 import type { ReadSettings } from "./options.js";
 import { createSlots, type Slot } from "./slots.js";
-import type { Claim, WebhookStore } from "./store.js";
+import type { Claim, ClaimRequest, Lane, WebhookStore } from "./store.js";
 
 export interface DispatcherContext {
   readonly store: WebhookStore;
@@ -21,7 +21,18 @@ export interface DispatcherContext {
   readonly takeNotices: () => Promise<number | null>;
 }
 
+/** Slots kept free for a claim that another call of the store carries. */
+export interface Reservation {
+  readonly request: ClaimRequest;
+  /** Has to be called once the other call has ended, with what it leased, if anything. */
+  end(claimed: ClaimAnswer | undefined): void;
+}
+
+type ClaimAnswer = Awaited<ReturnType<WebhookStore["claim"]>>;
+
 export interface Dispatcher {
+  /** For a call that makes deliveries, so that the first of them need no call of their own. `undefined` where no slot is free for them. */
+  reserve(): Reservation | undefined;
   start(): void;
   /** Claims nothing more, lets what is under way end within `graceMs`, then gives the rest up to its lease. Resolves in every case. */
   stop(graceMs: number): Promise<void>;
@@ -46,6 +57,9 @@ const MAX_RETRY_MS = 5_000;
 const SUSPECT_CRASHES = 3;
 const SUSPECT_DELAY_MS = 1_000;
 
+/** Most slots of a lane that one emit holds while it is stored: as many as an account has ENABLED webhooks. */
+const MOST_RESERVED = 15;
+
 const isSuspect = ({ crashes }: Claim): boolean => crashes >= SUSPECT_CRASHES;
 
 const retryDelayMs = (failures: number): number => Math.min(RETRY_MS * 2 ** failures, MAX_RETRY_MS);
@@ -67,7 +81,10 @@ export function createDispatcher({
 
   let isRunning = false;
   let unwatch = (): void => {};
-  let claimCount = 0;
+  let tokenCount = 0;
+  let passCount = 0;
+  /** Slots that reservations hold. */
+  const reserved: Record<Lane, number> = { fast: 0, slow: 0 };
   let failures = 0;
   let lastError: Error | undefined;
   /** When to look for due health steps next. */
@@ -169,6 +186,16 @@ export function createDispatcher({
     }
   };
 
+  const freeRoom = (): Record<Lane, number> => {
+    const { fast, slow } = slots.room();
+    return { fast: Math.max(0, fast - reserved.fast), slow: Math.max(0, slow - reserved.slow) };
+  };
+
+  const claimRequest = (room: Readonly<Record<Lane, number>>): ClaimRequest => {
+    const now = store.now();
+    return { now, token: `${worker}.${++tokenCount}`, leaseUntil: now + delivery.leaseMs, room };
+  };
+
   const launch = (claim: Claim, claimedAt: number): void => {
     const control: AttemptControl = { claimedAt, isCancelled: false, isSent: false };
     const flight: Flight = {
@@ -222,20 +249,10 @@ export function createDispatcher({
     });
   };
 
-  /** One pass: everything that is due and has a slot is under way after it. */
-  const pass = async (): Promise<void> => {
-    const now = store.now();
-    if (noticesAt <= now) startNotices();
-    const room = slots.room();
-    // Without a free slot there is nothing to ask for: the flight that frees one wakes the loop.
-    isShort = room.fast + room.slow === 0 || flights.size >= mostFlights;
-    if (isShort) return;
-    const token = `${worker}.${++claimCount}`;
-    const claimedAt = clock.monotonic();
-    const leaseUntil = now + delivery.leaseMs;
-    const { claims, nextAt } = await store.claim({ now, token, leaseUntil, room });
+  /** Takes over what was leased: all of it is under way after this, and the loop goes on where there was too little room, or sleeps. */
+  const accept = async ({ claims, nextAt }: ClaimAnswer, now: number, claimedAt: number): Promise<void> => {
     if (!isRunning) {
-      await Promise.all(claims.map(release));
+      await Promise.all(claims.map((claim) => release(claim)));
       return;
     }
     for (const claim of claims) {
@@ -247,6 +264,40 @@ export function createDispatcher({
     if (isShort && claims.length > 0) wake();
     const later = [nextAt, noticesAt].filter((at): at is number => at !== null && at > now);
     sleepUntil(Math.min(...later, now + store.maxSleepMs));
+  };
+
+  /** One pass: everything that is due and has a slot is under way after it. */
+  const pass = async (): Promise<void> => {
+    passCount += 1;
+    if (noticesAt <= store.now()) startNotices();
+    const room = freeRoom();
+    // Without a free slot there is nothing to ask for: the flight that frees one wakes the loop.
+    isShort = room.fast + room.slow === 0 || flights.size >= mostFlights;
+    if (isShort) return;
+    const request = claimRequest(room);
+    const claimedAt = clock.monotonic();
+    await accept(await store.claim(request), request.now, claimedAt);
+  };
+
+  const reserve = (): Reservation | undefined => {
+    if (!isRunning || isShort || flights.size >= mostFlights) return undefined;
+    const { fast, slow } = freeRoom();
+    const room = { fast: Math.min(fast, MOST_RESERVED), slow: Math.min(slow, MOST_RESERVED) };
+    if (room.fast + room.slow === 0) return undefined;
+    reserved.fast += room.fast;
+    reserved.slow += room.slow;
+    const request = claimRequest(room);
+    const claimedAt = clock.monotonic();
+    return {
+      request,
+      end(claimed) {
+        reserved.fast -= room.fast;
+        reserved.slow -= room.slow;
+        if (claimed) void accept(claimed, request.now, claimedAt);
+        // What is due and found no room here finds it in a pass.
+        if (isShort) wake();
+      },
+    };
   };
 
   const runPasses = async (): Promise<void> => {
@@ -269,6 +320,8 @@ export function createDispatcher({
   };
 
   return Object.freeze<Dispatcher>({
+    reserve,
+
     start() {
       if (isRunning) return;
       isRunning = true;
@@ -306,12 +359,12 @@ export function createDispatcher({
             "idle() waits for deliveries, and nobody makes any: call start() first.",
           );
         }
-        const before = claimCount;
+        const before = passCount;
         wake();
         await loop;
         if (lastError !== undefined) throw lastError;
         if (isBusy()) await new Promise<void>((resolve) => waiting.push(resolve));
-        else if (loop === undefined && claimCount > before) return;
+        else if (loop === undefined && passCount > before) return;
       }
     },
   });

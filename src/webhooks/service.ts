@@ -27,7 +27,7 @@ import { readSettings, type WebhooksOptions } from "./options.js";
 import { checkName, createRegistrations, type Registrations } from "./registrations.js";
 import { createRoutes } from "./routes.js";
 import { guardedSend } from "./send.js";
-import type { EventRecord } from "./store.js";
+import type { EventRecord, WebhookStore } from "./store.js";
 
 /** What the host says happened. */
 export interface EventInput<T extends string = string> {
@@ -216,11 +216,18 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
   };
 
   const append = async (event: EventRecord): Promise<Emitted> => {
-    const appended = await store.append({
-      event,
-      rememberMs: REMEMBER_MS,
-      now: store.now(),
-    });
+    const reservation = dispatcher.reserve();
+    let appended: Awaited<ReturnType<WebhookStore["append"]>> | undefined;
+    try {
+      appended = await store.append({
+        event,
+        rememberMs: REMEMBER_MS,
+        now: store.now(),
+        claim: reservation?.request,
+      });
+    } finally {
+      reservation?.end(appended && "claimed" in appended ? appended.claimed : undefined);
+    }
     if (appended.result === "conflict") {
       throw new PostbellError(
         "event_conflict",

@@ -292,12 +292,16 @@ export interface WebhookStore {
     readonly event: EventRecord;
     readonly rememberMs: number;
     readonly now: number;
+    /** Where the caller has slots free: the storage may lease in the same step what is due, the new deliveries among it. */
+    readonly claim?: ClaimRequest | undefined;
   }): Promise<
     | {
         readonly result: "stored" | "duplicate";
         readonly deliveries: readonly { readonly id: string; readonly webhookId: string }[];
         /** Where the storage checks that the event has reached a replica: whether it has. */
         readonly confirmed?: boolean | undefined;
+        /** What `claim` would have answered; absent where the storage leased nothing with it. */
+        readonly claimed?: Awaited<ReturnType<WebhookStore["claim"]>> | undefined;
       }
     | { readonly result: "conflict" }
   >;

@@ -32,6 +32,7 @@ export interface Binding {
     partition: Partition,
     now: number,
     args: readonly Argument[],
+    options?: CallOptions,
   ) => Promise<{ readonly reply: unknown; readonly confirmed: boolean | undefined }>;
   /** Opens the connection with the first call, and keeps the time. Until it has been read, `now` of a caller is not the storage's. */
   readonly at: (now: number) => Promise<number>;
@@ -39,6 +40,7 @@ export interface Binding {
   readonly hint: (at: string | undefined) => void;
   /** Redis was emptied or replaced. */
   readonly onReset: () => void;
+  readonly isReplicated: boolean;
   readonly maxSleepMs: number;
 }
 

@@ -32,8 +32,10 @@ interface Append {
   readonly rememberMs: number;
   readonly now: number;
   readonly nonce: string;
+  readonly claim: ClaimRequest | undefined;
 }
 
+type ClaimAnswer = Awaited<ReturnType<WebhookStore["claim"]>>;
 type Appended = Awaited<ReturnType<WebhookStore["append"]>>;
 
 interface Settling extends Settlement {
@@ -81,6 +83,16 @@ function outcomeArguments(outcome: Settlement["outcome"]): readonly Argument[] {
   return ["pending", "", step, dueAt, postponed, crashes, numberText(extraAt)];
 }
 
+function claimArguments(
+  request: Pick<ClaimRequest, "token" | "leaseUntil" | "room"> | undefined,
+): readonly Argument[] {
+  if (!request) return ["", "", 0, 0];
+  const [fast = 0, slow = 0] = [request.room.fast, request.room.slow].map((most) =>
+    Math.min(most, CLAIMED_PER_CALL),
+  );
+  return [encodeText(request.token), request.leaseUntil, fast, slow];
+}
+
 function endpointArguments(endpoint: Settlement["endpoint"]): readonly Argument[] {
   if (!endpoint) return ["", "", "", "", ""];
   const { ok, generation, at, noticeAt, lane } = endpoint;
@@ -88,7 +100,7 @@ function endpointArguments(endpoint: Settlement["endpoint"]): readonly Argument[
 }
 
 export function deliveryQueue(binding: Binding): Pick<WebhookStore, "append" | "claim" | "settle"> {
-  const { partitions, seal, limits, logger, run, runDurably, hint, onReset } = binding;
+  const { partitions, seal, limits, logger, run, runDurably, hint, onReset, isReplicated } = binding;
   const process = randomBytes(6).toString("base64url");
   let count = 0;
   const nonce = (): string => `${process}.${(++count).toString(36)}`;
@@ -98,7 +110,9 @@ export function deliveryQueue(binding: Binding): Pick<WebhookStore, "append" | "
     items: readonly Append[],
   ): Promise<readonly (Appended | Error)[]> => {
     const now = await binding.at(Math.max(...items.map((item) => item.now)));
-    const args: Argument[] = [limits.pending, limits.pendingPerAccount];
+    // One of them is enough to lease what is due; with an answer that waits for a replica the leases would wait too.
+    const claimer = isReplicated ? undefined : items.find(({ claim }) => claim !== undefined);
+    const args: Argument[] = [limits.pending, limits.pendingPerAccount, ...claimArguments(claimer?.claim)];
     for (const { event, rememberMs, nonce: own } of items) {
       const { account, id, type, digest, payload } = event;
       args.push(
@@ -111,10 +125,18 @@ export function deliveryQueue(binding: Binding): Pick<WebhookStore, "append" | "
         own,
       );
     }
-    const { reply, confirmed } = await runDurably(SCRIPTS.append, partition, now, args);
-    const answers = reply as [...[result: string, detail: string][], string];
-    hint(answers.at(-1) as string);
-    return items.map(({ event: { id: eventId } }, index) => {
+    const onLate = (late: unknown): void => {
+      const claimed = (late as unknown[])[items.length + 1];
+      if (claimed) giveBack(claimed, now);
+    };
+    const { reply, confirmed } = await runDurably(SCRIPTS.append, partition, now, args, { onLate });
+    const answers = reply as [string, string][];
+    hint(String(answers[items.length]));
+    const claimed =
+      claimer && readClaimReply(partition, (reply as unknown[])[items.length + 1] as ClaimReply);
+    return items.map((item, index) => {
+      const eventId = item.event.id;
+      const own = item === claimer ? { claimed } : {};
       const [result, detail] = answers[index] as [string, string];
       if (result === "full") return full(detail, limits);
       if (result === "conflict") return { result };
@@ -127,6 +149,7 @@ export function deliveryQueue(binding: Binding): Pick<WebhookStore, "append" | "
         result: result as "stored" | "duplicate",
         deliveries,
         ...(confirmed !== undefined && { confirmed }),
+        ...own,
       };
     });
   };
@@ -264,6 +287,11 @@ export function deliveryQueue(binding: Binding): Pick<WebhookStore, "append" | "
     marks.set(number, mark);
   };
 
+  const readClaimReply = (partition: Partition, reply: ClaimReply): ClaimAnswer => {
+    raiseAlarms(partition, reply);
+    return { claims: readClaims(reply), nextAt: reply[0] === "" ? null : Number(reply[0]) };
+  };
+
   /** The partition that is asked first next time: each has its turn. */
   let first = 0;
 
@@ -271,13 +299,11 @@ export function deliveryQueue(binding: Binding): Pick<WebhookStore, "append" | "
     partition: Partition,
     { token, leaseUntil, now }: ClaimRequest,
     room: ClaimRequest["room"],
-  ): Promise<{ readonly claims: readonly Claim[]; readonly nextAt: number | null }> => {
-    const capped = [room.fast, room.slow].map((most) => Math.min(most, CLAIMED_PER_CALL));
-    const args = [encodeText(token), leaseUntil, ...capped];
+  ): Promise<ClaimAnswer> => {
+    const args = claimArguments({ token, leaseUntil, room });
     const onLate = (reply: unknown): void => giveBack(reply, now);
     const reply = (await run(SCRIPTS.claim, partition, now, args, { onLate })) as ClaimReply;
-    raiseAlarms(partition, reply);
-    return { claims: readClaims(reply), nextAt: reply[0] === "" ? null : Number(reply[0]) };
+    return readClaimReply(partition, reply);
   };
 
   /** All are asked what is due, at once; the first in turn gives from the whole room already, the others then, one after another, what is left of it. */
@@ -303,8 +329,8 @@ export function deliveryQueue(binding: Binding): Pick<WebhookStore, "append" | "
   };
 
   return {
-    async append({ event, rememberMs, now }) {
-      const item = { event: { ...event }, rememberMs, now, nonce: nonce() };
+    async append({ event, rememberMs, now, claim: carried }) {
+      const item = { event: { ...event }, rememberMs, now, nonce: nonce(), claim: carried };
       const answer = await appends(partitions.ofAccount(event.account)).add(item);
       if (answer instanceof Error) throw answer;
       return answer;

@@ -95,10 +95,10 @@ export function redisStorage(options: RedisStorageOptions): RedisStorage {
         maxSleepMs: isReplicated ? MAX_SLEEP_WITHOUT_HINTS_MS : MAX_SLEEP_MS,
         run: async (script, partition, now, args, callOptions) =>
           (await link()).run(script, partition, [...before(now), ...args], callOptions),
-        runDurably: async (script, partition, now, args) =>
+        runDurably: async (script, partition, now, args, callOptions) =>
           isReplicated
             ? own.runReplicated(script, partition, [...before(now), ...args])
-            : { reply: await binding.run(script, partition, now, args), confirmed: undefined },
+            : { reply: await binding.run(script, partition, now, args, callOptions), confirmed: undefined },
         async at(now) {
           const wasKnown = clockwork.isKnown;
           await open();
@@ -109,6 +109,7 @@ export function redisStorage(options: RedisStorageOptions): RedisStorage {
           if (at) hints.tell(Number(at));
         },
         onReset: reopen,
+        isReplicated,
       };
       return createWebhookStore(binding, {
         now: () => clockwork.now(),

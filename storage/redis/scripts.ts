@@ -4,6 +4,7 @@ import { createHash } from "node:crypto";
 import additions from "./scripts/additions.lua";
 import append from "./scripts/append.lua";
 import claim from "./scripts/claim.lua";
+import claiming from "./scripts/claiming.lua";
 import create from "./scripts/create.lua";
 import notices from "./scripts/notices.lua";
 import prelude from "./scripts/prelude.lua";
@@ -32,8 +33,8 @@ function script(name: string, ...parts: readonly string[]): Script {
 }
 
 export const SCRIPTS = {
-  append: script("append", prelude, rosters, retention, additions, append),
-  claim: script("claim", prelude, rosters, retention, claim),
+  append: script("append", prelude, rosters, retention, additions, claiming, append),
+  claim: script("claim", prelude, rosters, retention, claiming, claim),
   create: script("create", prelude, rosters, retention, create),
   notices: script("notices", prelude, retention, notices),
   read: script("read", prelude, rosters, read),

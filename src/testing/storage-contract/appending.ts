@@ -1,7 +1,7 @@
 /** The storage contract on events: fan-out, the memory of ids, and the payload. */
 
 import assert from "node:assert/strict";
-import { idsOf, only, vandalise } from "./lists.js";
+import { idsOf, only, times, vandalise } from "./lists.js";
 import { type Declare, HOUR_MS, REMEMBER_MS, type Scenario } from "./scenario.js";
 
 const AWKWARD_TEXTS = [
@@ -51,6 +51,22 @@ export function appending(declare: Declare): void {
       });
     }
     assert.deepEqual(idsOf(await s.claim()), idsOf(answer.deliveries));
+  });
+
+  declare("an append that carries a claim leases what that would, or nothing", async (s) => {
+    await times(3, () => s.register());
+    const { ids: waiting } = await s.emit();
+    const request = s.claimRequest({ room: { fast: 0, slow: 4 } });
+    const answer = await s.append(s.eventOf(), { claim: request });
+    assert.ok(answer.result === "stored");
+    const { claims, nextAt } = answer.claimed ?? { claims: [], nextAt: s.now() };
+    assert.ok(claims.length === 0 || claims.length === 4);
+    assert.ok(claims.every(({ token }) => token === request.token));
+    assert.ok(nextAt !== null && nextAt <= s.now(), "there was no room for all");
+    const rest = await s.claim({ by: s.other });
+    const all = [...waiting, ...answer.deliveries.map(({ id }) => id)].sort();
+    assert.deepEqual(idsOf([...claims, ...rest]), all);
+    for (const claim of claims) assert.equal(await s.deliver(claim), "settled");
   });
 
   declare("an event goes to the webhooks that subscribe to its type at that moment", async (s) => {

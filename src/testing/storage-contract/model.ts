@@ -167,7 +167,9 @@ export async function runModel(s: Scenario, steps: number): Promise<void> {
       async () => {
         const account = pick(ACCOUNTS) ?? "";
         const event = s.eventOf({ account, type: pick(TYPES) ?? "" });
-        const answer = await s.append(event, { by: anyone(), rememberMs: REMEMBER_MS });
+        const room = { fast: below(4), slow: below(4) };
+        const claim = clock.random() < 0.5 ? s.claimRequest({ room }) : undefined;
+        const answer = await s.append(event, { by: anyone(), rememberMs: REMEMBER_MS, claim });
         assert.ok(answer.result === "stored");
         const receivers = [...webhooks.values()].filter(
           (own) =>
@@ -176,6 +178,11 @@ export async function runModel(s: Scenario, steps: number): Promise<void> {
         assert.deepEqual(answer.deliveries.map(({ webhookId }) => webhookId).sort(), idsOf(receivers));
         events.set(event.id, event);
         for (const { id, webhookId } of answer.deliveries) add(id, webhookId, event.id);
+        const taken = answer.claimed?.claims ?? [];
+        for (const lane of ["fast", "slow"] as const) {
+          assert.ok(taken.filter((own) => own.lane === lane).length <= (claim ? room[lane] : 0));
+        }
+        take(taken);
       },
     ],
     [

@@ -67,6 +67,8 @@ export interface ClaimOptions extends By {
 
 export interface AppendOptions extends By {
   readonly rememberMs?: number | undefined;
+  /** Carried along; a storage may answer it. */
+  readonly claim?: ClaimRequest | undefined;
 }
 
 export type SettleOptions = By & Partial<Omit<Settlement, "id" | "now" | "outcome">>;
@@ -212,8 +214,8 @@ export function createScenario(
     room: { fast: 1_000, slow: 1_000, ...room },
   });
 
-  const append = (event: EventRecord, { by = store, rememberMs = REMEMBER_MS }: AppendOptions = {}) =>
-    by.append({ event, rememberMs, now: clock.now() });
+  const append = (event: EventRecord, { by = store, rememberMs = REMEMBER_MS, claim }: AppendOptions = {}) =>
+    by.append({ event, rememberMs, now: clock.now(), claim });
 
   /** Appends a new event; resolves with it and the ids of its deliveries. */
   const emit = async (fields?: Partial<EventRecord>, options?: AppendOptions) => {
@@ -268,6 +270,7 @@ export function createScenario(
     eventOf,
     append,
     emit,
+    claimRequest,
     claimAll,
     claim,
     settle,

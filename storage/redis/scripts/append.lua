@@ -1,6 +1,7 @@
 -- Stores events, each with all its deliveries or not at all. The first write is one that a full Redis refuses, so nothing is half stored.
--- ARGV: most pending, most pending of an account; then for each event: account, event, type, digest, payload, remember for, nonce.
--- Answers for each: `stored` or `duplicate` with the short ids of its webhooks, `conflict`, or `full` with the bound. Last: the hint.
+-- May lease in the same step what is due for whoever sent them.
+-- ARGV: most pending, most pending of an account; token (empty: lease nothing), lease until, room in the fast and in the slow lane; then for each event: account, event, type, digest, payload, remember for, nonce.
+-- Answers for each: `stored` or `duplicate` with the short ids of its webhooks, `conflict`, or `full` with the bound. Last: the hint, and what `claimDue` answers.
 
 local mostPending, mostPendingPerAccount = tonumber(ARGV[5]), tonumber(ARGV[6])
 
@@ -20,7 +21,7 @@ end
 
 -- What is known of the ids already, read at once.
 local eventKeys, rememberedKeys = {}, {}
-for i = 7, #ARGV, FIELDS do
+for i = 11, #ARGV, FIELDS do
   local account, ek = ARGV[i], ARGV[i + 1]
   local roster = rosterFor(account)
   eventKeys[#eventKeys + 1] = (roster and roster.a or '') .. '/' .. ek
@@ -91,10 +92,10 @@ end
 
 -- A key of another type, which somebody else made, has to be met before the first write.
 for _, key in ipairs({ LOG, FAST, SLOW, ENDED, FREEING }) do call('ZCARD', key) end
-for _, key in ipairs({ WEBHOOKS, IN_FLIGHT, PROGRESS }) do call('HLEN', key) end
+for _, key in ipairs({ WEBHOOKS, IN_FLIGHT, PROGRESS, DELIVERIES }) do call('HLEN', key) end
 
 local answers = {}
-for i = 7, #ARGV, FIELDS do
+for i = 11, #ARGV, FIELDS do
   local place = #answers + 1
   answers[place] = append(place, ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4], ARGV[i + 5], ARGV[i + 6])
 end
@@ -102,5 +103,11 @@ end
 callMany('HSET', EVENTS, values)
 boundEnded()
 flush()
-answers[#answers + 1] = hintAt and text(hintAt) or ''
+if ARGV[7] == '' then
+  answers[#answers + 1] = hintAt and text(hintAt) or ''
+else
+  -- Who leases here learns from that what is left.
+  answers[#answers + 1] = ''
+  answers[#answers + 1] = claimDue(ARGV[7], ARGV[8], { f = tonumber(ARGV[9]), s = tonumber(ARGV[10]) })
+end
 return answers
