@@ -130,6 +130,7 @@ local function claimDue(token, leaseUntil, room)
   for i, item in ipairs(taken) do
     refs[i] = item[1]
     local ek = item[3].a .. '/' .. eventOf(item[1])
+    item[4] = ek
     if not given[ek] then
       given[ek] = true
       eks[#eks + 1] = ek
@@ -139,13 +140,12 @@ local function claimDue(token, leaseUntil, room)
   if #eks > 0 then
     deliveries.fetch(refs)
     for i, value in ipairs(call('HMGET', EVENTS, unpack(eks))) do
-      heads[eks[i]], isThere[eks[i]] = value and readEvent(value) or nil, value and true
+      heads[eks[i]], isThere[eks[i]] = value and headOf(value) or nil, value and true
       if value then events[#events + 1] = { eks[i], value } end
     end
   end
   for _, item in ipairs(taken) do
-    local ref, w, e = item[1], item[2], item[3]
-    local ek = e.a .. '/' .. eventOf(ref)
+    local ref, w, e, ek = item[1], item[2], item[3], item[4]
     local event = heads[ek]
     local d = deliveries.get(ref)
     if not d and event then d = freshDelivery(event.order, event.count) end

@@ -16,7 +16,7 @@ local perEndpoint, keepMs, keepEvents = tonumber(ARGV[2]), tonumber(ARGV[3]), to
 local HEAD_START_MS = 3600000
 local MAX_ATTEMPTS_KEPT = 50
 
--- Numbers above 1e14 would lose digits in Lua's own conversion.
+-- Numbers from 1e14 on would lose digits in Lua's own conversion; times have 13.
 local function text(number) return string.format('%.0f', number) end
 -- Times sort as texts.
 local function hex(at) return string.format('%011x', math.max(0, at)) end
@@ -270,7 +270,7 @@ end
 local function deliveryLine(d)
   return table.concat({
     d.state, d.order, d.startedAt, d.step, d.dueAt, d.endedAt, d.postponed, d.crashes, d.extraAt, d.recovered, d.token,
-    text(d.at), text(d.receivers), text(d.tries), d.reason,
+    d.at, d.receivers, d.tries, d.reason,
   }, ',') .. d.more
 end
 
@@ -322,6 +322,12 @@ local function readEvent(value)
     digest = string.sub(value, lineEnd + 1, digestEnd - 1),
     type = string.sub(value, digestEnd + 1, typeEnd - 1),
   }
+end
+
+-- The order of a stored event and how many deliveries it was made with, which is all that a claim needs of it.
+local function headOf(value)
+  local order, count = string.match(value, '^(%x+),(%d+),[^\n]+\n[^\n]*\n[^\n]*\n')
+  return order and { order = order, count = tonumber(count) } or nil
 end
 
 local function storedEvent(a, ek)
