@@ -26,6 +26,8 @@ export interface AttemptControl {
   isCancelled: boolean;
   /** Set by the attempt just before the first byte leaves. */
   isSent: boolean;
+  /** Set by the dispatcher once it has the verdict: what is left is to record it. */
+  isOver: boolean;
 }
 
 export interface AttemptContext {

@@ -5,6 +5,7 @@ import type { Clock, Timer } from "../clock.js";
 import { PostbellError } from "../errors.js";
 import type { Logger } from "../logger.js";
 import { type AttemptControl, putOff, type Verdict } from "./attempt.js";
+import { crashDelayMs } from "./back-off.js";
 import type { ReadSettings } from "./options.js";
 import { createSlots, type Slot } from "./slots.js";
 import type { Claim, ClaimRequest, Lane, WebhookStore } from "./store.js";
@@ -60,15 +61,13 @@ const SUSPECT_DELAY_MS = 1_000;
 /** Most slots of a lane that one emit holds while it is stored: as many as an account has ENABLED webhooks. */
 const MOST_RESERVED = 15;
 
-const isSuspect = ({ crashes }: Claim): boolean => crashes >= SUSPECT_CRASHES;
-
 const retryDelayMs = (failures: number): number => Math.min(RETRY_MS * 2 ** failures, MAX_RETRY_MS);
 
 export function createDispatcher({
   store,
   clock,
   logger,
-  settings: { delivery },
+  settings: { delivery, retry },
   attempt,
   onQuiet,
   takeNotices,
@@ -171,6 +170,7 @@ export function createDispatcher({
         : undefined;
     try {
       const verdict = await attempt(claim, control);
+      control.isOver = true;
       // The connection is free; recording what came of it may take a while and needs no slot.
       slot.leave();
       if (isShort) wake();
@@ -186,6 +186,11 @@ export function createDispatcher({
     }
   };
 
+  /** One that is held back for its crashes is not attempted now, and can do no harm. */
+  const isSuspect = ({ crashes, isRecovered }: Claim): boolean =>
+    crashes >= SUSPECT_CRASHES && !(isRecovered && crashDelayMs(crashes, retry) > 0);
+  const isSuspectUnderWay = ({ claim, control }: Flight): boolean => !control.isOver && isSuspect(claim);
+
   const freeRoom = (): Record<Lane, number> => {
     const { fast, slow } = slots.room();
     return { fast: Math.max(0, fast - reserved.fast), slow: Math.max(0, slow - reserved.slow) };
@@ -197,7 +202,7 @@ export function createDispatcher({
   };
 
   const launch = (claim: Claim, claimedAt: number): void => {
-    const control: AttemptControl = { claimedAt, isCancelled: false, isSent: false };
+    const control: AttemptControl = { claimedAt, isCancelled: false, isSent: false, isOver: false };
     const flight: Flight = {
       claim,
       control,
@@ -256,7 +261,7 @@ export function createDispatcher({
       return;
     }
     for (const claim of claims) {
-      if (isSuspect(claim) && [...flights].some((flight) => isSuspect(flight.claim))) {
+      if (isSuspect(claim) && [...flights].some(isSuspectUnderWay)) {
         void release(claim, SUSPECT_DELAY_MS * (1 + clock.random()));
       } else launch(claim, claimedAt);
     }

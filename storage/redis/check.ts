@@ -44,7 +44,7 @@ export function warningsOf(report: Omit<StorageReport, "ok" | "warnings" | "repa
   const [major = 0, minor = 0] = version.split(".").map(Number);
   const warnings: string[] = [];
   if (major < 6 || (major === 6 && minor < 2))
-    warnings.push(`Redis ${version} is older than 6.2, the oldest version that this storage is tested on.`);
+    warnings.push(`Redis ${version} is older than 6.2, whose commands this storage needs.`);
   if (role !== "master") warnings.push(`The connection leads to a ${role}, which refuses writes.`);
   if (evictionPolicy !== "noeviction")
     warnings.push(
@@ -105,10 +105,14 @@ async function eachPage(
 export async function repairPartition(
   partition: Partition,
   call: (command: string, ...args: (string | number)[]) => Promise<unknown>,
-  repair: (what: "counters" | "places", names: readonly string[]) => Promise<number>,
+  repair: (what: "counters" | "places" | "entries", names: readonly string[]) => Promise<number>,
 ): Promise<number> {
-  const scan = (key: string) => (cursor: string) => call("HSCAN", key, cursor, "COUNT", SCANNED_PER_CALL);
-  const places = await eachPage(scan(partition.key("deliveries")), (refs) => repair("places", refs));
-  const counters = await eachPage(scan(partition.key("accounts")), (names) => repair("counters", names));
-  return places + counters;
+  const scan =
+    (command: "HSCAN" | "ZSCAN", key: string) =>
+    (cursor: string): Promise<unknown> =>
+      call(command, key, cursor, "COUNT", SCANNED_PER_CALL);
+  const entries = await eachPage(scan("ZSCAN", partition.key("log")), (own) => repair("entries", own));
+  const places = await eachPage(scan("HSCAN", partition.key("deliveries")), (own) => repair("places", own));
+  const counters = await eachPage(scan("HSCAN", partition.key("accounts")), (own) => repair("counters", own));
+  return entries + places + counters;
 }

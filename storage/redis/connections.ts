@@ -3,6 +3,7 @@
 import { PostbellError } from "../../src/errors.js";
 import type { Logger } from "../../src/logger.js";
 import type { RedisClient } from "./client.js";
+import { kindOf } from "./link.js";
 
 const MAX_RECONNECT_MS = 2_000;
 
@@ -44,7 +45,7 @@ async function open(url: string, random: () => number): Promise<RedisClient> {
     disconnectTimeout: 100,
     retryStrategy: (times: number) => Math.min(50 * 2 ** times, MAX_RECONNECT_MS) * (0.5 + random() / 2),
     // A master that was demoted answers so: the new one is behind the same address.
-    reconnectOnError: (error: Error) => (error.message.startsWith("READONLY") ? 2 : false),
+    reconnectOnError: (error: Error) => (kindOf(error) === "READONLY" ? 2 : false),
   });
 }
 
@@ -55,17 +56,23 @@ export function createConnections(
   const own: RedisClient[] = [];
   let isClosed = false;
 
+  const closed = (): PostbellError =>
+    new PostbellError("storage_unavailable", "The storage has been closed.");
   const keep = (client: RedisClient): RedisClient => {
     own.push(client);
     // Without a listener ioredis writes to the console. What failed is told by the call that it failed.
-    client.on("error", (error) => debug({ error }, "a connection to Redis failed"));
+    client.on("error", (error) => debug({ kind: kindOf(error) }, "a connection to Redis failed"));
+    // Closed while it was being made.
+    if (isClosed) {
+      client.disconnect();
+      throw closed();
+    }
     return client;
   };
   const once = (make: () => Promise<RedisClient>): (() => Promise<RedisClient>) => {
     let made: Promise<RedisClient> | undefined;
     return () => {
-      if (isClosed)
-        return Promise.reject(new PostbellError("storage_unavailable", "The storage has been closed."));
+      if (isClosed) return Promise.reject(closed());
       made ??= make();
       return made;
     };

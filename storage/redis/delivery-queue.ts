@@ -17,7 +17,16 @@ import { type Binding, full } from "./binding.js";
 import type { Argument } from "./client.js";
 import type { Partition } from "./partition.js";
 import { SCRIPTS } from "./scripts.js";
-import { encodeText, longId, numberText, readClaim, readEvent, readWebhook, shortId } from "./texts.js";
+import {
+  encodeText,
+  longId,
+  numberText,
+  readClaimLine,
+  readEvent,
+  readOwner,
+  readWebhook,
+  shortId,
+} from "./texts.js";
 
 /** Most of one kind in a script, so that none holds Redis up for more than a few milliseconds. */
 const APPENDED_PER_CALL = 32;
@@ -51,6 +60,11 @@ type ClaimReply = [
   parked: string[],
   mark: string,
 ];
+
+/** When a partition that failed is asked again, while others work. */
+const UNREACHED_MS = 500;
+/** How long the deliveries of a webhook wait whose secret cannot be opened, before the next look. */
+const UNUSABLE_MS = 60_000;
 
 const NO_ROOM = { fast: 0, slow: 0 } as const;
 
@@ -127,13 +141,16 @@ export function deliveryQueue(binding: Binding): Pick<WebhookStore, "append" | "
     }
     const onLate = (late: unknown): void => {
       const claimed = (late as unknown[])[items.length + 1];
-      if (claimed) giveBack(claimed, now);
+      if (claimed) giveBack(claimed as ClaimReply, now);
     };
     const { reply, confirmed } = await runDurably(SCRIPTS.append, partition, now, args, { onLate });
     const answers = reply as [string, string][];
     hint(String(answers[items.length]));
-    const claimed =
-      claimer && readClaimReply(partition, (reply as unknown[])[items.length + 1] as ClaimReply);
+    const leased = claimer && ((reply as unknown[])[items.length + 1] as ClaimReply);
+    // Whose event was refused is told so, and does not look for claims.
+    const isTaken = claimer && ["stored", "duplicate"].includes(answers[items.indexOf(claimer)]?.[0] ?? "");
+    if (leased && !isTaken) giveBack(leased, now);
+    const claimed = leased && isTaken ? readClaimReply(partition, leased, now) : undefined;
     return items.map((item, index) => {
       const eventId = item.event.id;
       const own = item === claimer ? { claimed } : {};
@@ -202,19 +219,51 @@ export function deliveryQueue(binding: Binding): Pick<WebhookStore, "append" | "
   const settleOne = (settlement: Settlement): Promise<SettleResult> =>
     settles(partitions.ofAccount(settlement.account)).add({ ...settlement, nonce: nonce() });
 
-  const readClaims = ([, claims, webhookTexts, eventTexts]: ClaimReply): Claim[] => {
+  /**
+   * Gives claims back that cannot be used: due again at `at`, or when they were. No attempt was made, so nothing else changes.
+   * `only`: those of these webhooks, by the partition's numbers.
+   */
+  const giveBack = (
+    [, claims, webhookTexts]: ClaimReply,
+    now: number,
+    { at, only }: { readonly at?: number; readonly only?: ReadonlySet<string> } = {},
+  ): void => {
+    const texts = new Map(webhookTexts);
+    for (const [ref, , line] of claims) {
+      const [number = "", suffix = ""] = ref.split("/");
+      const owner = (only?.has(number) ?? true) ? readOwner(texts.get(number) ?? "") : undefined;
+      if (!owner) continue;
+      const { account, id: webhookId } = owner;
+      const { token, step, isExtra, dueAt, postponed, crashes } = readClaimLine(line);
+      const outcome = {
+        state: "pending",
+        step,
+        dueAt: at ?? dueAt,
+        postponed,
+        crashes,
+        extraAt: isExtra ? (at ?? now) : null,
+      } as const;
+      const id = idOfSuffix(webhookId, suffix);
+      const nothing = { startedAt: null, attempt: null, endpoint: null };
+      // Where it fails, the lease runs out.
+      settleOne({ id, webhookId, account, token, now, outcome, ...nothing }).catch(() => {});
+    }
+  };
+
+  const readClaims = (reply: ClaimReply, now: number): Claim[] => {
+    const [, claims, webhookTexts, eventTexts] = reply;
     const webhooks = new Map<string, { readonly webhook: WebhookRecord; readonly accountNumber: string }>();
+    const unusable = new Set<string>();
     for (const [number, text] of webhookTexts) {
       try {
-        webhooks.set(number, {
-          webhook: readWebhook(text, seal).record,
-          accountNumber: text.slice(0, text.indexOf(",")),
-        });
+        const { record: webhook } = readWebhook(text, seal);
+        webhooks.set(number, { webhook, accountNumber: text.slice(0, text.indexOf(",")) });
       } catch (error) {
-        // Its deliveries wait for their lease, and for the key that is missing.
-        logger.error({ error }, "a webhook cannot be used");
+        unusable.add(number);
+        logger.error({ error }, "a webhook cannot be used; its deliveries wait");
       }
     }
+    if (unusable.size > 0) giveBack(reply, now, { at: now + UNUSABLE_MS, only: unusable });
     const texts = new Map(eventTexts);
     const events = new Map<string, EventRecord>();
     const eventOf = (key: string, short: string, account: string): EventRecord | undefined => {
@@ -227,46 +276,16 @@ export function deliveryQueue(binding: Binding): Pick<WebhookStore, "append" | "
       return event;
     };
     return claims.flatMap(([ref, lane, line]) => {
-      const slash = ref.indexOf("/");
-      const suffix = ref.slice(slash + 1);
-      const known = webhooks.get(ref.slice(0, slash));
+      const [number = "", suffix = ""] = ref.split("/");
+      const known = webhooks.get(number);
       if (!known) return [];
       const { webhook, accountNumber } = known;
       const [short = ""] = suffix.split(".", 1);
       const event = eventOf(`${accountNumber}/${short}`, short, webhook.account);
       if (!event) return [];
-      return [
-        readClaim(line, { id: idOfSuffix(webhook.id, suffix), webhook, event, lane: LANES[lane] ?? "slow" }),
-      ];
+      const id = idOfSuffix(webhook.id, suffix);
+      return [{ ...readClaimLine(line), id, webhook, event, lane: LANES[lane] ?? "slow" }];
     });
-  };
-
-  /** Gives back what an answer holds that came too late to be used. */
-  const giveBack = (reply: unknown, now: number): void => {
-    for (const claim of readClaims(reply as ClaimReply)) {
-      const { id, token, webhook, startedAt, step, isExtra, dueAt, postponed, crashes } = claim;
-      const outcome = {
-        state: "pending",
-        step,
-        dueAt,
-        postponed,
-        crashes,
-        extraAt: isExtra ? now : null,
-      } as const;
-      const { account, id: webhookId } = webhook;
-      const settlement = {
-        id,
-        webhookId,
-        account,
-        token,
-        now,
-        outcome,
-        startedAt,
-        attempt: null,
-        endpoint: null,
-      };
-      void settleOne(settlement).catch(() => {});
-    }
   };
 
   const marks = new Map<number, string>();
@@ -287,9 +306,9 @@ export function deliveryQueue(binding: Binding): Pick<WebhookStore, "append" | "
     marks.set(number, mark);
   };
 
-  const readClaimReply = (partition: Partition, reply: ClaimReply): ClaimAnswer => {
+  const readClaimReply = (partition: Partition, reply: ClaimReply, now: number): ClaimAnswer => {
     raiseAlarms(partition, reply);
-    return { claims: readClaims(reply), nextAt: reply[0] === "" ? null : Number(reply[0]) };
+    return { claims: readClaims(reply, now), nextAt: reply[0] === "" ? null : Number(reply[0]) };
   };
 
   /** The partition that is asked first next time: each has its turn. */
@@ -301,18 +320,26 @@ export function deliveryQueue(binding: Binding): Pick<WebhookStore, "append" | "
     room: ClaimRequest["room"],
   ): Promise<ClaimAnswer> => {
     const args = claimArguments({ token, leaseUntil, room });
-    const onLate = (reply: unknown): void => giveBack(reply, now);
+    const onLate = (reply: unknown): void => giveBack(reply as ClaimReply, now);
     const reply = (await run(SCRIPTS.claim, partition, now, args, { onLate })) as ClaimReply;
-    return readClaimReply(partition, reply);
+    return readClaimReply(partition, reply, now);
   };
 
   /** All are asked what is due, at once; the first in turn gives from the whole room already, the others then, one after another, what is left of it. */
   const claim = async (request: ClaimRequest): ReturnType<WebhookStore["claim"]> => {
     const inTurn = [...partitions.all.slice(first), ...partitions.all.slice(0, first)];
     first = (first + 1) % inTurn.length;
+    const errors: unknown[] = [];
+    /** A partition that cannot be reached must not cost the others what they leased. It is asked again soon. */
+    const ask = (partition: Partition, room: ClaimRequest["room"]): Promise<ClaimAnswer> =>
+      claimFrom(partition, request, room).catch((error: unknown) => {
+        errors.push(error);
+        return { claims: [], nextAt: request.now + UNREACHED_MS };
+      });
     const answers = await Promise.all(
-      inTurn.map((partition, place) => claimFrom(partition, request, place === 0 ? request.room : NO_ROOM)),
+      inTurn.map((partition, place) => ask(partition, place === 0 ? request.room : NO_ROOM)),
     );
+    if (errors.length === inTurn.length) throw errors[0];
     const claims = [...(answers[0]?.claims ?? [])];
     const left = (lane: Lane): number =>
       request.room[lane] - claims.reduce((sum, own) => sum + (own.lane === lane ? 1 : 0), 0);
@@ -320,10 +347,11 @@ export function deliveryQueue(binding: Binding): Pick<WebhookStore, "append" | "
       const { nextAt } = answers[place] ?? { nextAt: null };
       const room = { fast: left("fast"), slow: left("slow") };
       if (place === 0 || nextAt === null || nextAt > request.now || room.fast + room.slow === 0) continue;
-      const answer = await claimFrom(partition, request, room);
+      const answer = await ask(partition, room);
       answers[place] = answer;
       claims.push(...answer.claims);
     }
+    for (const error of errors) logger.error({ error }, "a partition could not be asked for due deliveries");
     const times = answers.flatMap(({ nextAt }) => (nextAt === null ? [] : [nextAt]));
     return { claims, nextAt: times.length > 0 ? Math.min(...times) : null };
   };

@@ -36,9 +36,6 @@ export function createHints({
     const at = Number(message);
     if (from === channel && Number.isFinite(at)) tellHere(at);
   };
-  /** What was published while nobody listened is unknown. */
-  const onReady = (): void => tellHere(now());
-
   /** One at a time: what comes meanwhile is one hint, the earliest. */
   const tellOthers = (at: number): void => {
     next = Math.min(next ?? at, at);
@@ -53,21 +50,25 @@ export function createHints({
     publish(channel, earliest).then(done, done);
   };
 
+  /** Also after a reconnection. What was published while nobody listened is unknown. */
+  const onReady = (): void => {
+    subscribed?.subscribe(channel).then(
+      () => tellHere(now()),
+      () => {},
+    );
+  };
+
   let isListening = false;
   const listen = async (): Promise<void> => {
     if (isListening || !subscriber) return;
     isListening = true;
-    try {
-      const client = await subscriber();
-      subscribed = client;
-      client.on("message", onMessage);
-      client.on("ready", onReady);
-      await client.subscribe(channel);
-      onReady();
-    } catch {
-      // Without a subscription the dispatcher looks by itself.
-      isListening = false;
-    }
+    const client = await subscriber();
+    if (isClosed) return;
+    subscribed = client;
+    client.on("message", onMessage);
+    client.on("ready", onReady);
+    if (client.status === "wait") await client.connect();
+    else if (client.status === "ready") onReady();
   };
 
   return {
@@ -78,7 +79,8 @@ export function createHints({
     watch(listener) {
       const watcher = (at: number): void => listener(at);
       listeners.add(watcher);
-      void listen();
+      // Without a subscription the dispatcher looks by itself.
+      void listen().catch(() => {});
       return () => {
         listeners.delete(watcher);
       };

@@ -29,7 +29,7 @@ const CLUSTER_PARTITIONS = 16;
 /** How long work that another process made may lie unnoticed, where its hint was lost, and where there are none. */
 const MAX_SLEEP_MS = 1_000;
 const MAX_SLEEP_WITHOUT_HINTS_MS = 200;
-/** A repair offers every endpoint; the next claim sees how many slots it has. */
+/** Tells a repair that nobody said how many slots an endpoint has: then it leaves the line of endpoints as it is. */
 const ANY_NUMBER = 1_000_000;
 
 function sourceOf(
@@ -63,29 +63,41 @@ export function redisStorage(options: RedisStorageOptions): RedisStorage {
     random: () => clock.random(),
   });
 
+  const base = { connections, partitions, prefix, time, isReplicated, replicationTimeoutMs };
   let session: Session | undefined;
+  /** As the services have it; unknown before the first of them. */
+  let slots: number | undefined;
   const sessionFor = (context: { readonly clock: Clock; readonly logger: Logger }): Session => {
     if (!session) {
       ({ clock, logger } = context);
-      const whole = {
-        clock,
-        logger,
-        connections,
-        partitions,
-        prefix,
-        time,
-        isReplicated,
-        replicationTimeoutMs,
-      };
-      session = createSession(whole);
+      session = createSession({ ...base, clock, logger });
     }
     return session;
+  };
+
+  const inspectAndRepair = async (own: Session): Promise<StorageReport> => {
+    const reports = await own.inspect();
+    const [worst] = [...reports].sort((a, b) => b.warnings.length - a.warnings.length);
+    if (!worst) throw new PostbellError("storage_unavailable", "No server can be reached.");
+    // A replica takes no repairs.
+    if (reports.some(({ role }) => role !== "master")) return { ...worst, repaired: 0 };
+    await own.open();
+    const link = await own.link();
+    let repaired = 0;
+    for (const partition of partitions.all) {
+      repaired += await repairPartition(partition, link.call, async (what, names) => {
+        const args = [own.time.now(), slots ?? ANY_NUMBER, 0, 0, what, ...names];
+        return Number(await link.run(SCRIPTS.repair, partition, args));
+      });
+    }
+    return { ...worst, repaired };
   };
 
   return Object.freeze<RedisStorage>({
     webhooks({ clock: ownClock, logger: ownLogger, perEndpoint, retention }) {
       const own = sessionFor({ clock: ownClock, logger: ownLogger });
       const { time: clockwork, hints, link, open, reopen } = own;
+      slots = perEndpoint;
       const before = (now: number): readonly number[] => [now, perEndpoint, retention.ms, retention.events];
       const binding: Binding = {
         partitions,
@@ -117,22 +129,12 @@ export function redisStorage(options: RedisStorageOptions): RedisStorage {
       });
     },
     async check() {
-      const own = sessionFor({ clock, logger });
-      const reports = await own.inspect();
-      const [worst] = [...reports].sort((a, b) => b.warnings.length - a.warnings.length);
-      if (!worst) throw new PostbellError("storage_unavailable", "No server can be reached.");
-      // A replica takes no repairs.
-      if (reports.some(({ role }) => role !== "master")) return { ...worst, repaired: 0 };
-      await own.open();
-      const link = await own.link();
-      let repaired = 0;
-      for (const partition of partitions.all) {
-        repaired += await repairPartition(partition, link.call, async (what, names) => {
-          const args = [own.time.now(), ANY_NUMBER, 0, 0, what, ...names];
-          return Number(await link.run(SCRIPTS.repair, partition, args));
-        });
+      const own = session ?? createSession({ ...base, clock, logger });
+      try {
+        return await inspectAndRepair(own);
+      } finally {
+        if (own !== session) own.close();
       }
-      return { ...worst, repaired };
     },
     async close() {
       session?.close();

@@ -14,13 +14,19 @@ const MAX_RETRY_MS = 800;
 /** What Redis answers while it cannot serve for a moment, and what ioredis says where it cannot send (`Stream`): nothing was done, so the command may be sent again. */
 const PASSING = new Set(["LOADING", "BUSY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "READONLY", "Stream"]);
 
-/** The first word of an error reply names its kind. The rest may quote what was sent, and goes nowhere. */
-const kindOf = (error: unknown): string =>
-  (error instanceof Error ? error.message : String(error)).split(" ", 1)[0] ?? "";
+/**
+ * The first word of an error reply names its kind, as the code of a system error does; up to Redis 6.2 that of a script stands behind where it failed.
+ * The rest may quote what was sent, and goes nowhere.
+ */
+export const kindOf = (error: unknown): string => {
+  const { message, code } = error instanceof Error ? (error as NodeJS.ErrnoException) : {};
+  const text = message ?? String(error);
+  const word = /@user_script: ?\d+: -([A-Z]+)\b/.exec(text)?.[1] ?? code ?? text.split(" ", 1)[0] ?? "";
+  return /^(?:[A-Z_]{2,30}|Stream|Connection)$/.test(word) ? word : "error";
+};
 
 /** Redis says where in a script it failed, which holds nothing that was stored. */
-const defectOf = (error: unknown): string =>
-  /script: [0-9a-f]+, on @user_script:\d+|user_script:\d+: [^,]{0,200}/.exec(String(error))?.[0] ?? "";
+const defectOf = (error: unknown): string => /user_script: ?\d+/.exec(String(error))?.[0] ?? "";
 
 export const unavailable = (what: string): PostbellError =>
   new PostbellError(
@@ -77,6 +83,20 @@ export function createLink(client: RedisClient, clock: Clock, restart: (() => vo
   const calls = new Set<Call>();
   const waiting = new Set<Call>();
   let unanswered = 0;
+  /** Grows with each connection that ends: what was sent on it gets no answer any more, with some settings of the client not even an error. */
+  let epoch = 0;
+  /** Why there is no connection, as far as the client said. */
+  let trouble = "";
+
+  const onClose = (): void => {
+    epoch += 1;
+    unanswered = 0;
+  };
+  const onError = (error: unknown): void => {
+    trouble = kindOf(error);
+  };
+  client.on("close", onClose);
+  client.on("error", onError);
 
   const wakeAll = (): void => {
     for (const call of waiting) call.wake();
@@ -121,8 +141,9 @@ export function createLink(client: RedisClient, clock: Clock, restart: (() => vo
       call.wake();
     } else {
       unanswered += 1;
+      const sentIn = epoch;
       const answered = (): void => {
-        unanswered -= 1;
+        if (sentIn === epoch) unanswered -= 1;
       };
       reply.then(answered, answered);
       if (unanswered > 1) restart?.();
@@ -143,7 +164,7 @@ export function createLink(client: RedisClient, clock: Clock, restart: (() => vo
       call.abandon = (why) => {
         end();
         followUp(call, reply, options);
-        reject(unavailable(why));
+        reject(unavailable(client.status === "ready" || trouble === "" ? why : `no connection: ${trouble}`));
       };
       reply.then(
         (answer) => {
@@ -173,6 +194,8 @@ export function createLink(client: RedisClient, clock: Clock, restart: (() => vo
     close() {
       client.off("ready", wakeAll);
       client.off("end", wakeAll);
+      client.off("close", onClose);
+      client.off("error", onError);
       for (const call of calls) call.abandon("the storage was closed");
     },
   };

@@ -33,8 +33,20 @@ export interface RedisStorageOptions {
 
 const isText = (given: unknown): boolean => typeof given === "string" && given !== "";
 
-const isClient = (given: unknown): boolean =>
-  typeof given === "object" && given !== null && typeof (given as { call?: unknown }).call === "function";
+/** `keyPrefix` would put itself before the hash tag, and ioredis 5 leaves it out of some commands. */
+const isClient = (given: unknown): boolean => {
+  if (typeof given !== "object" || given === null) return false;
+  const { call, options } = given as {
+    readonly call?: unknown;
+    readonly options?: {
+      readonly keyPrefix?: unknown;
+      readonly redisOptions?: { readonly keyPrefix?: unknown };
+    };
+  };
+  return typeof call === "function" && !options?.keyPrefix && !options?.redisOptions?.keyPrefix;
+};
+
+const isUrl = (given: unknown): boolean => isText(given) && /^(?:rediss?:\/\/|\/)/.test(given as string);
 
 /** `undefined` where it is no key. */
 export function readSealKey(given: unknown): Buffer | undefined {
@@ -43,8 +55,8 @@ export function readSealKey(given: unknown): Buffer | undefined {
 }
 
 export const redisStorageOptions = {
-  url: value<string | undefined>("a Redis URL", isText, undefined),
-  client: value<RedisClient | undefined>("a client of ioredis", isClient, undefined),
+  url: value<string | undefined>("a redis:// or rediss:// URL or the path of a socket", isUrl, undefined),
+  client: value<RedisClient | undefined>("a client of ioredis without keyPrefix", isClient, undefined),
   prefix: value(
     "1 to 100 characters, none of them a brace",
     (given) => isText(given) && /^[^{}\s]{1,100}$/.test(given as string),

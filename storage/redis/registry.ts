@@ -148,12 +148,20 @@ export function registry(binding: Binding): Registry {
       const at = await binding.at(now);
       const webhooks: WebhookRecord[] = [];
       let nextAt: number | null = null;
+      const errors: unknown[] = [];
       for (const partition of partitions.all) {
         const args = [leaseUntil, limit - webhooks.length, randomUUID()];
-        const [texts, next] = (await run(SCRIPTS.notices, partition, at, args)) as [string[], string];
+        const reply = await run(SCRIPTS.notices, partition, at, args).catch((error: unknown) => {
+          errors.push(error);
+          return [[], String(leaseUntil)];
+        });
+        const [texts, next] = reply as [string[], string];
         webhooks.push(...readable(texts));
         if (next !== "") nextAt = Math.min(nextAt ?? Number(next), Number(next));
       }
+      // What the others leased must not be lost with one that cannot be reached.
+      if (errors.length === partitions.all.length) throw errors[0];
+      for (const error of errors) logger.error({ error }, "a partition could not be asked for due notices");
       return { webhooks, nextAt };
     },
 

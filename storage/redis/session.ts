@@ -75,9 +75,11 @@ export function createSession({
   readonly replicationTimeoutMs: number;
 }): Session {
   const links = new Set<Link>();
+  let isClosed = false;
   const linkTo = (client: RedisClient, isOwn: boolean): Link => {
     const made = createLink(client, clock, isOwn ? () => client.disconnect(true) : null);
-    links.add(made);
+    if (isClosed) made.close();
+    else links.add(made);
     return made;
   };
   const link = once(async () => linkTo(await connections.main(), connections.isOwn));
@@ -100,7 +102,7 @@ export function createSession({
     };
   });
   const isConfirmedInTime = (answer: Promise<boolean>): Promise<boolean> =>
-    withTimeout(clock, replicationTimeoutMs + WAIT_MARGIN_MS, answer, () =>
+    withTimeout(clock, 2 * replicationTimeoutMs + WAIT_MARGIN_MS, answer, () =>
       unavailable("no answer in time"),
     ).catch(() => false);
   const inspectAll = async (): Promise<readonly Omit<StorageReport, "repaired">[]> =>
@@ -146,16 +148,13 @@ export function createSession({
       const { client, link: own, check } = await replicated();
       // There has to be a connection that can be remembered.
       if (client.status !== "ready") await own.call("PING");
-      const { isConfirmed, end } = await check.begin(partition);
-      try {
-        const reply = await own.run(script, partition, args);
-        return { reply, confirmed: await isConfirmedInTime(isConfirmed()) };
-      } finally {
-        end();
-      }
+      const isConfirmed = await check.begin(partition);
+      const reply = await own.run(script, partition, args);
+      return { reply, confirmed: await isConfirmedInTime(isConfirmed()) };
     },
     inspect: inspectAll,
     close() {
+      isClosed = true;
       hints.close();
       for (const own of links) own.close();
     },

@@ -7,7 +7,6 @@ import type {
   DeliveryRecord,
   DeliveryState,
   EventRecord,
-  Lane,
   WebhookRecord,
   WebhookStatus,
 } from "../../src/webhooks/store.js";
@@ -131,6 +130,16 @@ export function readEvent(text: string, account: string, id: string): EventRecor
   });
 }
 
+/** Whose a webhook is, also where its secret cannot be opened. */
+export function readOwner(text: string): { readonly id: string; readonly account: string } | undefined {
+  try {
+    const { id, account } = JSON.parse(text.slice(text.indexOf("\n") + 1)) as Config;
+    return { id, account };
+  } catch {
+    return undefined;
+  }
+}
+
 const STATES: Readonly<Record<string, DeliveryState>> = {
   p: "pending",
   l: "pending",
@@ -188,13 +197,10 @@ function readLine(line: string): DeliveryLine {
   };
 }
 
-export function readClaim(
-  line: string,
-  given: Pick<Claim, "id" | "webhook" | "event"> & { readonly lane: Lane },
-): Claim {
+/** What the line of a leased delivery says. */
+export function readClaimLine(line: string): Omit<Claim, "id" | "webhook" | "event" | "lane"> {
   const { token, startedAt, step, isExtra, dueAt, postponed, crashes, isRecovered } = readLine(line);
   return {
-    ...given,
     token: decodeText(token),
     startedAt,
     step,

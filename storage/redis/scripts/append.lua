@@ -34,13 +34,13 @@ end
 books.fetch(numbers)
 local knownEvents = call('HMGET', EVENTS, unpack(eventKeys))
 local knownIds = call('HMGET', REMEMBERED, unpack(rememberedKeys))
--- Of this script, by key.
+-- Of this script, by account and id.
 local stored = {}
 local values = {}
 
 local function append(place, account, ek, type, digest, payload, rememberFor, nonce)
   local roster, key = rosterFor(account), eventKeys[place]
-  local kept = stored[key] or knownEvents[place] and readEvent(knownEvents[place])
+  local kept = stored[rememberedKeys[place]] or knownEvents[place] and readEvent(knownEvents[place])
   if kept then return again(kept, digest, nonce) end
   local remembered = knownIds[place]
   if remembered then
@@ -64,7 +64,7 @@ local function append(place, account, ek, type, digest, payload, rememberFor, no
   local rememberUntil = now + tonumber(rememberFor)
   if #ws == 0 and (not hasWebhooks or keepMs == 0) then
     remember(rememberedKeys[place], table.concat({ text(rememberUntil), nonce, '', digest }, '\n'), rememberUntil)
-    stored[key] = { nonce = nonce, receivers = '', digest = digest }
+    stored[rememberedKeys[place]] = { nonce = nonce, receivers = '', digest = digest }
     return { 'stored', '' }
   end
 
@@ -78,7 +78,7 @@ local function append(place, account, ek, type, digest, payload, rememberFor, no
   values[#values + 1] = key
   values[#values + 1] = value
   byteChange = byteChange + #value
-  stored[key] = { nonce = nonce, receivers = receivers, digest = digest }
+  stored[rememberedKeys[place]] = { nonce = nonce, receivers = receivers, digest = digest }
   log.add(table.concat({ a, order, ek, type, table.concat(ws, ';') }, '/'), 0)
   if #ws == 0 then endEvent(a, account, ek, progressOf(a, ek, 0)) end
   local at = freshDelivery(order, #ws).at
@@ -103,6 +103,8 @@ end
 callMany('HSET', EVENTS, values)
 boundEnded()
 flush()
+-- Ids that only had to be remembered come without a claim that would tidy up after them.
+forgetSome(2 * #answers)
 if ARGV[7] == '' then
   answers[#answers + 1] = hintAt and text(hintAt) or ''
 else

@@ -7,7 +7,10 @@ local parked = {}
 
 local function park(ref, w, e, d, reason)
   parked[#parked + 1] = ref
-  if not d or d.isBroken then d = freshDelivery(nextOrder(), 1) end
+  if not d or d.isBroken then
+    local event = storedEvent(e.a, eventOf(ref))
+    d = event and freshDelivery(event.order, event.count) or freshDelivery(nextOrder(), 1)
+  end
   d.state = 'p'
   endDelivery(e, ref, d, 'f', reason)
   touched[w] = true
@@ -58,6 +61,8 @@ local function turnOf(lane, left)
   local queued, gone, placed = {}, {}, {}
   local sum = 0
   for _, w in ipairs(ws) do
+    -- Who gets nothing keeps its place, and is among the first next time.
+    if sum >= left then break end
     local e = endpoints.get(w)
     local most = e and math.max(0, math.min(left - sum, share, freeSlots(w, e))) or 0
     local from, to = below(w)

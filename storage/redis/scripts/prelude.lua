@@ -1,5 +1,5 @@
 -- What every script starts with: the keys of its partition, and how endpoints, deliveries and events are read and written.
--- docs/redis.md draws the keys and the texts. KEYS is the same list for all scripts (keys.ts); nothing here builds the name of a key.
+-- docs/redis.md draws the keys and the texts. KEYS is the same list for all scripts (partition.ts); nothing here builds the name of a key.
 
 local META, ACCOUNTS, IDS, WEBHOOKS, IN_FLIGHT = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local QUEUE, FAST, SLOW, LEASES, NOTICES = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]

@@ -1,9 +1,9 @@
 -- Compares the books of a partition with what they count, and puts right what differs. Nothing should: a defect, a partial restore or a hand did it.
--- ARGV[5]: `counters` of the accounts that follow, or `places` of the deliveries that follow. Answers how much was put right.
+-- ARGV[5]: `counters` of the accounts that follow, `places` of the deliveries that follow, or the `entries` of the log that follow. Answers how much was put right.
 
 goOnWhenFull()
 local repaired = 0
-local MOST_LEASES = 5000
+local MOST_LEASES, ANY_NUMBER = 5000, 1000000
 
 local function repairInFlight()
   if call('ZCARD', LEASES) > MOST_LEASES then return end
@@ -26,12 +26,52 @@ local function repairInFlight()
   end
 end
 
+-- Accounts of removed webhooks whose deliveries are still being freed: their books are right when that is done.
+local cleaned = {}
+for _, removal in ipairs(call('HVALS', REMOVALS)) do cleaned[string.match(removal, '^%d+') or ''] = true end
+
+-- A delivery that was never claimed has no record: it is open where the event's book says so, and has to be in the queue.
+local function repairFresh(w, ek, order)
+  local ref = w .. '/' .. ek
+  if deliveries.get(ref) or not endpoints.get(w) then return end
+  local d = freshDelivery(order, 0)
+  local member = queueMember(ref, d.at)
+  if call('ZSCORE', QUEUE, member) then return end
+  queue.add(member, 0)
+  touched[w] = true
+  repaired = repaired + 1
+end
+
+-- A place in the log. Where its event is not there any more it goes, with what is left of its deliveries.
+local function repairEntry(entry)
+  local a, order, ek, receivers = string.match(entry, '^(%d+)/(%x+)/([^/]+)/[^/]*/(.*)$')
+  if not a then return end
+  if call('HEXISTS', EVENTS, a .. '/' .. ek) == 1 then
+    local isFirst = not string.find(receivers, '.', 1, true)
+    for w in string.gmatch(isFirst and receivers or '', '%d+') do repairFresh(w, ek, order) end
+    return
+  end
+  for w, serial in string.gmatch(receivers, '(%d+)(%.?%d*)') do
+    local ref = w .. '/' .. ek .. (serial == '.0' and '' or serial)
+    local d = deliveries.get(ref)
+    if d and not d.isBroken and isOpen(d) then return end
+    if d then
+      deliveries.delete(ref)
+      endedChange = endedChange - 1
+    end
+  end
+  log.remove(entry)
+  repaired = repaired + 1
+end
+
 local function repairAccount(account)
   local isReadable, roster = pcall(rosterOf, account)
-  if not isReadable or not roster then return end
+  if not isReadable or not roster or cleaned[roster.a] then return end
   local right = 0
   for w in string.gmatch(roster.lines, '(%d+) [^\n]*\n') do
     local from, to = below(w)
+    -- An endpoint that fell out of the line comes back.
+    if perEndpoint < ANY_NUMBER then touched[w] = true end
     right = right + call('ZLEXCOUNT', QUEUE, from, to) + (inFlight.get(w) or 0)
   end
   local own = book(roster.a)
@@ -60,8 +100,12 @@ end
 if ARGV[5] == 'counters' then
   repairInFlight()
   for i = 6, #ARGV do repairAccount(ARGV[i]) end
+elseif ARGV[5] == 'entries' then
+  for i = 6, #ARGV do repairEntry(ARGV[i]) end
 else
   for i = 6, #ARGV do repairPlace(ARGV[i]) end
 end
+hintAt = nil
 flush()
+if hintAt then repaired = repaired + 1 end
 return repaired

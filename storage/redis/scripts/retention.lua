@@ -51,9 +51,9 @@ end
 local function freeEvent(a, account, ek)
   local value = call('HGET', EVENTS, a .. '/' .. ek)
   local event = value and readEvent(value)
-  if not event then return end
-  local progress = progressOf(a, ek, event.count)
-  local entry = isBelow(LOG, a .. '/' .. event.order)
+  local progress = progressOf(a, ek, event and event.count or 0)
+  -- Without its text nobody knows its place in the log any more: `check()` clears that.
+  local entry = event and isBelow(LOG, a .. '/' .. event.order)
   if entry then
     for w in string.gmatch(string.match(entry, '[^/]*$'), '%d+') do freeDelivery(w .. '/' .. ek) end
     log.remove(entry)
@@ -68,6 +68,7 @@ local function freeEvent(a, account, ek)
     count(a, 'ended', -1)
   end
   progresses.delete(a .. '/' .. ek)
+  if not event then return end
   call('HDEL', EVENTS, a .. '/' .. ek)
   byteChange = byteChange - #value
   if event.rememberUntil > now then
@@ -98,6 +99,7 @@ end
 
 -- Lets the oldest events go where an account has too many that have ended. Goes before `flush`, and looks at what that has not written yet.
 local function boundEnded()
+  log.flush()
   progresses.flush()
   ended.flush()
   local members = {}
@@ -222,15 +224,19 @@ local function freeKept(member, most)
   return freed
 end
 
+local function forgetSome(most)
+  local forgotten = call('ZRANGEBYSCORE', FORGETTING, '-inf', text(now), 'LIMIT', 0, most)
+  callMany('HDEL', REMEMBERED, forgotten)
+  callMany('ZREM', FORGETTING, forgotten)
+end
+
 -- Frees what has been kept long enough, some at a time, so that no single call pays for a large clean-up.
 local function tidy()
   local left = FREED_PER_CALL
   for _, member in ipairs(call('ZRANGEBYSCORE', FREEING, '-inf', text(now), 'LIMIT', 0, 20)) do
     if left > 0 then left = left - freeKept(member, left) end
   end
-  local forgotten = call('ZRANGEBYSCORE', FORGETTING, '-inf', text(now), 'LIMIT', 0, FREED_PER_CALL)
-  callMany('HDEL', REMEMBERED, forgotten)
-  callMany('ZREM', FORGETTING, forgotten)
-  local removed = call('HSCAN', REMOVALS, '0', 'COUNT', 1)[2]
+  forgetSome(FREED_PER_CALL)
+  local removed = call('HRANDFIELD', REMOVALS, 1, 'WITHVALUES')
   if removed[1] then cleanRemoved(removed[1], removed[2]) end
 end
