@@ -265,8 +265,9 @@ export function createDispatcher({
         void release(claim, SUSPECT_DELAY_MS * (1 + clock.random()));
       } else launch(claim, claimedAt);
     }
-    isShort = nextAt !== null && nextAt <= now;
-    if (isShort && claims.length > 0) wake();
+    // Due by now, though perhaps not yet when it was asked for: reports that were stored meanwhile count from a later time.
+    isShort = nextAt !== null && nextAt <= store.now();
+    if (isShort && (claims.length > 0 || (nextAt ?? 0) > now)) wake();
     const later = [nextAt, noticesAt].filter((at): at is number => at !== null && at > now);
     sleepUntil(Math.min(...later, now + store.maxSleepMs));
   };
