@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { Storage } from "../src/index.js";
 import { memoryStorage } from "../storage/memory/index.js";
 import {
   DAY,
@@ -417,5 +418,37 @@ describe("a storage that is full", () => {
       await quiet();
     }
     expect(sent.map(({ eventId }) => eventId).toSorted()).toEqual([...taken, ...taken].toSorted());
+  });
+});
+
+describe("a claim that is asked for a moment before its time", () => {
+  it("is asked for again at once: idle() waits for what is due by the time of the answer", async () => {
+    const inner = memoryStorage();
+    let ahead = 0;
+    let isEarly = false;
+    const storage: Storage = {
+      webhooks(context) {
+        const store = inner.webhooks(context);
+        return {
+          ...store,
+          now: () => store.now() + ahead,
+          async claim(request) {
+            if (!isEarly) return store.claim(request);
+            // Another script ran first, with a later time, and made it due then.
+            isEarly = false;
+            ahead += 2;
+            return { claims: [], nextAt: request.now + 1 };
+          },
+        };
+      },
+      close: () => inner.close(),
+    };
+    const { webhooks, register, emit, sent } = await startHarness({ storage, answer: () => 200 });
+    await register();
+    await webhooks.idle();
+    isEarly = true;
+    await emit();
+    await webhooks.idle();
+    expect(sent).toHaveLength(1);
   });
 });
