@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
-import type { Storage } from "../src/index.js";
+import type { OutboundResult, Storage } from "../src/index.js";
 import { memoryStorage } from "../storage/memory/index.js";
 import {
   DAY,
+  eventLoopTurn,
   forever,
   held,
   holdingEndpoint,
@@ -450,5 +451,53 @@ describe("a claim that is asked for a moment before its time", () => {
     await emit();
     await webhooks.idle();
     expect(sent).toHaveLength(1);
+  });
+});
+
+describe("a slot that is freed while a claim is under way that finds none", () => {
+  it("is filled at once, without a hint and without waiting for the next look", async () => {
+    const inner = memoryStorage();
+    let held: ((answer: { claims: []; nextAt: number }) => void) | undefined;
+    let isHolding = false;
+    let isMute = false;
+    const storage: Storage = {
+      webhooks(context) {
+        const store = inner.webhooks(context);
+        return {
+          ...store,
+          watch: (listener) => store.watch((at) => (isMute ? undefined : listener(at))),
+          claim(request) {
+            if (!isHolding) return store.claim(request);
+            isHolding = false;
+            isMute = true;
+            return new Promise((resolve) => {
+              held = () => resolve({ claims: [], nextAt: request.now });
+            });
+          },
+        };
+      },
+      close: () => inner.close(),
+    };
+    let finish: ((result: OutboundResult) => void) | undefined;
+    const answer = () =>
+      finish
+        ? 200
+        : new Promise<OutboundResult>((resolve) => {
+            finish = resolve;
+          });
+    const options = { delivery: { perEndpoint: 1 } };
+    const { register, emit, sent } = await startHarness({ storage, answer, options });
+    await register();
+    await register();
+    await emit();
+    while (sent.length < 2) await eventLoopTurn();
+    isHolding = true;
+    await emit();
+    while (!held) await eventLoopTurn();
+    finish?.(response(200));
+    for (let turn = 0; turn < 5; turn++) await eventLoopTurn();
+    held({ claims: [], nextAt: 0 });
+    for (let turn = 0; turn < 20; turn++) await eventLoopTurn();
+    expect(sent).toHaveLength(4);
   });
 });

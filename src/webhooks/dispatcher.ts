@@ -41,6 +41,13 @@ export interface Dispatcher {
   idle(): Promise<void>;
 }
 
+/** How things stood when a claim was asked for. */
+interface Asked {
+  readonly now: number;
+  readonly claimedAt: number;
+  readonly freedBefore: number;
+}
+
 interface Flight {
   readonly claim: Claim;
   readonly control: AttemptControl;
@@ -80,6 +87,8 @@ export function createDispatcher({
 
   let isRunning = false;
   let unwatch = (): void => {};
+  /** Slots that were freed so far. */
+  let freed = 0;
   let tokenCount = 0;
   let passCount = 0;
   /** Slots that reservations hold. */
@@ -173,6 +182,7 @@ export function createDispatcher({
       control.isOver = true;
       // The connection is free; recording what came of it may take a while and needs no slot.
       slot.leave();
+      freed += 1;
       if (isShort) wake();
       // Given up by stop(): the lease decides, since a failure of a destroyed connection proves nothing. A 2xx is true all the same.
       if (verdict && (!control.isCancelled || verdict.outcome.state === "delivered"))
@@ -255,7 +265,10 @@ export function createDispatcher({
   };
 
   /** Takes over what was leased: all of it is under way after this, and the loop goes on where there was too little room, or sleeps. */
-  const accept = async ({ claims, nextAt }: ClaimAnswer, now: number, claimedAt: number): Promise<void> => {
+  const accept = async (
+    { claims, nextAt }: ClaimAnswer,
+    { now, claimedAt, freedBefore }: Asked,
+  ): Promise<void> => {
     if (!isRunning) {
       await Promise.all(claims.map((claim) => release(claim)));
       return;
@@ -267,7 +280,8 @@ export function createDispatcher({
     }
     // Due by now, though perhaps not yet when it was asked for: reports that were stored meanwhile count from a later time.
     isShort = nextAt !== null && nextAt <= store.now();
-    if (isShort && (claims.length > 0 || (nextAt ?? 0) > now)) wake();
+    // A slot that was freed while the answer was on its way could not ask for itself: nobody knew yet that slots are short.
+    if (isShort && (claims.length > 0 || (nextAt ?? 0) > now || freed > freedBefore)) wake();
     const later = [nextAt, noticesAt].filter((at): at is number => at !== null && at > now);
     sleepUntil(Math.min(...later, now + store.maxSleepMs));
   };
@@ -281,8 +295,8 @@ export function createDispatcher({
     isShort = room.fast + room.slow === 0 || flights.size >= mostFlights;
     if (isShort) return;
     const request = claimRequest(room);
-    const claimedAt = clock.monotonic();
-    await accept(await store.claim(request), request.now, claimedAt);
+    const asked = { now: request.now, claimedAt: clock.monotonic(), freedBefore: freed };
+    await accept(await store.claim(request), asked);
   };
 
   const reserve = (): Reservation | undefined => {
@@ -293,13 +307,13 @@ export function createDispatcher({
     reserved.fast += room.fast;
     reserved.slow += room.slow;
     const request = claimRequest(room);
-    const claimedAt = clock.monotonic();
+    const asked = { now: request.now, claimedAt: clock.monotonic(), freedBefore: freed };
     return {
       request,
       end(claimed) {
         reserved.fast -= room.fast;
         reserved.slow -= room.slow;
-        if (claimed) void accept(claimed, request.now, claimedAt);
+        if (claimed) void accept(claimed, asked);
         // What is due and found no room here finds it in a pass.
         if (isShort) wake();
       },
