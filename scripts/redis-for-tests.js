@@ -1,4 +1,4 @@
-// Sees to it that the tests find a Redis server. Says nothing and changes nothing where there is one.
+// Sees to it that the tests find a Redis server that they can start and kill. Says nothing and changes nothing where there is one.
 import { spawnSync } from "node:child_process";
 import { accessSync, constants, realpathSync } from "node:fs";
 import { delimiter, join } from "node:path";
@@ -10,13 +10,12 @@ const INSTALLERS = ["apt-get", "brew", "docker", "sudo"];
  * What to run, given what is there.
  *
  * @param {object} machine
- * @param {string | undefined} machine.redisUrl
  * @param {ReadonlySet<string>} machine.programs those on the PATH
  * @param {() => string[] | undefined} machine.asRoot what to put before a command that needs root; undefined where there is no way
  * @returns {{ ready: boolean, ways: string[][][], remedy: string }} ways to install a server, the best first, and what to say when none worked
  */
-export function decide({ redisUrl, programs, asRoot }) {
-  if (redisUrl || SERVERS.some((name) => programs.has(name))) return { ready: true, ways: [], remedy: "" };
+export function decide({ programs, asRoot }) {
+  if (SERVERS.some((name) => programs.has(name))) return { ready: true, ways: [], remedy: "" };
   const ways = [];
   const root = programs.has("apt-get") ? asRoot() : undefined;
   if (root) ways.push(withApt(root));
@@ -38,9 +37,9 @@ function withApt(root) {
 }
 
 const DOCKER =
-  "No Redis server for the tests. Run `docker run --rm -d -p 127.0.0.1:6379:6379 redis:7`, then set REDIS_URL=redis://127.0.0.1:6379";
+  'No Redis server for the tests, which start and kill their own. Run them in a container: docker run --rm -v "$PWD":/app -w /app node:22-bookworm bash -c "npm ci && npm test"';
 const BY_HAND =
-  "No Redis server for the tests. Install redis-server or valkey-server, or set REDIS_URL=redis://host:port";
+  "No Redis server for the tests, which start and kill their own. Install redis-server or valkey-server.";
 
 function isOnPath(name) {
   return (process.env.PATH ?? "").split(delimiter).some((folder) => {
@@ -70,7 +69,7 @@ function install(way) {
 
 if (process.argv[1] && realpathSync(process.argv[1]) === import.meta.filename) {
   const programs = new Set([...SERVERS, ...INSTALLERS].filter(isOnPath));
-  const decision = decide({ redisUrl: process.env.REDIS_URL, programs, asRoot: rootPrefix });
+  const decision = decide({ programs, asRoot: rootPrefix });
   if (!decision.ready && !decision.ways.some(install)) {
     console.error(decision.remedy);
     process.exitCode = 1;

@@ -7,12 +7,11 @@ import { decide } from "../scripts/redis-for-tests.js";
 
 const script = resolve(import.meta.dirname, "..", "scripts", "redis-for-tests.js");
 
-const decision = (programs: string[], asRoot?: string[], redisUrl?: string) =>
-  decide({ redisUrl, programs: new Set(programs), asRoot: () => asRoot });
+const decision = (programs: string[], asRoot?: string[]) =>
+  decide({ programs: new Set(programs), asRoot: () => asRoot });
 
 describe("the decision where the tests get their Redis from", () => {
   it.each([
-    ["a given URL", decision([], [], "redis://127.0.0.1:6379")],
     ["Redis", decision(["redis-server", "apt-get"], [])],
     ["Valkey", decision(["valkey-server", "brew"])],
   ])("is to do nothing where there is %s", (_, made) => {
@@ -23,9 +22,10 @@ describe("the decision where the tests get their Redis from", () => {
     const asRoot = (): never => {
       throw new Error("asked");
     };
-    expect(
-      decide({ redisUrl: undefined, programs: new Set(["apt-get", "redis-server"]), asRoot }),
-    ).toMatchObject({ ready: true, ways: [] });
+    expect(decide({ programs: new Set(["apt-get", "redis-server"]), asRoot })).toMatchObject({
+      ready: true,
+      ways: [],
+    });
   });
 
   it.each([
@@ -48,15 +48,15 @@ describe("the decision where the tests get their Redis from", () => {
     expect(decision(["apt-get", "brew"]).ways).toEqual([brew]);
   });
 
-  it("leaves Docker to the reader, with both things to type, and says what else there is to do", () => {
+  it("leaves Docker to the reader, with what to type, and says what else there is to do", () => {
     expect(decision(["docker"])).toMatchObject({ ready: false, ways: [] });
-    expect(decision(["docker"]).remedy).toMatch(/`docker run .*6379.*REDIS_URL=redis:\/\/127\.0\.0\.1:6379$/);
-    expect(decision(["apt-get"]).remedy).toMatch(/Install redis-server or valkey-server, or set REDIS_URL/);
+    expect(decision(["docker"]).remedy).toMatch(/docker run .*npm ci && npm test"$/);
+    expect(decision(["apt-get"]).remedy).toMatch(/Install redis-server or valkey-server\.$/);
   });
 });
 
 describe("the script, on a machine with these programs", () => {
-  function run(programs: Record<string, string>, env: NodeJS.ProcessEnv = {}) {
+  function run(programs: Record<string, string>) {
     const folder = mkdtempSync(join(tmpdir(), "postbell-path-"));
     onTestFinished(() => rmSync(folder, { recursive: true }));
     for (const [name, body] of Object.entries(programs)) {
@@ -64,7 +64,7 @@ describe("the script, on a machine with these programs", () => {
       chmodSync(join(folder, name), 0o755);
     }
     const { status, stdout, stderr } = spawnSync(process.execPath, [script], {
-      env: { PATH: folder, ...env },
+      env: { PATH: folder },
       encoding: "utf8",
     });
     return { status, stdout, stderr };
@@ -73,7 +73,6 @@ describe("the script, on a machine with these programs", () => {
   it.each([
     ["redis-server", run.bind(null, { "redis-server": "exit 1" })],
     ["valkey-server", run.bind(null, { "valkey-server": "exit 1" })],
-    ["nothing but REDIS_URL", run.bind(null, {}, { REDIS_URL: "redis://127.0.0.1:1" })],
   ])("is silent with %s", (_, running) => {
     expect(running()).toEqual({ status: 0, stdout: "", stderr: "" });
   });
@@ -89,11 +88,11 @@ describe("the script, on a machine with these programs", () => {
 
   it("ends with 1 and one line where the installer brings no server", () => {
     const { status, stderr } = run({ brew: "exit 1" });
-    expect([status, stderr]).toEqual([1, expect.stringMatching(/^No Redis server for the tests\..*\n$/)]);
+    expect([status, stderr]).toEqual([1, expect.stringMatching(/^No Redis server for the tests.*\n$/)]);
   });
 
   it("ends with 1 and one line where there is nothing", () => {
     const { status, stdout, stderr } = run({});
-    expect([status, stdout, stderr]).toEqual([1, "", expect.stringMatching(/^No Redis.*set REDIS_URL.*\n$/)]);
+    expect([status, stdout, stderr]).toEqual([1, "", expect.stringMatching(/^No Redis server for the tests.*Install.*\n$/)]);
   });
 });

@@ -17,7 +17,7 @@ export interface Delivery {
   readonly eventId: string;
   readonly type: string;
   readonly state: DeliveryState;
-  /** Why it ended undelivered: `exhausted`, `disabled`, `access_denied`, `access_unknown`, `crashed`, `payload_unreadable`; else `null`. */
+  /** Why it ended undelivered: `exhausted`, `disabled`, `access_denied`, `access_unknown`, `crashed`, `payload_unreadable`, `payload_missing`, `record_unreadable`; else `null`. */
   readonly reason: string | null;
   readonly createdAt: Date;
   readonly startedAt: Date | null;

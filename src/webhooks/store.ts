@@ -118,7 +118,7 @@ export interface DeliveryRecord {
   readonly eventId: string;
   readonly type: string;
   readonly state: DeliveryState;
-  /** Why it ended other than delivered: `exhausted`, `disabled`, `access_denied`, `access_unknown`, `crashed`, `payload_unreadable`. */
+  /** Why it ended other than delivered: `exhausted`, `disabled`, `access_denied`, `access_unknown`, `crashed`, `payload_unreadable`, `payload_missing`, `record_unreadable`. */
   readonly reason: string | null;
   readonly createdAt: number;
   /** When its first attempt was due and somebody was there to make it (or to skip it): the schedule counts from here. */

@@ -58,6 +58,6 @@ export function readCursor(cursor: string | undefined, form: RegExp): string {
 export const full = (bound: string, limits: Limits): PostbellError =>
   new PostbellError(
     "storage_full",
-    `The Redis storage has reached limits.${bound} (${limits[bound as keyof Limits]}); nothing was stored. Raise it, or try again later.`,
+    `The Redis storage has reached limits.${bound} (${limits[bound as keyof Limits]} in this partition); nothing was stored. Raise it, or try again later.`,
     { field: `limits.${bound}` },
   );
