@@ -93,6 +93,10 @@ describe("the script, on a machine with these programs", () => {
 
   it("ends with 1 and one line where there is nothing", () => {
     const { status, stdout, stderr } = run({});
-    expect([status, stdout, stderr]).toEqual([1, "", expect.stringMatching(/^No Redis server for the tests.*Install.*\n$/)]);
+    expect([status, stdout, stderr]).toEqual([
+      1,
+      "",
+      expect.stringMatching(/^No Redis server for the tests.*Install.*\n$/),
+    ]);
   });
 });
