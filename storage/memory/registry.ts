@@ -1,7 +1,8 @@
 /** Registrations in memory, with their health steps. */
 
 import { timeQueue } from "../../src/time-queue.js";
-import type { WebhookChange, WebhookRecord, WebhookStore } from "../../src/webhooks/store.js";
+import { rotated } from "../../src/webhooks/rotation.js";
+import type { WebhookRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { full } from "./bounds.js";
 import { page, pageStart } from "./page.js";
 import { expire, forget } from "./retention.js";
@@ -38,17 +39,6 @@ export function change(state: State, endpoint: Endpoint, fields: Partial<Webhook
 
 /** The time of a change that users see: later than the one before, also within one millisecond. */
 const touchedAt = ({ record }: Endpoint, now: number): number => Math.max(now, record.updatedAt + 1);
-
-/** The fields of a new secret: what signs now goes on signing until `rotateAt`. */
-function rotated(
-  { secret, previousSecret, rotateAt }: WebhookRecord,
-  rotation: NonNullable<WebhookChange["rotation"]>,
-  now: number,
-): Pick<WebhookRecord, "secret" | "previousSecret" | "rotateAt"> {
-  if (rotation.rotateAt <= now) return { secret: rotation.secret, previousSecret: null, rotateAt: null };
-  const isUnderWay = previousSecret !== null && rotateAt !== null && now < rotateAt;
-  return { ...rotation, previousSecret: isUnderWay ? previousSecret : secret };
-}
 
 type Registry = Pick<
   WebhookStore,

@@ -5,11 +5,9 @@ import type { Link } from "./link.js";
 
 const VERSION = 1;
 
-export const layoutKey = (prefix: string): string => `{${prefix}}:layout`;
-
 /** Stores the layout, or holds this process to the stored one. Errors: `invalid_option` where it has another number of partitions or a newer version. */
 export async function holdToLayout(link: Link, prefix: string, partitions: number): Promise<void> {
-  const key = layoutKey(prefix);
+  const key = `{${prefix}}:layout`;
   await link.call("SET", key, JSON.stringify({ version: VERSION, partitions }), "NX");
   const stored = JSON.parse(String(await link.call("GET", key))) as { version?: number; partitions?: number };
   if (stored.version !== VERSION) {

@@ -2,7 +2,8 @@
 
 import { randomUUID } from "node:crypto";
 import { PostbellError } from "../../src/errors.js";
-import type { WebhookChange, WebhookRecord, WebhookStore } from "../../src/webhooks/store.js";
+import { rotated } from "../../src/webhooks/rotation.js";
+import type { WebhookRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { type Binding, readCursor } from "./binding.js";
 import { SCRIPTS } from "./scripts.js";
 import {
@@ -18,17 +19,6 @@ import {
 
 /** An update is worked out anew where another one came between; so many in a row mean that something else is wrong. */
 const MAX_TRIES = 100;
-
-/** The fields of a new secret: what signs now goes on signing until `rotateAt`. */
-function rotated(
-  { secret, previousSecret, rotateAt }: WebhookRecord,
-  rotation: NonNullable<WebhookChange["rotation"]>,
-  now: number,
-): Pick<WebhookRecord, "secret" | "previousSecret" | "rotateAt"> {
-  if (rotation.rotateAt <= now) return { secret: rotation.secret, previousSecret: null, rotateAt: null };
-  const isUnderWay = previousSecret !== null && rotateAt !== null && now < rotateAt;
-  return { ...rotation, previousSecret: isUnderWay ? previousSecret : secret };
-}
 
 type Registry = Pick<
   WebhookStore,
