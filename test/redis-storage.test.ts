@@ -484,9 +484,11 @@ describe("durability 'replicated'", () => {
   test("an emit that a replica has is confirmed", async () => {
     const master = await startRedis({ args: ["--repl-diskless-sync-delay", "0"] });
     const replica = await startRedis({ args: ["--replicaof", HOST, String(master.port)] });
-    const isOnline = async (): Promise<boolean> =>
-      /state=online/.test(await master.cli("INFO", "replication"));
-    await eventually(isOnline, { ms: SYNC_MS, what: "a replica in step" });
+    // The master calls a replica online that may still be loading what it was sent: in step is one that answers for a write.
+    const isInStep = async (): Promise<boolean> =>
+      /master_link_status:up/.test(await replica.cli("INFO", "replication")) &&
+      (await master.cli("WAIT", "1", "100")).trim() === "1";
+    await eventually(isInStep, { ms: SYNC_MS, what: "a replica in step" });
     const opened = openStore({ url: master.url, durability: "replicated" });
     const { id: webhookId } = await opened.register();
     const event = newEvent("clinic");
