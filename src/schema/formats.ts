@@ -1,0 +1,90 @@
+/** The formats that a schema can ask of a string. Each check is linear in the text. */
+
+import { isIP } from "node:net";
+import type { Schema, SchemaProblem } from "./types.js";
+
+type Format = NonNullable<Schema["format"]>;
+
+/** Why `text` has not the format, or nothing. A `uri` has no wrong form: it is cleaned instead, by {@link cleanUri}. */
+export function checkFormat(text: string, format: Format, name: string): SchemaProblem | undefined {
+  if (format === "uri" || CHECKS[format].accepts(text)) return undefined;
+  const { code, what } = CHECKS[format];
+  return { code, message: `${name} is not a valid ${what}.` };
+}
+
+/**
+ * RFC 3339 as the reference reads it: seconds are required, the zone is not; `T` or a blank in between; `Z`, `+01` or `+01:00` after it.
+ * A day that its month has not, an hour 24 or a second 60 is none; years from 1 to 9999.
+ */
+export function isDateTime(text: string): boolean {
+  const match = DATE_TIME.exec(text);
+  if (match === null) return false;
+  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0, zoneHour = 0, zoneMinute = 0] = match
+    .slice(1)
+    .map((part) => Number(part ?? 0));
+  const isOnCalendar =
+    year >= 1 && month >= 1 && month <= 12 && day >= 1 && day <= daysIn(year, month) && hour <= 23;
+  return isOnCalendar && minute <= 59 && second <= 59 && zoneHour <= 23 && zoneMinute <= 59;
+}
+
+const DATE_TIME =
+  /^(\d{4})-(\d{2})-(\d{2})[Tt ](\d{2}):(\d{2}):(\d{2})(?:\.\d+)?(?:Z|[+-](\d{2})(?::(\d{2}))?)?$/;
+
+function daysIn(year: number, month: number): number {
+  if (month === 2) return (year % 4 === 0 && year % 100 !== 0) || year % 400 === 0 ? 29 : 28;
+  return [4, 6, 9, 11].includes(month) ? 30 : 31;
+}
+
+/**
+ * A URL of a harmless kind, or an empty text where there is none: blanks are encoded, characters that no URL has are removed, `http://` is put before what
+ * has neither a scheme nor a leading `/`, `#` or `?`, and another scheme than those of the reference makes it empty. Letters beyond ASCII stay.
+ *
+ * Guarantee: idempotent; never answers a `javascript:` or `data:` URL.
+ */
+export function cleanUri(text: string): string {
+  const url = text.replace(NOT_IN_URLS, "").trim().replaceAll(" ", "%20");
+  if (url === "" || "/#?".includes(url.charAt(0))) return url;
+  const colon = url.indexOf(":");
+  const scheme = url.slice(0, Math.max(colon, 0)).toLowerCase();
+  if (/^[a-z][a-z0-9+.-]*$/.test(scheme)) return SCHEMES.has(scheme) ? url : "";
+  return `http://${url}`;
+}
+
+/** Blanks apart, which are encoded. */
+const NOT_IN_URLS = /[^ a-z0-9\-~+_.?#=!&;,/:%@$|*'()[\]\u0080-\u{10ffff}]/giu;
+
+const SCHEMES = new Set(
+  "http https ftp ftps mailto news irc irc6 ircs gopher nntp feed telnet mms rtsp sms svn tel fax xmpp webcal urn".split(
+    " ",
+  ),
+);
+
+function isEmail(text: string): boolean {
+  const [local = "", domain = "", ...more] = text.split("@");
+  const labels = domain.split(".");
+  return (
+    more.length === 0 &&
+    /^[\w!#$%&'*+/=?^`{|}~.-]+$/.test(local) &&
+    labels.length > 1 &&
+    labels.every((label) => /^[a-z0-9-]+$/i.test(label) && !label.startsWith("-") && !label.endsWith("-"))
+  );
+}
+
+const isUuid = (text: string): boolean =>
+  /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i.test(text);
+
+const isHexColor = (text: string): boolean => /^#(?:[0-9a-f]{3}|[0-9a-f]{6})$/i.test(text);
+
+const CHECKS: {
+  readonly [format in Exclude<Format, "uri">]: {
+    readonly accepts: (text: string) => boolean;
+    readonly code: string;
+    readonly what: string;
+  };
+} = {
+  "date-time": { accepts: isDateTime, code: "rest_invalid_date", what: "date" },
+  email: { accepts: isEmail, code: "rest_invalid_email", what: "email address" },
+  ip: { accepts: (text) => isIP(text) !== 0, code: "rest_invalid_ip", what: "IP address" },
+  uuid: { accepts: isUuid, code: "rest_invalid_uuid", what: "UUID" },
+  "hex-color": { accepts: isHexColor, code: "rest_invalid_hex_color", what: "hex color" },
+};

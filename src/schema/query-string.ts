@@ -1,0 +1,144 @@
+/** Parses query strings and URL-encoded forms by PHP's rules, which the clients of the reference rely on. Knows no argument and no schema. */
+
+import type { Json, JsonObject, SchemaProblem } from "./types.js";
+
+/** More parameters in one text are refused. */
+export const MAX_PARAMETERS = 1000;
+
+/** More brackets in one name are refused. */
+export const MAX_BRACKETS = 64;
+
+export type QueryResult =
+  /** Without prototype. */
+  | { readonly ok: true; readonly values: JsonObject }
+  | { readonly ok: false; readonly problem: SchemaProblem };
+
+/**
+ * The parameters of a query string (without its `?`) or of an `application/x-www-form-urlencoded` body.
+ *
+ * Of equal names the last counts; `a[]=1&a[x][y]=2` nests. A list whose keys are 0, 1, 2 … in this order becomes an array, any other an object without
+ * prototype; leaves are strings. Blanks and dots in a name become `_`, what stands before its first bracket must not be empty, an unclosed bracket is a `_`,
+ * what follows a closing one is ignored unless it is another bracket. `+` is a blank; a `%` that starts no byte stands for itself; bytes that are no UTF-8
+ * become U+FFFD.
+ *
+ * Guarantee: linear time; `__proto__` and the like are names as any other.
+ * A problem, `rest_too_many_parameters` or `rest_nested_too_deep`, above {@link MAX_PARAMETERS} or {@link MAX_BRACKETS}; PHP would leave the rest out.
+ */
+export function parseQuery(text: string): QueryResult {
+  const root = newBranch();
+  let count = 0;
+  for (let start = 0; start < text.length; ) {
+    const ampersand = text.indexOf("&", start);
+    const end = ampersand === -1 ? text.length : ampersand;
+    if (end > start) {
+      count += 1;
+      if (count > MAX_PARAMETERS) return refused("rest_too_many_parameters", TOO_MANY);
+      const pair = text.slice(start, end);
+      const equals = pair.indexOf("=");
+      const path = pathOf(decode(equals === -1 ? pair : pair.slice(0, equals)));
+      if (path.length > MAX_BRACKETS + 1) return refused("rest_nested_too_deep", TOO_DEEP);
+      if (path.length > 0) put(root, path, equals === -1 ? "" : decode(pair.slice(equals + 1)));
+    }
+    start = end + 1;
+  }
+  return { ok: true, values: toObject(root) };
+}
+
+const TOO_MANY = `No more than ${MAX_PARAMETERS} parameters are accepted.`;
+const TOO_DEEP = `No more than ${MAX_BRACKETS} brackets are accepted in the name of a parameter.`;
+
+const refused = (code: string, message: string): QueryResult => ({ ok: false, problem: { code, message } });
+
+/** `+` and percent-encoded bytes. By hand, because `decodeURIComponent` refuses what is malformed and is slow where much is encoded. */
+function decode(text: string): string {
+  if (!/[+%]/.test(text)) return text;
+  const bytes = Buffer.from(text);
+  let length = 0;
+  for (let at = 0; at < bytes.length; at += 1) {
+    let byte = bytes[at] ?? 0;
+    if (byte === PLUS) byte = BLANK;
+    else if (byte === PERCENT) {
+      const encoded = hexDigit(bytes[at + 1]) * 16 + hexDigit(bytes[at + 2]);
+      if (!Number.isNaN(encoded)) {
+        byte = encoded;
+        at += 2;
+      }
+    }
+    bytes[length] = byte;
+    length += 1;
+  }
+  return bytes.toString("utf8", 0, length);
+}
+
+const BLANK = 0x20;
+const PERCENT = 0x25;
+const PLUS = 0x2b;
+
+/** NaN for a byte that is none. */
+function hexDigit(byte = 0): number {
+  if (byte >= 0x30 && byte <= 0x39) return byte - 0x30;
+  const lowered = byte | 0x20;
+  return lowered >= 0x61 && lowered <= 0x66 ? lowered - 0x57 : Number.NaN;
+}
+
+/** The keys from the outermost inwards, `null` for a bracket without one; empty for a name that PHP drops. Stops when there are too many. */
+function pathOf(decoded: string): (string | null)[] {
+  const name = decoded.replace(/^ +/, "");
+  const bracket = name.indexOf("[");
+  if (bracket === 0 || name === "") return [];
+  if (bracket === -1 || !name.includes("]", bracket)) return [name.replace(/[ .[]/g, "_")];
+  const path: (string | null)[] = [name.slice(0, bracket).replace(/[ .]/g, "_")];
+  for (let open = bracket; name[open] === "[" && path.length <= MAX_BRACKETS + 1; ) {
+    const close = name.indexOf("]", open);
+    if (close === -1) break;
+    const key = name.slice(open + 1, close);
+    path.push(/^\s?$/.test(key) ? null : key);
+    open = close + 1;
+  }
+  return path;
+}
+
+interface Branch {
+  readonly children: Map<string, string | Branch>;
+  /** The key of the next `[]`. */
+  next: number;
+}
+
+const newBranch = (): Branch => ({ children: new Map(), next: 0 });
+
+function put(root: Branch, path: readonly (string | null)[], value: string): void {
+  let branch = root;
+  for (const [depth, step] of path.entries()) {
+    const key = step ?? String(branch.next);
+    if (/^\d{1,15}$/.test(key) && String(Number(key)) === key) {
+      branch.next = Math.max(branch.next, Number(key) + 1);
+    }
+    if (depth === path.length - 1) {
+      branch.children.set(key, value);
+      return;
+    }
+    let child = branch.children.get(key);
+    if (child === undefined || typeof child === "string") {
+      child = newBranch();
+      branch.children.set(key, child);
+    }
+    branch = child;
+  }
+}
+
+// Recursion is bounded by the brackets.
+function toJson(node: string | Branch): Json {
+  if (typeof node === "string") return node;
+  let index = 0;
+  for (const key of node.children.keys()) {
+    if (key !== String(index)) return toObject(node);
+    index += 1;
+  }
+  return Array.from(node.children.values(), toJson);
+}
+
+function toObject(branch: Branch): JsonObject {
+  const object: { [name: string]: Json } = Object.create(null);
+  for (const [key, child] of branch.children) object[key] = toJson(child);
+  return object;
+}

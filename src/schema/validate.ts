@@ -1,0 +1,291 @@
+/** Reads a value by a schema: whether it fits, and what it is once its texts were made numbers, lists and so on. Knows no argument and no request. */
+
+import { checkFormat, cleanUri } from "./formats.js";
+import type { Json, JsonObject, JsonType, Schema, SchemaProblem } from "./types.js";
+
+export type ReadResult =
+  | { readonly value: Json; readonly problem?: undefined }
+  | { readonly problem: SchemaProblem };
+
+/** Why `value` does not fit `schema`, or nothing. `name` is the parameter, for the message. The rules are those of {@link readValue}. */
+export function validateValue(value: Json, schema: Schema, name: string): SchemaProblem | undefined {
+  return readValue(value, schema, name).problem;
+}
+
+/**
+ * What `schema` makes of `value`, or why it does not fit.
+ *
+ * The rules are the reference's: `"1"` and `"1.0"` are integers, `"true"`, `"0"` and `1` booleans; a scalar is a list, split at commas and white space; an
+ * empty text is an empty object; an object whose names are all integers is a list, and a list is an object whose names are its indices. Of several types
+ * the first that fits counts. An alternative of `anyOf` or `oneOf` without a type takes that around it. Lengths count code points; items of a list differ
+ * when they do after coercion.
+ * Unlike the reference: integers are safe integers and numbers finite, and of several types a list, a number and a boolean keep their own, as an empty text
+ * does there.
+ *
+ * Guarantee: what it answers fits too, and stays the same when it is read again, as long as only one alternative of `anyOf` or `oneOf` fits it and a `uri`
+ * has no bounds of length. Objects it makes have no prototype. Recursion follows the schema, but with `uniqueItems` the value, whose depth has to be bounded.
+ */
+export function readValue(value: Json, schema: Schema, name: string): ReadResult {
+  let current = value;
+  let types = schema.type;
+  for (const combination of ["anyOf", "oneOf"] as const) {
+    const alternatives = schema[combination];
+    if (alternatives === undefined) continue;
+    const match = findMatch(value, withType(alternatives, schema.type), combination, name);
+    if ("problem" in match) return match;
+    current = match.value;
+    types ??= match.type;
+  }
+
+  const type = typeof types === "object" ? bestType(current, types) : types;
+  if (type === undefined && types !== undefined) return wrongType(types, name);
+  const read = type === undefined ? readUntyped(current, schema, name) : READERS[type](current, schema, name);
+  if (read.problem !== undefined || schema.enum === undefined) return read;
+  return schema.enum.some((choice) => choice === read.value) ? read : notInEnum(schema.enum, name);
+}
+
+type Reader = (value: Json, schema: Schema, name: string) => ReadResult;
+
+const readUntyped: Reader = (value, schema, name) =>
+  typeof value === "string" ? readText(value, schema, name) : { value };
+
+function readText(value: string, { format }: Schema, name: string): ReadResult {
+  if (format === undefined) return { value };
+  if (format === "uri") return { value: cleanUri(value) };
+  const problem = checkFormat(value, format, name);
+  return problem === undefined ? { value } : { problem };
+}
+
+const READERS: { readonly [type in JsonType]: Reader } = {
+  null: (value, _, name) => (value === null ? { value } : wrongType("null", name)),
+
+  boolean: (value, _, name) => {
+    const boolean = toBoolean(value);
+    return boolean === undefined ? wrongType("boolean", name) : { value: boolean };
+  },
+
+  number: (value, schema, name) => {
+    const number = toNumber(value);
+    if (number === undefined) return wrongType("number", name);
+    return isInBounds(number, schema) ? { value: number } : outOfBounds(schema, name);
+  },
+
+  integer: (value, schema, name) => {
+    const number = toNumber(value);
+    if (number === undefined) return wrongType("integer", name);
+    if (!isInBounds(number, schema)) return outOfBounds(schema, name);
+    return Number.isSafeInteger(number) ? { value: number } : wrongType("integer", name);
+  },
+
+  string: (value, schema, name) => {
+    if (typeof value !== "string") return wrongType("string", name);
+    const { minLength = 0, maxLength = Number.POSITIVE_INFINITY } = schema;
+    if (minLength > 0 || maxLength < value.length) {
+      const length = Array.from(value).length;
+      if (length < minLength) {
+        return failed("rest_too_short", name, `must have at least ${counted(minLength, "character")}.`);
+      }
+      if (length > maxLength) {
+        return failed("rest_too_long", name, `must have at most ${counted(maxLength, "character")}.`);
+      }
+    }
+    return readText(value, schema, name);
+  },
+
+  array: (value, schema, name) => {
+    const list = toList(value);
+    if (list === undefined) return wrongType("array", name);
+    const items: Json[] = [];
+    for (const [index, item] of list.entries()) {
+      const read =
+        schema.items === undefined ? { value: item } : readValue(item, schema.items, `${name}[${index}]`);
+      if (read.problem !== undefined) return read;
+      items.push(read.value);
+    }
+    const { minItems = 0, maxItems = Number.POSITIVE_INFINITY } = schema;
+    if (items.length < minItems) {
+      return failed("rest_too_few_items", name, `must have at least ${counted(minItems, "item")}.`);
+    }
+    if (items.length > maxItems) {
+      return failed("rest_too_many_items", name, `must have at most ${counted(maxItems, "item")}.`);
+    }
+    if (schema.uniqueItems === true && new Set(items.map(stableText)).size < items.length) {
+      return failed("rest_duplicate_items", name, "has an item more than once.");
+    }
+    return { value: items };
+  },
+
+  object: (value, schema, name) => {
+    const given = toObject(value);
+    if (given === undefined) return wrongType("object", name);
+    const { properties = {}, additionalProperties = true } = schema;
+    const missing = requiredNames(schema).find((property) => !Object.hasOwn(given, property));
+    if (missing !== undefined) {
+      return failed("rest_property_required", name, `must have the property ${shorten(missing)}.`);
+    }
+    const object: { [property: string]: Json } = Object.create(null);
+    for (const [property, member] of Object.entries(given)) {
+      const inner = Object.hasOwn(properties, property) ? properties[property] : additionalProperties;
+      if (inner === false) {
+        const code = "rest_additional_properties_forbidden";
+        return failed(code, name, `must not have the property ${shorten(property)}.`);
+      }
+      const read =
+        typeof inner === "object"
+          ? readValue(member, inner, `${name}[${shorten(property)}]`)
+          : { value: member };
+      if (read.problem !== undefined) return read;
+      object[property] = read.value;
+    }
+    return { value: object };
+  },
+};
+
+function requiredNames({ required, properties = {} }: Schema): readonly string[] {
+  if (typeof required === "object") return required;
+  return Object.keys(properties).filter((property) => properties[property]?.required === true);
+}
+
+/** The first of the types that the value has; before all, those that keep its form. */
+function bestType(value: Json, types: readonly JsonType[]): JsonType | undefined {
+  const own = ownTypes(value);
+  return (
+    types.find((type) => own.includes(type) && HAS_TYPE[type](value)) ??
+    types.find((type) => HAS_TYPE[type](value))
+  );
+}
+
+/** Without those of a text that is not empty: a query knows nothing but texts, so there the order of the schema decides. */
+function ownTypes(value: Json): readonly JsonType[] {
+  if (Array.isArray(value)) return ["array"];
+  if (typeof value === "number") return ["integer", "number"];
+  if (typeof value === "boolean") return ["boolean"];
+  return value === "" ? ["string"] : [];
+}
+
+const HAS_TYPE: { readonly [type in JsonType]: (value: Json) => boolean } = {
+  null: (value) => value === null,
+  boolean: (value) => toBoolean(value) !== undefined,
+  number: (value) => toNumber(value) !== undefined,
+  integer: (value) => Number.isSafeInteger(toNumber(value)),
+  string: (value) => typeof value === "string",
+  array: (value) => toList(value) !== undefined,
+  object: (value) => toObject(value) !== undefined,
+};
+
+function toBoolean(value: Json): boolean | undefined {
+  if (typeof value === "boolean") return value;
+  const text = typeof value === "string" ? value.toLowerCase() : value;
+  if (text === "true" || text === "1" || text === 1) return true;
+  return text === "false" || text === "0" || text === 0 ? false : undefined;
+}
+
+function toNumber(value: Json): number | undefined {
+  const isNumber = typeof value === "number" || (typeof value === "string" && NUMERIC.test(value));
+  // Zero has no sign in an answer.
+  const number = isNumber ? Number(value) + 0 : Number.NaN;
+  return Number.isFinite(number) ? number : undefined;
+}
+
+const NUMERIC = /^[ \t\n\r\v\f]*[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?[ \t\n\r\v\f]*$/i;
+
+function toList(value: Json): readonly Json[] | undefined {
+  if (value === null) return undefined;
+  if (typeof value === "object") {
+    if (isList(value)) return value;
+    const names = Object.keys(value);
+    return names.every((name) => /^(?:0|-?[1-9]\d{0,14})$/.test(name)) ? Object.values(value) : undefined;
+  }
+  if (typeof value === "boolean") return value ? ["1"] : [];
+  return String(value)
+    .split(/[ \t\n\r\v\f,]/)
+    .filter((item) => item !== "");
+}
+
+function toObject(value: Json): JsonObject | undefined {
+  if (value === "") return {};
+  if (typeof value !== "object" || value === null) return undefined;
+  return isList(value) ? Object.fromEntries(value.entries()) : value;
+}
+
+const isList = (value: Json): value is readonly Json[] => Array.isArray(value);
+
+function isInBounds(number: number, schema: Schema): boolean {
+  const { minimum = Number.NEGATIVE_INFINITY, maximum = Number.POSITIVE_INFINITY } = schema;
+  const isAbove = schema.exclusiveMinimum === true ? number > minimum : number >= minimum;
+  const isBelow = schema.exclusiveMaximum === true ? number < maximum : number <= maximum;
+  return isAbove && isBelow;
+}
+
+function outOfBounds(schema: Schema, name: string): ReadResult {
+  const { minimum, maximum } = schema;
+  const bounds: string[] = [];
+  if (minimum !== undefined) {
+    bounds.push(`${schema.exclusiveMinimum === true ? "greater than" : "at least"} ${minimum}`);
+  }
+  if (maximum !== undefined) {
+    bounds.push(`${schema.exclusiveMaximum === true ? "less than" : "at most"} ${maximum}`);
+  }
+  return failed("rest_out_of_bounds", name, `must be ${bounds.join(" and ")}.`);
+}
+
+/** One text for values that are equal, whatever the order of their members. */
+function stableText(value: Json): string {
+  if (typeof value !== "object" || value === null) return JSON.stringify(value);
+  if (isList(value)) return `[${value.map(stableText).join(",")}]`;
+  const members = Object.entries(value).map(
+    ([name, member]) => `${JSON.stringify(name)}:${stableText(member)}`,
+  );
+  return `{${members.sort().join(",")}}`;
+}
+
+function withType(alternatives: readonly Schema[], type: Schema["type"]): readonly Schema[] {
+  return type === undefined ? alternatives : alternatives.map((schema) => ({ type, ...schema }));
+}
+
+function findMatch(
+  value: Json,
+  alternatives: readonly Schema[],
+  combination: "anyOf" | "oneOf",
+  name: string,
+): { readonly value: Json; readonly type: Schema["type"] } | { readonly problem: SchemaProblem } {
+  const matches: { readonly value: Json; readonly type: Schema["type"] }[] = [];
+  let reason = "";
+  for (const schema of alternatives) {
+    const read = readValue(value, schema, name);
+    if (read.problem !== undefined) {
+      reason = read.problem.message;
+      continue;
+    }
+    matches.push({ value: read.value, type: schema.type });
+    if (combination === "anyOf") break;
+  }
+  const [match, another] = matches;
+  if (another !== undefined) {
+    return failed("rest_one_of_multiple_matches", name, "has more than one of the forms it may have.");
+  }
+  if (match !== undefined) return match;
+  const why = alternatives.length === 1 ? `is not valid: ${reason}` : "has none of the forms it may have.";
+  return failed("rest_no_matching_schema", name, why);
+}
+
+const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`;
+
+const MAX_QUOTE = 100;
+
+const shorten = (text: string): string =>
+  text.length > MAX_QUOTE ? `${text.slice(0, MAX_QUOTE - 1)}…` : text;
+
+function failed(code: string, name: string, what: string): { readonly problem: SchemaProblem } {
+  return { problem: { code, message: `${shorten(name)} ${what}` } };
+}
+
+function wrongType(types: NonNullable<Schema["type"]>, name: string): { readonly problem: SchemaProblem } {
+  const { problem } = failed("rest_invalid_type", name, `is not of type ${[types].flat().join(" or ")}.`);
+  return { problem: { ...problem, param: shorten(name) } };
+}
+
+function notInEnum(choices: NonNullable<Schema["enum"]>, name: string): { readonly problem: SchemaProblem } {
+  const listed = choices.map((choice) => (choice === "" ? '""' : String(choice)));
+  return failed("rest_not_in_enum", name, `is not one of ${listed.join(", ")}.`);
+}
