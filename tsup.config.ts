@@ -3,6 +3,7 @@ import { defineConfig, type Options } from "tsup";
 const shared: Options = {
   entry: {
     index: "src/index.ts",
+    files: "storage/files/index.ts",
     receiver: "src/receiver/index.ts",
     testing: "src/testing/index.ts",
     express: "adapters/express.ts",

@@ -1,6 +1,25 @@
 /** `postbell`: the public face of the core. */
 
 export { type Clock, systemClock, type Timer } from "./clock.js";
+export type { ContentChanged } from "./content/changes.js";
+export type { ByteRange, FileEntry, FileStore, StagedFile } from "./content/files.js";
+export type { ContentOptions } from "./content/options.js";
+export type { User } from "./content/records.js";
+export type { RoleOptions } from "./content/roles.js";
+export { type Content, type ContentAnswer, type ContentRequest, createContent } from "./content/service.js";
+export type { Render, SiteOptions } from "./content/site.js";
+export type {
+  ContentChange,
+  ContentChanges,
+  ContentCommit,
+  ContentContext,
+  ContentRecord,
+  ContentSnapshot,
+  ContentStorage,
+  ContentStore,
+  ContentWrite,
+} from "./content/store.js";
+export type { UserPage, UserSource, UsersOption } from "./content/users/users.js";
 export { type ErrorCode, isPostbellError, PostbellError } from "./errors.js";
 export type {
   Handler,

@@ -10,7 +10,7 @@ export const DELIVERY_BYTES = 700;
 const ATTEMPT_BYTES = 200;
 
 /** The most that V8 keeps for a text: a byte per character where all are ASCII, else two. */
-const textBytes = (text: string): number =>
+export const textBytes = (text: string): number =>
   Buffer.byteLength(text) === text.length ? text.length : 2 * text.length;
 
 export const eventBytes = (payload: string): number => EVENT_BYTES + textBytes(payload);

@@ -1,8 +1,10 @@
 /** `postbell/memory`: a storage on the heap of this process, for tests and small hosts. What it holds ends with the process. */
 
+import type { ContentStorage } from "../../src/content/store.js";
 import { silentLogger } from "../../src/logger.js";
 import { readOptions } from "../../src/options.js";
 import type { Storage } from "../../src/webhooks/store.js";
+import { createContentState, createContentStore } from "./content-store.js";
 import { type MemoryStorageOptions, memoryStorageOptions } from "./options.js";
 import { createState } from "./state.js";
 import { createWebhookStore } from "./webhook-store.js";
@@ -12,21 +14,23 @@ export type { MemoryStorageOptions } from "./options.js";
 /**
  * A storage in memory. It bounds itself: what would pass a limit is refused with `storage_full`, and nothing of it is stored.
  *
- * Guarantee: everything the storage contract asks, until the process ends; then pending deliveries are lost.
+ * Guarantee: everything the storage contracts ask, until the process ends; then pending deliveries and content are lost.
  * Its time is the wall clock's at the first look, and from there on goes with the monotonic clock: setting the wall clock moves nothing.
  * `close()` logs how many pending deliveries end with it.
  * Errors: `invalid_option` for an unknown or unusable option.
  */
-export function memoryStorage(options: MemoryStorageOptions = {}): Storage {
+export function memoryStorage(options: MemoryStorageOptions = {}): Storage & ContentStorage {
   const { limits } = readOptions("memoryStorage", memoryStorageOptions, options);
   const state = createState(limits);
+  const content = createContentState();
   let logger = silentLogger;
   let isClosed = false;
-  return Object.freeze<Storage>({
+  return Object.freeze<Storage & ContentStorage>({
     webhooks(context) {
       logger = context.logger;
       return createWebhookStore(state, context);
     },
+    content: (context) => createContentStore(content, context, limits.contentBytes),
     async close() {
       if (isClosed) return;
       isClosed = true;

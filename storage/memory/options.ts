@@ -19,6 +19,8 @@ export interface MemoryStorageOptions {
         readonly bytes?: number | undefined;
         /** Emitted ids remembered so that emitting again adds nothing. Default 250 000; beyond it the oldest is forgotten before its 24 hours. */
         readonly rememberedIds?: number | undefined;
+        /** Bytes on the heap for content: the text of all records, revisions too, and 500 for each. Default 512 MiB. What would pass it is refused. */
+        readonly contentBytes?: number | undefined;
       }
     | undefined;
 }
@@ -30,5 +32,6 @@ export const memoryStorageOptions = {
     pendingPerAccount: wholeNumber("count", 100_000, { min: 1 }),
     bytes: wholeNumber("bytes", 268_435_456, { min: 1024 }),
     rememberedIds: wholeNumber("count", 250_000, { min: 1 }),
+    contentBytes: wholeNumber("bytes", 536_870_912, { min: 1024 }),
   },
 };

@@ -6,6 +6,7 @@ import { deliveryLog } from "./delivery-log.js";
 import { deliveryQueue } from "./delivery-queue.js";
 import { registry } from "./registry.js";
 import type { Binding, State } from "./state.js";
+import { timeOf } from "./time.js";
 
 /** Only this process changes the heap, and it tells its watchers: looking again is a safety net. */
 const MAX_SLEEP_MS = 3_600_000;
@@ -17,11 +18,7 @@ export function createWebhookStore(
   const binding: Binding = { state, perEndpoint, retention };
   return Object.freeze<WebhookStore>({
     maxSleepMs: MAX_SLEEP_MS,
-    now() {
-      // From there on time only goes forward, at its own pace: setting the wall clock must not make retries due or leases run out.
-      state.epoch ??= clock.now() - clock.monotonic();
-      return Math.round(state.epoch + clock.monotonic());
-    },
+    now: () => timeOf(state, clock),
     watch(listener) {
       const watcher = (at: number): void => listener(at);
       state.watchers.add(watcher);

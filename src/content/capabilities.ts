@@ -1,0 +1,76 @@
+/** What each type and taxonomy calls the reference's general capabilities. Plain data; knows no role and no user. */
+
+import type { Caller } from "./caller.js";
+import type { PostType, Taxonomy } from "./records.js";
+
+/** `edit_posts` and the like, as they are named in every type, against the name that a role has for it. */
+export interface CapabilityNames {
+  readonly [general: string]: string;
+}
+
+/** The names of a type whose capabilities end in `_<plural>`. */
+const namesEndingIn = (plural: string): CapabilityNames => ({
+  read: "read",
+  create_posts: `edit_${plural}`,
+  edit_posts: `edit_${plural}`,
+  edit_others_posts: `edit_others_${plural}`,
+  edit_published_posts: `edit_published_${plural}`,
+  edit_private_posts: `edit_private_${plural}`,
+  publish_posts: `publish_${plural}`,
+  read_private_posts: `read_private_${plural}`,
+  delete_posts: `delete_${plural}`,
+  delete_others_posts: `delete_others_${plural}`,
+  delete_published_posts: `delete_published_${plural}`,
+  delete_private_posts: `delete_private_${plural}`,
+});
+
+const posts = namesEndingIn("posts");
+
+const withValue = (names: CapabilityNames, value: string): CapabilityNames =>
+  Object.fromEntries(Object.keys(names).map((name) => [name, value]));
+
+const termNames = (manage: string, edit: string, remove: string, assign: string): CapabilityNames => ({
+  manage_terms: manage,
+  edit_terms: edit,
+  delete_terms: remove,
+  assign_terms: assign,
+});
+
+/**
+ * By type or taxonomy. Nobody has the private ones of patterns in any role, so that a private pattern is seen by its author alone.
+ *
+ * Source: WordPress 7.1, the capabilities that its own types and taxonomies are registered with.
+ */
+export const capabilityNames: { readonly [of in PostType | Taxonomy]: CapabilityNames } = {
+  post: posts,
+  page: namesEndingIn("pages"),
+  attachment: { ...posts, create_posts: "upload_files" },
+  nav_menu_item: { ...withValue(posts, "edit_theme_options"), read: "read" },
+  wp_block: {
+    ...posts,
+    read: "edit_posts",
+    create_posts: "publish_posts",
+    read_private_posts: "read_private_blocks",
+    edit_private_posts: "edit_private_blocks",
+    delete_private_posts: "delete_private_blocks",
+  },
+  category: termNames("manage_categories", "edit_categories", "delete_categories", "assign_categories"),
+  post_tag: termNames("manage_post_tags", "edit_post_tags", "delete_post_tags", "assign_post_tags"),
+  nav_menu: termNames("edit_theme_options", "edit_theme_options", "edit_theme_options", "edit_theme_options"),
+  wp_pattern_category: termNames("manage_categories", "manage_categories", "manage_categories", "edit_posts"),
+};
+
+/** Capabilities that no role has by their own name: whoever has the other one has them. */
+export const impliedBy: ReadonlyMap<string, string> = new Map([
+  ["edit_categories", "manage_categories"],
+  ["delete_categories", "manage_categories"],
+  ["assign_categories", "edit_posts"],
+  ["manage_post_tags", "manage_categories"],
+  ["edit_post_tags", "manage_categories"],
+  ["delete_post_tags", "manage_categories"],
+  ["assign_post_tags", "edit_posts"],
+]);
+
+/** Whether he may edit posts of some type: then he sees menus and their items too, since an editor shows navigation. */
+export const canEditSomething = ({ has }: Pick<Caller, "has">): boolean =>
+  has("edit_theme_options") || has("edit_posts") || has("edit_pages");

@@ -1,0 +1,134 @@
+/** `/types`: the types of posts that the site has, from the table of collections. */
+
+import { capabilityNames } from "../capabilities.js";
+import { type Collection, collections } from "../collections.js";
+import type { PostType } from "../records.js";
+import { ALL, EDIT, FULL, type RecordFields } from "../rest/record-fields.js";
+import type { KeyedTable } from "./keyed-routes.js";
+import { typeLabels } from "./labels.js";
+
+/** What editors show for a type. */
+const ICONS: { readonly [type in PostType]: string | null } = {
+  post: "dashicons-admin-post",
+  page: "dashicons-admin-page",
+  attachment: "dashicons-admin-media",
+  nav_menu_item: null,
+  wp_block: null,
+};
+
+const HAS_SCREENS: ReadonlySet<PostType> = new Set(["post", "page", "attachment", "wp_block"]);
+const IS_IN_MENUS: ReadonlySet<PostType> = new Set(["post", "page"]);
+
+const fieldsFor = (namespace: string): RecordFields<Collection> => ({
+  capabilities: {
+    schema: { description: "All capabilities used by the post type.", type: "object", context: EDIT },
+    read: ({ type }) => capabilityNames[type],
+  },
+  description: {
+    schema: { description: "A human-readable description of the post type.", type: "string", context: FULL },
+    read: ({ description }) => description,
+  },
+  hierarchical: {
+    schema: {
+      description: "Whether or not the post type should have children.",
+      type: "boolean",
+      context: FULL,
+    },
+    read: ({ isHierarchical }) => isHierarchical,
+  },
+  has_archive: {
+    schema: {
+      description: "If the value is a string, the value will be used as the archive slug.",
+      type: ["string", "boolean"],
+      context: FULL,
+    },
+    read: () => false,
+  },
+  visibility: {
+    schema: { description: "The visibility settings for the post type.", type: "object", context: EDIT },
+    read: ({ type }) => ({ show_in_nav_menus: IS_IN_MENUS.has(type), show_ui: HAS_SCREENS.has(type) }),
+  },
+  viewable: {
+    schema: { description: "Whether or not the post type can be viewed.", type: "boolean", context: EDIT },
+    read: ({ isViewable }) => isViewable,
+  },
+  labels: {
+    schema: {
+      description: "Human-readable labels for the post type for various contexts.",
+      type: "object",
+      context: EDIT,
+    },
+    read: ({ labels }) => typeLabels(labels),
+  },
+  name: {
+    schema: { description: "The title for the post type.", type: "string", context: ALL },
+    read: ({ labels }) => labels.name,
+  },
+  slug: {
+    schema: {
+      description: "An alphanumeric identifier for the post type.",
+      type: "string",
+      context: ALL,
+    },
+    read: ({ type }) => type,
+  },
+  icon: {
+    schema: { description: "The icon for the post type.", type: ["string", "null"], context: ALL },
+    read: ({ type }) => ICONS[type],
+  },
+  supports: {
+    schema: { description: "All features, supported by the post type.", type: "object", context: EDIT },
+    read: ({ supports }) => Object.fromEntries(supports.map((feature) => [feature, true])),
+  },
+  taxonomies: {
+    schema: {
+      description: "Taxonomies associated with post type.",
+      type: "array",
+      items: { type: "string" },
+      context: FULL,
+    },
+    read: ({ taxonomies }) => taxonomies,
+  },
+  rest_base: {
+    schema: { description: "REST base route for the post type.", type: "string", context: ALL },
+    read: ({ base }) => base,
+  },
+  rest_namespace: {
+    schema: { description: "REST route's namespace for the post type.", type: "string", context: ALL },
+    read: () => namespace,
+  },
+  template: {
+    schema: {
+      description: "The block template associated with the post type.",
+      type: "array",
+      context: FULL,
+    },
+    read: () => [],
+  },
+  template_lock: {
+    schema: {
+      description: "The template_lock associated with the post type, or false if none.",
+      type: ["string", "boolean"],
+      enum: ["all", "insert", "contentOnly", false],
+      context: FULL,
+    },
+    read: () => false,
+  },
+});
+
+export const typesTable = (namespace: string): KeyedTable<Collection> => ({
+  base: "types",
+  parameter: "type",
+  parameterDescription: "An alphanumeric identifier for the post type.",
+  entries: new Map(Object.values<Collection>(collections).map((collection) => [collection.type, collection])),
+  fields: fieldsFor(namespace),
+  links: ({ base }, to) => ({ "https://api.w.org/items": [{ href: to(`/${base}`) }] }),
+  canRead: () => true,
+  canEdit: (caller, { type }) => caller.canOf(type, "edit_posts"),
+  refusals: {
+    unknown: ["rest_type_invalid", "Invalid post type."],
+    read: ["rest_cannot_read_type", "Cannot view post type."],
+    editAny: ["rest_cannot_view", "Sorry, you are not allowed to edit posts in this post type."],
+    edit: ["rest_forbidden_context", "Sorry, you are not allowed to edit posts in this post type."],
+  },
+});

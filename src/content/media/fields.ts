@@ -1,0 +1,152 @@
+/** The fields that media items have beside those of a post: what is said of the file, and the texts that go with it. */
+
+import { textOf } from "../../schema/text-of.js";
+import type { Context, Json, Schema } from "../../schema/types.js";
+import { asItComes, type Field, rawOf, type Target, type View } from "../posts/fields.js";
+import type { MediaFile } from "../records.js";
+import { ALL, EDIT, FULL } from "../rest/record-fields.js";
+
+const NO_FILE: MediaFile = { name: "", bytes: 0, altText: "", width: 0, height: 0, sizes: {} };
+
+const fileOf = ({ post }: View): MediaFile => post.media ?? NO_FILE;
+
+const isImage = ({ post }: View): boolean => post.mimeType.startsWith("image/");
+
+const textSchema = (description: string, context: readonly Context[]): Schema => ({
+  description,
+  type: "object",
+  context,
+  properties: {
+    raw: { description: "As it is stored.", type: "string", context: EDIT },
+    rendered: { description: "As it is shown.", type: "string", context, readonly: true },
+  },
+});
+
+/** A caption is stored as the excerpt, a description as the content. */
+const writeText =
+  (name: "excerpt" | "content") =>
+  (value: Json, { post, caller, site }: Target): void => {
+    const raw = rawOf(value);
+    if (raw === undefined) return;
+    post.isTrusted = caller.has("unfiltered_html");
+    post[name] = post.isTrusted ? raw : site.filter[name](raw);
+  };
+
+const readonly = (
+  description: string,
+  type: NonNullable<Schema["type"]>,
+  context: readonly Context[],
+  read: Field["read"],
+): Field => ({ schema: { description, type, context, readonly: true }, read });
+
+const basename = (name: string): string => name.slice(name.lastIndexOf("/") + 1);
+
+/** The file itself, and its smaller versions, as the reference describes them. */
+function details(view: View): Json {
+  const { name, width, height, bytes, sizes } = fileOf(view);
+  if (!isImage(view)) return { filesize: bytes, sizes: {} };
+  const all = Object.entries(sizes).map(([size, version]) => [
+    size,
+    {
+      file: basename(version.name),
+      width: version.width,
+      height: version.height,
+      filesize: version.bytes,
+      mime_type: version.mimeType,
+      source_url: view.site.upload(version.name),
+    },
+  ]);
+  const full = {
+    file: basename(name),
+    width,
+    height,
+    mime_type: view.post.mimeType,
+    source_url: view.site.upload(name),
+  };
+  return {
+    width,
+    height,
+    file: name,
+    filesize: bytes,
+    sizes: { ...Object.fromEntries(all), ...(all.length > 0 ? { full } : {}) },
+  };
+}
+
+export const mediaFields: { readonly [name: string]: Field } = {
+  alt_text: {
+    schema: {
+      description: "Alternative text to display when attachment is not displayed.",
+      type: "string",
+      context: ALL,
+    },
+    read: (view) => fileOf(view).altText,
+    write: (value, { post, site }) => {
+      post.media = { ...(post.media ?? NO_FILE), altText: site.plainText(textOf(value)) };
+    },
+  },
+  caption: {
+    schema: textSchema("The attachment caption.", ALL),
+    read: ({ post, site }) => ({ raw: post.excerpt, rendered: site.render.caption(post) }),
+    write: writeText("excerpt"),
+    argument: asItComes,
+  },
+  description: {
+    schema: textSchema("The attachment description.", FULL),
+    read: ({ post, site }) => ({ raw: post.content, rendered: site.render.content(post) }),
+    write: writeText("content"),
+    argument: asItComes,
+  },
+  media_type: {
+    ...readonly("Attachment type.", "string", ALL, (view) => (isImage(view) ? "image" : "file")),
+    schema: {
+      description: "Attachment type.",
+      type: "string",
+      enum: ["image", "file"],
+      context: ALL,
+      readonly: true,
+    },
+  },
+  mime_type: readonly("The attachment MIME type.", "string", ALL, ({ post }) => post.mimeType),
+  media_details: readonly("Details about the media file, specific to its type.", "object", ALL, details),
+  post: {
+    schema: {
+      description: "The ID for the associated post of the attachment.",
+      type: "integer",
+      context: FULL,
+    },
+    // The reference answers null for none.
+    read: ({ post }) => post.parent || null,
+    write: (value, { post }) => {
+      post.parent = Number(value);
+    },
+  },
+  source_url: readonly("URL to the original attachment file.", "string", ALL, (view) =>
+    view.site.upload(fileOf(view).name),
+  ),
+  filename: readonly("Original attachment file name.", "string", FULL, (view) => basename(fileOf(view).name)),
+  filesize: readonly("Attachment file size, in bytes.", "integer", FULL, (view) => fileOf(view).bytes),
+  missing_image_sizes: readonly(
+    "List of the missing image sizes of the attachment.",
+    "array",
+    EDIT,
+    () => [],
+  ),
+  exif_orientation: readonly("EXIF orientation value, 1 for upright.", "integer", EDIT, (view) =>
+    isImage(view) ? 1 : undefined,
+  ),
+  image_output_format: readonly(
+    "Format that smaller versions are made in, if another.",
+    ["string", "null"],
+    EDIT,
+    (view) => (isImage(view) ? null : undefined),
+  ),
+  image_quality: readonly("Quality that smaller versions are made with, by size.", "object", EDIT, (view) =>
+    isImage(view) ? {} : undefined,
+  ),
+  image_save_progressive: readonly(
+    "Whether smaller versions are saved to be shown in steps.",
+    "boolean",
+    EDIT,
+    (view) => (isImage(view) ? false : undefined),
+  ),
+};

@@ -1,0 +1,81 @@
+/** Names of stored media, made from what a client calls its file. Pure; knows no store. */
+
+import { isAcceptedExtension } from "./media-type.js";
+
+/** Leaves room in the 255 bytes of a file system for a number, for the dimensions of a smaller version and for the extension. */
+const MAX_BASE_BYTES = 180;
+
+/** What a system takes for a device, whatever its extension. */
+const DEVICE = /^(?:con|prn|aux|nul|com[0-9]|lpt[0-9])$/i;
+
+/** A part between dots that a server might take for an extension that counts. */
+const LOOKS_LIKE_EXTENSION = /^[a-z]{2,5}[0-9]?$/i;
+
+/** Latin letters that are not a base letter and marks. */
+const LETTERS: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    ...{ ß: "ss", ẞ: "SS", æ: "ae", Æ: "AE", œ: "oe", Œ: "OE", ø: "o", Ø: "O", ł: "l", Ł: "L" },
+    ...{ đ: "d", Đ: "D", ð: "d", Ð: "D", þ: "th", Þ: "TH", ı: "i" },
+  }),
+);
+
+/** What follows the last slash, of either kind. */
+const lastSegment = (name: string): string =>
+  name.slice(Math.max(name.lastIndexOf("/"), name.lastIndexOf("\\")) + 1);
+
+/** What shows nothing, or turns the order of what is shown around. */
+const UNSEEN = /[\p{Cc}\p{Default_Ignorable_Code_Point}\u202a-\u202e\u2066-\u2069]/gu;
+
+const withoutExtension = (name: string): string =>
+  name.includes(".") ? name.slice(0, name.lastIndexOf(".")) : name;
+
+/** What a client calls its file, without folders, extension and characters that cannot be seen: what a media item is titled by. May be empty. */
+export const titleOf = (given: string): string =>
+  withoutExtension(lastSegment(given)).replace(UNSEEN, "").trim();
+
+/**
+ * The base of the stored name, to which the extension of its type is added: letters, digits, `.`, `_` and `-` only and none of the signs in front, Latin
+ * letters without accents, at most 180 bytes, never a device of some system, never empty. As in the reference blanks become `-`, other signs vanish, and a
+ * part that could pass for an extension (`x.php.png`) is marked: `x.php_`. Linear.
+ */
+export function baseNameOf(given: string): string {
+  const cleaned = withoutExtension(lastSegment(given))
+    .normalize("NFC")
+    .replace(/%20|[\s+]/g, "-")
+    .replace(UNSEEN, "")
+    .replace(/\p{L}\p{M}*/gu, withoutAccents)
+    .replace(/[^\p{L}\p{N}\p{M}._-]/gu, "")
+    .replace(/-{2,}/g, "-")
+    .replace(/\.{2,}/g, ".");
+  const [first = "", ...more] = trimmed(cleaned).split(".");
+  const marked = more.map((part) =>
+    LOOKS_LIKE_EXTENSION.test(part) && !isAcceptedExtension(part) ? `${part}_` : part,
+  );
+  const name = shortened([DEVICE.test(first) ? `${first}_` : first, ...marked].join("."));
+  return name === "" ? "unnamed-file" : name;
+}
+
+/** A mark without its letter cannot begin a name either. */
+function trimmed(text: string): string {
+  let end = text.length;
+  while (end > 0 && "._-".includes(text.charAt(end - 1))) end -= 1;
+  return text.slice(0, end).replace(/^[\p{M}._-]+/u, "");
+}
+
+function withoutAccents(letter: string): string {
+  const plain = letter.normalize("NFD").replace(/[\u0300-\u036f]/g, "");
+  return /^[a-z]$/i.test(plain) ? plain : (LETTERS.get(letter) ?? letter);
+}
+
+/** Never ends inside a character. */
+function shortened(text: string): string {
+  if (Buffer.byteLength(text) <= MAX_BASE_BYTES) return text;
+  let bytes = 0;
+  let end = 0;
+  for (const character of text) {
+    bytes += Buffer.byteLength(character);
+    if (bytes > MAX_BASE_BYTES) break;
+    end += character.length;
+  }
+  return text.slice(0, end);
+}

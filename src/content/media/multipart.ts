@@ -1,0 +1,125 @@
+/** Reads a `multipart/form-data` body: text fields as the parameters they are, and one file as a stream. Knows nothing of media. */
+
+import type { Readable } from "node:stream";
+import { Busboy, type BusboyInstance } from "@fastify/busboy";
+import type { HttpRequest, ReadableBody } from "../../http/types.js";
+import { parseQuery } from "../../schema/query-string.js";
+import type { JsonObject } from "../../schema/types.js";
+import { RestError } from "../rest/error.js";
+import { readParameters } from "./content-disposition.js";
+import { receivedBytes, tooBig } from "./received.js";
+
+/** Of all text fields together, and of the headers of the parts. */
+const TEXT_BYTES = 1_048_576;
+const MAX_PARTS = 1_100;
+const HEADER_BYTES = 16_384;
+
+/** RFC 2046 §5.1.1. */
+const BOUNDARY = /^[0-9A-Za-z'()+_,./:=? -]{0,69}[0-9A-Za-z'()+_,./:=?-]$/;
+
+export const isMultipart = (contentType: string | undefined): boolean =>
+  /^\s*multipart\/form-data\s*(?:;|$)/i.test(contentType ?? "");
+
+/** What is made of the file while it arrives. */
+interface Taken {
+  readonly discard: () => Promise<void>;
+}
+
+export interface MultipartOptions<T extends Taken> {
+  /** The name of the field that holds the file. Files in other fields are read over, as are a second one and one without a name. */
+  readonly fileField: string;
+  /** Of the file. */
+  readonly limit: number;
+  /** Reads the file to its end, or throws. `fileName` is not empty, and is the client's. */
+  readonly take: (fileName: string, bytes: ReadableBody) => Promise<T>;
+}
+
+/**
+ * The fields, nested by PHP's rules, and what `take` made of the file. Fields may stand before and behind it.
+ *
+ * Guarantee: what `take` made is discarded where the rest of the body cannot be read.
+ * Errors: what `take` throws; RestError 400 `rest_invalid_multipart` for a body that is cut off or none of this form, 400 `rest_invalid_query` for too many
+ * fields, 413 `rest_body_too_large` for too long ones; the errors of {@link receivedBytes}.
+ */
+export async function readMultipart<T extends Taken>(
+  request: Pick<HttpRequest, "body" | "headers" | "signal">,
+  { fileField, limit, take }: MultipartOptions<T>,
+): Promise<{ readonly fields: JsonObject; readonly file: T | undefined }> {
+  const parser = createParser(request.headers["content-type"] ?? "", limit);
+  const fields: [name: string, value: string][] = [];
+  let textBytes = 0;
+  let stream: Readable | undefined;
+  let taking: Promise<T> | undefined;
+
+  const parsed = new Promise<void>((resolve, reject) => {
+    parser.on("field", (name, value, _, isCut) => {
+      textBytes += value.length;
+      if (isCut || textBytes > TEXT_BYTES) reject(textTooLong());
+      // Its type does not say so, but a part may have no name.
+      else if ((name as string | undefined) !== undefined) fields.push([unquoted(name), value]);
+    });
+    parser.on("file", (name, file, fileName) => {
+      // An error of the stream is one of the parser.
+      file.on("error", () => {});
+      if (taking !== undefined || name !== fileField || fileName === "") {
+        file.resume();
+        return;
+      }
+      file.on("limit", () => reject(tooBig(limit)));
+      stream = file;
+      taking = take(unquoted(fileName), file);
+      taking.catch(reject);
+    });
+    parser.on("partsLimit", () => reject(malformed("It has too many parts.")));
+    parser.on("error", () => reject(malformed("It is cut off or malformed.")));
+    parser.on("finish", resolve);
+  });
+  parsed.catch(() => {});
+
+  try {
+    for await (const chunk of receivedBytes(request, limit + TEXT_BYTES)) {
+      await Promise.race([parsed, new Promise<void>((resolve) => parser.write(chunk, () => resolve()))]);
+    }
+    parser.end();
+    await parsed;
+    const file = await taking;
+    return { fields: parameters(fields), file };
+  } catch (error) {
+    stream?.destroy(error as Error);
+    const file = await (taking as Promise<T> | undefined)?.catch(() => undefined);
+    await file?.discard();
+    throw error;
+  }
+}
+
+function createParser(contentType: string, limit: number): BusboyInstance {
+  const boundary = readParameters(contentType)?.get("boundary");
+  if (boundary === undefined || !BOUNDARY.test(boundary))
+    throw malformed("Its boundary is missing or malformed.");
+  return new Busboy({
+    headers: { "content-type": `multipart/form-data; boundary="${boundary}"` },
+    isPartAFile: (_, __, fileName) => fileName !== undefined,
+    limits: {
+      fileSize: limit,
+      fieldSize: TEXT_BYTES,
+      parts: MAX_PARTS,
+      headerPairs: 32,
+      headerSize: HEADER_BYTES,
+    },
+  });
+}
+
+/** What browsers write for characters that cannot stand in a quoted name. */
+const unquoted = (name: string): string => name.replace(/%22/g, '"').replace(/%0[da]/gi, " ");
+
+function parameters(fields: readonly (readonly [string, string])[]): JsonObject {
+  const result = parseQuery(new URLSearchParams(fields as [string, string][]).toString());
+  if (result.ok) return result.values;
+  throw new RestError(400, "rest_invalid_query", result.problem.message);
+}
+
+const malformed = (why: string): RestError =>
+  new RestError(400, "rest_invalid_multipart", `The body is not multipart form data. ${why}`);
+
+const textTooLong = (): RestError =>
+  new RestError(413, "rest_body_too_large", `The fields are longer than ${TEXT_BYTES} bytes.`);

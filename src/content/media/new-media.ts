@@ -1,0 +1,88 @@
+/** Makes a media item of the file that came with a request. */
+
+import type { HttpRequest } from "../../http/types.js";
+import type { Logger } from "../../logger.js";
+import type { Caller } from "../caller.js";
+import type { FileStore } from "../files.js";
+import { rawOf } from "../posts/fields.js";
+import type { MediaUploads } from "../posts/routes.js";
+import { RestError } from "../rest/error.js";
+import type { ReceivedBody, RestRequest } from "../rest/types.js";
+import type { Site } from "../site.js";
+import { noData, receiveUpload, type Upload } from "./upload.js";
+
+const FIELDS = /^application\/(?:[^\s/,+;]+\+)?(?:json|x-www-form-urlencoded)\s*(?:;|$)/i;
+const NO_FIELDS = Object.freeze(Object.create(null));
+
+/** `files`: where the host keeps them; without it every upload is refused. `limit`: bytes of one file. */
+export function createMediaUploads({
+  files,
+  limit,
+  site,
+  now,
+  logger,
+}: {
+  readonly files: FileStore | undefined;
+  readonly limit: number;
+  readonly site: Site;
+  readonly now: () => number;
+  readonly logger: Logger;
+}): MediaUploads {
+  const uploads = new WeakMap<ReceivedBody, Upload>();
+  const made = new WeakSet<Upload>();
+
+  async function receive(request: HttpRequest, caller: Caller): Promise<ReceivedBody | undefined> {
+    if (FIELDS.test(request.headers["content-type"] ?? "")) return undefined;
+    // Not a byte is taken from somebody who may not upload: the permission is refused then.
+    if (files === undefined || !caller.has("upload_files")) {
+      return { fields: NO_FIELDS, release: async () => {} };
+    }
+    const upload = await receiveUpload(request, { files, limit });
+    const received: ReceivedBody = {
+      fields: upload.fields,
+      async release() {
+        if (!made.has(upload)) await upload.discard();
+      },
+    };
+    uploads.set(received, upload);
+    return received;
+  }
+
+  return {
+    receive,
+    async take({ received, values }: RestRequest) {
+      if (files === undefined) {
+        throw new RestError(
+          501,
+          "rest_upload_unavailable",
+          "This site keeps no files, so nothing can be uploaded.",
+        );
+      }
+      const upload = received && uploads.get(received);
+      if (upload === undefined) throw noData();
+      const { file, title } = await upload.publish(site.zone.toLocal(now()));
+      return {
+        // An empty title is none, as in the reference.
+        values: rawOf(values["title"] ?? null) ? {} : { title },
+        complete(post) {
+          made.add(upload);
+          return {
+            ...post,
+            mimeType: upload.mimeType,
+            media: { ...file, altText: post.media?.altText ?? "" },
+          };
+        },
+        discard: () => upload.discard(),
+      };
+    },
+    async remove({ media }) {
+      if (files === undefined || media === null) return;
+      const names = [media.name, ...Object.values(media.sizes).map(({ name }) => name)];
+      try {
+        await Promise.all(names.map((name) => files.remove(name)));
+      } catch (error) {
+        logger.warn({ error, names }, "the files of a deleted media item were not removed");
+      }
+    },
+  };
+}

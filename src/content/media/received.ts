@@ -1,0 +1,76 @@
+/** The bytes of a request body as they arrive, under a bound. Knows no form of body. */
+
+import { readBytes } from "../../http/body.js";
+import { HttpError } from "../../http/errors.js";
+import type { HttpRequest, ReadableBody } from "../../http/types.js";
+import { RestError } from "../rest/error.js";
+
+type BodyRequest = Pick<HttpRequest, "body" | "headers" | "signal">;
+
+export const tooBig = (limit: number): RestError =>
+  new RestError(
+    413,
+    "rest_upload_file_too_big",
+    `The file is too large: at most ${limit} bytes are accepted.`,
+  );
+
+const cutOff = (): RestError =>
+  new RestError(400, "rest_request_aborted", "The body ended before it was complete.");
+
+/**
+ * The chunks of the body. Ends without an error only where the body is complete: as long as announced, if it was.
+ *
+ * Errors: RestError 413 `rest_upload_file_too_big` beyond `limit` bytes, before anything is read where more was announced; 400 `rest_request_aborted` when
+ * the client leaves or the length is another; PostbellError `raw_body_unavailable` when a body parser of the host has consumed the bytes.
+ */
+export async function* receivedBytes(request: BodyRequest, limit: number): AsyncGenerator<Uint8Array> {
+  const announced = request.headers["content-length"];
+  if (Number(announced) > limit) throw tooBig(limit);
+  let received = 0;
+  for await (const chunk of chunksOf(request, limit)) {
+    received += chunk.length;
+    if (received > limit) throw tooBig(limit);
+    yield chunk;
+  }
+  if (announced !== undefined && Number(announced) !== received) throw cutOff();
+}
+
+async function* chunksOf({ body, headers, signal }: BodyRequest, limit: number): AsyncGenerator<Uint8Array> {
+  if (body === null || body instanceof Uint8Array || "parsed" in body) {
+    try {
+      yield await readBytes({ body, headers }, { limit });
+    } catch (error) {
+      throw error instanceof HttpError ? tooBig(limit) : error;
+    }
+    return;
+  }
+  yield* untilLeft(body, signal);
+}
+
+async function* untilLeft(body: ReadableBody, signal: AbortSignal | undefined): AsyncGenerator<Uint8Array> {
+  const iterator = body[Symbol.asyncIterator]();
+  let leave = (): void => {};
+  const left = new Promise<never>((_, reject) => {
+    leave = () => reject(cutOff());
+  });
+  left.catch(() => {});
+  signal?.addEventListener("abort", leave);
+  if (signal?.aborted) leave();
+  let isDone = false;
+  try {
+    for (;;) {
+      const step = await Promise.race([left, iterator.next()]).catch(() => {
+        throw cutOff();
+      });
+      if (step.done === true) {
+        isDone = true;
+        return;
+      }
+      yield step.value;
+    }
+  } finally {
+    signal?.removeEventListener("abort", leave);
+    // Not awaited: a generator that waits for its next chunk returns only after that chunk.
+    if (!isDone) Promise.resolve(iterator.return?.()).catch(() => {});
+  }
+}

@@ -1,0 +1,216 @@
+/** Takes an upload in: judges and stages the file while it arrives, and gives it a name when its record is about to be stored. Knows no record. */
+
+import { createHash, randomUUID } from "node:crypto";
+import type { HttpRequest, ReadableBody } from "../../http/types.js";
+import type { JsonObject } from "../../schema/types.js";
+import type { FileStore, StagedFile } from "../files.js";
+import type { MediaFile } from "../records.js";
+import { RestError } from "../rest/error.js";
+import { fileNameOf } from "./content-disposition.js";
+import { baseNameOf, titleOf } from "./file-name.js";
+import { type ImageSize, imageSize } from "./image-size.js";
+import { hasBinary, judgeType, type MediaType } from "./media-type.js";
+import { isMultipart, readMultipart } from "./multipart.js";
+import { receivedBytes } from "./received.js";
+
+/** The dimensions of an image stand before the end of this, but for photographs with uncommonly much beside the picture. */
+const HEAD_BYTES = 1_048_576;
+
+/** Numbers that are tried for a name that is taken, before one is drawn. */
+const NUMBERED_NAMES = 20;
+
+export interface UploadOptions {
+  readonly files: FileStore;
+  /** Of the file. */
+  readonly limit: number;
+}
+
+/** A file that has arrived whole and was accepted. Nobody sees it before `publish`. */
+export interface Upload {
+  /** The text fields of a multipart body, as a form's: not validated. Empty for a raw body. Without prototype. */
+  readonly fields: JsonObject;
+  /** By its bytes and its name; what the client declared does not count. */
+  readonly mimeType: string;
+  /**
+   * Stores it under a name of its own: `2026/11/heart.png`, or `heart-1.png` where that is taken. Call it once.
+   * `localTime` is the site's wall-clock time in epoch ms, as in `PostColumns.date`; the folder is its year and month.
+   */
+  readonly publish: (localTime: number) => Promise<PublishedUpload>;
+  /** Removes what is stored of it, published or not. Must be called unless a record was stored that names the file; may be called again. */
+  readonly discard: () => Promise<void>;
+}
+
+export interface PublishedUpload {
+  /** Without an alternative text and smaller versions. */
+  readonly file: MediaFile;
+  /** What the item is titled where the client gives no title; plain text from the client. Its slug follows from the title. */
+  readonly title: string;
+}
+
+/**
+ * Reads the body of `POST /media`: multipart form data with the file in the field `file`, or the file itself, named by `Content-Disposition`.
+ * To be called for somebody who may upload only. `Content-MD5`, in hexadecimal digits as the reference takes it or in base64 (RFC 1864), is the digest of the file.
+ *
+ * Guarantee: streamed; of what is refused or cut off nothing is left in `files`.
+ * Errors: RestError 400 `rest_upload_sideload_error` for a file that is not accepted, or whose bytes do not fit its name (the reference answers 500);
+ * 400 `rest_upload_no_data`, `rest_upload_no_content_type`, `rest_upload_no_content_disposition`, `rest_upload_invalid_disposition`;
+ * 412 `rest_upload_hash_mismatch`; those of `readMultipart` and `receivedBytes`; what `files` throws.
+ */
+export async function receiveUpload(request: HttpRequest, options: UploadOptions): Promise<Upload> {
+  const { headers } = request;
+  const digest = headers["content-md5"];
+  if (isMultipart(headers["content-type"])) {
+    const { fields, file } = await readMultipart(request, {
+      fileField: "file",
+      limit: options.limit,
+      take: async (fileName, bytes) => ({
+        ...(await stageFile(bytes, fileName, digest, options.files)),
+        title: titleOf(fileName),
+      }),
+    });
+    if (file === undefined) throw noData();
+    return uploadOf(file, fields, options.files);
+  }
+  if (request.body === null || headers["content-length"] === "0") throw noData();
+  const fileName = nameOfRawBody(headers);
+  const file = await stageFile(receivedBytes(request, options.limit), fileName, digest, options.files);
+  return uploadOf({ ...file, title: "" }, Object.freeze(Object.create(null)), options.files);
+}
+
+/** A staged file and what is known of it. */
+interface Staged {
+  readonly staged: StagedFile;
+  readonly type: MediaType;
+  readonly size: ImageSize | undefined;
+  readonly baseName: string;
+  readonly discard: () => Promise<void>;
+}
+
+function nameOfRawBody(headers: HttpRequest["headers"]): string {
+  if (headers["content-type"] === undefined) {
+    throw new RestError(400, "rest_upload_no_content_type", "No Content-Type supplied.");
+  }
+  const disposition = headers["content-disposition"];
+  if (disposition === undefined) {
+    throw new RestError(400, "rest_upload_no_content_disposition", "No Content-Disposition supplied.");
+  }
+  const name = fileNameOf(disposition);
+  if (name !== undefined) return name;
+  throw new RestError(
+    400,
+    "rest_upload_invalid_disposition",
+    'Invalid Content-Disposition supplied. Content-Disposition needs to be formatted as `attachment; filename="image.png"` or similar.',
+  );
+}
+
+async function stageFile(
+  source: ReadableBody,
+  fileName: string,
+  digest: string | undefined,
+  files: FileStore,
+): Promise<Staged> {
+  const iterator = source[Symbol.asyncIterator]();
+  try {
+    const { head, isWhole } = await readHead(iterator);
+    if (head.length === 0) throw noData();
+    const type = judgeType(fileName, head);
+    if (type === undefined) throw refused();
+    const size = imageSize(type.mimeType, head);
+    if (size === undefined && isWhole && type.mimeType.startsWith("image/")) throw refused();
+    const hash = digest === undefined ? undefined : createHash("md5");
+    const staged = await files.stage(checked(head, iterator, type, (chunk) => hash?.update(chunk)));
+    if (hash !== undefined && !isDigest(digest?.trim() ?? "", hash.digest())) {
+      await staged.discard();
+      throw new RestError(412, "rest_upload_hash_mismatch", "Content hash did not match expected.");
+    }
+    return { staged, type, size, baseName: baseNameOf(fileName), discard: () => staged.discard() };
+  } catch (error) {
+    await iterator.return?.();
+    throw error;
+  }
+}
+
+async function readHead(
+  iterator: AsyncIterator<Uint8Array>,
+): Promise<{ readonly head: Uint8Array; readonly isWhole: boolean }> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  while (length < HEAD_BYTES) {
+    const step = await iterator.next();
+    if (step.done === true) return { head: Buffer.concat(chunks), isWhole: true };
+    chunks.push(Uint8Array.from(step.value));
+    length += step.value.length;
+  }
+  return { head: Buffer.concat(chunks), isWhole: false };
+}
+
+async function* checked(
+  head: Uint8Array,
+  iterator: AsyncIterator<Uint8Array>,
+  { isText }: MediaType,
+  look: (chunk: Uint8Array) => void,
+): AsyncGenerator<Uint8Array> {
+  let chunk = head;
+  for (;;) {
+    if (isText && hasBinary(chunk)) throw refused();
+    look(chunk);
+    yield chunk;
+    const step = await iterator.next();
+    if (step.done === true) return;
+    chunk = step.value;
+  }
+}
+
+const isDigest = (given: string, actual: Buffer): boolean =>
+  given.toLowerCase() === actual.toString("hex") || given === actual.toString("base64");
+
+function uploadOf(
+  { staged, type, size, baseName, title }: Staged & { readonly title: string },
+  fields: JsonObject,
+  files: FileStore,
+): Upload {
+  let published: string | undefined;
+  return {
+    fields,
+    mimeType: type.mimeType,
+    async publish(localTime) {
+      const folder = folderOf(localTime);
+      for (const base of candidates(baseName)) {
+        const name = `${folder}/${base}.${type.extension}`;
+        if (!(await staged.publish(name))) continue;
+        published = name;
+        const { width = 0, height = 0 } = size ?? {};
+        return {
+          file: { name, bytes: staged.bytes, altText: "", width, height, sizes: {} },
+          title: title === "" ? base : title,
+        };
+      }
+      throw new Error("Every name that was tried for an upload is taken.");
+    },
+    async discard() {
+      if (published === undefined) await staged.discard();
+      else await files.remove(published);
+    },
+  };
+}
+
+function* candidates(baseName: string): Generator<string> {
+  yield baseName;
+  for (let number = 1; number <= NUMBERED_NAMES; number += 1) yield `${baseName}-${number}`;
+  yield `${baseName}-${randomUUID().slice(0, 8)}`;
+}
+
+function folderOf(localTime: number): string {
+  const [year, month] = new Date(localTime).toISOString().split("-");
+  return `${year}/${month}`;
+}
+
+/** The reference answers the same code, with 500. */
+const refused = (): RestError =>
+  new RestError(
+    400,
+    "rest_upload_sideload_error",
+    "Sorry, you are not allowed to upload this file type, or its content does not fit its name.",
+  );
+
+export const noData = (): RestError => new RestError(400, "rest_upload_no_data", "No data supplied.");

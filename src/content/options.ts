@@ -1,0 +1,177 @@
+/** Every option of `createContent`: its type for hosts, and the one table of defaults and ranges that it is read by. */
+
+import { type Clock, systemClock } from "../clock.js";
+import { PostbellError } from "../errors.js";
+import type { HttpRequest } from "../http/types.js";
+import { type Logger, silentLogger } from "../logger.js";
+import { hook, type OptionValues, oneOf, readOptions, value, wholeNumber } from "../options.js";
+import type { ContentChanged } from "./changes.js";
+import type { FileStore } from "./files.js";
+import type { RoleOptions } from "./roles.js";
+import type { Render, SiteOptions } from "./site.js";
+import type { ContentStorage } from "./store.js";
+import type { UsersOption } from "./users/users.js";
+
+type Awaitable<T> = T | PromiseLike<T>;
+
+/** Who makes the request: the id of one of `users`, or `null` for somebody unknown. A throw is answered with 401. */
+export type AuthenticateContent = (
+  request: HttpRequest,
+) => Awaitable<{ readonly id: number } | null | undefined>;
+
+const hasMethods = (given: unknown, names: readonly string[]): boolean =>
+  typeof given === "object" &&
+  given !== null &&
+  names.every((name) => typeof (given as Record<string, unknown>)[name] === "function");
+
+const isAddress = (given: unknown): boolean =>
+  typeof given === "string" && URL.canParse(given) && /^https?:\/\//.test(given) && !given.endsWith("/");
+
+const isText = (given: unknown): boolean => typeof given === "string";
+
+const isOriginList = (given: unknown): boolean =>
+  Array.isArray(given) && given.every((origin) => URL.canParse(origin) && new URL(origin).origin === origin);
+
+const address = (what: string) =>
+  value<string | undefined>(
+    `${what}, such as 'https://www.example.org', without a slash at its end`,
+    isAddress,
+    undefined,
+    "URL",
+  );
+
+/** Names, defaults and ranges; the README's table is checked against it. */
+export const contentOptions = {
+  storage: value<ContentStorage | undefined>(
+    "a storage, such as memoryStorage() makes",
+    (given) => hasMethods(given, ["content"]),
+    undefined,
+  ),
+  files: value<FileStore | undefined>(
+    "a file store, such as memoryFiles() or diskFiles() make",
+    (given) => hasMethods(given, ["stage", "stat", "read", "remove", "list"]),
+    undefined,
+  ),
+  site: {
+    name: value<string>("a text", isText, ""),
+    description: value<string>("a text", isText, ""),
+    url: address("the address of the website"),
+    home: address("the address of its first page"),
+    timezone: value<string>("an IANA time zone or an offset such as '+05:30'", isText, "UTC"),
+    uploads: address("the address of the uploaded files"),
+    templates: value<readonly string[]>(
+      "a list of names",
+      (given) => Array.isArray(given) && given.every(isText),
+      Object.freeze([]),
+    ),
+  },
+  namespace: value<string>(
+    "a name of lower-case letters, digits and dashes",
+    (given) =>
+      typeof given === "string" &&
+      /^[a-z][a-z0-9-]{0,31}$/.test(given) &&
+      !["oembed", "batch"].includes(given),
+    "core",
+  ),
+  authenticate: hook<AuthenticateContent>(),
+  users: value<UsersOption | undefined>(
+    "a list of users, or an object with the functions get and list",
+    (given) => Array.isArray(given) || hasMethods(given, ["get", "list"]),
+    undefined,
+  ),
+  roles: value<RoleOptions | undefined>(
+    "an object of roles",
+    (given) => typeof given === "object" && given !== null,
+    undefined,
+  ),
+  render: hook<Render>(),
+  changed: hook<(change: ContentChanged) => unknown>(),
+  cors: {
+    origins: value<readonly string[]>(
+      "a list of origins such as 'https://www.example.org'",
+      isOriginList,
+      Object.freeze([]),
+    ),
+  },
+  unknownPaths: oneOf(["pass", "answer"], "pass"),
+  limits: {
+    bodyBytes: wholeNumber("bytes", 2_097_152, { min: 1024, max: 67_108_864 }),
+    uploadBytes: wholeNumber("bytes", 33_554_432, { min: 1024 }),
+    cacheBytes: wholeNumber("bytes", 67_108_864, { min: 0 }),
+    revisions: wholeNumber("count", 100, { min: 1, max: 5_000 }),
+    passwordsPerMinute: wholeNumber("count", 30, { min: 0 }),
+  },
+  clock: value<Clock>(
+    "a clock",
+    (given) => hasMethods(given, ["now", "monotonic", "setTimeout", "clearTimeout", "random"]),
+    systemClock,
+  ),
+  logger: value<Logger>(
+    "a logger with debug, info, warn and error",
+    (given) => hasMethods(given, ["debug", "info", "warn", "error"]),
+    silentLogger,
+  ),
+};
+
+export interface ContentOptions {
+  /** Where the content is kept. */
+  readonly storage: ContentStorage;
+  /** Where uploaded files are kept: `memoryFiles()` or `diskFiles({ directory })` of `postbell/files`. Without it uploads are refused. */
+  readonly files?: FileStore | undefined;
+  readonly site: SiteOptions;
+  /** First part of the content routes: `core` makes `/core/v2/posts`. WordPress's own clients expect `wp`. Default: `core`. */
+  readonly namespace?: string | undefined;
+  readonly authenticate: AuthenticateContent;
+  readonly users: UsersOption;
+  /** Roles beside the reference's five. */
+  readonly roles?: RoleOptions | undefined;
+  /** Turns raw texts into what is shown. Default: paragraphs, typographic signs, no block delimiters, filtered. */
+  readonly render?: Render | undefined;
+  /** Told after every change that this process made. What it throws is logged. */
+  readonly changed?: ((change: ContentChanged) => unknown) | undefined;
+  /** Origins whose pages may send credentials. Everybody else's may read what is public. */
+  readonly cors?: { readonly origins?: readonly string[] | undefined } | undefined;
+  /** What is done with a path that is not the content service's: `pass` lets the host go on, `answer` says 404. Default: `pass`. */
+  readonly unknownPaths?: "pass" | "answer" | undefined;
+  readonly limits?:
+    | {
+        /** Of a JSON or form body. Default: 2 MiB. */
+        readonly bodyBytes?: number | undefined;
+        /** Of one uploaded file. Default: 32 MiB. */
+        readonly uploadBytes?: number | undefined;
+        /** For records and answers kept in memory, in all. Default: 64 MiB. */
+        readonly cacheBytes?: number | undefined;
+        /** Kept of each post. Default: 100. */
+        readonly revisions?: number | undefined;
+        /** Wrong passwords tried on one post. Default: 30; 0 sets no limit. */
+        readonly passwordsPerMinute?: number | undefined;
+      }
+    | undefined;
+  readonly clock?: Clock | undefined;
+  readonly logger?: Logger | undefined;
+}
+
+const refuse = (field: string, message: string): never => {
+  throw new PostbellError("invalid_option", `createContent: ${message}`, { field });
+};
+
+type Settings = OptionValues<typeof contentOptions>;
+
+export type ContentSettings = Omit<Settings, "storage" | "authenticate" | "users" | "site"> & {
+  readonly storage: ContentStorage;
+  readonly authenticate: AuthenticateContent;
+  readonly users: UsersOption;
+  readonly site: SiteOptions;
+};
+
+/** Reads and checks the options. Pure; errors: `invalid_option`. */
+export function readContentSettings(options: unknown): ContentSettings {
+  const settings = readOptions("createContent", contentOptions, options);
+  const { storage, site, authenticate, users } = settings;
+  if (!storage) refuse("storage", "storage is missing: give memoryStorage(), for example.");
+  if (!site.url) refuse("site.url", "site.url is missing: it is the address of the website.");
+  if (!authenticate)
+    refuse("authenticate", "authenticate is missing: it says who makes a request; () => null knows nobody.");
+  if (!users) refuse("users", "users is missing: a list of those who may sign in; [] has nobody.");
+  return settings as ContentSettings;
+}

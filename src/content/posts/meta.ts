@@ -1,0 +1,67 @@
+/** The registered meta fields of a collection: read with their defaults, written after a check. Others are never stored. */
+
+import { coerceValue } from "../../schema/coerce.js";
+import { textOf } from "../../schema/text-of.js";
+import type { Json, JsonObject, Schema } from "../../schema/types.js";
+import { validateValue } from "../../schema/validate.js";
+import type { Caller } from "../caller.js";
+import type { MetaField } from "../collections.js";
+import { RestError } from "../rest/error.js";
+import type { Site } from "../site.js";
+
+type MetaFields = { readonly [name: string]: MetaField };
+
+export const metaSchema = (fields: MetaFields): Schema => ({
+  type: "object",
+  properties: Object.fromEntries(
+    Object.entries(fields).map(([name, field]) => [name, { ...field, context: ["view", "edit"] } as Schema]),
+  ),
+});
+
+export const readMeta = (stored: JsonObject, fields: MetaFields): JsonObject =>
+  Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, stored[name] ?? field.default]));
+
+/**
+ * `stored` with what `value` says: `null` takes a field back to its default; names that are not registered are ignored. Of footnotes, which are shown as
+ * HTML, only what `caller` may publish is kept.
+ *
+ * Errors: RestError 400 with the schema's code where a value does not fit.
+ */
+export function writeMeta(
+  stored: JsonObject,
+  value: Json,
+  fields: MetaFields,
+  { caller, site }: { readonly caller: Pick<Caller, "has">; readonly site: Pick<Site, "filter"> },
+): JsonObject {
+  const given =
+    typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JsonObject) : {};
+  const changed = Object.entries(fields).flatMap(([name, field]) => {
+    const meta = Object.hasOwn(given, name) ? given[name] : undefined;
+    if (meta === undefined) return [];
+    if (meta === null) return [[name, field.default] as const];
+    const schema = field as Schema;
+    const problem = validateValue(meta, schema, `meta.${name}`);
+    if (problem !== undefined) throw new RestError(400, problem.code, problem.message);
+    const coerced = coerceValue(meta, schema);
+    if (name !== "footnotes" || caller.has("unfiltered_html")) return [[name, coerced] as const];
+    return [[name, filteredNotes(textOf(coerced), site.filter.content)] as const];
+  });
+  return { ...stored, ...Object.fromEntries(changed) };
+}
+
+/** Of a JSON list of notes the id and the filtered content of each; of anything else nothing. Source: WordPress 7.1. */
+function filteredNotes(text: string, filter: (raw: string) => string): string {
+  let notes: unknown;
+  try {
+    notes = JSON.parse(text);
+  } catch {
+    return "";
+  }
+  if (!Array.isArray(notes)) return "";
+  const kept = notes.flatMap((note: { readonly id?: unknown; readonly content?: unknown } | null) => {
+    const { id, content } = note ?? {};
+    if (typeof id !== "string" || typeof content !== "string" || id === "" || content === "") return [];
+    return [{ id: id.toLowerCase().replace(/[^a-z0-9_-]/g, ""), content: filter(content) }];
+  });
+  return JSON.stringify(kept);
+}

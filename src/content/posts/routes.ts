@@ -1,0 +1,387 @@
+/** The routes of a collection of posts, made from its row of the table: list, create, read, update, delete. */
+
+import { textOf } from "../../schema/text-of.js";
+import type { Argument, Arguments, Context, Json, JsonObject } from "../../schema/types.js";
+import type { Collection } from "../collections.js";
+import type { Draft, Library } from "../library.js";
+import { writtenMenuItem } from "../menu-items/writing.js";
+import type { Post, PostColumns } from "../records.js";
+import { RestError } from "../rest/error.js";
+import { pageHeaders } from "../rest/paging.js";
+import type { Endpoint, Item, RestAnswer, RestRequest, RestRoute } from "../rest/types.js";
+import { keepRevision, removePosts } from "../revisions/keep.js";
+import type { Site } from "../site.js";
+import type { Users } from "../users/users.js";
+import type { Items } from "./items.js";
+import { listArguments, queryOf, refuseStatuses } from "./list.js";
+import { createRights } from "./rights.js";
+import { itemSchema, orUnchanged, writeArguments } from "./schema.js";
+import { ancestorsOf } from "./tree.js";
+import { lifted, trashedPost, type Values, type WriteContext, writtenDates, writtenPost } from "./writing.js";
+
+/** Takes the file that comes with a new media item. */
+export interface MediaUploads {
+  readonly receive: NonNullable<Endpoint["receive"]>;
+  /** Errors: RestError where no file came. */
+  readonly take: (request: RestRequest) => Promise<Upload>;
+  /** Removes the files of an item whose record is gone. Never rejects. */
+  readonly remove: (post: Post) => Promise<void>;
+}
+
+/** A file that is stored already, before its record is. */
+export interface Upload {
+  /** Fields that follow from the file where the client gave none. */
+  readonly values: Values;
+  readonly complete: (post: Post) => Post;
+  /** Removes the file: its record could not be stored. */
+  readonly discard: () => Promise<void>;
+}
+
+export interface PostRoutesOptions {
+  readonly library: Library;
+  readonly site: Site;
+  readonly items: Items;
+  readonly users: Users;
+  readonly uploads: MediaUploads;
+  /** `core/v2` */
+  readonly namespace: string;
+  readonly passwords: {
+    /** Compares in constant time. */
+    readonly isRight: (given: string, stored: string) => boolean;
+    /** Counts an attempt. Errors: RestError 429 above the limit. */
+    readonly take: (what: string) => void;
+    /** Of an attempt that was right. */
+    readonly putBack: (what: string) => void;
+  };
+  /** Revisions kept of one post; the oldest go first. */
+  readonly maxRevisions: number;
+}
+
+/** What opens a protected text; the reference looks for it in the query alone, since a body may write another one. */
+const passwordIn = ({ password }: JsonObject): string | undefined =>
+  typeof password === "string" && password !== "" ? password : undefined;
+
+const idArgument: Argument = { description: "Unique identifier for the post.", type: "integer" };
+
+const WRITERS: { readonly [type: string]: typeof writtenPost } = { nav_menu_item: writtenMenuItem };
+
+/** What makes the record of a written item. */
+export const writerOf = ({ type }: Collection): typeof writtenPost => WRITERS[type] ?? writtenPost;
+
+/** An author must be somebody the host knows. To be asked before a change begins: the host may have to look him up. */
+export async function refuseUnknownAuthor(
+  { values, caller }: RestRequest,
+  collection: Collection,
+  users: Users,
+): Promise<void> {
+  const { author } = values;
+  const isAsked = typeof author === "number" && author !== 0 && author !== caller.id;
+  if (!isAsked || !collection.fields.includes("author")) return;
+  if ((await users.get(author)) === null) {
+    throw new RestError(400, "rest_invalid_author", "Invalid author ID.");
+  }
+}
+
+/** The arguments that update an item. */
+export function updateArguments(
+  collection: Collection,
+  { library, site }: Pick<PostRoutesOptions, "library" | "site">,
+): Arguments {
+  const { properties } = itemSchema(collection);
+  return writeArguments(collection, {
+    status: {
+      validate: orUnchanged(statusSchema(properties), (id) => library.index.post(id)?.status),
+    },
+    template: {
+      validate: (value, name) =>
+        value === "" || site.templates.includes(textOf(value))
+          ? undefined
+          : { code: "rest_invalid_param", message: `${name} is not a template of this site.` },
+    },
+    slug: { sanitize: (value) => (value === null ? null : site.slug(textOf(value))) },
+  });
+}
+
+export function postRoutes(collection: Collection, options: PostRoutesOptions): readonly RestRoute[] {
+  const { library, site, items, users, uploads, namespace, passwords, maxRevisions } = options;
+  const { index } = library;
+  const { base, type, allowBatch } = collection;
+  const rights = createRights(collection, index);
+  const schema = itemSchema(collection);
+  const write = writerOf(collection);
+
+  const load = async (id: number): Promise<Post> => {
+    rights.find(id);
+    const [post] = await library.posts([id]);
+    if (post === undefined) throw new RestError(404, "rest_post_invalid_id", "Invalid post ID.");
+    return post;
+  };
+
+  const itemOf = (post: Post, { values, query, caller, url }: RestRequest, context: Context): Item =>
+    items.of(post, {
+      context,
+      caller,
+      url,
+      password: passwordIn(query),
+      excerptLength: typeof values["excerpt_length"] === "number" ? values["excerpt_length"] : undefined,
+    });
+
+  const contextOf = ({ values }: RestRequest): Context => values["context"] as Context;
+
+  async function list(request: RestRequest): Promise<RestAnswer> {
+    const { values, caller, url, query: given } = request;
+    const query = queryOf(values, collection, caller, site);
+    const { ids, total } = await index.find(query, library.texts);
+    const headers = pageHeaders({ values, total, given, url: url(`/${namespace}/${base}`) });
+    const asked = {
+      context: contextOf(request),
+      caller,
+      url,
+      password: passwordIn(given),
+    };
+    const action = asked.context === "edit" ? "edit" : "read";
+    const isSeen = (post: PostColumns | undefined): boolean =>
+      post !== undefined && rights.may(caller, action, post);
+    const found: (Item | undefined)[] = ids.map((id) =>
+      isSeen(index.post(id)) ? items.cached(id, asked) : undefined,
+    );
+    if (found.includes(undefined)) {
+      const posts = await library.posts(ids);
+      // What went, or was taken back, between the query and here is left out.
+      for (const [at, post] of posts.entries()) {
+        if (post !== undefined && isSeen(post)) found[at] ??= items.of(post, asked);
+      }
+      const { password } = asked;
+      const isRight = (post: Post | undefined): boolean =>
+        password !== undefined && post?.password !== "" && passwords.isRight(password, post?.password ?? "");
+      if (posts.some(isRight)) passwords.putBack(attemptOn(request));
+    }
+    return { status: 200, headers, body: { items: found.filter((item) => item !== undefined) } };
+  }
+
+  /** A list is tried as a whole: it shows every post that the password opens. */
+  const attemptOn = ({ values }: RestRequest): string => `${base}/${textOf(values["id"])}`;
+
+  const counted = new WeakSet<JsonObject>();
+
+  /** Counted here, since a permission is asked more than once in a request. */
+  const countPassword = (request: RestRequest): void => {
+    if (passwordIn(request.query) === undefined) return;
+    passwords.take(attemptOn(request));
+    counted.add(request.query);
+  };
+
+  /** A request of another method asks for `Allow` alone and was not counted: it must not be told whether the password is right. */
+  const isOpened = async ({ query, values }: RestRequest): Promise<boolean> => {
+    const given = passwordIn(query);
+    if (given === undefined || !counted.has(query)) return true;
+    return passwords.isRight(given, (await load(Number(values["id"]))).password);
+  };
+
+  async function read(request: RestRequest): Promise<RestAnswer> {
+    const { values, caller, url, query, isGiven } = request;
+    const id = Number(values["id"]);
+    const isPlain = passwordIn(query) === undefined && !isGiven("excerpt_length");
+    // Judged on what is answered: since it was permitted, somebody may have taken the post back.
+    rights.read(request);
+    const known = isPlain ? items.cached(id, { context: contextOf(request), caller, url }) : undefined;
+    const post = known === undefined ? await load(id) : undefined;
+    if (post !== undefined) rights.read(request, post);
+    const item = known ?? itemOf(post as Post, request, contextOf(request));
+    if (passwordIn(query) !== undefined) passwords.putBack(attemptOn(request));
+    return { status: 200, headers: {}, body: { item } };
+  }
+
+  const writeContext = ({ caller }: RestRequest): WriteContext => ({
+    collection,
+    caller,
+    site,
+    index,
+    now: library.now(),
+    defaultCategory: library.defaultCategory(),
+  });
+
+  async function create(request: RestRequest): Promise<RestAnswer> {
+    // The reference looks for the record 0 then.
+    if (request.isGiven("id") && request.given["id"] !== null) rights.find(0);
+    await refuseUnknownAuthor(request, collection, users);
+    const upload = type === "attachment" ? await uploads.take(request) : undefined;
+    const values: Values = { ...request.values, ...upload?.values };
+    const created = library.change(async (draft) => {
+      const dates = writtenDates(values, site);
+      const newId = await draft.newId("post");
+      const post = write(values, null, newId, writeContext(request), dates);
+      draft.putPost(upload === undefined ? post : upload.complete(post));
+      if (collection.isHierarchical)
+        for (const above of ancestorsOf(post, index)) draft.basedOn(`post/${above}`);
+      return newId;
+    });
+    const id = await created.catch(async (error: unknown) => {
+      await upload?.discard();
+      throw error;
+    });
+    return {
+      status: 201,
+      headers: { Location: request.url(`/${namespace}/${base}/${id}`) },
+      body: { item: itemOf(await load(id), request, "edit") },
+    };
+  }
+
+  async function update(request: RestRequest): Promise<RestAnswer> {
+    await refuseUnknownAuthor(request, collection, users);
+    const { values, caller } = request;
+    const id = Number(values["id"]);
+    const dates = writtenDates(values, site);
+    await library.change(async (draft) => {
+      const previous = await load(id);
+      // The version that is judged is the one that the change is stored over.
+      rights.update(request, previous);
+      const post = write(values, previous, id, writeContext(request), dates);
+      draft.putPost(await keepRevision(draft, post, { library, author: caller.id, most: maxRevisions }));
+      if (collection.isHierarchical)
+        for (const above of ancestorsOf(post, index)) draft.basedOn(`post/${above}`);
+    });
+    return { status: 200, headers: {}, body: { item: itemOf(await load(id), request, "edit") } };
+  }
+
+  async function remove(request: RestRequest): Promise<RestAnswer> {
+    const { values, caller } = request;
+    const id = Number(values["id"]);
+    const isForced = values["force"] === true;
+    if (!isForced && !collection.hasTrash) {
+      throw new RestError(
+        501,
+        "rest_trash_not_supported",
+        "The post does not support trashing. Set 'force=true' to delete.",
+      );
+    }
+    const previous = await library.change(async (draft) => {
+      const post = await load(id);
+      rights.delete(request, post);
+      if (isForced) await removeWhole(draft, post);
+      else {
+        if (post.status === "trash") {
+          throw new RestError(410, "rest_already_trashed", "The post has already been deleted.");
+        }
+        const trashed = trashedPost(post, writeContext(request));
+        draft.putPost(await keepRevision(draft, trashed, { library, author: caller.id, most: maxRevisions }));
+      }
+      const context = type === "nav_menu_item" ? "view" : "edit";
+      return { post, item: isForced ? itemOf(post, request, context) : undefined };
+    });
+    const { item, post } = previous;
+    if (isForced) await uploads.remove(post);
+    if (item !== undefined) {
+      return { status: 200, headers: {}, body: { json: { deleted: true, previous: item.fields } } };
+    }
+    return { status: 200, headers: {}, body: { item: itemOf(await load(id), request, "edit") } };
+  }
+
+  /** Removes a post with all that is its own; what lay below it moves up, and menu items that led to it go too. */
+  async function removeWhole(draft: Draft, post: Post): Promise<void> {
+    const targeting = type === "nav_menu_item" ? [] : index.targeting(`post/${post.id}`);
+    await removePosts(draft, [post.id, ...targeting], library);
+    if (type === "nav_menu_item") return;
+    const children = (await library.posts(index.childrenOf(post.id))).filter(
+      (child): child is Post =>
+        child !== undefined && (collection.isHierarchical || child.type === "attachment"),
+    );
+    for (const child of lifted(children, post, index)) draft.putPost(child);
+  }
+
+  const writable = updateArguments(collection, { library, site });
+  const withId = (args: Arguments): Arguments => ({ id: idArgument, ...args });
+  const endpoint = (rest: Omit<Endpoint, "allowBatch">): Endpoint => ({ ...rest, allowBatch });
+  const hasText = collection.fields.includes("content");
+
+  const many: RestRoute = {
+    namespace,
+    path: `/${base}`,
+    schema,
+    endpoints: [
+      endpoint({
+        methods: ["GET"],
+        args: listArguments(collection),
+        check: (request) => {
+          const statuses = (request.values["status"] ?? []) as readonly string[];
+          refuseStatuses(statuses, collection, request.caller);
+          countPassword(request);
+        },
+        permit: rights.list,
+        handle: list,
+      }),
+      endpoint({
+        methods: ["POST"],
+        args: createArguments(collection, writable),
+        ...(type === "attachment" ? { receive: uploads.receive } : {}),
+        permit: rights.create,
+        handle: create,
+      }),
+    ],
+  };
+  const one: RestRoute = {
+    namespace,
+    path: `/${base}/:id`,
+    schema,
+    endpoints: [
+      endpoint({
+        methods: ["GET"],
+        args: withId({
+          context: listArguments(collection)["context"] as Argument,
+          ...(hasText
+            ? {
+                excerpt_length: {
+                  description: "Override the default excerpt length.",
+                  type: "integer",
+                } as const,
+                password: {
+                  description: "The password for the post if it is password protected.",
+                  type: "string",
+                } as const,
+              }
+            : {}),
+        }),
+        check: countPassword,
+        permit: async (request) => rights.read(request, undefined, await isOpened(request)),
+        handle: read,
+      }),
+      endpoint({
+        methods: ["POST", "PUT", "PATCH"],
+        args: withId(writable),
+        permit: rights.update,
+        handle: update,
+      }),
+      endpoint({
+        methods: ["DELETE"],
+        args: withId({
+          force: {
+            description: "Whether to bypass Trash and force deletion.",
+            type: "boolean",
+            default: false,
+          },
+        }),
+        permit: rights.delete,
+        handle: remove,
+      }),
+    ],
+  };
+  return [many, one];
+}
+
+const statusSchema = (properties: { readonly [name: string]: object } | undefined): Argument =>
+  (properties?.["status"] ?? {}) as Argument;
+
+/** Menu items alone begin with values of their own; the reference announces them when one is created. */
+const CREATE_DEFAULTS: { readonly [type: string]: { readonly [name: string]: Json } } = {
+  nav_menu_item: { type: "custom", status: "publish", parent: 0, menu_order: 1, object_id: 0 },
+};
+
+function createArguments({ type }: Collection, args: Arguments): Arguments {
+  const defaults = CREATE_DEFAULTS[type] ?? {};
+  return Object.fromEntries(
+    Object.entries(args).map(([name, argument]) => [
+      name,
+      Object.hasOwn(defaults, name) ? { ...argument, default: defaults[name] as Json } : argument,
+    ]),
+  );
+}

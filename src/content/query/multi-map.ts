@@ -1,0 +1,25 @@
+/** Ids under names: a map of sets that forgets empty ones. */
+
+export interface MultiMap<K> {
+  readonly add: (key: K, id: number) => void;
+  readonly remove: (key: K, id: number) => void;
+  /** Ascending. */
+  readonly get: (key: K) => readonly number[];
+}
+
+export function multiMap<K>(): MultiMap<K> {
+  const sets = new Map<K, Set<number>>();
+  return {
+    add(key, id) {
+      const set = sets.get(key);
+      if (set) set.add(id);
+      else sets.set(key, new Set([id]));
+    },
+    remove(key, id) {
+      const set = sets.get(key);
+      set?.delete(id);
+      if (set?.size === 0) sets.delete(key);
+    },
+    get: (key) => [...(sets.get(key) ?? [])].sort((a, b) => a - b),
+  };
+}

@@ -1,0 +1,70 @@
+/** The terms of a site: by taxonomy, parent and slug. Knows no post. */
+
+import type { Taxonomy, Term } from "../records.js";
+import { multiMap } from "./multi-map.js";
+
+export interface TermIndex {
+  readonly get: (id: number) => Term | undefined;
+  readonly put: (term: Term) => void;
+  readonly remove: (id: number) => void;
+  /** Whether the term exists and is of that taxonomy. */
+  readonly has: (taxonomy: Taxonomy, id: number) => boolean;
+  /** By id. */
+  readonly all: (taxonomy: Taxonomy) => readonly Term[];
+  /** By id. */
+  readonly below: (taxonomy: Taxonomy, parent: number) => readonly Term[];
+  /** By id. */
+  readonly withSlug: (taxonomy: Taxonomy, slug: string) => readonly Term[];
+  /** `ids` and the terms below them at any depth, nearest first. Each is looked at once. */
+  readonly withDescendants: (taxonomy: Taxonomy, ids: Iterable<number>) => ReadonlySet<number>;
+}
+
+export function termIndex(): TermIndex {
+  const terms = new Map<number, Term>();
+  const byTaxonomy = multiMap<Taxonomy>();
+  const byParent = multiMap<string>();
+  const bySlug = multiMap<string>();
+  const lists = new Map<Taxonomy, readonly Term[]>();
+
+  const resolve = (ids: readonly number[]): readonly Term[] => ids.flatMap((id) => terms.get(id) ?? []);
+  const below = (taxonomy: Taxonomy, parent: number) => resolve(byParent.get(`${taxonomy}/${parent}`));
+
+  function remove(id: number): void {
+    const term = terms.get(id);
+    if (!term) return;
+    const { taxonomy, parent, slug } = term;
+    terms.delete(id);
+    lists.delete(taxonomy);
+    byTaxonomy.remove(taxonomy, id);
+    byParent.remove(`${taxonomy}/${parent}`, id);
+    bySlug.remove(`${taxonomy}/${slug}`, id);
+  }
+
+  return {
+    get: (id) => terms.get(id),
+    put(term) {
+      const { id, taxonomy, parent, slug } = term;
+      remove(id);
+      terms.set(id, term);
+      lists.delete(taxonomy);
+      byTaxonomy.add(taxonomy, id);
+      byParent.add(`${taxonomy}/${parent}`, id);
+      bySlug.add(`${taxonomy}/${slug}`, id);
+    },
+    remove,
+    has: (taxonomy, id) => terms.get(id)?.taxonomy === taxonomy,
+    all(taxonomy) {
+      const known = lists.get(taxonomy) ?? Object.freeze(resolve(byTaxonomy.get(taxonomy)));
+      lists.set(taxonomy, known);
+      return known;
+    },
+    below,
+    withSlug: (taxonomy, slug) => resolve(bySlug.get(`${taxonomy}/${slug}`)),
+    withDescendants(taxonomy, ids) {
+      const found = new Set(ids);
+      // The set grows while it is walked, and takes nothing twice.
+      for (const parent of found) for (const child of below(taxonomy, parent)) found.add(child.id);
+      return found;
+    },
+  };
+}

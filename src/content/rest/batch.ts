@@ -1,0 +1,129 @@
+/** The batch route: several requests in one, each judged by its own route, method and permission. Knows no collection. */
+
+import type { Arguments, Json, JsonObject } from "../../schema/types.js";
+import type { Call, Dispatcher, Judged, Outcome } from "./dispatch.js";
+import { RestError } from "./error.js";
+import { merged, readQuery } from "./input.js";
+import { segmentsOf } from "./route-tree.js";
+import type { RestAnswer, RestRequest, RestRoute } from "./types.js";
+
+export interface BatchOptions {
+  readonly dispatcher: () => Pick<Dispatcher, "find" | "judge" | "run" | "failure">;
+  /** Brings what is read up to date; before each item, which may depend on the one before it. */
+  readonly ready: () => void | Promise<void>;
+  /** The JSON of an answer to a request with this `_fields`. */
+  readonly present: (outcome: Outcome, fields: Json | undefined) => Json;
+}
+
+const FREE_FORM = { type: "object", properties: {}, additionalProperties: true } as const;
+
+const ARGUMENTS: Arguments = {
+  validation: { type: "string", enum: ["require-all-validate", "normal"], default: "normal" },
+  requests: {
+    type: "array",
+    required: true,
+    maxItems: 25,
+    items: {
+      type: "object",
+      properties: {
+        method: { type: "string", enum: ["POST", "PUT", "PATCH", "DELETE"], default: "POST" },
+        path: { type: "string", required: true },
+        body: FREE_FORM,
+        headers: {
+          type: "object",
+          properties: {},
+          additionalProperties: { type: ["string", "array"], items: { type: "string" } },
+        },
+      },
+    },
+  },
+};
+
+/**
+ * `POST /batch/v1`. The items run one after another, as the caller of the batch whatever their headers say; one that fails says so at its place. With
+ * `require-all-validate` nothing runs unless the arguments of all are valid. Only endpoints with `allowBatch` may be used, so no batch in a batch.
+ */
+export function batchRoute({ dispatcher, ready, present }: BatchOptions): RestRoute {
+  const envelope = (outcome: Outcome, { call }: Judged): Json => ({
+    body: present(outcome, merged(call.body, call.query)["_fields"]),
+    status: outcome.status,
+    headers: outcome.headers,
+  });
+
+  const run = async (judged: Judged): Promise<Outcome> => {
+    try {
+      await ready();
+    } catch (error) {
+      return dispatcher().failure(error);
+    }
+    return dispatcher().run(judged);
+  };
+
+  const handle = async (request: RestRequest): Promise<RestAnswer> => {
+    const items = request.values["requests"] as readonly JsonObject[];
+    const judged = items.map((item) => judge(dispatcher(), item, request));
+    const mayRun =
+      request.values["validation"] !== "require-all-validate" || judged.every(({ verdict }) => verdict.ok);
+    const responses: Json[] = [];
+    for (const item of judged) {
+      responses.push(mayRun || !item.verdict.ok ? envelope(await run(item), item) : null);
+    }
+    const json: JsonObject = mayRun ? { responses } : { failed: "validation", responses };
+    return { status: 207, headers: {}, body: { json } };
+  };
+
+  return {
+    namespace: "",
+    path: "/batch/v1",
+    endpoints: [{ methods: ["POST"], args: ARGUMENTS, permit: () => {}, handle }],
+  };
+}
+
+/** An item as a call of its own: its answer depends on nothing but itself and the caller. */
+function judge(
+  dispatcher: Pick<Dispatcher, "find" | "judge">,
+  item: JsonObject,
+  request: RestRequest,
+): Judged {
+  const target = item["path"] as string;
+  const mark = target.indexOf("?");
+  const path = mark === -1 ? target : target.slice(0, mark);
+  const match = dispatcher.find(segmentsOf(path));
+  const method = (item["method"] as string | undefined) ?? "POST";
+  const call: Call = {
+    method,
+    path,
+    match,
+    query: {},
+    body: objectOf(item["body"]),
+    headers: headersOf(objectOf(item["headers"])),
+    caller: request.caller,
+    baseUrl: request.url(""),
+    fault: match?.row.byMethod.get(method)?.allowBatch === true ? undefined : notAllowed(),
+  };
+  try {
+    if (ELSEWHERE.test(target)) throw new RestError(400, "parse_path_failed", "Could not parse the path.");
+    const query = readQuery(mark === -1 ? "" : target.slice(mark + 1));
+    return dispatcher.judge({ ...call, query });
+  } catch (error) {
+    return { call, endpoint: undefined, verdict: { ok: false, error } };
+  }
+}
+
+/** A URL with a scheme or a host: an item names a path of this interface. */
+const ELSEWHERE = /^(?:[a-z][a-z0-9+.-]*:|\/\/)/i;
+
+const notAllowed = (): RestError =>
+  new RestError(400, "rest_batch_not_allowed", "The requested route does not support batch requests.");
+
+/** A list, which the reference takes for an object, has no members. */
+const objectOf = (value: Json | undefined): JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value) ? merged(value as JsonObject, {}) : {};
+
+function headersOf(given: JsonObject): RestRequest["headers"] {
+  const headers: Record<string, string> = Object.create(null);
+  for (const [name, value] of Object.entries(given)) {
+    headers[name.toLowerCase()] = Array.isArray(value) ? value.join(", ") : (value as string);
+  }
+  return headers;
+}

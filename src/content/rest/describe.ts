@@ -1,0 +1,91 @@
+/** What the interface says about itself: the index, the roots of the namespaces and the answers to OPTIONS, all from the route table. */
+
+import { describeArguments, describeSchema } from "../../schema/arguments.js";
+import type { Arguments, Json, JsonObject } from "../../schema/types.js";
+import { patternOf } from "./route-tree.js";
+import type { RestRequest, RestRoute } from "./types.js";
+
+/** Below the mount point: `/core/v2/posts/:id`. */
+export const pathOf = ({ namespace, path }: RestRoute): string =>
+  namespace === "" ? path : `/${namespace}${path}`;
+
+/** Links only where the path has no parameters, as in the reference. */
+function linksOf(route: RestRoute, baseUrl: string): JsonObject {
+  const path = pathOf(route);
+  return path.includes("/:") ? {} : { _links: { self: [{ href: baseUrl + path }] } };
+}
+
+function describeRoute({ namespace, endpoints }: RestRoute): JsonObject {
+  return {
+    namespace,
+    methods: [...new Set(endpoints.flatMap(({ methods }) => methods))],
+    endpoints: endpoints.map(({ methods, args, allowBatch }) => ({
+      methods,
+      ...(allowBatch ? { allow_batch: { v1: true } } : {}),
+      args: describeArguments(args),
+    })),
+  };
+}
+
+/** The answer to OPTIONS. */
+export function describePath(route: RestRoute, baseUrl: string): JsonObject {
+  const { schema } = route;
+  const described =
+    schema === undefined
+      ? {}
+      : { schema: { $schema: "http://json-schema.org/draft-04/schema#", ...describeSchema(schema) } };
+  return { ...describeRoute(route), ...described, ...linksOf(route, baseUrl) };
+}
+
+const anybody = (): void => {};
+
+const INDEX_ARGUMENTS: Arguments = { context: { default: "view" } };
+
+/**
+ * The table with the index and a root for each namespace added, these in front of the rows they describe.
+ *
+ * `describeSite`: the members of the index that say what the site is: `name`, `url` … Neither says anything about versions or hosts.
+ */
+export function withIndex(rows: readonly RestRoute[], describeSite: () => JsonObject): readonly RestRoute[] {
+  const namespaces = [...new Set(rows.map(({ namespace }) => namespace))].filter((name) => name !== "");
+  const routes: RestRoute[] = [
+    route("", "/", INDEX_ARGUMENTS, ({ url }) => ({
+      ...describeSite(),
+      namespaces,
+      authentication: [],
+      routes: describeRoutes(routes, url("")),
+      _links: { self: [{ href: url("/") }] },
+    })),
+    ...rows.filter(({ namespace }) => namespace === ""),
+  ];
+  for (const namespace of namespaces) {
+    const own: RestRoute[] = [
+      route(namespace, "", { namespace: { default: namespace }, ...INDEX_ARGUMENTS }, ({ url }) => ({
+        namespace,
+        routes: describeRoutes(own, url("")),
+        _links: { up: [{ href: url("/") }] },
+      })),
+      ...rows.filter((row) => row.namespace === namespace),
+    ];
+    routes.push(...own);
+  }
+  const descriptions = new Map(routes.map((row) => [row, describeRoute(row)]));
+  const describeRoutes = (described: readonly RestRoute[], baseUrl: string): JsonObject =>
+    Object.fromEntries(
+      described.map((row) => [
+        patternOf(pathOf(row)),
+        { ...descriptions.get(row), ...linksOf(row, baseUrl) } as Json,
+      ]),
+    );
+  return routes;
+}
+
+function route(
+  namespace: string,
+  path: string,
+  args: Arguments,
+  describe: (request: RestRequest) => JsonObject,
+): RestRoute {
+  const handle = (request: RestRequest) => ({ status: 200, headers: {}, body: { json: describe(request) } });
+  return { namespace, path, endpoints: [{ methods: ["GET"], args, permit: anybody, handle }] };
+}

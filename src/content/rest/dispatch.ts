@@ -1,0 +1,222 @@
+/** Takes one request through its row of the route table: match, validation, permission, answer, `Allow`. Knows no HTTP message and no row. */
+
+import { isPostbellError } from "../../errors.js";
+import type { Logger } from "../../logger.js";
+import { readArguments } from "../../schema/arguments.js";
+import type { Json, JsonObject } from "../../schema/types.js";
+import type { Caller } from "../caller.js";
+import { describePath, pathOf } from "./describe.js";
+import { RestError } from "./error.js";
+import { invalidParams, merged, refuseOtherIds } from "./input.js";
+import { createRouteTree, type RouteMatch } from "./route-tree.js";
+import type { Endpoint, Method, ReceivedBody, RestAnswer, RestRequest, RestRoute } from "./types.js";
+
+export interface Row {
+  readonly route: RestRoute;
+  readonly byMethod: ReadonlyMap<string, Endpoint>;
+}
+
+/** A request whose parts have been read. */
+export interface Call {
+  /** Upper case; HEAD is told as GET. */
+  readonly method: string;
+  /** Below the mount point, decoded. */
+  readonly path: string;
+  /** `undefined`: there is no such path. */
+  readonly match: RouteMatch<Row> | undefined;
+  readonly query: JsonObject;
+  readonly body: JsonObject;
+  readonly received?: ReceivedBody | undefined;
+  readonly headers: RestRequest["headers"];
+  readonly caller: Caller;
+  /** Of the mount point, without a trailing slash. */
+  readonly baseUrl: string;
+  /** Why it cannot be answered whatever its arguments are, where its path and method exist. */
+  readonly fault?: unknown;
+}
+
+/** A call with everything that was found out about it before anything was done. */
+export interface Judged {
+  readonly call: Call;
+  readonly endpoint: Endpoint | undefined;
+  readonly verdict:
+    | { readonly ok: true; readonly request: RestRequest }
+    | { readonly ok: false; readonly error: unknown };
+}
+
+export interface Outcome extends RestAnswer {
+  readonly isError: boolean;
+}
+
+export interface Dispatcher {
+  readonly find: (segments: readonly string[]) => RouteMatch<Row> | undefined;
+  /** Validates and sanitises; changes nothing and never throws. */
+  readonly judge: (call: Call) => Judged;
+  /** Asks for permission and answers. Never rejects: whatever is thrown is an error of the answer. */
+  readonly run: (judged: Judged) => Promise<Outcome>;
+  /** What is answered for something that was thrown; logs what is no fault of the caller. */
+  readonly failure: (error: unknown) => Outcome;
+}
+
+/** Seconds; a storage that is away is usually back after a fail-over. */
+const RETRY_AFTER = "5";
+
+const noRoute = (): RestError =>
+  new RestError(404, "rest_no_route", "No route was found matching the URL and request method.");
+
+/** Errors: Error for a table with two rows for one path, or two endpoints for one method of it. */
+export function createDispatcher(
+  routes: readonly RestRoute[],
+  { logger }: { readonly logger: Logger },
+): Dispatcher {
+  const tree = createRouteTree(routes.map((route) => ({ path: pathOf(route), row: rowOf(route) })));
+
+  const failure = (error: unknown): Outcome => {
+    if (error instanceof RestError) return errorOutcome(error);
+    if (isPostbellError(error, "storage_unavailable") || isPostbellError(error, "storage_full")) {
+      logger.warn({ error }, "the storage could not answer a content request");
+      const message = "The service cannot answer at the moment; try again later.";
+      const outcome = errorOutcome(new RestError(503, `rest_${error.code}`, message));
+      return { ...outcome, headers: { "Retry-After": RETRY_AFTER } };
+    }
+    logger.error({ error }, "a content request failed");
+    return errorOutcome(new RestError(500, "rest_internal_error", "The request could not be answered."));
+  };
+
+  const attempt = async ({ endpoint, verdict }: Judged): Promise<Outcome> => {
+    if (endpoint === undefined || !verdict.ok) return failure(verdict.ok ? noRoute() : verdict.error);
+    try {
+      await endpoint.permit(verdict.request);
+      return { ...(await endpoint.handle(verdict.request)), isError: false };
+    } catch (error) {
+      return failure(error);
+    }
+  };
+
+  /**
+   * Asks every endpoint of the path, as the reference does: after the answer, so that a deleted record allows nothing. `isAllowed`: the endpoint that
+   * answered has been asked, and nothing has changed since.
+   */
+  const allowOf = async (judged: Judged, { route }: Row, isAllowed: boolean): Promise<string> => {
+    const { call, endpoint: own, verdict } = judged;
+    const allowed: Method[] = [];
+    for (const endpoint of route.endpoints) {
+      try {
+        if (endpoint !== own || !verdict.ok)
+          await endpoint.permit(requestOf(call, endpoint, readable(call, endpoint)));
+        else if (!isAllowed) await endpoint.permit(verdict.request);
+        allowed.push(...endpoint.methods);
+      } catch {
+        // Whatever the reason is: it is not allowed now.
+      }
+    }
+    return allowed.join(", ");
+  };
+
+  return {
+    find: tree.find,
+    judge(call) {
+      const endpoint = call.match?.row.byMethod.get(call.method);
+      if (endpoint === undefined) return { call, endpoint, verdict: { ok: false, error: noRoute() } };
+      if (call.fault !== undefined) return { call, endpoint, verdict: { ok: false, error: call.fault } };
+      try {
+        const request = validated(call, endpoint);
+        endpoint.check?.(request);
+        return { call, endpoint, verdict: { ok: true, request } };
+      } catch (error) {
+        return { call, endpoint, verdict: { ok: false, error } };
+      }
+    },
+    async run(judged) {
+      const { call, endpoint } = judged;
+      const row = call.match?.row;
+      const isOptions = call.method === "OPTIONS";
+      const outcome = isOptions ? described(call, row) : await attempt(judged);
+      const isKnown = row !== undefined && (endpoint !== undefined || isOptions);
+      if (!isKnown || outcome.status === 500 || outcome.status === 503) return outcome;
+      const allow = await allowOf(judged, row, call.method === "GET" && !outcome.isError);
+      return allow === "" ? outcome : { ...outcome, headers: { ...outcome.headers, Allow: allow } };
+    },
+    failure,
+  };
+}
+
+function rowOf(route: RestRoute): Row {
+  const byMethod = new Map<string, Endpoint>();
+  for (const endpoint of route.endpoints) {
+    for (const method of endpoint.methods) {
+      if (byMethod.has(method)) throw new Error(`The route ${pathOf(route)} answers ${method} twice.`);
+      byMethod.set(method, endpoint);
+    }
+  }
+  return { route, byMethod };
+}
+
+/** The reference answers an empty list for a path it does not know. */
+const described = (call: Call, row: Row | undefined): Outcome => ({
+  status: 200,
+  headers: {},
+  body: { json: row === undefined ? [] : describePath(row.route, call.baseUrl) },
+  isError: false,
+});
+
+function errorOutcome({ status, code, message, data, additional }: RestError): Outcome {
+  const more =
+    additional.length === 0 ? {} : { additional_errors: additional.map((error) => ({ ...error })) };
+  return {
+    status,
+    headers: {},
+    body: { json: { code, message, data: { status, ...data }, ...more } },
+    isError: true,
+  };
+}
+
+/** Errors: RestError 400 `rest_invalid_param`, `rest_missing_callback_param`. */
+function validated(call: Call, endpoint: Endpoint): RestRequest {
+  const parameters = call.match?.parameters ?? {};
+  refuseOtherIds(parameters, [call.query, call.body]);
+  const given = merged(call.body, call.query);
+  const result = readArguments(endpoint.args, merged(parameters, given));
+  if (result.ok) return requestOf(call, endpoint, result.values, given);
+  if (result.code === "rest_invalid_param") throw invalidParams(result.params, result.details);
+  throw new RestError(400, result.code, `Missing parameter(s): ${result.missing.join(", ")}`, {
+    data: { params: result.missing },
+  });
+}
+
+type Values = { readonly [name: string]: Json | undefined };
+
+/** Those arguments of the endpoint that can be read, each by itself. */
+function readable(call: Call, { args }: Endpoint): Values {
+  const given = merged(call.match?.parameters ?? {}, merged(call.body, call.query));
+  const all = readArguments(args, given);
+  if (all.ok) return all.values;
+  const values: Record<string, Json | undefined> = Object.create(null);
+  for (const [name, argument] of Object.entries(args)) {
+    const one = readArguments({ [name]: argument }, given);
+    if (one.ok) values[name] = one.values[name];
+  }
+  return values;
+}
+
+function requestOf(
+  call: Call,
+  endpoint: Endpoint,
+  values: Values,
+  given: JsonObject = merged(call.body, call.query),
+): RestRequest {
+  return {
+    method: (endpoint.methods as readonly string[]).includes(call.method)
+      ? (call.method as Method)
+      : (endpoint.methods[0] as Method),
+    path: call.path,
+    values: Object.assign(Object.create(null), values, call.match?.parameters),
+    isGiven: (name) => name in given,
+    given,
+    query: call.query,
+    caller: call.caller,
+    url: (path) => call.baseUrl + path,
+    headers: call.headers,
+    received: call.received,
+  };
+}

@@ -1,0 +1,74 @@
+/** The `_fields` parameter: which members of an answer are left. Knows no record type. */
+
+import type { Json, JsonObject } from "../../schema/types.js";
+
+/** What is kept of an object, by member: all of it, or what the selection below says. */
+export type FieldSelection = ReadonlyMap<string, true | FieldSelection>;
+
+type Selection = Map<string, true | Selection>;
+
+const MAX_FIELDS = 1000;
+const MAX_LEVELS = 64;
+
+/**
+ * `id,title.rendered` or a list of such names; `undefined`, for everything, where none is named.
+ *
+ * Names beyond the first 1 000, or of more than 64 parts, are left out.
+ */
+export function parseFields(given: Json | undefined): FieldSelection | undefined {
+  const names = listOf(given);
+  if (names.length === 0) return undefined;
+  const root: Selection = new Map();
+  for (const name of names.slice(0, MAX_FIELDS)) {
+    const parts = name.split(".", MAX_LEVELS + 1);
+    if (parts.length <= MAX_LEVELS) add(root, parts);
+  }
+  return root;
+}
+
+/** The texts of a list, or between the commas and blanks of one text; empty ones are left out. */
+export function listOf(given: Json | undefined): readonly string[] {
+  const texts = Array.isArray(given) ? given : [given];
+  return texts.flatMap((text: Json | undefined) =>
+    typeof text === "string" ? text.split(/[\s,]/).filter((name) => name !== "") : [],
+  );
+}
+
+function add(root: Selection, parts: readonly string[]): void {
+  let selection = root;
+  for (const [depth, part] of parts.entries()) {
+    const chosen = selection.get(part);
+    if (chosen === true) return;
+    if (depth === parts.length - 1) {
+      selection.set(part, true);
+      return;
+    }
+    const below: Selection = chosen ?? new Map();
+    selection.set(part, below);
+    selection = below;
+  }
+}
+
+/** What the selection leaves; of a list what it leaves of each entry. Where nothing is left of an object: `[]`, as the reference writes it. */
+export function pickFields(value: Json, selection: FieldSelection): Json {
+  return Array.isArray(value)
+    ? value.map((entry) => pickMembers(entry, selection))
+    : pickMembers(value, selection);
+}
+
+// Recursion is bounded by the levels of the selection.
+function pickMembers(value: Json, selection: FieldSelection): Json {
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return [];
+  const object = value as JsonObject;
+  const picked: Record<string, Json> = Object.create(null);
+  let isEmpty = true;
+  for (const name of Object.keys(object)) {
+    const chosen = selection.get(name);
+    if (chosen === undefined) continue;
+    const member = object[name] as Json;
+    picked[name] = chosen === true ? member : pickMembers(member, chosen);
+    isEmpty = false;
+  }
+  return isEmpty ? [] : picked;
+}

@@ -1,0 +1,86 @@
+/** How an answer looks over HTTP: headers every answer has, who may keep it, validators, JSONP. Pure; knows no route. */
+
+import { createHash } from "node:crypto";
+import type { HttpResponse } from "../../http/types.js";
+import { type Headers, SHARED_HEADERS } from "./cors.js";
+
+const COMMON_HEADERS: Headers = Object.freeze({
+  "X-Content-Type-Options": "nosniff",
+  "X-Robots-Tag": "noindex",
+  ...SHARED_HEADERS,
+});
+
+const PRIVATE_HEADERS: Headers = Object.freeze({
+  "Cache-Control": "no-cache, must-revalidate, max-age=0, no-store, private",
+  Expires: "Wed, 11 Jan 1984 05:00:00 GMT",
+});
+
+/** What an origin is answered that may sign in: its own cache must not show it the anonymous answer afterwards. */
+const ASKED_AGAIN: Headers = Object.freeze({ "Cache-Control": "no-cache" });
+
+export const JSON_TYPE = "application/json; charset=UTF-8";
+export const JSONP_TYPE = "application/javascript; charset=UTF-8";
+
+export interface AnswerTraits {
+  readonly type: string;
+  readonly baseUrl: string;
+  /** Nobody may keep it: it is an error, the answer to a write, or to somebody in person. */
+  readonly isPrivate: boolean;
+  readonly cors: Headers;
+  /** Of the answer itself. */
+  readonly headers: Headers;
+}
+
+/**
+ * The headers of an answer but for its validator. `Link` leads to the index first. `Vary` is `Origin` where the answer is for an origin that may send
+ * credentials and is not private, as in the reference; otherwise it names `Authorization` too, since another answer goes to somebody who is known.
+ */
+export function headersOf({ type, baseUrl, isPrivate, cors, headers }: AnswerTraits): Record<string, string> {
+  const { Link, ...others } = headers;
+  const root = `<${baseUrl}/>; rel="https://api.w.org/"`;
+  const isTrusted = cors["Access-Control-Allow-Credentials"] !== undefined;
+  return {
+    "Content-Type": type,
+    ...COMMON_HEADERS,
+    Link: Link === undefined ? root : `${root}, ${Link}`,
+    Vary: isTrusted && !isPrivate ? "Origin" : "Origin, Authorization",
+    ...cors,
+    ...(isPrivate ? PRIVATE_HEADERS : isTrusted ? ASKED_AGAIN : {}),
+    ...others,
+  };
+}
+
+/** A weak validator of the bytes and of the headers that belong to them. */
+export function entityTag(bytes: Uint8Array, headers: Headers): string {
+  const hash = createHash("sha256").update(JSON.stringify(headers)).update(bytes);
+  return `W/"${hash.digest("base64url").slice(0, 27)}"`;
+}
+
+const opaque = (tag: string): string => tag.trim().replace(/^W\//, "");
+
+/** Whether `If-None-Match` names the tag; by weak comparison (RFC 9110 §13.1.2). */
+export const isMatch = (ifNoneMatch: string | undefined, tag: string | undefined): boolean =>
+  ifNoneMatch !== undefined &&
+  tag !== undefined &&
+  (ifNoneMatch.trim() === "*" || ifNoneMatch.split(",").some((given) => opaque(given) === opaque(tag)));
+
+/** 304: the same headers but for those that describe a body (RFC 9110 §15.4.5). */
+export function notModified({ headers }: HttpResponse): HttpResponse {
+  const { "Content-Type": _, ...others } = headers;
+  return { status: 304, headers: others, body: null };
+}
+
+/** What HEAD is answered. */
+export const withoutBody = (response: HttpResponse, bytes: Uint8Array): HttpResponse => ({
+  status: response.status,
+  headers: { ...response.headers, "Content-Length": String(bytes.length) },
+  body: null,
+});
+
+const CALLBACK = /^[\w.]{1,128}$/;
+
+export const isCallback = (name: unknown): name is string => typeof name === "string" && CALLBACK.test(name);
+
+/** A script that calls `callback` with the value. The comment keeps the answer from being read as anything else than a script. */
+export const asScript = (callback: string, json: string): string =>
+  `/**/${callback}(${json.replaceAll("\u2028", "\\u2028").replaceAll("\u2029", "\\u2029")})`;

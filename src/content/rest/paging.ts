@@ -1,0 +1,63 @@
+/** The headers of a page of a list: how much there is in all, and where the pages beside it are. */
+
+import type { Json, JsonObject } from "../../schema/types.js";
+import { RestError } from "./error.js";
+
+/**
+ * `X-WP-Total`, `X-WP-TotalPages` and `Link` of a list. `given` are the arguments of the query as they came, repeated in the links.
+ *
+ * Errors: RestError 400 `rest_post_invalid_page_number` for a page after the last one, unless there is nothing at all.
+ */
+export function pageHeaders({
+  values,
+  total,
+  given,
+  url,
+  isOpenEnded = false,
+}: {
+  readonly values: { readonly [name: string]: Json | undefined };
+  readonly total: number;
+  readonly given: JsonObject;
+  readonly url: string;
+  /** Whether a page after the last one is empty rather than refused. */
+  readonly isOpenEnded?: boolean;
+}): { readonly [name: string]: string } {
+  const page = Number(values["page"] ?? 1);
+  const perPage = Number(values["per_page"] ?? 10);
+  const pages = Math.ceil(total / perPage);
+  if (page > pages && total > 0 && !isOpenEnded) {
+    throw new RestError(
+      400,
+      "rest_post_invalid_page_number",
+      "The page number requested is larger than the number of pages available.",
+    );
+  }
+  const to = (number: number, relation: string): string =>
+    `<${url}?${queryText({ ...given, page: String(number) })}>; rel="${relation}"`;
+  const links = [
+    ...(page > 1 ? [to(Math.min(page - 1, pages), "prev")] : []),
+    ...(page < pages ? [to(page + 1, "next")] : []),
+  ];
+  return {
+    "X-WP-Total": String(total),
+    "X-WP-TotalPages": String(pages),
+    ...(links.length > 0 ? { Link: links.join(", ") } : {}),
+  };
+}
+
+/** A query string that parses back to `values`. */
+function queryText(values: JsonObject): string {
+  const pairs: string[] = [];
+  const add = (name: string, value: Json): void => {
+    if (Array.isArray(value)) {
+      for (const [at, item] of value.entries()) add(`${name}[${at}]`, item as Json);
+    } else if (typeof value === "object" && value !== null) {
+      for (const [member, item] of Object.entries(value)) add(`${name}[${member}]`, item);
+    } else pairs.push(`${encoded(name)}=${encoded(String(value ?? ""))}`);
+  };
+  for (const [name, value] of Object.entries(values)) add(name, value);
+  return pairs.join("&");
+}
+
+/** Half a surrogate pair, which no URL can hold, becomes U+FFFD. */
+const encoded = (text: string): string => encodeURIComponent(Buffer.from(text).toString());

@@ -1,0 +1,72 @@
+/** Turns an answer into the JSON that is sent: a selection of its members, what it links to embedded. Knows no HTTP message. */
+
+import type { Json, JsonObject } from "../../schema/types.js";
+import { type EmbedSelection, embeddedFor, type FetchEmbedded } from "./embeds.js";
+import { type FieldSelection, pickFields } from "./fields.js";
+import { compactLinks, withLinks } from "./item.js";
+import type { Item, Links, RestBody } from "./types.js";
+
+/** Shares its parts with the answer: not to be changed. */
+export function toJson(body: RestBody): Json {
+  if ("item" in body) return ofItem(body.item);
+  if ("items" in body) return body.items.map(ofItem);
+  return body.links === undefined ? body.json : withLinks(body.json as JsonObject, compactLinks(body.links));
+}
+
+const ofItem = ({ fields, links }: Item): JsonObject => withLinks(fields, links);
+
+const COMMA = Buffer.from(",");
+const OPENING = Buffer.from("[");
+const CLOSING = Buffer.from("]");
+
+/** UTF-8 of the JSON text of {@link toJson}, put together from what the items keep. */
+export function toBytes(body: RestBody): Uint8Array {
+  if ("item" in body) return body.item.bytes();
+  if (!("items" in body)) return Buffer.from(JSON.stringify(toJson(body)));
+  const parts: Uint8Array[] = [OPENING];
+  for (const [index, item] of body.items.entries()) {
+    if (index > 0) parts.push(COMMA);
+    parts.push(item.bytes());
+  }
+  parts.push(CLOSING);
+  return Buffer.concat(parts);
+}
+
+export interface Selection {
+  readonly fields: FieldSelection | undefined;
+  readonly embed: EmbedSelection | undefined;
+}
+
+/** What the selection leaves of the answer, with `_embedded`: of a list, of each of its entries. */
+export async function select(
+  body: RestBody,
+  { fields, embed }: Selection,
+  fetch: FetchEmbedded,
+): Promise<Json> {
+  const whole = toJson(body);
+  const chosen = fields === undefined ? whole : pickFields(whole, fields);
+  if (embed === undefined) return chosen;
+  // Links are embedded when they are answered too, or when `_embedded` itself is asked for.
+  const source = fields?.has("_embedded") ? whole : chosen;
+  if (!Array.isArray(source) || !Array.isArray(chosen)) return embedInto(chosen, source, embed, fetch);
+  const entries: Json[] = [];
+  for (const [index, entry] of chosen.entries()) {
+    entries.push(await embedInto(entry as Json, source[index] as Json, embed, fetch));
+  }
+  return entries;
+}
+
+async function embedInto(
+  chosen: Json,
+  source: Json,
+  embed: EmbedSelection,
+  fetch: FetchEmbedded,
+): Promise<Json> {
+  if (typeof source !== "object" || source === null) return chosen;
+  const links = (source as JsonObject)["_links"];
+  if (typeof links !== "object" || links === null || Array.isArray(links)) return chosen;
+  const embedded = await embeddedFor(links as Links, embed, fetch);
+  return embedded === undefined
+    ? chosen
+    : { ...(Array.isArray(chosen) ? {} : (chosen as JsonObject)), _embedded: embedded };
+}

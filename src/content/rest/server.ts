@@ -1,0 +1,432 @@
+/** The REST server in front of the route table: requests in, answers out, over HTTP and inside the process. Knows no row. */
+
+import { isPostbellError } from "../../errors.js";
+import type { Handler, HttpRequest, HttpResponse } from "../../http/types.js";
+import type { Logger } from "../../logger.js";
+import type { Json, JsonObject } from "../../schema/types.js";
+import type { Caller } from "../caller.js";
+import { createAnswerCache, type WholeAnswer } from "./answer-cache.js";
+import { batchRoute } from "./batch.js";
+import { createCors } from "./cors.js";
+import { pathOf, withIndex } from "./describe.js";
+import { type Call, createDispatcher, type Outcome } from "./dispatch.js";
+import { type FetchEmbedded, fetchOnce, parseEmbed } from "./embeds.js";
+import { RestError } from "./error.js";
+import { parseFields, pickFields } from "./fields.js";
+import {
+  asScript,
+  entityTag,
+  headersOf,
+  isCallback,
+  isMatch,
+  JSON_TYPE,
+  JSONP_TYPE,
+  notModified,
+  withoutBody,
+} from "./http-answer.js";
+import { membersOf, merged, readBody, readQuery } from "./input.js";
+import { select, toBytes, toJson } from "./present.js";
+import { decodedSegments, segmentsOf } from "./route-tree.js";
+import type { ReceivedBody, RestRoute } from "./types.js";
+
+export interface RestServerOptions {
+  /** All but the index, the roots of the namespaces and the batch route, which are added. */
+  readonly routes: readonly RestRoute[];
+  /** The members of the index that say what the site is. */
+  readonly describeSite: () => JsonObject;
+  /** What it throws is answered with 401, but for a RestError, which is answered as it is, and a storage that is away. */
+  readonly authenticate: (request: HttpRequest) => Caller | Promise<Caller>;
+  /** Brings what is read up to date. Awaited before every request is answered, and before each item of a batch. */
+  readonly ready: () => void | Promise<void>;
+  /**
+   * Another number whenever an answer to an anonymous GET might be another one than before; asked after `ready`. Until then such answers are kept whole: they
+   * may depend on nothing but the path, the query and the base URL.
+   */
+  readonly stamp: () => number;
+  /** Origins whose pages may send credentials: `https://app.example.org`. */
+  readonly origins: readonly string[];
+  readonly limits: {
+    /** Of a request's body. */
+    readonly bodyBytes: number;
+    /** Of the whole answers that are kept; 0 keeps none. */
+    readonly cacheBytes: number;
+  };
+  /** `pass`: a path whose first segment is none of the table's is not answered, and the host goes on. */
+  readonly unknownPaths: "pass" | "answer";
+  readonly logger: Logger;
+}
+
+/** A request from inside the process, on behalf of somebody. */
+export interface InternalRequest {
+  readonly method: string;
+  /** `/core/v2/posts/12`, encoded as in a URL, without a query. */
+  readonly path: string;
+  readonly query?: string | JsonObject | undefined;
+  /** Names in lower case. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** As JSON would be. */
+  readonly body?: JsonObject | undefined;
+  readonly caller: Caller;
+  /** What links in the answer begin with. */
+  readonly baseUrl: string;
+}
+
+export interface InternalAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  /** The caller's own copy; `null` for HEAD. */
+  readonly body: Json;
+}
+
+export interface RestServer {
+  /** The whole table, with what was added to it. */
+  readonly routes: readonly RestRoute[];
+  /** Never rejects. */
+  readonly handle: Handler;
+  /** What `handle` would answer, without what belongs to HTTP: no body limit, envelope, JSONP, validator or cache. Never rejects for what the request says. */
+  readonly dispatch: (request: InternalRequest) => Promise<InternalAnswer>;
+}
+
+/** What the client wants the answer to look like. */
+interface View {
+  readonly fields: Json | undefined;
+  readonly embed: Json | undefined;
+  readonly isEnveloped: boolean;
+  readonly isPretty: boolean;
+  readonly callback: string | undefined;
+}
+
+const PLAIN: View = {
+  fields: undefined,
+  embed: undefined,
+  isEnveloped: false,
+  isPretty: false,
+  callback: undefined,
+};
+
+/** Errors: Error for a table that is ambiguous. */
+export function createRestServer(options: RestServerOptions): RestServer {
+  const { authenticate, ready, stamp, limits, unknownPaths, logger } = options;
+  const batch = batchRoute({
+    dispatcher: () => dispatcher,
+    ready,
+    present: (outcome, fields) => {
+      const json = toJson(outcome.body);
+      const selection = outcome.isError ? undefined : parseFields(fields);
+      return selection === undefined ? json : pickFields(json, selection);
+    },
+  });
+  const routes = withIndex([batch, ...options.routes], options.describeSite);
+  const dispatcher = createDispatcher(routes, { logger });
+  const ownSegments = new Set(routes.map((route) => segmentsOf(pathOf(route))[0]));
+  const cors = createCors(options.origins);
+  const cache = createAnswerCache(limits.cacheBytes);
+
+  /** What a link of an answer leads to, asked for by the same caller. */
+  const fetchAs = (caller: Caller, baseUrl: string): FetchEmbedded =>
+    fetchOnce(async (href) => {
+      if (!href.startsWith(`${baseUrl}/`)) return undefined;
+      const [path = "", search = ""] = href.slice(baseUrl.length).split("?", 2);
+      const segments = decodedSegments(path);
+      const match = dispatcher.find(segments);
+      // A link may be announced for clients that expect it where this site has nothing, such as comments.
+      if (match === undefined) return undefined;
+      const given = readQuery(search);
+      const most = match.row.byMethod.get("GET")?.args["per_page"]?.maximum;
+      const query = merged(given, { context: "embed", ...(most === undefined ? {} : { per_page: most }) });
+      const call = { method: "GET", path, match, query, body: {}, headers: {}, caller, baseUrl };
+      return toJson((await dispatcher.run(dispatcher.judge(call))).body);
+    });
+
+  const jsonOf = (
+    outcome: Outcome,
+    view: View,
+    caller: Caller | undefined,
+    baseUrl: string,
+  ): Json | Promise<Json> => {
+    if (outcome.isError || caller === undefined) return toJson(outcome.body);
+    const selection = { fields: parseFields(view.fields), embed: parseEmbed(view.embed) };
+    return select(outcome.body, selection, fetchAs(caller, baseUrl));
+  };
+
+  const bytesOf = async (
+    outcome: Outcome,
+    view: View,
+    caller: Caller | undefined,
+    baseUrl: string,
+  ): Promise<Uint8Array> => {
+    if (view === PLAIN) return toBytes(outcome.body);
+    const answered = await jsonOf(outcome, view, caller, baseUrl);
+    const { status, headers } = outcome;
+    const json = view.isEnveloped ? { body: answered, status, headers } : answered;
+    const text = JSON.stringify(json, null, view.isPretty ? 4 : undefined);
+    return Buffer.from(view.callback === undefined ? text : asScript(view.callback, text));
+  };
+
+  /** The answer to GET, or to whatever the request is but for its method. */
+  const respond = async (
+    request: HttpRequest,
+    outcome: Outcome,
+    view: View,
+    caller: Caller | undefined,
+    type = view.callback === undefined ? JSON_TYPE : JSONP_TYPE,
+  ): Promise<WholeAnswer> => {
+    const { method, baseUrl } = request;
+    const isRead = method === "GET" || method === "HEAD";
+    const isAnonymous = caller !== undefined && isNobody(caller);
+    const own = view.isEnveloped ? {} : outcome.headers;
+    const status = view.isEnveloped ? 200 : outcome.status;
+    const body = await bytesOf(outcome, view, caller, baseUrl);
+    const headers = headersOf({
+      type,
+      baseUrl,
+      isPrivate: !isAnonymous || outcome.isError || !(isRead || method === "OPTIONS"),
+      cors: cors.headers(cors.classOf(request.headers["origin"]), isRead && isAnonymous),
+      headers: own,
+    });
+    if (isRead && status === 200) headers["ETag"] = entityTag(body, own);
+    return Object.freeze({ status, headers: Object.freeze(headers), body });
+  };
+
+  const keptOrAnew = (request: HttpRequest, caller: Caller): HttpResponse | Promise<HttpResponse> => {
+    const key = keyOf(request, caller, cors.classOf(request.headers["origin"]));
+    const current = stamp();
+    const kept = key === undefined ? undefined : cache.get(key, current);
+    return kept === undefined ? answerAnew(request, caller, key, current) : forMethod(request, kept);
+  };
+
+  /** Most requests are answered here, where nobody and nothing has to be waited for. */
+  const serve = (request: HttpRequest): HttpResponse | Promise<HttpResponse> => {
+    if (isPreflight(request)) {
+      const headers = cors.preflight(cors.classOf(request.headers["origin"]));
+      return { status: 204, headers, body: null };
+    }
+    let known: Caller | Promise<Caller>;
+    let isReady: void | Promise<void>;
+    try {
+      known = authenticate(request);
+      if (known instanceof Promise) return serveSlowly(request, known, undefined);
+    } catch (error) {
+      return refuse(request, unauthenticated(error), undefined);
+    }
+    try {
+      isReady = ready();
+      if (isReady !== undefined) return serveSlowly(request, known, isReady);
+    } catch (error) {
+      return refuse(request, error, known);
+    }
+    return keptOrAnew(request, known);
+  };
+
+  const refuse = async (
+    request: HttpRequest,
+    error: unknown,
+    caller: Caller | undefined,
+  ): Promise<HttpResponse> =>
+    forMethod(request, await respond(request, dispatcher.failure(error), PLAIN, caller));
+
+  const serveSlowly = async (
+    request: HttpRequest,
+    known: Caller | Promise<Caller>,
+    isReady: void | Promise<void>,
+  ): Promise<HttpResponse> => {
+    let caller: Caller | undefined;
+    try {
+      caller = await known;
+      await (isReady ?? ready());
+    } catch (error) {
+      return refuse(request, caller === undefined ? unauthenticated(error) : error, caller);
+    }
+    return keptOrAnew(request, caller);
+  };
+
+  const answerAnew = async (
+    request: HttpRequest,
+    caller: Caller,
+    key: string | undefined,
+    current: number,
+  ): Promise<HttpResponse> => {
+    const { outcome, view, type, isPersonal } = await answer(request, decodedSegments(request.path), caller);
+    const whole = await respond(request, outcome, view, caller, type);
+    if (key !== undefined && outcome.status === 200 && isPersonal !== true) cache.set(key, current, whole);
+    return forMethod(request, whole);
+  };
+
+  const answer = async (
+    request: HttpRequest,
+    segments: readonly string[],
+    caller: Caller,
+  ): Promise<{
+    readonly outcome: Outcome;
+    readonly view: View;
+    readonly type?: string;
+    /** It was asked for with a secret: it must be asked for again each time, so that attempts are counted. */
+    readonly isPersonal?: boolean;
+  }> => {
+    const { method, baseUrl, headers } = request;
+    let view: View = PLAIN;
+    try {
+      const query = readQuery(request.query);
+      view = viewOf(query, query["_fields"]);
+      if (view.callback !== undefined) {
+        if (!isNobody(caller) || (method !== "GET" && method !== "HEAD")) throw noCallback();
+        if (!isCallback(view.callback)) return { outcome: badCallback(), view: PLAIN, type: JSONP_TYPE };
+      }
+      const match = dispatcher.find(segments);
+      const asked = methodOf(request, query);
+      const endpoint = match?.row.byMethod.get(asked);
+      let received: ReceivedBody | undefined;
+      let body: JsonObject = {};
+      let fault: unknown;
+      if (endpoint !== undefined) {
+        try {
+          received = await endpoint.receive?.(request, caller);
+          body = received?.fields ?? (await readBody(request, { limit: limits.bodyBytes }));
+        } catch (error) {
+          fault = error;
+        }
+        if (body["_fields"] !== undefined) view = viewOf(query, body["_fields"]);
+      }
+      const path = `/${segments.join("/")}`;
+      const call: Call = {
+        method: asked,
+        path,
+        match,
+        query,
+        body,
+        received,
+        headers,
+        caller,
+        baseUrl,
+        fault,
+      };
+      try {
+        const outcome = await dispatcher.run(dispatcher.judge(call));
+        return { outcome, view, isPersonal: query["password"] !== undefined };
+      } finally {
+        await received?.release();
+      }
+    } catch (error) {
+      return { outcome: dispatcher.failure(error), view: view.callback === undefined ? view : PLAIN };
+    }
+  };
+
+  return {
+    routes,
+    async handle(request) {
+      if (unknownPaths === "pass" && !ownSegments.has(firstSegment(request.path))) return undefined;
+      try {
+        return await serve(request);
+      } catch (error) {
+        return forMethod(request, await respond(request, dispatcher.failure(error), PLAIN, undefined));
+      }
+    },
+
+    async dispatch({ method: asked, path, query: search = "", headers = {}, body = {}, caller, baseUrl }) {
+      const method = asked.toUpperCase();
+      let outcome: Outcome;
+      let view = PLAIN;
+      try {
+        await ready();
+        const query = typeof search === "string" ? readQuery(search) : membersOf(copied(search));
+        const segments = decodedSegments(path);
+        const call: Call = {
+          method: method === "HEAD" ? "GET" : method,
+          path: `/${segments.join("/")}`,
+          match: dispatcher.find(segments),
+          query,
+          body: membersOf(copied(body)),
+          headers,
+          caller,
+          baseUrl,
+        };
+        view = viewOf(query, merged(call.body, query)["_fields"]);
+        outcome = await dispatcher.run(dispatcher.judge(call));
+      } catch (error) {
+        outcome = dispatcher.failure(error);
+      }
+      const json = method === "HEAD" ? null : await jsonOf(outcome, view, caller, baseUrl);
+      return { status: outcome.status, headers: outcome.headers, body: copied(json) };
+    },
+  };
+}
+
+const firstSegment = (path: string): string | undefined => {
+  const end = path.indexOf("/", 1);
+  const raw = path.slice(1, end < 0 ? path.length : end);
+  return raw.includes("%") ? decodedSegments(path)[0] : raw;
+};
+
+const copied = <T extends Json>(json: T): T => JSON.parse(JSON.stringify(json)) as T;
+
+const isNobody = ({ id, user }: Caller): boolean => id === 0 && user === null;
+
+const isPreflight = ({ method, headers }: HttpRequest): boolean =>
+  method === "OPTIONS" &&
+  headers["origin"] !== undefined &&
+  headers["access-control-request-method"] !== undefined;
+
+/** What the request leaves of the answer to GET. */
+function forMethod(request: HttpRequest, whole: WholeAnswer): HttpResponse {
+  if (isMatch(request.headers["if-none-match"], whole.headers["ETag"])) return notModified(whole);
+  return request.method === "HEAD" ? withoutBody(whole, whole.body) : whole;
+}
+
+/** `undefined` for a request whose answer is not kept. */
+function keyOf(request: HttpRequest, caller: Caller, originClass: string): string | undefined {
+  const { method, baseUrl, path, query, body, headers } = request;
+  // The index tells what time it is: its zone's offset changes by itself.
+  if (path === "" || path === "/") return undefined;
+  if ((method !== "GET" && method !== "HEAD") || !isNobody(caller)) return undefined;
+  if (body !== null && headers["content-type"] !== undefined) return undefined;
+  return `${originClass} ${baseUrl}${path}?${query}`;
+}
+
+/** Only POST may stand for another method: a link or an image must not change anything. */
+function methodOf({ method, headers }: HttpRequest, query: JsonObject): string {
+  if (method === "HEAD") return "GET";
+  if (method !== "POST") return method;
+  const inQuery = query["_method"];
+  const override = typeof inQuery === "string" ? inQuery : headers["x-http-method-override"];
+  return override === undefined || override === "" ? method : override.toUpperCase();
+}
+
+function viewOf(query: JsonObject, fields: Json | undefined): View {
+  const callback = query["_jsonp"];
+  const view = {
+    fields,
+    embed: query["_embed"],
+    isEnveloped: query["_envelope"] !== undefined,
+    isPretty: query["_pretty"] !== undefined,
+    // What is no text is no name either, and is refused as one.
+    callback:
+      callback === undefined || callback === ""
+        ? undefined
+        : typeof callback === "string"
+          ? callback
+          : JSON.stringify(callback),
+  };
+  const isPlain = fields === undefined && view.embed === undefined && view.callback === undefined;
+  return isPlain && !view.isEnveloped && !view.isPretty ? PLAIN : view;
+}
+
+function unauthenticated(error: unknown): unknown {
+  const isAway = isPostbellError(error, "storage_unavailable") || isPostbellError(error, "storage_full");
+  if (error instanceof RestError || isAway) return error;
+  return new RestError(401, "rest_not_authenticated", "The credentials of the request are not accepted.");
+}
+
+const noCallback = (): RestError =>
+  new RestError(
+    400,
+    "rest_callback_disabled",
+    "A callback is only called with what an anonymous GET answers.",
+  );
+
+/** In the reference's form, which has no `data` here. */
+const badCallback = (): Outcome => ({
+  status: 400,
+  headers: {},
+  body: { json: { code: "rest_callback_invalid", message: "Invalid JSONP callback function." } },
+  isError: true,
+});

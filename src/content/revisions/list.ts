@@ -1,0 +1,187 @@
+/** The list of a post's revisions: its arguments, which of them it answers, and in which order. Pure. */
+
+import type { Argument, Arguments, Json } from "../../schema/types.js";
+import { fold } from "../query/folding.js";
+import { matchOf, type SearchMatch } from "../query/search.js";
+import type { Revision } from "../records.js";
+import { RestError } from "../rest/error.js";
+import { contextArgument, pageArguments } from "../rest/record-fields.js";
+
+const ORDERS = ["date", "id", "include", "relevance", "slug", "include_slugs", "title"] as const;
+
+const { default: _, ...perPageArgument } = pageArguments["per_page"] as Argument;
+const IDS = { type: "array", items: { type: "integer" }, default: [], late: true } as const;
+
+/** Without `per_page`, all revisions are one page. */
+export const revisionListArguments: Arguments = {
+  context: contextArgument,
+  page: pageArguments["page"] as Argument,
+  per_page: perPageArgument,
+  search: { description: "Limit results to those matching a string.", type: "string" },
+  exclude: { description: "Ensure result set excludes specific IDs.", ...IDS },
+  include: { description: "Limit result set to specific IDs.", ...IDS },
+  offset: {
+    description: "Offset the result set by a specific number of items.",
+    type: "integer",
+    late: true,
+  },
+  order: {
+    description: "Order sort attribute ascending or descending.",
+    type: "string",
+    default: "desc",
+    enum: ["asc", "desc"],
+    late: true,
+  },
+  orderby: {
+    description: "Sort collection by object attribute.",
+    type: "string",
+    default: "date",
+    enum: ORDERS,
+    late: true,
+  },
+};
+
+type Values = { readonly [name: string]: Json | undefined };
+
+export interface RevisionQuery {
+  /** Empty: all. */
+  readonly include: readonly number[];
+  readonly exclude: ReadonlySet<number>;
+  /** `undefined`: everything fits. */
+  readonly match: SearchMatch | undefined;
+  readonly orderBy: (typeof ORDERS)[number];
+  readonly order: "asc" | "desc";
+}
+
+/**
+ * The query behind the arguments of a list.
+ *
+ * Errors: RestError 400 for an order that lacks what it orders by.
+ */
+export function revisionQueryOf(values: Values): RevisionQuery {
+  const orderBy = values["orderby"] as RevisionQuery["orderBy"];
+  const search = (values["search"] ?? "") as string;
+  const include = (values["include"] ?? []) as readonly number[];
+  if (orderBy === "relevance" && search === "") {
+    throw new RestError(
+      400,
+      "rest_no_search_term_defined",
+      "You need to define a search term to order by relevance.",
+    );
+  }
+  if (orderBy === "include" && include.length === 0) {
+    throw new RestError(
+      400,
+      "rest_orderby_include_missing_include",
+      "You need to define an include parameter to order by include.",
+    );
+  }
+  const isRanked = orderBy === "relevance";
+  return {
+    include,
+    exclude: new Set((values["exclude"] ?? []) as readonly number[]),
+    match:
+      search.trim() === ""
+        ? undefined
+        : matchOf(
+            { text: search, columns: [], isExact: false, seesProtected: true },
+            { hasFiles: false, isRanked },
+          ),
+    orderBy,
+    order: values["order"] as "asc" | "desc",
+  };
+}
+
+/** Those of `ids` that may be listed. Where both are given, `include` alone counts, as in the reference. */
+export function candidates(ids: readonly number[], { include, exclude }: RevisionQuery): readonly number[] {
+  if (include.length === 0) return ids.filter((id) => !exclude.has(id));
+  const wanted = new Set(include);
+  return ids.filter((id) => wanted.has(id));
+}
+
+/** What the order looks at: the texts of all revisions at once may be too much to hold. */
+export interface Entry {
+  readonly id: number;
+  readonly date: number;
+  readonly isAutosave: boolean;
+  /** Folded. */
+  readonly title: string;
+  /** Lower fits better. */
+  readonly rank: number;
+}
+
+/** Whether the records themselves are needed for the order: revisions that nobody changed afterwards are as old as their ids say. */
+export const needsRecords = ({ match, orderBy }: RevisionQuery, autosaves: ReadonlySet<number>): boolean =>
+  match !== undefined || orderBy === "title" || autosaves.size > 0;
+
+export const entryOfId = (id: number): Entry => ({ id, date: id, isAutosave: false, title: "", rank: 0 });
+
+/** `undefined`: the search does not find it. */
+export function entryOf(
+  { id, date, title, content, excerpt }: Revision,
+  isAutosave: boolean,
+  { match }: RevisionQuery,
+): Entry | undefined {
+  const folded = fold(title);
+  const text = { content, excerpt };
+  if (match?.byText(folded, text) === false) return undefined;
+  return { id, date, isAutosave, title: folded, rank: match?.rank(folded, text) ?? 0 };
+}
+
+/** The ids of `entries` in the order of the list. */
+export function idsInOrder(
+  entries: readonly Entry[],
+  { orderBy, order, include }: RevisionQuery,
+): readonly number[] {
+  const sign = order === "desc" ? -1 : 1;
+  const places = new Map(include.map((id, place) => [id, place]));
+  const byDate = (a: Entry, b: Entry): number => a.date - b.date || a.id - b.id;
+  const byKey =
+    (keyOf: (entry: Entry) => string) =>
+    (a: Entry, b: Entry): number => {
+      const [x, y] = [keyOf(a), keyOf(b)];
+      return x < y ? -sign : x > y ? sign : a.id - b.id;
+    };
+  const compare: { readonly [by in RevisionQuery["orderBy"]]: (a: Entry, b: Entry) => number } = {
+    date: (a, b) => sign * byDate(a, b),
+    // Nobody can ask for slugs here: the order is that of the dates.
+    include_slugs: (a, b) => sign * byDate(a, b),
+    id: (a, b) => sign * (a.id - b.id),
+    include: (a, b) => (places.get(a.id) ?? 0) - (places.get(b.id) ?? 0),
+    relevance: (a, b) => a.rank - b.rank || byDate(b, a),
+    slug: byKey(({ isAutosave }) => (isAutosave ? "autosave" : "revision")),
+    title: byKey(({ title }) => title),
+  };
+  return [...entries].sort(compare[orderBy]).map(({ id }) => id);
+}
+
+/**
+ * Which part of the list is asked for. As in the reference, `offset` counts only together with `per_page`, and then instead of `page`.
+ *
+ * Errors: RestError 400 `rest_revision_invalid_offset_number`, `rest_revision_invalid_page_number`, unless there is nothing at all.
+ */
+export function pageOf(
+  values: Values,
+  total: number,
+): { readonly start: number; readonly end: number; readonly perPage: number } {
+  const page = Number(values["page"]);
+  const offset = values["offset"] as number | undefined;
+  const perPage = values["per_page"] === undefined ? Math.max(total, 1) : Number(values["per_page"]);
+  if (total > 0 && offset !== undefined && offset >= total) {
+    throw new RestError(
+      400,
+      "rest_revision_invalid_offset_number",
+      "The offset number requested is larger than or equal to the number of available revisions.",
+    );
+  }
+  if (total > 0 && !offset && page > Math.ceil(total / perPage)) {
+    throw new RestError(
+      400,
+      "rest_revision_invalid_page_number",
+      "The page number requested is larger than the number of pages available.",
+    );
+  }
+  if (values["per_page"] === undefined) return { start: 0, end: total, perPage };
+  const start = offset === undefined ? (page - 1) * perPage : Math.max(0, offset);
+  return { start, end: start + perPage, perPage };
+}

@@ -1,0 +1,68 @@
+/** Puts a post back into a state that a revision kept, for the host. Has no route: over REST a client reads the revision and updates the post. */
+
+import type { Caller } from "../caller.js";
+import { collectionOf } from "../collections.js";
+import type { Library } from "../library.js";
+import { writerOf } from "../posts/routes.js";
+import { writtenDates } from "../posts/writing.js";
+import type { Post } from "../records.js";
+import { RestError, refusal } from "../rest/error.js";
+import type { Site } from "../site.js";
+import { keepRevision } from "./keep.js";
+import { createRevisionRights } from "./rights.js";
+
+/**
+ * Gives a post the texts and kept meta fields of one of its revisions or autosaves, as an update by `caller` would; that leaves a revision of its own
+ * where something changed.
+ *
+ * Errors: RestError 404 for an unknown post or revision, or one of another post; 401 or 403 `rest_cannot_edit`; 400 where an update would be refused.
+ */
+export type RestoreRevision = (postId: number, revisionId: number, caller: Caller) => Promise<void>;
+
+export interface RestoreOptions {
+  readonly library: Library;
+  readonly site: Site;
+  /** Revisions kept of one post. */
+  readonly maxRevisions: number;
+}
+
+export function createRestoreRevision({ library, site, maxRevisions }: RestoreOptions): RestoreRevision {
+  const { index } = library;
+
+  const notFound = (): RestError => new RestError(404, "rest_post_invalid_id", "Invalid post ID.");
+
+  async function load(id: number): Promise<Post> {
+    const [post] = await library.posts([id]);
+    if (post === undefined) throw notFound();
+    return post;
+  }
+
+  return async (postId, revisionId, caller) => {
+    await library.change(async (draft) => {
+      const post = await load(postId);
+      const collection = collectionOf(post.type);
+      if (!collection.hasRevisions) throw notFound();
+      if (!caller.may("edit", post)) {
+        throw refusal(caller, "rest_cannot_edit", "Sorry, you are not allowed to edit this post.");
+      }
+      const revision = await createRevisionRights(post.type, { library, what: "revisions" }).find(
+        revisionId,
+        post,
+      );
+      const { title, content, excerpt, meta } = revision;
+      const values = { title, content, excerpt, meta };
+      const context = {
+        collection,
+        caller,
+        site,
+        index,
+        now: library.now(),
+        defaultCategory: library.defaultCategory(),
+      };
+      const written = writerOf(collection)(values, post, postId, context, writtenDates(values, site));
+      // What somebody without the right wrote does not become trustworthy by being brought back.
+      const restored: Post = { ...written, isTrusted: written.isTrusted && revision.isTrusted };
+      draft.putPost(await keepRevision(draft, restored, { library, author: caller.id, most: maxRevisions }));
+    });
+  };
+}

@@ -1,0 +1,171 @@
+/** The routes of the revisions of a collection's posts: list, read, delete. */
+
+import type { Argument, Arguments, Context } from "../../schema/types.js";
+import type { Collection } from "../collections.js";
+import type { Library, StoredRevision } from "../library.js";
+import type { Post } from "../records.js";
+import { RestError } from "../rest/error.js";
+import { pageHeaders } from "../rest/paging.js";
+import { contextArgument } from "../rest/record-fields.js";
+import type { RestAnswer, RestRequest, RestRoute } from "../rest/types.js";
+import type { Site } from "../site.js";
+import { createRevisionItems } from "./fields.js";
+import { autosavesOf, removeRevision } from "./keep.js";
+import {
+  candidates,
+  type Entry,
+  entryOf,
+  entryOfId,
+  idsInOrder,
+  needsRecords,
+  pageOf,
+  type RevisionQuery,
+  revisionListArguments,
+  revisionQueryOf,
+} from "./list.js";
+import { createRevisionRights } from "./rights.js";
+
+export interface RevisionRoutesOptions {
+  readonly library: Library;
+  readonly site: Site;
+  /** `core/v2` */
+  readonly namespace: string;
+}
+
+/** Whole revisions in memory at once, where all of a post are looked at. */
+const READ_AT_ONCE = 20;
+
+const parentArgument: Argument = { description: "The ID for the parent of the revision.", type: "integer" };
+const idArgument: Argument = { description: "Unique identifier for the revision.", type: "integer" };
+
+/** None for a collection without revisions. */
+export function revisionRoutes(
+  collection: Collection,
+  { library, site, namespace }: RevisionRoutesOptions,
+): readonly RestRoute[] {
+  const { base, type, hasRevisions } = collection;
+  if (!hasRevisions) return [];
+  const { index } = library;
+  const rights = createRevisionRights(type, { library, what: "revisions" });
+  const items = createRevisionItems({ collection, site, index }, { namespace, hasPreview: false });
+
+  const load = async (id: number): Promise<Post> => {
+    const [post] = await library.posts([id]);
+    if (post !== undefined) return post;
+    throw new RestError(404, "rest_post_invalid_parent", "Invalid post parent ID.");
+  };
+
+  const contextOf = ({ values }: RestRequest): Context => (values["context"] ?? "view") as Context;
+  const parentIdOf = ({ values }: RestRequest): number => Number(values["parent"]);
+  const idOf = ({ values }: RestRequest): number => Number(values["id"]);
+
+  async function entriesOf(parent: Post, query: RevisionQuery): Promise<readonly Entry[]> {
+    const autosaves = autosavesOf(parent);
+    const ids = candidates(parent.revisions, query);
+    if (!needsRecords(query, autosaves)) return ids.map(entryOfId);
+    const entries: Entry[] = [];
+    for (let start = 0; start < ids.length; start += READ_AT_ONCE) {
+      for (const revision of await library.revisions(ids.slice(start, start + READ_AT_ONCE))) {
+        const entry = revision && entryOf(revision, autosaves.has(revision.id), query);
+        if (entry !== undefined) entries.push(entry);
+      }
+    }
+    return entries;
+  }
+
+  async function list(request: RestRequest): Promise<RestAnswer> {
+    const { values, url, query: given } = request;
+    const query = revisionQueryOf(values);
+    const parent = await load(parentIdOf(request));
+    const ids = idsInOrder(await entriesOf(parent, query), query);
+    const { start, end, perPage } = pageOf(values, ids.length);
+    const revisions = await library.revisions(ids.slice(start, end));
+    const asked = { context: contextOf(request), url };
+    return {
+      status: 200,
+      headers: pageHeaders({
+        values: { ...values, per_page: perPage },
+        total: ids.length,
+        given,
+        url: url(`/${namespace}/${base}/${parent.id}/revisions`),
+        isOpenEnded: true,
+      }),
+      // A revision that went between the list and here is left out.
+      body: { items: revisions.flatMap((revision) => (revision ? [items.of(revision, parent, asked)] : [])) },
+    };
+  }
+
+  async function read(request: RestRequest): Promise<RestAnswer> {
+    const revision = await rights.find(idOf(request), rights.read(parentIdOf(request), request.caller));
+    const parent = await load(revision.parent);
+    return {
+      status: 200,
+      headers: {},
+      body: { item: items.of(revision, parent, { context: contextOf(request), url: request.url }) },
+    };
+  }
+
+  const removable = (request: RestRequest): Promise<StoredRevision> =>
+    rights.remove(idOf(request), parentIdOf(request), request.caller);
+
+  async function remove(request: RestRequest): Promise<RestAnswer> {
+    if (request.values["force"] !== true) {
+      throw new RestError(
+        501,
+        "rest_trash_not_supported",
+        "Revisions do not support trashing. Set 'force=true' to delete.",
+      );
+    }
+    const previous = await library.change(async (draft) => {
+      // Asked again of the newest state.
+      const revision = await removable(request);
+      const parent = await load(revision.parent);
+      removeRevision(draft, parent, revision);
+      return items.of(revision, parent, { context: "view", url: request.url }).fields;
+    });
+    return { status: 200, headers: {}, body: { json: { deleted: true, previous } } };
+  }
+
+  const args = (own: Arguments): Arguments => ({ parent: parentArgument, ...own });
+  const { schema } = items;
+  const many: RestRoute = {
+    namespace,
+    path: `/${base}/:parent/revisions`,
+    schema,
+    endpoints: [
+      {
+        methods: ["GET"],
+        args: args(revisionListArguments),
+        permit: (request) => void rights.read(parentIdOf(request), request.caller),
+        handle: list,
+      },
+    ],
+  };
+  const one: RestRoute = {
+    namespace,
+    path: `/${base}/:parent/revisions/:id`,
+    schema,
+    endpoints: [
+      {
+        methods: ["GET"],
+        args: args({ id: idArgument, context: contextArgument }),
+        permit: (request) => void rights.read(parentIdOf(request), request.caller),
+        handle: read,
+      },
+      {
+        methods: ["DELETE"],
+        args: args({
+          id: idArgument,
+          force: {
+            description: "Required to be true, as revisions do not support trashing.",
+            type: "boolean",
+            default: false,
+          },
+        }),
+        permit: async (request) => void (await removable(request)),
+        handle: remove,
+      },
+    ],
+  };
+  return [many, one];
+}

@@ -1,0 +1,232 @@
+/** `createContent`: puts the parts of the content service together. */
+
+import { createHash, timingSafeEqual } from "node:crypto";
+import { createRateLimit } from "../http/rate-limit.js";
+import type { HttpRequest, HttpResponse, Service } from "../http/types.js";
+import { guardedLogger } from "../logger.js";
+import type { Json, JsonObject } from "../schema/types.js";
+import type { Caller } from "./caller.js";
+import { createCallers } from "./callers.js";
+import type { ContentChanged } from "./changes.js";
+import { type Collection, collections } from "./collections.js";
+import { describingRoutes } from "./describe/routes.js";
+import { embedRoutes } from "./embeds/routes.js";
+import { createLibrary } from "./library.js";
+import { imageRoutes } from "./media/image-routes.js";
+import { createMediaUploads } from "./media/new-media.js";
+import { type ContentOptions, readContentSettings } from "./options.js";
+import { createItems } from "./posts/items.js";
+import { postRoutes } from "./posts/routes.js";
+import type { User } from "./records.js";
+import { RestError } from "./rest/error.js";
+import { describeOpenApi } from "./rest/openapi.js";
+import { createRestServer } from "./rest/server.js";
+import { autosaveRoutes } from "./revisions/autosaves.js";
+import { createRestoreRevision } from "./revisions/restore.js";
+import { revisionRoutes } from "./revisions/routes.js";
+import { readRoles } from "./roles.js";
+import { createScheduled } from "./scheduled.js";
+import { createSite } from "./site.js";
+import { termRoutes } from "./terms/routes.js";
+import { createSiteZone } from "./text/dates.js";
+import { createUploads } from "./uploads.js";
+import { userRoutes } from "./users/routes.js";
+import { createUsers } from "./users/users.js";
+
+export interface ContentRequest {
+  readonly method: string;
+  /** Below the mount point: `/core/v2/posts`. */
+  readonly path: string;
+  readonly query?: { readonly [name: string]: Json } | undefined;
+  readonly headers?: { readonly [name: string]: string } | undefined;
+  readonly body?: JsonObject | undefined;
+  /** Id of the user who asks; `null`: anonymous. */
+  readonly as: number | null;
+  /** What links in the answer begin with. Default: the address of the website. */
+  readonly baseUrl?: string | undefined;
+}
+
+export interface ContentAnswer {
+  readonly status: number;
+  readonly headers: { readonly [name: string]: string };
+  readonly body: Json;
+}
+
+export interface Content {
+  /** The REST interface, for an adapter to mount. Never rejects. */
+  handle(request: HttpRequest): Promise<HttpResponse | undefined>;
+  /** Serves the uploaded files, below `site.uploads`, for an adapter to mount; without `files` it answers nothing. */
+  readonly uploads: Service;
+  /** The same in this process, without HTTP: the same checks, the same answers. Errors: RestError 401 where nobody has the id `as`. */
+  request(request: ContentRequest): Promise<ContentAnswer>;
+  /**
+   * Makes a post what it was at a revision; what it is now is kept as a revision too. `as`: id of the user on whose behalf, with his rights.
+   *
+   * Errors: RestError 404 where there is no such post or revision, 401 or 403 where he may not edit the post.
+   */
+  restoreRevision(postId: number, revisionId: number, options: { readonly as: number }): Promise<void>;
+  /** An OpenAPI 3.1 document of every route. */
+  openApi(): JsonObject;
+  /** Loads the content, and publishes scheduled posts at their time rather than with the next request. Calling it again changes nothing. */
+  start(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
+
+/** Constant time whatever the two are. */
+const isSameText = (given: string, stored: string): boolean => timingSafeEqual(digest(given), digest(stored));
+
+/** A mask of who asks beyond which nothing is told: an unknown id and a broken credential look the same. */
+const unauthorized = (): RestError =>
+  new RestError(401, "rest_not_logged_in", "The credentials of the request are not valid.");
+
+/**
+ * The content service: the REST interface of a website, to mount with an adapter. Does nothing until it is called.
+ *
+ * Errors: `invalid_option`, with the path of the option as `field`.
+ */
+export function createContent(options: ContentOptions): Content {
+  const settings = readContentSettings(options);
+  const { clock, limits, render, authenticate } = settings;
+  const logger = guardedLogger(settings.logger);
+  const namespace = `${settings.namespace}/v2`;
+  const site = createSite(settings.site, createSiteZone(settings.site.timezone ?? "UTC"), render);
+  const users = createUsers({ users: settings.users, clock, logger });
+  const roles = readRoles(settings.roles);
+  const callerOf = createCallers({ roles });
+  const share = Math.floor(limits.cacheBytes / 4);
+  const changed = (change: ContentChanged): void => {
+    const failed = (error: unknown): void => logger.error({ error }, "the hook `changed` has failed");
+    try {
+      Promise.resolve(settings.changed?.(change)).catch(failed);
+    } catch (error) {
+      failed(error);
+    }
+  };
+
+  const library = createLibrary({
+    store: settings.storage.content({ clock, logger }),
+    changed,
+    cacheCharacters: Math.max(share, 1),
+  });
+  const attempts = createRateLimit({ perMinute: limits.passwordsPerMinute, clock });
+
+  const takeAttempt = (what: string): void => {
+    const seconds = attempts.take(what);
+    if (seconds === 0) return;
+    throw new RestError(429, "rest_too_many_passwords", `Too many passwords were tried; wait ${seconds} s.`);
+  };
+
+  const items = createItems({
+    library,
+    site,
+    namespace,
+    cacheBytes: Math.max(share * 2, 1),
+    isPassword: isSameText,
+  });
+  const scheduled = createScheduled({ library, site, clock, logger });
+
+  const uploads = createMediaUploads({
+    files: settings.files,
+    limit: limits.uploadBytes,
+    site,
+    now: library.now,
+    logger,
+  });
+
+  const routes = [
+    ...Object.values<Collection>(collections).flatMap((collection) => [
+      ...postRoutes(collection, {
+        library,
+        site,
+        items,
+        users,
+        uploads,
+        namespace,
+        passwords: { isRight: isSameText, take: takeAttempt, putBack: attempts.putBack },
+        maxRevisions: limits.revisions,
+      }),
+      ...revisionRoutes(collection, { library, site, namespace }),
+      ...autosaveRoutes(collection, { library, site, users, namespace }),
+    ]),
+    ...imageRoutes(collections.media, { index: library.index, namespace }),
+    ...embedRoutes(),
+    ...termRoutes({ library, site, namespace, defaultCategory: library.defaultCategory }),
+    ...userRoutes({ users, library, callerOf, roles, site, namespace }),
+    ...describingRoutes(namespace),
+  ];
+
+  const asUser = async (id: number): Promise<Caller> => {
+    const user: User | null = await users.get(id);
+    if (user === null) throw unauthorized();
+    return callerOf(user);
+  };
+
+  const anonymous = callerOf(null);
+  const callerFor = (known: { readonly id: number } | null | undefined): Caller | Promise<Caller> =>
+    known === null || known === undefined ? anonymous : asUser(known.id);
+  const restore = createRestoreRevision({ library, site, maxRevisions: limits.revisions });
+
+  const server = createRestServer({
+    routes,
+    describeSite: () => describeSite(site, clock.now()),
+    authenticate: (request) => {
+      const known = authenticate(request);
+      return isPromiseLike(known) ? Promise.resolve(known).then(callerFor) : callerFor(known);
+    },
+    ready: () => {
+      const current = library.current();
+      return current === undefined ? scheduled.publishDue() : current.then(() => scheduled.publishDue());
+    },
+    stamp: () => library.stamp() + users.stamp(),
+    origins: settings.cors.origins,
+    limits: { bodyBytes: limits.bodyBytes, cacheBytes: share },
+    unknownPaths: settings.unknownPaths,
+    logger,
+  });
+
+  return Object.freeze<Content>({
+    handle: server.handle,
+    uploads: settings.files
+      ? createUploads({ files: settings.files, logger })
+      : { handle: async () => undefined },
+    async request({ as, baseUrl = site.url, ...request }) {
+      return server.dispatch({ ...request, baseUrl, caller: as === null ? anonymous : await asUser(as) });
+    },
+    async restoreRevision(postId, revisionId, { as }) {
+      await library.current();
+      await restore(postId, revisionId, await asUser(as));
+    },
+    openApi: () => describeOpenApi(server.routes, { title: site.name }),
+    async start() {
+      await library.current();
+      scheduled.start();
+    },
+    async stop() {
+      scheduled.stop();
+    },
+  });
+}
+
+const isPromiseLike = <T>(value: T | PromiseLike<T>): value is PromiseLike<T> =>
+  typeof value === "object" && value !== null && "then" in value;
+
+/** The index's part that tells of the site. */
+function describeSite(site: ReturnType<typeof createSite>, now: number): JsonObject {
+  const { name, description, url, home, timezone, zone } = site;
+  return {
+    name,
+    description,
+    url,
+    home,
+    gmt_offset: String(zone.offsetHours(now)),
+    timezone_string: timezone.includes("/") ? timezone : "",
+    page_for_posts: 0,
+    page_on_front: 0,
+    show_on_front: "posts",
+    site_logo: 0,
+    site_icon: 0,
+    site_icon_url: "",
+  };
+}

@@ -1,0 +1,119 @@
+/** Every field of a term of any taxonomy: its schema and how it is read. Which of them a taxonomy has stands in its row of the table. */
+
+import type { Schema } from "../../schema/types.js";
+import type { Library } from "../library.js";
+import type { Term } from "../records.js";
+import { ALL, FULL, NO_META, type RecordField, type RecordFields } from "../rest/record-fields.js";
+import type { Site } from "../site.js";
+import type { TaxonomyDefinition } from "./taxonomies.js";
+
+/** Deeper than any real tree; a walk ends here whatever is stored. */
+const MAX_ANCESTORS = 100;
+
+/** From the root down to the parent. */
+export function ancestorsOf({ taxonomy, parent }: Term, index: Library["index"]): readonly Term[] {
+  const ancestors: Term[] = [];
+  let above = parent === 0 ? undefined : index.term(parent);
+  while (above !== undefined && above.taxonomy === taxonomy && ancestors.length < MAX_ANCESTORS) {
+    ancestors.unshift(above);
+    above = above.parent === 0 ? undefined : index.term(above.parent);
+  }
+  return ancestors;
+}
+
+/** Where the posts of a term are seen on the website. */
+export function termLink(
+  term: Term,
+  { isViewable, pathPrefix }: TaxonomyDefinition,
+  site: Pick<Site, "home" | "termLink">,
+  index: Library["index"],
+): string {
+  if (!isViewable) return `${site.home}/?taxonomy=${term.taxonomy}&term=${term.slug}`;
+  return site.termLink(pathPrefix, [...ancestorsOf(term, index), term].map(({ slug }) => slug).join("/"));
+}
+
+const READONLY: Schema = { readonly: true };
+
+/** The fields of a taxonomy's terms, in the order they are answered. */
+export function termFields(
+  definition: TaxonomyDefinition,
+  { site, index }: { readonly site: Pick<Site, "home" | "termLink">; readonly index: Library["index"] },
+): RecordFields<Term> {
+  const fields: { readonly [name: string]: RecordField<Term> } = {
+    id: {
+      schema: { description: "Unique identifier for the term.", type: "integer", context: ALL, ...READONLY },
+      read: ({ id }) => id,
+    },
+    count: {
+      schema: {
+        description: "Number of published posts for the term.",
+        type: "integer",
+        context: FULL,
+        ...READONLY,
+      },
+      read: ({ taxonomy, id }) => index.countOf(taxonomy, id),
+    },
+    description: {
+      schema: { description: "HTML description of the term.", type: "string", context: FULL },
+      read: ({ description }) => description,
+    },
+    link: {
+      schema: { description: "URL of the term.", type: "string", format: "uri", context: ALL, ...READONLY },
+      read: (term) => termLink(term, definition, site, index),
+    },
+    name: {
+      schema: { description: "HTML title for the term.", type: "string", context: ALL },
+      read: ({ name }) => name,
+    },
+    slug: {
+      schema: {
+        description: "An alphanumeric identifier for the term unique to its type.",
+        type: "string",
+        context: ALL,
+      },
+      read: ({ slug }) => slug,
+    },
+    taxonomy: {
+      schema: {
+        description: "Type attribution for the term.",
+        type: "string",
+        enum: [definition.taxonomy],
+        context: ALL,
+        ...READONLY,
+      },
+      read: ({ taxonomy }) => taxonomy,
+    },
+    parent: {
+      schema: { description: "The parent term ID.", type: "integer", context: FULL },
+      read: ({ parent }) => parent,
+    },
+    meta: NO_META,
+    // A site without a theme has no places for menus, and adds no pages to them by itself.
+    locations: {
+      schema: {
+        description: "The locations assigned to the menu.",
+        type: "array",
+        items: { type: "string" },
+        context: FULL,
+        ...READONLY,
+      },
+      read: () => [],
+    },
+    auto_add: {
+      schema: {
+        description: "Whether to automatically add top level pages to this menu.",
+        type: "boolean",
+        context: FULL,
+        ...READONLY,
+      },
+      read: () => false,
+    },
+  };
+  return Object.fromEntries(
+    definition.fields.map((name) => {
+      const field = fields[name];
+      if (field === undefined) throw new Error(`There is no field '${name}' for terms.`);
+      return [name, field];
+    }),
+  );
+}

@@ -1,0 +1,67 @@
+/** The excerpt of a post whose author wrote none: the first words of its content. */
+
+import { splitBlocks } from "./blocks.js";
+import { stripTags } from "./markup.js";
+
+/** The reference's list of blocks whose text reads on its own, and of those that only hold others. */
+const READABLE_BLOCKS: ReadonlySet<string> = new Set(
+  (
+    "freeform heading html list list-item media-text paragraph preformatted pullquote quote table verse " +
+    "columns column group"
+  )
+    .split(" ")
+    .map((name) => `core/${name}`),
+);
+
+/**
+ * At most `words` words of the content up to `<!--more-->` or the first page break, without tags, short codes and blocks that are no text; with
+ * ` [&hellip;]` where words are left out. Raw text with entities, to be rendered as an excerpt; no `<` is left in it. Linear.
+ */
+export function makeExcerpt(content: string, words = 55): string {
+  const readable = readableBlocks(withoutShortCodes(teaserOf(content)));
+  const found = stripTags(readable, { apart: true })
+    .split(/[\n\r\t ]+/)
+    .filter((word) => word !== "");
+  if (found.length <= words) return found.join(" ");
+  return `${found.slice(0, Math.max(0, words)).join(" ")} [&hellip;]`;
+}
+
+function teaserOf(content: string): string {
+  const end = content.search(/<!--(?:nextpage|more(?: [^<>]*)?)-->/);
+  return end === -1 ? content : content.slice(0, end);
+}
+
+function readableBlocks(content: string): string {
+  let text = "";
+  let skipped = 0;
+  for (const part of splitBlocks(content)) {
+    if (typeof part === "string") {
+      if (skipped === 0) text += part;
+    } else if (part.kind === "open") {
+      if (skipped > 0 || !READABLE_BLOCKS.has(part.name)) skipped += 1;
+    } else if (part.kind === "close" && skipped > 0) {
+      skipped -= 1;
+    }
+  }
+  return text;
+}
+
+const SHORT_CODE = /\[(caption|wp_caption|gallery|playlist|audio|video|embed)(?![\w-])[^[\]]*\]/g;
+
+/** Those of the reference, with what they enclose. */
+function withoutShortCodes(content: string): string {
+  let text = "";
+  let from = 0;
+  const unclosed = new Set<string>();
+  for (const match of content.matchAll(SHORT_CODE)) {
+    const [code, name = ""] = match;
+    if (match.index < from) continue;
+    text += content.slice(from, match.index);
+    from = match.index + code.length;
+    if (code.endsWith("/]") || unclosed.has(name)) continue;
+    const end = content.indexOf(`[/${name}]`, from);
+    if (end === -1) unclosed.add(name);
+    else from = end + name.length + 3;
+  }
+  return text + content.slice(from);
+}

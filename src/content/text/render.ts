@@ -1,0 +1,30 @@
+/** How titles, contents and excerpts are shown when the host renders nothing itself. Knows no post but whether its author is trusted. */
+
+import { hasBlocks, stripBlockDelimiters } from "./blocks.js";
+import { filterHtml, filterTitle } from "./filter-html.js";
+import { paragraphs } from "./paragraphs.js";
+import { texturise } from "./texturise.js";
+
+export interface RenderOptions {
+  /** Whether its author may write free HTML. What anybody else wrote is filtered before it is shown, whatever was stored. */
+  readonly isTrusted: boolean;
+}
+
+/** The title with typographic signs, on one line of HTML. */
+export const renderTitle = (raw: string, { isTrusted }: RenderOptions): string =>
+  texturise(isTrusted ? raw : filterTitle(raw)).trim();
+
+/**
+ * The content as HTML: with blocks, what they hold; without, in paragraphs. Typographic signs as the reference sets them. Short codes, smilies and
+ * blocks that a program fills are shown as they are written.
+ */
+export function renderContent(raw: string, options: RenderOptions): string {
+  const safe = safeHtml(raw, options);
+  return hasBlocks(safe) ? texturise(stripBlockDelimiters(safe)) : paragraphs(texturise(safe));
+}
+
+/** The excerpt, written or made, as HTML in paragraphs. */
+export const renderExcerpt = (raw: string, options: RenderOptions): string =>
+  paragraphs(texturise(safeHtml(raw, options)));
+
+const safeHtml = (raw: string, { isTrusted }: RenderOptions): string => (isTrusted ? raw : filterHtml(raw));

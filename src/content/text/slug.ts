@@ -1,0 +1,154 @@
+/** Slugs: a readable name for an address, made from any text, and made unique. Knows no post and no store. */
+
+import { tokensOf } from "./markup.js";
+
+/** In bytes, which are characters here: a slug is ASCII. */
+const MAX_LENGTH = 200;
+
+/** Latin letters that Unicode does not take apart into a base letter and marks, and two signs that read as letters. */
+const LETTERS: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    ...{
+      ß: "ss",
+      æ: "ae",
+      œ: "oe",
+      ĳ: "ij",
+      þ: "th",
+      ø: "o",
+      đ: "d",
+      ð: "d",
+      ł: "l",
+      ŀ: "l",
+      ħ: "h",
+      ŧ: "t",
+    },
+    ...{ ŋ: "n", ŉ: "n", ĸ: "k", ı: "i", ſ: "s", ƒ: "f", ª: "a", º: "o", "€": "e", "×": "x" },
+  }),
+);
+
+/** Blanks and dashes, and what the reference shows as a dash. */
+const DASH = /[\s./\u2013\u2014-]/;
+
+/**
+ * Signs of ASCII but for `%`, `-`, `.`, `/`, `_`, the signs and invisible characters that the reference leaves out, marks that no letter has taken up,
+ * every other invisible character, which could make two slugs look alike, and halves of characters.
+ */
+const NOTHING =
+  /[!-,:-@[-^`{-~¡©«®°´»¿\u02ca\u2018-\u201f•…‹›™\ufff9-\ufffd]|[\u0300-\u036f]|\p{Default_Ignorable_Code_Point}|\p{Noncharacter_Code_Point}|\p{Surrogate}|[\u202a-\u202e]|(?!\s)\p{Cc}/gu;
+
+/**
+ * The slug of a text as the reference makes it on saving: without tags, entities and signs, in lower case, Latin letters without their accents,
+ * blanks and dashes as single dashes; other letters as lower-case percent-encoded UTF-8.
+ *
+ * Guarantee: nothing but `a-z`, `0-9`, `_`, `-` and whole percent-encoded characters beyond ASCII, at most 200 bytes, no dash at either end or
+ * beside another; the slug of a slug is itself. Empty when nothing is left. Octets of the text are read first, so that `%2F` is a slash and one name
+ * has one slug however it was written; the reference keeps such octets. Linear.
+ */
+export function slugOf(text: string): string {
+  let slug = "";
+  for (const character of plainCharacters(text)) {
+    const written = writtenAs(character);
+    if (written === "-" && (slug === "" || slug.endsWith("-"))) continue;
+    if (slug.length + written.length > MAX_LENGTH) break;
+    slug += written;
+  }
+  return trimDashes(slug);
+}
+
+const plainCharacters = (text: string): string =>
+  withoutEntities(withoutTags(decodedOctets(text)))
+    .toLowerCase()
+    .normalize("NFC")
+    .replace(NOTHING, "")
+    // What stood apart may stand together now.
+    .normalize("NFC");
+
+function writtenAs(character: string): string {
+  if (DASH.test(character)) return "-";
+  if (/^[a-z0-9_]$/.test(character)) return character;
+  return LETTERS.get(character) ?? baseOf(character) ?? encodeURIComponent(character).toLowerCase();
+}
+
+/** The Latin letter that is left of `character` without its marks. */
+function baseOf(character: string): string | undefined {
+  const [base = "", ...marks] = character.normalize("NFD");
+  return /^[a-z]$/.test(base) && marks.every((mark) => /[\u0300-\u036f]/.test(mark)) ? base : undefined;
+}
+
+/** Not what is between them, be it a script: the reference keeps it too. */
+const withoutTags = (text: string): string =>
+  tokensOf(text)
+    .map(({ kind, text: part }) => (kind === "text" || kind === "raw" ? part : ""))
+    .join("");
+
+/** Runs of octets that are UTF-8 as the characters they stand for; others stay. */
+function decodedOctets(text: string): string {
+  return text.replace(/(?:%[\da-f]{2})+/gi, (octets) =>
+    Buffer.from(octets.replaceAll("%", ""), "hex").toString("utf8"),
+  );
+}
+
+const DASH_ENTITIES: ReadonlySet<string> = new Set([
+  ...["&nbsp;", "&#160;", "&ndash;", "&#8211;", "&mdash;", "&#8212;"],
+]);
+
+/** As the reference: whatever stands between `&` and the next `;` on the line goes. */
+const withoutEntities = (text: string): string => text.split("\n").map(lineWithoutEntities).join("\n");
+
+function lineWithoutEntities(line: string): string {
+  let kept = "";
+  let from = 0;
+  for (;;) {
+    const start = line.indexOf("&", from);
+    const end = start === -1 ? -1 : line.indexOf(";", start + 2);
+    if (end === -1) return kept + line.slice(from);
+    const isDash = DASH_ENTITIES.has(line.slice(start, end + 1).toLowerCase());
+    kept += line.slice(from, start) + (isDash ? "-" : "");
+    from = end + 1;
+  }
+}
+
+function trimDashes(slug: string): string {
+  const start = slug.startsWith("-") ? 1 : 0;
+  return slug.slice(start, slug.endsWith("-") ? -1 : undefined);
+}
+
+/**
+ * `wanted`, or `wanted` with the first of `-2`, `-3` … that `isTaken` does not refuse, cut so that it stays within 200 bytes and no encoded character
+ * is cut. `isTaken` must refuse only finitely many.
+ */
+export function uniqueSlug(wanted: string, isTaken: (slug: string) => boolean): string {
+  const whole = cutTo(wanted, MAX_LENGTH);
+  if (!isTaken(whole)) return whole;
+  for (let count = 2; ; count += 1) {
+    const suffix = `-${count}`;
+    const slug = cutTo(wanted, MAX_LENGTH - suffix.length) + suffix;
+    if (!isTaken(slug)) return slug;
+  }
+}
+
+function cutTo(slug: string, length: number): string {
+  if (slug.length <= length) return slug;
+  let end = length;
+  // Back to the start of an encoded character: before each of its octets stands another, but before the first.
+  if (slug[end - 1] === "%") end -= 1;
+  else if (slug[end - 2] === "%") end -= 2;
+  while (isContinuation(slug, end)) end -= 3;
+  return trimDashes(slug.slice(0, end));
+}
+
+/** Whether the octet at `at` is a further one of an encoded character. */
+const isContinuation = (slug: string, at: number): boolean =>
+  slug[at] === "%" && /^[89ab]$/.test(slug[at + 1] ?? "");
+
+const FEEDS: ReadonlySet<string> = new Set(["feed", "rdf", "rss", "rss2", "atom", "embed"]);
+
+/**
+ * Whether the address with this slug would mean something else on the website: a feed, an embed, or for a page (`page` too: `page2`) and a post a
+ * number, which reads as a page of a list or a date. The reference's rule for addresses that end in the post's name.
+ */
+export function isReservedSlug(slug: string, type: string): boolean {
+  if (FEEDS.has(slug)) return true;
+  if (type === "page") return /^(?:page)?\d+$/.test(slug);
+  return type === "post" && /^\d+$/.test(slug);
+}

@@ -1,0 +1,104 @@
+/** Serves the files of media to whoever has their address, as a service of its own beside the REST interface. Knows no record. */
+
+import type { HttpRequest, HttpResponse, Service } from "../http/types.js";
+import type { Logger } from "../logger.js";
+import { type FileEntry, type FileStore, isFileName } from "./files.js";
+import { askedPart } from "./media/asked-part.js";
+import { mimeTypeOf } from "./media/media-type.js";
+
+export interface UploadsOptions {
+  readonly files: FileStore;
+  readonly logger: Logger;
+}
+
+/** Where a file is, below the address of the uploads, as it stands in a URL: `2026/11/heart.png`. */
+export const uploadPath = (name: string): string => name.split("/").map(encodeURIComponent).join("/");
+
+/** A stored file never changes, but another may take its name once it was deleted. */
+const FOR_A_DAY = "public, max-age=86400";
+
+/**
+ * Answers GET and HEAD for each stored file, with ranges and conditions; `undefined` where there is none.
+ *
+ * Guarantee: a fixed type by the name, never guessed by the browser; what is no image, sound or film is downloaded, and may run nothing where it is opened
+ * nevertheless. 503 while the store fails.
+ */
+export function createUploads({ files, logger }: UploadsOptions): Service {
+  async function answer(request: HttpRequest, name: string): Promise<HttpResponse | undefined> {
+    const entry = await files.stat(name);
+    if (entry === undefined) return undefined;
+    const { method, headers } = request;
+    if (method !== "GET" && method !== "HEAD") {
+      return { status: 405, headers: { Allow: "GET, HEAD", "Cache-Control": "no-store" }, body: null };
+    }
+    const tag = tagOf(entry);
+    const part = askedPart(method, headers, { ...entry, tag });
+    const common = { ...SAFE, ETag: tag, "Last-Modified": new Date(entry.storedAt).toUTCString() };
+    switch (part.status) {
+      case 304:
+        return { status: 304, headers: { ...common, "Cache-Control": FOR_A_DAY }, body: null };
+      case 412:
+        return { status: 412, headers: { ...SAFE, "Cache-Control": "no-store" }, body: null };
+      case 416: {
+        const unsatisfied = { "Content-Range": `bytes */${entry.bytes}`, "Cache-Control": "no-store" };
+        return { status: 416, headers: { ...SAFE, ...unsatisfied }, body: null };
+      }
+      case 200:
+      case 206: {
+        const range = part.status === 206 ? part.range : { start: 0, end: entry.bytes };
+        const described = {
+          ...common,
+          ...contentHeaders(name),
+          "Cache-Control": FOR_A_DAY,
+          "Accept-Ranges": "bytes",
+          "Content-Length": String(range.end - range.start),
+          ...(part.status === 206 && {
+            "Content-Range": `bytes ${range.start}-${range.end - 1}/${entry.bytes}`,
+          }),
+        };
+        return {
+          status: part.status,
+          headers: described,
+          body: method === "HEAD" ? null : files.read(name, range),
+        };
+      }
+    }
+  }
+
+  return Object.freeze<Service>({
+    async handle(request) {
+      const name = nameOf(request.path);
+      if (name === undefined) return undefined;
+      try {
+        return await answer(request, name);
+      } catch (error) {
+        logger.error({ error }, "a file of media could not be served");
+        return { status: 503, headers: { "Retry-After": "5", "Cache-Control": "no-store" }, body: null };
+      }
+    },
+  });
+}
+
+const SAFE = { "X-Content-Type-Options": "nosniff" } as const;
+
+/** A name can be used again once its file is removed, so that the name alone is not enough. */
+const tagOf = ({ bytes, storedAt }: FileEntry): string => `"${bytes.toString(36)}-${storedAt.toString(36)}"`;
+
+function nameOf(path: string): string | undefined {
+  try {
+    const name = decodeURIComponent(path.slice(1));
+    return isFileName(name) ? name : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function contentHeaders(name: string): Readonly<Record<string, string>> {
+  const mimeType = mimeTypeOf(name) ?? "application/octet-stream";
+  if (/^(?:image|audio|video)\//.test(mimeType)) return { "Content-Type": mimeType };
+  return {
+    "Content-Type": mimeType,
+    "Content-Disposition": "attachment",
+    "Content-Security-Policy": "default-src 'none'; sandbox",
+  };
+}

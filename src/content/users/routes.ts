@@ -1,0 +1,204 @@
+/** The routes of users, which are read only: the host keeps its people. Who is shown to whom is decided here. */
+
+import type { Context } from "../../schema/types.js";
+import type { Caller } from "../caller.js";
+import { canEditSomething } from "../capabilities.js";
+import type { Library } from "../library.js";
+import type { User } from "../records.js";
+import { RestError, refusal } from "../rest/error.js";
+import { createItem } from "../rest/item.js";
+import { pageHeaders } from "../rest/paging.js";
+import { contextArgument, recordSchema, shownFields } from "../rest/record-fields.js";
+import type { Item, RestAnswer, RestRequest, RestRoute } from "../rest/types.js";
+import type { Roles } from "../roles.js";
+import type { Site } from "../site.js";
+import { userFields } from "./fields.js";
+import { listedUsers, userListArguments } from "./list.js";
+import type { Users } from "./users.js";
+
+export interface UserRoutesOptions {
+  readonly library: Pick<Library, "index" | "stamp">;
+  readonly users: Users;
+  readonly callerOf: (user: User | null) => Caller;
+  readonly roles: Roles;
+  readonly site: Pick<Site, "home">;
+  /** `core/v2` */
+  readonly namespace: string;
+}
+
+/** Types whose published posts everybody may read: who wrote one is no secret. */
+const PUBLIC_TYPES = ["post", "page"] as const;
+
+export function userRoutes({
+  library,
+  users,
+  callerOf,
+  roles,
+  site,
+  namespace,
+}: UserRoutesOptions): readonly RestRoute[] {
+  const fields = userFields({ home: site.home, roles });
+  const schema = recordSchema("user", fields);
+
+  const contextOf = ({ values }: RestRequest): Context => values["context"] as Context;
+
+  function itemOf(user: User, { url }: RestRequest, context: Context): Item {
+    const collection = url(`/${namespace}/users`);
+    const self = { href: `${collection}/${user.id}`, targetHints: { allow: ["GET"] } };
+    return createItem(shownFields(user, fields, context), {
+      self: [self],
+      collection: [{ href: collection }],
+    });
+  }
+
+  const answer = (user: User, request: RestRequest): RestAnswer => ({
+    status: 200,
+    headers: {},
+    body: { item: itemOf(user, request, contextOf(request)) },
+  });
+
+  async function hasPublished({ id }: User): Promise<boolean> {
+    for (const type of PUBLIC_TYPES) {
+      const { total } = await library.index.find(
+        {
+          type,
+          visibility: { publish: "all" },
+          author: [id],
+          orderBy: "date",
+          order: "desc",
+          offset: 0,
+          limit: 1,
+        },
+        async () => [],
+      );
+      if (total > 0) return true;
+    }
+    return false;
+  }
+
+  let authors:
+    | { readonly stamp: number; readonly of: readonly User[]; readonly found: readonly User[] }
+    | undefined;
+
+  /** Those of `everybody` whom anonymous callers may see. Found once for each state of the content. */
+  async function publishedAuthors(everybody: readonly User[]): Promise<readonly User[]> {
+    const stamp = library.stamp();
+    if (authors?.stamp === stamp && authors.of === everybody) return authors.found;
+    const found: User[] = [];
+    for (const user of everybody) if (await hasPublished(user)) found.push(user);
+    authors = { stamp, of: everybody, found };
+    return found;
+  }
+
+  async function list(request: RestRequest): Promise<RestAnswer> {
+    const { values, caller, query: given, url } = request;
+    const everybody = await users.all();
+    const candidates =
+      values["who"] === "authors"
+        ? everybody.filter((user) => canEditSomething(callerOf(user)))
+        : caller.has("list_users")
+          ? everybody
+          : await publishedAuthors(everybody);
+    const found = listedUsers(candidates, values);
+    const perPage = Number(values["per_page"]);
+    const start = Math.max(0, Number(values["offset"] ?? (Number(values["page"]) - 1) * perPage));
+    return {
+      status: 200,
+      headers: pageHeaders({
+        values,
+        total: found.length,
+        given,
+        url: url(`/${namespace}/users`),
+        isOpenEnded: true,
+      }),
+      body: {
+        items: found.slice(start, start + perPage).map((user) => itemOf(user, request, contextOf(request))),
+      },
+    };
+  }
+
+  function permitList(request: RestRequest): void {
+    const { values, caller, isGiven } = request;
+    const canList = caller.has("list_users");
+    if (isGiven("roles") && !canList) {
+      throw refusal(caller, "rest_user_cannot_view", "Sorry, you are not allowed to filter users by role.");
+    }
+    if (contextOf(request) === "edit" && !canList) {
+      throw refusal(caller, "rest_forbidden_context", "Sorry, you are not allowed to edit users.");
+    }
+    if (values["who"] === "authors" && !canEditSomething(caller)) {
+      throw refusal(
+        caller,
+        "rest_forbidden_who",
+        "Sorry, you are not allowed to query users by this parameter.",
+      );
+    }
+  }
+
+  /**
+   * The user whom the caller may see. Somebody he may not see is answered as nobody is, so that ids cannot be tried out; the reference tells the two
+   * apart.
+   */
+  async function find({ values, caller }: RestRequest): Promise<User> {
+    const id = Number(values["id"]);
+    const user = caller.user?.id === id ? caller.user : await users.get(id);
+    const isShown =
+      user !== null &&
+      (caller.id === id ||
+        caller.has("list_users") ||
+        caller.has("edit_users") ||
+        (await hasPublished(user)));
+    if (isShown) return user;
+    throw new RestError(404, "rest_user_invalid_id", "Invalid user ID.");
+  }
+
+  const self = ({ caller }: RestRequest): User => {
+    if (caller.user !== null) return caller.user;
+    throw new RestError(401, "rest_not_logged_in", "You are not currently logged in.");
+  };
+
+  return [
+    {
+      namespace,
+      path: "/users",
+      schema,
+      endpoints: [{ methods: ["GET"], args: userListArguments, permit: permitList, handle: list }],
+    },
+    {
+      namespace,
+      path: "/users/:id",
+      schema,
+      endpoints: [
+        {
+          methods: ["GET"],
+          args: {
+            id: { description: "Unique identifier for the user.", type: "integer" },
+            context: contextArgument,
+          },
+          async permit(request) {
+            const { id } = await find(request);
+            const { caller } = request;
+            if (contextOf(request) !== "edit" || caller.id === id || caller.has("edit_users")) return;
+            throw refusal(caller, "rest_forbidden_context", "Sorry, you are not allowed to edit this user.");
+          },
+          handle: async (request) => answer(await find(request), request),
+        },
+      ],
+    },
+    {
+      namespace,
+      path: "/users/me",
+      schema,
+      endpoints: [
+        {
+          methods: ["GET"],
+          args: { context: contextArgument },
+          permit: (request) => {
+            self(request);
+          },
+          handle: (request) => answer(self(request), request),
+        },
+      ],
+    },
+  ];
+}

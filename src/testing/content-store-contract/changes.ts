@@ -1,0 +1,108 @@
+/** The content store contract: what changed since, and the state to start from. */
+
+import assert from "node:assert/strict";
+import {
+  changeOf,
+  changesOf,
+  type Declare,
+  loaded,
+  put,
+  recordOf,
+  remove,
+  sequenceOf,
+  sorted,
+} from "./scenario.js";
+
+export function changes(declare: Declare): void {
+  declare("a store with nothing in it loads nothing, and nothing has changed", async (s) => {
+    const { sequence, records } = await loaded(s.store);
+    assert.equal(records.size, 0);
+    assert.deepEqual(await s.other.changes(sequence), { sequence, changes: [] });
+  });
+
+  declare("what any process committed is seen by each, with its sequence number", async (s) => {
+    const since = await sequenceOf(s.store);
+    const write = put("post/1", 0);
+    const sequence = await s.commit(write);
+    for (const store of [s.store, s.other]) {
+      assert.deepEqual(await store.changes(since), { sequence, changes: [changeOf(recordOf(write))] });
+      assert.deepEqual(await store.changes(sequence), { sequence, changes: [] });
+    }
+  });
+
+  declare("each record that changed comes once, in its newest state", async (s) => {
+    await s.commit(put("post/1", 0), put("post/2", 0), put("post/3", 0));
+    const since = await sequenceOf(s.store);
+    await s.commit(put("post/1", 1));
+    await s.commit(remove("post/2", 1), put("post/4", 0));
+    await s.commit(put("post/1", 2));
+    await s.commit(put("post/5", 0));
+    await s.commit(remove("post/5", 1));
+    assert.deepEqual(await changesOf(s.other, since), [
+      changeOf(recordOf(put("post/1", 2))),
+      { key: "post/2", version: 0, columns: null },
+      changeOf(recordOf(put("post/4", 0))),
+      { key: "post/5", version: 0, columns: null },
+    ]);
+  });
+
+  declare("a record without columns is never loaded, one that had them leaves", async (s) => {
+    await s.commit(put("revision/1", 0, { columns: null }), put("post/1", 0), put("post/2", 0));
+    const since = await sequenceOf(s.store);
+    await s.commit(put("post/1", 1, { columns: null }));
+    const { records } = await loaded(s.other);
+    assert.deepEqual([...records.keys()], ["post/2"]);
+    const answer = await s.other.changes(since);
+    assert.ok(answer !== "reload");
+    assert.deepEqual(
+      answer.changes.map(({ key, columns }) => [key, columns]),
+      [["post/1", null]],
+    );
+  });
+
+  declare(
+    "a load holds every record with columns, and changes after it make up for what was committed meanwhile",
+    async (s) => {
+      const ids = Array.from({ length: 3_000 }, (_, place) => place);
+      const expected = new Map(ids.map((id) => [`post/${id}`, changeOf(recordOf(put(`post/${id}`, 0)))]));
+      await s.commit(...ids.map((id) => put(`post/${id}`, 0)));
+      let round = 0;
+      const { sequence, records } = await loaded(s.store, async () => {
+        const changed = put(`post/${round}`, 1);
+        const gone = `post/${2_999 - round}`;
+        const added = put(`post/new-${round}`, 0);
+        await s.commit(changed, added, remove(gone, 1));
+        expected.set(changed.key, changeOf(recordOf(changed)));
+        expected.set(added.key, changeOf(recordOf(added)));
+        expected.delete(gone);
+        round += 1;
+      });
+      assert.ok(round > 0);
+      for (const change of await changesOf(s.store, sequence)) {
+        if (change.columns === null) records.delete(change.key);
+        else records.set(change.key, change);
+      }
+      assert.deepEqual(sorted(records.values()), sorted(expected.values()));
+    },
+  );
+
+  declare("changes of long ago are all there, or have to be loaded again", async (s) => {
+    const since = await sequenceOf(s.store);
+    const keys = Array.from({ length: 9_000 }, (_, place) => `post/${place}`);
+    for (let version = 0; version < 6; version += 1) {
+      await s.commit(...keys.map((key) => put(key, version, { body: "" })));
+    }
+    const answer = await s.other.changes(since);
+    if (answer !== "reload") assert.equal(answer.changes.length, keys.length);
+    const { sequence, records } = await loaded(s.other);
+    assert.equal(records.size, keys.length);
+    const write = put("post/0", 6);
+    await s.commit(write);
+    assert.deepEqual(await changesOf(s.other, sequence), [changeOf(recordOf(write))]);
+  });
+
+  declare("a sequence number that was never given is no place to go on from", async (s) => {
+    const sequence = await s.commit(put("post/1", 0));
+    assert.equal(await s.other.changes(sequence + 1), "reload");
+  });
+}

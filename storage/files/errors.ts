@@ -1,0 +1,8 @@
+/** The errors that both stores of files throw. */
+
+import { PostbellError } from "../../src/errors.js";
+
+export const notFound = (): PostbellError => new PostbellError("not_found", "There is no file of this name.");
+
+export const invalidName = (): PostbellError =>
+  new PostbellError("invalid_argument", "This cannot be the name of a file.", { field: "name" });
