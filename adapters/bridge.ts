@@ -21,6 +21,33 @@ export interface HostView {
   readonly rawBody: unknown;
 }
 
+/** Plain data but for the signal: most requests are answered without a look at it, and it costs more than all the rest. */
+class IncomingRequest implements HttpRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly query: string;
+  readonly headers: HttpRequest["headers"];
+  readonly body: RequestBody;
+  readonly baseUrl: string;
+  readonly #res: ServerResponse;
+  #signal: AbortSignal | undefined;
+
+  constructor(req: IncomingMessage, res: ServerResponse, view: HostView) {
+    this.method = req.method ?? "GET";
+    this.path = view.mount.path;
+    this.query = view.mount.query;
+    this.headers = headersOf(req);
+    this.body = bodyOf(req, view);
+    this.baseUrl = originOf(view) + view.mount.basePath;
+    this.#res = res;
+  }
+
+  get signal(): AbortSignal {
+    this.#signal ??= departureOf(this.#res);
+    return this.#signal;
+  }
+}
+
 /** What the service answers. Rejects only where the service breaks its word and does. */
 export async function answer(
   service: Service,
@@ -28,15 +55,7 @@ export async function answer(
   res: ServerResponse,
   view: HostView,
 ): Promise<HttpResponse | undefined> {
-  const response = await service.handle({
-    method: req.method ?? "GET",
-    path: view.mount.path,
-    query: view.mount.query,
-    headers: headersOf(req),
-    body: bodyOf(req, view),
-    baseUrl: originOf(view) + view.mount.basePath,
-    signal: departureOf(res),
-  });
+  const response = await service.handle(new IncomingRequest(req, res, view));
   // What is left of an unread body would be taken for the next request, and a client need not stop sending it.
   if (response === undefined || req.complete !== false || req.httpVersionMajor !== 1) return response;
   return { ...response, headers: { ...response.headers, connection: "close" } };
@@ -67,7 +86,11 @@ export const readable = (body: ReadableBody): Readable =>
 
 /** A response's bytes as hosts take them, not copied. */
 export const bufferOf = (body: string | Uint8Array): Buffer =>
-  typeof body === "string" ? Buffer.from(body) : Buffer.from(body.buffer, body.byteOffset, body.byteLength);
+  typeof body === "string"
+    ? Buffer.from(body)
+    : Buffer.isBuffer(body)
+      ? body
+      : Buffer.from(body.buffer, body.byteOffset, body.byteLength);
 
 async function write(res: ServerResponse, { status, headers, body }: HttpResponse): Promise<void> {
   res.statusCode = status;
@@ -85,16 +108,23 @@ async function write(res: ServerResponse, { status, headers, body }: HttpRespons
 }
 
 function headersOf(req: IncomingMessage): HttpRequest["headers"] {
-  const headers: Record<string, string> = Object.create(null);
+  const { headers } = req;
+  const names = Object.keys(headers);
+  const hasRepeated = req.rawHeaders.length > 2 * names.length;
+  const isText = (name: string): boolean => typeof headers[name] === "string" && !name.startsWith(":");
+  // As most are: then they are what they have to be already.
+  if (!hasRepeated && names.every(isText)) return headers as Record<string, string>;
+  const joined: Record<string, string> = Object.create(null);
   // Absent under HTTP/2 and in the requests that Fastify's `inject` makes.
   const distinct: IncomingMessage["headersDistinct"] | undefined = req.headersDistinct;
-  for (const [name, value] of Object.entries(req.headers)) {
+  for (const name of names) {
+    const value = headers[name];
     if (value === undefined || name.startsWith(":")) continue;
     // Node drops the second value of some names, authorization among them; `headers` is still what the host may have changed.
     const values = distinct?.[name];
-    headers[name] = values?.[0] === value ? values.join(", ") : String(value);
+    joined[name] = values?.[0] === value ? values.join(", ") : String(value);
   }
-  return headers;
+  return joined;
 }
 
 function bodyOf(req: IncomingMessage, { stream = req, body, rawBody }: HostView): RequestBody {

@@ -114,18 +114,17 @@ function claim(scope: FastifyInstance, route: RouteOptions): void {
 /** Fastify has matched the prefix, by its own rules for case, encoding and parameters: only its segments are counted off. */
 function mountOf(prefix: string, target: string): Mount {
   const { path, query } = splitTarget(target);
-  const segments = path.split("/");
-  const depth = prefix.split("/").length;
-  return {
-    path: `/${segments.slice(depth).join("/")}`,
-    query,
-    basePath: segments.slice(0, depth).join("/"),
-  };
+  let cut = 0;
+  for (let at = prefix.indexOf("/"); at >= 0; at = prefix.indexOf("/", at + 1)) {
+    const next = path.indexOf("/", cut + 1);
+    cut = next < 0 ? path.length : next;
+  }
+  return { path: path.slice(cut) || "/", query, basePath: path.slice(0, cut) };
 }
 
 function respond(reply: FastifyReply, { status, headers, body }: HttpResponse): FastifyReply {
   reply.code(status);
-  for (const [name, value] of Object.entries(headers)) reply.header(name, value);
+  reply.headers(headers as Record<string, string | string[]>);
   // To Fastify, `null` is a JSON value.
   if (body === null) return reply.send();
   return reply.send(typeof body === "string" || body instanceof Uint8Array ? bufferOf(body) : readable(body));

@@ -43,8 +43,9 @@ export const readPrefix = (factory: string, options: MountOptions | undefined): 
 
 /** Path and query of a request target, of one in absolute form too (RFC 9112 §3.2). */
 export function splitTarget(target: string): { readonly path: string; readonly query: string } {
-  const [path = "", ...query] = target.replace(/^[a-z][a-z\d+.-]*:\/\/[^/?]*/i, "").split("?");
-  return { path, query: query.join("?") };
+  const own = target.startsWith("/") ? target : target.replace(/^[a-z][a-z\d+.-]*:\/\/[^/?]*/i, "");
+  const mark = own.indexOf("?");
+  return mark < 0 ? { path: own, query: "" } : { path: own.slice(0, mark), query: own.slice(mark + 1) };
 }
 
 /**

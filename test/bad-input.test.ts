@@ -1,10 +1,10 @@
-import { readFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { nodeAdapter } from "../adapters/node.js";
-import type { ReadableBody, RequestBody } from "../src/http/types.js";
+import type { RequestBody } from "../src/http/types.js";
+import { badCases, bytesOf, streamed } from "./support/bad-json.js";
 import { dial, send, untilClosed } from "./support/http-client.js";
 import { type Api, registrationApi, URL_1 } from "./support/registration-api.js";
 
@@ -12,30 +12,7 @@ const COLLECTION = "/v1/webhooks";
 const MAX_MS = 200;
 const BODY_LIMIT = 65_536;
 
-interface BadCase {
-  readonly id: string;
-  readonly api: string;
-  readonly method: string;
-  readonly path: string;
-  readonly body?: string;
-  readonly bodyBase64?: string;
-  readonly bodyRepeat?: readonly (readonly [text: string, count: number])[];
-  readonly why: string;
-}
-
-const { cases } = JSON.parse(readFileSync(new URL("data/bad-json.json", import.meta.url), "utf8")) as {
-  cases: readonly BadCase[];
-};
-const registrationCases = cases.filter(({ api }) => api === "registration");
-
-const bytesOf = ({ body = "", bodyBase64, bodyRepeat }: BadCase): Buffer =>
-  bodyBase64 !== undefined
-    ? Buffer.from(bodyBase64, "base64")
-    : Buffer.from(bodyRepeat?.map(([text, count]) => text.repeat(count)).join("") ?? body);
-
-async function* streamed(bytes: Uint8Array): ReadableBody {
-  for (let at = 0; at < bytes.length; at += 16_384) yield bytes.subarray(at, at + 16_384);
-}
+const registrationCases = badCases("registration");
 
 /** The documented form of every error, and nothing besides. */
 function expectError(json: unknown): void {

@@ -380,7 +380,14 @@ describe("the options of createWebhooks", () => {
 });
 
 describe("the options of memoryStorage", () => {
-  const NAMES = ["webhooks", "pending", "pendingPerAccount", "bytes", "rememberedIds"] as const;
+  const NAMES = [
+    "webhooks",
+    "pending",
+    "pendingPerAccount",
+    "bytes",
+    "rememberedIds",
+    "contentBytes",
+  ] as const;
 
   it("are all in the list of this test, and have defaults", () => {
     expect(optionsOf(memoryStorageOptions)).toEqual(NAMES.map((name) => `limits.${name}`));
@@ -391,12 +398,13 @@ describe("the options of memoryStorage", () => {
         pendingPerAccount: 100_000,
         bytes: 268_435_456,
         rememberedIds: 250_000,
+        contentBytes: 536_870_912,
       },
     });
   });
 
   it.each(NAMES)("limits.%s: refused by its path where it cannot be used, and taken where it can", (name) => {
-    const least = name === "bytes" ? 1024 : 1;
+    const least = name === "bytes" || name === "contentBytes" ? 1024 : 1;
     for (const value of [...NO_NUMBERS, 0, least - 1]) {
       const limits = { [name]: value } as MemoryStorageOptions["limits"];
       expect(() => memoryStorage({ limits })).toThrow(

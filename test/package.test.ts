@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 const root = resolve(import.meta.dirname, "..");
@@ -12,6 +12,19 @@ const { name, exports } = JSON.parse(readFileSync(join(root, "package.json"), "u
 const entries = Object.keys(exports)
   .filter((path) => path !== "./package.json")
   .map((path) => name + path.slice(1));
+
+/** Names of all that the package in `folder` needs at run time, whatever they need in turn included. */
+function neededBy(folder: string, known = new Set<string>()): ReadonlySet<string> {
+  const { dependencies = {} } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as {
+    dependencies?: Record<string, string>;
+  };
+  for (const dependency of Object.keys(dependencies)) {
+    if (known.has(dependency)) continue;
+    known.add(dependency);
+    neededBy(join(root, "node_modules", dependency), known);
+  }
+  return known;
+}
 
 /** A consumer's folder with the packed tarball unpacked into it, and what the package needs at run time beside it. */
 let consumer: string;
@@ -26,8 +39,10 @@ beforeAll(() => {
   const target = join(consumer, "node_modules", name);
   execFileSync("mkdir", ["-p", target]);
   execFileSync("tar", ["-xzf", join(consumer, filename), "-C", target, "--strip-components=1"]);
-  for (const dependency of ["undici", "fastify-plugin"]) {
-    execFileSync("cp", ["-r", join(root, "node_modules", dependency), join(consumer, "node_modules")]);
+  for (const dependency of neededBy(root)) {
+    const folder = join(consumer, "node_modules", dependency);
+    execFileSync("mkdir", ["-p", dirname(folder)]);
+    execFileSync("cp", ["-r", join(root, "node_modules", dependency), folder]);
   }
   writeFileSync(join(consumer, "package.json"), "{}");
 }, 30_000);

@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node
 import { createServer } from "node:net";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { contentOptions } from "../src/content/options.js";
 import type { Option, OptionTable } from "../src/options.js";
 import { receiverOptions } from "../src/receiver/options.js";
 import { webhooksOptions } from "../src/webhooks/options.js";
@@ -124,6 +125,18 @@ const deliver = async (base: string): Promise<void> => {
   expect(await send(signed.replace(/.$/, (last) => (last === "0" ? "1" : "0")))).toBeGreaterThanOrEqual(400);
 };
 
+const browse = async (base: string): Promise<void> => {
+  const response = await fetch(`${base}/api/core/v2/posts`);
+  expect(response.status).toBe(200);
+  expect(await response.json()).toMatchObject([{ slug: "open-again", title: { rendered: "Open again" } }]);
+};
+
+/** What shows that a block that listens does what it is there for. */
+const visitOf = (code: string): ((base: string) => Promise<void>) => {
+  if (code.includes("createReceiver")) return deliver;
+  return code.includes("createContent") ? browse : register;
+};
+
 describe("the README", () => {
   it("has code to run", () => {
     expect(programs.length).toBeGreaterThanOrEqual(8);
@@ -138,7 +151,7 @@ describe("the README", () => {
   it.each(programs)(
     "runs as it stands: $title",
     async (program) => {
-      expect(await run(program, program.code.includes("createReceiver") ? deliver : register)).toBe("");
+      expect(await run(program, visitOf(program.code))).toBe("");
     },
     20_000,
   );
@@ -187,7 +200,13 @@ describe("the README", () => {
     const rows = [...readme.matchAll(/^\| `([\w.]+)` \| (.*?) \| (.*?) \| .*\|$/gm)].map(
       ([, name, shown, unit]) => ({ name, shown, unit }),
     );
-    const tables = [webhooksOptions, memoryStorageOptions, redisStorageOptions, receiverOptions];
+    const tables = [
+      webhooksOptions,
+      memoryStorageOptions,
+      redisStorageOptions,
+      receiverOptions,
+      contentOptions,
+    ];
     const expected = tables.flatMap((table) => rowsOf(table));
     expect(rows.map(({ name, unit }) => [name, unit])).toEqual(
       expected.map(({ name, unit }) => [name, unit]),
