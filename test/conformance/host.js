@@ -1,0 +1,65 @@
+// The target of the conformance cases: the built package behind node:http on the loopback, with one user in each role.
+// `node test/conformance/host.js [core|wp]` serves until it is ended, and prints the options under which another runner finds it.
+
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { createContent } from "postbell";
+import { memoryFiles } from "postbell/files";
+import { memoryStorage } from "postbell/memory";
+import { nodeAdapter } from "postbell/node";
+
+const ROLES = ["administrator", "editor", "author", "contributor", "subscriber"];
+/** As the cases call them. */
+const nameOf = (role) => (role === "administrator" ? "admin" : role);
+const tokenOf = (role) => `token-of-${nameOf(role)}`;
+
+/** A site of its own: `namespace` is `core` or `wp`. Gives what `playCase` needs, and `close()`. */
+export async function startHost(namespace) {
+  const server = createServer();
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const site = `http://127.0.0.1:${server.address().port}`;
+  const users = ROLES.map((role, index) => ({
+    id: index + 1,
+    slug: nameOf(role),
+    name: nameOf(role),
+    roles: [role],
+  }));
+  const idOf = new Map(users.map(({ id, roles: [role] }) => [`Bearer ${tokenOf(role)}`, id]));
+  const content = createContent({
+    storage: memoryStorage(),
+    files: memoryFiles(),
+    site: { url: site, name: "Conformance", description: "" },
+    namespace,
+    authenticate: ({ headers }) => {
+      const id = idOf.get(headers.authorization);
+      return id === undefined ? null : { id };
+    },
+    users,
+    cors: { origins: ["https://example.org"] },
+    unknownPaths: "answer",
+  });
+  server.on("request", nodeAdapter(content, { prefix: "/wp-json" }));
+  return {
+    base: `${site}/wp-json`,
+    site,
+    namespace: `${namespace}/v2`,
+    auth: Object.fromEntries(
+      ROLES.map((role) => [nameOf(role), { headers: { Authorization: `Bearer ${tokenOf(role)}` } }]),
+    ),
+    async close() {
+      await content.stop?.();
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const { base, namespace, auth } = await startHost(process.argv[2] ?? "core");
+  const file = join(mkdtempSync(join(tmpdir(), "postbell-conformance-")), "auth.json");
+  writeFileSync(file, JSON.stringify(auth));
+  console.log(`--base ${base} --namespace ${namespace} --auth ${file}`);
+}
