@@ -4,15 +4,17 @@ import { createHash } from "node:crypto";
 import { createServer } from "node:http";
 import { createServer as createHttpsServer } from "node:https";
 import express from "express";
-import { createWebhooks } from "postbell";
+import { createContent, createWebhooks } from "postbell";
 import { expressAdapter } from "postbell/express";
 import { memoryStorage } from "postbell/memory";
 import { nodeAdapter } from "postbell/node";
 import { createReceiver } from "postbell/receiver";
 import { generate } from "selfsigned";
+import { users, writeSample } from "./support/sample-content.js";
 
 const once = process.argv.includes("--once");
 const apiKey = "demo-key";
+const editorKey = "editor-key";
 const say = (...words) => console.log(...words);
 
 /** A certificate for localhost, made on the spot, that only this process trusts. */
@@ -21,7 +23,7 @@ const certificate = await generate([{ name: "commonName", value: "localhost" }],
   extensions: [{ name: "subjectAltName", altNames: [{ type: 2, value: "localhost" }] }],
 });
 
-// 1. The host: its own application, with the registration API under /api.
+// 1. The host: its own application, with the registration API and the content interface of its website under /api.
 const keys = new Map([
   [createHash("sha256").update(apiKey).digest("hex"), { id: "key-1", account: "clinic" }],
 ]);
@@ -39,8 +41,16 @@ const webhooks = createWebhooks({
   retry: { intervalsMs: [2_000, 4_000], everyMs: 8_000, windowMs: 40_000 },
 });
 
+const content = createContent({
+  storage: memoryStorage(),
+  site: { url: "http://localhost:3000", name: "A clinic by the sea" },
+  authenticate: ({ headers }) => (headers.authorization === `Bearer ${editorKey}` ? { id: 2 } : null),
+  users,
+});
+await writeSample(content);
+
 const app = express();
-app.use("/api", expressAdapter(webhooks));
+app.use("/api", expressAdapter(webhooks), expressAdapter(content));
 app.put("/patients/:id", express.json(), async (request, response) => {
   const resource = { ...request.body, resourceType: "Patient", id: request.params.id };
   patients.set(resource.id, resource);
@@ -133,6 +143,8 @@ if (once || !ok) {
 Still serving on ${base}. Try:
 
   curl -s ${base}/api/v1/webhooks -H 'Authorization: Bearer ${apiKey}'
+  curl -s '${base}/api/core/v2/posts?search=doctor&_fields=id,title,content'
+  curl -s ${base}/api/core/v2/posts -H 'Authorization: Bearer ${editorKey}' -H 'Content-Type: application/json' -d '{"title":"Closed on Monday","status":"publish"}'
   curl -s -X PUT ${base}/patients/p1 -H 'Content-Type: application/json' -d '{"name":[{"family":"Windsor"}]}'
   curl -s -X PUT ${base}/api/v1/webhooks/${created.webhook.id} -H 'Authorization: Bearer ${apiKey}' -H 'Content-Type: application/json' -d '{"url":"${endpoint}","status":"DISABLED"}'
   curl -s -X DELETE ${base}/api/v1/webhooks/${created.webhook.id} -H 'Authorization: Bearer ${apiKey}'
