@@ -1,10 +1,16 @@
 /** Routes over a fixed table that is answered as an object from name to entry: types, statuses, taxonomies. Knows none of them. */
 
-import type { Arguments, Context, Json } from "../../schema/types.js";
+import type { Arguments, Json } from "../../schema/types.js";
 import type { Caller } from "../caller.js";
 import { RestError, refusal } from "../rest/error.js";
 import { createItem, withLinks } from "../rest/item.js";
-import { contextArgument, type RecordFields, recordSchema, shownFields } from "../rest/record-fields.js";
+import {
+  contextArgument,
+  contextOf,
+  type RecordFields,
+  recordSchema,
+  shownFields,
+} from "../rest/record-fields.js";
 import type { Links, RestRequest, RestRoute } from "../rest/types.js";
 
 /** A code and the message for a person. */
@@ -38,7 +44,6 @@ export function keyedRoutes<T>(table: KeyedTable<T>, namespace: string): readonl
   const { base, parameter, entries, fields, refusals, canRead, canEdit } = table;
   const schema = recordSchema(parameter, fields);
 
-  const contextOf = ({ values }: RestRequest): Context => values["context"] as Context;
   const isEdit = (request: RestRequest): boolean => contextOf(request) === "edit";
 
   const find = ({ values }: RestRequest): T => {

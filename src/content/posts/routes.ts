@@ -8,6 +8,7 @@ import { writtenMenuItem } from "../menu-items/writing.js";
 import type { Post, PostColumns } from "../records.js";
 import { RestError } from "../rest/error.js";
 import { pageHeaders } from "../rest/paging.js";
+import { contextOf } from "../rest/record-fields.js";
 import type { Endpoint, Item, RestAnswer, RestRequest, RestRoute } from "../rest/types.js";
 import { keepRevision, removePosts } from "../revisions/keep.js";
 import type { Site } from "../site.js";
@@ -125,8 +126,6 @@ export function postRoutes(collection: Collection, options: PostRoutesOptions): 
       password: passwordIn(query),
       excerptLength: typeof values["excerpt_length"] === "number" ? values["excerpt_length"] : undefined,
     });
-
-  const contextOf = ({ values }: RestRequest): Context => values["context"] as Context;
 
   async function list(request: RestRequest): Promise<RestAnswer> {
     const { values, caller, url, query: given } = request;

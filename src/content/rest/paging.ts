@@ -2,6 +2,7 @@
 
 import type { Json, JsonObject } from "../../schema/types.js";
 import { RestError } from "./error.js";
+import type { Item, RestAnswer, RestRequest } from "./types.js";
 
 /**
  * `X-WP-Total`, `X-WP-TotalPages` and `Link` of a list. `given` are the arguments of the query as they came, repeated in the links.
@@ -42,6 +43,21 @@ export function pageHeaders({
     "X-WP-Total": String(total),
     "X-WP-TotalPages": String(pages),
     ...(links.length > 0 ? { Link: links.join(", ") } : {}),
+  };
+}
+
+/** The page that was asked for of a list that is known whole, at `path`; one after the last is empty. */
+export function answerPage<T>(
+  found: readonly T[],
+  { values, query, url }: RestRequest,
+  { path, itemOf }: { readonly path: string; readonly itemOf: (one: T) => Item },
+): RestAnswer {
+  const perPage = Number(values["per_page"]);
+  const start = Math.max(0, Number(values["offset"] ?? (Number(values["page"]) - 1) * perPage));
+  return {
+    status: 200,
+    headers: pageHeaders({ values, total: found.length, given: query, url: url(path), isOpenEnded: true }),
+    body: { items: found.slice(start, start + perPage).map(itemOf) },
   };
 }
 

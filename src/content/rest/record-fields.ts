@@ -1,6 +1,7 @@
 /** Records whose fields are answered as they stand: schema, arguments and answer from one table. Knows no record type. */
 
 import type { Arguments, Context, Json, JsonObject, Schema } from "../../schema/types.js";
+import type { RestRequest } from "./types.js";
 
 export interface RecordField<T> {
   /** `context`: where it is answered. `readonly`: it is no argument of a write. */
@@ -27,6 +28,10 @@ export const contextArgument = {
   enum: ALL,
   default: "view",
 } as const;
+
+/** What was asked for with {@link contextArgument}; as a reader sees it where the route has no such argument. */
+export const contextOf = ({ values }: Pick<RestRequest, "values">): Context =>
+  (values["context"] ?? "view") as Context;
 
 /** Arguments of every list that has pages. */
 export const pageArguments: Arguments = {

@@ -1,6 +1,6 @@
 /** The routes of autosaves: what an editor saves by itself while somebody writes, one for each user and post, beside the post. */
 
-import type { Argument, Arguments, Context, Json } from "../../schema/types.js";
+import type { Argument, Arguments, Json } from "../../schema/types.js";
 import type { Collection } from "../collections.js";
 import type { Draft, Library } from "../library.js";
 import type { Target } from "../posts/fields.js";
@@ -12,7 +12,7 @@ import { ancestorsOf } from "../posts/tree.js";
 import { type Values, type WriteContext, writtenDates } from "../posts/writing.js";
 import type { Post, Revision } from "../records.js";
 import { RestError } from "../rest/error.js";
-import { contextArgument } from "../rest/record-fields.js";
+import { contextArgument, contextOf } from "../rest/record-fields.js";
 import type { Item, RestAnswer, RestRequest, RestRoute } from "../rest/types.js";
 import type { Site } from "../site.js";
 import type { Users } from "../users/users.js";
@@ -105,8 +105,6 @@ export function autosaveRoutes(
     if (post !== undefined) return post;
     throw new RestError(404, "rest_post_invalid_id", "Invalid post ID.");
   };
-
-  const contextOf = ({ values }: RestRequest): Context => values["context"] as Context;
 
   async function list(request: RestRequest): Promise<RestAnswer> {
     const { values, url } = request;

@@ -1,12 +1,12 @@
 /** The routes of the revisions of a collection's posts: list, read, delete. */
 
-import type { Argument, Arguments, Context } from "../../schema/types.js";
+import type { Argument, Arguments } from "../../schema/types.js";
 import type { Collection } from "../collections.js";
 import type { Library, StoredRevision } from "../library.js";
 import type { Post } from "../records.js";
 import { RestError } from "../rest/error.js";
 import { pageHeaders } from "../rest/paging.js";
-import { contextArgument } from "../rest/record-fields.js";
+import { contextArgument, contextOf } from "../rest/record-fields.js";
 import type { RestAnswer, RestRequest, RestRoute } from "../rest/types.js";
 import type { Site } from "../site.js";
 import { createRevisionItems } from "./fields.js";
@@ -55,7 +55,6 @@ export function revisionRoutes(
     throw new RestError(404, "rest_post_invalid_parent", "Invalid post parent ID.");
   };
 
-  const contextOf = ({ values }: RestRequest): Context => (values["context"] ?? "view") as Context;
   const parentIdOf = ({ values }: RestRequest): number => Number(values["parent"]);
   const idOf = ({ values }: RestRequest): number => Number(values["id"]);
 

@@ -9,8 +9,14 @@ import { STATUSES } from "../query/row.js";
 import type { Term } from "../records.js";
 import { RestError, refusal } from "../rest/error.js";
 import { createItem } from "../rest/item.js";
-import { pageHeaders } from "../rest/paging.js";
-import { contextArgument, recordSchema, shownFields, writableArguments } from "../rest/record-fields.js";
+import { answerPage } from "../rest/paging.js";
+import {
+  contextArgument,
+  contextOf,
+  recordSchema,
+  shownFields,
+  writableArguments,
+} from "../rest/record-fields.js";
 import type { Item, Link, Links, RestAnswer, RestRequest, RestRoute } from "../rest/types.js";
 import { removePosts } from "../revisions/keep.js";
 import type { Site } from "../site.js";
@@ -54,8 +60,6 @@ function taxonomyRoutes(
 
   const mayDelete = (caller: Caller, { id }: Term): boolean =>
     caller.canOf(taxonomy, "delete_terms") && id !== defaultCategory();
-
-  const contextOf = ({ values }: RestRequest): Context => values["context"] as Context;
 
   function refuseReading({ caller }: RestRequest): void {
     if (isPublic || canEditSomething(caller)) return;
@@ -105,26 +109,15 @@ function taxonomyRoutes(
   const countOf = ({ id }: Term): number => index.countOf(taxonomy, id);
 
   function list(request: RestRequest): RestAnswer {
-    const { values, query: given, url } = request;
+    const { values } = request;
     const found = listedTerms(candidates(request), termQueryOf(values), {
       all: index.terms(taxonomy),
       countOf,
     });
-    const perPage = Number(values["per_page"]);
-    const start = Math.max(0, Number(values["offset"] ?? (Number(values["page"]) - 1) * perPage));
-    return {
-      status: 200,
-      headers: pageHeaders({
-        values,
-        total: found.length,
-        given,
-        url: url(`/${namespace}/${base}`),
-        isOpenEnded: true,
-      }),
-      body: {
-        items: found.slice(start, start + perPage).map((term) => itemOf(term, request, contextOf(request))),
-      },
-    };
+    return answerPage(found, request, {
+      path: `/${namespace}/${base}`,
+      itemOf: (term) => itemOf(term, request, contextOf(request)),
+    });
   }
 
   /** Commits what `values` say, over the term with that id or as a new one. */

@@ -7,8 +7,8 @@ import type { Library } from "../library.js";
 import type { User } from "../records.js";
 import { RestError, refusal } from "../rest/error.js";
 import { createItem } from "../rest/item.js";
-import { pageHeaders } from "../rest/paging.js";
-import { contextArgument, recordSchema, shownFields } from "../rest/record-fields.js";
+import { answerPage } from "../rest/paging.js";
+import { contextArgument, contextOf, recordSchema, shownFields } from "../rest/record-fields.js";
 import type { Item, RestAnswer, RestRequest, RestRoute } from "../rest/types.js";
 import type { Roles } from "../roles.js";
 import type { Site } from "../site.js";
@@ -39,8 +39,6 @@ export function userRoutes({
 }: UserRoutesOptions): readonly RestRoute[] {
   const fields = userFields({ home: site.home, roles });
   const schema = recordSchema("user", fields);
-
-  const contextOf = ({ values }: RestRequest): Context => values["context"] as Context;
 
   function itemOf(user: User, { url }: RestRequest, context: Context): Item {
     const collection = url(`/${namespace}/users`);
@@ -91,7 +89,7 @@ export function userRoutes({
   }
 
   async function list(request: RestRequest): Promise<RestAnswer> {
-    const { values, caller, query: given, url } = request;
+    const { values, caller } = request;
     const everybody = await users.all();
     const candidates =
       values["who"] === "authors"
@@ -100,21 +98,10 @@ export function userRoutes({
           ? everybody
           : await publishedAuthors(everybody);
     const found = listedUsers(candidates, values);
-    const perPage = Number(values["per_page"]);
-    const start = Math.max(0, Number(values["offset"] ?? (Number(values["page"]) - 1) * perPage));
-    return {
-      status: 200,
-      headers: pageHeaders({
-        values,
-        total: found.length,
-        given,
-        url: url(`/${namespace}/users`),
-        isOpenEnded: true,
-      }),
-      body: {
-        items: found.slice(start, start + perPage).map((user) => itemOf(user, request, contextOf(request))),
-      },
-    };
+    return answerPage(found, request, {
+      path: `/${namespace}/users`,
+      itemOf: (user) => itemOf(user, request, contextOf(request)),
+    });
   }
 
   function permitList(request: RestRequest): void {
