@@ -11,6 +11,8 @@ export default defineConfig({
     include: ["test/**/*.test.ts"],
     // They kill real processes and servers, one after another: `npm run test:faults`.
     exclude: ["test/faults/**"],
+    // Days that pass on the injected clock take seconds on a busy machine.
+    testTimeout: 30_000,
     globalSetup: ["test/support/redis-setup.ts"],
     coverage: {
       provider: "v8",

@@ -114,7 +114,10 @@ describe("a process that dies during an attempt", () => {
       const next = await startHarness({
         storage: first.storage,
         clock: first.clock,
-        // The guilty one ends the process: nothing that is under way then is heard of again.
+        // The guilty one ends the process: nothing that is under way then is heard of again, and nothing more is stored.
+        change: (store) => ({
+          settle: (settlement) => (isDead ? forever() : store.settle(settlement)),
+        }),
         answer: ({ eventId }) => {
           isDead ||= eventId === guilty;
           if (isDead || process < 3) return forever();

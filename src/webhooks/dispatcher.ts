@@ -273,11 +273,14 @@ export function createDispatcher({
       await Promise.all(claims.map((claim) => release(claim)));
       return;
     }
-    for (const claim of claims) {
-      if (isSuspect(claim) && [...flights].some(isSuspectUnderWay)) {
-        void release(claim, SUSPECT_DELAY_MS * (1 + clock.random()));
-      } else launch(claim, claimedAt);
-    }
+    const suspects = claims.filter(isSuspect);
+    for (const claim of claims) if (!suspects.includes(claim)) launch(claim, claimedAt);
+    const chosen = [...flights].some(isSuspectUnderWay) ? undefined : suspects[0];
+    const others = suspects.filter((claim) => claim !== chosen);
+    // Stored before the chosen one is attempted: if that ends the process, the others must not count it as their crash again and again.
+    await Promise.all(others.map((claim) => release(claim, SUSPECT_DELAY_MS * (1 + clock.random()))));
+    if (chosen !== undefined && isRunning) launch(chosen, claimedAt);
+    else if (chosen !== undefined) await release(chosen);
     // Due by now, though perhaps not yet when it was asked for: reports that were stored meanwhile count from a later time.
     isShort = nextAt !== null && nextAt <= store.now();
     // A slot that was freed while the answer was on its way could not ask for itself: nobody knew yet that slots are short.
