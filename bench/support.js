@@ -1,12 +1,6 @@
 // What the benchmarks share: the event, the receiver, the signed POST of the bare loop, and the statistics over rounds.
-import { fork, spawn } from "node:child_process";
+import { fork } from "node:child_process";
 import { createHmac } from "node:crypto";
-import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { generate } from "selfsigned";
 
 export const CONCURRENCY = 64;
@@ -17,6 +11,7 @@ const { private: key, cert } = await generate([{ name: "commonName", value: "loc
   extensions: [{ name: "subjectAltName", altNames: [{ type: 2, value: "localhost" }] }],
 });
 
+export { freePort, startRedis } from "../scripts/private-redis.js";
 export { cert };
 
 export const patient = (index) => ({
@@ -41,43 +36,6 @@ export const startReceiver = () =>
     child.once("message", (origins) => resolve({ ...origins, collect, stop: () => child.disconnect() }));
     child.send({ key, cert });
   });
-
-/** A port of the loopback that nobody listens on, now at least. */
-export async function freePort() {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address();
-  server.close();
-  await once(server, "close");
-  return port;
-}
-
-/** A Redis server of the benchmark's own, without persistence unless `appendfsync` names a policy. It ends with this process, however that ends. */
-export async function startRedis(appendfsync) {
-  const port = await freePort();
-  const dir = mkdtempSync(join(tmpdir(), "postbell-bench-"));
-  const persistence = appendfsync ? ["--appendonly", "yes", "--appendfsync", appendfsync] : [];
-  const child = spawn(
-    "redis-server",
-    ["--port", `${port}`, "--bind", "127.0.0.1", "--dir", dir, "--save", "", ...persistence],
-    { stdio: ["ignore", "pipe", "inherit"] },
-  );
-  const end = () => {
-    // Nothing of it is to be kept.
-    child.kill("SIGKILL");
-    rmSync(dir, { recursive: true, force: true });
-  };
-  process.once("exit", end);
-  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.once(signal, () => process.exit(1));
-  await new Promise((resolve, reject) => {
-    child.once("error", reject);
-    child.once("exit", () => reject(new Error("redis-server did not start")));
-    createInterface(child.stdout).on("line", (line) => {
-      if (line.includes("Ready to accept connections")) resolve();
-    });
-  });
-  return { url: `redis://127.0.0.1:${port}`, stop: end };
-}
 
 /** Signs and sends one body through an undici pool, as a developer would write it by hand. */
 export async function post(pool, path, body) {

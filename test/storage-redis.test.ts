@@ -1,9 +1,9 @@
-/** The storage contract on Redis: through both majors of the client, from a URL and beside the host's client, and on a Cluster. */
+/** The contracts of storage and content store on Redis: through both majors of the client, from a URL and beside the host's client, and on a Cluster. */
 
 import { Cluster as Cluster6, Redis as Redis6 } from "ioredis";
 import { Cluster as Cluster5, Redis as Redis5 } from "ioredis5";
 import { afterAll, beforeAll, describe, test } from "vitest";
-import { storageContract } from "../src/testing/index.js";
+import { contentStoreContract, storageContract } from "../src/testing/index.js";
 import { type RedisClient, redisStorage } from "../storage/redis/index.js";
 import { freshPrefix, redisUrl } from "./support/redis.js";
 import { type RedisCluster, startCluster } from "./support/redis-server.js";
@@ -22,18 +22,19 @@ function pair(connect: () => RedisClient, partitions: number) {
   return { storage, peer, destroy };
 }
 
-describe("on one server, from a URL, the storage contract holds:", () => {
-  storageContract({
-    test,
-    create() {
-      const options = { url: redisUrl(), prefix: freshPrefix(), time: "clock" } as const;
-      return { storage: redisStorage(options), peer: redisStorage(options) };
-    },
-  });
+describe("on one server, from a URL, the contracts hold:", () => {
+  const create = () => {
+    const options = { url: redisUrl(), prefix: freshPrefix(), time: "clock" } as const;
+    return { storage: redisStorage(options), peer: redisStorage(options) };
+  };
+  storageContract({ test, create });
+  contentStoreContract({ test, create });
 });
 
-describe("on one server, with a client of ioredis 5 and four partitions, the storage contract holds:", () => {
-  storageContract({ test, create: () => pair(() => new Redis5(redisUrl()), 4) });
+describe("on one server, with a client of ioredis 5 and four partitions, the contracts hold:", () => {
+  const create = () => pair(() => new Redis5(redisUrl()), 4);
+  storageContract({ test, create });
+  contentStoreContract({ test, create });
 });
 
 /** A client whose connection breaks before each answer: it sends the command again, and only that one is answered. */
@@ -48,19 +49,22 @@ function sendsTwice(): RedisClient {
   });
 }
 
-describe("with every script sent twice and the second answer read, the storage contract holds:", () => {
+describe("with every script sent twice and the second answer read, the contracts hold:", () => {
   // A hint may come never: here the first answer, which nobody reads, would have given it.
   storageContract({ test, create: () => pair(sendsTwice, 2), hints: false, seeds: [8] });
+  contentStoreContract({ test, create: () => pair(sendsTwice, 2), seeds: [8] });
 });
 
 describe.each([
   ["5", Cluster5],
   ["6", Cluster6],
-])("on a Cluster of three masters, with ioredis %s, the storage contract holds:", (_, Cluster) => {
+])("on a Cluster of three masters, with ioredis %s, the contracts hold:", (_, Cluster) => {
   let cluster: RedisCluster;
   beforeAll(async () => {
     cluster = await startCluster(3);
   });
   afterAll(() => cluster.stop());
-  storageContract({ test, create: () => pair(() => new Cluster([...cluster.nodes]), 16), seeds: [6, 7] });
+  const create = () => pair(() => new Cluster([...cluster.nodes]), 16);
+  storageContract({ test, create, seeds: [6, 7] });
+  contentStoreContract({ test, create, seeds: [6, 7] });
 });

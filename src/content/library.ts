@@ -1,11 +1,12 @@
 /** The site as one process sees it: the resident columns, a bounded cache of whole records, and changes that are committed whole. */
 
 import { LRUCache } from "lru-cache";
-import { PostbellError } from "../errors.js";
+import { isPostbellError, PostbellError } from "../errors.js";
 import { type ContentChanged, postChanged, termChanged } from "./changes.js";
 import { createSiteIndex, type SiteIndex } from "./query/site-index.js";
 import type { Post, PostColumns, Revision, Taxonomy, Term } from "./records.js";
-import type { ContentBasis, ContentRecord, ContentStore, ContentWrite } from "./store.js";
+import { sharedCall } from "./shared-call.js";
+import type { ContentBasis, ContentChanges, ContentRecord, ContentStore, ContentWrite } from "./store.js";
 
 /** Collects the writes of one change; nothing is stored until the change is complete. */
 export interface Draft {
@@ -29,7 +30,7 @@ export interface Library {
   readonly index: SiteIndex;
   /** Epoch ms by the storage's clock. */
   readonly now: () => number;
-  /** Brings `index` up to date with the storage; loads it the first time. Nothing to wait for where the storage is in this process and loaded. */
+  /** Brings `index` up to date with all that was committed before the call; loads it the first time. Nothing to wait for where the storage is in this process and loaded. */
   readonly current: () => void | Promise<void>;
   /** The category of posts without any; `undefined` until the content is loaded. */
   readonly defaultCategory: () => number | undefined;
@@ -146,7 +147,6 @@ export function createLibrary({ store, changed, cacheCharacters }: LibraryOption
   });
   let sequence = -1;
   let stamp = 0;
-  let loading: Promise<void> | undefined;
 
   const noteDefaultCategory = (): void => {
     const site = index.record(SITE_KEY);
@@ -167,7 +167,7 @@ export function createLibrary({ store, changed, cacheCharacters }: LibraryOption
       },
     ]);
     // Where the commit was refused, another process has just done it.
-    await catchUp();
+    await bringUpToDate();
   }
 
   async function load(): Promise<void> {
@@ -176,14 +176,16 @@ export function createLibrary({ store, changed, cacheCharacters }: LibraryOption
     sequence = snapshot.sequence;
     stamp += 1;
     noteDefaultCategory();
+    // What was committed while it went on.
+    await bringUpToDate();
     await found();
   }
 
-  function take(changes: Awaited<ReturnType<ContentStore["changes"]>>): void | Promise<void> {
+  function take(changes: ContentChanges): void | Promise<void> {
     if (changes === "reload") {
+      // What is known now is answered until all has been loaded.
       sequence = -1;
-      loading = undefined;
-      return current();
+      return load();
     }
     if (changes.sequence <= sequence) return;
     index.apply(changes.changes);
@@ -192,20 +194,13 @@ export function createLibrary({ store, changed, cacheCharacters }: LibraryOption
     noteDefaultCategory();
   }
 
-  function catchUp(): void | Promise<void> {
+  function bringUpToDate(): void | Promise<void> {
+    if (sequence < 0) return load();
     const changes = store.changes(sequence);
     return changes instanceof Promise ? changes.then(take) : take(changes);
   }
 
-  function current(): void | Promise<void> {
-    if (sequence >= 0) return catchUp();
-    loading ??= load().catch((error: unknown) => {
-      loading = undefined;
-      sequence = -1;
-      throw error;
-    });
-    return loading;
-  }
+  const current = sharedCall(bringUpToDate);
 
   const cached = (id: number): Post | undefined => {
     const post = cache.get(id);
@@ -261,6 +256,29 @@ export function createLibrary({ store, changed, cacheCharacters }: LibraryOption
     return mine;
   }
 
+  /** What is stored is not answered as a failure because the storage went away right after: then this process knows of its own writes at least. */
+  async function seeOwn(writes: readonly ContentWrite[]): Promise<void> {
+    for (const { key, expectedVersion, record } of writes) {
+      if (record === null || !key.startsWith("post/")) continue;
+      const post = postOf({ ...record, key, version: expectedVersion + 1 });
+      cache.set(post.id, post);
+    }
+    try {
+      await current();
+    } catch (error) {
+      if (!isPostbellError(error, "storage_unavailable")) throw error;
+      // They come again with the next changes, since `sequence` stays as it is.
+      index.apply(
+        writes.map(({ key, expectedVersion, record }) => ({
+          key,
+          version: record === null ? 0 : expectedVersion + 1,
+          columns: record?.columns ?? null,
+        })),
+      );
+      stamp += 1;
+    }
+  }
+
   async function attempted<T>(decide: (draft: Draft) => Promise<T> | T): Promise<T> {
     for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
       await current();
@@ -301,7 +319,7 @@ export function createLibrary({ store, changed, cacheCharacters }: LibraryOption
       if (writes.length === 0) return result;
       const committed = await store.commit(writes, basis);
       if (committed.ok) {
-        await current();
+        await seeOwn(writes);
         for (const event of events) changed(event);
         return result;
       }

@@ -65,6 +65,7 @@ export const contentOptions = {
       Object.freeze([]),
     ),
   },
+  consistency: oneOf(["strong", "eventual"], "strong"),
   namespace: value<string>(
     "a name of lower-case letters, digits and dashes",
     (given) =>
@@ -118,6 +119,11 @@ export interface ContentOptions {
   readonly storage: ContentStorage;
   /** Where uploaded files are kept: `memoryFiles()` or `diskFiles({ directory })` of `postbell/files`. Without it uploads are refused. */
   readonly files?: FileStore | undefined;
+  /**
+   * `strong`: every answer shows all that was stored, by any process, before it was asked for, which costs a round trip to a storage outside of this process. `eventual`: what other processes
+   * changed is seen a second later at most; without `start()` a request may have to wait for that. What this process changed is seen at once. Default: `strong`.
+   */
+  readonly consistency?: "strong" | "eventual" | undefined;
   readonly site: SiteOptions;
   /** First part of the content routes: `core` makes `/core/v2/posts`. WordPress's own clients expect `wp`. Default: `core`. */
   readonly namespace?: string | undefined;

@@ -5,12 +5,14 @@ import { createRateLimit } from "../http/rate-limit.js";
 import type { HttpRequest, HttpResponse, Service } from "../http/types.js";
 import { guardedLogger } from "../logger.js";
 import type { Json, JsonObject } from "../schema/types.js";
+import { boundedStore } from "./bounded-store.js";
 import type { Caller } from "./caller.js";
 import { createCallers } from "./callers.js";
 import type { ContentChanged } from "./changes.js";
 import { type Collection, collections } from "./collections.js";
 import { describingRoutes } from "./describe/routes.js";
 import { embedRoutes } from "./embeds/routes.js";
+import { createFollowing } from "./following.js";
 import { createLibrary } from "./library.js";
 import { imageRoutes } from "./media/image-routes.js";
 import { createMediaUploads } from "./media/new-media.js";
@@ -106,10 +108,11 @@ export function createContent(options: ContentOptions): Content {
   };
 
   const library = createLibrary({
-    store: settings.storage.content({ clock, logger }),
+    store: boundedStore(settings.storage.content({ clock, logger }), clock),
     changed,
     cacheCharacters: Math.max(share, 1),
   });
+  const following = createFollowing({ consistency: settings.consistency, library, clock, logger });
   const attempts = createRateLimit({ perMinute: limits.passwordsPerMinute, clock });
 
   const takeAttempt = (what: string): void => {
@@ -176,7 +179,7 @@ export function createContent(options: ContentOptions): Content {
       return isPromiseLike(known) ? Promise.resolve(known).then(callerFor) : callerFor(known);
     },
     ready: () => {
-      const current = library.current();
+      const current = following.current();
       return current === undefined ? scheduled.publishDue() : current.then(() => scheduled.publishDue());
     },
     stamp: () => library.stamp() + users.stamp(),
@@ -201,9 +204,11 @@ export function createContent(options: ContentOptions): Content {
     openApi: () => describeOpenApi(server.routes, { title: site.name }),
     async start() {
       await library.current();
+      following.start();
       scheduled.start();
     },
     async stop() {
+      following.stop();
       scheduled.stop();
     },
   });

@@ -1,23 +1,12 @@
-/** The storage behind a time limit: whatever a backend does, each call settles, so that nothing of the service can hang on it. */
+/** The storage behind its time limit. */
 
-import { type Clock, withTimeout } from "../clock.js";
-import { PostbellError } from "../errors.js";
+import type { Clock } from "../clock.js";
+import { boundedCall } from "../storage-limit.js";
 import type { WebhookStore } from "./store.js";
 
-/** A registration request has to be answered within five seconds. */
-const LIMIT_MS = 4_000;
-
-/** The same store, except that a call which has not settled after four seconds rejects with `storage_unavailable`. What it did is unknown then. */
+/** The same store, each call bounded as `boundedCall` says. */
 export function boundedStore(store: WebhookStore, clock: Clock): WebhookStore {
-  const late = (): PostbellError =>
-    new PostbellError(
-      "storage_unavailable",
-      "The storage did not answer in time; whether it did what was asked is unknown.",
-    );
-  const bounded =
-    <A extends readonly unknown[], R>(call: (...given: A) => Promise<R>): ((...given: A) => Promise<R>) =>
-    (...given) =>
-      withTimeout(clock, LIMIT_MS, call(...given), late);
+  const bounded = boundedCall(clock);
   return Object.freeze<WebhookStore>({
     maxSleepMs: store.maxSleepMs,
     now: () => store.now(),

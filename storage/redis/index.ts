@@ -1,6 +1,7 @@
 /** `postbell/redis`: a storage on Redis or Valkey, durable and shared by any number of processes. */
 
 import { type Clock, systemClock } from "../../src/clock.js";
+import type { ContentStorage } from "../../src/content/store.js";
 import { PostbellError } from "../../src/errors.js";
 import { type Logger, silentLogger } from "../../src/logger.js";
 import { readOptions } from "../../src/options.js";
@@ -9,6 +10,8 @@ import type { Binding } from "./binding.js";
 import { repairPartition, type StorageReport } from "./check.js";
 import type { RedisClient } from "./client.js";
 import { createConnections } from "./connections.js";
+import { createContentKeys } from "./content-keys.js";
+import { createContentStore } from "./content-store.js";
 import { type RedisStorageOptions, readSealKey, redisStorageOptions } from "./options.js";
 import { createPartitions } from "./partition.js";
 import { SCRIPTS } from "./scripts.js";
@@ -20,7 +23,7 @@ export type { StorageReport } from "./check.js";
 export type { RedisClient } from "./client.js";
 export type { RedisStorageOptions } from "./options.js";
 
-export interface RedisStorage extends Storage {
+export interface RedisStorage extends Storage, ContentStorage {
   /** Looks at the server, compares the books with what they count and puts right what differs. Errors: `storage_unavailable`. */
   check(): Promise<StorageReport>;
 }
@@ -44,7 +47,7 @@ function sourceOf(
 /**
  * A storage on Redis 6.2 and newer or Valkey: single, with Sentinel, or a Cluster.
  *
- * Guarantee: everything the storage contract asks, as durable as the server is: see "How durable" in the README. The time is the server's, so that the clocks of the hosts do not matter.
+ * Guarantee: everything the contracts of storage and content store ask, as durable as the server is: see "How durable" in the README. The time is the server's, so that the clocks of the hosts do not matter.
  * Nothing is opened until the first call. What this storage opened is closed by `close()`; a client of the host never is.
  * Errors: `invalid_option` for an unknown or unusable option, also from the first call on, where what is stored has another number of partitions.
  */
@@ -54,6 +57,7 @@ export function redisStorage(options: RedisStorageOptions): RedisStorage {
   const source = sourceOf(url, client);
   const count = settings.partitions ?? (client?.isCluster ? CLUSTER_PARTITIONS : 1);
   const partitions = createPartitions(prefix, count);
+  const contentKeys = createContentKeys(prefix);
   const seal = createSeal(settings.sealKeys.flatMap((key) => readSealKey(key) ?? []));
   const isReplicated = durability === "replicated";
   let logger = silentLogger;
@@ -126,6 +130,15 @@ export function redisStorage(options: RedisStorageOptions): RedisStorage {
       return createWebhookStore(binding, {
         now: () => clockwork.now(),
         watch: (listener) => hints.watch(listener),
+      });
+    },
+    content({ clock: ownClock, logger: ownLogger }) {
+      return createContentStore({
+        keys: contentKeys,
+        session: sessionFor({ clock: ownClock, logger: ownLogger }),
+        isReplicated,
+        changesKept: limits.contentChanges,
+        logger: ownLogger,
       });
     },
     async check() {

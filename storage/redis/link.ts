@@ -3,7 +3,7 @@
 import type { Clock } from "../../src/clock.js";
 import { PostbellError } from "../../src/errors.js";
 import type { Argument, RedisClient } from "./client.js";
-import type { Partition } from "./partition.js";
+import type { KeySet } from "./partition.js";
 import type { Script } from "./scripts.js";
 
 /** Shorter than the four seconds that the service gives a storage. */
@@ -55,7 +55,7 @@ export interface Link {
   readonly call: (command: string, ...args: Argument[]) => Promise<unknown>;
   readonly run: (
     script: Script,
-    partition: Partition,
+    on: KeySet,
     args: readonly Argument[],
     options?: CallOptions,
   ) => Promise<unknown>;

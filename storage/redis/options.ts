@@ -13,7 +13,7 @@ export interface RedisStorageOptions {
   readonly prefix?: string | undefined;
   /** How many parts the accounts are spread over, each in one slot; fixed once something is stored. Default 1, for a Cluster 16. */
   readonly partitions?: number | undefined;
-  /** `replicated`: each emit asks with `WAIT` whether a replica has it, and answers `confirmed`. Default `standard`. */
+  /** `replicated`: each emit, and each change of content, asks with `WAIT` whether a replica has it; an emit answers `confirmed`. Default `standard`. */
   readonly durability?: "standard" | "replicated" | undefined;
   /** How long an emit waits for a replica, ms. Default 500. */
   readonly replicationTimeoutMs?: number | undefined;
@@ -25,6 +25,8 @@ export interface RedisStorageOptions {
         readonly pending?: number | undefined;
         /** Pending deliveries of one account. Default 100 000. */
         readonly pendingPerAccount?: number | undefined;
+        /** Changes of content that a process can catch up with; one that missed more loads the content again. Default 20 000. */
+        readonly contentChanges?: number | undefined;
       }
     | undefined;
   /** Whose time counts: the Redis server's, so that all processes agree, or that of the service's `clock`, for tests. Default `server`. */
@@ -80,6 +82,7 @@ export const redisStorageOptions = {
   limits: {
     pending: wholeNumber("count", 1_000_000, { min: 1 }),
     pendingPerAccount: wholeNumber("count", 100_000, { min: 1 }),
+    contentChanges: wholeNumber("count", 20_000, { min: 100 }),
   },
   time: oneOf(["server", "clock"], "server"),
 };

@@ -26,10 +26,13 @@ const KEY_NAMES = [
   "books",
 ] as const;
 
-export interface Partition {
-  readonly number: number;
-  /** Every key of it: each script gets them all. */
+/** All keys that a script gets, in the order in which it names them. They share one hash tag, and so one slot of a Cluster. */
+export interface KeySet {
   readonly keys: readonly string[];
+}
+
+export interface Partition extends KeySet {
+  readonly number: number;
   key(name: (typeof KEY_NAMES)[number]): string;
 }
 

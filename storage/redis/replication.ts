@@ -1,14 +1,14 @@
 /** Whether what was just written has reached a replica. */
 
 import type { RedisClient } from "./client.js";
-import type { Partition } from "./partition.js";
+import type { KeySet } from "./partition.js";
 
 export interface ReplicationCheck {
   /**
    * Before the write: remembers the connection that it will go out on. The function it gives asks, after the write:
    * false where no replica has it in time, the connection is another one by now, or nobody could tell.
    */
-  begin(partition: Partition): Promise<() => Promise<boolean>>;
+  begin(on: KeySet): Promise<() => Promise<boolean>>;
 }
 
 interface Node {
@@ -26,21 +26,21 @@ interface Node {
  * A WAIT holds its connection up, so one at a time asks for all writes before it.
  */
 export function createReplicationCheck(client: RedisClient, timeoutMs: number): ReplicationCheck {
-  /** Of partitions; the slot of a key never changes, only the node that has it. */
-  const slotNumbers = new Map<number, number>();
+  /** By the first key; its slot never changes, only the node that has it. */
+  const slotNumbers = new Map<string, number>();
   const nodes = new WeakMap<RedisClient, Node>();
 
-  const clientFor = async ({ number, keys: [key = ""] }: Partition): Promise<RedisClient | undefined> => {
+  const clientFor = async ({ keys: [key = ""] }: KeySet): Promise<RedisClient | undefined> => {
     if (!client.isCluster || !client.nodes) return client;
-    const slot = slotNumbers.get(number) ?? Number(await client.call("CLUSTER", "KEYSLOT", key));
-    slotNumbers.set(number, slot);
+    const slot = slotNumbers.get(key) ?? Number(await client.call("CLUSTER", "KEYSLOT", key));
+    slotNumbers.set(key, slot);
     const { slots } = client as unknown as { readonly slots: readonly (readonly string[])[] };
     const address = slots[slot]?.[0];
     return client.nodes("master").find(({ options: { host, port } }) => `${host}:${port}` === address);
   };
 
-  const nodeOf = async (partition: Partition): Promise<Node | undefined> => {
-    const own = await clientFor(partition).catch(() => undefined);
+  const nodeOf = async (on: KeySet): Promise<Node | undefined> => {
+    const own = await clientFor(on).catch(() => undefined);
     if (!own) return undefined;
     const known = nodes.get(own);
     if (known) return known;
@@ -71,15 +71,12 @@ export function createReplicationCheck(client: RedisClient, timeoutMs: number): 
   };
 
   return {
-    async begin(partition) {
-      const node = await nodeOf(partition);
+    async begin(on) {
+      const node = await nodeOf(on);
       if (node?.client.status !== "ready") return async () => false;
       const { closed } = node;
       return async () =>
-        node.closed === closed &&
-        (await ask(node)) &&
-        node.closed === closed &&
-        (await nodeOf(partition)) === node;
+        node.closed === closed && (await ask(node)) && node.closed === closed && (await nodeOf(on)) === node;
     },
   };
 }

@@ -1,10 +1,17 @@
-/** The Lua scripts: what each is put together from, and the digest Redis knows it by. Each runs on the keys of one partition. */
+/** The Lua scripts: what each is put together from, and the digest Redis knows it by. Each runs on the keys of one partition, or on those of the site. */
 
 import { createHash } from "node:crypto";
 import additions from "./scripts/additions.lua";
 import append from "./scripts/append.lua";
+import calls from "./scripts/calls.lua";
 import claim from "./scripts/claim.lua";
 import claiming from "./scripts/claiming.lua";
+import content from "./scripts/content.lua";
+import contentAllocate from "./scripts/content-allocate.lua";
+import contentChanges from "./scripts/content-changes.lua";
+import contentCommit from "./scripts/content-commit.lua";
+import contentRead from "./scripts/content-read.lua";
+import contentScan from "./scripts/content-scan.lua";
 import create from "./scripts/create.lua";
 import notices from "./scripts/notices.lua";
 import prelude from "./scripts/prelude.lua";
@@ -33,17 +40,22 @@ function script(name: string, ...parts: readonly string[]): Script {
 }
 
 export const SCRIPTS = {
-  append: script("append", prelude, rosters, retention, additions, claiming, append),
-  claim: script("claim", prelude, rosters, retention, claiming, claim),
-  create: script("create", prelude, rosters, retention, create),
-  notices: script("notices", prelude, retention, notices),
-  read: script("read", prelude, rosters, read),
-  recover: script("recover", prelude, rosters, retention, additions, recover),
-  remove: script("remove", prelude, rosters, retention, remove),
-  repair: script("repair", prelude, rosters, repair),
-  resend: script("resend", prelude, retention, additions, resend),
-  settle: script("settle", prelude, retention, settle),
-  settleNotice: script("settle-notice", prelude, rosters, retention, settleNotice),
+  append: script("append", calls, prelude, rosters, retention, additions, claiming, append),
+  claim: script("claim", calls, prelude, rosters, retention, claiming, claim),
+  contentAllocate: script("content-allocate", calls, content, contentAllocate),
+  contentChanges: script("content-changes", calls, content, contentChanges),
+  contentCommit: script("content-commit", calls, content, contentCommit),
+  contentRead: script("content-read", calls, content, contentRead),
+  contentScan: script("content-scan", calls, content, contentScan),
+  create: script("create", calls, prelude, rosters, retention, create),
+  notices: script("notices", calls, prelude, retention, notices),
+  read: script("read", calls, prelude, rosters, read),
+  recover: script("recover", calls, prelude, rosters, retention, additions, recover),
+  remove: script("remove", calls, prelude, rosters, retention, remove),
+  repair: script("repair", calls, prelude, rosters, repair),
+  resend: script("resend", calls, prelude, retention, additions, resend),
+  settle: script("settle", calls, prelude, retention, settle),
+  settleNotice: script("settle-notice", calls, prelude, rosters, retention, settleNotice),
   time: script("time", time),
-  update: script("update", prelude, rosters, update),
+  update: script("update", calls, prelude, rosters, update),
 } as const;

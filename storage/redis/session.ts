@@ -8,7 +8,7 @@ import type { Connections } from "./connections.js";
 import { createHints, type Hints } from "./hints.js";
 import { holdToLayout } from "./layout.js";
 import { createLink, type Link, unavailable } from "./link.js";
-import type { Partition, Partitions } from "./partition.js";
+import type { KeySet, Partitions } from "./partition.js";
 import { createReplicationCheck } from "./replication.js";
 import { SCRIPTS, type Script } from "./scripts.js";
 import { createClockTime, createServerTime, type ServerTime } from "./server-time.js";
@@ -27,7 +27,7 @@ export interface Session {
   /** Runs a script on a connection of its own and asks for a replica. */
   readonly runReplicated: (
     script: Script,
-    partition: Partition,
+    on: KeySet,
     args: readonly Argument[],
   ) => Promise<{ readonly reply: unknown; readonly confirmed: boolean }>;
   /** What each server says of itself. */
@@ -144,12 +144,12 @@ export function createSession({
     reopen() {
       opened = undefined;
     },
-    async runReplicated(script, partition, args) {
+    async runReplicated(script, on, args) {
       const { client, link: own, check } = await replicated();
       // There has to be a connection that can be remembered.
       if (client.status !== "ready") await own.call("PING");
-      const isConfirmed = await check.begin(partition);
-      const reply = await own.run(script, partition, args);
+      const isConfirmed = await check.begin(on);
+      const reply = await own.run(script, on, args);
       return { reply, confirmed: await isConfirmedInTime(isConfirmed()) };
     },
     inspect: inspectAll,

@@ -16,8 +16,8 @@ const ROLES = ["administrator", "editor", "author", "contributor", "subscriber"]
 const nameOf = (role) => (role === "administrator" ? "admin" : role);
 const tokenOf = (role) => `token-of-${nameOf(role)}`;
 
-/** A site of its own: `namespace` is `core` or `wp`. Gives what `playCase` needs, and `close()`. */
-export async function startHost(namespace) {
+/** A site of its own: `namespace` is `core` or `wp`; content is in `storage`, which is closed with it. Gives what `playCase` needs, and `close()`. */
+export async function startHost(namespace, storage = memoryStorage()) {
   const server = createServer();
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
   const site = `http://127.0.0.1:${server.address().port}`;
@@ -29,7 +29,7 @@ export async function startHost(namespace) {
   }));
   const idOf = new Map(users.map(({ id, roles: [role] }) => [`Bearer ${tokenOf(role)}`, id]));
   const content = createContent({
-    storage: memoryStorage(),
+    storage,
     files: memoryFiles(),
     site: { url: site, name: "Conformance", description: "" },
     namespace,
@@ -53,6 +53,7 @@ export async function startHost(namespace) {
       await content.stop?.();
       server.close();
       server.closeAllConnections();
+      await storage.close();
     },
   };
 }

@@ -1,8 +1,11 @@
-// `npm run test:conformance`: plays every recorded case that is not left out on a host of its own, once in each namespace.
-// `node test/conformance/run.js [--namespace core|wp] [--group a,b] [--case id,prefix*]` plays some, also those that are left out.
+// `npm run test:conformance`: plays every recorded case that is not left out on a host of its own, once in each namespace, and once more on Redis.
+// `node test/conformance/run.js [--namespace core|wp] [--redis] [--group a,b] [--case id,prefix*]` plays some, also those that are left out.
 
+import { randomUUID } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
+import { redisStorage } from "postbell/redis";
+import { startRedis } from "../../scripts/private-redis.js";
 import { comparable, differences } from "./compare.js";
 import { startHost } from "./host.js";
 import { LEFT_OUT } from "./left-out.js";
@@ -15,7 +18,12 @@ const STEPS_SHOWN = 3;
 const DIFFERENCES_SHOWN = 6;
 
 const { values: options } = parseArgs({
-  options: { namespace: { type: "string" }, group: { type: "string" }, case: { type: "string" } },
+  options: {
+    namespace: { type: "string" },
+    redis: { type: "boolean", default: false },
+    group: { type: "string" },
+    case: { type: "string" },
+  },
 });
 
 const read = (name) => JSON.parse(readFileSync(new URL(name, import.meta.url), "utf8"));
@@ -65,8 +73,9 @@ async function failuresOf(one, target) {
 }
 
 /** Whether all passed. The last line it prints is `N passed, N failed`. */
-async function play(cases, namespace) {
-  const target = await startHost(namespace);
+async function play(cases, { namespace, redis }) {
+  const storage = redis && redisStorage({ url: redis.url, prefix: `conformance-${randomUUID()}` });
+  const target = await startHost(namespace, storage);
   const groups = new Map();
   for (const one of cases) {
     const failures = await failuresOf(one, target);
@@ -85,7 +94,7 @@ async function play(cases, namespace) {
   }
   await target.close();
   const sum = (key) => [...groups.values()].reduce((total, group) => total + group[key], 0);
-  console.log(`\n${target.namespace}:`);
+  console.log(`\n${target.namespace}${redis ? " on Redis" : ""}:`);
   for (const [name, { passed, failed }] of groups) console.log(`${name}: ${passed} passed, ${failed} failed`);
   console.log(`${sum("passed")} passed, ${sum("failed")} failed`);
   return sum("failed") === 0 && sum("passed") === cases.length;
@@ -93,8 +102,12 @@ async function play(cases, namespace) {
 
 const cases = options.group || options.case ? chosen() : allButLeftOut();
 if (cases.length === 0) throw new Error("no such case");
+const isWhole = !options.namespace && !options.redis;
+const redis = options.redis || isWhole ? await startRedis() : undefined;
+const runs = isWhole
+  ? [{ namespace: "core" }, { namespace: "wp" }, { namespace: "core", redis }]
+  : [{ namespace: options.namespace ?? "core", redis }];
 let ok = true;
-for (const namespace of options.namespace ? [options.namespace] : ["core", "wp"]) {
-  ok = (await play(cases, namespace)) && ok;
-}
+for (const run of runs) ok = (await play(cases, run)) && ok;
+redis?.stop();
 process.exitCode = ok ? 0 : 1;

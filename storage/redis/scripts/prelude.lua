@@ -1,4 +1,4 @@
--- What every script starts with: the keys of its partition, and how endpoints, deliveries and events are read and written.
+-- What every script of a partition starts with, after calls.lua: the keys of its partition, and how endpoints, deliveries and events are read and written.
 -- docs/redis.md draws the keys and the texts. KEYS is the same list for all scripts (partition.ts); nothing here builds the name of a key.
 
 local META, ACCOUNTS, IDS, WEBHOOKS, IN_FLIGHT = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
@@ -6,7 +6,6 @@ local QUEUE, FAST, SLOW, LEASES, NOTICES = KEYS[6], KEYS[7], KEYS[8], KEYS[9], K
 local EVENTS, PROGRESS, DELIVERIES, LOG, ENDED = KEYS[11], KEYS[12], KEYS[13], KEYS[14], KEYS[15]
 local FREEING, REMEMBERED, FORGETTING, REMOVALS, BOOKS = KEYS[16], KEYS[17], KEYS[18], KEYS[19], KEYS[20]
 
-local call = redis.call
 local READY = { f = FAST, s = SLOW }
 
 local now = tonumber(ARGV[1])
@@ -36,15 +35,6 @@ local function goOnWhenFull() call('HDEL', META, '-') end
 
 -- A script reads what it needs in few commands, changes it in memory, and writes it back in few commands: `flush` at its end. -------------------------
 
-local MOST_ARGUMENTS = 1000
-
--- Calls `command key ...` with as many of the arguments at a time as Lua can pass on.
-local function callMany(command, key, arguments)
-  for from = 1, #arguments, MOST_ARGUMENTS do
-    call(command, key, unpack(arguments, from, math.min(from + MOST_ARGUMENTS - 1, #arguments)))
-  end
-end
-
 -- The fields of a hash, each read once. `read` makes a record of a text, `write` a text of a record.
 local function records(key, read, write)
   local known, changed = {}, {}
@@ -58,12 +48,7 @@ local function records(key, read, write)
         missing[#missing + 1] = field
       end
     end
-    for from = 1, #missing, MOST_ARGUMENTS do
-      local to = math.min(from + MOST_ARGUMENTS - 1, #missing)
-      for i, value in ipairs(call('HMGET', key, unpack(missing, from, to))) do
-        known[missing[from + i - 1]] = value and read(value)
-      end
-    end
+    for field, value in pairs(fieldsOf(key, missing)) do known[field] = value and read(value) end
   end
 
   function self.get(field)

@@ -1,0 +1,31 @@
+/** The content store behind its time limit. */
+
+import type { Clock } from "../clock.js";
+import { boundedCall } from "../storage-limit.js";
+import type { ContentStore } from "./store.js";
+
+/** The same store, each call bounded as `boundedCall` says, and each batch of a load. What answers at once still does. */
+export function boundedStore(store: ContentStore, clock: Clock): ContentStore {
+  const bounded = boundedCall(clock);
+
+  async function* inTime<T>(batches: AsyncIterable<T>): AsyncIterable<T> {
+    const iterator = batches[Symbol.asyncIterator]();
+    const next = bounded(() => iterator.next());
+    for (let step = await next(); step.done !== true; step = await next()) yield step.value;
+  }
+
+  return Object.freeze<ContentStore>({
+    now: () => store.now(),
+    load: bounded(async () => {
+      const { sequence, batches } = await store.load();
+      return { sequence, batches: inTime(batches) };
+    }),
+    read: bounded((keys) => store.read(keys)),
+    allocate: bounded((kind, count) => store.allocate(kind, count)),
+    commit: bounded((writes, basis) => store.commit(writes, basis)),
+    changes(since) {
+      const answer = store.changes(since);
+      return answer instanceof Promise ? bounded(() => answer)() : answer;
+    },
+  });
+}

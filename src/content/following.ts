@@ -1,0 +1,63 @@
+/** How current an answer is: proved for every request, or only so old. */
+
+import type { Clock, Timer } from "../clock.js";
+import type { Logger } from "../logger.js";
+import type { Library } from "./library.js";
+
+export type Consistency = "strong" | "eventual";
+
+/** What others changed is seen after this time at the latest, where reads need not prove themselves current. */
+const MAX_AGE_MS = 1_000;
+/** Often enough that, while the storage answers, nobody has to wait for it. */
+const FOLLOW_EVERY_MS = MAX_AGE_MS / 2;
+
+export interface Following {
+  /** Before a read is answered. Nothing to wait for where what this process knows will do. */
+  readonly current: () => void | Promise<void>;
+  /** Follows the changes by a timer, where reads do not. */
+  readonly start: () => void;
+  readonly stop: () => void;
+}
+
+export interface FollowingOptions {
+  readonly consistency: Consistency;
+  readonly library: Pick<Library, "current">;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+export function createFollowing({ consistency, library, clock, logger }: FollowingOptions): Following {
+  if (consistency === "strong") return { current: library.current, start() {}, stop() {} };
+  let seenAt = Number.NEGATIVE_INFINITY;
+  let timer: Timer | undefined;
+
+  async function look(): Promise<void> {
+    const askedAt = clock.monotonic();
+    await library.current();
+    seenAt = Math.max(seenAt, askedAt);
+  }
+
+  function arm(): void {
+    const own = clock.setTimeout(() => {
+      look()
+        .catch((error: unknown) =>
+          logger.warn({ error }, "the changes of the content could not be asked for"),
+        )
+        .finally(() => {
+          if (timer === own) arm();
+        });
+    }, FOLLOW_EVERY_MS);
+    timer = own;
+  }
+
+  return {
+    current: () => (clock.monotonic() - seenAt <= MAX_AGE_MS ? undefined : look()),
+    start() {
+      if (timer === undefined) arm();
+    },
+    stop() {
+      clock.clearTimeout(timer);
+      timer = undefined;
+    },
+  };
+}

@@ -1,0 +1,131 @@
+/** The content of a site on Redis. Every change is one script, so it is stored whole or not at all. */
+
+import { randomUUID } from "node:crypto";
+import type { ContentChanges, ContentStore } from "../../src/content/store.js";
+import type { Logger } from "../../src/logger.js";
+import type { ContentKeys } from "./content-keys.js";
+import { commitTexts, decodeName, readChanges, readRecord } from "./content-texts.js";
+import { SCRIPTS } from "./scripts.js";
+import type { Session } from "./session.js";
+
+/** Records in one page of a load. */
+const PAGE = 1_000;
+/** Commits whose nonces are remembered here: a process goes on from the last one that it was told of. */
+const COMMITS_KNOWN = 100;
+
+export interface ContentStoreOptions {
+  readonly keys: ContentKeys;
+  readonly session: Session;
+  readonly isReplicated: boolean;
+  /** Records whose last change can be asked for, and commits that are recognised when they are sent again. */
+  readonly changesKept: number;
+  readonly logger: Logger;
+}
+
+/** Names the last commit: its sequence number, and the nonce that was drawn for it. */
+interface LastCommit {
+  readonly sequence: number;
+  readonly nonce: string;
+}
+
+type Page = readonly [run: string, cursor: string, texts: readonly string[]];
+
+function readLast(text: string | null): LastCommit {
+  const [sequence = "0", nonce = ""] = (text ?? "0 ").split(" ");
+  return { sequence: Number(sequence), nonce };
+}
+
+export function createContentStore(options: ContentStoreOptions): ContentStore {
+  const { keys, session, isReplicated, changesKept, logger } = options;
+  /** By sequence number. Where the same number has another nonce now, the data is not what it was. */
+  const known = new Map<number, string>();
+
+  const note = ({ sequence, nonce }: LastCommit): void => {
+    known.delete(sequence);
+    known.set(sequence, nonce);
+    const [oldest] = known.keys();
+    if (known.size > COMMITS_KNOWN && oldest !== undefined) known.delete(oldest);
+  };
+
+  const link = async () => {
+    await session.open();
+    await session.time.refresh();
+    return session.link();
+  };
+  const last = async (): Promise<LastCommit> =>
+    readLast((await (await link()).call("HGET", keys.key("meta"), "last")) as string | null);
+
+  /** Pages of columns. A cursor means nothing to a server that was started since, so the scan begins again there: a record may come twice. */
+  async function* scan() {
+    const page = async (cursor: string): Promise<Page> =>
+      (await (await link()).run(SCRIPTS.contentScan, keys, [cursor, PAGE])) as Page;
+    let next: Promise<Page> | undefined = page("0");
+    let run: string | undefined;
+    while (next !== undefined) {
+      const [of, cursor, texts] = (await next) as Page;
+      const isSameServer = run === undefined || of === run;
+      run = of;
+      const isOver = isSameServer && cursor === "0";
+      // Asked for while the caller works on this one.
+      next = isOver ? undefined : page(isSameServer ? cursor : "0");
+      next?.catch(() => {});
+      yield readChanges(texts);
+    }
+  }
+
+  return Object.freeze<ContentStore>({
+    now: () => session.time.now(),
+
+    async load() {
+      // Asked for where nothing is known, or no longer true: the layout may be gone too.
+      session.reopen();
+      const from = await last();
+      note(from);
+      return { sequence: from.sequence, batches: scan() };
+    },
+
+    async read(asked) {
+      const wanted = [...asked];
+      if (wanted.length === 0) return [];
+      const [heads, columns, bodies] = (await (await link()).run(SCRIPTS.contentRead, keys, wanted)) as (
+        | string
+        | null
+      )[][];
+      return wanted.map((key, place) => readRecord(key, heads?.[place], columns?.[place], bodies?.[place]));
+    },
+
+    async allocate(kind, count) {
+      const args = [kind, count, randomUUID()];
+      return Number(await (await link()).run(SCRIPTS.contentAllocate, keys, args));
+    },
+
+    async commit(writes, basis = []) {
+      const args = [randomUUID(), changesKept, basis.length, ...commitTexts(writes, basis)];
+      const own = await link();
+      const { reply, confirmed } = isReplicated
+        ? await session.runReplicated(SCRIPTS.contentCommit, keys, args)
+        : { reply: await own.run(SCRIPTS.contentCommit, keys, args), confirmed: undefined };
+      const [result, what, name] = reply as [string, string | number, string?];
+      if (result === "conflict") {
+        return {
+          ok: false,
+          conflict: { key: String(what), ...(name !== undefined && { unique: decodeName(name) }) },
+        };
+      }
+      if (confirmed === false) logger.warn({}, "no replica has confirmed a change of the content in time");
+      return { ok: true, sequence: Number(what) };
+    },
+
+    async changes(since): Promise<ContentChanges> {
+      const nonce = known.get(since);
+      const { sequence, nonce: current } = await last();
+      // Most often nothing has changed, and this was all.
+      if (sequence === since && current === nonce) return { sequence, changes: [] };
+      const reply = await (await link()).run(SCRIPTS.contentChanges, keys, [since, nonce ?? ""]);
+      if (reply === "reload") return "reload";
+      const [newest, of, ...texts] = reply as [number, string, ...string[]];
+      note({ sequence: Number(newest), nonce: of });
+      return { sequence: Number(newest), changes: readChanges(texts) };
+    },
+  });
+}

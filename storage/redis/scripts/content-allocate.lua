@@ -1,0 +1,9 @@
+-- Hands out consecutive ids. ARGV: kind, how many, nonce. Replies with the first.
+
+local kind, count, nonce = ARGV[1], tonumber(ARGV[2]), ARGV[3]
+local last, first, by = string.match(call('HGET', IDS, kind) or '0,0,', '^(%d+),(%d+),(.*)$')
+-- The same call once more, since its answer was lost. Where another came between, it is given others.
+if by == nonce then return tonumber(first) end
+first = tonumber(last) + 1
+call('HSET', IDS, kind, string.format('%.0f,%.0f,%s', tonumber(last) + count, first, nonce))
+return first

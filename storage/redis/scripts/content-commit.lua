@@ -1,0 +1,111 @@
+-- Stores a change set whole, or says what is in its way.
+-- ARGV: nonce, most changes kept, records it is based on, lengths of the texts, the texts one after the other:
+-- key and version of each record it is based on; then of each write key, expected version, head, columns, body. An empty head removes the record.
+
+local nonce, kept, basis = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+
+-- The same call once more, since its answer was lost.
+local known = call('ZSCORE', COMMITS, nonce)
+if known then return { 'stored', tonumber(known) } end
+
+local lengthOf, place = string.gmatch(ARGV[4], '%d+'), 1
+local function nextText()
+  local length = lengthOf()
+  if not length then return nil end
+  local from = place
+  place = place + tonumber(length)
+  return string.sub(ARGV[5], from, place - 1)
+end
+
+local expected, writes, keys = {}, {}, {}
+for _ = 1, basis do
+  local key = nextText()
+  expected[#expected + 1] = { key = key, version = nextText() }
+  keys[#keys + 1] = key
+end
+for key in nextText do
+  local write = { key = key, version = nextText(), head = nextText(), columns = nextText(), body = nextText() }
+  expected[#expected + 1] = write
+  writes[#writes + 1] = write
+  keys[#keys + 1] = key
+end
+
+local heads = fieldsOf(HEADS, keys)
+for _, record in ipairs(expected) do
+  if versionOf(heads[record.key]) ~= record.version then return { 'conflict', record.key } end
+end
+
+local isWritten, wanted = {}, {}
+for _, write in ipairs(writes) do
+  isWritten[write.key] = true
+  for name in namesOf(write.head) do wanted[#wanted + 1] = name end
+end
+local holders, claimed = fieldsOf(NAMES, wanted), {}
+for _, write in ipairs(writes) do
+  for name in namesOf(write.head) do
+    local holder = claimed[name] or holders[name]
+    -- A record of the same commit gives up what it does not claim again.
+    local isFree = not holder or holder == write.key or (not claimed[name] and isWritten[holder])
+    if not isFree then return { 'conflict', write.key, name } end
+    claimed[name] = write.key
+  end
+end
+
+-- What is new, and what goes, by the key it is kept under.
+local set = { [HEADS] = {}, [COLUMNS] = {}, [BODIES] = {}, [NAMES] = {} }
+local gone = { [HEADS] = {}, [COLUMNS] = {}, [BODIES] = {}, [NAMES] = {} }
+local function put(hash, field, value)
+  local fields = set[hash]
+  fields[#fields + 1] = field
+  fields[#fields + 1] = value
+end
+local function drop(hash, field) gone[hash][#gone[hash] + 1] = field end
+
+local changed, isGrowing = {}, false
+local last = lastCommit()
+local sequence = string.format('%.0f', last + 1)
+for _, write in ipairs(writes) do
+  local key, before = write.key, heads[write.key]
+  if isResident(before) or isResident(write.head) then
+    changed[#changed + 1] = sequence
+    changed[#changed + 1] = key
+  end
+  for name in namesOf(before) do
+    if not claimed[name] then drop(NAMES, name) end
+  end
+  if write.head == '' then
+    drop(HEADS, key)
+    drop(BODIES, key)
+  else
+    isGrowing = true
+    put(HEADS, key, write.head)
+    put(BODIES, key, write.body)
+  end
+  if isResident(write.head) then
+    put(COLUMNS, key, versionOf(write.head) .. '\n' .. write.columns)
+  elseif isResident(before) then
+    drop(COLUMNS, key)
+  end
+end
+for name, key in pairs(claimed) do put(NAMES, name, key) end
+
+-- Where Redis is full it refuses the first command that may grow, and none after one that it has taken: what only removes begins with one that may not.
+if not isGrowing then call('HDEL', META, '-') end
+call('HSET', META, 'last', sequence .. ' ' .. nonce)
+call('ZADD', COMMITS, sequence, nonce)
+for hash, fields in pairs(gone) do callMany('HDEL', hash, fields) end
+for hash, fields in pairs(set) do callMany('HSET', hash, fields) end
+callMany('ZADD', CHANGES, changed)
+
+-- The score of the last member that had to go to leave `kept`.
+local function trim(key)
+  local over = call('ZCARD', key) - kept
+  if over <= 0 then return nil end
+  local score = call('ZRANGE', key, over - 1, over - 1, 'WITHSCORES')[2]
+  call('ZREMRANGEBYRANK', key, 0, over - 1)
+  return score
+end
+trim(COMMITS)
+local forgotten = trim(CHANGES)
+if forgotten then call('HSET', META, 'forgotten', forgotten) end
+return { 'stored', tonumber(sequence) }
