@@ -4,6 +4,7 @@ const shared: Options = {
   entry: {
     index: "src/index.ts",
     files: "storage/files/index.ts",
+    images: "storage/images/index.ts",
     receiver: "src/receiver/index.ts",
     testing: "src/testing/index.ts",
     express: "adapters/express.ts",

@@ -72,7 +72,8 @@ describe("the house", () => {
           !isBelow("src", to) &&
           !isBelow("storage", to) &&
           !isBuiltin(to) &&
-          !(to === "ioredis" && isBelow("storage/redis", from)),
+          !(to === "ioredis" && isBelow("storage/redis", from)) &&
+          !(to === "sharp" && isBelow("storage/images", from)),
       );
     const ofAdapters = adapters
       .flatMap(importsOf)
@@ -132,10 +133,10 @@ describe("the house", () => {
       const text = readFileSync(join(root, "dist", name), "utf8");
       for (const [, next = ""] of text.matchAll(/from '\.\/([^']+)\.js'/g)) visit(`${next}.d.ts`);
     };
-    for (const entry of ["index", "memory", "receiver", "testing"]) visit(`${entry}.d.ts`);
+    for (const entry of ["index", "memory", "images", "receiver", "testing"]) visit(`${entry}.d.ts`);
     expect(built).toEqual(expect.arrayContaining([...reachable]));
     const offenders = [...reachable].filter((name) =>
-      /from ['"](?:express|koa|fastify|ioredis|undici|lru-cache)/.test(
+      /from ['"](?:express|koa|fastify|ioredis|undici|lru-cache|sharp)/.test(
         readFileSync(join(root, "dist", name), "utf8"),
       ),
     );
@@ -144,7 +145,7 @@ describe("the house", () => {
 
   it("does nothing at import or construction: a process that only makes a service ends at once", () => {
     const script = `
-      for (const entry of ["", "/express", "/koa", "/fastify", "/node", "/fetch", "/memory", "/receiver", "/testing"]) await import("postbell" + entry);
+      for (const entry of ["", "/express", "/koa", "/fastify", "/node", "/fetch", "/memory", "/images", "/receiver", "/testing"]) await import("postbell" + entry);
       const { createWebhooks } = await import("postbell");
       const { memoryStorage } = await import("postbell/memory");
       createWebhooks({ storage: memoryStorage(), access: { authenticate: () => null, canRead: () => true } });

@@ -7,6 +7,7 @@ import { type Logger, silentLogger } from "../logger.js";
 import { hook, type OptionValues, oneOf, readOptions, value, wholeNumber } from "../options.js";
 import type { ContentChanged } from "./changes.js";
 import type { FileStore } from "./files.js";
+import type { ImageTool } from "./media/image-tool.js";
 import type { RoleOptions } from "./roles.js";
 import type { Render, SiteOptions } from "./site.js";
 import type { ContentStorage } from "./store.js";
@@ -50,6 +51,11 @@ export const contentOptions = {
   files: value<FileStore | undefined>(
     "a file store, such as memoryFiles() or diskFiles() make",
     (given) => hasMethods(given, ["stage", "stat", "read", "remove", "list"]),
+    undefined,
+  ),
+  images: value<ImageTool | undefined>(
+    "a tool for images, such as sharpImages() makes",
+    (given) => hasMethods(given, ["resize", "edit"]),
     undefined,
   ),
   site: {
@@ -124,6 +130,8 @@ export interface ContentOptions {
    * changed is seen a second later at most; without `start()` a request may have to wait for that. What this process changed is seen at once. Default: `strong`.
    */
   readonly consistency?: "strong" | "eventual" | undefined;
+  /** Makes smaller versions of uploaded images, and edits them: `sharpImages()` of `postbell/images`. Without it images are stored as they come. */
+  readonly images?: ImageTool | undefined;
   readonly site: SiteOptions;
   /** First part of the content routes: `core` makes `/core/v2/posts`. WordPress's own clients expect `wp`. Default: `core`. */
   readonly namespace?: string | undefined;

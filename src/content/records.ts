@@ -83,6 +83,18 @@ export interface MediaFile {
   /** In pixels, as it is shown; 0 for what is no image. */
   readonly width: number;
   readonly height: number;
+  /** As EXIF numbers it, of a file that a browser has to turn; left out where it is upright. */
+  readonly orientation?: number;
+  /** What was uploaded, where `name` is a version of it that is shown instead: smaller, or turned upright. */
+  readonly original?: {
+    readonly name: string;
+    readonly bytes: number;
+    readonly width: number;
+    readonly height: number;
+    readonly orientation?: number;
+  };
+  /** Of an image that was made by editing another one: that one's id, and the name of its file. */
+  readonly parentImage?: { readonly id: number; readonly name: string };
   /** Smaller versions by their name: `thumbnail`, `medium` … */
   readonly sizes: {
     readonly [size: string]: {

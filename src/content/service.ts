@@ -16,6 +16,7 @@ import { createFollowing } from "./following.js";
 import { createLibrary } from "./library.js";
 import { imageRoutes } from "./media/image-routes.js";
 import { createMediaUploads } from "./media/new-media.js";
+import { createStoredImages } from "./media/stored-images.js";
 import { type ContentOptions, readContentSettings } from "./options.js";
 import { createItems } from "./posts/items.js";
 import { postRoutes } from "./posts/routes.js";
@@ -130,8 +131,11 @@ export function createContent(options: ContentOptions): Content {
   });
   const scheduled = createScheduled({ library, site, clock, logger });
 
+  const { files, images: tool } = settings;
+  const images = files && tool ? createStoredImages({ files, tool, logger }) : undefined;
   const uploads = createMediaUploads({
-    files: settings.files,
+    files,
+    images,
     limit: limits.uploadBytes,
     site,
     now: library.now,
@@ -153,7 +157,7 @@ export function createContent(options: ContentOptions): Content {
       ...revisionRoutes(collection, { library, site, namespace }),
       ...autosaveRoutes(collection, { library, site, users, namespace }),
     ]),
-    ...imageRoutes(collections.media, { index: library.index, namespace }),
+    ...imageRoutes(collections.media, { library, site, items, images, namespace }),
     ...embedRoutes(),
     ...termRoutes({ library, site, namespace, defaultCategory: library.defaultCategory }),
     ...userRoutes({ users, library, callerOf, roles, site, namespace }),

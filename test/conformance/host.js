@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { createContent } from "postbell";
 import { memoryFiles } from "postbell/files";
+import { sharpImages } from "postbell/images";
 import { memoryStorage } from "postbell/memory";
 import { nodeAdapter } from "postbell/node";
 
@@ -31,6 +32,7 @@ export async function startHost(namespace, storage = memoryStorage()) {
   const content = createContent({
     storage,
     files: memoryFiles(),
+    images: sharpImages(),
     site: { url: site, name: "Conformance", description: "" },
     namespace,
     authenticate: ({ headers }) => {

@@ -5,6 +5,7 @@ import type { Context, Json, Schema } from "../../schema/types.js";
 import { asItComes, type Field, rawOf, type Target, type View } from "../posts/fields.js";
 import type { MediaFile } from "../records.js";
 import { ALL, EDIT, FULL } from "../rest/record-fields.js";
+import { missingSizes, uploadedImage } from "./image-versions.js";
 
 const NO_FILE: MediaFile = { name: "", bytes: 0, altText: "", width: 0, height: 0, sizes: {} };
 
@@ -43,7 +44,7 @@ const basename = (name: string): string => name.slice(name.lastIndexOf("/") + 1)
 
 /** The file itself, and its smaller versions, as the reference describes them. */
 function details(view: View): Json {
-  const { name, width, height, bytes, sizes } = fileOf(view);
+  const { name, width, height, bytes, sizes, original, parentImage } = fileOf(view);
   if (!isImage(view)) return { filesize: bytes, sizes: {} };
   const all = Object.entries(sizes).map(([size, version]) => [
     size,
@@ -69,6 +70,10 @@ function details(view: View): Json {
     file: name,
     filesize: bytes,
     sizes: { ...Object.fromEntries(all), ...(all.length > 0 ? { full } : {}) },
+    ...(original === undefined ? {} : { original_image: basename(original.name) }),
+    ...(parentImage === undefined
+      ? {}
+      : { parent_image: { attachment_id: parentImage.id, file: parentImage.name } }),
   };
 }
 
@@ -123,16 +128,23 @@ export const mediaFields: { readonly [name: string]: Field } = {
   source_url: readonly("URL to the original attachment file.", "string", ALL, (view) =>
     view.site.upload(fileOf(view).name),
   ),
-  filename: readonly("Original attachment file name.", "string", FULL, (view) => basename(fileOf(view).name)),
-  filesize: readonly("Attachment file size, in bytes.", "integer", FULL, (view) => fileOf(view).bytes),
+  filename: readonly("Original attachment file name.", "string", FULL, (view) =>
+    basename(uploadedImage(fileOf(view)).name),
+  ),
+  filesize: readonly(
+    "Attachment file size, in bytes.",
+    "integer",
+    FULL,
+    (view) => uploadedImage(fileOf(view)).bytes,
+  ),
   missing_image_sizes: readonly(
     "List of the missing image sizes of the attachment.",
     "array",
     EDIT,
-    () => [],
+    (view) => (isImage(view) ? missingSizes(fileOf(view)).map(({ size }) => size) : []),
   ),
   exif_orientation: readonly("EXIF orientation value, 1 for upright.", "integer", EDIT, (view) =>
-    isImage(view) ? 1 : undefined,
+    isImage(view) ? (fileOf(view).orientation ?? 1) : undefined,
   ),
   image_output_format: readonly(
     "Format that smaller versions are made in, if another.",
@@ -141,7 +153,7 @@ export const mediaFields: { readonly [name: string]: Field } = {
     (view) => (isImage(view) ? null : undefined),
   ),
   image_quality: readonly("Quality that smaller versions are made with, by size.", "object", EDIT, (view) =>
-    isImage(view) ? {} : undefined,
+    isImage(view) ? { default: 82, sizes: [] } : undefined,
   ),
   image_save_progressive: readonly(
     "Whether smaller versions are saved to be shown in steps.",

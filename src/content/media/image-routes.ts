@@ -1,121 +1,140 @@
 /** The routes that work on the file of a media item: making smaller versions of an image, and editing it. */
 
-import type { Argument, Arguments, Schema } from "../../schema/types.js";
+import type { Json } from "../../schema/types.js";
 import type { Collection } from "../collections.js";
+import type { Library } from "../library.js";
+import type { Items } from "../posts/items.js";
 import { createRights } from "../posts/rights.js";
-import { writeArguments } from "../posts/schema.js";
-import type { SiteIndex } from "../query/site-index.js";
+import { writtenDates, writtenPost } from "../posts/writing.js";
+import type { MediaFile, Post } from "../records.js";
 import { RestError, refusal } from "../rest/error.js";
-import type { RestRequest, RestRoute } from "../rest/types.js";
+import type { RestAnswer, RestRequest, RestRoute } from "../rest/types.js";
+import type { Site } from "../site.js";
+import { editArguments, idArgument } from "./image-arguments.js";
+import { type Modifier, plannedEdits } from "./image-edits.js";
+import type { ImageRefusal } from "./image-tool.js";
+import { uploadedImage } from "./image-versions.js";
+import { ownedFiles } from "./owned-files.js";
+import type { StoredImages } from "./stored-images.js";
+import { folderOf } from "./stored-name.js";
 
-const idArgument: Argument = { description: "Unique identifier for the attachment.", type: "integer" };
-
-const percentage = (description: string): Argument => ({
-  description,
-  type: "number",
-  minimum: 0,
-  maximum: 100,
-});
-
-const modifier = (title: string, type: string, args: Schema): Schema => ({
-  title,
-  properties: {
-    type: { description: `${title} type.`, type: "string", enum: [type] },
-    args: { description: `${title} arguments.`, type: "object", ...args },
-  },
-});
-
-const numbers = (descriptions: { readonly [name: string]: string }): Schema => ({
-  required: Object.keys(descriptions),
-  properties: Object.fromEntries(
-    Object.entries(descriptions).map(([name, description]) => [
-      name,
-      { description, type: "number" } as Schema,
-    ]),
-  ),
-});
-
-const modifiers: Argument = {
-  description: "Array of image edits.",
-  type: "array",
-  minItems: 1,
-  items: {
-    description: "Image edit.",
-    type: "object",
-    required: ["type", "args"],
-    oneOf: [
-      modifier("Flip", "flip", {
-        required: ["flip"],
-        properties: {
-          flip: {
-            description: "Flip direction.",
-            type: "object",
-            required: ["horizontal", "vertical"],
-            properties: {
-              horizontal: { description: "Whether to flip in the horizontal direction.", type: "boolean" },
-              vertical: { description: "Whether to flip in the vertical direction.", type: "boolean" },
-            },
-          },
-        },
-      }),
-      modifier("Rotation", "rotate", numbers({ angle: "Angle to rotate clockwise in degrees." })),
-      modifier(
-        "Crop",
-        "crop",
-        numbers({
-          left: "Horizontal position from the left to begin the crop as a percentage of the image width.",
-          top: "Vertical position from the top to begin the crop as a percentage of the image height.",
-          width: "Width of the crop as a percentage of the image width.",
-          height: "Height of the crop as a percentage of the image height.",
-        }),
-      ),
-    ],
-  },
-};
-
-const EDITED_FIELDS = ["caption", "description", "title", "post", "alt_text"] as const;
-
-function editArguments(collection: Collection): Arguments {
-  const writable = writeArguments(collection);
-  return {
-    src: { description: "URL to the edited image file.", type: "string", format: "uri", required: true },
-    modifiers,
-    rotation: {
-      description:
-        "The amount to rotate the image clockwise in degrees. DEPRECATED: Use `modifiers` instead.",
-      type: "integer",
-      minimum: 0,
-      exclusiveMinimum: true,
-      maximum: 360,
-      exclusiveMaximum: true,
-    },
-    x: percentage(
-      "As a percentage of the image, the x position to start the crop from. DEPRECATED: Use `modifiers` instead.",
-    ),
-    y: percentage(
-      "As a percentage of the image, the y position to start the crop from. DEPRECATED: Use `modifiers` instead.",
-    ),
-    width: percentage(
-      "As a percentage of the image, the width to crop the image to. DEPRECATED: Use `modifiers` instead.",
-    ),
-    height: percentage(
-      "As a percentage of the image, the height to crop the image to. DEPRECATED: Use `modifiers` instead.",
-    ),
-    ...Object.fromEntries(EDITED_FIELDS.map((name) => [name, writable[name] as Argument])),
-  };
+export interface ImageRoutesOptions {
+  readonly library: Library;
+  readonly site: Site;
+  readonly items: Items;
+  /** `undefined` where the host gave nothing that works on images. */
+  readonly images: StoredImages | undefined;
+  /** `core/v2` */
+  readonly namespace: string;
 }
-
-/** Images are worked on where the host gave something that can. */
-const unavailable = (): never => {
-  throw new RestError(501, "rest_image_editing_unavailable", "This site does not edit images.");
-};
 
 export function imageRoutes(
   collection: Collection,
-  { index, namespace }: { readonly index: SiteIndex; readonly namespace: string },
+  { library, site, items, images: given, namespace }: ImageRoutesOptions,
 ): readonly RestRoute[] {
+  const { index } = library;
   const rights = createRights(collection, index);
-  const permit = (request: RestRequest): void => {
+
+  const images = (): StoredImages => {
+    if (given !== undefined) return given;
+    throw new RestError(501, "rest_image_editing_unavailable", "This site does not edit images.");
+  };
+
+  async function load({ values }: RestRequest): Promise<Post> {
+    const { id } = rights.find(Number(values["id"]));
+    const [post] = await library.posts([id]);
+    if (post === undefined) throw new RestError(404, "rest_post_invalid_id", "Invalid post ID.");
+    return post;
+  }
+
+  async function postProcess(request: RestRequest): Promise<RestAnswer> {
+    const { caller, url } = request;
+    const post = await load(request);
+    const { media, mimeType } = post;
+    if (media !== null && mimeType.startsWith("image/")) await addVersions(request, media, mimeType);
+    const item = items.of(await load(request), { context: "edit", caller, url });
+    return { status: 200, headers: {}, body: { item } };
+  }
+
+  /** Another request may do the same meanwhile: what the record has by then stays. */
+  async function addVersions(request: RestRequest, file: MediaFile, mimeType: string): Promise<void> {
+    const completed = await images().complete(file, mimeType);
+    if (completed.file === file) return;
+    let kept: MediaFile | null = null;
+    try {
+      await library.change(async (draft) => {
+        kept = null;
+        const post = await load(request);
+        rights.update(request, post);
+        if (post.media === null || uploadedImage(post.media).name !== uploadedImage(file).name) return;
+        const { altText, sizes, original } = post.media;
+        const shown = original === undefined ? completed.file : post.media;
+        kept = { ...shown, altText, sizes: { ...completed.file.sizes, ...sizes } };
+        draft.putPost({ ...post, media: kept });
+      });
+    } catch (error) {
+      await completed.discard();
+      throw error;
+    }
+    await completed.discard(kept);
+  }
+
+  async function edit(request: RestRequest): Promise<RestAnswer> {
+    const { caller, url, values } = request;
+    const source = await load(request);
+    const { media, mimeType } = source;
+    const edits = images();
+    if (media === null || !mimeType.startsWith("image/") || !isAddressOf(media, values["src"], site)) {
+      throw new RestError(404, "rest_unknown_attachment", "Unable to get meta information for file.");
+    }
+    const plan = plannedEdits(modifiersOf(request), uploadedImage(media), edits.maxPixels);
+    if (!plan.ok) throw new RestError(400, plan.code, plan.message);
+    const { operations } = plan;
+    const folder = folderOf(site.zone.toLocal(library.now()));
+    const edited = await edits.edit(media, { mimeType, operations, folder });
+    if (typeof edited === "string") throw imageRefused(edited);
+    const parentImage = { id: source.id, name: uploadedImage(media).name };
+    const id = await stored(request, { ...edited.file, parentImage }).catch(async (error: unknown) => {
+      await edited.discard();
+      throw error;
+    });
+    const item = items.of(await load({ ...request, values: { id } }), { context: "view", caller, url });
+    const location = url(`/${namespace}/${collection.base}/${id}`);
+    return { status: 201, headers: { Location: location }, body: { item } };
+  }
+
+  /** As a media item of its own, with the texts of the one that it was made from where none are given. Resolves with its id. */
+  async function stored(request: RestRequest, file: MediaFile): Promise<number> {
+    const { caller, values } = request;
+    return library.change(async (draft) => {
+      const source = await load(request);
+      rights.update(request, source);
+      const written = writtenPost(
+        {
+          title: source.title,
+          caption: source.excerpt,
+          description: source.content,
+          alt_text: source.media?.altText ?? "",
+          ...withoutNull(values),
+        },
+        null,
+        await draft.newId("post"),
+        { collection, caller, site, index, now: library.now(), defaultCategory: library.defaultCategory() },
+        writtenDates({}, site),
+      );
+      const isOwn = request.isGiven("caption") && request.isGiven("description");
+      draft.putPost({
+        ...written,
+        mimeType: source.mimeType,
+        // What somebody else wrote does not become trusted by being copied.
+        isTrusted: written.isTrusted && (isOwn || source.isTrusted),
+        media: { ...file, altText: written.media?.altText ?? "" },
+      });
+      return written.id;
+    });
+  }
+
+  const permitEdit = (request: RestRequest): void => {
     if (!request.caller.has("upload_files")) {
       throw refusal(
         request.caller,
@@ -125,26 +144,61 @@ export function imageRoutes(
     }
     rights.update(request);
   };
+  const action = { type: "string", enum: ["create-image-subsizes"], required: true } as const;
   return [
     {
       namespace,
       path: `/${collection.base}/:id/post-process`,
       endpoints: [
-        {
-          methods: ["POST"],
-          args: {
-            id: idArgument,
-            action: { type: "string", enum: ["create-image-subsizes"], required: true },
-          },
-          permit: rights.update,
-          handle: unavailable,
-        },
+        { methods: ["POST"], args: { id: idArgument, action }, permit: rights.update, handle: postProcess },
       ],
     },
     {
       namespace,
       path: `/${collection.base}/:id/edit`,
-      endpoints: [{ methods: ["POST"], args: editArguments(collection), permit, handle: unavailable }],
+      endpoints: [{ methods: ["POST"], args: editArguments(collection), permit: permitEdit, handle: edit }],
     },
   ];
 }
+
+/** Whether `src` is the address of one of the files, as an answer of the site writes it. It is compared, and never fetched. */
+function isAddressOf(media: MediaFile, src: Json | undefined, site: Site): boolean {
+  return ownedFiles(media).some((name) => {
+    const address = site.upload(name);
+    return src === address || src === encodeURI(address);
+  });
+}
+
+/** The older fields count where there are no modifiers: a rotation first, then a crop, for which all four are needed. */
+function modifiersOf({ values }: RestRequest): readonly Modifier[] {
+  const { modifiers, rotation, x, y, width, height } = values;
+  if (Array.isArray(modifiers)) return modifiers as unknown as readonly Modifier[];
+  const older: Modifier[] = [];
+  if (typeof rotation === "number") older.push({ type: "rotate", args: { angle: rotation } });
+  const area = [x, y, width, height];
+  if (area.every((side) => typeof side === "number")) {
+    const [left = 0, top = 0, across = 0, down = 0] = area as readonly number[];
+    older.push({ type: "crop", args: { left, top, width: across, height: down } });
+  }
+  if (older.length > 0) return older;
+  throw new RestError(
+    400,
+    "rest_image_not_edited",
+    "The image was not edited. Edit the image before applying the changes.",
+  );
+}
+
+const withoutNull = (values: RestRequest["values"]): RestRequest["values"] =>
+  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== null && value !== undefined));
+
+const REFUSALS: {
+  readonly [refusal in ImageRefusal]: readonly [status: number, code: string, message: string];
+} = {
+  busy: [503, "rest_image_busy", "Too many images are being worked on; try again later."],
+  animated: [400, "rest_cannot_edit_file_type", "An image that moves cannot be edited."],
+  too_large: [400, "rest_image_too_large", "The image is too large to be edited."],
+  unreadable: [400, "rest_image_unreadable", "The file cannot be read as an image."],
+  too_slow: [400, "rest_image_too_slow", "Editing the image takes too long."],
+};
+
+const imageRefused = (refused: ImageRefusal): RestError => new RestError(...REFUSALS[refused]);

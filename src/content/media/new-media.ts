@@ -9,20 +9,24 @@ import type { MediaUploads } from "../posts/routes.js";
 import { RestError } from "../rest/error.js";
 import type { ReceivedBody, RestRequest } from "../rest/types.js";
 import type { Site } from "../site.js";
+import { ownedFiles } from "./owned-files.js";
+import type { StoredImages } from "./stored-images.js";
 import { noData, receiveUpload, type Upload } from "./upload.js";
 
 const FIELDS = /^application\/(?:[^\s/,+;]+\+)?(?:json|x-www-form-urlencoded)\s*(?:;|$)/i;
 const NO_FIELDS = Object.freeze(Object.create(null));
 
-/** `files`: where the host keeps them; without it every upload is refused. `limit`: bytes of one file. */
+/** `files`: where the host keeps them; without it every upload is refused. `images`: makes smaller versions, if it is there. `limit`: bytes of one file. */
 export function createMediaUploads({
   files,
+  images,
   limit,
   site,
   now,
   logger,
 }: {
   readonly files: FileStore | undefined;
+  readonly images: StoredImages | undefined;
   readonly limit: number;
   readonly site: Site;
   readonly now: () => number;
@@ -37,7 +41,7 @@ export function createMediaUploads({
     if (files === undefined || !caller.has("upload_files")) {
       return { fields: NO_FIELDS, release: async () => {} };
     }
-    const upload = await receiveUpload(request, { files, limit });
+    const upload = await receiveUpload(request, { files, limit, maxPixels: images?.maxPixels });
     const received: ReceivedBody = {
       fields: upload.fields,
       async release() {
@@ -60,7 +64,10 @@ export function createMediaUploads({
       }
       const upload = received && uploads.get(received);
       if (upload === undefined) throw noData();
-      const { file, title } = await upload.publish(site.zone.toLocal(now()));
+      const { file: published, title } = await upload.publish(site.zone.toLocal(now()));
+      const image = upload.mimeType.startsWith("image/")
+        ? await images?.complete(published, upload.mimeType)
+        : undefined;
       return {
         // An empty title is none, as in the reference.
         values: rawOf(values["title"] ?? null) ? {} : { title },
@@ -69,15 +76,18 @@ export function createMediaUploads({
           return {
             ...post,
             mimeType: upload.mimeType,
-            media: { ...file, altText: post.media?.altText ?? "" },
+            media: { ...(image?.file ?? published), altText: post.media?.altText ?? "" },
           };
         },
-        discard: () => upload.discard(),
+        async discard() {
+          await image?.discard();
+          await upload.discard();
+        },
       };
     },
     async remove({ media }) {
       if (files === undefined || media === null) return;
-      const names = [media.name, ...Object.values(media.sizes).map(({ name }) => name)];
+      const names = ownedFiles(media);
       try {
         await Promise.all(names.map((name) => files.remove(name)));
       } catch (error) {

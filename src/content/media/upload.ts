@@ -1,6 +1,6 @@
 /** Takes an upload in: judges and stages the file while it arrives, and gives it a name when its record is about to be stored. Knows no record. */
 
-import { createHash, randomUUID } from "node:crypto";
+import { createHash } from "node:crypto";
 import type { HttpRequest, ReadableBody } from "../../http/types.js";
 import type { JsonObject } from "../../schema/types.js";
 import type { FileStore, StagedFile } from "../files.js";
@@ -12,17 +12,17 @@ import { type ImageSize, imageSize } from "./image-size.js";
 import { hasBinary, judgeType, type MediaType } from "./media-type.js";
 import { isMultipart, readMultipart } from "./multipart.js";
 import { receivedBytes } from "./received.js";
+import { folderOf, publishFree } from "./stored-name.js";
 
 /** The dimensions of an image stand before the end of this, but for photographs with uncommonly much beside the picture. */
 const HEAD_BYTES = 1_048_576;
-
-/** Numbers that are tried for a name that is taken, before one is drawn. */
-const NUMBERED_NAMES = 20;
 
 export interface UploadOptions {
   readonly files: FileStore;
   /** Of the file. */
   readonly limit: number;
+  /** Of an image, by its header. Default: no bound. */
+  readonly maxPixels?: number | undefined;
 }
 
 /** A file that has arrived whole and was accepted. Nobody sees it before `publish`. */
@@ -53,7 +53,7 @@ export interface PublishedUpload {
  *
  * Guarantee: streamed; of what is refused or cut off nothing is left in `files`.
  * Errors: RestError 400 `rest_upload_sideload_error` for a file that is not accepted, or whose bytes do not fit its name (the reference answers 500);
- * 400 `rest_upload_no_data`, `rest_upload_no_content_type`, `rest_upload_no_content_disposition`, `rest_upload_invalid_disposition`;
+ * 400 `rest_upload_image_too_large`; 400 `rest_upload_no_data`, `rest_upload_no_content_type`, `rest_upload_no_content_disposition`, `rest_upload_invalid_disposition`;
  * 412 `rest_upload_hash_mismatch`; those of `readMultipart` and `receivedBytes`; what `files` throws.
  */
 export async function receiveUpload(request: HttpRequest, options: UploadOptions): Promise<Upload> {
@@ -64,7 +64,7 @@ export async function receiveUpload(request: HttpRequest, options: UploadOptions
       fileField: "file",
       limit: options.limit,
       take: async (fileName, bytes) => ({
-        ...(await stageFile(bytes, fileName, digest, options.files)),
+        ...(await stageFile(bytes, fileName, digest, options)),
         title: titleOf(fileName),
       }),
     });
@@ -73,7 +73,7 @@ export async function receiveUpload(request: HttpRequest, options: UploadOptions
   }
   if (request.body === null || headers["content-length"] === "0") throw noData();
   const fileName = nameOfRawBody(headers);
-  const file = await stageFile(receivedBytes(request, options.limit), fileName, digest, options.files);
+  const file = await stageFile(receivedBytes(request, options.limit), fileName, digest, options);
   return uploadOf({ ...file, title: "" }, Object.freeze(Object.create(null)), options.files);
 }
 
@@ -107,7 +107,7 @@ async function stageFile(
   source: ReadableBody,
   fileName: string,
   digest: string | undefined,
-  files: FileStore,
+  { files, maxPixels = Number.POSITIVE_INFINITY }: UploadOptions,
 ): Promise<Staged> {
   const iterator = source[Symbol.asyncIterator]();
   try {
@@ -117,6 +117,7 @@ async function stageFile(
     if (type === undefined) throw refused();
     const size = imageSize(type.mimeType, head);
     if (size === undefined && isWhole && type.mimeType.startsWith("image/")) throw refused();
+    if (size !== undefined && size.width * size.height > maxPixels) throw tooManyPixels(maxPixels);
     const hash = digest === undefined ? undefined : createHash("md5");
     const staged = await files.stage(checked(head, iterator, type, (chunk) => hash?.update(chunk)));
     if (hash !== undefined && !isDigest(digest?.trim() ?? "", hash.digest())) {
@@ -174,18 +175,18 @@ function uploadOf(
     fields,
     mimeType: type.mimeType,
     async publish(localTime) {
-      const folder = folderOf(localTime);
-      for (const base of candidates(baseName)) {
-        const name = `${folder}/${base}.${type.extension}`;
-        if (!(await staged.publish(name))) continue;
-        published = name;
-        const { width = 0, height = 0 } = size ?? {};
-        return {
-          file: { name, bytes: staged.bytes, altText: "", width, height, sizes: {} },
-          title: title === "" ? base : title,
-        };
-      }
-      throw new Error("Every name that was tried for an upload is taken.");
+      const { name, base } = await publishFree(staged, {
+        folder: folderOf(localTime),
+        base: baseName,
+        extension: type.extension,
+      });
+      published = name;
+      const { width = 0, height = 0, orientation = 1 } = size ?? {};
+      const file = { name, bytes: staged.bytes, altText: "", width, height, sizes: {} };
+      return {
+        file: orientation === 1 ? file : { ...file, orientation },
+        title: title === "" ? base : title,
+      };
     },
     async discard() {
       if (published === undefined) await staged.discard();
@@ -194,23 +195,19 @@ function uploadOf(
   };
 }
 
-function* candidates(baseName: string): Generator<string> {
-  yield baseName;
-  for (let number = 1; number <= NUMBERED_NAMES; number += 1) yield `${baseName}-${number}`;
-  yield `${baseName}-${randomUUID().slice(0, 8)}`;
-}
-
-function folderOf(localTime: number): string {
-  const [year, month] = new Date(localTime).toISOString().split("-");
-  return `${year}/${month}`;
-}
-
 /** The reference answers the same code, with 500. */
 const refused = (): RestError =>
   new RestError(
     400,
     "rest_upload_sideload_error",
     "Sorry, you are not allowed to upload this file type, or its content does not fit its name.",
+  );
+
+const tooManyPixels = (most: number): RestError =>
+  new RestError(
+    400,
+    "rest_upload_image_too_large",
+    `The image is too large: at most ${Math.floor(most / 1_000_000)} million pixels are accepted.`,
   );
 
 export const noData = (): RestError => new RestError(400, "rest_upload_no_data", "No data supplied.");

@@ -251,7 +251,7 @@ function actionLinks(collection: Collection, caller: Caller, self: string): Link
   const { type } = collection;
   return Object.fromEntries([
     ...action("publish", type !== "attachment" && caller.canOf(type, "publish_posts")),
-    ...action("unfiltered-html", type !== "attachment" && caller.has("unfiltered_html")),
+    ...action("unfiltered-html", caller.has("unfiltered_html")),
     ...action(
       "sticky",
       type === "post" && caller.canOf(type, "edit_others_posts") && caller.canOf(type, "publish_posts"),

@@ -1,0 +1,102 @@
+/** What the routes that work on the file of a media item take. */
+
+import type { Argument, Arguments, Schema } from "../../schema/types.js";
+import type { Collection } from "../collections.js";
+import { writeArguments } from "../posts/schema.js";
+
+export const idArgument: Argument = { description: "Unique identifier for the attachment.", type: "integer" };
+
+const percentage = (description: string): Argument => ({
+  description,
+  type: "number",
+  minimum: 0,
+  maximum: 100,
+});
+
+const modifier = (title: string, type: string, args: Schema): Schema => ({
+  title,
+  properties: {
+    type: { description: `${title} type.`, type: "string", enum: [type] },
+    args: { description: `${title} arguments.`, type: "object", ...args },
+  },
+});
+
+const numbers = (descriptions: { readonly [name: string]: string }): Schema => ({
+  required: Object.keys(descriptions),
+  properties: Object.fromEntries(
+    Object.entries(descriptions).map(([name, description]) => [
+      name,
+      { description, type: "number" } as Schema,
+    ]),
+  ),
+});
+
+const modifiers: Argument = {
+  description: "Array of image edits.",
+  type: "array",
+  minItems: 1,
+  items: {
+    description: "Image edit.",
+    type: "object",
+    required: ["type", "args"],
+    oneOf: [
+      modifier("Flip", "flip", {
+        required: ["flip"],
+        properties: {
+          flip: {
+            description: "Flip direction.",
+            type: "object",
+            required: ["horizontal", "vertical"],
+            properties: {
+              horizontal: { description: "Whether to flip in the horizontal direction.", type: "boolean" },
+              vertical: { description: "Whether to flip in the vertical direction.", type: "boolean" },
+            },
+          },
+        },
+      }),
+      modifier("Rotation", "rotate", numbers({ angle: "Angle to rotate clockwise in degrees." })),
+      modifier(
+        "Crop",
+        "crop",
+        numbers({
+          left: "Horizontal position from the left to begin the crop as a percentage of the image width.",
+          top: "Vertical position from the top to begin the crop as a percentage of the image height.",
+          width: "Width of the crop as a percentage of the image width.",
+          height: "Height of the crop as a percentage of the image height.",
+        }),
+      ),
+    ],
+  },
+};
+
+const EDITED_FIELDS = ["caption", "description", "title", "post", "alt_text"] as const;
+
+export function editArguments(collection: Collection): Arguments {
+  const writable = writeArguments(collection);
+  return {
+    src: { description: "URL to the edited image file.", type: "string", format: "uri", required: true },
+    modifiers,
+    rotation: {
+      description:
+        "The amount to rotate the image clockwise in degrees. DEPRECATED: Use `modifiers` instead.",
+      type: "integer",
+      minimum: 0,
+      exclusiveMinimum: true,
+      maximum: 360,
+      exclusiveMaximum: true,
+    },
+    x: percentage(
+      "As a percentage of the image, the x position to start the crop from. DEPRECATED: Use `modifiers` instead.",
+    ),
+    y: percentage(
+      "As a percentage of the image, the y position to start the crop from. DEPRECATED: Use `modifiers` instead.",
+    ),
+    width: percentage(
+      "As a percentage of the image, the width to crop the image to. DEPRECATED: Use `modifiers` instead.",
+    ),
+    height: percentage(
+      "As a percentage of the image, the height to crop the image to. DEPRECATED: Use `modifiers` instead.",
+    ),
+    ...Object.fromEntries(EDITED_FIELDS.map((name) => [name, writable[name] as Argument])),
+  };
+}

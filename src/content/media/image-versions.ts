@@ -1,0 +1,88 @@
+/** Which versions of an image a site keeps beside the one that was uploaded: the sizes of the reference. Pure. */
+
+import type { MediaFile } from "../records.js";
+import type { PixelSize } from "./image-edits.js";
+import type { WantedImage } from "./image-tool.js";
+
+interface SizeRule {
+  readonly width: number;
+  /** Infinity: as it comes. */
+  readonly height: number;
+  /** Filled and cut, rather than fitted in. */
+  readonly isCut?: true;
+}
+
+const SIZES: { readonly [name: string]: SizeRule } = {
+  thumbnail: { width: 150, height: 150, isCut: true },
+  medium: { width: 300, height: 300 },
+  medium_large: { width: 768, height: Number.POSITIVE_INFINITY },
+  large: { width: 1_024, height: 1_024 },
+  "1536x1536": { width: 1_536, height: 1_536 },
+  "2048x2048": { width: 2_048, height: 2_048 },
+};
+
+/** Sides beyond this are not shown: the image is replaced by a version within it. */
+const SHOWN_SIDE = 2_560;
+
+/** Those that lose nothing by being shown smaller or turned; a PNG can become larger by it. */
+const REPLACEABLE: ReadonlySet<string> = new Set(["image/jpeg", "image/webp", "image/avif"]);
+
+/** An uploaded image as its versions are made from it. */
+export interface UploadedImage extends PixelSize {
+  readonly name: string;
+  readonly bytes: number;
+  /** As EXIF numbers it; 1 where left out. Width and height are those of the image as it is shown. */
+  readonly orientation?: number;
+}
+
+export interface WantedSize extends WantedImage {
+  readonly size: string;
+}
+
+/** What was uploaded, where another version of it is shown in its place. */
+export const uploadedImage = (file: MediaFile): UploadedImage => file.original ?? file;
+
+/** The sizes that `file` should have and has not, from small to large. None for what is no image, or of unknown dimensions. */
+export function missingSizes(file: MediaFile): readonly WantedSize[] {
+  const image = uploadedImage(file);
+  return Object.entries(SIZES).flatMap(([size, rule]) => {
+    if (Object.hasOwn(file.sizes, size)) return [];
+    const wanted = rule.isCut ? cut(image, rule) : fitted(image, rule);
+    return isSmaller(wanted, image) ? [{ size, ...wanted }] : [];
+  });
+}
+
+export interface ShownVersion extends WantedImage {
+  /** What its name says of it. */
+  readonly suffix: "scaled" | "rotated";
+}
+
+/** What is to be shown in place of an image that is too large, or lies on its side. */
+export function shownVersion(file: MediaFile, mimeType: string): ShownVersion | undefined {
+  if (file.original !== undefined || !REPLACEABLE.has(mimeType)) return undefined;
+  const { width, height, orientation = 1 } = file;
+  if (width === 0 || height === 0) return undefined;
+  if (Math.max(width, height) > SHOWN_SIDE) {
+    return { suffix: "scaled", ...fitted(file, { width: SHOWN_SIDE, height: SHOWN_SIDE }) };
+  }
+  return orientation === 1 ? undefined : { suffix: "rotated", width, height };
+}
+
+function fitted({ width, height }: PixelSize, within: SizeRule): WantedImage {
+  const ratio = Math.min(within.width / width, within.height / height);
+  return {
+    width: Math.min(within.width, Math.max(1, Math.round(width * ratio))),
+    height: Math.min(within.height, Math.max(1, Math.round(height * ratio))),
+  };
+}
+
+const cut = ({ width, height }: PixelSize, within: SizeRule): WantedImage => ({
+  width: Math.min(within.width, width),
+  height: Math.min(within.height, height),
+});
+
+/** By more than the pixel that rounding may cost. */
+const isSmaller = (wanted: WantedImage, { width, height }: PixelSize): boolean =>
+  wanted.width <= width &&
+  wanted.height <= height &&
+  (width - wanted.width > 1 || height - wanted.height > 1);

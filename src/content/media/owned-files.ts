@@ -1,0 +1,9 @@
+/** Which stored files a media item has: the one place that knows all of them. Pure. */
+
+import type { MediaFile } from "../records.js";
+
+/** Names of every file that belongs to a record: shown, as it was uploaded, and in smaller versions. */
+export function ownedFiles({ name, original, sizes }: MediaFile): readonly string[] {
+  const all = [name, original?.name ?? "", ...Object.values(sizes).map((size) => size.name)];
+  return all.filter((owned) => owned !== "");
+}

@@ -1,0 +1,171 @@
+/** Images in the host's files: makes versions of them with the host's tool, and stores these. Knows no record but the part of one that tells of the file. */
+
+import type { Logger } from "../../logger.js";
+import type { FileStore } from "../files.js";
+import type { MediaFile } from "../records.js";
+import type { PixelOperation } from "./image-edits.js";
+import { frameCount } from "./image-frames.js";
+import type { ImageRefusal, ImageSource, ImageTool, MadeImage } from "./image-tool.js";
+import { missingSizes, shownVersion, uploadedImage } from "./image-versions.js";
+import { ownedFiles } from "./owned-files.js";
+import { type NameParts, partsOf, publishFree } from "./stored-name.js";
+
+export interface StoredImage {
+  readonly file: MediaFile;
+  /** Removes what was stored for it and is not among the files of `kept`. To be called where no record came to name them; never rejects. */
+  readonly discard: (kept?: MediaFile | null) => Promise<void>;
+}
+
+export interface StoredImages {
+  readonly maxPixels: number;
+  /** Makes and stores the versions that `file` lacks. Where the tool refuses, or fails, the file stays as it is, and it is logged. */
+  readonly complete: (file: MediaFile, mimeType: string) => Promise<StoredImage>;
+  /** Edits what was uploaded, and stores the result, with its versions, as `…-edited` in `folder`. Without an alternative text. */
+  readonly edit: (
+    file: MediaFile,
+    edit: {
+      readonly mimeType: string;
+      readonly operations: readonly PixelOperation[];
+      readonly folder: string;
+    },
+  ) => Promise<StoredImage | ImageRefusal>;
+}
+
+/** Tells of a WebP or AVIF image whether it moves. */
+const HEAD_BYTES = 65_536;
+
+export function createStoredImages({
+  files,
+  tool,
+  logger,
+}: {
+  readonly files: FileStore;
+  readonly tool: ImageTool;
+  readonly logger: Logger;
+}): StoredImages {
+  async function remove(names: readonly string[]): Promise<void> {
+    try {
+      await Promise.all(names.map((name) => files.remove(name)));
+    } catch (error) {
+      logger.warn({ error, names }, "versions of an image that no record names were not removed");
+    }
+  }
+
+  async function store(bytes: Uint8Array, parts: NameParts): Promise<string> {
+    const staged = await files.stage(once(bytes));
+    try {
+      return (await publishFree(staged, parts)).name;
+    } finally {
+      await staged.discard();
+    }
+  }
+
+  const sourceOf = (file: MediaFile, mimeType: string): ImageSource => {
+    const { name, bytes } = uploadedImage(file);
+    return { mimeType, read: () => readWhole(files, name, bytes) };
+  };
+
+  async function madeVersions(
+    source: ImageSource,
+    wanted: Parameters<ImageTool["resize"]>[1],
+  ): Promise<readonly MadeImage[] | undefined> {
+    try {
+      const made = await tool.resize(source, wanted);
+      if (typeof made !== "string") return made;
+      logger.warn({ refusal: made }, "an image was stored without smaller versions");
+    } catch (error) {
+      logger.error({ error }, "the smaller versions of an image could not be made");
+    }
+    return undefined;
+  }
+
+  async function complete(file: MediaFile, mimeType: string): Promise<StoredImage> {
+    const whole = shownVersion(file, mimeType);
+    const shown = whole !== undefined && !(await moves(file, mimeType)) ? whole : undefined;
+    const sizes = missingSizes(file);
+    const nothing: StoredImage = { file, discard: async () => {} };
+    if (shown === undefined && sizes.length === 0) return nothing;
+    const wanted = [...(shown ? [shown] : []), ...sizes];
+    const made = await madeVersions(sourceOf(file, mimeType), wanted);
+    if (made === undefined) return nothing;
+    const parts = partsOf(uploadedImage(file).name);
+    const stored: string[] = [];
+    try {
+      let completed = file;
+      for (const [at, { bytes, width, height }] of made.entries()) {
+        const isShown = shown !== undefined && at === 0;
+        const suffix = isShown ? shown.suffix : `${width}x${height}`;
+        const name = await store(bytes, { ...parts, base: `${parts.base}-${suffix}` });
+        stored.push(name);
+        const version = { name, width, height, bytes: bytes.length };
+        const size = sizes[shown === undefined ? at : at - 1]?.size ?? "";
+        completed = isShown
+          ? shownInstead(completed, version)
+          : { ...completed, sizes: { ...completed.sizes, [size]: { ...version, mimeType } } };
+      }
+      return { file: completed, discard: (kept) => remove(unnamed(stored, kept)) };
+    } catch (error) {
+      await remove(stored);
+      throw error;
+    }
+  }
+
+  async function moves(file: MediaFile, mimeType: string): Promise<boolean> {
+    const { name, bytes } = uploadedImage(file);
+    return frameCount(mimeType, await readWhole(files, name, Math.min(bytes, HEAD_BYTES))) > 1;
+  }
+
+  return {
+    maxPixels: tool.maxPixels,
+    complete,
+    async edit(file, { mimeType, operations, folder }) {
+      const made = await tool.edit(sourceOf(file, mimeType), operations);
+      if (typeof made === "string") return made;
+      const { bytes, width, height } = made;
+      const { base, extension } = partsOf(uploadedImage(file).name);
+      const name = await store(bytes, { folder, base: editedBase(base), extension });
+      try {
+        const edited = { name, bytes: bytes.length, altText: "", width, height, sizes: {} };
+        const whole = await complete(edited, mimeType);
+        return {
+          file: whole.file,
+          discard: async (kept) => {
+            await whole.discard(kept);
+            await remove(unnamed([name], kept));
+          },
+        };
+      } catch (error) {
+        await remove([name]);
+        throw error;
+      }
+    },
+  };
+}
+
+const unnamed = (names: readonly string[], kept: MediaFile | null | undefined): readonly string[] => {
+  const owned = new Set(kept ? ownedFiles(kept) : []);
+  return names.filter((name) => !owned.has(name));
+};
+
+/** However often an image is edited, its name says so once. */
+const editedBase = (base: string): string => `${base.replace(/-edited(?:-\d+)?$/, "")}-edited`;
+
+function shownInstead(
+  { orientation, ...file }: MediaFile,
+  version: { readonly name: string; readonly bytes: number; readonly width: number; readonly height: number },
+): MediaFile {
+  const { name, bytes, width, height } = file;
+  const original = { name, bytes, width, height, ...(orientation === undefined ? {} : { orientation }) };
+  return { ...file, ...version, original };
+}
+
+async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes;
+}
+
+/** The first `length` bytes of a file. */
+async function readWhole(files: FileStore, name: string, length: number): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of files.read(name, { start: 0, end: length })) chunks.push(Uint8Array.from(chunk));
+  return Buffer.concat(chunks);
+}

@@ -1,0 +1,186 @@
+/** Works on images with sharp, which the host installs: decoding and encoding run in its threads. */
+
+import type { OutputInfo, Sharp, SharpOptions } from "sharp";
+import { systemClock } from "../../src/clock.js";
+import { frameCount } from "../../src/content/media/image-frames.js";
+import { type ImageSize, imageSize } from "../../src/content/media/image-size.js";
+import type { ImageRefusal, ImageSource, ImageTool, MadeImage } from "../../src/content/media/image-tool.js";
+import { PostbellError } from "../../src/errors.js";
+import { readOptions, wholeNumber } from "../../src/options.js";
+import { type Stage, stagesOf } from "./stages.js";
+import { createTurns } from "./turns.js";
+
+const sharpImagesOptions = {
+  maxPixels: wholeNumber("pixels", 50_000_000, { min: 1, max: 268_402_689 }),
+  maxFrames: wholeNumber("count", 1_000, { min: 1 }),
+  concurrency: wholeNumber("count", 2, { min: 1, max: 64 }),
+  maxWaiting: wholeNumber("count", 32, { min: 0 }),
+  timeoutSeconds: wholeNumber("seconds", 30, { min: 1, max: 3_600 }),
+};
+
+export interface SharpImagesOptions {
+  /** Most pixels of an image that is decoded or made, judged by its header. A pixel takes up to four bytes of memory while it is worked on. Default: 50 million. */
+  readonly maxPixels?: number | undefined;
+  /** Most frames of an image that moves, of which the first one is made smaller. Default: 1000. */
+  readonly maxFrames?: number | undefined;
+  /** Images worked on at a time. Default: 2. */
+  readonly concurrency?: number | undefined;
+  /** Images that may wait for their turn; more are refused. Default: 32. */
+  readonly maxWaiting?: number | undefined;
+  /** For one image, with all that is made of it, once it has its turn. Default: 30. */
+  readonly timeoutSeconds?: number | undefined;
+}
+
+type MakeSharp = (input: Uint8Array, options: SharpOptions) => Sharp;
+
+/** As the reference encodes them, but for AVIF, whose numbers mean something else. */
+const QUALITY = { jpeg: 82, webp: 86, avif: 55 } as const;
+/** More would take many times as long for a few per cent of the bytes. */
+const AVIF_EFFORT = 2;
+
+const TRANSPARENT = { r: 0, g: 0, b: 0, alpha: 0 };
+const WHITE = { r: 255, g: 255, b: 255, alpha: 1 };
+
+/**
+ * A tool for the option `images` of `createContent`. Needs the package `sharp` beside this one; it is loaded with the first image.
+ *
+ * Errors: `invalid_option` for an unknown or unusable option, and, with the first image, where `sharp` is missing.
+ */
+export function sharpImages(options: SharpImagesOptions = {}): ImageTool {
+  const settings = readOptions("sharpImages", sharpImagesOptions, options);
+  const { maxPixels, maxFrames, concurrency, maxWaiting, timeoutSeconds } = settings;
+  const turns = createTurns({ atOnce: concurrency, waiting: maxWaiting });
+  let loading: Promise<MakeSharp> | undefined;
+
+  const input: SharpOptions = {
+    limitInputPixels: maxPixels,
+    failOn: "error",
+    pages: 1,
+    sequentialRead: true,
+  };
+
+  /** Reads and judges the image when it is its turn; `work` decodes it. */
+  async function inTurn<T>(
+    { mimeType, read }: ImageSource,
+    work: (image: JudgedImage) => Promise<T | ImageRefusal>,
+    mayMove: boolean,
+  ): Promise<T | ImageRefusal> {
+    loading ??= loadSharp();
+    const makeSharp = await loading;
+    const done = await turns.take(async (): Promise<T | ImageRefusal> => {
+      const bytes = await read();
+      const size = imageSize(mimeType, bytes);
+      if (size === undefined) return "unreadable";
+      if (size.width * size.height > maxPixels) return "too_large";
+      const frames = frameCount(mimeType, bytes);
+      if (frames > 1 && !mayMove) return "animated";
+      if (frames > maxFrames) return "too_large";
+      const deadline = systemClock.monotonic() + timeoutSeconds * 1_000;
+      try {
+        return await work({ bytes, size, mimeType, makeSharp, deadline });
+      } catch (error) {
+        return error instanceof Error && /^timeout/i.test(error.message) ? "too_slow" : "unreadable";
+      }
+    });
+    return done ?? "busy";
+  }
+
+  return Object.freeze<ImageTool>({
+    maxPixels,
+    resize: (source, wanted) =>
+      inTurn(
+        source,
+        async ({ bytes, mimeType, makeSharp, deadline }) => {
+          const made: MadeImage[] = [];
+          for (const { width, height } of wanted) {
+            const image = makeSharp(bytes, input);
+            // The header was read for JPEG alone: what another form says of its orientation is not followed.
+            const upright = mimeType === "image/jpeg" ? image.autoOrient() : image;
+            made.push(await encoded(upright.resize(width, height, { fit: "cover" }), mimeType, deadline));
+          }
+          return made;
+        },
+        true,
+      ),
+    edit: (source, operations) =>
+      inTurn(
+        source,
+        async ({ bytes, size, mimeType, makeSharp, deadline }) => {
+          const stages = stagesOf(operations, { size: storedSize(size), orientation: size.orientation });
+          const background = mimeType === "image/jpeg" ? WHITE : TRANSPARENT;
+          let image = makeSharp(bytes, input);
+          for (const [at, stage] of stages.entries()) {
+            image = staged(image, stage, background);
+            if (at === stages.length - 1) break;
+            const { data, info } = await inTime(image.raw(), deadline);
+            const { width, height, channels } = info;
+            image = makeSharp(data, { ...input, raw: { width, height, channels } });
+          }
+          return encoded(image, mimeType, deadline);
+        },
+        false,
+      ),
+  });
+}
+
+interface JudgedImage {
+  readonly bytes: Uint8Array;
+  readonly mimeType: string;
+  readonly size: ImageSize;
+  readonly makeSharp: MakeSharp;
+  /** Monotonic ms. */
+  readonly deadline: number;
+}
+
+async function encoded(image: Sharp, mimeType: string, deadline: number): Promise<MadeImage> {
+  const { data, info } = await inTime(inFormat(image, mimeType), deadline);
+  return { bytes: data, width: info.width, height: info.height };
+}
+
+/** Sharp takes whole seconds, of which it needs one at least. */
+const inTime = (image: Sharp, deadline: number): Promise<{ data: Buffer; info: OutputInfo }> =>
+  image
+    .timeout({ seconds: Math.max(1, Math.ceil((deadline - systemClock.monotonic()) / 1_000)) })
+    .toBuffer({ resolveWithObject: true });
+
+/** Before its orientation turns it upright. */
+const storedSize = ({ width, height, orientation }: ImageSize): { width: number; height: number } =>
+  orientation > 4 ? { width: height, height: width } : { width, height };
+
+function staged(image: Sharp, { crop, quarterTurns, isMirrored, degrees }: Stage, background: object): Sharp {
+  const cropped = crop === undefined ? image : image.extract({ ...crop });
+  // Sharp turns before it mirrors, and takes one angle alone: a free one has a pass of its own.
+  const turned =
+    degrees !== 0
+      ? cropped.rotate(degrees, { background })
+      : quarterTurns === 0
+        ? cropped
+        : cropped.rotate(quarterTurns * 90);
+  return isMirrored ? turned.flop() : turned;
+}
+
+function inFormat(image: Sharp, mimeType: string): Sharp {
+  switch (mimeType) {
+    case "image/jpeg":
+      return image.jpeg({ quality: QUALITY.jpeg });
+    case "image/webp":
+      return image.webp({ quality: QUALITY.webp });
+    case "image/avif":
+      return image.avif({ quality: QUALITY.avif, effort: AVIF_EFFORT });
+    case "image/gif":
+      return image.gif();
+    default:
+      return image.png();
+  }
+}
+
+async function loadSharp(): Promise<MakeSharp> {
+  try {
+    return (await import("sharp")).default;
+  } catch (cause) {
+    throw new PostbellError("invalid_option", "sharpImages: install the package `sharp` beside postbell.", {
+      field: "images",
+      cause,
+    });
+  }
+}

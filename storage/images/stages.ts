@@ -1,0 +1,83 @@
+/** Puts operations on an image together into as few passes as it takes: all crops, flips and quarter turns in a row are one. Pure. */
+
+import type { Area, PixelOperation, PixelSize } from "../../src/content/media/image-edits.js";
+import { rotatedSize } from "../../src/content/media/image-edits.js";
+
+/** Applied in this order. */
+export interface Stage {
+  /** In pixels of what comes in; all of it where left out. */
+  readonly crop: Area | undefined;
+  /** Clockwise, by 90 degrees each: 0 to 3. */
+  readonly quarterTurns: number;
+  /** Left and right change places. */
+  readonly isMirrored: boolean;
+  /** A rotation by any angle, clockwise; 0 for none, and else neither turned nor mirrored. */
+  readonly degrees: number;
+}
+
+/** By the numbers of EXIF: how often what is stored is turned, and whether it is mirrored then, to be upright. */
+const ORIENTATIONS: readonly (readonly [quarterTurns: number, isMirrored: boolean])[] = [
+  [0, false],
+  [0, false],
+  [0, true],
+  [2, false],
+  [2, true],
+  [1, true],
+  [1, false],
+  [3, true],
+  [3, false],
+];
+
+const turned = ({ left, top, width, height }: Area, within: PixelSize): Area => ({
+  // Where a point was before a quarter turn clockwise of an image that is `within` before it.
+  left: top,
+  top: within.height - left - width,
+  width: height,
+  height: width,
+});
+
+/** The passes that make `operations` of a stored image of `size` with an EXIF `orientation`; at least one. `size` is the one before it is turned upright. */
+export function stagesOf(
+  operations: readonly PixelOperation[],
+  { size, orientation }: { readonly size: PixelSize; readonly orientation: number },
+): readonly Stage[] {
+  const stages: Stage[] = [];
+  let [quarterTurns, isMirrored] = ORIENTATIONS[orientation] ?? [0, false];
+  let area: Area = { left: 0, top: 0, ...size };
+  let whole = size;
+
+  const cropTo = (inside: Area): void => {
+    let { width, height } = rotatedSize(area, quarterTurns * 90);
+    let at: Area = isMirrored ? { ...inside, left: width - inside.left - inside.width } : inside;
+    for (let turns = quarterTurns; turns > 0; turns -= 1) {
+      [width, height] = [height, width];
+      at = turned(at, { width, height });
+    }
+    area = { ...at, left: area.left + at.left, top: area.top + at.top };
+  };
+  const turn = (quarters: number): void => {
+    quarterTurns = (quarterTurns + (isMirrored ? 4 - quarters : quarters)) % 4;
+  };
+  const end = (degrees: number): void => {
+    if (degrees !== 0 && (quarterTurns > 0 || isMirrored)) end(0);
+    const isCropped = area.width !== whole.width || area.height !== whole.height;
+    stages.push({ crop: isCropped ? area : undefined, quarterTurns, isMirrored, degrees });
+    whole = rotatedSize(rotatedSize(area, quarterTurns * 90), degrees);
+    area = { left: 0, top: 0, ...whole };
+    quarterTurns = 0;
+    isMirrored = false;
+  };
+
+  for (const operation of operations) {
+    if (operation.kind === "crop") cropTo(operation);
+    else if (operation.kind === "flip") {
+      // Upside down is left to right and half a turn.
+      if (operation.vertical) turn(2);
+      if (operation.horizontal !== operation.vertical) isMirrored = !isMirrored;
+    } else if (operation.degrees % 90 === 0) turn(operation.degrees / 90);
+    else end(operation.degrees);
+  }
+  const isOpen = area.width !== whole.width || area.height !== whole.height || quarterTurns > 0 || isMirrored;
+  if (isOpen || stages.length === 0) end(0);
+  return stages;
+}
