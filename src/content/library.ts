@@ -3,6 +3,7 @@
 import { LRUCache } from "lru-cache";
 import { isPostbellError, PostbellError } from "../errors.js";
 import { type ContentChanged, postChanged, termChanged } from "./changes.js";
+import { fileNames, namedWrites, unnamedWrites } from "./file-notes.js";
 import { createSiteIndex, type SiteIndex } from "./query/site-index.js";
 import type { Post, PostColumns, Revision, Taxonomy, Term } from "./records.js";
 import { sharedCall } from "./shared-call.js";
@@ -12,11 +13,12 @@ import type { ContentBasis, ContentChanges, ContentRecord, ContentStore, Content
 export interface Draft {
   /** An id for a new record: of a post of any type or a revision (`post`), or of a term (`term`). */
   readonly newId: (kind: "post" | "term") => Promise<number>;
-  /** Stores a post. Its `version` is the one it was read with, 0 for a new one. */
+  /** Stores a post. Its `version` is the one it was read with, 0 for a new one. Its files are noted no longer. */
   readonly putPost: (post: Post) => void;
   /** The same for a post that changed only in what is kept beside it, such as an autosave: the host is not told. */
   readonly putBookkeeping: (post: Post) => void;
-  readonly removePost: (post: PostColumns & { readonly version: number }) => void;
+  /** Its files are noted as about to go. */
+  readonly removePost: (post: Post) => void;
   readonly putTerm: (term: Term) => void;
   readonly removeTerm: (term: Term) => void;
   /** `version`: the one it was read with, 0 for a new one. */
@@ -111,7 +113,7 @@ function recordOf(post: Post): NonNullable<ContentWrite["record"]> {
   return {
     columns: JSON.stringify(columns),
     body: JSON.stringify(body),
-    unique: hasUniqueSlug(post) && post.slug !== "" ? [slugName(post)] : [],
+    unique: [...(hasUniqueSlug(post) && post.slug !== "" ? [slugName(post)] : []), ...fileNames(post.media)],
   };
 }
 
@@ -293,11 +295,13 @@ export function createLibrary({ store, changed, cacheCharacters }: LibraryOption
         putPost: (post) => {
           events.push(postChanged({ before: index.post(post.id), after: post }));
           put(`post/${post.id}`, post.version, recordOf(post));
+          writes.push(...namedWrites(post.media, index));
         },
         putBookkeeping: (post) => put(`post/${post.id}`, post.version, recordOf(post)),
         removePost: (post) => {
           events.push(postChanged({ before: post, after: undefined }));
           put(`post/${post.id}`, post.version, null);
+          writes.push(...unnamedWrites(post.media, store.now()));
         },
         putTerm: (term) => {
           events.push(termChanged({ before: index.term(term.id), after: term }));

@@ -12,10 +12,12 @@ import type { ContentChanged } from "./changes.js";
 import { type Collection, collections } from "./collections.js";
 import { describingRoutes } from "./describe/routes.js";
 import { embedRoutes } from "./embeds/routes.js";
+import { createFileNotes } from "./file-notes.js";
 import { createFollowing } from "./following.js";
 import { createLibrary } from "./library.js";
 import { imageRoutes } from "./media/image-routes.js";
 import { createMediaUploads } from "./media/new-media.js";
+import { notedFiles } from "./media/noted-files.js";
 import { createStoredImages } from "./media/stored-images.js";
 import { type ContentOptions, readContentSettings } from "./options.js";
 import { createItems } from "./posts/items.js";
@@ -108,8 +110,9 @@ export function createContent(options: ContentOptions): Content {
     }
   };
 
+  const store = boundedStore(settings.storage.content({ clock, logger }), clock);
   const library = createLibrary({
-    store: boundedStore(settings.storage.content({ clock, logger }), clock),
+    store,
     changed,
     cacheCharacters: Math.max(share, 1),
   });
@@ -131,7 +134,11 @@ export function createContent(options: ContentOptions): Content {
   });
   const scheduled = createScheduled({ library, site, clock, logger });
 
-  const { files, images: tool } = settings;
+  const { index, current } = library;
+  const files =
+    settings.files &&
+    notedFiles({ files: settings.files, notes: createFileNotes({ store, index, current }), clock, logger });
+  const { images: tool } = settings;
   const images = files && tool ? createStoredImages({ files, tool, logger }) : undefined;
   const uploads = createMediaUploads({
     files,
@@ -209,10 +216,12 @@ export function createContent(options: ContentOptions): Content {
     async start() {
       await library.current();
       following.start();
+      files?.start();
       scheduled.start();
     },
     async stop() {
       following.stop();
+      files?.stop();
       scheduled.stop();
     },
   });

@@ -23,6 +23,8 @@ export interface SiteIndex {
   readonly term: (id: number) => Term | undefined;
   /** Columns, as JSON, of a record that is neither a post nor a term. */
   readonly record: (key: string) => string | undefined;
+  /** The same of all whose key begins with `prefix`. */
+  readonly records: (prefix: string) => readonly { readonly key: string; readonly columns: string }[];
   /** Of any record with columns; 0 where there is none. */
   readonly version: (key: string) => number;
   /** By id. */
@@ -219,6 +221,10 @@ export function createSiteIndex({ defaultCategory = () => undefined }: SiteIndex
     post: (id) => contents.rows.get(id)?.columns,
     term: (id) => contents.terms.get(id),
     record: (key) => contents.others.get(key)?.columns,
+    records: (prefix) =>
+      [...contents.others].flatMap(([key, { columns }]) =>
+        key.startsWith(prefix) ? [{ key, columns }] : [],
+      ),
     version(key) {
       if (key.startsWith(POST))
         return contents.rows.get(Number(key.slice(POST.length)))?.columns.version ?? 0;
