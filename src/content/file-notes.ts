@@ -11,7 +11,7 @@ const noteKey = (name: string): string => `${NOTE}${name}`;
 
 /** A file belongs to one record or one note at a time: the storage sees to it, since both hold this name. */
 export const fileNames = (media: MediaFile | null): readonly string[] =>
-  media === null ? [] : ownedFiles(media).map(noteKey);
+  media === null ? [] : [...new Set(ownedFiles(media))].map(noteKey);
 
 export interface FileNotes {
   /** Whether the name was free, and is noted now: neither a record nor another note has it. */

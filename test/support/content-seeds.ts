@@ -70,7 +70,7 @@ export function seedsIn(storage: ContentStorage): Seeds {
           slug: `seed-${id}`,
           hasPassword: Boolean(given.password),
           ...(type === "nav_menu_item" ? { menuItem: LINK } : {}),
-          ...(type === "attachment" ? { status: "inherit", mimeType: "image/png", media: IMAGE } : {}),
+          ...(type === "attachment" ? { status: "inherit", mimeType: "image/png", media: imageOf(id) } : {}),
           ...given,
         });
         return id;
@@ -91,11 +91,11 @@ const LINK: Post["menuItem"] = {
   xfn: [],
 };
 
-const IMAGE: Post["media"] = {
-  name: "2026/01/seed.png",
+const imageOf = (id: number): Post["media"] => ({
+  name: `2026/01/seed-${id}.png`,
   bytes: 1,
   altText: "",
   width: 1,
   height: 1,
   sizes: {},
-};
+});
