@@ -1,5 +1,6 @@
 // One server of the content benchmark, in a process of its own: `content-server.js <fastify|express|koa>`, then a message with
-// `constants` to send, or without, to mount the content interface. Answers with its origin, and to "cpu" with what it has used.
+// `constants` to send, or without, to mount the content interface: in memory, or where `redis` (a URL) is given, there, with that `consistency`. Answers with its origin, and to "cpu" with what it has used.
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import express from "express";
@@ -8,6 +9,8 @@ import Koa from "koa";
 import { expressAdapter } from "postbell/express";
 import { fastifyAdapter } from "postbell/fastify";
 import { koaAdapter } from "postbell/koa";
+import { memoryStorage } from "postbell/memory";
+import { redisStorage } from "postbell/redis";
 import { makeSite } from "./content-site.js";
 
 const PREFIX = "/api";
@@ -50,9 +53,12 @@ const hosts = {
   },
 };
 
-const [{ constants }] = await once(process, "message");
+const [{ constants, redis, consistency }] = await once(process, "message");
 process.once("disconnect", () => process.exit(0));
-const service = constants === undefined ? (await makeSite(POSTS)).content : undefined;
+const storage = redis ? redisStorage({ url: redis, prefix: randomUUID() }) : memoryStorage();
+const service =
+  constants === undefined ? (await makeSite(POSTS, { storage, consistency })).content : undefined;
+await service?.start();
 const answers = constants?.map(([path, { headers, body }]) => [path, { headers, body: Buffer.from(body) }]);
 const origin = await hosts[process.argv[2]](service, new Map(answers));
 process.on("message", () => process.send?.({ cpu: process.cpuUsage() }));

@@ -70,10 +70,10 @@ async function writeCopies(store, id, count, change) {
   }
 }
 
-/** A content service on memory storage with `posts` posts and a tenth as many pages. `ask` throws where the answer is no 2xx. */
-export async function makeSite(posts) {
-  const storage = memoryStorage();
+/** A content service with `posts` posts and a tenth as many pages. `ask` throws where the answer is no 2xx. */
+export async function makeSite(posts, { storage = memoryStorage(), ...options } = {}) {
   const content = createContent({
+    ...options,
     storage,
     site: { url: "http://localhost", name: "Benchmark" },
     authenticate: ({ headers }) => (headers.authorization === CREDENTIALS ? { id: EDITOR } : null),

