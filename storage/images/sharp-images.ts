@@ -127,16 +127,11 @@ const inTime = (image: Sharp, deadline: number): Promise<{ data: Buffer; info: O
 const storedSize = ({ width, height, orientation }: ImageSize): { width: number; height: number } =>
   orientation > 4 ? { width: height, height: width } : { width, height };
 
-function staged(image: Sharp, { crop, quarterTurns, isMirrored, degrees }: Stage, background: object): Sharp {
+function staged(image: Sharp, { crop, isMirrored, quarterTurns, degrees }: Stage, background: object): Sharp {
   const cropped = crop === undefined ? image : image.extract({ ...crop });
-  // Sharp turns before it mirrors, and takes one angle alone: a free one has a pass of its own.
-  const turned =
-    degrees !== 0
-      ? cropped.rotate(degrees, { background })
-      : quarterTurns === 0
-        ? cropped
-        : cropped.rotate(quarterTurns * 90);
-  return isMirrored ? turned.flop() : turned;
+  const mirrored = isMirrored ? cropped.flop() : cropped;
+  if (degrees !== 0) return mirrored.rotate(degrees, { background });
+  return quarterTurns === 0 ? mirrored : mirrored.rotate(quarterTurns * 90);
 }
 
 function inFormat(image: Sharp, mimeType: string): Sharp {
