@@ -1,59 +1,17 @@
 /** Smaller versions and edits of real images: what is made, what is stored of it, and that files and records agree. */
 
-import sharp from "sharp";
+import sharp, { type Sharp } from "sharp";
 import { describe, expect, test } from "vitest";
 import type { FileStore } from "../src/content/files.js";
 import type { ImageTool } from "../src/content/media/image-tool.js";
-import type { ContentOptions } from "../src/content/options.js";
 import type { JsonObject } from "../src/schema/types.js";
 import { memoryFiles } from "../storage/files/index.js";
 import { sharpImages } from "../storage/images/index.js";
 import { memoryStorage } from "../storage/memory/index.js";
-import { callsOf } from "./support/content-call.js";
-import { contentSite, credentials, type Role } from "./support/content-site.js";
-import { corners, gifOf, plain, quartered } from "./support/images.js";
-
-const UPLOADS = "http://localhost/uploads/";
-
-async function stored(files: FileStore): Promise<string[]> {
-  const names = [];
-  for await (const { name } of files.list()) names.push(name.replace(/^\d{4}\/\d\d\//, ""));
-  return names.sort();
-}
-
-async function bytesOf(files: FileStore, address: string): Promise<Buffer> {
-  const chunks = [];
-  for await (const chunk of files.read(address.replace(UPLOADS, ""))) chunks.push(Uint8Array.from(chunk));
-  return Buffer.concat(chunks);
-}
-
-function siteWith(options: Partial<ContentOptions> = {}) {
-  const files = options.files ?? memoryFiles();
-  const site = contentSite({ files, images: sharpImages(), ...options });
-  const call = callsOf(site);
-  const send = async (fileName: string, body: Uint8Array, as: Role = "administrator") => {
-    const response = await site.handle({
-      method: "POST",
-      path: "/core/v2/media",
-      query: "",
-      headers: {
-        authorization: credentials(as),
-        "content-type": "image/jpeg",
-        "content-disposition": `attachment; filename="${fileName}"`,
-      },
-      body,
-      baseUrl: "http://localhost/api",
-    });
-    return { status: response?.status, body: JSON.parse(String(response?.body)) };
-  };
-  const edit = (id: number, body: JsonObject, as: Role = "administrator") =>
-    call(`POST /media/${id}/edit`, { as, body });
-  return { site, files, call, send, edit };
-}
+import { bytesOf, rotate, siteWith, stored } from "./support/image-site.js";
+import { corners, gifOf, movingWebp, plain, quartered } from "./support/images.js";
 
 const photo = (width: number, height: number) => plain(width, height).jpeg().toBuffer();
-const rotate = (angle: number): JsonObject => ({ type: "rotate", args: { angle } });
-
 describe("an uploaded image", () => {
   test("has its sizes in the answer, each as large as it says, and served", async () => {
     const { files, send } = siteWith();
@@ -115,7 +73,7 @@ describe("an uploaded image", () => {
       const { files, send } = siteWith();
       const upright = await quartered(400, 320);
       // What a camera stores that is held like this: read back with the orientation it is upright again.
-      const undo: { readonly [n: number]: () => sharp.Sharp } = {
+      const undo: { readonly [n: number]: () => Sharp } = {
         2: () => sharp(upright).flop(),
         3: () => sharp(upright).rotate(180),
         4: () => sharp(upright).flip(),
@@ -125,7 +83,7 @@ describe("an uploaded image", () => {
         7: () => sharp(upright).flop().rotate(90),
         8: () => sharp(upright).rotate(90),
       };
-      const lying = await (undo[orientation] as () => sharp.Sharp)()
+      const lying = await (undo[orientation] as () => Sharp)()
         .jpeg()
         .withMetadata({ orientation })
         .toBuffer();

@@ -105,3 +105,12 @@ export async function gifOf(frames: number, side: number): Promise<Buffer> {
   const picture = one.subarray(start, one.length - 1);
   return Buffer.concat([head, ...Array.from({ length: frames }, () => picture), Buffer.from([0x3b])]);
 }
+
+/** A WebP of two pictures of `side` × `side` pixels. */
+export async function movingWebp(side: number): Promise<Buffer> {
+  const pictures = [plain(side, side), plain(side, side, { r: 0, g: 0, b: 255 })];
+  const encoded = await Promise.all(pictures.map((picture) => picture.png().toBuffer()));
+  return sharp(encoded, { join: { animated: true } })
+    .webp()
+    .toBuffer();
+}
