@@ -3,6 +3,14 @@
 export { type Clock, systemClock, type Timer } from "./clock.js";
 export type { ContentChanged } from "./content/changes.js";
 export type { ByteRange, FileEntry, FileStore, StagedFile } from "./content/files.js";
+export type { Area, PixelOperation, PixelSize } from "./content/media/image-edits.js";
+export type {
+  ImageRefusal,
+  ImageSource,
+  ImageTool,
+  MadeImage,
+  WantedImage,
+} from "./content/media/image-tool.js";
 export type { ContentOptions } from "./content/options.js";
 export type { User } from "./content/records.js";
 export type { RoleOptions } from "./content/roles.js";

@@ -9,6 +9,7 @@ import type { Option, OptionTable } from "../src/options.js";
 import { receiverOptions } from "../src/receiver/options.js";
 import { webhooksOptions } from "../src/webhooks/options.js";
 import { signatureHeader, verifySignature } from "../src/webhooks/signature.js";
+import { sharpImagesOptions } from "../storage/images/options.js";
 import { memoryStorageOptions } from "../storage/memory/options.js";
 import { redisStorageOptions } from "../storage/redis/options.js";
 import { type RedisServer, startRedis } from "./support/redis-server.js";
@@ -206,6 +207,7 @@ describe("the README", () => {
       redisStorageOptions,
       receiverOptions,
       contentOptions,
+      sharpImagesOptions,
     ];
     const expected = tables.flatMap((table) => rowsOf(table));
     expect(rows.map(({ name, unit }) => [name, unit])).toEqual(

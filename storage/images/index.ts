@@ -1,3 +1,4 @@
 /** `postbell/images`: what makes smaller versions of uploaded images, and edits them. */
 
-export { type SharpImagesOptions, sharpImages } from "./sharp-images.js";
+export type { SharpImagesOptions } from "./options.js";
+export { sharpImages } from "./sharp-images.js";

@@ -6,30 +6,10 @@ import { frameCount } from "../../src/content/media/image-frames.js";
 import { type ImageSize, imageSize } from "../../src/content/media/image-size.js";
 import type { ImageRefusal, ImageSource, ImageTool, MadeImage } from "../../src/content/media/image-tool.js";
 import { PostbellError } from "../../src/errors.js";
-import { readOptions, wholeNumber } from "../../src/options.js";
+import { readOptions } from "../../src/options.js";
+import { type SharpImagesOptions, sharpImagesOptions } from "./options.js";
 import { type Stage, stagesOf } from "./stages.js";
 import { createTurns } from "./turns.js";
-
-const sharpImagesOptions = {
-  maxPixels: wholeNumber("pixels", 50_000_000, { min: 1, max: 268_402_689 }),
-  maxFrames: wholeNumber("count", 1_000, { min: 1 }),
-  concurrency: wholeNumber("count", 2, { min: 1, max: 64 }),
-  maxWaiting: wholeNumber("count", 32, { min: 0 }),
-  timeoutSeconds: wholeNumber("seconds", 30, { min: 1, max: 3_600 }),
-};
-
-export interface SharpImagesOptions {
-  /** Most pixels of an image that is decoded or made, judged by its header. A pixel takes up to four bytes of memory while it is worked on. Default: 50 million. */
-  readonly maxPixels?: number | undefined;
-  /** Most frames of an image that moves, of which the first one is made smaller. Default: 1000. */
-  readonly maxFrames?: number | undefined;
-  /** Images worked on at a time. Default: 2. */
-  readonly concurrency?: number | undefined;
-  /** Images that may wait for their turn; more are refused. Default: 32. */
-  readonly maxWaiting?: number | undefined;
-  /** For one image, with all that is made of it, once it has its turn. Default: 30. */
-  readonly timeoutSeconds?: number | undefined;
-}
 
 type MakeSharp = (input: Uint8Array, options: SharpOptions) => Sharp;
 
@@ -147,16 +127,11 @@ const inTime = (image: Sharp, deadline: number): Promise<{ data: Buffer; info: O
 const storedSize = ({ width, height, orientation }: ImageSize): { width: number; height: number } =>
   orientation > 4 ? { width: height, height: width } : { width, height };
 
-function staged(image: Sharp, { crop, quarterTurns, isMirrored, degrees }: Stage, background: object): Sharp {
+function staged(image: Sharp, { crop, isMirrored, quarterTurns, degrees }: Stage, background: object): Sharp {
   const cropped = crop === undefined ? image : image.extract({ ...crop });
-  // Sharp turns before it mirrors, and takes one angle alone: a free one has a pass of its own.
-  const turned =
-    degrees !== 0
-      ? cropped.rotate(degrees, { background })
-      : quarterTurns === 0
-        ? cropped
-        : cropped.rotate(quarterTurns * 90);
-  return isMirrored ? turned.flop() : turned;
+  const mirrored = isMirrored ? cropped.flop() : cropped;
+  if (degrees !== 0) return mirrored.rotate(degrees, { background });
+  return quarterTurns === 0 ? mirrored : mirrored.rotate(quarterTurns * 90);
 }
 
 function inFormat(image: Sharp, mimeType: string): Sharp {

@@ -7,25 +7,25 @@ import { rotatedSize } from "../../src/content/media/image-edits.js";
 export interface Stage {
   /** In pixels of what comes in; all of it where left out. */
   readonly crop: Area | undefined;
-  /** Clockwise, by 90 degrees each: 0 to 3. */
-  readonly quarterTurns: number;
   /** Left and right change places. */
   readonly isMirrored: boolean;
+  /** Clockwise, by 90 degrees each: 0 to 3. */
+  readonly quarterTurns: number;
   /** A rotation by any angle, clockwise; 0 for none, and else neither turned nor mirrored. */
   readonly degrees: number;
 }
 
-/** By the numbers of EXIF: how often what is stored is turned, and whether it is mirrored then, to be upright. */
-const ORIENTATIONS: readonly (readonly [quarterTurns: number, isMirrored: boolean])[] = [
-  [0, false],
-  [0, false],
-  [0, true],
-  [2, false],
-  [2, true],
-  [1, true],
-  [1, false],
-  [3, true],
-  [3, false],
+/** By the numbers of EXIF: whether what is stored is mirrored, and how often it is turned then, to be upright. */
+const ORIENTATIONS: readonly (readonly [isMirrored: boolean, quarterTurns: number])[] = [
+  [false, 0],
+  [false, 0],
+  [true, 0],
+  [false, 2],
+  [true, 2],
+  [true, 3],
+  [false, 1],
+  [true, 1],
+  [false, 3],
 ];
 
 const turned = ({ left, top, width, height }: Area, within: PixelSize): Area => ({
@@ -42,26 +42,32 @@ export function stagesOf(
   { size, orientation }: { readonly size: PixelSize; readonly orientation: number },
 ): readonly Stage[] {
   const stages: Stage[] = [];
-  let [quarterTurns, isMirrored] = ORIENTATIONS[orientation] ?? [0, false];
+  let [isMirrored, quarterTurns] = ORIENTATIONS[orientation] ?? [false, 0];
   let area: Area = { left: 0, top: 0, ...size };
   let whole = size;
 
   const cropTo = (inside: Area): void => {
     let { width, height } = rotatedSize(area, quarterTurns * 90);
-    let at: Area = isMirrored ? { ...inside, left: width - inside.left - inside.width } : inside;
+    let at = inside;
     for (let turns = quarterTurns; turns > 0; turns -= 1) {
       [width, height] = [height, width];
       at = turned(at, { width, height });
     }
-    area = { ...at, left: area.left + at.left, top: area.top + at.top };
+    const left = isMirrored ? width - at.left - at.width : at.left;
+    area = { ...at, left: area.left + left, top: area.top + at.top };
   };
   const turn = (quarters: number): void => {
-    quarterTurns = (quarterTurns + (isMirrored ? 4 - quarters : quarters)) % 4;
+    quarterTurns = (quarterTurns + quarters) % 4;
+  };
+  /** To be turned and then mirrored is to be mirrored and then turned the other way. */
+  const mirror = (): void => {
+    isMirrored = !isMirrored;
+    quarterTurns = (4 - quarterTurns) % 4;
   };
   const end = (degrees: number): void => {
     if (degrees !== 0 && (quarterTurns > 0 || isMirrored)) end(0);
     const isCropped = area.width !== whole.width || area.height !== whole.height;
-    stages.push({ crop: isCropped ? area : undefined, quarterTurns, isMirrored, degrees });
+    stages.push({ crop: isCropped ? area : undefined, isMirrored, quarterTurns, degrees });
     whole = rotatedSize(rotatedSize(area, quarterTurns * 90), degrees);
     area = { left: 0, top: 0, ...whole };
     quarterTurns = 0;
@@ -71,9 +77,9 @@ export function stagesOf(
   for (const operation of operations) {
     if (operation.kind === "crop") cropTo(operation);
     else if (operation.kind === "flip") {
+      if (operation.horizontal !== operation.vertical) mirror();
       // Upside down is left to right and half a turn.
       if (operation.vertical) turn(2);
-      if (operation.horizontal !== operation.vertical) isMirrored = !isMirrored;
     } else if (operation.degrees % 90 === 0) turn(operation.degrees / 90);
     else end(operation.degrees);
   }

@@ -72,7 +72,7 @@ export function plannedEdits(
       const degrees = ((args.angle % 360) + 360) % 360;
       if (degrees === 0) continue;
       size = rotatedSize(size, degrees);
-      if (size.width * size.height > maxPixels) {
+      if (degrees % 90 !== 0 && size.width * size.height > maxPixels) {
         return refused("rest_image_rotation_failed", "Unable to rotate this image: it would be too large.");
       }
       operations.push({ kind: "rotate", degrees });
