@@ -10,6 +10,8 @@ import { createCallers } from "./callers.js";
 import type { ContentChanged } from "./changes.js";
 import { type Collection, collections } from "./collections.js";
 import { describingRoutes } from "./describe/routes.js";
+import { createForeignEmbeds } from "./embeds/foreign-embeds.js";
+import { createOwnEmbeds } from "./embeds/own.js";
 import { embedRoutes } from "./embeds/routes.js";
 import { createLibrary } from "./library.js";
 import { imageRoutes } from "./media/image-routes.js";
@@ -135,6 +137,12 @@ export function createContent(options: ContentOptions): Content {
     logger,
   });
 
+  const anonymous = callerOf(null);
+  const ownEmbeds = createOwnEmbeds({ library, site, users, anonymous });
+  const foreignEmbeds = settings.embeds.enabled
+    ? createForeignEmbeds({ ...settings.embeds, clock, isOwn: ownEmbeds.isOwn })
+    : undefined;
+
   const routes = [
     ...Object.values<Collection>(collections).flatMap((collection) => [
       ...postRoutes(collection, {
@@ -151,7 +159,7 @@ export function createContent(options: ContentOptions): Content {
       ...autosaveRoutes(collection, { library, site, users, namespace }),
     ]),
     ...imageRoutes(collections.media, { index: library.index, namespace }),
-    ...embedRoutes(),
+    ...embedRoutes({ own: ownEmbeds, foreign: foreignEmbeds }),
     ...termRoutes({ library, site, namespace, defaultCategory: library.defaultCategory }),
     ...userRoutes({ users, library, callerOf, roles, site, namespace }),
     ...describingRoutes(namespace),
@@ -163,7 +171,6 @@ export function createContent(options: ContentOptions): Content {
     return callerOf(user);
   };
 
-  const anonymous = callerOf(null);
   const callerFor = (known: { readonly id: number } | null | undefined): Caller | Promise<Caller> =>
     known === null || known === undefined ? anonymous : asUser(known.id);
   const restore = createRestoreRevision({ library, site, maxRevisions: limits.revisions });
@@ -205,6 +212,7 @@ export function createContent(options: ContentOptions): Content {
     },
     async stop() {
       scheduled.stop();
+      await foreignEmbeds?.close();
     },
   });
 }
