@@ -12,6 +12,8 @@ export interface GetRequest {
   readonly accept?: string | undefined;
   /** Of the body, before and after it is decompressed. */
   readonly maxBytes: number;
+  /** What becomes of a longer body: it fails, or it ends there as if it were whole. Default: `fail`. */
+  readonly beyond?: "fail" | "end" | undefined;
   /** Milliseconds for everything: all redirects, from the first DNS query to the last byte. */
   readonly deadlineMs: number;
   /** Default 3; 0 follows none, and the answer is then the redirect itself. */
@@ -66,10 +68,17 @@ const badPort: OutboundFailure = Object.freeze({
  * A GET for hosts that strangers name, over a client that judges every URL and every address.
  *
  * Sends no cookie, no credentials and no referrer. Asks for the bytes as they are; gzip is understood all the same, another encoding is a failure
- * (`CONTENT_ENCODING`), and so is a body that is announced to be too large (`BODY_TOO_LARGE`). The caller bounds how many are under way.
+ * (`CONTENT_ENCODING`). The caller bounds how many are under way.
  */
 export function createGuardedGet({ client, clock, anyPort = false }: GuardedGetOptions): GuardedGet {
-  return async ({ url: first, accept = "*/*", maxBytes, deadlineMs, maxRedirects = DEFAULT_REDIRECTS }) => {
+  return async ({
+    url: first,
+    accept = "*/*",
+    maxBytes,
+    beyond = "fail",
+    deadlineMs,
+    maxRedirects = DEFAULT_REDIRECTS,
+  }) => {
     const startedAt = clock.monotonic();
     let url = first;
     for (let hop = 0; ; hop += 1) {
@@ -79,7 +88,7 @@ export function createGuardedGet({ client, clock, anyPort = false }: GuardedGetO
       const opened = await open(client, { url, accept, maxBytes, deadlineMs: leftMs });
       if (opened.kind !== "response") return opened;
       const next = hop < maxRedirects ? redirectOf(opened, url) : undefined;
-      if (next === undefined) return finished(opened, url, maxBytes);
+      if (next === undefined) return finished(opened, url, { maxBytes, beyond });
       opened.source.destroy();
       url = next;
     }
@@ -141,8 +150,9 @@ function open(
     });
     void exchange.then((result) => {
       if (result.kind !== "response") resolve(result);
-      else if (result.complete) source?.push(null);
-      else source?.destroy(new BodyError(bytes > maxBytes ? "BODY_TOO_LARGE" : "BODY_CUT_OFF"));
+      // Where the cap has cut it off, what was read is passed on, and the cap is met again after it.
+      else if (result.complete || bytes > maxBytes) source?.push(null);
+      else source?.destroy(new BodyError("BODY_CUT_OFF"));
     });
   });
 }
@@ -153,31 +163,34 @@ function redirectOf({ status, headers }: Opened, from: string): string | undefin
   return new URL(location, from).href;
 }
 
-function finished(
-  { status, headers, source }: Opened,
-  url: string,
-  maxBytes: number,
-): GetResponse | OutboundFailure {
+function finished({ status, headers, source }: Opened, url: string, cap: Cap): GetResponse | OutboundFailure {
   const encoding = (headers["content-encoding"] ?? "identity").trim().toLowerCase();
   const isGzip = encoding === "gzip" || encoding === "x-gzip";
-  const isTooLarge = Number(headers["content-length"] ?? 0) > maxBytes;
-  if (isTooLarge || !(isGzip || encoding === "identity" || encoding === "")) {
+  if (!(isGzip || encoding === "identity" || encoding === "")) {
     source.destroy();
-    return classifyError({ code: isTooLarge ? "BODY_TOO_LARGE" : "CONTENT_ENCODING" }, "http");
+    return classifyError({ code: "CONTENT_ENCODING" }, "http");
   }
-  const stages = isGzip ? [createGunzip(), capped(maxBytes)] : [capped(maxBytes)];
+  const stages = isGzip ? [createGunzip(), capped(cap)] : [capped(cap)];
   const body = pipeline([source, ...stages], () => {}) as unknown as Readable;
   body.on("error", () => {});
   return { kind: "response", status, url, headers, body };
 }
 
-function capped(maxBytes: number): Transform {
-  let bytes = 0;
+interface Cap {
+  readonly maxBytes: number;
+  readonly beyond: "fail" | "end";
+}
+
+function capped({ maxBytes, beyond }: Cap): Transform {
+  let room = maxBytes;
   return new Transform({
     transform(chunk: Uint8Array, _encoding, done) {
-      bytes += chunk.length;
-      if (bytes > maxBytes) done(new BodyError("BODY_TOO_LARGE"));
-      else done(null, chunk);
+      const isOver = chunk.length > room;
+      if (isOver && beyond === "fail") return done(new BodyError("BODY_TOO_LARGE"));
+      this.push(chunk.subarray(0, room));
+      room -= Math.min(chunk.length, room);
+      if (isOver) this.push(null);
+      done();
     },
   });
 }

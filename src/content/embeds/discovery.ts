@@ -35,7 +35,7 @@ export async function discoverEndpoint(
       if (isOver || found.has(TYPES[0] as string)) break;
     }
   } catch {
-    // Too long, cut off, or nonsense: what the head has named so far is as good as ever.
+    // Cut off, or nonsense: what the head has named so far is as good as ever.
   }
   return TYPES.map((type) => found.get(type)).find((url) => url !== undefined);
 }

@@ -120,6 +120,7 @@ export function createForeignEmbeds({
       url: page,
       accept: "text/html",
       maxBytes: MAX_PAGE_BYTES,
+      beyond: "end",
       deadlineMs,
     });
     if (answer.kind !== "response") return undefined;

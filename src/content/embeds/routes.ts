@@ -62,7 +62,7 @@ export const embedRoutes = ({ own, foreign }: EmbedRoutesOptions): readonly Rest
         },
         permit: () => {},
         async handle({ values }) {
-          const embed = await own.of(textOf(values["url"] ?? ""), countOf(values["maxwidth"]));
+          const embed = await own.of(textOf(values["url"]), countOf(values["maxwidth"]));
           if (embed === undefined) throw notFound();
           // As in the reference, any other format is JSON.
           return values["format"] === "xml" ? asXml(embed) : asJson(embed);
@@ -110,8 +110,9 @@ export const embedRoutes = ({ own, foreign }: EmbedRoutesOptions): readonly Rest
           );
         },
         // As in the reference, the answer is JSON whatever the format.
-        async handle({ values }) {
-          const url = textOf(values["url"] ?? "");
+        async handle({ values, given }) {
+          // As it came: what is judged must not have been mended before.
+          const url = textOf(given["url"]);
           const maxWidth = countOf(values["maxwidth"]);
           const maxHeight = values["maxheight"];
           const embed = own.isOwn(url)
