@@ -1,4 +1,4 @@
-import * as fc from "fast-check";
+import fc from "fast-check";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { readForeign } from "../src/content/embeds/foreign.js";
 import { createProviderTable, isPattern, KNOWN_PROVIDERS } from "../src/content/embeds/providers.js";
@@ -169,7 +169,7 @@ describe("E33: what is left of another site's HTML", () => {
     );
     const shape =
       /^(?:<blockquote cite="[^"<>]*">[^<>]*<\/blockquote>)?(?:<iframe sandbox="allow-scripts" src="https:\/\/[^"<>]*" width="\d+" height="\d+" title="[^"<>]*" loading="lazy" allowfullscreen referrerpolicy="[a-z-]*"><\/iframe>)?$/;
-    void fc.assert(
+    fc.assert(
       fc.property(fc.array(piece, { maxLength: 40 }), fc.string(), (pieces, title) => {
         const embed = safeEmbed({ type: "rich", title, html: pieces.join("") }, TERMS);
         expect(embed?.html ?? "").toMatch(shape);
@@ -180,7 +180,7 @@ describe("E33: what is left of another site's HTML", () => {
   });
 
   it("reads any bytes as JSON or XML without a throw", () => {
-    void fc.assert(
+    fc.assert(
       fc.property(
         fc.uint8Array({ maxLength: 200 }),
         fc.constantFrom("application/json", "text/xml"),
