@@ -55,6 +55,7 @@ describe("the house", () => {
       "lru-cache",
       "fastest-levenshtein",
       "sanitize-html",
+      "htmlparser2",
       "@fastify/busboy",
     ]);
     const foreign = source

@@ -4,8 +4,11 @@ import { type Clock, systemClock } from "../clock.js";
 import { PostbellError } from "../errors.js";
 import type { HttpRequest } from "../http/types.js";
 import { type Logger, silentLogger } from "../logger.js";
-import { hook, type OptionValues, oneOf, readOptions, value, wholeNumber } from "../options.js";
+import { flag, hook, type OptionValues, oneOf, readOptions, value, wholeNumber } from "../options.js";
+import { judgeUrl } from "../outbound/address-policy.js";
+import type { Resolve } from "../outbound/resolver.js";
 import type { ContentChanged } from "./changes.js";
+import { type EmbedProvider, isPattern } from "./embeds/providers.js";
 import type { FileStore } from "./files.js";
 import type { ImageTool } from "./media/image-tool.js";
 import type { RoleOptions } from "./roles.js";
@@ -32,6 +35,16 @@ const isText = (given: unknown): boolean => typeof given === "string";
 
 const isOriginList = (given: unknown): boolean =>
   Array.isArray(given) && given.every((origin) => URL.canParse(origin) && new URL(origin).origin === origin);
+
+const isProviderList = (given: unknown): boolean =>
+  Array.isArray(given) &&
+  given.every(
+    (provider: Partial<EmbedProvider> | null) =>
+      Array.isArray(provider?.pages) &&
+      provider.pages.every(isPattern) &&
+      typeof provider.endpoint === "string" &&
+      judgeUrl(provider.endpoint, { allowHttp: true, allowPrivateNetworks: true }).ok,
+  );
 
 const address = (what: string) =>
   value<string | undefined>(
@@ -93,6 +106,28 @@ export const contentOptions = {
   ),
   render: hook<Render>(),
   changed: hook<(change: ContentChanged) => unknown>(),
+  embeds: {
+    enabled: flag(true),
+    providers: value<readonly EmbedProvider[]>(
+      "a list of { pages, endpoint }, where pages are such as 'https://*.example.org/videos/*'",
+      isProviderList,
+      Object.freeze([]),
+      "list",
+    ),
+    discover: flag(true),
+    timeoutMs: wholeNumber("ms", 5_000, { min: 1, max: 60_000 }),
+    cacheBytes: wholeNumber("bytes", 4_194_304, { min: 0 }),
+    destinations: {
+      allowHttp: flag(false),
+      allowPrivateNetworks: flag(false),
+      ca: value<string | Uint8Array | undefined>(
+        "certificates in PEM",
+        (given) => typeof given === "string" || given instanceof Uint8Array,
+        undefined,
+      ),
+      resolve: hook<Resolve>(),
+    },
+  },
   cors: {
     origins: value<readonly string[]>(
       "a list of origins such as 'https://www.example.org'",
@@ -143,6 +178,33 @@ export interface ContentOptions {
   readonly render?: Render | undefined;
   /** Told after every change that this process made. What it throws is logged. */
   readonly changed?: ((change: ContentChanged) => unknown) | undefined;
+  /** Embeds of other sites' pages, which editors get through the route `/oembed/1.0/proxy`. */
+  readonly embeds?:
+    | {
+        /** Whether other sites are asked at all; the site's own posts can be embedded either way. Default: true. */
+        readonly enabled?: boolean | undefined;
+        /** Sites that are asked beside the built-in ones, and before those. */
+        readonly providers?: readonly EmbedProvider[] | undefined;
+        /** Whether the page of an unknown site is fetched, to see whether it names an endpoint of its own. Default: true. */
+        readonly discover?: boolean | undefined;
+        /** For all that one embed takes. Default: 5000. */
+        readonly timeoutMs?: number | undefined;
+        /** For answers kept in memory; 0 keeps none. Default: 4 MiB. */
+        readonly cacheBytes?: number | undefined;
+        /** For tests and local networks: what may be asked beside public hosts over HTTPS at their default port. Default: nothing. */
+        readonly destinations?:
+          | {
+              readonly allowHttp?: boolean | undefined;
+              /** Lets other ports pass, too. */
+              readonly allowPrivateNetworks?: boolean | undefined;
+              /** PEM certificates trusted beside Node's built-in roots. */
+              readonly ca?: string | Uint8Array | undefined;
+              /** Gives the addresses of a name. Default: those that the system's DNS servers give. */
+              readonly resolve?: Resolve | undefined;
+            }
+          | undefined;
+      }
+    | undefined;
   /** Origins whose pages may send credentials. Everybody else's may read what is public. */
   readonly cors?: { readonly origins?: readonly string[] | undefined } | undefined;
   /** What is done with a path that is not the content service's: `pass` lets the host go on, `answer` says 404. Default: `pass`. */

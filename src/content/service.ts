@@ -11,6 +11,8 @@ import { createCallers } from "./callers.js";
 import type { ContentChanged } from "./changes.js";
 import { type Collection, collections } from "./collections.js";
 import { describingRoutes } from "./describe/routes.js";
+import { createForeignEmbeds } from "./embeds/foreign-embeds.js";
+import { createOwnEmbeds } from "./embeds/own.js";
 import { embedRoutes } from "./embeds/routes.js";
 import { createFileNotes } from "./file-notes.js";
 import { createFollowing } from "./following.js";
@@ -152,6 +154,12 @@ export function createContent(options: ContentOptions): Content {
     logger,
   });
 
+  const anonymous = callerOf(null);
+  const ownEmbeds = createOwnEmbeds({ library, site, users, anonymous });
+  const foreignEmbeds = settings.embeds.enabled
+    ? createForeignEmbeds({ ...settings.embeds, clock, isOwn: ownEmbeds.isOwn })
+    : undefined;
+
   const routes = [
     ...Object.values<Collection>(collections).flatMap((collection) => [
       ...postRoutes(collection, {
@@ -168,7 +176,7 @@ export function createContent(options: ContentOptions): Content {
       ...autosaveRoutes(collection, { library, site, users, namespace }),
     ]),
     ...imageRoutes(collections.media, { library, site, items, images, namespace }),
-    ...embedRoutes(),
+    ...embedRoutes({ own: ownEmbeds, foreign: foreignEmbeds }),
     ...termRoutes({ library, site, namespace, defaultCategory: library.defaultCategory }),
     ...userRoutes({ users, library, callerOf, roles, site, namespace }),
     ...describingRoutes(namespace),
@@ -180,7 +188,6 @@ export function createContent(options: ContentOptions): Content {
     return callerOf(user);
   };
 
-  const anonymous = callerOf(null);
   const callerFor = (known: { readonly id: number } | null | undefined): Caller | Promise<Caller> =>
     known === null || known === undefined ? anonymous : asUser(known.id);
   const restore = createRestoreRevision({ library, site, maxRevisions: limits.revisions });
@@ -226,6 +233,7 @@ export function createContent(options: ContentOptions): Content {
       following.stop();
       files?.stop();
       scheduled.stop();
+      await foreignEmbeds?.close();
     },
   });
 }

@@ -6,7 +6,7 @@ import type { Clock, Timer } from "../clock.js";
 import type { Target } from "./address-policy.js";
 import { type ConnectionSettings, type Opening, openConnection } from "./connection.js";
 import { classifyError, deadlineFailure } from "./failure.js";
-import type { OutboundFailure, OutboundRequest, OutboundResult } from "./types.js";
+import type { OutboundFailure, OutboundRequest, OutboundResult, ResponseReceiver } from "./types.js";
 
 export interface ChannelSettings extends ConnectionSettings {
   readonly clock: Clock;
@@ -20,8 +20,12 @@ export interface ChannelEvents {
 }
 
 export interface Channel {
-  /** Sends one request; only one at a time. Never rejects. */
-  readonly exchange: (request: OutboundRequest, path: string) => Promise<OutboundResult>;
+  /** Sends one request; only one at a time. Never rejects. The body goes to `receiver` where there is one. */
+  readonly exchange: (
+    request: OutboundRequest,
+    path: string,
+    receiver?: ResponseReceiver,
+  ) => Promise<OutboundResult>;
   /** Ends the exchange under way with this failure (or with the response whose head was read) and drops the connection. */
   readonly end: (failure: OutboundFailure) => Promise<void>;
 }
@@ -65,6 +69,7 @@ export function openChannel(target: Target, settings: ChannelSettings, events: C
 
   // The exchange under way; `settle` is undefined between exchanges.
   let settle: ((result: OutboundResult) => void) | undefined;
+  let receive: ResponseReceiver | undefined;
   let timer: Timer | undefined;
   let deadlineMs = 0;
   let maxBodyBytes = 0;
@@ -100,6 +105,7 @@ export function openChannel(target: Target, settings: ChannelSettings, events: C
   const finish = (result: OutboundResult): void => {
     const resolve = settle;
     settle = undefined;
+    receive = undefined;
     clock.clearTimeout(timer);
     timer = undefined;
     headers = NO_HEADERS;
@@ -117,7 +123,7 @@ export function openChannel(target: Target, settings: ChannelSettings, events: C
     kind: "response",
     status,
     headers,
-    body: bodyLength === body.length ? body : body.subarray(0, bodyLength),
+    body: bodyLength >= body.length ? body : body.subarray(0, bodyLength),
     complete,
   });
 
@@ -129,13 +135,29 @@ export function openChannel(target: Target, settings: ChannelSettings, events: C
 
   const onDeadline = (): void => void end(deadlineFailure(opening?.phase() ?? "http", deadlineMs));
 
+  /** What the receiver was given for one exchange must not reach into the next. */
+  const tellHead = (receiver: ResponseReceiver, resume: () => void): void => {
+    const own = settle;
+    receiver.onHead({
+      status,
+      headers,
+      resume: () => {
+        if (settle === own) resume();
+      },
+      stop: () => {
+        if (settle === own) void end(classifyError({ code: "STOPPED" }, "http"));
+      },
+    });
+  };
+
   const handler: Dispatcher.DispatchHandler = {
     onConnect() {},
-    onHeaders(statusCode, rawHeaders) {
+    onHeaders(statusCode, rawHeaders, resume) {
       if (settle === undefined) return true;
       if (statusCode >= 200) {
         status = statusCode;
         headers = readHeaders(rawHeaders);
+        if (receive !== undefined) tellHead(receive, resume);
       } else if (++interimResponses > MAX_INTERIM_RESPONSES) {
         void end(classifyError({ code: "TOO_MANY_INTERIM_RESPONSES" }, "http"));
       }
@@ -145,7 +167,10 @@ export function openChannel(target: Target, settings: ChannelSettings, events: C
       if (settle === undefined) return true;
       const isOver = bodyLength + chunk.length > maxBodyBytes;
       const taken = isOver ? chunk.subarray(0, maxBodyBytes - bodyLength) : chunk;
-      if (bodyLength === 0) {
+      let isWanted = true;
+      if (receive !== undefined) {
+        isWanted = receive.onData(taken);
+      } else if (bodyLength === 0) {
         body = taken;
       } else {
         if (bodyLength + taken.length > body.length) {
@@ -157,7 +182,7 @@ export function openChannel(target: Target, settings: ChannelSettings, events: C
       }
       bodyLength += taken.length;
       if (isOver) void end(classifyError({ code: "BODY_TOO_LARGE" }, "http"));
-      return true;
+      return isWanted;
     },
     onComplete() {
       if (settle === undefined) return;
@@ -177,9 +202,10 @@ export function openChannel(target: Target, settings: ChannelSettings, events: C
     if (settle === undefined) void drop();
   });
 
-  const exchange = (request: OutboundRequest, path: string): Promise<OutboundResult> =>
+  const exchange: Channel["exchange"] = (request, path, receiver) =>
     new Promise((resolve) => {
       settle = resolve;
+      receive = receiver;
       deadlineMs = request.deadlineMs;
       maxBodyBytes = request.maxBodyBytes;
       interimResponses = 0;

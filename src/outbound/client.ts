@@ -7,7 +7,7 @@ import { type AddressPolicy, judgeUrl, type Target, type UrlVerdict } from "./ad
 import { type Channel, openChannel } from "./channel.js";
 import { clientClosed, refusalFailure } from "./failure.js";
 import { createResolver, type Resolve } from "./resolver.js";
-import type { OutboundClient, OutboundRequest, OutboundResult } from "./types.js";
+import type { OutboundClient } from "./types.js";
 
 export interface OutboundClientOptions {
   readonly clock: Clock;
@@ -97,13 +97,13 @@ export function createOutboundClient({
     return channel;
   };
 
-  const send = (request: OutboundRequest): Promise<OutboundResult> => {
+  const send: OutboundClient["send"] = (request, receiver) => {
     if (closing !== undefined) return Promise.resolve(clientClosed);
     const verdict = judge(request.url);
     if (!verdict.ok) return Promise.resolve(refusalFailure(verdict));
     const origin = originOf(verdict.target);
     const channel = origin.idle.pop() ?? addLane(verdict.target, origin);
-    return channel.exchange(request, verdict.target.path);
+    return channel.exchange(request, verdict.target.path, receiver);
   };
 
   const close = (): Promise<void> => {

@@ -42,8 +42,24 @@ export interface OutboundFailure {
 /** Sends one request and says what came of it. Never rejects, never follows a redirect, never retries. */
 export type Send = (request: OutboundRequest) => Promise<OutboundResult>;
 
+/** Takes a response as it comes, so that it need not fit into memory. */
+export interface ResponseReceiver {
+  /** Called once, before any data. Must not throw. */
+  readonly onHead: (head: {
+    readonly status: number;
+    readonly headers: OutboundResponse["headers"];
+    /** Lets data come again; does nothing after the exchange. */
+    readonly resume: () => void;
+    /** Ends the exchange and drops the connection; does nothing after the exchange. */
+    readonly stop: () => void;
+  }) => void;
+  /** At most `maxBodyBytes` in all. `false`: no more until `resume` is called. Must not throw. */
+  readonly onData: (chunk: Uint8Array) => boolean;
+}
+
 export interface OutboundClient {
-  readonly send: Send;
+  /** With a receiver, the `body` of the result is empty. */
+  readonly send: (request: OutboundRequest, receiver?: ResponseReceiver) => Promise<OutboundResult>;
   /** Closes idle connections and destroys the others. Later sends fail with `connect`. */
   close(): Promise<void>;
 }

@@ -1,16 +1,49 @@
 /** The oEmbed routes: the site's own posts for others to embed, and other sites' pages for its editors. */
 
+import { textOf } from "../../schema/text-of.js";
+import type { Json } from "../../schema/types.js";
 import { RestError, refusal } from "../rest/error.js";
-import type { RestRoute } from "../rest/types.js";
+import type { RestAnswer, RestRoute } from "../rest/types.js";
+import { type Embed, toXml } from "./embed.js";
+import type { ForeignEmbeds } from "./foreign-embeds.js";
+import type { OwnEmbeds } from "./own.js";
 
 /** Of what is embedded, unless the client asks for another. */
 const DEFAULT_WIDTH = 600;
 
-const unavailable = (): never => {
-  throw new RestError(501, "rest_embeds_unavailable", "This site does not answer embeds.");
+/** What other sites are asked for lies between these. */
+const MIN_PIXELS = 100;
+const MAX_PIXELS = 2_000;
+
+export interface EmbedRoutesOptions {
+  readonly own: OwnEmbeds;
+  /** `undefined`: other sites are not asked. */
+  readonly foreign: ForeignEmbeds | undefined;
+}
+
+/** One answer for all that cannot be embedded: it tells neither what is hidden here nor what was found elsewhere. */
+const notFound = (): RestError => new RestError(404, "oembed_invalid_url", "Not Found");
+
+const tooMany = (): RestError =>
+  new RestError(429, "rest_too_many_embeds", "Too many embeds are being fetched; try again in a moment.");
+
+/** A number at the beginning of a text, as the reference reads it; 0 for anything else. */
+const countOf = (value: Json | undefined): number => {
+  const count = typeof value === "number" || typeof value === "string" ? Number.parseFloat(String(value)) : 0;
+  return Number.isNaN(count) ? 0 : Math.trunc(count);
 };
 
-export const embedRoutes = (): readonly RestRoute[] => [
+const within = (count: number): number => Math.min(Math.max(count, MIN_PIXELS), MAX_PIXELS);
+
+const asJson = (embed: Embed): RestAnswer => ({ status: 200, headers: {}, body: { json: { ...embed } } });
+
+const asXml = (embed: Embed): RestAnswer => ({
+  status: 200,
+  headers: {},
+  body: { text: toXml(embed), type: "text/xml; charset=UTF-8" },
+});
+
+export const embedRoutes = ({ own, foreign }: EmbedRoutesOptions): readonly RestRoute[] => [
   {
     namespace: "oembed/1.0",
     path: "/embed",
@@ -28,7 +61,12 @@ export const embedRoutes = (): readonly RestRoute[] => [
           maxwidth: { default: DEFAULT_WIDTH },
         },
         permit: () => {},
-        handle: unavailable,
+        async handle({ values }) {
+          const embed = await own.of(textOf(values["url"]), countOf(values["maxwidth"]));
+          if (embed === undefined) throw notFound();
+          // As in the reference, any other format is JSON.
+          return values["format"] === "xml" ? asXml(embed) : asJson(embed);
+        },
       },
     ],
   },
@@ -71,7 +109,24 @@ export const embedRoutes = (): readonly RestRoute[] => [
             "Sorry, you are not allowed to make proxied oEmbed requests.",
           );
         },
-        handle: unavailable,
+        // As in the reference, the answer is JSON whatever the format.
+        async handle({ values, given }) {
+          // As it came: what is judged must not have been mended before.
+          const url = textOf(given["url"]);
+          const maxWidth = countOf(values["maxwidth"]);
+          const maxHeight = values["maxheight"];
+          const embed = own.isOwn(url)
+            ? await own.of(url, maxWidth)
+            : await foreign?.of({
+                url,
+                maxWidth: within(maxWidth),
+                maxHeight: maxHeight === undefined ? undefined : within(countOf(maxHeight)),
+                discover: values["discover"] === true,
+              });
+          if (embed === "busy") throw tooMany();
+          if (embed === undefined) throw notFound();
+          return asJson(embed);
+        },
       },
     ],
   },

@@ -10,6 +10,7 @@ import type { Item, Links, RestBody } from "./types.js";
 export function toJson(body: RestBody): Json {
   if ("item" in body) return ofItem(body.item);
   if ("items" in body) return body.items.map(ofItem);
+  if ("text" in body) return body.text;
   return body.links === undefined ? body.json : withLinks(body.json as JsonObject, compactLinks(body.links));
 }
 
@@ -22,6 +23,7 @@ const CLOSING = Buffer.from("]");
 /** UTF-8 of the JSON text of {@link toJson}, put together from what the items keep. */
 export function toBytes(body: RestBody): Uint8Array {
   if ("item" in body) return body.item.bytes();
+  if ("text" in body) return Buffer.from(body.text);
   if (!("items" in body)) return Buffer.from(JSON.stringify(toJson(body)));
   const parts: Uint8Array[] = [OPENING];
   for (const [index, item] of body.items.entries()) {

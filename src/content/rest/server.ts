@@ -155,7 +155,7 @@ export function createRestServer(options: RestServerOptions): RestServer {
     caller: Caller | undefined,
     baseUrl: string,
   ): Promise<Uint8Array> => {
-    if (view === PLAIN) return toBytes(outcome.body);
+    if (view === PLAIN || isDocument(outcome, view)) return toBytes(outcome.body);
     const answered = await jsonOf(outcome, view, caller, baseUrl);
     const { status, headers } = outcome;
     const json = view.isEnveloped ? { body: answered, status, headers } : answered;
@@ -169,7 +169,7 @@ export function createRestServer(options: RestServerOptions): RestServer {
     outcome: Outcome,
     view: View,
     caller: Caller | undefined,
-    type = view.callback === undefined ? JSON_TYPE : JSONP_TYPE,
+    type = typeOf(outcome, view),
   ): Promise<WholeAnswer> => {
     const { method, baseUrl } = request;
     const isRead = method === "GET" || method === "HEAD";
@@ -365,6 +365,15 @@ const isPreflight = ({ method, headers }: HttpRequest): boolean =>
   method === "OPTIONS" &&
   headers["origin"] !== undefined &&
   headers["access-control-request-method"] !== undefined;
+
+/** Whether it is answered as it is, because nothing else is put around it. */
+const isDocument = ({ body }: Outcome, { isEnveloped, callback }: View): boolean =>
+  "text" in body && !isEnveloped && callback === undefined;
+
+function typeOf(outcome: Outcome, view: View): string {
+  if ("text" in outcome.body && isDocument(outcome, view)) return outcome.body.type;
+  return view.callback === undefined ? JSON_TYPE : JSONP_TYPE;
+}
 
 /** What the request leaves of the answer to GET. */
 function forMethod(request: HttpRequest, whole: WholeAnswer): HttpResponse {

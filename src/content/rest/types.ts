@@ -27,7 +27,9 @@ export type RestBody =
   | { readonly item: Item }
   | { readonly items: readonly Item[] }
   /** Whatever is no record: an index, an envelope, `{ deleted, previous }`; `_fields` applies to it too. */
-  | { readonly json: Json; readonly links?: Links };
+  | { readonly json: Json; readonly links?: Links }
+  /** A document of another media type than JSON; inside JSON, as in an envelope, it is a text. */
+  | { readonly text: string; readonly type: string };
 
 export interface RestAnswer {
   readonly status: number;

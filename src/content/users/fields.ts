@@ -4,6 +4,10 @@ import type { User } from "../records.js";
 import { ALL, EDIT, NO_META, type RecordFields } from "../rest/record-fields.js";
 import type { Roles } from "../roles.js";
 
+/** Where the posts of a user are seen. */
+export const authorAddress = (home: string, { slug }: User): string =>
+  `${home}/author/${encodeURIComponent(slug)}/`;
+
 /** The reference's fields but for those that the host does not tell: login, first and last name, locale. */
 export const userFields = ({
   home,
@@ -46,7 +50,7 @@ export const userFields = ({
       context: ALL,
       readonly: true,
     },
-    read: ({ slug }) => `${home}/author/${encodeURIComponent(slug)}/`,
+    read: (user) => authorAddress(home, user),
   },
   slug: {
     schema: {

@@ -1,0 +1,36 @@
+/** What an oEmbed answer is made of, here and on other sites: https://oembed.com, section 2.3. */
+
+export interface Embed {
+  readonly version: "1.0";
+  readonly type: "photo" | "video" | "link" | "rich";
+  readonly provider_name?: string;
+  readonly provider_url?: string;
+  readonly author_name?: string;
+  readonly author_url?: string;
+  readonly title?: string;
+  /** Pixels. */
+  readonly width?: number;
+  readonly height?: number;
+  readonly html?: string;
+  /** Of a photo. */
+  readonly url?: string;
+  readonly thumbnail_url?: string;
+  readonly thumbnail_width?: number;
+  readonly thumbnail_height?: number;
+}
+
+/** Text, or an attribute's value in double quotes. */
+export const escapeHtml = (text: string): string =>
+  text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;");
+
+/** Nothing else may stand in XML 1.0 (section 2.2), and a lone surrogate has no UTF-8. */
+const NOT_IN_XML = /[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu;
+
+/** The embed as an XML document; characters that XML cannot hold are left out. */
+export function toXml(embed: Embed): string {
+  const elements = Object.entries(embed).map(([name, value]) => {
+    const text = escapeHtml(String(value).replace(NOT_IN_XML, ""));
+    return `<${name}>${text}</${name}>`;
+  });
+  return `<?xml version="1.0" encoding="utf-8"?>\n<oembed>${elements.join("")}</oembed>\n`;
+}

@@ -1,0 +1,119 @@
+/** The site's own posts for others to embed: which one an address names, and what is told of it. Fetches nothing. */
+
+import type { Caller } from "../caller.js";
+import type { Library } from "../library.js";
+import type { Post, PostColumns, PostType } from "../records.js";
+import type { Site } from "../site.js";
+import { stripTags } from "../text/markup.js";
+import { authorAddress } from "../users/fields.js";
+import type { Users } from "../users/users.js";
+import { type Embed, escapeHtml } from "./embed.js";
+
+export interface OwnEmbeds {
+  /** Whether the address is on this site, whatever is there. */
+  readonly isOwn: (url: string) => boolean;
+  /** `undefined` where the address names no post that everybody may see. The same for all callers. */
+  readonly of: (url: string, maxWidth: number) => Promise<Embed | undefined>;
+}
+
+export interface OwnEmbedsOptions {
+  readonly library: Pick<Library, "index" | "posts">;
+  readonly site: Site;
+  readonly users: Users;
+  /** Somebody who is not signed in. */
+  readonly anonymous: Caller;
+}
+
+const MIN_WIDTH = 200;
+const MAX_WIDTH = 600;
+const MIN_HEIGHT = 200;
+const TYPES: readonly PostType[] = ["post", "page", "attachment"];
+
+/** Escapes of one character are the same whatever their letters' case; a slash at the end says nothing. */
+const comparable = (path: string): string =>
+  path.replace(/%[\da-f]{2}/gi, (octet) => octet.toLowerCase()).replace(/\/+$/, "");
+
+const parsed = (url: string): URL | undefined => (URL.canParse(url) ? new URL(url) : undefined);
+
+export function createOwnEmbeds({ library, site, users, anonymous }: OwnEmbedsOptions): OwnEmbeds {
+  const { index } = library;
+  const bases = [site.home, site.url].map((base) => new URL(base));
+
+  /** With or without TLS: addresses outlive the change to it. Another port is another server. */
+  const isHost = ({ protocol, host }: URL): boolean =>
+    /^https?:$/.test(protocol) && bases.some((base) => base.host === host);
+
+  const mayBeSeen = (post: PostColumns | undefined): post is PostColumns =>
+    post !== undefined &&
+    TYPES.includes(post.type) &&
+    anonymous.may("read", post, post.status === "inherit" ? index.post(post.parent) : undefined);
+
+  function find(url: URL): PostColumns | undefined {
+    const home = comparable(new URL(site.home).pathname);
+    const path = comparable(url.pathname);
+    const id = url.searchParams.get("p") ?? url.searchParams.get("page_id");
+    if (id !== null && path === home) return /^\d{1,15}$/.test(id) ? index.post(Number(id)) : undefined;
+    const slug = path.slice(path.lastIndexOf("/") + 1);
+    const ids = TYPES.flatMap((type) => index.withSlug(type, slug));
+    return ids
+      .map((one) => index.post(one))
+      .find((post) => mayBeSeen(post) && comparable(new URL(site.link(post, index)).pathname) === path);
+  }
+
+  async function thumbnail(post: Post): Promise<Partial<Embed>> {
+    const image = index.post(post.type === "attachment" ? post.id : post.featuredMedia);
+    if (!mayBeSeen(image) || !image.mimeType.startsWith("image/")) return {};
+    const [whole] = image.id === post.id ? [post] : await library.posts([image.id]);
+    if (!whole?.media) return {};
+    const { name, width, height } = whole.media;
+    return { thumbnail_url: site.upload(name), thumbnail_width: width, thumbnail_height: height };
+  }
+
+  return {
+    isOwn(text) {
+      const url = parsed(text);
+      return url !== undefined && isHost(url);
+    },
+    async of(text, maxWidth) {
+      const url = parsed(text);
+      if (url === undefined || !isHost(url) || url.username !== "" || url.password !== "") return undefined;
+      const found = find(url);
+      if (!mayBeSeen(found)) return undefined;
+      const [post] = await library.posts([found.id]);
+      // It may have been changed while it was read.
+      if (!mayBeSeen(post)) return undefined;
+      const author = await users.get(post.author);
+      const width = Math.min(Math.max(maxWidth, MIN_WIDTH), MAX_WIDTH);
+      const height = Math.max(Math.ceil((width * 9) / 16), MIN_HEIGHT);
+      const title = `${post.password === "" ? "" : "Protected: "}${site.render.title(post)}`;
+      return {
+        version: "1.0",
+        provider_name: site.name,
+        provider_url: site.home,
+        author_name: author?.name ?? site.name,
+        author_url: author ? authorAddress(site.home, author) : site.home,
+        title,
+        type: "rich",
+        width,
+        height,
+        html: frameOf(site.link(post, index), title, { width, height }),
+        ...(await thumbnail(post)),
+      };
+    },
+  };
+}
+
+/** A link for where frames are not shown, and the page in a frame that may run nothing. The title is HTML; of that, its text. */
+function frameOf(
+  link: string,
+  title: string,
+  size: { readonly width: number; readonly height: number },
+): string {
+  const address = escapeHtml(link);
+  const text = stripTags(title).replaceAll('"', "&quot;");
+  return (
+    `<blockquote class="wp-embedded-content"><a href="${address}">${text}</a></blockquote>` +
+    `<iframe class="wp-embedded-content" sandbox="" src="${address}" width="${size.width}" height="${size.height}" ` +
+    `title="${text}" loading="lazy"></iframe>`
+  );
+}

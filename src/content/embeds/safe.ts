@@ -1,0 +1,167 @@
+/**
+ * Makes of what another site says an embed that may be shown to an editor and put into a post. Pure.
+ *
+ * Its HTML is never passed on: a parser takes out the address of its frame and the text of its quotation, and new HTML is written around those.
+ */
+
+import { stripAll } from "../text/plain.js";
+import { type Embed, escapeHtml } from "./embed.js";
+import type { ForeignEmbed } from "./foreign.js";
+import { boundedParser } from "./parse.js";
+
+export interface EmbedTerms {
+  /** The page that is embedded. */
+  readonly page: string;
+  readonly maxWidth: number;
+  readonly maxHeight: number | undefined;
+  /** The provider stands in the table, rather than that the page has named it: its frames keep their own origin, which players need. */
+  readonly isKnown: boolean;
+  /** Whether an address may stand in the answer; none of them is fetched here. */
+  readonly isAllowed: (url: string) => boolean;
+  /** Whether an address is on this very site, where a frame with an origin of its own would not be foreign. */
+  readonly isOwn: (url: string) => boolean;
+}
+
+const MAX_TEXT = 500;
+const MAX_QUOTE = 5_000;
+const MAX_PIXELS = 4_000;
+const DEFAULT_HEIGHT = 400;
+
+/** Scripts of a foreign page, without a way to what surrounds it. */
+const UNKNOWN_SANDBOX = "allow-scripts";
+const KNOWN_SANDBOX = "allow-scripts allow-same-origin allow-popups allow-presentation";
+
+const oneLine = (text: string, most: number): string => {
+  const line = stripAll(text);
+  // Cut between characters, not inside one.
+  return line.length > most ? `${line.slice(0, most - 1).replace(/[\ud800-\udbff]$/, "")}…` : line;
+};
+
+const pixels = (text: string | undefined): number | undefined => {
+  const match = /^\s*(\d{1,6})(?:\.\d*)?(?:px)?\s*$/.exec(text ?? "");
+  const count = Number(match?.[1] ?? 0);
+  return count > 0 ? Math.min(count, MAX_PIXELS) : undefined;
+};
+
+/** The size within its bounds, its proportions kept. */
+function fitted(
+  width: number | undefined,
+  height: number | undefined,
+  { maxWidth, maxHeight = MAX_PIXELS }: EmbedTerms,
+): { readonly width: number; readonly height: number } {
+  const wide = width ?? maxWidth;
+  const tall = height ?? Math.min(DEFAULT_HEIGHT, maxHeight);
+  const scale = Math.min(1, maxWidth / wide, maxHeight / tall);
+  return { width: Math.max(1, Math.floor(wide * scale)), height: Math.max(1, Math.floor(tall * scale)) };
+}
+
+/** `undefined`: it is none, or nothing of it may be shown. Never throws. */
+export function safeEmbed(foreign: ForeignEmbed, terms: EmbedTerms): Embed | undefined {
+  const text = (value: string | undefined): string | undefined =>
+    value === undefined ? undefined : oneLine(value, MAX_TEXT) || undefined;
+  const address = (value: string | undefined): string | undefined =>
+    value !== undefined && terms.isAllowed(value) ? new URL(value).href : undefined;
+  const title = text(foreign.title);
+  const shown = bodyOf(foreign, terms, { title, address });
+  if (shown === undefined) return undefined;
+  const thumbnail = address(foreign.thumbnail_url);
+  return withoutEmpty({
+    version: "1.0",
+    ...shown,
+    title,
+    author_name: text(foreign.author_name),
+    author_url: address(foreign.author_url),
+    provider_name: text(foreign.provider_name),
+    provider_url: address(foreign.provider_url),
+    thumbnail_url: thumbnail,
+    thumbnail_width: thumbnail && pixels(foreign.thumbnail_width),
+    thumbnail_height: thumbnail && pixels(foreign.thumbnail_height),
+  }) as unknown as Embed;
+}
+
+const withoutEmpty = (fields: { readonly [name: string]: unknown }): { readonly [name: string]: unknown } =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined && value !== ""));
+
+interface Read {
+  readonly title: string | undefined;
+  readonly address: (value: string | undefined) => string | undefined;
+}
+
+type Body = Pick<Embed, "type" | "width" | "height" | "html" | "url">;
+
+function bodyOf(foreign: ForeignEmbed, terms: EmbedTerms, { title, address }: Read): Body | undefined {
+  const page = escapeHtml(terms.page);
+  const size = fitted(pixels(foreign.width), pixels(foreign.height), terms);
+  const { type } = foreign;
+  if (type === "link") return { type, html: `<a href="${page}">${escapeHtml(title ?? terms.page)}</a>` };
+  if (type === "photo") {
+    const url = address(foreign.url);
+    if (url === undefined) return undefined;
+    const image = `<img src="${escapeHtml(url)}" alt="${escapeHtml(title ?? "")}" width="${size.width}" height="${size.height}" />`;
+    return { type, url, ...size, html: `<a href="${page}">${image}</a>` };
+  }
+  if (type !== "video" && type !== "rich") return undefined;
+  const { frame, quote } = partsOf(foreign.html ?? "");
+  const source = address(frame?.src);
+  const isFrame = source?.startsWith("https:") === true && !terms.isOwn(source);
+  const own = fitted(
+    pixels(foreign.width) ?? pixels(frame?.width),
+    pixels(foreign.height) ?? pixels(frame?.height),
+    terms,
+  );
+  const html =
+    (quote === "" ? "" : `<blockquote cite="${page}">${escapeHtml(quote)}</blockquote>`) +
+    (isFrame
+      ? `<iframe sandbox="${terms.isKnown ? KNOWN_SANDBOX : UNKNOWN_SANDBOX}" src="${escapeHtml(source)}" ` +
+        `width="${own.width}" height="${own.height}" title="${escapeHtml(title ?? "")}" loading="lazy" allowfullscreen ` +
+        'referrerpolicy="strict-origin-when-cross-origin"></iframe>'
+      : "");
+  return html === "" ? undefined : { type, ...own, html };
+}
+
+interface Frame {
+  readonly src: string;
+  readonly width: string | undefined;
+  readonly height: string | undefined;
+}
+
+/** Whose contents are never text. */
+const SILENT: ReadonlySet<string> = new Set([
+  "script",
+  "style",
+  "template",
+  "noscript",
+  "iframe",
+  "textarea",
+]);
+
+/** The first frame and the first quotation of the HTML; nothing of one that cannot be read. */
+function partsOf(html: string): { readonly frame: Frame | undefined; readonly quote: string } {
+  let frame: Frame | undefined;
+  let quote = "";
+  let quoteDepth = 0;
+  let silentDepth = 0;
+  const parser = boundedParser("html", {
+    open(name, { src, width, height }, depth) {
+      if (name === "iframe" && src !== undefined && silentDepth === 0)
+        frame ??= { src: src.trim(), width, height };
+      if (name === "blockquote" && quoteDepth === 0 && quote === "") quoteDepth = depth;
+      if (SILENT.has(name) && silentDepth === 0) silentDepth = depth;
+    },
+    close(_name, depth) {
+      if (depth === quoteDepth) quoteDepth = 0;
+      if (depth === silentDepth) silentDepth = 0;
+      quote += quoteDepth > 0 ? " " : "";
+    },
+    text(data) {
+      if (quoteDepth > 0 && silentDepth === 0 && quote.length <= MAX_QUOTE) quote += data;
+    },
+  });
+  try {
+    parser.write(html);
+    parser.end();
+  } catch {
+    return { frame: undefined, quote: "" };
+  }
+  return { frame, quote: oneLine(quote, MAX_QUOTE) };
+}

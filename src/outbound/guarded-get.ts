@@ -1,0 +1,196 @@
+/** Fetches pages and files that strangers name: redirects judged hop by hop, one deadline, one cap. Knows no media type. */
+
+import { pipeline, Readable, Transform } from "node:stream";
+import { createGunzip } from "node:zlib";
+import type { Clock } from "../clock.js";
+import { classifyError, deadlineFailure } from "./failure.js";
+import type { OutboundClient, OutboundFailure, OutboundResponse } from "./types.js";
+
+export interface GetRequest {
+  readonly url: string;
+  /** The `accept` header: `application/json`. Default: anything. */
+  readonly accept?: string | undefined;
+  /** Of the body, before and after it is decompressed. */
+  readonly maxBytes: number;
+  /** What becomes of a longer body: it fails, or it ends there as if it were whole. Default: `fail`. */
+  readonly beyond?: "fail" | "end" | undefined;
+  /** Milliseconds for everything: all redirects, from the first DNS query to the last byte. */
+  readonly deadlineMs: number;
+  /** Default 3; 0 follows none, and the answer is then the redirect itself. */
+  readonly maxRedirects?: number | undefined;
+}
+
+export interface GetResponse {
+  readonly kind: "response";
+  /** Of the last hop; a redirect only where it was one too many, or led nowhere. */
+  readonly status: number;
+  /** Of the last hop. */
+  readonly url: string;
+  readonly headers: OutboundResponse["headers"];
+  /**
+   * Decompressed. Fails with a {@link BodyError} where it is cut off, with zlib's error where it cannot be decompressed. Read it to its end or destroy it, which drops the connection; until then the
+   * connection stays open, up to the deadline.
+   */
+  readonly body: Readable;
+}
+
+/** Never rejects. */
+export type GuardedGet = (request: GetRequest) => Promise<GetResponse | OutboundFailure>;
+
+export class BodyError extends Error {
+  override readonly name = "BodyError";
+  /** `BODY_TOO_LARGE`: more than `maxBytes`. `BODY_CUT_OFF`: by the deadline or the other side. */
+  readonly code: "BODY_TOO_LARGE" | "BODY_CUT_OFF";
+
+  constructor(code: BodyError["code"]) {
+    super(`The response has no whole body within its limits (${code}).`);
+    this.code = code;
+  }
+}
+
+export interface GuardedGetOptions {
+  readonly client: OutboundClient;
+  readonly clock: Clock;
+  /** Lets other ports than 443 and 80 pass. Default false. */
+  readonly anyPort?: boolean | undefined;
+}
+
+const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+const DEFAULT_REDIRECTS = 3;
+
+const badPort: OutboundFailure = Object.freeze({
+  kind: "refused",
+  code: "R8",
+  message: "The URL names a port: use the one of its scheme.",
+});
+
+/**
+ * A GET for hosts that strangers name, over a client that judges every URL and every address.
+ *
+ * Sends no cookie, no credentials and no referrer. Asks for the bytes as they are; gzip is understood all the same, another encoding is a failure
+ * (`CONTENT_ENCODING`). The caller bounds how many are under way.
+ */
+export function createGuardedGet({ client, clock, anyPort = false }: GuardedGetOptions): GuardedGet {
+  return async ({
+    url: first,
+    accept = "*/*",
+    maxBytes,
+    beyond = "fail",
+    deadlineMs,
+    maxRedirects = DEFAULT_REDIRECTS,
+  }) => {
+    const startedAt = clock.monotonic();
+    let url = first;
+    for (let hop = 0; ; hop += 1) {
+      const leftMs = deadlineMs - (clock.monotonic() - startedAt);
+      if (leftMs <= 0) return deadlineFailure("http", deadlineMs);
+      if (!anyPort && URL.canParse(url) && new URL(url).port !== "") return badPort;
+      const opened = await open(client, { url, accept, maxBytes, deadlineMs: leftMs });
+      if (opened.kind !== "response") return opened;
+      const next = hop < maxRedirects ? redirectOf(opened, url) : undefined;
+      if (next === undefined) return finished(opened, url, { maxBytes, beyond });
+      opened.source.destroy();
+      url = next;
+    }
+  };
+}
+
+interface Opened {
+  readonly kind: "response";
+  readonly status: number;
+  readonly headers: OutboundResponse["headers"];
+  /** As it comes. */
+  readonly source: Readable;
+}
+
+/** Settles when the head was read. */
+function open(
+  client: OutboundClient,
+  {
+    url,
+    accept,
+    maxBytes,
+    deadlineMs,
+  }: {
+    readonly url: string;
+    readonly accept: string;
+    readonly maxBytes: number;
+    readonly deadlineMs: number;
+  },
+): Promise<Opened | OutboundFailure> {
+  return new Promise((resolve) => {
+    let source: Readable | undefined;
+    let bytes = 0;
+    const request = {
+      url,
+      method: "GET",
+      headers: { accept, "user-agent": "Postbell" },
+      body: null,
+      deadlineMs,
+      // One more, so that a body of exactly `maxBytes` is told from a longer one.
+      maxBodyBytes: maxBytes + 1,
+    } as const;
+    const exchange = client.send(request, {
+      onHead({ status, headers, resume, stop }) {
+        source = new Readable({
+          read: resume,
+          destroy(error, done) {
+            stop();
+            done(error);
+          },
+        });
+        // Whoever reads it hears of the error; where nobody does, it concerns nobody.
+        source.on("error", () => {});
+        resolve({ kind: "response", status, headers, source });
+      },
+      onData(chunk) {
+        bytes += chunk.length;
+        return source?.push(chunk) ?? true;
+      },
+    });
+    void exchange.then((result) => {
+      if (result.kind !== "response") resolve(result);
+      // Where the cap has cut it off, what was read is passed on, and the cap is met again after it.
+      else if (result.complete || bytes > maxBytes) source?.push(null);
+      else source?.destroy(new BodyError("BODY_CUT_OFF"));
+    });
+  });
+}
+
+function redirectOf({ status, headers }: Opened, from: string): string | undefined {
+  const location = headers["location"];
+  if (!REDIRECTS.has(status) || location === undefined || !URL.canParse(location, from)) return undefined;
+  return new URL(location, from).href;
+}
+
+function finished({ status, headers, source }: Opened, url: string, cap: Cap): GetResponse | OutboundFailure {
+  const encoding = (headers["content-encoding"] ?? "identity").trim().toLowerCase();
+  const isGzip = encoding === "gzip" || encoding === "x-gzip";
+  if (!(isGzip || encoding === "identity" || encoding === "")) {
+    source.destroy();
+    return classifyError({ code: "CONTENT_ENCODING" }, "http");
+  }
+  const stages = isGzip ? [createGunzip(), capped(cap)] : [capped(cap)];
+  const body = pipeline([source, ...stages], () => {}) as unknown as Readable;
+  body.on("error", () => {});
+  return { kind: "response", status, url, headers, body };
+}
+
+interface Cap {
+  readonly maxBytes: number;
+  readonly beyond: "fail" | "end";
+}
+
+function capped({ maxBytes, beyond }: Cap): Transform {
+  let room = maxBytes;
+  return new Transform({
+    transform(chunk: Uint8Array, _encoding, done) {
+      const isOver = chunk.length > room;
+      if (isOver && beyond === "fail") return done(new BodyError("BODY_TOO_LARGE"));
+      this.push(chunk.subarray(0, room));
+      room -= Math.min(chunk.length, room);
+      if (isOver) this.push(null);
+      done();
+    },
+  });
+}
