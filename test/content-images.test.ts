@@ -1,7 +1,7 @@
 /** Smaller versions and edits of real images: what is made, what is stored of it, and that files and records agree. */
 
 import sharp, { type Sharp } from "sharp";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import type { FileStore } from "../src/content/files.js";
 import type { ImageTool } from "../src/content/media/image-tool.js";
 import type { JsonObject } from "../src/schema/types.js";
@@ -10,6 +10,9 @@ import { sharpImages } from "../storage/images/index.js";
 import { memoryStorage } from "../storage/memory/index.js";
 import { bytesOf, rotate, siteWith, stored } from "./support/image-site.js";
 import { corners, gifOf, movingWebp, plain, quartered } from "./support/images.js";
+
+// Seven versions of a large photograph take a busy machine some seconds.
+vi.setConfig({ testTimeout: 60_000 });
 
 const photo = (width: number, height: number) => plain(width, height).jpeg().toBuffer();
 describe("an uploaded image", () => {
@@ -116,9 +119,7 @@ describe("an uploaded image", () => {
 
   test("that moves is kept whole, and its sizes stand still", async () => {
     const { files, send } = siteWith();
-    const moving = await sharp(await gifOf(3, 400), { animated: true })
-      .webp()
-      .toBuffer();
+    const moving = await movingWebp(400);
     const { body } = await send("moving.webp", moving);
     expect(await bytesOf(files, body.source_url)).toEqual(moving);
     const small = await sharp(await bytesOf(files, body.media_details.sizes.medium.source_url)).metadata();
@@ -329,7 +330,7 @@ describe("an edited image", () => {
 
   test("is made of the whole upload where that is shown scaled, and shown scaled itself", async () => {
     const { send, edit } = siteWith();
-    const { body } = await send("l.jpg", await photo(4000, 3000));
+    const { body } = await send("l.jpg", await photo(2800, 2100));
     const answer = await edit(body.id, { src: body.source_url, modifiers: [rotate(90)] });
     expect(answer.body.media_details).toMatchObject({
       width: 1920,
