@@ -97,7 +97,9 @@ describe("two processes", () => {
     expect(await contentFaults(quick.url, prefix)).toEqual([]);
   });
 
-  it("never leave half of a commit where one is killed, nor lose what was acknowledged", async () => {
+  it("never leave half of a commit where one is killed, nor lose what was acknowledged", {
+    timeout: 300_000,
+  }, async () => {
     const prefix = freshPrefix();
     const dir = mkdtempSync(join(tmpdir(), "postbell-content-"));
     onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
