@@ -38,6 +38,8 @@ export interface Library {
   readonly defaultCategory: () => number | undefined;
   /** Another number after every change that was seen. */
   readonly stamp: () => number;
+  /** Another number after every load. What was made of records before says nothing of those with the same id and version now: the storage may have been emptied. */
+  readonly loads: () => number;
   /** A whole post if it is in the cache in its newest version; `undefined` says nothing about whether it exists. */
   readonly cached: (id: number) => Post | undefined;
   /** Whole posts in the order of `ids`; `undefined` for what does not exist. */
@@ -149,6 +151,7 @@ export function createLibrary({ store, changed, cacheCharacters }: LibraryOption
   });
   let sequence = -1;
   let stamp = 0;
+  let loads = 0;
 
   const noteDefaultCategory = (): void => {
     const site = index.record(SITE_KEY);
@@ -177,6 +180,8 @@ export function createLibrary({ store, changed, cacheCharacters }: LibraryOption
     await index.load(snapshot.batches);
     sequence = snapshot.sequence;
     stamp += 1;
+    loads += 1;
+    cache.clear();
     noteDefaultCategory();
     // What was committed while it went on.
     await bringUpToDate();
@@ -210,6 +215,7 @@ export function createLibrary({ store, changed, cacheCharacters }: LibraryOption
   };
 
   async function posts(ids: readonly number[]): Promise<readonly (Post | undefined)[]> {
+    const loadsBefore = loads;
     const found = new Map<number, Post | undefined>(ids.map((id) => [id, cached(id)]));
     const missing = [...found].flatMap(([id, post]) => (post === undefined ? [id] : []));
     for (let start = 0; start < missing.length; start += READ_KEYS) {
@@ -218,7 +224,7 @@ export function createLibrary({ store, changed, cacheCharacters }: LibraryOption
       for (const record of records) {
         if (record === undefined) continue;
         const post = postOf(record);
-        cache.set(post.id, post);
+        if (loads === loadsBefore) cache.set(post.id, post);
         found.set(post.id, post);
       }
     }
@@ -340,6 +346,7 @@ export function createLibrary({ store, changed, cacheCharacters }: LibraryOption
     current,
     defaultCategory: () => defaultCategory,
     stamp: () => stamp,
+    loads: () => loads,
     cached,
     posts,
     texts,

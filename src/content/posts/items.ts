@@ -76,7 +76,7 @@ export function createItems({ library, site, namespace, cacheBytes, isPassword }
   function cacheKey(id: number, request: ItemRequest): string | undefined {
     const { context, password, excerptLength, url } = request;
     if (context === "edit" || password !== undefined || excerptLength !== undefined) return undefined;
-    return `${id} ${context} ${allowed(id, request).length} ${url("")}`;
+    return `${library.loads()} ${id} ${context} ${allowed(id, request).length} ${url("")}`;
   }
 
   /** The records whose fields go into the item: its own, and those that its addresses and classes are made of. */
