@@ -20,6 +20,15 @@ export type {
   ContentWrite,
 } from "./content/store.js";
 export type { UserPage, UserSource, UsersOption } from "./content/users/users.js";
+export type {
+  FileSource,
+  ImportCounts,
+  ImportedFile,
+  ImportOptions,
+  ImportProgress,
+  ImportSummary,
+  ImportWarning,
+} from "./content/wxr/options.js";
 export { type ErrorCode, isPostbellError, PostbellError } from "./errors.js";
 export type {
   Handler,

@@ -56,6 +56,7 @@ describe("the house", () => {
       "fastest-levenshtein",
       "sanitize-html",
       "@fastify/busboy",
+      "sax",
     ]);
     const foreign = source
       .flatMap(importsOf)

@@ -2,8 +2,9 @@
 
 import { createHash, timingSafeEqual } from "node:crypto";
 import { createRateLimit } from "../http/rate-limit.js";
-import type { HttpRequest, HttpResponse, Service } from "../http/types.js";
+import type { HttpRequest, HttpResponse, ReadableBody, Service } from "../http/types.js";
 import { guardedLogger } from "../logger.js";
+import { createOutboundClient } from "../outbound/client.js";
 import type { Json, JsonObject } from "../schema/types.js";
 import type { Caller } from "./caller.js";
 import { createCallers } from "./callers.js";
@@ -32,6 +33,9 @@ import { createSiteZone } from "./text/dates.js";
 import { createUploads } from "./uploads.js";
 import { userRoutes } from "./users/routes.js";
 import { createUsers } from "./users/users.js";
+import { createFetchFile } from "./wxr/fetch-file.js";
+import { createImport } from "./wxr/import.js";
+import type { ImportOptions, ImportSummary } from "./wxr/options.js";
 
 export interface ContentRequest {
   readonly method: string;
@@ -65,12 +69,23 @@ export interface Content {
    * Errors: RestError 404 where there is no such post or revision, 401 or 403 where he may not edit the post.
    */
   restoreRevision(postId: number, revisionId: number, options: { readonly as: number }): Promise<void>;
+  /**
+   * Brings the content of a WXR file, WordPress's form for it, into the site. Streamed and committed in batches; doing it again changes nothing that is
+   * the same in the file, and ends what an import that failed has begun. Posts get new ids, and what points at them follows.
+   *
+   * Errors: `invalid_import` with the line; `invalid_argument`; RestError 401 where nobody has the id `as`; what `signal` was aborted with; those of
+   * the storage. What was committed before stays.
+   */
+  import(source: ReadableBody, options: ImportOptions): Promise<ImportSummary>;
   /** An OpenAPI 3.1 document of every route. */
   openApi(): JsonObject;
   /** Loads the content, and publishes scheduled posts at their time rather than with the next request. Calling it again changes nothing. */
   start(): Promise<void>;
   stop(): Promise<void>;
 }
+
+/** Hosts that an import keeps connections to: the files of a site lie on one or a few. */
+const FETCHED_ORIGINS = 16;
 
 const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
 
@@ -198,6 +213,13 @@ export function createContent(options: ContentOptions): Content {
       await library.current();
       await restore(postId, revisionId, await asUser(as));
     },
+    import: createImport({
+      ...{ library, site, users, asUser, files: settings.files, uploadBytes: limits.uploadBytes },
+      openFetch: () => {
+        const client = createOutboundClient({ clock, maxOrigins: FETCHED_ORIGINS });
+        return { source: createFetchFile(client, limits.uploadBytes), close: () => client.close() };
+      },
+    }),
     openApi: () => describeOpenApi(server.routes, { title: site.name }),
     async start() {
       await library.current();

@@ -76,7 +76,7 @@ export function createMediaUploads({
       };
     },
     async remove({ media }) {
-      if (files === undefined || media === null) return;
+      if (files === undefined || media === null || media.elsewhere !== undefined) return;
       const names = [media.name, ...Object.values(media.sizes).map(({ name }) => name)];
       try {
         await Promise.all(names.map((name) => files.remove(name)));

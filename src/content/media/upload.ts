@@ -77,6 +77,16 @@ export async function receiveUpload(request: HttpRequest, options: UploadOptions
   return uploadOf({ ...file, title: "" }, Object.freeze(Object.create(null)), options.files);
 }
 
+/**
+ * The same for a file that comes with no request, such as one that is imported.
+ *
+ * Errors: RestError 400 `rest_upload_sideload_error` or `rest_upload_no_data`; what `source` and `files` throw.
+ */
+export async function takeFile(source: ReadableBody, fileName: string, files: FileStore): Promise<Upload> {
+  const file = await stageFile(source, fileName, undefined, files);
+  return uploadOf({ ...file, title: titleOf(fileName) }, Object.freeze(Object.create(null)), files);
+}
+
 /** A staged file and what is known of it. */
 interface Staged {
   readonly staged: StagedFile;
