@@ -20,6 +20,7 @@ export type {
   ContentWrite,
 } from "./content/store.js";
 export type { UserPage, UserSource, UsersOption } from "./content/users/users.js";
+export type { ExportOptions } from "./content/wxr/export.js";
 export type {
   FileSource,
   ImportCounts,

@@ -33,6 +33,7 @@ import { createSiteZone } from "./text/dates.js";
 import { createUploads } from "./uploads.js";
 import { userRoutes } from "./users/routes.js";
 import { createUsers } from "./users/users.js";
+import { createExport, type ExportOptions } from "./wxr/export.js";
 import { createFetchFile } from "./wxr/fetch-file.js";
 import { createImport } from "./wxr/import.js";
 import type { ImportOptions, ImportSummary } from "./wxr/options.js";
@@ -77,6 +78,11 @@ export interface Content {
    * the storage. What was committed before stays.
    */
   import(source: ReadableBody, options: ImportOptions): Promise<ImportSummary>;
+  /**
+   * The site as a WXR 1.2 file, in pieces: posts of every type and status, terms, authors. No revisions; media by the address of their files. What is
+   * written meanwhile may or may not be in it. Passwords of posts and drafts are: keep it as safe as the site.
+   */
+  export(options?: ExportOptions): AsyncIterable<string>;
   /** An OpenAPI 3.1 document of every route. */
   openApi(): JsonObject;
   /** Loads the content, and publishes scheduled posts at their time rather than with the next request. Calling it again changes nothing. */
@@ -220,6 +226,7 @@ export function createContent(options: ContentOptions): Content {
         return { source: createFetchFile(client, limits.uploadBytes), close: () => client.close() };
       },
     }),
+    export: createExport({ library, site, users }),
     openApi: () => describeOpenApi(server.routes, { title: site.name }),
     async start() {
       await library.current();

@@ -149,9 +149,8 @@ export function createPostImport(options: PostImportOptions): PostImport {
         report(result);
       }
     } finally {
-      await Promise.all(
-        [...files].map(([identity, file]) => (used.has(identity) ? undefined : file.discard())),
-      );
+      const unused = [...files].filter(([identity]) => !used.has(identity));
+      await Promise.all(unused.map(([, file]) => file.discard()));
     }
   }
 
