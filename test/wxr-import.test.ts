@@ -23,7 +23,11 @@ const bring = (
 type Answered = { readonly [name: string]: Json };
 
 /** What the REST interface answers for the records of a collection, by slug. */
-async function list(content: Content, base: string, query: { [name: string]: Json } = {}): Promise<readonly Answered[]> {
+async function list(
+  content: Content,
+  base: string,
+  query: { [name: string]: Json } = {},
+): Promise<readonly Answered[]> {
   const { status, body } = await content.request({
     method: "GET",
     path: `/core/v2/${base}`,
@@ -34,7 +38,9 @@ async function list(content: Content, base: string, query: { [name: string]: Jso
   return body as unknown as readonly Answered[];
 }
 async function bySlug(content: Content, base: string, slug: string): Promise<Answered> {
-  const found = await list(content, base, { slug, ...(["categories", "media"].includes(base) ? {} : { status: "any" }),
+  const found = await list(content, base, {
+    slug,
+    ...(["categories", "media"].includes(base) ? {} : { status: "any" }),
   });
   expect(found).toHaveLength(1);
   return found[0] as Answered;
@@ -88,7 +94,9 @@ describe("an imported site", () => {
 
   it("has its terms in their tree, even where a parent comes later", async () => {
     const content = contentSite();
-    await bring(content, [], { head: category("leaf", "branch", 3) + category("branch", "root", 4) + category("root", "", 5) });
+    await bring(content, [], {
+      head: category("leaf", "branch", 3) + category("branch", "root", 4) + category("root", "", 5),
+    });
     const [leaf, branch, root] = [
       await bySlug(content, "categories", "leaf"),
       await bySlug(content, "categories", "branch"),
@@ -145,7 +153,13 @@ describe("an imported site", () => {
       },
       { id: 11, type: "page", slug: "child", parent: 12, meta: { _thumbnail_id: "40" } },
       { id: 12, type: "page", slug: "mother" },
-      { id: 40, type: "attachment", slug: "pic", parent: 11, attachmentUrl: "https://old.example.org/pic.png" },
+      {
+        id: 40,
+        type: "attachment",
+        slug: "pic",
+        parent: 11,
+        attachmentUrl: "https://old.example.org/pic.png",
+      },
     ];
     // Small batches, so that most of it is pointed at later.
     const head = category("ward", "", 77) + menu("main", 78);
@@ -185,11 +199,14 @@ describe("an imported site", () => {
 
   it("makes equal slugs unique as the reference does, in a file of thousands of them too", async () => {
     const content = contentSite();
-    const items = Array.from({ length: 2_000 }, (_, n): ShortItem => ({ id: n + 1, slug: "same", content: "" }));
+    const items = Array.from(
+      { length: 2_000 },
+      (_, n): ShortItem => ({ id: n + 1, slug: "same", content: "" }),
+    );
     await bring(content, items);
-    expect((await list(content, "posts", { orderby: "id", order: "asc" })).map(({ slug }) => slug).slice(0, 4)).toEqual([
-      ...["same", "same-2", "same-3", "same-4"],
-    ]);
+    expect(
+      (await list(content, "posts", { orderby: "id", order: "asc" })).map(({ slug }) => slug).slice(0, 4),
+    ).toEqual([...["same", "same-2", "same-3", "same-4"]]);
     expect(await bySlug(content, "posts", "same-2000")).toBeDefined();
   });
 
@@ -210,11 +227,16 @@ describe("an imported site", () => {
   });
 
   it("filters texts as those of an author, unless the host trusts the file", async () => {
-    const evil = { id: 1, title: "T<script>x</script>", content: "<p onclick=x>a</p><script>alert(1)</script>" };
+    const evil = {
+      id: 1,
+      title: "T<script>x</script>",
+      content: "<p onclick=x>a</p><script>alert(1)</script>",
+    };
     const [filtered, trusted] = [contentSite(), contentSite()];
     await bring(filtered, [evil]);
     await bring(trusted, [evil], { trust: true });
-    const raw = async (content: Content): Promise<Json | undefined> => (await bySlug(content, "posts", "item-1"))["content"];
+    const raw = async (content: Content): Promise<Json | undefined> =>
+      (await bySlug(content, "posts", "item-1"))["content"];
     expect(JSON.stringify(await raw(filtered))).not.toMatch(/<script|onclick/);
     expect(await raw(trusted)).toMatchObject({ raw: evil.content });
   });
@@ -252,28 +274,42 @@ describe("an import that is repeated", () => {
     const { id } = await bySlug(content, "posts", "item-2");
     const edit = { method: "POST", path: `/core/v2/posts/${Number(id)}`, body: { title: "Mine" }, as: 1 };
     expect((await content.request(edit)).status).toBe(200);
-    const summary = await bring(content, [{ id: 1, title: "New" }, { id: 2 }, { id: 4, type: "page" }, { id: 3, type: "page", parent: 4 }]);
+    const summary = await bring(content, [
+      { id: 1, title: "New" },
+      { id: 2 },
+      { id: 4, type: "page" },
+      { id: 3, type: "page", parent: 4 },
+    ]);
     expect(summary.kinds).toEqual({
       posts: { created: 0, updated: 1, unchanged: 1, skipped: 0 },
       pages: { created: 1, updated: 1, unchanged: 0, skipped: 0 },
     });
     expect(await bySlug(content, "posts", "item-1")).toMatchObject({ title: { raw: "New" } });
     expect(await bySlug(content, "posts", "item-2")).toMatchObject({ id, title: { raw: "Mine" } });
-    expect(await bySlug(content, "pages", "item-3")).toMatchObject({ parent: (await bySlug(content, "pages", "item-4"))["id"] });
+    expect(await bySlug(content, "pages", "item-3")).toMatchObject({
+      parent: (await bySlug(content, "pages", "item-4"))["id"],
+    });
   });
 
   it("makes what was deleted here anew", async () => {
     const content = contentSite();
     await bring(content, [{ id: 1 }]);
     const { id } = await bySlug(content, "posts", "item-1");
-    await content.request({ method: "DELETE", path: `/core/v2/posts/${Number(id)}`, query: { force: true }, as: 1 });
+    await content.request({
+      method: "DELETE",
+      path: `/core/v2/posts/${Number(id)}`,
+      query: { force: true },
+      as: 1,
+    });
     expect(await bring(content, [{ id: 1 }])).toMatchObject({ created: 1 });
   });
 
   it("makes no duplicates when two run at once, in two processes too", async () => {
     const storage = memoryStorage();
     const [one, other] = [contentSite({ storage }), contentSite({ storage })];
-    const summaries = await Promise.all([one, other].map((content) => content.import(streamOf(site.file()), { as: 1 })));
+    const summaries = await Promise.all(
+      [one, other].map((content) => content.import(streamOf(site.file()), { as: 1 })),
+    );
     expect((await list(one, "posts", { slug: site.posts[0]?.slug ?? "" })).length).toBe(1);
     const total = summaries.reduce((sum, { kinds }) => sum + (kinds["posts"]?.created ?? 0), 0);
     expect(total).toBe(600);
@@ -302,12 +338,15 @@ describe("an import that is repeated", () => {
   it("ends as if it had run once, wherever the first one was killed", { timeout: 60_000 }, async () => {
     const items: ShortItem[] = [
       { id: 900, type: "page", slug: "about", parent: 901 },
-      ...Array.from({ length: 700 }, (_, n): ShortItem => ({
-        id: n + 1,
-        slug: n % 3 === 0 ? "same" : `post-${n}`,
-        terms: [["post_tag", `t-${n % 300}`, `T ${n % 300}`]],
-        meta: n % 7 === 0 ? { _thumbnail_id: "950" } : {},
-      })),
+      ...Array.from(
+        { length: 700 },
+        (_, n): ShortItem => ({
+          id: n + 1,
+          slug: n % 3 === 0 ? "same" : `post-${n}`,
+          terms: [["post_tag", `t-${n % 300}`, `T ${n % 300}`]],
+          meta: n % 7 === 0 ? { _thumbnail_id: "950" } : {},
+        }),
+      ),
       { id: 902, type: "page", slug: "about" },
       { id: 901, type: "page", slug: "mother" },
       { id: 950, type: "attachment", attachmentUrl: "https://old.example.org/a.png" },
@@ -331,17 +370,21 @@ describe("an import that is repeated", () => {
 /** An export with slugs in place of ids, sorted. */
 function sameInEverySite(text: string): readonly string[] {
   const slugs = new Map(
-    [...text.matchAll(/<wp:post_id>(\d+)<[\s\S]*?<wp:post_name><!\[CDATA\[(.*?)\]\]>[\s\S]*?<wp:post_type><!\[CDATA\[(.*?)\]\]>/g)].map(
-      ([, id = "", slug, type]) => [id, `${type} ${slug}`],
-    ),
+    [
+      ...text.matchAll(
+        /<wp:post_id>(\d+)<[\s\S]*?<wp:post_name><!\[CDATA\[(.*?)\]\]>[\s\S]*?<wp:post_type><!\[CDATA\[(.*?)\]\]>/g,
+      ),
+    ].map(([, id = "", slug, type]) => [id, `${type} ${slug}`]),
   );
   const name = (id: string): string => slugs.get(id) ?? id;
   return text
     .replace(/<wp:term_id>\d+/g, "<wp:term_id>")
-    .replace(/[?&](?:p|page_id)=\d+/g, "")
+    .replace(/(?:[?&]|&amp;)(?:p|page_id)=\d+/g, "")
     .replace(/<wp:(post_id|post_parent)>(\d+)/g, (_, tag: string, id: string) => `<wp:${tag}>${name(id)}`)
-    .replace(/(_thumbnail_id\]\]><\/wp:meta_key>\s*<wp:meta_value><!\[CDATA\[)(\d+)/g, (_, start: string, id: string) => start + name(id))
-    .replace(/<category .*?<\/category>\n/g, (line) => line)
+    .replace(
+      /(_thumbnail_id\]\]><\/wp:meta_key>\s*<wp:meta_value><!\[CDATA\[)(\d+)/g,
+      (_, start: string, id: string) => start + name(id),
+    )
     .split("</item>")
     .sort();
 }
@@ -376,11 +419,19 @@ describe("the files of imported media", () => {
         height: 480,
         file: "2019/03/heart.png",
         sizes: {
-          thumbnail: { width: 150, source_url: "https://old.example.org/wp-content/uploads/2019/03/heart-150x150.png" },
+          thumbnail: {
+            width: 150,
+            source_url: "https://old.example.org/wp-content/uploads/2019/03/heart-150x150.png",
+          },
         },
       },
     });
-    const gone = { method: "DELETE", path: `/core/v2/media/${Number(media["id"])}`, query: { force: true }, as: 1 };
+    const gone = {
+      method: "DELETE",
+      path: `/core/v2/media/${Number(media["id"])}`,
+      query: { force: true },
+      as: 1,
+    };
     expect((await content.request(gone)).status).toBe(200);
   });
 
@@ -392,7 +443,9 @@ describe("the files of imported media", () => {
         throw new Error("the host is away");
       },
     });
-    expect(failed.warnings).toMatchObject([{ message: "The file of the item 1 could not be had: the host is away" }]);
+    expect(failed.warnings).toMatchObject([
+      { message: "The file of the item 1 could not be had: the host is away" },
+    ]);
     const asked: unknown[] = [];
     const source: ImportOptions["files"] = (file) => {
       asked.push(file);
@@ -400,9 +453,7 @@ describe("the files of imported media", () => {
     };
     expect(await bring(content, items, { files: source })).toMatchObject({ updated: 1, warnings: [] });
     expect(await bring(content, items, { files: source })).toMatchObject({ unchanged: 1, updated: 0 });
-    expect(asked).toEqual([
-      { url: items[0]?.attachmentUrl, path: "2019/03/heart.png", title: "Item 1" },
-    ]);
+    expect(asked).toEqual([{ url: items[0]?.attachmentUrl, path: "2019/03/heart.png", title: "Item 1" }]);
     expect(await bySlug(content, "media", "heart")).toMatchObject({
       source_url: "http://localhost/uploads/2019/03/heart.png",
       alt_text: "A heart",
@@ -462,7 +513,11 @@ describe("an import", () => {
 
   it.each<[string, Partial<ImportOptions>, object]>([
     ["a user that nobody is", { as: 99 }, { code: "rest_not_logged_in" }],
-    ["an author that nobody is", { authors: { anna: 99 } }, { code: "invalid_argument", field: "authors.anna" }],
+    [
+      "an author that nobody is",
+      { authors: { anna: 99 } },
+      { code: "invalid_argument", field: "authors.anna" },
+    ],
     ["files that have no place", { files: "fetch" }, { code: "invalid_argument", field: "files" }],
   ])("refuses %s before it reads", async (_, options, error) => {
     await expect(bring(contentSite(), [{}], options)).rejects.toMatchObject(error);

@@ -1,4 +1,4 @@
-/** All that a content service stores, by what is the same in every site: slugs and names instead of ids. */
+/** All that a content service holds, for comparing two of them. */
 
 import type { Content } from "../../src/content/service.js";
 import type { ContentStorage } from "../../src/content/store.js";

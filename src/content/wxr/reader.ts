@@ -34,8 +34,8 @@ const VERBATIM: ReadonlySet<string> = new Set([
   "wp:meta_value",
 ]);
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
-const CONTROL = /[\u0001-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g;
+/** Those that XML 1.0 knows are let through. */
+const CONTROL = /(?![\t\n\r\u007f-\u009f])\p{Cc}|[\ufffe\uffff]/gu;
 
 interface Entry {
   readonly element: string;
@@ -94,7 +94,7 @@ export function createWxrReader({ maxEntry }: WxrReaderOptions): WxrReader {
     complete.push({ kind: "site", version, title: site["title"] ?? "", url });
   }
 
-  function open(name: string, attributes: { readonly [name: string]: unknown }): void {
+  function open(name: string, attributes: sax.Tag["attributes"]): void {
     path.push(name);
     parts = undefined;
     if (path.length > MAX_DEPTH) throw fail(`elements stand in each other more than ${MAX_DEPTH} deep`);

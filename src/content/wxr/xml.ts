@@ -1,9 +1,7 @@
 /** Texts as they stand in XML. Pure. */
 
 /** What XML 1.0 has no way to hold: control characters, halves of characters, and two that are no characters. */
-const UNHELD =
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
-  /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]|\p{Surrogate}/gu;
+const UNHELD = /(?![\t\n\r\u007f-\u009f])\p{Cc}|[\ufffe\uffff]|\p{Surrogate}/gu;
 
 const held = (text: string): string => text.replace(UNHELD, "");
 
