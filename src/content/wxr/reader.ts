@@ -147,7 +147,7 @@ export function createWxrReader({ maxEntry }: WxrReaderOptions): WxrReader {
     else if (entry !== undefined) entry.texts[name] = text;
   }
 
-  parser.onopentag = ({ name, attributes }) => open(name, attributes);
+  parser.onopentag = ({ name, attributes }) => open(name, attributes as sax.Tag["attributes"]);
   parser.onclosetag = close;
   parser.ontext = take;
   parser.oncdata = take;
