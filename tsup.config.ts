@@ -25,7 +25,14 @@ const shared: Options = {
 };
 
 export default defineConfig([
-  { ...shared, format: "esm", splitting: true, sourcemap: true },
+  {
+    ...shared,
+    // The command is run, not required, so it has no other form.
+    entry: { ...(shared.entry as Record<string, string>), cli: "cli/index.ts" },
+    format: "esm",
+    splitting: true,
+    sourcemap: true,
+  },
   // Not split: tsup 8.5.1 exports a class of a shared CommonJS chunk before it is defined, and its source maps name the folder it ran in.
   { ...shared, format: "cjs", splitting: false, sourcemap: false },
 ]);

@@ -19,6 +19,8 @@ export type ErrorCode =
   | "webhook_limit_reached"
   /** The `Idempotency-Key` came before with another body. */
   | "idempotency_key_reused"
+  /** The file of an import cannot be read; the message names the line. */
+  | "invalid_import"
   | "not_found"
   /** The storage has reached a bound; nothing was stored. */
   | "storage_full"

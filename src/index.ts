@@ -28,6 +28,16 @@ export type {
   ContentWrite,
 } from "./content/store.js";
 export type { UserPage, UserSource, UsersOption } from "./content/users/users.js";
+export type { ExportOptions } from "./content/wxr/export.js";
+export type {
+  FileSource,
+  ImportCounts,
+  ImportedFile,
+  ImportOptions,
+  ImportProgress,
+  ImportSummary,
+  ImportWarning,
+} from "./content/wxr/options.js";
 export { type ErrorCode, isPostbellError, PostbellError } from "./errors.js";
 export type {
   Handler,

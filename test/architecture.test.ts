@@ -57,6 +57,7 @@ describe("the house", () => {
       "sanitize-html",
       "htmlparser2",
       "@fastify/busboy",
+      "sax",
     ]);
     const foreign = source
       .flatMap(importsOf)

@@ -13,6 +13,8 @@ import type { ContentBasis, ContentChanges, ContentRecord, ContentStore, Content
 export interface Draft {
   /** An id for a new record: of a post of any type or a revision (`post`), or of a term (`term`). */
   readonly newId: (kind: "post" | "term") => Promise<number>;
+  /** The first of `count` consecutive ones. */
+  readonly newIds: (kind: "post" | "term", count: number) => Promise<number>;
   /** Stores a post. Its `version` is the one it was read with, 0 for a new one. Its files are noted no longer. */
   readonly putPost: (post: Post) => void;
   /** The same for a post that changed only in what is kept beside it, such as an autosave: the host is not told. */
@@ -92,6 +94,7 @@ const COLUMNS = [
   "mimeType",
   "target",
   "beforeTrash",
+  "importedAs",
 ] as const satisfies readonly (keyof PostColumns)[];
 
 /** Statuses whose slug need not be unique: the reference makes it so when they are left. */
@@ -115,7 +118,11 @@ function recordOf(post: Post): NonNullable<ContentWrite["record"]> {
   return {
     columns: JSON.stringify(columns),
     body: JSON.stringify(body),
-    unique: [...(hasUniqueSlug(post) && post.slug !== "" ? [slugName(post)] : []), ...fileNames(post.media)],
+    unique: [
+      ...(hasUniqueSlug(post) && post.slug !== "" ? [slugName(post)] : []),
+      ...fileNames(post.media),
+      ...(post.importedAs === undefined ? [] : [`import/${post.importedAs}`]),
+    ],
   };
 }
 
@@ -298,6 +305,7 @@ export function createLibrary({ store, changed, cacheCharacters }: LibraryOption
       };
       const result = await decide({
         newId: (kind) => store.allocate(kind, 1),
+        newIds: (kind, count) => store.allocate(kind, count),
         putPost: (post) => {
           events.push(postChanged({ before: index.post(post.id), after: post }));
           put(`post/${post.id}`, post.version, recordOf(post));

@@ -47,6 +47,8 @@ export interface PostColumns {
   readonly target: string;
   /** The status and slug it had before it was trashed; `null` for what is not in the trash. Left out where nothing asks for it. */
   readonly beforeTrash?: { readonly status: PostStatus; readonly slug: string } | null;
+  /** What an import knows it by; no two posts have the same. Absent in what was never imported. */
+  readonly importedAs?: string;
 }
 
 /** A post of any type, whole. */
@@ -72,6 +74,8 @@ export interface Post extends PostColumns {
   readonly menuItem: MenuItem | null;
   /** Of attachments. Their caption is the excerpt, their description the content. */
   readonly media: MediaFile | null;
+  /** A digest of what it was last imported from: an import leaves it alone while that is the same. Empty until everything it points at is here. */
+  readonly importedState?: string;
 }
 
 /** The file of an attachment. The bytes are in the host's `files`, under `name`. */
@@ -105,6 +109,8 @@ export interface MediaFile {
       readonly bytes: number;
     };
   };
+  /** Where the file is that was imported without its bytes: `files` holds nothing of it. */
+  readonly elsewhere?: string;
 }
 
 export interface MenuItem {
@@ -130,6 +136,8 @@ export interface Term {
   readonly description: string;
   readonly parent: number;
   readonly meta: JsonObject;
+  /** As of a post; absent in a term that the site made itself. */
+  readonly importedState?: string;
 }
 
 /** A state that a post had, or that somebody may give it; `revision/<id>`, never resident. */

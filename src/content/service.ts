@@ -2,8 +2,10 @@
 
 import { createHash, timingSafeEqual } from "node:crypto";
 import { createRateLimit } from "../http/rate-limit.js";
-import type { HttpRequest, HttpResponse, Service } from "../http/types.js";
+import type { HttpRequest, HttpResponse, ReadableBody, Service } from "../http/types.js";
 import { guardedLogger } from "../logger.js";
+import { createOutboundClient } from "../outbound/client.js";
+import { createGuardedGet } from "../outbound/guarded-get.js";
 import type { Json, JsonObject } from "../schema/types.js";
 import { boundedStore } from "./bounded-store.js";
 import type { Caller } from "./caller.js";
@@ -39,6 +41,10 @@ import { createSiteZone } from "./text/dates.js";
 import { createUploads } from "./uploads.js";
 import { userRoutes } from "./users/routes.js";
 import { createUsers } from "./users/users.js";
+import { createExport, type ExportOptions } from "./wxr/export.js";
+import { createFetchFile } from "./wxr/fetch-file.js";
+import { createImport } from "./wxr/import.js";
+import type { ImportOptions, ImportSummary } from "./wxr/options.js";
 
 export interface ContentRequest {
   readonly method: string;
@@ -72,12 +78,28 @@ export interface Content {
    * Errors: RestError 404 where there is no such post or revision, 401 or 403 where he may not edit the post.
    */
   restoreRevision(postId: number, revisionId: number, options: { readonly as: number }): Promise<void>;
+  /**
+   * Brings the content of a WXR file, WordPress's form for it, into the site. Streamed and committed in batches; doing it again changes nothing that is
+   * the same in the file, and ends what an import that failed has begun. Posts get new ids, and what points at them follows.
+   *
+   * Errors: `invalid_import` with the line; `invalid_argument`; RestError 401 where nobody has the id `as`; what `signal` was aborted with; those of
+   * the storage. What was committed before stays.
+   */
+  import(source: ReadableBody, options: ImportOptions): Promise<ImportSummary>;
+  /**
+   * The site as a WXR 1.2 file, in pieces: posts of every type and status, terms, authors. No revisions; media by the address of their files. What is
+   * written meanwhile may or may not be in it. Passwords of posts and drafts are: keep it as safe as the site.
+   */
+  export(options?: ExportOptions): AsyncIterable<string>;
   /** An OpenAPI 3.1 document of every route. */
   openApi(): JsonObject;
   /** Loads the content, and publishes scheduled posts at their time rather than with the next request. Calling it again changes nothing. */
   start(): Promise<void>;
   stop(): Promise<void>;
 }
+
+/** Hosts that an import keeps connections to: the files of a site lie on one or a few. */
+const FETCHED_ORIGINS = 16;
 
 const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
 
@@ -222,6 +244,17 @@ export function createContent(options: ContentOptions): Content {
       await library.current();
       await restore(postId, revisionId, await asUser(as));
     },
+    import: createImport({
+      ...{ library, site, users, asUser, files, images, uploadBytes: limits.uploadBytes },
+      openFetch: () => {
+        const client = createOutboundClient({ clock, maxOrigins: FETCHED_ORIGINS });
+        return {
+          source: createFetchFile(createGuardedGet({ client, clock }), limits.uploadBytes),
+          close: () => client.close(),
+        };
+      },
+    }),
+    export: createExport({ library, site, users }),
     openApi: () => describeOpenApi(server.routes, { title: site.name }),
     async start() {
       await library.current();

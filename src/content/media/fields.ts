@@ -40,11 +40,18 @@ const readonly = (
   read: Field["read"],
 ): Field => ({ schema: { description, type, context, readonly: true }, read });
 
+/** Where a file of the item is: beside the item's own, when that is not here. */
+function addressOf({ elsewhere, name: own }: MediaFile, name: string, { upload }: View["site"]): string {
+  if (elsewhere === undefined || elsewhere === "") return upload(name);
+  return name === own ? elsewhere : elsewhere.slice(0, elsewhere.lastIndexOf("/") + 1) + basename(name);
+}
+
 const basename = (name: string): string => name.slice(name.lastIndexOf("/") + 1);
 
 /** The file itself, and its smaller versions, as the reference describes them. */
 function details(view: View): Json {
-  const { name, width, height, bytes, sizes, original, parentImage } = fileOf(view);
+  const file = fileOf(view);
+  const { name, width, height, bytes, sizes, original, parentImage } = file;
   if (!isImage(view)) return { filesize: bytes, sizes: {} };
   const all = Object.entries(sizes).map(([size, version]) => [
     size,
@@ -54,7 +61,7 @@ function details(view: View): Json {
       height: version.height,
       filesize: version.bytes,
       mime_type: version.mimeType,
-      source_url: view.site.upload(version.name),
+      source_url: addressOf(file, version.name, view.site),
     },
   ]);
   const full = {
@@ -62,7 +69,7 @@ function details(view: View): Json {
     width,
     height,
     mime_type: view.post.mimeType,
-    source_url: view.site.upload(name),
+    source_url: addressOf(file, name, view.site),
   };
   return {
     width,
@@ -126,7 +133,7 @@ export const mediaFields: { readonly [name: string]: Field } = {
     },
   },
   source_url: readonly("URL to the original attachment file.", "string", ALL, (view) =>
-    view.site.upload(fileOf(view).name),
+    addressOf(fileOf(view), fileOf(view).name, view.site),
   ),
   filename: readonly("Original attachment file name.", "string", FULL, (view) =>
     basename(uploadedImage(fileOf(view)).name),

@@ -10,6 +10,7 @@ import { RestError } from "../rest/error.js";
 import type { ReceivedBody, RestRequest } from "../rest/types.js";
 import type { Site } from "../site.js";
 import { ownedFiles } from "./owned-files.js";
+import { publishMedia } from "./published-media.js";
 import type { StoredImages } from "./stored-images.js";
 import { noData, receiveUpload, type Upload } from "./upload.js";
 
@@ -64,10 +65,7 @@ export function createMediaUploads({
       }
       const upload = received && uploads.get(received);
       if (upload === undefined) throw noData();
-      const { file: published, title } = await upload.publish(site.zone.toLocal(now()));
-      const image = upload.mimeType.startsWith("image/")
-        ? await images?.complete(published, upload.mimeType)
-        : undefined;
+      const { file, title, discard } = await publishMedia(upload, site.zone.toLocal(now()), images);
       return {
         // An empty title is none, as in the reference.
         values: rawOf(values["title"] ?? null) ? {} : { title },
@@ -76,13 +74,10 @@ export function createMediaUploads({
           return {
             ...post,
             mimeType: upload.mimeType,
-            media: { ...(image?.file ?? published), altText: post.media?.altText ?? "" },
+            media: { ...file, altText: post.media?.altText ?? "" },
           };
         },
-        async discard() {
-          await image?.discard();
-          await upload.discard();
-        },
+        discard,
       };
     },
     async remove({ media }) {

@@ -2,8 +2,9 @@
 
 import type { MediaFile } from "../records.js";
 
-/** Names of every file that belongs to a record: shown, as it was uploaded, and in smaller versions. */
-export function ownedFiles({ name, original, sizes }: MediaFile): readonly string[] {
+/** Names of every file that belongs to a record: shown, as it was uploaded, and in smaller versions. None where they are elsewhere. */
+export function ownedFiles({ name, original, sizes, elsewhere }: MediaFile): readonly string[] {
+  if (elsewhere !== undefined) return [];
   const all = [name, original?.name ?? "", ...Object.values(sizes).map((size) => size.name)];
   return all.filter((owned) => owned !== "");
 }

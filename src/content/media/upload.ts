@@ -77,6 +77,20 @@ export async function receiveUpload(request: HttpRequest, options: UploadOptions
   return uploadOf({ ...file, title: "" }, Object.freeze(Object.create(null)), options.files);
 }
 
+/**
+ * The same for a file that comes with no request, such as one that is imported.
+ *
+ * Errors: RestError 400 `rest_upload_sideload_error` or `rest_upload_no_data`; what `source` and `files` throw.
+ */
+export async function takeFile(
+  source: ReadableBody,
+  fileName: string,
+  options: Omit<UploadOptions, "limit">,
+): Promise<Upload> {
+  const file = await stageFile(source, fileName, undefined, options);
+  return uploadOf({ ...file, title: titleOf(fileName) }, Object.freeze(Object.create(null)), options.files);
+}
+
 /** A staged file and what is known of it. */
 interface Staged {
   readonly staged: StagedFile;
@@ -107,7 +121,7 @@ async function stageFile(
   source: ReadableBody,
   fileName: string,
   digest: string | undefined,
-  { files, maxPixels = Number.POSITIVE_INFINITY }: UploadOptions,
+  { files, maxPixels = Number.POSITIVE_INFINITY }: Omit<UploadOptions, "limit">,
 ): Promise<Staged> {
   const iterator = source[Symbol.asyncIterator]();
   try {

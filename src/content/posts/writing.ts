@@ -212,7 +212,7 @@ function refuseContradictions(values: Values, post: Post, { collection, index }:
 }
 
 /** 0 where the parent is the post itself or below it: no cycle is ever stored. */
-function saneParent({ id, type, parent }: PostColumns, index: SiteIndex): number {
+export function saneParent({ id, type, parent }: PostColumns, index: Pick<SiteIndex, "post">): number {
   if (type !== "page") return parent;
   const seen = new Set([id]);
   for (let at = parent; at !== 0; at = index.post(at)?.parent ?? 0) {
@@ -225,19 +225,26 @@ function saneParent({ id, type, parent }: PostColumns, index: SiteIndex): number
 /** Types whose posts have an address of their own; the one of an attachment is like that of any of them. */
 const ADDRESSED: readonly PostType[] = ["post", "page", "attachment"];
 
-/** Whether another post has the slug where this one would: pages among those of one parent, attachments among all that have an address. */
-function isSlugTaken(post: PostColumns, index: SiteIndex): (slug: string) => boolean {
-  const { id: own, type, parent } = post;
-  if (type === "attachment") {
-    return (slug) => ADDRESSED.some((other) => index.withSlug(other, slug).some((id) => id !== own));
-  }
-  const isAttachment = (slug: string): boolean =>
-    type === "page" && index.withSlug("attachment", slug).some((id) => index.post(id)?.parent === parent);
+/** Whether two posts with one slug would have one address: pages below one parent, attachments and all else that has an address. */
+const shareAddress = (post: PostColumns, other: PostColumns): boolean => {
+  if (post.type === "attachment") return ADDRESSED.includes(other.type);
+  const isBeside = other.parent === post.parent;
+  if (other.type === post.type) return post.type !== "page" || isBeside;
+  return post.type === "page" && other.type === "attachment" && isBeside;
+};
+
+/** Whether another post, of the index or of those `beside` it that are about to be stored, has the slug where this one would. */
+export function isSlugTaken(
+  post: PostColumns,
+  index: SiteIndex,
+  beside: (slug: string) => readonly PostColumns[] = () => [],
+): (slug: string) => boolean {
+  const types = new Set([post.type, ...ADDRESSED]);
+  const isInWay = (other: PostColumns | undefined): boolean =>
+    other !== undefined && other.id !== post.id && shareAddress(post, other);
   return (slug) =>
-    isAttachment(slug) ||
-    index
-      .withSlug(type, slug)
-      .some((id) => id !== own && (type !== "page" || index.post(id)?.parent === parent));
+    beside(slug).some(isInWay) ||
+    [...types].some((type) => index.withSlug(type, slug).some((id) => isInWay(index.post(id))));
 }
 
 /** What lay below a page that goes, moved up to where the page lay. A slug that is taken there gets a number. */

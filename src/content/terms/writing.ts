@@ -11,13 +11,14 @@ import { ancestorsOf } from "./fields.js";
 import type { TaxonomyDefinition } from "./taxonomies.js";
 
 /** In characters, as the reference stores them. */
-const MAX_NAME = 200;
+export const MAX_NAME = 200;
 
 /** An `&` that begins no reference. */
 const AMPERSAND = /&(?!#\d{1,8};|#x[\da-f]{1,7};|[a-z][a-z\d]{0,31};)/gi;
 
 /** One line without markup, safe to stand in HTML: `R&amp;D`, as the reference stores and answers it. */
-const termName = (text: string): string => stripAll(text).replace(AMPERSAND, "&amp;").replaceAll(">", "&gt;");
+export const termName = (text: string): string =>
+  stripAll(text).replace(AMPERSAND, "&amp;").replaceAll(">", "&gt;");
 
 /**
  * The record that comes of writing `values` over `previous`, or of creating one with the id `id`. A new term's slug is made unique; a changed one's

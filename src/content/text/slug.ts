@@ -117,10 +117,10 @@ function trimDashes(slug: string): string {
  * `wanted`, or `wanted` with the first of `-2`, `-3` … that `isTaken` does not refuse, cut so that it stays within 200 bytes and no encoded character
  * is cut. `isTaken` must refuse only finitely many.
  */
-export function uniqueSlug(wanted: string, isTaken: (slug: string) => boolean): string {
+export function uniqueSlug(wanted: string, isTaken: (slug: string) => boolean, first = 2): string {
   const whole = cutTo(wanted, MAX_LENGTH);
   if (!isTaken(whole)) return whole;
-  for (let count = 2; ; count += 1) {
+  for (let count = first; ; count += 1) {
     const suffix = `-${count}`;
     const slug = cutTo(wanted, MAX_LENGTH - suffix.length) + suffix;
     if (!isTaken(slug)) return slug;

@@ -1,0 +1,22 @@
+#!/usr/bin/env node
+/** `postbell`: imports and exports a site from the command line. */
+
+import { redisStorage } from "../storage/redis/index.js";
+import { main } from "./main.js";
+
+const interrupt = new AbortController();
+process.once("SIGINT", () => interrupt.abort());
+process.once("SIGTERM", () => interrupt.abort());
+
+process.exitCode = await main(process.argv.slice(2), {
+  stdin: process.stdin,
+  stdout: process.stdout,
+  stderr: {
+    write: (text) => process.stderr.write(text),
+    isTTY: process.stderr.isTTY,
+  },
+  openStorage: (options) => redisStorage(options),
+  signal: interrupt.signal,
+});
+// A pipe that nobody closes would keep the process.
+process.stdin.unref?.();

@@ -1,0 +1,36 @@
+/** Publishes a file that was taken in, with the versions of an image that the site keeps beside it. */
+
+import type { MediaFile } from "../records.js";
+import type { StoredImages } from "./stored-images.js";
+import type { Upload } from "./upload.js";
+
+export interface PublishedMedia {
+  readonly file: MediaFile;
+  readonly title: string;
+  /** Removes all that was stored. To be called where no record came to name it. */
+  readonly discard: () => Promise<void>;
+}
+
+/** `localTime`: as `Upload.publish` takes it. `images`: `undefined` where the site makes no versions. Errors: what the files throw; nothing is left then. */
+export async function publishMedia(
+  upload: Upload,
+  localTime: number,
+  images: StoredImages | undefined,
+): Promise<PublishedMedia> {
+  try {
+    const { file, title } = await upload.publish(localTime);
+    const isImage = upload.mimeType.startsWith("image/");
+    const whole = isImage ? await images?.complete(file, upload.mimeType) : undefined;
+    return {
+      file: whole?.file ?? file,
+      title,
+      async discard() {
+        await whole?.discard();
+        await upload.discard();
+      },
+    };
+  } catch (error) {
+    await upload.discard();
+    throw error;
+  }
+}

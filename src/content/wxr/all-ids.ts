@@ -1,0 +1,21 @@
+/** Every post of a site. */
+
+import { collections } from "../collections.js";
+import { STATUSES } from "../query/row.js";
+import type { SiteIndex } from "../query/site-index.js";
+import type { PostType } from "../records.js";
+
+const EVERYTHING = Object.fromEntries(STATUSES.map((status) => [status, "all" as const]));
+
+/** Ids, ascending, of all posts of a type, in whatever status. */
+export function idsOfType(index: SiteIndex, type: PostType): readonly number[] {
+  const found = index.find(
+    { type, visibility: EVERYTHING, orderBy: "id", order: "asc", offset: 0, limit: Number.MAX_SAFE_INTEGER },
+    () => Promise.resolve([]),
+  );
+  // Without a search nothing is waited for.
+  return "ids" in found ? found.ids : [];
+}
+
+export const allIds = (index: SiteIndex): readonly number[] =>
+  Object.values(collections).flatMap(({ type }) => idsOfType(index, type));

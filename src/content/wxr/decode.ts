@@ -1,0 +1,43 @@
+/** The bytes of an XML file as text: UTF-8 only. Knows no element. */
+
+/**
+ * Takes the bytes in order, cut anywhere; `null` ends them. A byte order mark is left out.
+ *
+ * Errors: what `fail` makes of a sentence, for UTF-16, for bytes that are not UTF-8 and for NUL.
+ */
+export function utf8Text(fail: (message: string) => Error): (bytes: Uint8Array | null) => string {
+  const decoder = new TextDecoder("utf-8", { fatal: true });
+  let head: Uint8Array | null = new Uint8Array();
+
+  const decoded = (bytes: Uint8Array | undefined): string => {
+    let text: string;
+    try {
+      text = bytes === undefined ? decoder.decode() : decoder.decode(bytes, { stream: true });
+    } catch {
+      throw fail("it is not UTF-8");
+    }
+    if (text.includes("\0")) throw fail("it holds NUL, which no XML file does");
+    return text;
+  };
+
+  return (bytes) => {
+    let given = bytes;
+    if (head !== null) {
+      const start: Uint8Array = bytes === null ? head : Buffer.concat([head, bytes]);
+      head = start;
+      if (bytes !== null && start.length < 4) return "";
+      head = null;
+      if (isUtf16(start)) throw fail("it is UTF-16; save it as UTF-8");
+      if (bytes === null) return decoded(start) + decoded(undefined);
+      given = start;
+    }
+    return given === null ? decoded(undefined) : decoded(given);
+  };
+}
+
+/** By its byte order mark, or by the zero beside the first character, which is of ASCII in every XML file. */
+const isUtf16 = ([first, second]: Uint8Array): boolean =>
+  (first === 0xff && second === 0xfe) ||
+  (first === 0xfe && second === 0xff) ||
+  (first === 0 && second !== 0 && second !== undefined) ||
+  (first !== 0 && second === 0);

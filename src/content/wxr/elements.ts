@@ -1,0 +1,100 @@
+/** Where in a WXR file what stands: the elements that are read, by the one they stand in. Others are passed over. */
+
+import type { WxrTerm } from "./types.js";
+
+/** The texts that are read of an element with elements in it. */
+export type Texts = { readonly [element: string]: string };
+
+const CHANNEL = ["title", "wp:wxr_version", "wp:base_site_url", "wp:base_blog_url"];
+
+/** What stands in the channel with texts in it, and what it is. */
+const ENTRIES: { readonly [element: string]: readonly string[] } = {
+  "wp:author": ["wp:author_login", "wp:author_email", "wp:author_display_name"],
+  "wp:category": [
+    "wp:term_id",
+    "wp:category_nicename",
+    "wp:category_parent",
+    "wp:cat_name",
+    "wp:category_description",
+  ],
+  "wp:tag": ["wp:term_id", "wp:tag_slug", "wp:tag_name", "wp:tag_description"],
+  "wp:term": [
+    "wp:term_id",
+    "wp:term_taxonomy",
+    "wp:term_slug",
+    "wp:term_parent",
+    "wp:term_name",
+    "wp:term_description",
+  ],
+  item: [
+    "title",
+    "dc:creator",
+    "guid",
+    "content:encoded",
+    "excerpt:encoded",
+    "category",
+    "wp:post_id",
+    "wp:post_date",
+    "wp:post_date_gmt",
+    "wp:post_modified",
+    "wp:post_modified_gmt",
+    "wp:comment_status",
+    "wp:ping_status",
+    "wp:post_name",
+    "wp:status",
+    "wp:post_parent",
+    "wp:menu_order",
+    "wp:post_type",
+    "wp:post_password",
+    "wp:is_sticky",
+    "wp:attachment_url",
+  ],
+};
+const META = ["wp:meta_key", "wp:meta_value"];
+
+/** Whether the text of the innermost of `path` is read; `path` begins with the root. */
+export function isRead(path: readonly string[]): boolean {
+  const [, , entry = "", element = "", inner = ""] = path;
+  if (path.length === 3) return CHANNEL.includes(entry);
+  if (path.length === 4) return ENTRIES[entry]?.includes(element) ?? false;
+  return path.length === 5 && entry === "item" && element === "wp:postmeta" && META.includes(inner);
+}
+
+export const isEntry = (element: string): boolean => Object.hasOwn(ENTRIES, element);
+
+/** The term that one of the three elements for terms tells of. */
+export function termOf(element: string, texts: Texts, line: number): WxrTerm {
+  const text = (name: string): string => texts[name] ?? "";
+  const id = wholeNumber(text("wp:term_id"));
+  if (element === "wp:category") {
+    return {
+      ...{ kind: "term", line, id, taxonomy: "category" },
+      slug: text("wp:category_nicename"),
+      name: text("wp:cat_name"),
+      description: text("wp:category_description"),
+      parent: text("wp:category_parent"),
+    };
+  }
+  if (element === "wp:tag") {
+    return {
+      ...{ kind: "term", line, id, taxonomy: "post_tag", parent: "" },
+      slug: text("wp:tag_slug"),
+      name: text("wp:tag_name"),
+      description: text("wp:tag_description"),
+    };
+  }
+  return {
+    ...{ kind: "term", line, id },
+    taxonomy: text("wp:term_taxonomy"),
+    slug: text("wp:term_slug"),
+    name: text("wp:term_name"),
+    description: text("wp:term_description"),
+    parent: text("wp:term_parent"),
+  };
+}
+
+/** 0 for what is none. */
+export function wholeNumber(text: string): number {
+  const number = /^\s*-?\d{1,15}\s*$/.test(text) ? Number(text) : 0;
+  return Number.isSafeInteger(number) ? number : 0;
+}

@@ -1,0 +1,23 @@
+/** What makes an import repeatable: a name for each post of a file that is the same in every file of that site, and a digest of its state. Pure. */
+
+import { createHash } from "node:crypto";
+import type { WxrItem } from "./types.js";
+
+const digest = (bytes: number, ...parts: readonly string[]): string =>
+  createHash("sha256").update(JSON.stringify(parts)).digest().subarray(0, bytes).toString("base64url");
+
+/** Of the post with this id in the files of the site at `url`. */
+export const identityOfId = (url: string, id: number): string => digest(16, "id", url, String(id));
+
+/** `undefined` for an item that nothing in the file tells apart from others. */
+export function identityOf(url: string, { id, guid }: Pick<WxrItem, "id" | "guid">): string | undefined {
+  if (id > 0) return identityOfId(url, id);
+  return guid === "" ? undefined : digest(16, "guid", guid);
+}
+
+/** Grows when what is made of the same file changes, so that the next import does it anew. */
+const FORM = 1;
+
+/** The same for the same `entry` under the same `settings`. */
+export const stateOf = (entry: { readonly line: number }, settings: unknown): string =>
+  digest(12, String(FORM), JSON.stringify({ ...entry, line: 0 }), JSON.stringify(settings));

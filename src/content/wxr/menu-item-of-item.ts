@@ -1,0 +1,36 @@
+/** What a menu item in a file says of itself; what it points at has the ids of the file. Pure. */
+
+import type { MenuItem } from "../records.js";
+import { cleanClasses, stripAll } from "../text/plain.js";
+import { cleanUrl } from "../text/urls.js";
+import { wholeNumber } from "./elements.js";
+import { readPhp } from "./php-value.js";
+import type { WxrItem } from "./types.js";
+
+const TYPES: readonly MenuItem["type"][] = ["taxonomy", "post_type", "post_type_archive", "custom"];
+
+/** `parent`: the menu item above it, by its id in the file. */
+export function menuItemOfItem(
+  item: WxrItem,
+  meta: ReadonlyMap<string, string>,
+): { readonly menuItem: MenuItem; readonly parent: number } {
+  const text = (name: string): string => meta.get(`_menu_item_${name}`) ?? "";
+  const type = TYPES.find((known) => known === text("type")) ?? "custom";
+  const classes = readPhp(text("classes"));
+  const names =
+    classes instanceof Map ? [...classes.values()].filter((name) => typeof name === "string") : [];
+  return {
+    parent: wholeNumber(text("menu_item_parent")),
+    menuItem: {
+      type,
+      object: type === "custom" ? "custom" : stripAll(text("object")),
+      objectId: type === "post_type" || type === "taxonomy" ? wholeNumber(text("object_id")) : 0,
+      url: type === "custom" ? cleanUrl(text("url")) : "",
+      target: stripAll(text("target")),
+      attrTitle: stripAll(item.excerpt),
+      description: stripAll(item.content),
+      classes: cleanClasses(names),
+      xfn: cleanClasses(text("xfn").split(/\s+/).filter(Boolean)),
+    },
+  };
+}

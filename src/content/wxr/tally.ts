@@ -1,0 +1,59 @@
+/** Counts what an import does. Holds no more than a bounded list of what it has to say. */
+
+import type { ImportCounts, ImportProgress, ImportSummary, ImportWarning } from "./options.js";
+import type { WxrSite } from "./types.js";
+
+export type Outcome = keyof ImportCounts;
+
+export interface Tally {
+  /** What became of a record of a collection. */
+  readonly count: (collection: string, outcome: Outcome) => void;
+  readonly leaveOut: (what: string, count?: number) => void;
+  readonly warn: (line: number, message: string) => void;
+  readonly progress: (at: Pick<ImportProgress, "bytesRead" | "bytesTotal" | "items">) => ImportProgress;
+  readonly summary: (progress: ImportProgress, site: WxrSite) => ImportSummary;
+}
+
+const MAX_WARNINGS = 100;
+const MAX_NAMES = 200;
+const MAX_NAME = 100;
+const NONE: ImportCounts = { created: 0, updated: 0, unchanged: 0, skipped: 0 };
+
+export function createTally(): Tally {
+  const kinds = new Map<string, ImportCounts>();
+  const notHeld = new Map<string, number>();
+  const warnings: ImportWarning[] = [];
+  let moreWarnings = 0;
+  let all = NONE;
+  const plusOne = (counts: ImportCounts, outcome: Outcome): ImportCounts => ({
+    ...counts,
+    [outcome]: counts[outcome] + 1,
+  });
+
+  return {
+    count(collection, outcome) {
+      kinds.set(collection, plusOne(kinds.get(collection) ?? NONE, outcome));
+      all = plusOne(all, outcome);
+    },
+    leaveOut(what, count = 1) {
+      if (count === 0) return;
+      const short = what.slice(0, MAX_NAME);
+      const name = notHeld.has(short) || notHeld.size < MAX_NAMES ? short : "others";
+      notHeld.set(name, (notHeld.get(name) ?? 0) + count);
+    },
+    warn(line, message) {
+      if (warnings.length < MAX_WARNINGS) warnings.push({ line, message });
+      else moreWarnings += 1;
+    },
+    progress: (at) => ({ ...at, ...all }),
+    summary: (progress, { version, title, url }) => ({
+      ...progress,
+      version,
+      site: { title, url },
+      kinds: Object.fromEntries(kinds),
+      notHeld: Object.fromEntries(notHeld),
+      warnings,
+      moreWarnings,
+    }),
+  };
+}
