@@ -89,7 +89,10 @@ async function upload(
     body: photo,
     baseUrl: "http://localhost",
   });
-  return { status: response?.status ?? 0, body: JSON.parse(String(response?.body)) };
+  return {
+    status: response?.status ?? 0,
+    body: JSON.parse(Buffer.from(response?.body as Uint8Array).toString()),
+  };
 }
 
 async function namesOf(files: FileStore): Promise<readonly string[]> {

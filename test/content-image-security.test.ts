@@ -76,7 +76,7 @@ describe("an edit", () => {
     });
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    const fetched = vi.fn(() => Promise.reject(new Error("fetched")));
+    const fetched = vi.fn<typeof fetch>(() => Promise.reject(new Error("fetched")));
     vi.stubGlobal("fetch", fetched);
     try {
       const { send, edit, files } = siteWith();

@@ -47,7 +47,10 @@ export function siteWith(options: Partial<ContentOptions> = {}) {
       body,
       baseUrl: "http://localhost/api",
     });
-    return { status: response?.status, body: JSON.parse(String(response?.body)) };
+    return {
+      status: response?.status,
+      body: JSON.parse(Buffer.from(response?.body as Uint8Array).toString()),
+    };
   };
   const edit = (id: number, body: JsonObject, as: Role = "administrator") =>
     call(`POST /media/${id}/edit`, { as, body });
