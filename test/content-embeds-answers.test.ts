@@ -276,7 +276,11 @@ describe("E34: the answers that are kept", () => {
     await until(() => internet.visits.length === 8);
     await turns(20);
     expect(internet.visits).toHaveLength(8);
-    expect(await proxy(`${WATCH}x`)).toMatchObject({ status: 429, body: { code: "rest_too_many_embeds" } });
+    expect(await proxy(`${WATCH}x`)).toMatchObject({
+      status: 429,
+      headers: { "Retry-After": "5" },
+      body: { code: "rest_too_many_embeds" },
+    });
     internet.answer((socket) => socket.write(json(VIDEO)));
     await internet.close();
     for (const { status } of await Promise.all(answers)) expect(status).toBe(404);

@@ -97,7 +97,13 @@ describe("the limit of passwords", () => {
     for (const guess of ["a", "b", "c", "d"])
       guesses.push((await get(site, path, `password=${guess}`))?.status);
     expect(guesses).toEqual([403, 403, 403, 429]);
-    expect((await get(site, path, "password=right"))?.status).toBe(429);
+    const late = await get(site, path, "password=right");
+    expect(late?.status).toBe(429);
+    const seconds = Number(late?.headers["Retry-After"]);
+    expect(seconds).toBeGreaterThan(0);
+    expect(JSON.parse(Buffer.from(late?.body as Uint8Array).toString()).message).toContain(
+      `wait ${seconds} s`,
+    );
   });
 
   it("is not used up by right ones, neither for one post nor for lists", async () => {

@@ -4,6 +4,7 @@ import sharp, { type Sharp } from "sharp";
 import { describe, expect, test, vi } from "vitest";
 import type { FileStore } from "../src/content/files.js";
 import type { ImageTool } from "../src/content/media/image-tool.js";
+import { PostbellError } from "../src/errors.js";
 import type { JsonObject } from "../src/schema/types.js";
 import { memoryFiles } from "../storage/files/index.js";
 import { sharpImages } from "../storage/images/index.js";
@@ -483,4 +484,30 @@ describe("the tool", () => {
     const angles = Array.from({ length: 8 }, () => ({ kind: "rotate", degrees: 1 }) as const);
     expect(await tool.edit(source(noise, "image/png"), angles)).toBe("too_slow");
   }, 60_000);
+});
+
+describe("a tool that cannot work, such as one whose package is missing", () => {
+  const broken: ImageTool = {
+    maxPixels: 1_000_000,
+    resize: () => Promise.reject(new PostbellError("invalid_option", "install the package")),
+    edit: () => Promise.reject(new PostbellError("invalid_option", "install the package")),
+  };
+
+  test("loses no upload, and says at an edit that there is none", async () => {
+    const messages: string[] = [];
+    const note = (_: object, message: string): void => void messages.push(message);
+    const logger = { debug() {}, info() {}, warn: note, error: note };
+    const { send, edit } = siteWith({ images: broken, logger });
+    const { status, body } = await send("heart.jpg", await photo(400, 300));
+    expect(status).toBe(201);
+    expect(body.media_details.sizes).toEqual({});
+    expect(await edit(body.id, { src: body.source_url, modifiers: [rotate(90)] })).toMatchObject({
+      status: 501,
+      body: { code: "rest_image_editing_unavailable" },
+    });
+    expect(messages).toEqual([
+      "the smaller versions of an image could not be made",
+      "the host's tool cannot edit images",
+    ]);
+  });
 });

@@ -149,7 +149,8 @@ export function createContent(options: ContentOptions): Content {
   const takeAttempt = (what: string): void => {
     const seconds = attempts.take(what);
     if (seconds === 0) return;
-    throw new RestError(429, "rest_too_many_passwords", `Too many passwords were tried; wait ${seconds} s.`);
+    const message = `Too many passwords were tried; wait ${seconds} s.`;
+    throw new RestError(429, "rest_too_many_passwords", message, { retryAfter: seconds });
   };
 
   const items = createItems({

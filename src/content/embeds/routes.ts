@@ -25,7 +25,9 @@ export interface EmbedRoutesOptions {
 const notFound = (): RestError => new RestError(404, "oembed_invalid_url", "Not Found");
 
 const tooMany = (): RestError =>
-  new RestError(429, "rest_too_many_embeds", "Too many embeds are being fetched; try again in a moment.");
+  new RestError(429, "rest_too_many_embeds", "Too many embeds are being fetched; try again in a moment.", {
+    retryAfter: 5,
+  });
 
 /** A number at the beginning of a text, as the reference reads it; 0 for anything else. */
 const countOf = (value: Json | undefined): number => {

@@ -37,7 +37,7 @@ export function imageRoutes(
 
   const images = (): StoredImages => {
     if (given !== undefined) return given;
-    throw new RestError(501, "rest_image_editing_unavailable", "This site does not edit images.");
+    throw imageRefused("unavailable");
   };
 
   async function load({ values }: RestRequest): Promise<Post> {
@@ -192,13 +192,19 @@ const withoutNull = (values: RestRequest["values"]): RestRequest["values"] =>
   Object.fromEntries(Object.entries(values).filter(([, value]) => value !== null && value !== undefined));
 
 const REFUSALS: {
-  readonly [refusal in ImageRefusal]: readonly [status: number, code: string, message: string];
+  readonly [refusal in ImageRefusal | "unavailable"]: readonly [
+    status: number,
+    code: string,
+    message: string,
+  ];
 } = {
   busy: [503, "rest_image_busy", "Too many images are being worked on; try again later."],
   animated: [400, "rest_cannot_edit_file_type", "An image that moves cannot be edited."],
   too_large: [400, "rest_image_too_large", "The image is too large to be edited."],
   unreadable: [400, "rest_image_unreadable", "The file cannot be read as an image."],
+  unavailable: [501, "rest_image_editing_unavailable", "This site does not edit images."],
   too_slow: [400, "rest_image_too_slow", "Editing the image takes too long."],
 };
 
-const imageRefused = (refused: ImageRefusal): RestError => new RestError(...REFUSALS[refused]);
+const imageRefused = (refused: keyof typeof REFUSALS): RestError =>
+  new RestError(...REFUSALS[refused], refused === "busy" ? { retryAfter: 5 } : {});

@@ -1,5 +1,6 @@
 /** Images in the host's files: makes versions of them with the host's tool, and stores these. Knows no record but the part of one that tells of the file. */
 
+import { isPostbellError } from "../../errors.js";
 import type { Logger } from "../../logger.js";
 import type { FileStore } from "../files.js";
 import type { MediaFile } from "../records.js";
@@ -28,7 +29,7 @@ export interface StoredImages {
       readonly operations: readonly PixelOperation[];
       readonly folder: string;
     },
-  ) => Promise<StoredImage | ImageRefusal>;
+  ) => Promise<StoredImage | ImageRefusal | "unavailable">;
 }
 
 /** Tells of a WebP or AVIF image whether it moves. */
@@ -119,7 +120,11 @@ export function createStoredImages({
     maxPixels: tool.maxPixels,
     complete,
     async edit(file, { mimeType, operations, folder }) {
-      const made = await tool.edit(sourceOf(file, mimeType), operations);
+      const made = await tool.edit(sourceOf(file, mimeType), operations).catch((error: unknown) => {
+        if (!isPostbellError(error, "invalid_option")) throw error;
+        logger.error({ error }, "the host's tool cannot edit images");
+        return "unavailable" as const;
+      });
       if (typeof made === "string") return made;
       const { bytes, width, height } = made;
       const { base, extension } = partsOf(uploadedImage(file).name);

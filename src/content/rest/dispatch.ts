@@ -59,7 +59,7 @@ export interface Dispatcher {
 }
 
 /** Seconds; a storage that is away is usually back after a fail-over. */
-const RETRY_AFTER = "5";
+const RETRY_AFTER = 5;
 
 const noRoute = (): RestError =>
   new RestError(404, "rest_no_route", "No route was found matching the URL and request method.");
@@ -76,8 +76,7 @@ export function createDispatcher(
     if (isPostbellError(error, "storage_unavailable") || isPostbellError(error, "storage_full")) {
       logger.warn({ error }, "the storage could not answer a content request");
       const message = "The service cannot answer at the moment; try again later.";
-      const outcome = errorOutcome(new RestError(503, `rest_${error.code}`, message));
-      return { ...outcome, headers: { "Retry-After": RETRY_AFTER } };
+      return errorOutcome(new RestError(503, `rest_${error.code}`, message, { retryAfter: RETRY_AFTER }));
     }
     logger.error({ error }, "a content request failed");
     return errorOutcome(new RestError(500, "rest_internal_error", "The request could not be answered."));
@@ -160,12 +159,12 @@ const described = (call: Call, row: Row | undefined): Outcome => ({
   isError: false,
 });
 
-function errorOutcome({ status, code, message, data, additional }: RestError): Outcome {
+function errorOutcome({ status, code, message, data, additional, retryAfter }: RestError): Outcome {
   const more =
     additional.length === 0 ? {} : { additional_errors: additional.map((error) => ({ ...error })) };
   return {
     status,
-    headers: {},
+    headers: retryAfter === undefined ? {} : { "Retry-After": String(retryAfter) },
     body: { json: { code, message, data: { status, ...data }, ...more } },
     isError: true,
   };

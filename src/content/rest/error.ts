@@ -9,6 +9,8 @@ export class RestError extends Error {
   readonly status: number;
   /** Further members of `data`: `params`, `details`, `term_id` … */
   readonly data: JsonObject;
+  /** Seconds after which it is worth trying again; answered as `Retry-After`. */
+  readonly retryAfter: number | undefined;
   /** Answered as `additional_errors`. */
   readonly additional: readonly { readonly code: string; readonly message: string; readonly data: Json }[];
 
@@ -20,13 +22,19 @@ export class RestError extends Error {
     {
       data = {},
       additional = [],
-    }: { readonly data?: JsonObject; readonly additional?: RestError["additional"] } = {},
+      retryAfter,
+    }: {
+      readonly data?: JsonObject;
+      readonly additional?: RestError["additional"];
+      readonly retryAfter?: number;
+    } = {},
   ) {
     super(message);
     this.status = status;
     this.code = code;
     this.data = data;
     this.additional = additional;
+    this.retryAfter = retryAfter;
   }
 }
 
