@@ -1,10 +1,10 @@
-// Importing a WXR file into memory storage, against bare sax parsing of the same bytes: `node bench/wxr.js [posts]`.
+// Importing a WXR file into memory storage, against bare sax parsing of the same bytes: `node bench/wxr.js`. One round: the rows are long enough.
 
 import { createContent } from "postbell";
 import { memoryStorage } from "postbell/memory";
 import sax from "sax";
 
-const posts = Number(process.argv[2] ?? 20_000);
+const posts = Number(process.env.BENCH_ITEMS ?? 20_000);
 const text = "<p>heart pulse clinic ward nurse dose scan fever bone lung vein cell</p>\n".repeat(20);
 
 function* file() {
