@@ -8,6 +8,8 @@ import { callsOf } from "./support/content-call.js";
 import { contentSite } from "./support/content-site.js";
 import { embedSite, json, NOT_FOUND, serve, VIDEO } from "./support/embed-site.js";
 import { reply, turns, until } from "./support/https-endpoint.js";
+import { siteWith } from "./support/image-site.js";
+import { plain } from "./support/images.js";
 
 const WATCH = "https://www.youtube.com/watch?v=abc";
 const PAGE = "https://pages.example.org/a?b=1&c";
@@ -269,6 +271,21 @@ describe("E34: the answers that are kept", () => {
     expect(internet.visits).toHaveLength(31);
   });
 
+  it("are asked for later where all their time went by in the queue: nothing is known of a page that was not asked", async () => {
+    const { proxy, internet, clock } = await site();
+    internet.answer(() => {});
+    const hanging = Array.from({ length: 8 }, (_, video) => proxy(`${WATCH}${video}`));
+    await until(() => internet.visits.length === 8);
+    const late = proxy(WATCH);
+    await turns(20);
+    await clock.advance(60_000);
+    for (const { status } of await Promise.all(hanging)) expect(status).toBe(404);
+    expect(await late).toMatchObject({ status: 429, body: { code: "rest_too_many_embeds" } });
+    expect(internet.visits).toHaveLength(8);
+    serve(internet, { "www.youtube.com/oembed": json(VIDEO) });
+    expect(await proxy(WATCH)).toMatchObject({ status: 200 });
+  });
+
   it("are waited for by no more than a hundred beside the eight that run", async () => {
     const { proxy, internet } = await site();
     internet.answer(() => {});
@@ -473,7 +490,7 @@ describe("E36: the site's own posts", () => {
     expect(script.text).toBe(`/**/go(${JSON.stringify(plain.text)})`);
   });
 
-  it("tell a protected post's title, as its lists do, and nothing of its text", async () => {
+  it("tell a protected post's title, as its lists do, and nothing of its text or picture", async () => {
     const { call, site: content } = await site();
     const { body: post } = await callsOf(content)("POST /posts", {
       as: "editor",
@@ -483,6 +500,24 @@ describe("E36: the site's own posts", () => {
     expect(body.title).toBe("Protected: a");
     expect(JSON.stringify(body)).not.toContain("secret");
   });
+});
+
+it("the site's own posts show their picture, unless they are protected", async () => {
+  const { site: content, call, send } = siteWith({ images: undefined });
+  const { body: image } = await send("heart.png", await plain(40, 30).png().toBuffer());
+  const embedOf = async (password: string) => {
+    const { body: post } = await call("POST /posts", {
+      as: "editor",
+      body: { title: "a", status: "publish", featured_media: image.id, password },
+    });
+    return (await callsOf(content, "oembed/1.0")("GET /embed", { query: { url: post.link } })).body;
+  };
+  expect(await embedOf("")).toMatchObject({
+    thumbnail_url: image.source_url,
+    thumbnail_width: 40,
+    thumbnail_height: 30,
+  });
+  expect(JSON.stringify(await embedOf("x"))).not.toContain("thumbnail");
 });
 
 it("answers whatever another site does without a 5xx", async () => {

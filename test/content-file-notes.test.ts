@@ -200,6 +200,40 @@ describe("a storage that stores the record of an upload, and then does not say s
   });
 });
 
+describe("a process that stands still for hours between storing a file and its record", () => {
+  it("stores no record of what another one has swept meanwhile", async () => {
+    const clock = manualClock(Date.UTC(2026, 10, 1));
+    const [storage, files] = [memoryStorage(), memoryFiles()];
+    const other = contentSite({ storage, files, clock });
+    await other.start();
+    let isStill = false;
+    const slow: ContentStorage = {
+      ...storage,
+      content(context) {
+        const store = storage.content(context);
+        return {
+          ...store,
+          async commit(writes, basis) {
+            if (isStill && writes.some(({ key }) => key.startsWith("post/"))) {
+              isStill = false;
+              // No longer than a call may take by the clock of its own process, which stands still too.
+              await clock.advance(3 * HOUR);
+            }
+            return store.commit(writes, basis);
+          },
+        };
+      },
+    };
+    const site = contentSite({ storage: slow, files });
+    await callsOf(site)("GET /media");
+    isStill = true;
+    expect(await upload(site, "heart.png")).toMatchObject({ status: 503 });
+    await other.stop();
+    expect(await namedBy(other)).toEqual([]);
+    expect(await namesOf(files)).toEqual([]);
+  });
+});
+
 describe("a file that the host put among the uploads", () => {
   it("is never removed, and its name never given to another", async () => {
     const clock = manualClock(Date.UTC(2026, 10, 1));

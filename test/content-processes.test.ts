@@ -49,6 +49,25 @@ const create = async (
   return answer.body.id as number;
 };
 
+describe("a storage that is away when the site is new", () => {
+  it("gets what every site has as soon as it is back", async () => {
+    let isAway = true;
+    const storage = changedStore(memoryStorage(), (store) => ({
+      async commit(...given) {
+        if (isAway) throw new PostbellError("storage_unavailable", "away");
+        return store.commit(...given);
+      },
+    }));
+    const call = callsOf(contentSite({ storage }));
+    expect((await call("GET /categories")).status).toBe(503);
+    isAway = false;
+    const { body } = await call("POST /posts", { as: "editor", body: { title: "A", status: "publish" } });
+    expect((await call("GET /categories")).body).toMatchObject([
+      { id: body.categories[0], slug: "uncategorized", count: 1 },
+    ]);
+  });
+});
+
 describe("a record that changes while somebody is judged", () => {
   it("is not written by who lost the right to", async () => {
     for (const request of ["PUT", "DELETE"]) {

@@ -290,7 +290,10 @@ describe("a process that stalls", () => {
     expect(second.times()).toEqual(["0:01"]);
   });
 
-  it("after the send has its success accepted even where the delivery has failed for good since", async () => {
+  // Four days of two services, which wake every minute.
+  it("after the send has its success accepted even where the delivery has failed for good since", {
+    timeout: 120_000,
+  }, async () => {
     const { second, state, release } = await takenOver(response(200), () => 500);
     await second.run(4 * DAY);
     expect(second.sent).toHaveLength(14);

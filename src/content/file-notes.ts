@@ -16,7 +16,7 @@ export const fileNames = (media: MediaFile | null): readonly string[] =>
 export interface FileNotes {
   /** Whether the name was free, and is noted now: neither a record nor another note has it. */
   readonly add: (name: string) => Promise<boolean>;
-  /** False where there is no note: a record names the file, or somebody else removes it. After true no change that would name the file in a record is stored. */
+  /** False where there is no note: a record names the file, or somebody else removes it. After true no new record is stored that would name the file. */
   readonly takeOver: (name: string) => Promise<boolean>;
   readonly end: (name: string) => Promise<void>;
   /** Names that were noted, or taken over, more than so many ms ago. */
@@ -71,15 +71,18 @@ const noteWrite = (name: string, expectedVersion: number, note: Note): ContentWr
 });
 
 /**
- * What a commit adds that stores a record with `media`: its files are noted no longer.
+ * What a commit adds that stores a record with `media`: its files are noted no longer. `isNew`: the record, which has no file yet that is not noted.
  *
- * Errors: `storage_unavailable` where one of them is being removed, since it was noted for so long.
+ * Errors: `storage_unavailable` where one of them is being removed, or was, since it had been noted for so long.
  */
-export const namedWrites = (media: MediaFile | null, index: SiteIndex): readonly ContentWrite[] =>
+export const namedWrites = (
+  media: MediaFile | null,
+  { index, isNew }: { readonly index: SiteIndex; readonly isNew: boolean },
+): readonly ContentWrite[] =>
   fileNames(media).flatMap((key) => {
     const columns = index.record(key);
-    if (columns === undefined) return [];
-    if ((JSON.parse(columns) as Note).isGoing) {
+    if (columns === undefined && !isNew) return [];
+    if (columns === undefined || (JSON.parse(columns) as Note).isGoing) {
       throw new PostbellError("storage_unavailable", "A file was given up before its record was stored.");
     }
     return [{ key, expectedVersion: index.version(key), record: null }];

@@ -167,7 +167,6 @@ export function createLibrary({ store, changed, cacheCharacters }: LibraryOption
 
   /** The first process on an empty storage makes what every site has. */
   async function found(): Promise<void> {
-    if (index.record(SITE_KEY) !== undefined) return;
     const id = await store.allocate("term", 1);
     const term: Term = { ...DEFAULT_CATEGORY, id, version: 0, description: "", parent: 0, meta: {} };
     await store.commit([
@@ -192,7 +191,6 @@ export function createLibrary({ store, changed, cacheCharacters }: LibraryOption
     noteDefaultCategory();
     // What was committed while it went on.
     await bringUpToDate();
-    await found();
   }
 
   function take(changes: ContentChanges): void | Promise<void> {
@@ -214,7 +212,13 @@ export function createLibrary({ store, changed, cacheCharacters }: LibraryOption
     return changes instanceof Promise ? changes.then(take) : take(changes);
   }
 
-  const current = sharedCall(bringUpToDate);
+  /** With every proof, since the storage may have been away when the site was to be made. */
+  const foundIfNew = (): void | Promise<void> => (index.record(SITE_KEY) === undefined ? found() : undefined);
+
+  const current = sharedCall(() => {
+    const proved = bringUpToDate();
+    return proved === undefined ? foundIfNew() : proved.then(foundIfNew);
+  });
 
   const cached = (id: number): Post | undefined => {
     const post = cache.get(id);
@@ -309,7 +313,7 @@ export function createLibrary({ store, changed, cacheCharacters }: LibraryOption
         putPost: (post) => {
           events.push(postChanged({ before: index.post(post.id), after: post }));
           put(`post/${post.id}`, post.version, recordOf(post));
-          writes.push(...namedWrites(post.media, index));
+          writes.push(...namedWrites(post.media, { index, isNew: post.version === 0 }));
         },
         putBookkeeping: (post) => put(`post/${post.id}`, post.version, recordOf(post)),
         removePost: (post) => {

@@ -1,6 +1,8 @@
 /** Puts posts of any type, status and author straight into a storage, past every rule of the service; and looks whether they are as they were. */
 
+import { randomUUID } from "node:crypto";
 import { collectionOf } from "../../src/content/collections.js";
+import { createFileNotes } from "../../src/content/file-notes.js";
 import { createLibrary } from "../../src/content/library.js";
 import { newPost } from "../../src/content/posts/writing.js";
 import type { Post, PostType } from "../../src/content/records.js";
@@ -26,6 +28,8 @@ export function seedsIn(storage: ContentStorage): Seeds {
   const clock = manualClock(NOW);
   const store = storage.content({ clock, logger: silentLogger });
   const library = createLibrary({ store, cacheCharacters: 10_000, changed: () => {} });
+  const { index, current } = library;
+  const notes = createFileNotes({ store, index, current });
   const site = createSite({ url: "http://localhost", name: "" }, createSiteZone("UTC"), undefined);
 
   const addRevision = (of: number, author: number, isAutosave: boolean): Promise<number> =>
@@ -49,8 +53,10 @@ export function seedsIn(storage: ContentStorage): Seeds {
   return {
     revision: (post, author) => addRevision(post, author, false),
     autosave: (post, author) => addRevision(post, author, true),
-    post: (type, given = {}) =>
-      library.change(async (draft) => {
+    async post(type, given = {}) {
+      const image = `2026/01/seed-${randomUUID()}.png`;
+      if (type === "attachment") await notes.add(image);
+      return library.change(async (draft) => {
         const id = await draft.newId("post");
         const blank = newPost({
           collection: collectionOf(type),
@@ -70,11 +76,14 @@ export function seedsIn(storage: ContentStorage): Seeds {
           slug: `seed-${id}`,
           hasPassword: Boolean(given.password),
           ...(type === "nav_menu_item" ? { menuItem: LINK } : {}),
-          ...(type === "attachment" ? { status: "inherit", mimeType: "image/png", media: imageOf(id) } : {}),
+          ...(type === "attachment"
+            ? { status: "inherit", mimeType: "image/png", media: imageOf(image) }
+            : {}),
           ...given,
         });
         return id;
-      }),
+      });
+    },
     versionOf: async (id) => (await store.read([`post/${id}`]))[0]?.version ?? 0,
   };
 }
@@ -91,8 +100,8 @@ const LINK: Post["menuItem"] = {
   xfn: [],
 };
 
-const imageOf = (id: number): Post["media"] => ({
-  name: `2026/01/seed-${id}.png`,
+const imageOf = (name: string): Post["media"] => ({
+  name,
   bytes: 1,
   altText: "",
   width: 1,

@@ -87,7 +87,7 @@ export function createForeignEmbeds({
 }: ForeignEmbedsOptions): ForeignEmbeds {
   const endpointOf = createProviderTable([...providers, ...KNOWN_PROVIDERS]);
   const turns = fewAtOnce({ running: RUNNING, waiting: WAITING });
-  const underWay = new Map<string, Promise<Embed | undefined>>();
+  const underWay = new Map<string, Promise<Embed | undefined | "busy">>();
   const kept =
     cacheBytes === 0
       ? undefined
@@ -177,8 +177,10 @@ export function createForeignEmbeds({
     key: string,
     question: EmbedQuestion,
     startedAt: number,
-  ): Promise<Embed | undefined> {
+  ): Promise<Embed | undefined | "busy"> {
     const leftMs = (): number => timeoutMs - (clock.monotonic() - startedAt);
+    // The time went by while it waited for its turn: nobody was asked, so nothing is known of the page.
+    if (leftMs() <= 0) return "busy";
     // A body that was cut off, or cannot be decompressed: the other site's fault like all else.
     const found = await ask(question, leftMs).catch(() => NOTHING);
     kept?.set(key, { embed: found.embed, until: clock.monotonic() + found.ageMs });

@@ -60,13 +60,15 @@ export function createOwnEmbeds({ library, site, users, anonymous }: OwnEmbedsOp
       .find((post) => mayBeSeen(post) && comparable(new URL(site.link(post, index)).pathname) === path);
   }
 
+  /** None of a protected post: its picture is behind the password too. */
   async function thumbnail(post: Post): Promise<Partial<Embed>> {
+    if (post.password !== "") return {};
     const image = index.post(post.type === "attachment" ? post.id : post.featuredMedia);
     if (!mayBeSeen(image) || !image.mimeType.startsWith("image/")) return {};
     const [whole] = image.id === post.id ? [post] : await library.posts([image.id]);
     if (!whole?.media) return {};
-    const { name, width, height } = whole.media;
-    return { thumbnail_url: site.upload(name), thumbnail_width: width, thumbnail_height: height };
+    const { name, elsewhere, width, height } = whole.media;
+    return { thumbnail_url: elsewhere || site.upload(name), thumbnail_width: width, thumbnail_height: height };
   }
 
   return {

@@ -26,7 +26,6 @@ export interface AutosaveRoutesOptions {
   readonly users: Users;
   /** `core/v2` */
   readonly namespace: string;
-  /** Told where a draft took the place of its autosave. */
 }
 
 /** What of a request reaches a draft that its author autosaves: the reference writes the post's own columns alone. */
