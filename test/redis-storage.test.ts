@@ -495,7 +495,8 @@ describe("durability 'replicated'", () => {
     // A replica on a busy machine may take longer than is waited for.
     const isConfirmed = async (): Promise<boolean> => {
       event = newEvent("clinic");
-      return (await opened.append(event)).confirmed === true;
+      const stored = await opened.append(event);
+      return stored.result === "stored" && stored.confirmed === true;
     };
     await eventually(isConfirmed, { ms: SYNC_MS, what: "an event that a replica has confirmed" });
     expect(await replica.cli("HEXISTS", opened.key("events"), `1/${shortId(event.id)}`)).toBe("1");
