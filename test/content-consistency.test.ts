@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { sharedCall } from "../src/content/shared-call.js";
 import type { ContentContext, ContentStorage, ContentStore } from "../src/content/store.js";
 import { PostbellError } from "../src/errors.js";
+import { silentLogger } from "../src/logger.js";
 import { type ManualClock, manualClock } from "../src/testing/manual-clock.js";
 import { memoryStorage } from "../storage/memory/index.js";
 import { type Call, callsOf } from "./support/content-call.js";
@@ -201,6 +202,43 @@ describe("a process that missed too much", () => {
     expect(new Set(await Promise.all(totals))).toEqual(new Set(["31"]));
     for (const { headers } of await Promise.all(searches)) expect(headers["X-WP-Total"]).toBe("30");
     expect(loads).toBe(2);
+  });
+
+  it("answers with nothing of what was there before the storage was emptied and filled again", async () => {
+    const [before, after] = [memoryStorage(), memoryStorage()];
+    const ids: number[] = [];
+    for (const [storage, title] of [
+      [before, "Old"],
+      [after, "New"],
+    ] as const) {
+      ids.push(await created(callsOf(contentSite({ storage })), title));
+    }
+    // The same id, and the same version: nothing but the load tells one from the other.
+    expect(ids[0]).toBe(ids[1]);
+    let isFilledAgain = false;
+    let hasReloaded = false;
+    const context = { clock: manualClock(START), logger: silentLogger };
+    const filled = after.content(context);
+    const call = callsOf(
+      contentSite({
+        storage: remote(before, (store) => ({
+          read: (keys) => (isFilledAgain ? filled : store).read(keys),
+          async load() {
+            hasReloaded = isFilledAgain;
+            return (isFilledAgain ? filled : store).load();
+          },
+          changes: async (since) =>
+            isFilledAgain && !hasReloaded ? "reload" : (isFilledAgain ? filled : store).changes(since),
+        })),
+      }),
+    );
+    const titles = async (): Promise<readonly string[]> => {
+      const [one, list] = [await call(`GET /posts/${ids[0]}`), await call("GET /posts")];
+      return [one.body, ...list.body].map((post: { title: { rendered: string } }) => post.title.rendered);
+    };
+    expect(await titles()).toEqual(["Old", "Old"]);
+    isFilledAgain = true;
+    expect(await titles()).toEqual(["New", "New"]);
   });
 
   it("answers 503 while it cannot load, and is itself again afterwards", async () => {
