@@ -4,7 +4,8 @@ import { describe, expect, it } from "vitest";
 import { sharedCall } from "../src/content/shared-call.js";
 import type { ContentContext, ContentStorage, ContentStore } from "../src/content/store.js";
 import { PostbellError } from "../src/errors.js";
-import { manualClock } from "../src/testing/manual-clock.js";
+import { silentLogger } from "../src/logger.js";
+import { type ManualClock, manualClock } from "../src/testing/manual-clock.js";
 import { memoryStorage } from "../storage/memory/index.js";
 import { type Call, callsOf } from "./support/content-call.js";
 import { contentSite } from "./support/content-site.js";
@@ -26,7 +27,12 @@ const remote = (
 
 /** Until what was asked for has been asked of the storage. */
 async function turns(): Promise<void> {
-  for (let turn = 0; turn < 3; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+  for (let turn = 0; turn < 6; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+}
+
+/** In steps, each of which ends what it has begun: asking the storage takes turns of the event loop, in which this clock would be far ahead. */
+async function pass(clock: ManualClock, ms: number): Promise<void> {
+  for (let passed = 0; passed < ms; passed += 500) await clock.advance(500);
 }
 
 const created = async (call: Call, title: string): Promise<number> => {
@@ -73,6 +79,21 @@ describe("a shared call", () => {
     expect(calls).toHaveLength(3);
     calls[2]?.resolve();
     await last;
+  });
+
+  it("waits for those who ask again as soon as they are answered", async () => {
+    const { calls, shared } = counted();
+    const first = shared();
+    const second = shared();
+    calls[0]?.resolve();
+    await first;
+    await new Promise((resolve) => setImmediate(resolve));
+    const again = shared();
+    await turns();
+    expect(calls).toHaveLength(2);
+    calls[1]?.resolve();
+    await Promise.all([second, again]);
+    expect(calls).toHaveLength(2);
   });
 
   it("that fails fails for those who wait, and is made again for whoever comes later", async () => {
@@ -181,6 +202,43 @@ describe("a process that missed too much", () => {
     expect(new Set(await Promise.all(totals))).toEqual(new Set(["31"]));
     for (const { headers } of await Promise.all(searches)) expect(headers["X-WP-Total"]).toBe("30");
     expect(loads).toBe(2);
+  });
+
+  it("answers with nothing of what was there before the storage was emptied and filled again", async () => {
+    const [before, after] = [memoryStorage(), memoryStorage()];
+    const ids: number[] = [];
+    for (const [storage, title] of [
+      [before, "Old"],
+      [after, "New"],
+    ] as const) {
+      ids.push(await created(callsOf(contentSite({ storage })), title));
+    }
+    // The same id, and the same version: nothing but the load tells one from the other.
+    expect(ids[0]).toBe(ids[1]);
+    let isFilledAgain = false;
+    let hasReloaded = false;
+    const context = { clock: manualClock(START), logger: silentLogger };
+    const filled = after.content(context);
+    const call = callsOf(
+      contentSite({
+        storage: remote(before, (store) => ({
+          read: (keys) => (isFilledAgain ? filled : store).read(keys),
+          async load() {
+            hasReloaded = isFilledAgain;
+            return (isFilledAgain ? filled : store).load();
+          },
+          changes: async (since) =>
+            isFilledAgain && !hasReloaded ? "reload" : (isFilledAgain ? filled : store).changes(since),
+        })),
+      }),
+    );
+    const titles = async (): Promise<readonly string[]> => {
+      const [one, list] = [await call(`GET /posts/${ids[0]}`), await call("GET /posts")];
+      return [one.body, ...list.body].map((post: { title: { rendered: string } }) => post.title.rendered);
+    };
+    expect(await titles()).toEqual(["Old", "Old"]);
+    isFilledAgain = true;
+    expect(await titles()).toEqual(["New", "New"]);
   });
 
   it("answers 503 while it cannot load, and is itself again afterwards", async () => {
@@ -338,19 +396,19 @@ describe("eventual consistency", () => {
     const { clock, reading, reader, writer, calls, setAway } = site();
     await reading.start();
     await created(writer, "Another's");
-    await clock.advance(10_000);
+    await pass(clock, 10_000);
     const before = calls();
     expect(await totalOf(reader)).toBe("1");
     expect(calls()).toBe(before);
     setAway(true);
-    await clock.advance(2_000);
+    await pass(clock, 2_000);
     expect((await reader("GET /posts")).status).toBe(503);
     setAway(false);
-    await clock.advance(1_000);
+    await pass(clock, 1_000);
     expect(await totalOf(reader)).toBe("1");
     await reading.stop();
     const last = calls();
-    await clock.advance(10_000);
+    await pass(clock, 10_000);
     expect(calls()).toBe(last);
   });
 });

@@ -1,4 +1,4 @@
-/** What an operator has to know of a Redis that keeps deliveries: how durable it is, whether it may drop keys, and whether the books are right. */
+/** What an operator has to know of a Redis that keeps deliveries and content: how durable it is, whether it may drop keys, and whether the books are right. */
 
 import type { Link } from "./link.js";
 import type { Partition } from "./partition.js";
@@ -48,12 +48,16 @@ export function warningsOf(report: Omit<StorageReport, "ok" | "warnings" | "repa
   if (role !== "master") warnings.push(`The connection leads to a ${role}, which refuses writes.`);
   if (evictionPolicy !== "noeviction")
     warnings.push(
-      `maxmemory-policy is ${evictionPolicy}: Redis may drop keys that hold deliveries. Set it to noeviction.`,
+      `maxmemory-policy is ${evictionPolicy}: Redis may drop keys that hold deliveries or content. Set it to noeviction.`,
     );
   if (!persistence.aof && !persistence.rdb)
-    warnings.push("Redis keeps nothing on disk: a restart loses all deliveries. Set appendonly to yes.");
+    warnings.push(
+      "Redis keeps nothing on disk: a restart loses all deliveries and content. Set appendonly to yes.",
+    );
   else if (!persistence.aof)
-    warnings.push("Redis saves snapshots only: a crash loses minutes of deliveries. Set appendonly to yes.");
+    warnings.push(
+      "Redis saves snapshots only: a crash loses minutes of deliveries and content. Set appendonly to yes.",
+    );
   else if (persistence.fsync === "no")
     warnings.push("appendfsync is no: a power failure may lose what the system has not written yet.");
   if (Math.abs(clockSkewMs) > SKEW_MS)

@@ -13,3 +13,17 @@ export function createContentKeys(prefix: string): ContentKeys {
   const key = (name: string): string => `{${prefix}:content}:${name}`;
   return { keys: KEY_NAMES.map(key), key };
 }
+
+/** Pure: what a site has lost, by how much each key holds, in the order of `KEY_NAMES`. It cannot be made again from the rest, so it is only told. */
+export function contentWarningsOf(sizes: readonly number[]): string[] {
+  const sizeOf = (name: (typeof KEY_NAMES)[number]): number => sizes[KEY_NAMES.indexOf(name)] ?? 0;
+  // Ids are handed out before there is anything to store.
+  if (KEY_NAMES.every((name) => name === "ids" || sizeOf(name) === 0)) return [];
+  const lost = KEY_NAMES.filter((name) => sizeOf(name) === 0);
+  if (lost.length > 0) {
+    return [`The content has lost what was in ${lost.join(", ")}. Restore Redis from a copy.`];
+  }
+  const [records, bodies] = [sizeOf("heads"), sizeOf("bodies")];
+  if (records === bodies) return [];
+  return [`The content has ${records} records and ${bodies} bodies. Restore Redis from a copy.`];
+}

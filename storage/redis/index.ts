@@ -10,7 +10,7 @@ import type { Binding } from "./binding.js";
 import { repairPartition, type StorageReport } from "./check.js";
 import type { RedisClient } from "./client.js";
 import { createConnections } from "./connections.js";
-import { createContentKeys } from "./content-keys.js";
+import { contentWarningsOf, createContentKeys } from "./content-keys.js";
 import { createContentStore } from "./content-store.js";
 import { type RedisStorageOptions, readSealKey, redisStorageOptions } from "./options.js";
 import { createPartitions } from "./partition.js";
@@ -24,7 +24,7 @@ export type { RedisClient } from "./client.js";
 export type { RedisStorageOptions } from "./options.js";
 
 export interface RedisStorage extends Storage, ContentStorage {
-  /** Looks at the server, compares the books with what they count and puts right what differs. Errors: `storage_unavailable`. */
+  /** Looks at the server, compares the books of webhooks with what they count and puts right what differs, and tells what content has lost. Errors: `storage_unavailable`. */
   check(): Promise<StorageReport>;
 }
 
@@ -94,7 +94,9 @@ export function redisStorage(options: RedisStorageOptions): RedisStorage {
         return Number(await link.run(SCRIPTS.repair, partition, args));
       });
     }
-    return { ...worst, repaired };
+    const sizes = (await link.run(SCRIPTS.contentCheck, contentKeys, [])) as number[];
+    const warnings = [...worst.warnings, ...contentWarningsOf(sizes)];
+    return { ...worst, ok: warnings.length === 0, warnings, repaired };
   };
 
   return Object.freeze<RedisStorage>({

@@ -8,8 +8,13 @@ const VERSION = 1;
 /** Stores the layout, or holds this process to the stored one. Errors: `invalid_option` where it has another number of partitions or a newer version. */
 export async function holdToLayout(link: Link, prefix: string, partitions: number): Promise<void> {
   const key = `{${prefix}}:layout`;
-  await link.call("SET", key, JSON.stringify({ version: VERSION, partitions }), "NX");
-  const stored = JSON.parse(String(await link.call("GET", key))) as { version?: number; partitions?: number };
+  let text = await link.call("GET", key);
+  // Only then: a full Redis refuses it, also where nothing would be set, and a process that starts there has to go on.
+  if (text === null) {
+    await link.call("SET", key, JSON.stringify({ version: VERSION, partitions }), "NX");
+    text = await link.call("GET", key);
+  }
+  const stored = JSON.parse(String(text)) as { version?: number; partitions?: number };
   if (stored.version !== VERSION) {
     throw new PostbellError(
       "invalid_option",

@@ -9,6 +9,7 @@ import claiming from "./scripts/claiming.lua";
 import content from "./scripts/content.lua";
 import contentAllocate from "./scripts/content-allocate.lua";
 import contentChanges from "./scripts/content-changes.lua";
+import contentCheck from "./scripts/content-check.lua";
 import contentCommit from "./scripts/content-commit.lua";
 import contentRead from "./scripts/content-read.lua";
 import contentScan from "./scripts/content-scan.lua";
@@ -44,6 +45,7 @@ export const SCRIPTS = {
   claim: script("claim", calls, prelude, rosters, retention, claiming, claim),
   contentAllocate: script("content-allocate", calls, content, contentAllocate),
   contentChanges: script("content-changes", calls, content, contentChanges),
+  contentCheck: script("content-check", calls, content, contentCheck),
   contentCommit: script("content-commit", calls, content, contentCommit),
   contentRead: script("content-read", calls, content, contentRead),
   contentScan: script("content-scan", calls, content, contentScan),

@@ -53,11 +53,15 @@ describe("Redis with no memory left (F26)", () => {
     expect(await codeOf(opened.register("another"))).toBe("storage_full");
     expect(await opened.store.stats()).toEqual(before);
 
-    const [first] = await opened.claim({ most: 1 });
+    // A process that starts while Redis is full.
+    const started = openStore({ url: server.url, prefix: opened.prefix });
+    expect(await started.store.stats()).toEqual(before);
+    const [first] = await started.claim({ most: 1 });
     if (!first) throw new Error("one is due");
-    const dueAt = opened.store.now();
+    const dueAt = started.store.now();
     const retry = { state: "pending", step: 1, dueAt, postponed: 0, crashes: 0 } as const;
-    expect(await opened.settle(first, retry)).toBe("settled");
+    expect(await started.settle(first, retry)).toBe("settled");
+    await started.storage.close();
     expect(await opened.drain()).toHaveLength(200);
     expect(await opened.store.stats()).toMatchObject({ pending: 0, leased: 0, ended: 200 });
     await client.config("SET", "maxmemory", "0");

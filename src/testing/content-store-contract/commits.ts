@@ -1,8 +1,9 @@
 /** The content store contract: records, versions, names and ids. */
 
 import assert from "node:assert/strict";
+import type { ContentWrite } from "../../content/store.js";
 import { vandalise } from "../storage-contract/lists.js";
-import { type Declare, put, recordOf, remove } from "./scenario.js";
+import { changeOf, changesOf, type Declare, put, recordOf, remove, sequenceOf } from "./scenario.js";
 
 export function commits(declare: Declare): void {
   declare("a record is read back by every process, as it was written", async (s) => {
@@ -111,10 +112,76 @@ export function commits(declare: Declare): void {
     );
   });
 
+  declare(
+    "names go round among the records of one commit, unless one of them is held by another record",
+    async (s) => {
+      const names = ["slug/a", "slug/b", "slug/c"];
+      const putAll = (version: number, shift: number): readonly ContentWrite[] =>
+        names.map((_, place) =>
+          put(`post/${place}`, version, { unique: [names[(place + shift) % 3] as string] }),
+        );
+      await s.commit(...putAll(0, 0), put("post/3", 0, { unique: ["slug/d"] }));
+      await s.commit(...putAll(1, 1));
+      const [first, second] = putAll(2, 2);
+      assert.ok(first && second);
+      await s.refuse([first, second, put("post/2", 2, { unique: ["slug/d"] })], "post/2", "slug/d");
+      await s.refuse([first, second], "post/1", "slug/a");
+      await s.commit(...putAll(2, 2));
+      for (const [place, name] of ["slug/c", "slug/a", "slug/b"].entries()) {
+        await s.refuse([put("post/4", 0, { unique: [name] })], "post/4", name);
+        await s.commit(put(`post/${place}`, 3, { unique: [name] }));
+      }
+    },
+  );
+
+  declare("what a commit was decided upon may not have changed, gone or come meanwhile", async (s) => {
+    await s.commit(put("post/1", 0), put("revision/1", 0, { columns: null }));
+    const since = await sequenceOf(s.store);
+    const basis = [
+      { key: "post/1", version: 1 },
+      { key: "post/2", version: 0 },
+      { key: "revision/1", version: 1 },
+    ];
+    const write = put("post/3", 0);
+    assert.ok((await s.store.commit([write], basis)).ok);
+    assert.deepEqual(await changesOf(s.other, since), [changeOf(recordOf(write))]);
+    assert.deepEqual(await s.other.read(["post/1", "post/2"]), [recordOf(put("post/1", 0)), undefined]);
+
+    const refused = (key: string): Promise<void> =>
+      s.refuse([put("post/3", 1, { unique: ["slug/a"] }), put("post/4", 0)], key, undefined, basis);
+    await s.commit(put("post/2", 0));
+    await refused("post/2");
+    await s.commit(remove("post/2", 1), put("post/1", 1));
+    await refused("post/1");
+    await s.commit(remove("post/1", 2));
+    await refused("post/1");
+    await s.commit(put("post/1", 0), put("revision/1", 1, { columns: null }));
+    await refused("revision/1");
+    await s.commit(remove("revision/1", 2));
+    await refused("revision/1");
+    await s.commit(put("post/4", 0, { unique: ["slug/a"] }));
+  });
+
+  declare("of two processes that each decided upon what the other one writes, one is refused", async (s) => {
+    for (let round = 0; round < 10; round += 1) {
+      const [a, b] = [`post/a-${round}`, `post/b-${round}`];
+      const answers = await Promise.all([
+        s.store.commit([put(a, 0)], [{ key: b, version: 0 }]),
+        s.other.commit([put(b, 0)], [{ key: a, version: 0 }]),
+      ]);
+      assert.deepEqual(answers.map(({ ok }) => ok).sort(), [false, true]);
+      const stored = await s.store.read([a, b]);
+      assert.deepEqual(
+        stored.map((record) => record !== undefined),
+        answers.map(({ ok }) => ok),
+      );
+    }
+  });
+
   declare("ids are handed out once, in a row, and start at 1 for each kind", async (s) => {
     assert.equal(await s.store.allocate("post", 1), 1);
     assert.equal(await s.other.allocate("term", 2), 1);
-    const counts = [3, 1, 5, 2, 4, 1];
+    const counts = Array.from({ length: 60 }, (_, place) => 1 + (place % 7));
     const firsts = await Promise.all(
       counts.map((count, place) => (place % 2 === 0 ? s.store : s.other).allocate("post", count)),
     );

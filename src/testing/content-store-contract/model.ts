@@ -4,7 +4,13 @@
  */
 
 import assert from "node:assert/strict";
-import type { ContentChange, ContentRecord, ContentStore, ContentWrite } from "../../content/store.js";
+import type {
+  ContentBasis,
+  ContentChange,
+  ContentRecord,
+  ContentStore,
+  ContentWrite,
+} from "../../content/store.js";
 import { type ContentScenario, changeOf, loaded, put, remove, sorted } from "./scenario.js";
 
 const KEYS = Array.from({ length: 12 }, (_, place) =>
@@ -18,10 +24,17 @@ interface Follower {
   records: Map<string, ContentChange>;
 }
 
-/** What `writes` come upon, by the rules of the port; `undefined` where they can be stored. */
-function isRefused(records: ReadonlyMap<string, ContentRecord>, writes: readonly ContentWrite[]): boolean {
-  if (writes.some(({ key, expectedVersion }) => (records.get(key)?.version ?? 0) !== expectedVersion))
-    return true;
+/** Whether `writes` have to be refused, by the rules of the port. */
+function isRefused(
+  records: ReadonlyMap<string, ContentRecord>,
+  writes: readonly ContentWrite[],
+  basis: readonly ContentBasis[],
+): boolean {
+  const expected = [
+    ...basis,
+    ...writes.map(({ key, expectedVersion }) => ({ key, version: expectedVersion })),
+  ];
+  if (expected.some(({ key, version }) => (records.get(key)?.version ?? 0) !== version)) return true;
   const written = new Set(writes.map(({ key }) => key));
   const names = [
     ...[...records.values()].filter(({ key }) => !written.has(key)).flatMap(({ unique }) => unique),
@@ -56,10 +69,14 @@ export async function runContentModel(s: ContentScenario, steps: number): Promis
   async function commit(): Promise<void> {
     const keys = new Set(Array.from({ length: 1 + below(4) }, () => pick(KEYS)));
     const writes = [...keys].map(writeOf);
-    const answer = await pick([s.store, s.other]).commit(writes);
-    assert.equal(answer.ok, !isRefused(records, writes));
+    const basis = Array.from({ length: below(3) }, () => pick(KEYS)).map((key) => ({
+      key,
+      version: Math.max(0, (records.get(key)?.version ?? 0) - Number(below(8) === 0)),
+    }));
+    const answer = await pick([s.store, s.other]).commit(writes, basis);
+    assert.equal(answer.ok, !isRefused(records, writes, basis));
     if (!answer.ok) {
-      assert.ok(keys.has(answer.conflict.key));
+      assert.ok([...keys, ...basis.map(({ key }) => key)].includes(answer.conflict.key));
       return;
     }
     sequence += 1;

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import type {
+  ContentBasis,
   ContentChange,
   ContentCommit,
   ContentRecord,
@@ -91,11 +92,16 @@ export function createContentScenario({ storage, peer = storage }: ContentStorag
     },
 
     /** Asserts that `writes` are refused, and that nothing of them is stored. */
-    async refuse(writes: readonly ContentWrite[], key: string, unique?: string): Promise<void> {
+    async refuse(
+      writes: readonly ContentWrite[],
+      key: string,
+      unique?: string,
+      basis?: readonly ContentBasis[],
+    ): Promise<void> {
       const keys = writes.map((write) => write.key);
       const before = await store.read(keys);
       const since = await sequenceOf(store);
-      const answer: ContentCommit = await other.commit(writes);
+      const answer: ContentCommit = await other.commit(writes, basis);
       assert.ok(!answer.ok, "the commit is refused");
       assert.equal(answer.conflict.key, key);
       assert.equal(answer.conflict.unique, unique);
