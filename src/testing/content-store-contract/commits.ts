@@ -169,7 +169,7 @@ export function commits(declare: Declare): void {
         s.store.commit([put(a, 0)], [{ key: b, version: 0 }]),
         s.other.commit([put(b, 0)], [{ key: a, version: 0 }]),
       ]);
-      assert.deepEqual(answers.map(({ ok }) => ok).sort(), [false, true]);
+      assert.notEqual(answers[0].ok, answers[1].ok);
       const stored = await s.store.read([a, b]);
       assert.deepEqual(
         stored.map((record) => record !== undefined),
