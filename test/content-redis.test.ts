@@ -2,6 +2,8 @@
 
 import { Redis } from "ioredis";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { systemClock } from "../src/clock.js";
+import { silentLogger } from "../src/logger.js";
 import { put } from "../src/testing/content-store-contract/scenario.js";
 import { manualClock } from "../src/testing/manual-clock.js";
 import { type RedisStorageOptions, redisStorage } from "../storage/redis/index.js";
@@ -157,5 +159,34 @@ describe("check()", () => {
     expect(await warningsOf(storage)).toEqual([
       expect.stringMatching(/has (\d+) records and \d+ bodies\. Restore/),
     ]);
+  });
+});
+
+describe("a process that knows of content alone, such as the command", () => {
+  it("neither fixes the number of partitions of the webhooks nor has to know it", async () => {
+    const { storage: first, prefix } = storageOn(redisUrl());
+    expect((await create(callsOf(contentSite({ storage: first })), "A")).status).toBe(201);
+    const { storage: host } = storageOn(redisUrl(), prefix, { partitions: 4 });
+    const webhooks = host.webhooks({
+      clock: systemClock,
+      logger: silentLogger,
+      perEndpoint: 5,
+      retention: { ms: 0, events: 0 },
+    });
+    expect(await webhooks.listWebhooks({ account: "clinic", limit: 10, cursor: undefined })).toMatchObject({ webhooks: [] });
+    const { storage: later } = storageOn(redisUrl(), prefix);
+    const { headers } = await callsOf(contentSite({ storage: later }))("GET /posts");
+    expect(headers).toMatchObject({ "X-WP-Total": "1" });
+  });
+
+  it("is refused where another version of the layout is", async () => {
+    const { storage, prefix } = storageOn(redisUrl());
+    await create(callsOf(contentSite({ storage })), "A");
+    const redis = new Redis(redisUrl());
+    onTestFinished(() => redis.disconnect());
+    await redis.hset(`{${prefix}:content}:meta`, "layout", "2");
+    const { storage: later } = storageOn(redisUrl(), prefix);
+    const store = later.content({ clock: systemClock, logger: silentLogger });
+    await expect(store.load()).rejects.toMatchObject({ code: "invalid_option", field: "prefix" });
   });
 });

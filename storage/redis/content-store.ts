@@ -5,6 +5,7 @@ import type { ContentChanges, ContentStore } from "../../src/content/store.js";
 import type { Logger } from "../../src/logger.js";
 import type { ContentKeys } from "./content-keys.js";
 import { commitTexts, decodeName, readChanges, readRecord } from "./content-texts.js";
+import type { HoldToLayout } from "./layout.js";
 import { SCRIPTS } from "./scripts.js";
 import type { Session } from "./session.js";
 
@@ -16,6 +17,7 @@ const COMMITS_KNOWN = 100;
 export interface ContentStoreOptions {
   readonly keys: ContentKeys;
   readonly session: Session;
+  readonly layout: HoldToLayout;
   readonly isReplicated: boolean;
   /** Records whose last change can be asked for, and commits that are recognised when they are sent again. */
   readonly changesKept: number;
@@ -36,7 +38,7 @@ function readLast(text: string | null): LastCommit {
 }
 
 export function createContentStore(options: ContentStoreOptions): ContentStore {
-  const { keys, session, isReplicated, changesKept, logger } = options;
+  const { keys, session, layout, isReplicated, changesKept, logger } = options;
   /** By sequence number. Where the same number has another nonce now, the data is not what it was. */
   const known = new Map<number, string>();
 
@@ -48,7 +50,7 @@ export function createContentStore(options: ContentStoreOptions): ContentStore {
   };
 
   const link = async () => {
-    await session.open();
+    await session.open(layout);
     await session.time.refresh();
     return session.link();
   };

@@ -12,6 +12,7 @@ import type { RedisClient } from "./client.js";
 import { createConnections } from "./connections.js";
 import { contentWarningsOf, createContentKeys } from "./content-keys.js";
 import { createContentStore } from "./content-store.js";
+import { contentLayout, webhooksLayout } from "./layout.js";
 import { type RedisStorageOptions, readSealKey, redisStorageOptions } from "./options.js";
 import { createPartitions } from "./partition.js";
 import { SCRIPTS } from "./scripts.js";
@@ -58,6 +59,8 @@ export function redisStorage(options: RedisStorageOptions): RedisStorage {
   const count = settings.partitions ?? (client?.isCluster ? CLUSTER_PARTITIONS : 1);
   const partitions = createPartitions(prefix, count);
   const contentKeys = createContentKeys(prefix);
+  const layout = webhooksLayout(prefix, count);
+  const layoutOfContent = contentLayout(prefix, contentKeys.key("meta"));
   const seal = createSeal(settings.sealKeys.flatMap((key) => readSealKey(key) ?? []));
   const isReplicated = durability === "replicated";
   let logger = silentLogger;
@@ -85,7 +88,7 @@ export function redisStorage(options: RedisStorageOptions): RedisStorage {
     if (!worst) throw new PostbellError("storage_unavailable", "No server can be reached.");
     // A replica takes no repairs.
     if (reports.some(({ role }) => role !== "master")) return { ...worst, repaired: 0 };
-    await own.open();
+    await own.open(layout);
     const link = await own.link();
     let repaired = 0;
     for (const partition of partitions.all) {
@@ -119,7 +122,7 @@ export function redisStorage(options: RedisStorageOptions): RedisStorage {
             : { reply: await binding.run(script, partition, now, args, callOptions), confirmed: undefined },
         async at(now) {
           const wasKnown = clockwork.isKnown;
-          await open();
+          await open(layout);
           await clockwork.refresh();
           return wasKnown ? now : clockwork.now();
         },
@@ -138,6 +141,7 @@ export function redisStorage(options: RedisStorageOptions): RedisStorage {
       return createContentStore({
         keys: contentKeys,
         session: sessionFor({ clock: ownClock, logger: ownLogger }),
+        layout: layoutOfContent,
         isReplicated,
         changesKept: limits.contentChanges,
         logger: ownLogger,

@@ -1,32 +1,52 @@
-/** What is stored once for all partitions: how many there are, and which version of the layout they have. */
+/** Which layout the keys have: stored once for the webhooks, with their number of partitions, and once for the content. */
 
 import { PostbellError } from "../../src/errors.js";
 import type { Link } from "./link.js";
 
 const VERSION = 1;
 
-/** Stores the layout, or holds this process to the stored one. Errors: `invalid_option` where it has another number of partitions or a newer version. */
-export async function holdToLayout(link: Link, prefix: string, partitions: number): Promise<void> {
-  const key = `{${prefix}}:layout`;
-  let text = await link.call("GET", key);
-  // Only then: a full Redis refuses it, also where nothing would be set, and a process that starts there has to go on.
-  if (text === null) {
-    await link.call("SET", key, JSON.stringify({ version: VERSION, partitions }), "NX");
-    text = await link.call("GET", key);
-  }
-  const stored = JSON.parse(String(text)) as { version?: number; partitions?: number };
-  if (stored.version !== VERSION) {
-    throw new PostbellError(
-      "invalid_option",
-      `redisStorage: prefix '${prefix}' holds version ${stored.version} of the layout, and this package knows version ${VERSION}.`,
-      { field: "prefix" },
-    );
-  }
-  if (stored.partitions !== partitions) {
-    throw new PostbellError(
-      "invalid_option",
-      `redisStorage: partitions is ${partitions}, and prefix '${prefix}' was begun with ${stored.partitions}; the number is fixed.`,
-      { field: "partitions" },
-    );
-  }
-}
+/** Stores the layout, or holds this process to the stored one. Errors: `invalid_option` where it is another one. */
+export type HoldToLayout = (link: Link) => Promise<void>;
+
+const checkVersion = (version: unknown, prefix: string): void => {
+  if (version === VERSION) return;
+  throw new PostbellError(
+    "invalid_option",
+    `redisStorage: prefix '${prefix}' holds version ${String(version)} of the layout, and this package knows version ${VERSION}.`,
+    { field: "prefix" },
+  );
+};
+
+/** Content has no partitions: a process that knows of content alone neither fixes their number nor needs to know it. */
+export const contentLayout =
+  (prefix: string, metaKey: string): HoldToLayout =>
+  async (link) => {
+    let version = await link.call("HGET", metaKey, "layout");
+    // Only then, as below.
+    if (version === null) {
+      await link.call("HSETNX", metaKey, "layout", VERSION);
+      version = await link.call("HGET", metaKey, "layout");
+    }
+    checkVersion(Number(version), prefix);
+  };
+
+export const webhooksLayout =
+  (prefix: string, partitions: number): HoldToLayout =>
+  async (link) => {
+    const key = `{${prefix}}:layout`;
+    let text = await link.call("GET", key);
+    // Only then: a full Redis refuses it, also where nothing would be set, and a process that starts there has to go on.
+    if (text === null) {
+      await link.call("SET", key, JSON.stringify({ version: VERSION, partitions }), "NX");
+      text = await link.call("GET", key);
+    }
+    const stored = JSON.parse(String(text)) as { version?: number; partitions?: number };
+    checkVersion(stored.version, prefix);
+    if (stored.partitions !== partitions) {
+      throw new PostbellError(
+        "invalid_option",
+        `redisStorage: partitions is ${partitions}, and prefix '${prefix}' was begun with ${stored.partitions}; the number is fixed.`,
+        { field: "partitions" },
+      );
+    }
+  };

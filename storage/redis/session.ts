@@ -6,7 +6,7 @@ import { inspect, type StorageReport } from "./check.js";
 import type { Argument, RedisClient } from "./client.js";
 import type { Connections } from "./connections.js";
 import { createHints, type Hints } from "./hints.js";
-import { holdToLayout } from "./layout.js";
+import type { HoldToLayout } from "./layout.js";
 import { createLink, type Link, unavailable } from "./link.js";
 import type { KeySet, Partitions } from "./partition.js";
 import { createReplicationCheck } from "./replication.js";
@@ -21,7 +21,7 @@ export interface Session {
   readonly hints: Hints;
   readonly link: () => Promise<Link>;
   /** Connects, holds this process to the layout, reads the time and logs warnings, once; again after a failure. */
-  readonly open: () => Promise<void>;
+  readonly open: (hold: HoldToLayout) => Promise<void>;
   /** Redis was emptied: what was stored at the beginning has to be stored again. */
   readonly reopen: () => void;
   /** Runs a script on a connection of its own and asks for a replica. */
@@ -123,9 +123,9 @@ export function createSession({
     const reports = await inspectAll().catch(() => []);
     for (const warning of new Set(reports.flatMap(({ warnings }) => warnings))) logger.warn({}, warning);
   };
-  let opened: Promise<void> | undefined;
-  const open = async (): Promise<void> => {
-    await holdToLayout(await link(), prefix, partitions.all.length);
+  const opened = new Map<HoldToLayout, Promise<void>>();
+  const open = async (hold: HoldToLayout): Promise<void> => {
+    await hold(await link());
     await time.refresh();
     void warn();
   };
@@ -134,16 +134,17 @@ export function createSession({
     time,
     hints,
     link,
-    open() {
-      opened ??= open().catch((error: unknown) => {
-        opened = undefined;
+    open(hold) {
+      const known = opened.get(hold);
+      if (known !== undefined) return known;
+      const opening = open(hold).catch((error: unknown) => {
+        opened.delete(hold);
         throw error;
       });
-      return opened;
+      opened.set(hold, opening);
+      return opening;
     },
-    reopen() {
-      opened = undefined;
-    },
+    reopen: () => opened.clear(),
     async runReplicated(script, on, args) {
       const { client, link: own, check } = await replicated();
       // There has to be a connection that can be remembered.
