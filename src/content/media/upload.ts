@@ -1,6 +1,7 @@
 /** Takes an upload in: judges and stages the file while it arrives, and gives it a name when its record is about to be stored. Knows no record. */
 
 import { createHash } from "node:crypto";
+import { gatherBytes } from "../../gathered-bytes.js";
 import type { HttpRequest, ReadableBody } from "../../http/types.js";
 import type { JsonObject } from "../../schema/types.js";
 import type { FileStore, StagedFile } from "../files.js";
@@ -148,15 +149,13 @@ async function stageFile(
 async function readHead(
   iterator: AsyncIterator<Uint8Array>,
 ): Promise<{ readonly head: Uint8Array; readonly isWhole: boolean }> {
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  while (length < HEAD_BYTES) {
+  const bytes = gatherBytes();
+  while (bytes.length() < HEAD_BYTES) {
     const step = await iterator.next();
-    if (step.done === true) return { head: Buffer.concat(chunks), isWhole: true };
-    chunks.push(Uint8Array.from(step.value));
-    length += step.value.length;
+    if (step.done === true) return { head: bytes.whole(), isWhole: true };
+    bytes.add(step.value);
   }
-  return { head: Buffer.concat(chunks), isWhole: false };
+  return { head: bytes.whole(), isWhole: false };
 }
 
 async function* checked(
