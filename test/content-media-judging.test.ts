@@ -126,6 +126,8 @@ describe("a Content-Disposition header", () => {
     ['attachment; filename="\u00fc.png"', "ü.png"],
     ["attachment; filename=x.png; filename*=UTF-8''na%C3%AFve%20x.png", "naïve x.png"],
     ["attachment; filename*=utf-8'en'a.png", "a.png"],
+    ["attachment; filename*=UTF-8''it's.jpg", "it's.jpg"],
+    ["attachment; filename*=UTF-8''''.jpg", "''.jpg"],
   ])("%j names %j", (header, name) => {
     expect(fileNameOf(header)).toBe(name);
   });
@@ -146,6 +148,8 @@ describe("a Content-Disposition header", () => {
     "attachment; filename=a\r\nX: y.png",
     "attachment; filename=a\0.png",
     "attachment; filename*=a.png",
+    "attachment; filename*=UTF-8'a.png",
+    "attachment; filename*=it's UTF-8''a.png",
     "attachment; filename*=UTF-8''%ff.png",
     "attachment; filename*=UTF-8''%E0%A4%A.png",
     "attachment; filename*=x-unknown''a.png",
