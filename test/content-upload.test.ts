@@ -352,6 +352,25 @@ describe("a raw upload", () => {
     });
   });
 
+  test("E27: with a content coding is refused before it is read, raw or as a form", async () => {
+    let isRead = false;
+    async function* unread() {
+      isRead = true;
+      yield PNG;
+    }
+    const unsupported = { status: 415, code: "rest_unsupported_media_type" };
+    for (const coding of ["gzip", "GZIP", "br", "deflate", "identity, gzip", "x"]) {
+      const coded = { "content-encoding": coding };
+      expect(await refusal(raw("a.png", unread(), coded))).toEqual(unsupported);
+      expect(await refusal(requestOf({ ...FORM_TYPE, ...coded }, unread()))).toEqual(unsupported);
+    }
+    expect(isRead).toBe(false);
+    for (const none of ["", " Identity"]) {
+      const upload = await receive(memoryFiles(), raw("a.png", PNG, { "content-encoding": none }));
+      expect(upload.mimeType).toBe("image/png");
+    }
+  });
+
   test("fails as the store does", async () => {
     const request = raw("a.png", Buffer.concat([PNG, Buffer.alloc(1_000)]));
     await expect(receive(memoryFiles({ limits: { bytes: 500 } }), request)).rejects.toMatchObject({

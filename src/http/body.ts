@@ -68,6 +68,11 @@ function refuseOtherMedia(headers: HttpRequest["headers"]): void {
   const isOtherCharset = (parameter: string): boolean =>
     parameter.startsWith("charset=") && !/^charset=(?:utf-?8|"utf-?8")$/.test(parameter);
   if (parameters.some(isOtherCharset)) throw unsupported("The charset must be utf-8.");
+  refuseCoded(headers);
+}
+
+/** Errors: HttpError 415 `unsupported_media_type` for a content coding: nothing is unpacked here. */
+export function refuseCoded(headers: HttpRequest["headers"]): void {
   if (!["", "identity"].includes(trimLower(headers["content-encoding"] ?? ""))) {
     throw unsupported("The body must be sent without a content encoding.");
   }

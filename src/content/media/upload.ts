@@ -7,6 +7,7 @@ import type { JsonObject } from "../../schema/types.js";
 import type { FileStore, StagedFile } from "../files.js";
 import type { MediaFile } from "../records.js";
 import { RestError } from "../rest/error.js";
+import { refuseCodedBody } from "../rest/input.js";
 import { fileNameOf } from "./content-disposition.js";
 import { baseNameOf, titleOf } from "./file-name.js";
 import { type ImageSize, imageSize } from "./image-size.js";
@@ -55,10 +56,11 @@ export interface PublishedUpload {
  * Guarantee: streamed; of what is refused or cut off nothing is left in `files`.
  * Errors: RestError 400 `rest_upload_sideload_error` for a file that is not accepted, or whose bytes do not fit its name (the reference answers 500);
  * 400 `rest_upload_image_too_large`; 400 `rest_upload_no_data`, `rest_upload_no_content_type`, `rest_upload_no_content_disposition`, `rest_upload_invalid_disposition`;
- * 412 `rest_upload_hash_mismatch`; those of `readMultipart` and `receivedBytes`; what `files` throws.
+ * 412 `rest_upload_hash_mismatch`; 415 `rest_unsupported_media_type` for a body with a content coding; those of `readMultipart` and `receivedBytes`; what `files` throws.
  */
 export async function receiveUpload(request: HttpRequest, options: UploadOptions): Promise<Upload> {
   const { headers } = request;
+  refuseCodedBody(request);
   const digest = headers["content-md5"];
   if (isMultipart(headers["content-type"])) {
     const { fields, file } = await readMultipart(request, {
