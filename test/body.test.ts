@@ -5,6 +5,7 @@ import { describe, expect, it } from "vitest";
 import { readBytes, readJson } from "../src/http/body.js";
 import type { HttpError } from "../src/http/errors.js";
 import type { HttpRequest, ReadableBody, RequestBody } from "../src/http/types.js";
+import { heapUsed } from "./support/heap.js";
 
 type BodyRequest = Pick<HttpRequest, "body" | "headers" | "signal">;
 
@@ -47,6 +48,19 @@ describe("reading bytes", () => {
       }),
     );
   });
+
+  it("costs the bytes of a body, not its chunks", async () => {
+    const count = 200_000;
+    const before = heapUsed() + process.memoryUsage().arrayBuffers;
+    let grown = Number.NaN;
+    async function* body() {
+      for (let sent = 0; sent < count; sent += 1) yield Uint8Array.of(sent % 256);
+      grown = heapUsed() + process.memoryUsage().arrayBuffers - before;
+    }
+    const bytes = await readBytes(sent(body()), { limit: count });
+    expect(grown).toBeLessThan(8_000_000);
+    expect(Buffer.from(bytes).equals(Uint8Array.from({ length: count }, (_, at) => at % 256))).toBe(true);
+  }, 60_000);
 
   it("finds no bytes where there is no body", async () => {
     expect(await readBytes(sent(null), LIMIT)).toEqual(new Uint8Array(0));

@@ -81,6 +81,31 @@ describe("the name of a stored file", () => {
     expect(baseNameOf(`${"a".repeat(300)}.png`)).toBe("a".repeat(180));
   });
 
+  test.each([
+    ["a sign at the end", `${"a".repeat(179)}.bbbb.jpg`, "a".repeat(179)],
+    ["several signs at the end", `${"a".repeat(177)}.-_b.jpg`, "a".repeat(177)],
+    ["an extension whose mark is cut off", `${"a".repeat(175)}.php5.jpg`, `${"a".repeat(175)}.php_`],
+    ["an extension that was longer", `${"a".repeat(175)}.phplonger.jpg`, `${"a".repeat(175)}.php_`],
+    ["an extension with room for its mark", `${"a".repeat(175)}.php.jpg`, `${"a".repeat(175)}.php_`],
+    ["an extension of one letter more", `${"a".repeat(176)}.php.jpg`, `${"a".repeat(176)}.ph_`],
+    ["half an extension", `${"a".repeat(177)}.php.jpg`, `${"a".repeat(177)}.p`],
+    ["a device that was longer", `con.${"-_".repeat(100)}a.jpg`, "con_"],
+  ])("that is cut at %s is still safe", (_, given, expected) => {
+    expect(baseNameOf(given)).toBe(expected);
+  });
+
+  test("is safe wherever it is cut", () => {
+    const piece = fc.constantFrom(".", "-", "_", "php", "phtml5", "exe", "心", "a", "\u0301");
+    fc.assert(
+      fc.property(fc.integer({ min: 165, max: 182 }), fc.array(piece, { maxLength: 12 }), (length, end) => {
+        const base = baseNameOf(`${"a".repeat(length)}${end.join("")}.jpg`);
+        expect(Buffer.byteLength(base)).toBeLessThanOrEqual(180);
+        expect(base).not.toMatch(/[.-]$|\.(?:php|phtml5?|exe)(?:\.|$)/);
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
   test("can name a file, whatever the client sends", () => {
     fc.assert(
       fc.property(hostileText, fc.constantFrom("", ".png", ".tar.gz"), (text, end) => {
@@ -126,6 +151,8 @@ describe("a Content-Disposition header", () => {
     ['attachment; filename="\u00fc.png"', "ü.png"],
     ["attachment; filename=x.png; filename*=UTF-8''na%C3%AFve%20x.png", "naïve x.png"],
     ["attachment; filename*=utf-8'en'a.png", "a.png"],
+    ["attachment; filename*=UTF-8''it's.jpg", "it's.jpg"],
+    ["attachment; filename*=UTF-8''''.jpg", "''.jpg"],
   ])("%j names %j", (header, name) => {
     expect(fileNameOf(header)).toBe(name);
   });
@@ -146,6 +173,8 @@ describe("a Content-Disposition header", () => {
     "attachment; filename=a\r\nX: y.png",
     "attachment; filename=a\0.png",
     "attachment; filename*=a.png",
+    "attachment; filename*=UTF-8'a.png",
+    "attachment; filename*=it's UTF-8''a.png",
     "attachment; filename*=UTF-8''%ff.png",
     "attachment; filename*=UTF-8''%E0%A4%A.png",
     "attachment; filename*=x-unknown''a.png",

@@ -16,6 +16,7 @@ import { receiveUpload } from "../src/content/media/upload.js";
 import { RestError } from "../src/content/rest/error.js";
 import type { HttpRequest, RequestBody } from "../src/http/types.js";
 import { diskFiles, memoryFiles } from "../storage/files/index.js";
+import { heapUsed } from "./support/heap.js";
 
 const fixtures = JSON.parse(
   readFileSync(new URL("./conformance/fixtures.json", import.meta.url), "utf8"),
@@ -351,6 +352,25 @@ describe("a raw upload", () => {
     });
   });
 
+  test("E27: with a content coding is refused before it is read, raw or as a form", async () => {
+    let isRead = false;
+    async function* unread() {
+      isRead = true;
+      yield PNG;
+    }
+    const unsupported = { status: 415, code: "rest_unsupported_media_type" };
+    for (const coding of ["gzip", "GZIP", "br", "deflate", "identity, gzip", "x"]) {
+      const coded = { "content-encoding": coding };
+      expect(await refusal(raw("a.png", unread(), coded))).toEqual(unsupported);
+      expect(await refusal(requestOf({ ...FORM_TYPE, ...coded }, unread()))).toEqual(unsupported);
+    }
+    expect(isRead).toBe(false);
+    for (const none of ["", " Identity"]) {
+      const upload = await receive(memoryFiles(), raw("a.png", PNG, { "content-encoding": none }));
+      expect(upload.mimeType).toBe("image/png");
+    }
+  });
+
   test("fails as the store does", async () => {
     const request = raw("a.png", Buffer.concat([PNG, Buffer.alloc(1_000)]));
     await expect(receive(memoryFiles({ limits: { bytes: 500 } }), request)).rejects.toMatchObject({
@@ -546,6 +566,50 @@ describe("an upload as multipart form data", () => {
       { numRuns: 300 },
     );
   });
+});
+
+describe("an upload in very many very small chunks", () => {
+  const COUNT = 200_000;
+  // Far less than a byte each would take if something were kept for every chunk.
+  const MOST_BYTES = 8_000_000;
+
+  test.each([
+    ["raw", [], []],
+    [
+      "as multipart form data",
+      [formBytes([filePart("a.csv", Buffer.alloc(0))]).subarray(0, -`\r\n--${BOUNDARY}--\r\n`.length)],
+      [Buffer.from(`\r\n--${BOUNDARY}--\r\n`)],
+    ],
+  ])(
+    "%s costs its bytes, not its chunks, and is stored as it came",
+    async (kind, before, after) => {
+      const line = Buffer.from("a,b\n");
+      let grown = Number.NaN;
+      const atFirst = heapUsed() + process.memoryUsage().arrayBuffers;
+      async function* body() {
+        yield* before;
+        for (let sent = 0; sent < COUNT; sent += 1) yield line.subarray(sent % 4, (sent % 4) + 1);
+        grown = heapUsed() + process.memoryUsage().arrayBuffers - atFirst;
+        yield* after;
+      }
+      const files = memoryFiles();
+      const request =
+        kind === "raw" ? raw("a.csv", body()) : requestOf(FORM_TYPE, body(), new AbortController().signal);
+      const upload = await receive(files, request, 2 * COUNT);
+      const { file } = await upload.publish(NOVEMBER);
+      expect(grown).toBeLessThan(MOST_BYTES);
+      expect((await content(files, file.name)).equals(Buffer.alloc(COUNT, line))).toBe(true);
+    },
+    60_000,
+  );
+
+  test("is kept in memory as its bytes", async () => {
+    const files = memoryFiles();
+    const atFirst = heapUsed() + process.memoryUsage().arrayBuffers;
+    const staged = await files.stage(chunked(Buffer.alloc(COUNT), 1));
+    expect(heapUsed() + process.memoryUsage().arrayBuffers - atFirst).toBeLessThan(MOST_BYTES);
+    expect(staged.bytes).toBe(COUNT);
+  }, 60_000);
 });
 
 describe("uploads over HTTP", () => {

@@ -75,6 +75,10 @@ describe("the body of a request", () => {
     }
     const headers = { "content-type": "application/json", "content-encoding": "gzip" };
     expect(await refusal(read(body, undefined, { headers }))).toBe("415 rest_unsupported_media_type");
+    const form = { "content-type": "application/x-www-form-urlencoded", "content-encoding": "gzip" };
+    expect(await refusal(read(Buffer.from("a=1"), undefined, { headers: form }))).toBe(
+      "415 rest_unsupported_media_type",
+    );
   });
 
   it("is refused when it is too large, too deep or too wide", async () => {

@@ -1,6 +1,8 @@
 /** Reads a request body: as bytes under a limit, or as JSON under the rules of RFC 8259. */
 
 import { PostbellError } from "../errors.js";
+import { gatherBytes } from "../gathered-bytes.js";
+import { chunksUntilLeft } from "./body-chunks.js";
 import { HttpError } from "./errors.js";
 import type { HttpRequest, ParsedBody, ReadableBody, RequestBody } from "./types.js";
 
@@ -66,6 +68,11 @@ function refuseOtherMedia(headers: HttpRequest["headers"]): void {
   const isOtherCharset = (parameter: string): boolean =>
     parameter.startsWith("charset=") && !/^charset=(?:utf-?8|"utf-?8")$/.test(parameter);
   if (parameters.some(isOtherCharset)) throw unsupported("The charset must be utf-8.");
+  refuseCoded(headers);
+}
+
+/** Errors: HttpError 415 `unsupported_media_type` for a content coding: nothing is unpacked here. */
+export function refuseCoded(headers: HttpRequest["headers"]): void {
   if (!["", "identity"].includes(trimLower(headers["content-encoding"] ?? ""))) {
     throw unsupported("The body must be sent without a content encoding.");
   }
@@ -93,30 +100,16 @@ async function collect(
   limit: number,
   signal: AbortSignal | undefined,
 ): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  const iterator = body[Symbol.asyncIterator]();
-  let leave = (): void => {};
-  const left = new Promise<never>((_, reject) => {
-    leave = () => reject(new Error("The client has left."));
-  });
-  signal?.addEventListener("abort", leave);
-  if (signal?.aborted) leave();
+  const bytes = gatherBytes();
   try {
-    for (;;) {
-      const step = await Promise.race([left, iterator.next()]);
-      if (step.done === true) return Buffer.concat(chunks);
-      size += step.value.length;
-      if (size > limit) throw tooLarge(limit);
-      chunks.push(step.value);
+    for await (const chunk of chunksUntilLeft(body, signal)) {
+      if (bytes.length() + chunk.length > limit) throw tooLarge(limit);
+      bytes.add(chunk);
     }
+    return bytes.whole();
   } catch (error) {
-    // Not awaited: a generator that waits for its next chunk returns only after that chunk.
-    Promise.resolve(iterator.return?.()).catch(() => {});
     if (error instanceof HttpError) throw error;
     throw new HttpError(400, "request_aborted", "The body ended before it was complete.", { cause: error });
-  } finally {
-    signal?.removeEventListener("abort", leave);
   }
 }
 

@@ -3,6 +3,7 @@
 import { systemClock } from "../../src/clock.js";
 import { type ByteRange, type FileEntry, type FileStore, isFileName } from "../../src/content/files.js";
 import { PostbellError } from "../../src/errors.js";
+import { gatherBytes } from "../../src/gathered-bytes.js";
 import { readOptions, wholeNumber } from "../../src/options.js";
 import { invalidName, notFound } from "./errors.js";
 
@@ -40,12 +41,12 @@ export function memoryFiles(options: MemoryFilesOptions = {}): FileStore {
 
   return Object.freeze<FileStore>({
     async stage(bytes) {
-      const chunks: Uint8Array[] = [];
+      let gathered = gatherBytes();
       let held = 0;
       const release = (): void => {
         used -= held;
         held = 0;
-        chunks.length = 0;
+        gathered = gatherBytes();
       };
       try {
         for await (const chunk of bytes) {
@@ -54,7 +55,7 @@ export function memoryFiles(options: MemoryFilesOptions = {}): FileStore {
           }
           used += chunk.length;
           held += chunk.length;
-          chunks.push(Uint8Array.from(chunk));
+          gathered.add(chunk);
         }
       } catch (error) {
         release();
@@ -67,9 +68,9 @@ export function memoryFiles(options: MemoryFilesOptions = {}): FileStore {
           if (!isFileName(name)) throw invalidName();
           if (files.has(name)) return false;
           const entry = { name, bytes: size, storedAt: Math.floor(systemClock.now()) };
-          files.set(name, { entry, content: Buffer.concat(chunks) });
+          files.set(name, { entry, content: gathered.whole() });
           held = 0;
-          chunks.length = 0;
+          gathered = gatherBytes();
           return true;
         },
         async discard() {

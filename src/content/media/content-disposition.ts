@@ -98,12 +98,12 @@ function decodeUtf8(bytes: Uint8Array): string | undefined {
   }
 }
 
-/** `UTF-8'en'na%C3%AFve.png`. */
+/** `UTF-8'en'na%C3%AFve.png`. Further apostrophes are of the name, though RFC 8187 would have them encoded: scripts do not. */
 function decodeExtended(text: string): string | undefined {
-  const [charset, , ...rest] = text.split("'");
-  if (charset?.toLowerCase() !== "utf-8" || rest.length !== 1) return undefined;
+  const encoded = /^utf-8'[^']*'(.*)$/i.exec(text)?.[1];
+  if (encoded === undefined) return undefined;
   try {
-    return decodeURIComponent(rest[0] ?? "");
+    return decodeURIComponent(encoded);
   } catch {
     return undefined;
   }

@@ -47,12 +47,17 @@ export function baseNameOf(given: string): string {
     .replace(/[^\p{L}\p{N}\p{M}._-]/gu, "")
     .replace(/-{2,}/g, "-")
     .replace(/\.{2,}/g, ".");
-  const [first = "", ...more] = trimmed(cleaned).split(".");
-  const marked = more.map((part) =>
+  const name = shortened(marked(trimmed(cleaned)));
+  return name === "" ? "unnamed-file" : name;
+}
+
+/** What is marked already stays as it is. */
+function marked(name: string): string {
+  const [first = "", ...more] = name.split(".");
+  const parts = more.map((part) =>
     LOOKS_LIKE_EXTENSION.test(part) && !isAcceptedExtension(part) ? `${part}_` : part,
   );
-  const name = shortened([DEVICE.test(first) ? `${first}_` : first, ...marked].join("."));
-  return name === "" ? "unnamed-file" : name;
+  return [DEVICE.test(first) ? `${first}_` : first, ...parts].join(".");
 }
 
 /** A mark without its letter cannot begin a name either. */
@@ -67,14 +72,22 @@ function withoutAccents(letter: string): string {
   return /^[a-z]$/i.test(plain) ? plain : (LETTERS.get(letter) ?? letter);
 }
 
-/** Never ends inside a character. */
-function shortened(text: string): string {
-  if (Buffer.byteLength(text) <= MAX_BASE_BYTES) return text;
+const isShort = (name: string): boolean => Buffer.byteLength(name) <= MAX_BASE_BYTES;
+
+/** Of a marked name. Where it is cut there may be a sign, an extension without its mark, or no room for one. */
+function shortened(name: string): string {
+  if (isShort(name)) return name;
+  const cut = marked(trimmed(beginning(name, MAX_BASE_BYTES)));
+  return isShort(cut) ? cut : marked(trimmed(beginning(name, MAX_BASE_BYTES - 1)));
+}
+
+/** At most so many bytes; never ends inside a character. */
+function beginning(text: string, most: number): string {
   let bytes = 0;
   let end = 0;
   for (const character of text) {
     bytes += Buffer.byteLength(character);
-    if (bytes > MAX_BASE_BYTES) break;
+    if (bytes > most) break;
     end += character.length;
   }
   return text.slice(0, end);

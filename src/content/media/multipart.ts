@@ -74,11 +74,25 @@ export async function readMultipart<T extends Taken>(
     parser.on("error", () => reject(malformed("It is cut off or malformed.")));
     parser.on("finish", resolve);
   });
-  parsed.catch(() => {});
+  // Ends the write under way, which a paused parser would not. A race with `parsed` would leave something on it for every chunk.
+  let isSettled = false;
+  let goOn = (): void => {};
+  const settle = (): void => {
+    isSettled = true;
+    goOn();
+  };
+  parsed.then(settle, settle);
 
   try {
     for await (const chunk of receivedBytes(request, limit + TEXT_BYTES)) {
-      await Promise.race([parsed, new Promise<void>((resolve) => parser.write(chunk, () => resolve()))]);
+      // What follows the closing boundary is read over.
+      if (isSettled) await parsed;
+      else {
+        await new Promise<void>((resolve) => {
+          goOn = resolve;
+          parser.write(chunk, () => resolve());
+        });
+      }
     }
     parser.end();
     await parsed;

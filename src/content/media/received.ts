@@ -1,8 +1,9 @@
 /** The bytes of a request body as they arrive, under a bound. Knows no form of body. */
 
 import { readBytes } from "../../http/body.js";
+import { chunksUntilLeft } from "../../http/body-chunks.js";
 import { HttpError } from "../../http/errors.js";
-import type { HttpRequest, ReadableBody } from "../../http/types.js";
+import type { HttpRequest } from "../../http/types.js";
 import { RestError } from "../rest/error.js";
 
 type BodyRequest = Pick<HttpRequest, "body" | "headers" | "signal">;
@@ -44,33 +45,9 @@ async function* chunksOf({ body, headers, signal }: BodyRequest, limit: number):
     }
     return;
   }
-  yield* untilLeft(body, signal);
-}
-
-async function* untilLeft(body: ReadableBody, signal: AbortSignal | undefined): AsyncGenerator<Uint8Array> {
-  const iterator = body[Symbol.asyncIterator]();
-  let leave = (): void => {};
-  const left = new Promise<never>((_, reject) => {
-    leave = () => reject(cutOff());
-  });
-  left.catch(() => {});
-  signal?.addEventListener("abort", leave);
-  if (signal?.aborted) leave();
-  let isDone = false;
   try {
-    for (;;) {
-      const step = await Promise.race([left, iterator.next()]).catch(() => {
-        throw cutOff();
-      });
-      if (step.done === true) {
-        isDone = true;
-        return;
-      }
-      yield step.value;
-    }
-  } finally {
-    signal?.removeEventListener("abort", leave);
-    // Not awaited: a generator that waits for its next chunk returns only after that chunk.
-    if (!isDone) Promise.resolve(iterator.return?.()).catch(() => {});
+    yield* chunksUntilLeft(body, signal);
+  } catch {
+    throw cutOff();
   }
 }

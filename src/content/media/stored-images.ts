@@ -1,6 +1,7 @@
 /** Images in the host's files: makes versions of them with the host's tool, and stores these. Knows no record but the part of one that tells of the file. */
 
 import { isPostbellError } from "../../errors.js";
+import { gatherBytes } from "../../gathered-bytes.js";
 import type { Logger } from "../../logger.js";
 import type { FileStore } from "../files.js";
 import type { MediaFile } from "../records.js";
@@ -170,7 +171,7 @@ async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
 
 /** The first `length` bytes of a file. */
 async function readWhole(files: FileStore, name: string, length: number): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of files.read(name, { start: 0, end: length })) chunks.push(Uint8Array.from(chunk));
-  return Buffer.concat(chunks);
+  const bytes = gatherBytes();
+  for await (const chunk of files.read(name, { start: 0, end: length })) bytes.add(chunk);
+  return bytes.whole();
 }

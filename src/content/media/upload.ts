@@ -1,11 +1,13 @@
 /** Takes an upload in: judges and stages the file while it arrives, and gives it a name when its record is about to be stored. Knows no record. */
 
 import { createHash } from "node:crypto";
+import { gatherBytes } from "../../gathered-bytes.js";
 import type { HttpRequest, ReadableBody } from "../../http/types.js";
 import type { JsonObject } from "../../schema/types.js";
 import type { FileStore, StagedFile } from "../files.js";
 import type { MediaFile } from "../records.js";
 import { RestError } from "../rest/error.js";
+import { refuseCodedBody } from "../rest/input.js";
 import { fileNameOf } from "./content-disposition.js";
 import { baseNameOf, titleOf } from "./file-name.js";
 import { type ImageSize, imageSize } from "./image-size.js";
@@ -54,10 +56,11 @@ export interface PublishedUpload {
  * Guarantee: streamed; of what is refused or cut off nothing is left in `files`.
  * Errors: RestError 400 `rest_upload_sideload_error` for a file that is not accepted, or whose bytes do not fit its name (the reference answers 500);
  * 400 `rest_upload_image_too_large`; 400 `rest_upload_no_data`, `rest_upload_no_content_type`, `rest_upload_no_content_disposition`, `rest_upload_invalid_disposition`;
- * 412 `rest_upload_hash_mismatch`; those of `readMultipart` and `receivedBytes`; what `files` throws.
+ * 412 `rest_upload_hash_mismatch`; 415 `rest_unsupported_media_type` for a body with a content coding; those of `readMultipart` and `receivedBytes`; what `files` throws.
  */
 export async function receiveUpload(request: HttpRequest, options: UploadOptions): Promise<Upload> {
   const { headers } = request;
+  refuseCodedBody(request);
   const digest = headers["content-md5"];
   if (isMultipart(headers["content-type"])) {
     const { fields, file } = await readMultipart(request, {
@@ -148,15 +151,13 @@ async function stageFile(
 async function readHead(
   iterator: AsyncIterator<Uint8Array>,
 ): Promise<{ readonly head: Uint8Array; readonly isWhole: boolean }> {
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  while (length < HEAD_BYTES) {
+  const bytes = gatherBytes();
+  while (bytes.length() < HEAD_BYTES) {
     const step = await iterator.next();
-    if (step.done === true) return { head: Buffer.concat(chunks), isWhole: true };
-    chunks.push(Uint8Array.from(step.value));
-    length += step.value.length;
+    if (step.done === true) return { head: bytes.whole(), isWhole: true };
+    bytes.add(step.value);
   }
-  return { head: Buffer.concat(chunks), isWhole: false };
+  return { head: bytes.whole(), isWhole: false };
 }
 
 async function* checked(

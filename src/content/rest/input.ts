@@ -1,7 +1,7 @@
 /** What a client gives with a request: the parameters of its query and its body, read into plain objects. Knows no argument. */
 
 import { isPostbellError } from "../../errors.js";
-import { readBytes, readJson } from "../../http/body.js";
+import { readBytes, readJson, refuseCoded } from "../../http/body.js";
 import { HttpError } from "../../http/errors.js";
 import type { HttpRequest } from "../../http/types.js";
 import { checkJsonLimits } from "../../schema/json-limits.js";
@@ -44,10 +44,26 @@ export async function readBody(
     }
     const bytes = await readBytes(request, { limit });
     if (bytes.length === 0) return NOTHING;
-    if (isForm) return readQuery(new TextDecoder().decode(bytes));
+    if (isForm) {
+      refuseCoded(headers);
+      return readQuery(new TextDecoder().decode(bytes));
+    }
     return membersOf(await readJson({ ...request, body: bytes }, { limit }));
   } catch (error) {
     throw isPostbellError(error) ? error : translated(error);
+  }
+}
+
+/**
+ * For a route that reads its body itself, before it does.
+ *
+ * Errors: RestError 415 `rest_unsupported_media_type` for a body with a content coding.
+ */
+export function refuseCodedBody({ headers }: Pick<HttpRequest, "headers">): void {
+  try {
+    refuseCoded(headers);
+  } catch (error) {
+    throw translated(error);
   }
 }
 
