@@ -22,8 +22,6 @@ export interface TakenFile {
 export interface MediaImport {
   /** Whether an attachment lacks its bytes and somebody gives them. */
   readonly isWanted: (previous: Post | undefined) => boolean;
-  /** Whether an attachment that is about to be stored lacks bytes that it ought to have: the next import tries again. */
-  readonly isMissing: (post: Post, file: TakenFile | undefined) => boolean;
   /** By the identity. What cannot be had is a warning. */
   readonly take: (
     candidates: readonly { readonly item: WxrItem; readonly identity: string }[],
@@ -77,7 +75,6 @@ export function createMediaImport({
 
   return {
     isWanted: (previous) => isAsked && (previous === undefined || previous.media?.elsewhere !== undefined),
-    isMissing: (post, file) => isAsked && post.media?.elsewhere !== undefined && file === undefined,
     async take(candidates) {
       const taken = new Map<string, TakenFile>();
       const waiting = [...candidates];
