@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { ContentStorage, ContentStore, ContentWrite } from "../src/content/store.js";
 import { batchesOf } from "../src/content/wxr/batches.js";
+import type { ImportOptions } from "../src/content/wxr/options.js";
 import { memoryFiles } from "../storage/files/index.js";
 import { memoryStorage } from "../storage/memory/index.js";
 import { contentSite } from "./support/content-site.js";
@@ -136,5 +137,54 @@ describe("a file that does not name its site", () => {
     });
     const pages = body as unknown as readonly { id: number; parent: number }[];
     expect(pages.map(({ parent }) => pages.findIndex(({ id }) => id === parent))).toEqual([1, -1, 3, -1]);
+  });
+});
+
+describe("the signal of an import", () => {
+  it.each<[string, (silent: Promise<never>) => Partial<ImportOptions>]>([
+    ["the file", () => ({})],
+    ["whoever gives the files of media", (silent) => ({ files: () => silent })],
+    [
+      "the bytes of such a file",
+      (silent) => ({
+        files: async function* () {
+          yield await silent;
+        },
+      }),
+    ],
+  ])("ends it while it waits for %s", async (what, optionsOf) => {
+    const silent = new Promise<never>(() => {});
+    const stop = new AbortController();
+    async function* file(): AsyncGenerator<Uint8Array> {
+      yield Buffer.from(
+        wxrHead() + wxrItem({ id: 1, type: "attachment", attachmentUrl: "https://a.example/a" }),
+      );
+      if (what === "the file") yield await silent;
+      yield Buffer.from(WXR_END);
+    }
+    const content = contentSite({ files: memoryFiles() });
+    const run = content.import(file(), { as: 1, signal: stop.signal, ...optionsOf(silent) });
+    setImmediate(() => setImmediate(() => stop.abort(new Error("enough"))));
+    await expect(run).rejects.toThrow("enough");
+  });
+
+  it("keeps nothing of a file that is long", async () => {
+    const { signal } = new AbortController();
+    let held = 0;
+    let most = 0;
+    const [add, remove] = [signal.addEventListener.bind(signal), signal.removeEventListener.bind(signal)];
+    signal.addEventListener = (...given: Parameters<typeof add>) => {
+      held += 1;
+      most = Math.max(most, held);
+      add(...given);
+    };
+    signal.removeEventListener = (...given: Parameters<typeof remove>) => {
+      held -= 1;
+      remove(...given);
+    };
+    const items = Array.from({ length: 300 }, (_, n) => wxrItem({ id: n + 1 }));
+    await contentSite().import(streamOf([wxrHead(), ...items, WXR_END]), { as: 1, signal });
+    expect(most).toBe(1);
+    expect(held).toBe(0);
   });
 });

@@ -73,7 +73,9 @@ export function createPostImport(options: PostImportOptions): PostImport {
   const byId = new Map<number, string>();
   const pending: Pending[] = [];
   const numbers = new Map<string, number>();
-  const learn = (more: SlugNumbers): void => more.forEach((number, key) => numbers.set(key, number));
+  const learn = (more: SlugNumbers): void => {
+    for (const [key, number] of more) numbers.set(key, number);
+  };
   /** Ids of the posts here that an import made, by what they are known by. */
   let known: Map<string, number> | undefined;
 
@@ -102,7 +104,7 @@ export function createPostImport(options: PostImportOptions): PostImport {
     const identity = identityOf(url, item);
     const why =
       identity === undefined
-        ? "An item that nothing tells apart from those of other sites was left out: an id with the address of its site, or a guid."
+        ? "An item was left out that has neither a guid nor an id of a known site."
         : `The item ${item.id} stands in the file twice; the first one counts.`;
     if (identity === undefined || seen.has(identity)) {
       tally.warn(item.line, why);

@@ -14,6 +14,7 @@ import { createTermImport } from "./import-terms.js";
 import { createMediaImport } from "./media-import.js";
 import type { FileSource, ImportOptions, ImportProgress, ImportSummary } from "./options.js";
 import { createWxrReader } from "./reader.js";
+import { stoppableSteps } from "./stoppable.js";
 import { createTally } from "./tally.js";
 import type { WxrEntry, WxrItem, WxrSite, WxrTerm } from "./types.js";
 
@@ -118,7 +119,7 @@ export function createImport(dependencies: ImportDependencies): Import {
     }
 
     try {
-      for await (const chunk of source) {
+      for await (const chunk of stoppableSteps(source, signal)) {
         for (let start = 0; start < chunk.length; start += SLICE) {
           signal?.throwIfAborted();
           const slice = chunk.subarray(start, start + SLICE);
