@@ -113,7 +113,7 @@ describe("the trees of an imported site", () => {
     for (const start of parents.keys()) {
       const seen = new Set<Json | undefined>();
       for (let at: Json | undefined = start; at !== 0 && at !== undefined; at = parents.get(at)) {
-        expect(seen.has(at), `${base}: a circle through ${String(at)}`).toBe(false);
+        expect(seen.has(at), `${base}: a circle through ${JSON.stringify(at)}`).toBe(false);
         seen.add(at);
       }
     }
@@ -244,11 +244,13 @@ describe("terms whose slug would be empty", () => {
     ];
     await bring(content, items, head);
     const names = async (): Promise<readonly unknown[]> =>
-      (await list(content, "categories")).map(({ name }) => name).sort();
+      (await list(content, "categories")).map(({ name }) => name);
     const expected = ["!!!", "***", "???", "Heart", "Lung", "Uncategorized"];
-    expect(await names()).toEqual(expected);
+    expect(await names()).toHaveLength(expected.length);
+    expect(new Set(await names())).toEqual(new Set(expected));
     expect(await bring(content, items, head)).toMatchObject({ created: 0, updated: 0 });
-    expect(await names()).toEqual(expected);
+    expect(await names()).toHaveLength(expected.length);
+    expect(new Set(await names())).toEqual(new Set(expected));
     expect((await bySlug(content, "posts", "item-1"))["categories"]).toHaveLength(2);
   });
 });

@@ -32,7 +32,8 @@ export const openOf = (missing: readonly Missing[], isRefused: boolean): readonl
   ...new Set([...missing.map(({ name }) => name), ...(isRefused ? (["parent"] as const) : [])]),
 ];
 
-export function withOpen({ importedOpen: _, ...post }: Post, open: readonly ReferenceName[]): Post {
+export function withOpen(whole: Post, open: readonly ReferenceName[]): Post {
+  const { importedOpen: _, ...post } = whole;
   return open.length === 0 ? post : { ...post, importedOpen: open };
 }
 
