@@ -37,7 +37,8 @@ Options of both:
 
 Options of import:
   --files DIR         folder of the uploaded files, as given to diskFiles()
-  --fetch             get the files of media from the addresses in FILE, into DIR
+  --fetch             get the files of media from the addresses in FILE, into DIR; images get
+                      smaller versions where the package sharp is installed
   --user ID           the author of what no --author names; default 1
   --author LOGIN=ID   the user who is that author in FILE; may be repeated
   --trust             keep scripts and frames in texts: for a file of your own

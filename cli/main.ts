@@ -10,6 +10,7 @@ import type { ContentStorage } from "../src/content/store.js";
 import type { ImportSummary } from "../src/content/wxr/options.js";
 import { diskFiles } from "../storage/files/index.js";
 import { type Command, HELP, readArguments } from "./arguments.js";
+import { imageTool } from "./images.js";
 import { createProgressBar, progressText, type Screen } from "./progress.js";
 
 export interface CliIo {
@@ -64,7 +65,7 @@ const isUsage = (error: unknown): boolean =>
 function openContent({ site, timezone, files }: Command, storage: ContentStorage): Content {
   return createContent({
     storage,
-    ...(files === "" ? {} : { files: diskFiles({ directory: files }) }),
+    ...(files === "" ? {} : { files: diskFiles({ directory: files }), images: imageTool() }),
     site: { url: site || "http://localhost", name: site, timezone },
     authenticate: () => null,
     users: {
@@ -78,6 +79,9 @@ async function runImport(content: Content, command: Command, io: CliIo): Promise
   const { file, user, authors, trust, fetch, quiet, json } = command;
   const { signal, stderr } = io;
   const isStdin = file === "-";
+  if (command.files !== "" && !fetch && !quiet) {
+    stderr.write("--files alone stores no bytes: give --fetch to get the files of media.\n");
+  }
   const bytesTotal = isStdin ? undefined : (await stat(file)).size;
   const bar = createProgressBar(stderr, systemClock);
   let summary: ImportSummary;
@@ -107,7 +111,12 @@ const printable = (text: string): string => text.replace(/[\p{Cc}\p{Cf}]/gu, "?"
 
 async function runExport(content: Content, { output }: Command, { stdout, signal }: CliIo): Promise<void> {
   const source = Readable.from(content.export({ signal }));
-  if (output === "") return pipeline(source, stdout, { end: false, signal });
+  if (output === "") {
+    return pipeline(source, stdout, { end: false, signal }).catch((error: unknown) => {
+      // Whoever reads has enough, as `head` has.
+      if (!(error instanceof Error && "code" in error && error.code === "EPIPE")) throw error;
+    });
+  }
   const part = `${output}.part`;
   try {
     await pipeline(source, createWriteStream(part), { signal });

@@ -52,6 +52,12 @@ async function run(line: string, storage: ContentStorage = memoryStorage(), io: 
 }
 
 describe("postbell import", () => {
+  it("warns that a folder alone gets no files", async () => {
+    const { code, errors } = await run("import @site.xml --redis redis://h --files @up");
+    expect(code).toBe(0);
+    expect(errors).toContain("--files alone stores no bytes");
+  });
+
   it("imports a file, and says what it did", async () => {
     const { code, out, errors, opened } = await run("import @site.xml --redis redis://h --prefix p --json");
     expect(code).toBe(0);
@@ -117,6 +123,18 @@ describe("postbell import", () => {
 });
 
 describe("postbell export", () => {
+  it("ends quietly with 0 when whoever reads it has enough", async () => {
+    const storage = memoryStorage();
+    await run("import @large.xml --redis redis://h", storage);
+    const stdout = new Writable({
+      write: (_chunk, _, done) => done(Object.assign(new Error("write EPIPE"), { code: "EPIPE" })),
+    });
+    const { code, errors } = await run("export --redis redis://h --site https://a.example", storage, {
+      stdout,
+    });
+    expect({ code, errors }).toEqual({ code: 0, errors: "" });
+  });
+
   it("writes what was imported, to a file or to standard output", async () => {
     const storage = memoryStorage();
     await run("import @site.xml --redis redis://h --author anna=7", storage);

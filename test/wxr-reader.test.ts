@@ -276,3 +276,34 @@ describe("values of PHP", () => {
     expect(readPhp("a:1:{i:0;".repeat(5_000))).toBeUndefined();
   });
 });
+
+describe("what an entry of a file may take", () => {
+  const inItem = (inner: string, attributes = ""): string =>
+    wxrHead() + `<item${attributes}>${inner}</item>${WXR_END}`;
+
+  it.each<[string, string]>([
+    ["empty meta values", inItem("<wp:postmeta/>".repeat(200))],
+    ["empty comments", inItem("<wp:comment/>".repeat(200))],
+    ["elements that nobody knows", inItem("<x/>".repeat(200))],
+    ["attributes of terms", inItem(`<category domain="a" nicename="${"x".repeat(20_000)}"/>`)],
+    ["attributes of its own", inItem("", ` a="${"x".repeat(20_000)}"`)],
+    ["many attributes", inItem("", Array.from({ length: 200 }, (_, n) => ` a${n}=""`).join(""))],
+  ])("counts %s", (_, text) => {
+    expect(refusal(() => readText(text, 10_000)).message).toContain(
+      "an entry has more than 10000 characters",
+    );
+    expect(readText(text, 1_000_000)).toHaveLength(2);
+  });
+
+  it("is told of terms and authors too, and begins anew with each", () => {
+    const term = `<wp:tag a="b"><wp:tag_slug>t</wp:tag_slug><wp:tag_description>${"x".repeat(5_000)}</wp:tag_description></wp:tag>`;
+    const author = `<wp:author><wp:author_login>${"x".repeat(5_000)}</wp:author_login></wp:author>`;
+    const entries = readText(wxrHead() + term.repeat(5) + author.repeat(5) + WXR_END, 10_000);
+    const sizes = entries.slice(1).map((entry) => ("size" in entry ? entry.size : 0));
+    expect(sizes).toHaveLength(10);
+    for (const size of sizes) {
+      expect(size).toBeGreaterThan(5_000);
+      expect(size).toBeLessThan(6_000);
+    }
+  });
+});

@@ -74,8 +74,10 @@ export interface Post extends PostColumns {
   readonly menuItem: MenuItem | null;
   /** Of attachments. Their caption is the excerpt, their description the content. */
   readonly media: MediaFile | null;
-  /** A digest of what it was last imported from: an import leaves it alone while that is the same. Empty until everything it points at is here. */
+  /** A digest of what it was last imported from: an import leaves it alone while that is the same. */
   readonly importedState?: string;
+  /** What it points at in that file and not here yet: the next import sets these alone. Absent where nothing is missing. */
+  readonly importedOpen?: readonly ("parent" | "featuredMedia" | "object")[];
 }
 
 /** The file of an attachment. The bytes are in the host's `files`, under `name`. */
@@ -138,6 +140,8 @@ export interface Term {
   readonly meta: JsonObject;
   /** As of a post; absent in a term that the site made itself. */
   readonly importedState?: string;
+  /** Whether its parent in that file is not here yet. */
+  readonly importedOpen?: true;
 }
 
 /** A state that a post had, or that somebody may give it; `revision/<id>`, never resident. */

@@ -53,7 +53,8 @@ export async function createAuthors({
       const known = given.get(login) ?? found.get(login);
       if (known !== undefined) return known;
       const id = find(login)?.id ?? as;
-      found.set(login, id);
+      // Whatever an item names as its author must not be kept.
+      if (noted.has(login)) found.set(login, id);
       return id;
     },
   };

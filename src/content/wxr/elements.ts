@@ -5,7 +5,7 @@ import type { WxrTerm } from "./types.js";
 /** The texts that are read of an element with elements in it. */
 export type Texts = { readonly [element: string]: string };
 
-const CHANNEL = ["title", "wp:wxr_version", "wp:base_site_url", "wp:base_blog_url"];
+const CHANNEL = ["title", "link", "wp:wxr_version", "wp:base_site_url", "wp:base_blog_url"];
 
 /** What stands in the channel with texts in it, and what it is. */
 const ENTRIES: { readonly [element: string]: readonly string[] } = {
@@ -63,12 +63,12 @@ export function isRead(path: readonly string[]): boolean {
 export const isEntry = (element: string): boolean => Object.hasOwn(ENTRIES, element);
 
 /** The term that one of the three elements for terms tells of. */
-export function termOf(element: string, texts: Texts, line: number): WxrTerm {
+export function termOf(element: string, texts: Texts, line: number, size: number): WxrTerm {
   const text = (name: string): string => texts[name] ?? "";
   const id = wholeNumber(text("wp:term_id"));
   if (element === "wp:category") {
     return {
-      ...{ kind: "term", line, id, taxonomy: "category" },
+      ...{ kind: "term", line, size, id, taxonomy: "category" },
       slug: text("wp:category_nicename"),
       name: text("wp:cat_name"),
       description: text("wp:category_description"),
@@ -77,14 +77,14 @@ export function termOf(element: string, texts: Texts, line: number): WxrTerm {
   }
   if (element === "wp:tag") {
     return {
-      ...{ kind: "term", line, id, taxonomy: "post_tag", parent: "" },
+      ...{ kind: "term", line, size, id, taxonomy: "post_tag", parent: "" },
       slug: text("wp:tag_slug"),
       name: text("wp:tag_name"),
       description: text("wp:tag_description"),
     };
   }
   return {
-    ...{ kind: "term", line, id },
+    ...{ kind: "term", line, size, id },
     taxonomy: text("wp:term_taxonomy"),
     slug: text("wp:term_slug"),
     name: text("wp:term_name"),

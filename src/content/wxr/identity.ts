@@ -6,18 +6,18 @@ import type { WxrItem } from "./types.js";
 const digest = (bytes: number, ...parts: readonly string[]): string =>
   createHash("sha256").update(JSON.stringify(parts)).digest().subarray(0, bytes).toString("base64url");
 
-/** Of the post with this id in the files of the site at `url`. */
+/** Of the post with this id in the files of the site at `url`, which must not be empty: ids are those of one site. */
 export const identityOfId = (url: string, id: number): string => digest(16, "id", url, String(id));
 
-/** `undefined` for an item that nothing in the file tells apart from others. */
+/** `url` is empty where the file does not name its site: ids tell nothing then. `undefined` for an item that nothing in the file tells apart from others. */
 export function identityOf(url: string, { id, guid }: Pick<WxrItem, "id" | "guid">): string | undefined {
-  if (id > 0) return identityOfId(url, id);
+  if (id > 0 && url !== "") return identityOfId(url, id);
   return guid === "" ? undefined : digest(16, "guid", guid);
 }
 
 /** Grows when what is made of the same file changes, so that the next import does it anew. */
 const FORM = 1;
 
-/** The same for the same `entry` under the same `settings`. */
-export const stateOf = (entry: { readonly line: number }, settings: unknown): string =>
-  digest(12, String(FORM), JSON.stringify({ ...entry, line: 0 }), JSON.stringify(settings));
+/** The same for the same `entry` under the same `settings`, however the file is laid out. */
+export const stateOf = (entry: { readonly line: number; readonly size: number }, settings: unknown): string =>
+  digest(12, String(FORM), JSON.stringify({ ...entry, line: 0, size: 0 }), JSON.stringify(settings));

@@ -6,11 +6,21 @@ import type { Draft, Library } from "../library.js";
 import type { WriteContext } from "../posts/writing.js";
 import type { Post } from "../records.js";
 import { allIds } from "./all-ids.js";
+import { batchesOf } from "./batches.js";
 import { identityOf, identityOfId, stateOf } from "./identity.js";
 import type { TermImport } from "./import-terms.js";
 import type { MediaImport, TakenFile } from "./media-import.js";
-import { createPlacement, type Placement, pointed, type Targets } from "./placement.js";
-import { collectionOfType, type PlannedPost, plannedPost, type References } from "./post-of-item.js";
+import {
+  idle,
+  isWaiting,
+  openOf,
+  type Pending,
+  waitingSlug,
+  warningsOf,
+  withOpen,
+} from "./open-references.js";
+import { createPlacement, type Placement, pointed, type SlugNumbers, type Targets } from "./placement.js";
+import { collectionOfType, plannedPost } from "./post-of-item.js";
 import type { Outcome, Tally } from "./tally.js";
 import type { WxrItem } from "./types.js";
 
@@ -44,32 +54,28 @@ interface Stored {
   readonly candidate: Candidate;
   readonly id: number;
   readonly outcome: Outcome;
-  readonly planned?: PlannedPost;
+  readonly unknownMeta?: readonly string[];
   readonly hasFile?: boolean;
-  /** What it points at that is not here. */
-  readonly isOpen?: boolean;
+  readonly pending?: Pending;
 }
 
-/** A stored post that points at something that was not here yet. */
-interface Pending {
-  readonly id: number;
-  readonly item: Pick<WxrItem, "line" | "id">;
-  readonly slug: string;
-  /** Once nothing is missing. */
-  readonly state: string;
-  readonly references: References;
-}
-
-/** Posts whose references are set in one commit. */
-const BATCH = 500;
+/** What one commit may hold of posts that are pointed at something; characters in the file. */
+const BATCH = { count: 500, weight: 4_194_304 };
+/** Files that are fetched for one commit: what is published must not wait for long to be named. */
+const FILES_AT_ONCE = 8;
 
 export function createPostImport(options: PostImportOptions): PostImport {
   const { library, tally, terms, media, write, url, isTrusted, authorOf } = options;
   const { index } = library;
   const { site } = write;
   const seen = new Set<string>();
+  /** Identities by the id in a file that does not name its site. */
+  const byId = new Map<number, string>();
   const pending: Pending[] = [];
   const numbers = new Map<string, number>();
+  const learn = (more: SlugNumbers): void => {
+    for (const [key, number] of more) numbers.set(key, number);
+  };
   /** Ids of the posts here that an import made, by what they are known by. */
   let known: Map<string, number> | undefined;
 
@@ -98,7 +104,7 @@ export function createPostImport(options: PostImportOptions): PostImport {
     const identity = identityOf(url, item);
     const why =
       identity === undefined
-        ? "An item without an id and a guid was left out."
+        ? "An item was left out that has neither a guid nor an id of a known site."
         : `The item ${item.id} stands in the file twice; the first one counts.`;
     if (identity === undefined || seen.has(identity)) {
       tally.warn(item.line, why);
@@ -106,6 +112,7 @@ export function createPostImport(options: PostImportOptions): PostImport {
       return undefined;
     }
     seen.add(identity);
+    if (url === "" && item.id > 0) byId.set(item.id, identity);
     return {
       item,
       collection,
@@ -130,20 +137,28 @@ export function createPostImport(options: PostImportOptions): PostImport {
       ),
     );
     const before = await previousOf(candidates);
-    const files = await media.take(
-      candidates.filter(
-        ({ item, identity }) => item.type === "attachment" && media.isWanted(before.get(identity)),
-      ),
-    );
+    const isWanted = ({ item, identity }: Candidate): boolean =>
+      item.type === "attachment" && media.isWanted(before.get(identity));
+    const limits = { count: candidates.length, weight: FILES_AT_ONCE };
+    for (const group of batchesOf(candidates, limits, (candidate) => (isWanted(candidate) ? 1 : 0))) {
+      await store(group, await media.take(group.filter(isWanted)));
+    }
+  }
+
+  async function store(
+    candidates: readonly Candidate[],
+    files: ReadonlyMap<string, TakenFile>,
+  ): Promise<void> {
     const used = new Set<string>();
     try {
       let attempts = 0;
-      const stored = await library.change((draft) => {
+      const { stored, nextNumbers } = await library.change((draft) => {
         // Refused: another import has stored some of them.
         if (attempts > 0) known = readKnown();
         attempts += 1;
         return storeAll(candidates, files, draft);
       });
+      learn(nextNumbers);
       for (const result of stored) {
         if (result.hasFile) used.add(result.candidate.identity);
         report(result);
@@ -158,27 +173,30 @@ export function createPostImport(options: PostImportOptions): PostImport {
     candidates: readonly Candidate[],
     files: ReadonlyMap<string, TakenFile>,
     draft: Draft,
-  ): Promise<readonly Stored[]> {
+  ): Promise<{ readonly stored: readonly Stored[]; readonly nextNumbers: SlugNumbers }> {
     const before = await previousOf(candidates);
     const fresh = candidates.filter(({ identity }) => !before.has(identity));
     const first = fresh.length === 0 ? 0 : await draft.newIds("post", fresh.length);
     const made = new Map(fresh.map(({ identity }, place) => [identity, first + place]));
     const targets = targetsIn((identity) => made.get(identity) ?? knownId(identity));
-    const placement = createPlacement({ index, site, numbers });
-    return candidates.map((candidate) => {
+    const placement = placementIn(draft);
+    const stored = candidates.map((candidate): Stored => {
       const { identity, state } = candidate;
       const previous = before.get(identity);
       const id = previous?.id ?? made.get(identity) ?? 0;
       const file = files.get(identity);
-      if (previous?.importedState === state && file === undefined) {
-        return { candidate, id, outcome: "unchanged" };
-      }
+      const isComplete = previous?.importedOpen === undefined && file === undefined;
+      if (previous?.importedState === state && isComplete) return { candidate, id, outcome: "unchanged" };
       return storeOne(candidate, { id, previous, file }, { targets, placement, draft });
     });
+    return { stored, nextNumbers: placement.nextNumbers };
   }
 
+  const placementIn = (draft: Draft): Placement =>
+    createPlacement({ index, site, numbers, basedOn: (id) => draft.basedOn(`post/${id}`) });
+
   const targetsIn = (idOf: (identity: string) => number | undefined): Targets => ({
-    post: (id) => idOf(identityOfId(url, id)),
+    post: (id) => idOf(url === "" ? (byId.get(id) ?? "") : identityOfId(url, id)),
     term: terms.idOfId,
   });
 
@@ -206,77 +224,82 @@ export function createPostImport(options: PostImportOptions): PostImport {
       author: authorOf(item.creator),
       termId: terms.idOf,
     });
-    const { post, isOrphan, missing } = pointed(planned.post, planned.references, targets);
+    // What is the same in the file stays as it is here, but for what was missing.
+    const isSame = previous?.importedState === state;
+    const held = { parent: previous?.parent ?? 0, featuredMedia: previous?.featuredMedia ?? 0 };
+    const { post, missing } = pointed(
+      isSame ? previous : { ...planned.post, ...held },
+      planned.references,
+      targets,
+      isSame ? (previous.importedOpen ?? []) : undefined,
+    );
     const whole: Post = {
       ...media.withFile(post, previous, file),
       importedAs: identity,
-      importedState: missing.length > 0 || media.isMissing(post, file) ? "" : state,
+      importedState: state,
     };
-    const isWaiting = isOrphan && whole.type === "page";
-    const placed = isWaiting ? unplaced(whole, previous) : placement.place(whole, post.slug);
-    if (isWaiting) placement.note(placed);
-    const result = { candidate, id, planned, hasFile: file !== undefined, isOpen: missing.length > 0 };
-    if (previous !== undefined && isDeepStrictEqual({ ...previous }, placed)) {
-      return { ...result, outcome: "unchanged" };
-    }
-    draft.putPost(placed);
+    const isUnplaced = previous === undefined || isWaiting(previous);
+    const slug = isSame && !isUnplaced ? undefined : planned.post.slug;
+    const isOrphan = missing.some(({ name }) => name === "parent");
+    const waits = isUnplaced && isOrphan && whole.type === "page";
+    const stays = slug === undefined && whole.parent === previous?.parent;
+    const unplaced = waits ? { ...whole, slug: waitingSlug(id) } : whole;
+    const placed = waits || stays ? placement.note(unplaced) : placement.place(whole, slug ?? whole.slug);
+    const open = openOf(missing, placed.parent !== whole.parent);
+    const result: Stored = {
+      ...{
+        candidate,
+        id,
+        unknownMeta: planned.unknownMeta,
+        hasFile: file !== undefined,
+        outcome: "unchanged",
+      },
+      ...(open.length === 0
+        ? {}
+        : { pending: { id, slug, open, references: planned.references, item: idle(item) } }),
+    };
+    const written = withOpen(placed, open);
+    if (previous !== undefined && isDeepStrictEqual({ ...previous }, written)) return result;
+    draft.putPost(written);
     return { ...result, outcome: previous === undefined ? "created" : "updated" };
   }
 
-  /** A page waits for its parent under a slug that no page is given, so that it takes none from another. */
-  const unplaced = (post: Post, previous: Post | undefined): Post => ({
-    ...post,
-    parent: previous?.parent ?? 0,
-    slug: previous?.slug ?? `${post.id}--import`,
-  });
-
-  function report({ candidate, id, outcome, planned, isOpen }: Stored): void {
-    const { item, collection, identity, state } = candidate;
-    tally.count(collection.base, outcome);
-    known?.set(identity, id);
-    for (const name of planned?.unknownMeta ?? []) tally.leaveOut(`meta ${name}`);
-    if (planned === undefined || !isOpen) return;
-    const { line, id: itemId } = item;
-    pending.push({
-      ...{ id, state, references: planned.references, slug: planned.post.slug },
-      item: { line, id: itemId },
-    });
+  function report({ candidate, id, outcome, unknownMeta = [], pending: waiting }: Stored): void {
+    tally.count(candidate.collection.base, outcome);
+    known?.set(candidate.identity, id);
+    for (const name of unknownMeta) tally.leaveOut(`meta ${name}`);
+    if (waiting !== undefined) pending.push(waiting);
   }
 
   async function finish(): Promise<void> {
-    for (let start = 0; start < pending.length; start += BATCH) {
-      const batch = pending.slice(start, start + BATCH);
-      const warnings = await library.change(async (draft) => {
+    for (const batch of batchesOf(pending, BATCH, ({ item }) => item.size)) {
+      const { warnings, nextNumbers } = await library.change(async (draft) => {
         const posts = await library.posts(batch.map(({ id }) => id));
-        const placement = createPlacement({ index, site, numbers });
-        return batch.flatMap((entry, place) => {
+        const placement = placementIn(draft);
+        const warnings = batch.flatMap((entry, place) => {
           const post = posts[place];
           return post === undefined ? [] : settle(entry, post, placement, draft);
         });
+        return { warnings, nextNumbers: placement.nextNumbers };
       });
+      learn(nextNumbers);
       for (const { line, message } of warnings) tally.warn(line, message);
     }
   }
 
   function settle(
-    { references, state, slug, item }: Pending,
+    { references, slug, item, open }: Pending,
     before: Post,
     placement: Placement,
     draft: Draft,
   ): readonly { readonly line: number; readonly message: string }[] {
-    const { post, missing } = pointed(before, references, targetsIn(knownId));
-    const isWaiting = before.slug === `${before.id}--import`;
-    const isMoved = isWaiting || post.parent !== before.parent;
-    const whole: Post = {
-      ...post,
-      importedState: missing.length > 0 || media.isMissing(post, undefined) ? "" : state,
-    };
-    const placed = isMoved ? placement.place(whole, slug) : whole;
-    if (!isDeepStrictEqual({ ...before }, placed)) draft.putPost(placed);
-    return missing.map((what) => ({
-      line: item.line,
-      message: `The item ${item.id} points at something that is not here: ${what}.`,
-    }));
+    const { post, missing } = pointed(before, references, targetsIn(knownId), open);
+    const isMoved = isWaiting(before) || post.parent !== before.parent;
+    const placed = isMoved ? placement.place(post, slug ?? before.slug) : post;
+    const isRefused = placed.parent !== post.parent;
+    const written = withOpen(placed, openOf(missing, isRefused));
+    if (!isDeepStrictEqual({ ...before }, written)) draft.putPost(written);
+    return warningsOf(item, missing, isRefused);
   }
 
   return { take, finish };

@@ -3,21 +3,20 @@
 import type { Draft, Library } from "../library.js";
 import type { Taxonomy, Term } from "../records.js";
 import { taxonomies, taxonomyOf } from "../terms/taxonomies.js";
-import { MAX_NAME, termName } from "../terms/writing.js";
 import { filterTitle } from "../text/filter-html.js";
-import { slugOf } from "../text/slug.js";
+import { batchesOf } from "./batches.js";
 import { stateOf } from "./identity.js";
+import { idsAbove } from "./ids-above.js";
 import type { Outcome, Tally } from "./tally.js";
+import { type NamedTerm, termNameOf, termSlugOf } from "./term-key.js";
 import type { WxrTerm } from "./types.js";
 
 export interface TermImport {
   readonly take: (terms: readonly WxrTerm[]) => Promise<void>;
   /** Terms that posts name; made where neither the site nor the file has told of them. */
-  readonly takeNamed: (
-    terms: readonly { readonly taxonomy: string; readonly slug: string; readonly name: string }[],
-  ) => Promise<void>;
+  readonly takeNamed: (terms: readonly (NamedTerm & { readonly taxonomy: string })[]) => Promise<void>;
   /** The term of this site; `undefined` where there is none. */
-  readonly idOf: (taxonomy: string, slug: string) => number | undefined;
+  readonly idOf: (taxonomy: string, term: NamedTerm) => number | undefined;
   /** Of a term by its id in the file. */
   readonly idOfId: (id: number) => number | undefined;
   readonly finish: () => Promise<void>;
@@ -25,13 +24,22 @@ export interface TermImport {
 
 const isTaxonomy = (name: string): name is Taxonomy => Object.hasOwn(taxonomies, name);
 
-interface Pending {
-  readonly term: WxrTerm;
-  readonly state: string;
+type HeldTerm = WxrTerm & { readonly taxonomy: Taxonomy };
+
+/** Of this site, by taxonomy and slug. */
+interface Key {
+  readonly taxonomy: Taxonomy;
+  readonly slug: string;
 }
 
-/** Terms in one commit. */
-const BATCH = 500;
+/** A stored term whose parent was not here yet, or below it. */
+interface Pending extends Key, Pick<WxrTerm, "line" | "size"> {
+  /** Slug of the parent. */
+  readonly parent: string;
+}
+
+/** What one commit may hold; characters in the file. */
+const BATCH = { count: 500, weight: 4_194_304 };
 
 export function createTermImport({
   library,
@@ -41,126 +49,147 @@ export function createTermImport({
   readonly tally: Tally;
 }): TermImport {
   const { index } = library;
-  /** By the id in the file: taxonomy and slug. */
-  const told = new Map<number, { readonly taxonomy: Taxonomy; readonly slug: string }>();
+  /** By the id in the file. */
+  const told = new Map<number, Key>();
   const pending = new Map<string, Pending>();
 
-  const idOf: TermImport["idOf"] = (taxonomy, slug) =>
-    isTaxonomy(taxonomy) ? index.termsBySlug(taxonomy, slugOf(slug))[0]?.id : undefined;
+  const idOf: TermImport["idOf"] = (taxonomy, term) =>
+    isTaxonomy(taxonomy) ? index.termsBySlug(taxonomy, termSlugOf(term))[0]?.id : undefined;
 
-  /** Stores a term, or finds that there is nothing to store. Those of the same commit are in `made`. */
-  function put(term: WxrTerm & { readonly taxonomy: Taxonomy }, id: () => number, draft: Draft, made: Made) {
-    const definition = taxonomyOf(term.taxonomy);
-    const slug = slugOf(term.slug) || slugOf(term.name);
-    const find = (wanted: string): Term | undefined =>
-      made.get(`${term.taxonomy}/${wanted}`) ?? index.termsBySlug(term.taxonomy, wanted)[0];
-    const known = find(slug);
-    // What the site made itself it keeps as it is.
-    if (known !== undefined && known.importedState === undefined) return "unchanged";
-    const state = stateOf(term, "term");
-    if (known?.importedState === state) return "unchanged";
-    const parent = definition.isHierarchical && term.parent !== "" ? find(slugOf(term.parent)) : undefined;
-    const isOpen = definition.isHierarchical && term.parent !== "" && parent === undefined;
-    const record: Term = {
-      id: known?.id ?? id(),
-      version: known?.version ?? 0,
-      taxonomy: term.taxonomy,
-      name: nameOf(term),
-      slug,
-      description: filterTitle(term.description),
-      parent: parent === undefined || isAbove(known?.id, parent) ? 0 : parent.id,
-      meta: known?.meta ?? {},
-      importedState: isOpen ? "" : state,
+  /** Terms as they will be once the change is stored. */
+  function treeIn(draft: Draft) {
+    const bySlug = new Map<string, Term>();
+    const byId = new Map<number, Term>();
+    return {
+      find: ({ taxonomy, slug }: Key): Term | undefined =>
+        bySlug.get(`${taxonomy}/${slug}`) ?? index.termsBySlug(taxonomy, slug)[0],
+      /** Whether `parent` may be above the term `id`: nothing above may move before that is stored. */
+      mayHang(id: number, parent: Term): boolean {
+        const above = idsAbove(id, parent.id, (at) => (byId.get(at) ?? index.term(at))?.parent ?? 0);
+        for (const at of above ?? []) if (index.term(at) !== undefined) draft.basedOn(`term/${at}`);
+        return above !== undefined;
+      },
+      put(term: Term): void {
+        bySlug.set(`${term.taxonomy}/${term.slug}`, term);
+        byId.set(term.id, term);
+        draft.putTerm(term);
+      },
     };
-    const written = record.slug === "" ? { ...record, slug: String(record.id) } : record;
-    if (isOpen) pending.set(`${written.taxonomy}/${written.slug}`, { term, state });
-    made.set(`${written.taxonomy}/${written.slug}`, written);
-    if (known !== undefined && isSame(known, written)) return "unchanged";
-    draft.putTerm(written);
-    return known === undefined ? "created" : "updated";
   }
 
-  /** Whether the term is among those above `below`, or is it. */
-  function isAbove(id: number | undefined, below: Term): boolean {
-    if (id === undefined) return false;
-    return index.withDescendants(below.taxonomy, [id]).has(below.id);
+  /** Stores a term, or finds that there is nothing to store. */
+  function put(
+    term: HeldTerm,
+    newId: () => number,
+    tree: ReturnType<typeof treeIn>,
+  ): { readonly outcome: Outcome; readonly pending?: Pending } {
+    const { taxonomy, line, size } = term;
+    const slug = termSlugOf(term);
+    const known = tree.find({ taxonomy, slug });
+    const state = stateOf(term, "term");
+    const isSame = known?.importedState === state;
+    // What the site made itself it keeps as it is.
+    if (known !== undefined && known.importedState === undefined) return { outcome: "unchanged" };
+    if (isSame && known.importedOpen === undefined) return { outcome: "unchanged" };
+    const id = known?.id ?? newId();
+    const wanted = taxonomyOf(taxonomy).isHierarchical ? parentSlugOf(term) : "";
+    const parent = wanted === "" ? undefined : tree.find({ taxonomy, slug: wanted });
+    const isHung = parent !== undefined && tree.mayHang(id, parent);
+    const isOpen = wanted !== "" && !isHung;
+    const { importedOpen: _, ...before } = known ?? { id, version: 0, taxonomy, slug, meta: {}, parent: 0 };
+    // What is the same in the file stays as it is here, but for the parent that was missing.
+    const told = isSame ? known : { name: termNameOf(term), description: filterTitle(term.description) };
+    const { name, description } = told;
+    const written: Term = {
+      ...{ ...before, name, description, importedState: state },
+      parent: isHung ? parent.id : isSame ? before.parent : 0,
+      ...(isOpen ? { importedOpen: true } : {}),
+    };
+    const waits = isOpen ? { pending: { taxonomy, slug, parent: wanted, line, size } } : {};
+    if (known !== undefined && isSameRecord(known, written)) return { outcome: "unchanged", ...waits };
+    tree.put(written);
+    return { outcome: known === undefined ? "created" : "updated", ...waits };
   }
 
-  async function store(terms: readonly (WxrTerm & { readonly taxonomy: Taxonomy })[]): Promise<void> {
+  async function store(terms: readonly HeldTerm[]): Promise<void> {
     // Twice in one commit would be two writes of one record: the last one counts.
-    const distinct = new Map(terms.map((term) => [`${term.taxonomy}/${slugOf(term.slug)}`, term] as const));
-    const outcomes = await library.change(async (draft) => {
-      const made: Made = new Map();
+    const distinct = new Map(terms.map((term) => [`${term.taxonomy}/${termSlugOf(term)}`, term] as const));
+    const results = await library.change(async (draft) => {
       const first = await draft.newIds("term", distinct.size);
       let used = 0;
-      return [...distinct.values()].map((term): readonly [string, Outcome] => [
-        taxonomyOf(term.taxonomy).base,
-        put(term, () => first + used++, draft, made),
-      ]);
+      const tree = treeIn(draft);
+      return [...distinct].map(([key, term]) => ({
+        ...{ key, base: taxonomyOf(term.taxonomy).base },
+        ...put(term, () => first + used++, tree),
+      }));
     });
-    for (const [base, outcome] of outcomes) tally.count(base, outcome);
+    for (const { key, base, outcome, pending: waiting } of results) {
+      tally.count(base, outcome);
+      if (waiting === undefined) pending.delete(key);
+      else pending.set(key, waiting);
+    }
   }
 
   async function take(terms: readonly WxrTerm[]): Promise<void> {
-    const held: (WxrTerm & { readonly taxonomy: Taxonomy })[] = [];
+    const held: HeldTerm[] = [];
     for (const term of terms) {
       const { taxonomy, id } = term;
       if (!isTaxonomy(taxonomy)) tally.leaveOut(`taxonomy ${taxonomy}`);
-      else if (nameOf(term) === "") tally.warn(term.line, "A term without a name was left out.");
+      else if (termNameOf(term) === "") tally.warn(term.line, "A term without a name was left out.");
       else {
         held.push({ ...term, taxonomy });
-        const slug = slugOf(term.slug) || slugOf(term.name);
-        if (id > 0) told.set(id, { taxonomy, slug });
+        if (id > 0) told.set(id, { taxonomy, slug: termSlugOf(term) });
       }
     }
-    for (let start = 0; start < held.length; start += BATCH) await store(held.slice(start, start + BATCH));
+    for (const batch of batchesOf(held, BATCH, ({ size }) => size)) await store(batch);
   }
 
   return {
     idOf,
     idOfId(id) {
       const term = told.get(id);
-      return term && idOf(term.taxonomy, term.slug);
+      return term && index.termsBySlug(term.taxonomy, term.slug)[0]?.id;
     },
     take,
     async takeNamed(terms) {
       const missing = new Map<string, WxrTerm>();
       for (const { taxonomy, slug, name } of terms) {
-        if (taxonomy === "post_format" || idOf(taxonomy, slug || name) !== undefined) continue;
-        missing.set(`${taxonomy}/${slug}`, {
+        if (taxonomy === "post_format" || idOf(taxonomy, { slug, name }) !== undefined) continue;
+        missing.set(`${taxonomy}/${termSlugOf({ slug, name })}`, {
           ...{ kind: "term", line: 0, id: 0, taxonomy, slug, name: name || slug },
-          ...{ description: "", parent: "" },
+          ...{ description: "", parent: "", size: slug.length + name.length },
         });
       }
       if (missing.size > 0) await take([...missing.values()]);
     },
     async finish() {
-      const open = [...pending.values()];
-      for (let start = 0; start < open.length; start += BATCH) {
-        await library.change((draft) => {
-          for (const { term, state } of open.slice(start, start + BATCH)) {
-            const taxonomy = term.taxonomy as Taxonomy;
-            const [known] = index.termsBySlug(taxonomy, slugOf(term.slug) || slugOf(term.name));
-            const [parent] = index.termsBySlug(taxonomy, slugOf(term.parent));
-            if (known === undefined || parent === undefined || isAbove(known.id, parent)) {
-              tally.warn(
-                term.line,
-                `The term “${short(term.slug)}” hangs below none: its parent is missing.`,
-              );
-            } else draft.putTerm({ ...known, parent: parent.id, importedState: state });
-          }
+      for (const batch of batchesOf([...pending.values()], BATCH, ({ size }) => size)) {
+        const warnings = await library.change((draft) => {
+          const tree = treeIn(draft);
+          return batch.flatMap((entry) => {
+            const known = tree.find(entry);
+            const parent = tree.find({ taxonomy: entry.taxonomy, slug: entry.parent });
+            if (known === undefined) return [];
+            if (parent !== undefined && tree.mayHang(known.id, parent)) {
+              const { importedOpen: _, ...settled } = known;
+              tree.put({ ...settled, parent: parent.id });
+              return [];
+            }
+            const why = parent === undefined ? "is missing" : "hangs below it";
+            const message = `The term “${entry.slug.slice(0, 60)}” hangs below none: its parent ${why}.`;
+            return [{ line: entry.line, message }];
+          });
         });
+        for (const { line, message } of warnings) tally.warn(line, message);
       }
     },
   };
 }
 
-type Made = Map<string, Term>;
+/** Empty for a term that hangs below none. */
+const parentSlugOf = ({ parent }: WxrTerm): string =>
+  parent === "" ? "" : termSlugOf({ slug: parent, name: parent });
 
-const short = (text: string): string => text.slice(0, 60);
-
-const nameOf = ({ name, slug }: WxrTerm): string => (termName(name) || termName(slug)).slice(0, MAX_NAME);
-
-const isSame = (a: Term, b: Term): boolean =>
-  JSON.stringify([a.name, a.description, a.parent, a.importedState]) ===
-  JSON.stringify([b.name, b.description, b.parent, b.importedState]);
+const isSameRecord = (a: Term, b: Term): boolean =>
+  JSON.stringify([a.name, a.description, a.parent, a.importedState, a.importedOpen]) ===
+  JSON.stringify([b.name, b.description, b.parent, b.importedState, b.importedOpen]);

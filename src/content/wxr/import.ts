@@ -14,6 +14,7 @@ import { createTermImport } from "./import-terms.js";
 import { createMediaImport } from "./media-import.js";
 import type { FileSource, ImportOptions, ImportProgress, ImportSummary } from "./options.js";
 import { createWxrReader } from "./reader.js";
+import { stoppableSteps } from "./stoppable.js";
 import { createTally } from "./tally.js";
 import type { WxrEntry, WxrItem, WxrSite, WxrTerm } from "./types.js";
 
@@ -38,6 +39,8 @@ const MAX_ENTRY = 16_777_216;
 /** Of one commit: whichever comes first. */
 const BATCH_ITEMS = 250;
 const BATCH_CHARACTERS = 4_194_304;
+/** Of all authors of a file: they are kept until its end. */
+const MAX_AUTHORS = 4_194_304;
 /** Bytes that are read between two looks at what is complete. */
 const SLICE = 65_536;
 
@@ -75,6 +78,7 @@ export function createImport(dependencies: ImportDependencies): Import {
     let waitingTerms: WxrTerm[] = [];
     let waiting: WxrItem[] = [];
     let waitingSize = 0;
+    let authorsSize = 0;
     const at = { bytesRead: 0, bytesTotal: options.bytesTotal, items: 0 };
     const progress = (): ImportProgress => tally.progress(at);
 
@@ -95,11 +99,19 @@ export function createImport(dependencies: ImportDependencies): Import {
           write: { caller, site },
           authorOf: people.idOf,
         });
-      } else if (entry.kind === "author") people.note(entry);
-      else if (entry.kind === "term") waitingTerms.push(entry);
+        return;
+      }
+      if (entry.kind === "author") {
+        authorsSize += entry.size;
+        if (authorsSize <= MAX_AUTHORS) people.note(entry);
+        else if (authorsSize - entry.size <= MAX_AUTHORS)
+          tally.warn(0, "There are too many authors: what they wrote is of the one who imports.");
+        return;
+      }
+      waitingSize += entry.size;
+      if (entry.kind === "term") waitingTerms.push(entry);
       else {
         at.items += 1;
-        waitingSize += entry.size;
         waiting.push(entry);
       }
       const count = waiting.length + waitingTerms.length;
@@ -107,7 +119,7 @@ export function createImport(dependencies: ImportDependencies): Import {
     }
 
     try {
-      for await (const chunk of source) {
+      for await (const chunk of stoppableSteps(source, signal)) {
         for (let start = 0; start < chunk.length; start += SLICE) {
           signal?.throwIfAborted();
           const slice = chunk.subarray(start, start + SLICE);

@@ -8,6 +8,7 @@ import { takeFile } from "../media/upload.js";
 import type { MediaFile, Post } from "../records.js";
 import type { SiteZone } from "../text/dates.js";
 import { type FileSource, fileOfItem } from "./options.js";
+import { stoppable, stoppableSteps } from "./stoppable.js";
 import type { Tally } from "./tally.js";
 import { timesOf } from "./times.js";
 import type { WxrItem } from "./types.js";
@@ -22,8 +23,6 @@ export interface TakenFile {
 export interface MediaImport {
   /** Whether an attachment lacks its bytes and somebody gives them. */
   readonly isWanted: (previous: Post | undefined) => boolean;
-  /** Whether an attachment that is about to be stored lacks bytes that it ought to have: the next import tries again. */
-  readonly isMissing: (post: Post, file: TakenFile | undefined) => boolean;
   /** By the identity. What cannot be had is a warning. */
   readonly take: (
     candidates: readonly { readonly item: WxrItem; readonly identity: string }[],
@@ -62,10 +61,13 @@ export function createMediaImport({
     const path = item.meta.find(({ name }) => name === "_wp_attached_file")?.value ?? "";
     const file = fileOfItem(item, path);
     try {
-      const bytes = await source(file);
+      const bytes = await stoppable(source(file), signal);
       if (bytes === null) return undefined;
       const name = path || (URL.canParse(file.url) ? new URL(file.url).pathname : file.title);
-      const upload = await takeFile(capped(bytes, limit), name, { files, maxPixels: images?.maxPixels });
+      const upload = await takeFile(capped(bytes, limit, signal), name, {
+        files,
+        maxPixels: images?.maxPixels,
+      });
       const { file: media, discard } = await publishMedia(upload, timesOf(item, zone, now()).date, images);
       return { mimeType: upload.mimeType, media, discard };
     } catch (error) {
@@ -77,7 +79,6 @@ export function createMediaImport({
 
   return {
     isWanted: (previous) => isAsked && (previous === undefined || previous.media?.elsewhere !== undefined),
-    isMissing: (post, file) => isAsked && post.media?.elsewhere !== undefined && file === undefined,
     async take(candidates) {
       const taken = new Map<string, TakenFile>();
       const waiting = [...candidates];
@@ -106,9 +107,13 @@ export function createMediaImport({
   };
 }
 
-async function* capped(bytes: ReadableBody | Uint8Array, limit: number): AsyncGenerator<Uint8Array> {
+async function* capped(
+  bytes: ReadableBody | Uint8Array,
+  limit: number,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<Uint8Array> {
   let total = 0;
-  for await (const chunk of bytes instanceof Uint8Array ? [bytes] : bytes) {
+  for await (const chunk of bytes instanceof Uint8Array ? [bytes] : stoppableSteps(bytes, signal)) {
     total += chunk.length;
     if (total > limit) throw new RangeError(`it has more than ${limit} bytes`);
     yield chunk;

@@ -1,11 +1,12 @@
 /** Where a post comes to stand: what it points at by the ids of this site, and a slug that no other has. Decides only; stores nothing. */
 
 import { hasUniqueSlug } from "../library.js";
-import { isSlugTaken, saneParent } from "../posts/writing.js";
+import { isSlugTaken } from "../posts/writing.js";
 import type { SiteIndex } from "../query/site-index.js";
 import type { Post, PostColumns } from "../records.js";
 import type { Site } from "../site.js";
 import { isReservedSlug, uniqueSlug } from "../text/slug.js";
+import { idsAbove } from "./ids-above.js";
 import type { References } from "./post-of-item.js";
 
 /** Ids of this site by the ids of the file; `undefined` for what is not here. */
@@ -14,68 +15,90 @@ export interface Targets {
   readonly term: (id: number) => number | undefined;
 }
 
-export interface Pointed {
-  /** What it points at in vain is left as it was before, or is none. */
-  readonly post: Post;
-  /** Whether its parent is missing. */
-  readonly isOrphan: boolean;
-  /** What it points at that is not here. */
-  readonly missing: readonly string[];
+/** A reference by what it is for: a record keeps the names of those that are open. */
+export type ReferenceName = "parent" | "featuredMedia" | "object";
+
+export interface Missing {
+  readonly name: ReferenceName;
+  /** In the file. */
+  readonly id: number;
 }
 
+export interface Pointed {
+  /** What it points at in vain is left as it is. */
+  readonly post: Post;
+  readonly missing: readonly Missing[];
+}
+
+/** `only`: those that are set, the rest is left as it is; `undefined` for all. */
 export function pointed(
   post: Post,
   { parent, featuredMedia, object }: References,
   targets: Targets,
+  only: readonly ReferenceName[] | undefined,
 ): Pointed {
-  const missing: string[] = [];
-  const find = (what: string, id: number, among: (id: number) => number | undefined): number | undefined => {
+  const missing: Missing[] = [];
+  /** `held`: what the post points at now. */
+  function find(
+    name: ReferenceName,
+    id: number,
+    held: number,
+    among: (id: number) => number | undefined,
+  ): number {
+    if (only !== undefined && !only.includes(name)) return held;
+    if (id <= 0 && name !== "object") return 0;
     const found = among(id);
-    if (found === undefined) missing.push(`${what} ${id}`);
-    return found;
+    if (found === undefined) missing.push({ name, id });
+    return found ?? held;
+  }
+  const { menuItem } = post;
+  const placed = {
+    ...post,
+    parent: find("parent", parent, post.parent, targets.post),
+    featuredMedia: find("featuredMedia", featuredMedia, post.featuredMedia, targets.post),
   };
-  const above = parent > 0 ? find("parent", parent, targets.post) : 0;
-  const picture = featuredMedia > 0 ? find("featured media", featuredMedia, targets.post) : 0;
-  const shown = object === null ? undefined : find("object", object.id, targets[object.kind]);
+  if (object === null || menuItem === null) return { post: placed, missing };
+  const objectId = find("object", object.id, 0, targets[object.kind]);
+  if (objectId === 0) return { post: placed, missing };
   return {
-    post: {
-      ...post,
-      parent: above ?? post.parent,
-      featuredMedia: picture ?? post.featuredMedia,
-      ...(shown === undefined || object === null || post.menuItem === null
-        ? {}
-        : { target: `${object.kind}/${shown}`, menuItem: { ...post.menuItem, objectId: shown } }),
-    },
-    isOrphan: above === undefined,
+    post: { ...placed, target: `${object.kind}/${objectId}`, menuItem: { ...menuItem, objectId } },
     missing,
   };
 }
 
 /** Slugs and parents of posts that are about to be stored together. */
 export interface Placement {
-  /** The post as it is stored: its parent not below itself, its slug its own. `wanted`: the slug in the file. */
+  /** The post as it is stored: at the root where its parent is below itself, its slug its own. `wanted`: the slug in the file. */
   readonly place: (post: Post, wanted: string) => Post;
-  readonly note: (post: PostColumns) => void;
+  /** Knows a post that stays where it is, and answers it. */
+  readonly note: (post: Post) => Post;
+  /** What `numbers` has to learn once they are stored. */
+  readonly nextNumbers: SlugNumbers;
 }
 
 /** By type, parent and slug the number to try next: thousands of equal slugs must not each try them all. */
-export type SlugNumbers = Map<string, number>;
+export type SlugNumbers = ReadonlyMap<string, number>;
 
 export function createPlacement({
   index,
   site,
   numbers,
+  basedOn,
 }: {
   readonly index: SiteIndex;
   readonly site: Site;
   readonly numbers: SlugNumbers;
+  /** Told of every post above one that is placed: it must not move before that one is stored. */
+  readonly basedOn: (id: number) => void;
 }): Placement {
   const placed = new Map<number, PostColumns>();
   const bySlug = new Map<string, PostColumns[]>();
+  const nextNumbers = new Map<string, number>();
 
-  function note(post: PostColumns): void {
+  function note(post: Post): Post {
     placed.set(post.id, post);
     bySlug.set(post.slug, [...(bySlug.get(post.slug) ?? []), post]);
+    return post;
   }
 
   function slugFor(post: Post, wanted: string): string {
@@ -83,7 +106,7 @@ export function createPlacement({
     const base = wanted || site.slug(post.title) || String(post.id);
     const isHeld = isSlugTaken(post, indexBeside, (slug) => bySlug.get(slug) ?? []);
     const key = `${post.type}/${post.type === "page" ? post.parent : 0}/${base}`;
-    const first = numbers.get(key) ?? 2;
+    const first = nextNumbers.get(key) ?? numbers.get(key) ?? 2;
     let tries = 0;
     const slug = uniqueSlug(
       base,
@@ -93,23 +116,22 @@ export function createPlacement({
       },
       first,
     );
-    if (tries > 1) numbers.set(key, first + tries - 1);
+    if (tries > 1) nextNumbers.set(key, first + tries - 1);
     return slug;
   }
 
   /** What is stored together is as it will be, the rest as it is. */
   const indexBeside: SiteIndex = { ...index, post: (id) => (placed.has(id) ? undefined : index.post(id)) };
-  const parents = {
-    post: (id: number) => (placed.get(id) ?? index.post(id)) as ReturnType<SiteIndex["post"]>,
-  };
+  const parentOf = (id: number): number => (placed.get(id) ?? index.post(id))?.parent ?? 0;
 
   return {
     note,
+    nextNumbers,
     place(post, wanted) {
-      const rooted = { ...post, parent: saneParent(post, parents) };
-      const whole = { ...rooted, slug: slugFor(rooted, wanted) };
-      note(whole);
-      return whole;
+      const above = idsAbove(post.id, post.parent, parentOf);
+      for (const id of above ?? []) if (index.post(id) !== undefined) basedOn(id);
+      const rooted = { ...post, parent: above === undefined ? 0 : post.parent };
+      return note({ ...rooted, slug: slugFor(rooted, wanted) });
     },
   };
 }

@@ -9,6 +9,7 @@ import type { Post, PostStatus, Taxonomy } from "../records.js";
 import { wholeNumber } from "./elements.js";
 import { mediaOfItem } from "./media-of-item.js";
 import { menuItemOfItem } from "./menu-item-of-item.js";
+import type { NamedTerm } from "./term-key.js";
 import { timesOf } from "./times.js";
 import type { WxrItem } from "./types.js";
 
@@ -32,7 +33,7 @@ export interface PlanContext extends Omit<WriteContext, "collection"> {
   readonly author: number;
   /** Whether its texts are kept as they are. */
   readonly isTrusted: boolean;
-  readonly termId: (taxonomy: string, slug: string) => number | undefined;
+  readonly termId: (taxonomy: string, term: NamedTerm) => number | undefined;
 }
 
 const byType: ReadonlyMap<string, Collection> = new Map(
@@ -148,7 +149,7 @@ function termsOf(
   const terms: { [taxonomy in Taxonomy]?: readonly number[] } = {};
   for (const taxonomy of collection.taxonomies) {
     const ids = item.terms.flatMap((term) =>
-      term.taxonomy === taxonomy ? (termId(taxonomy, term.slug || term.name) ?? []) : [],
+      term.taxonomy === taxonomy ? (termId(taxonomy, term) ?? []) : [],
     );
     if (ids.length > 0) terms[taxonomy] = [...new Set(ids)].sort((a, b) => a - b);
   }

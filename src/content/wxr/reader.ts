@@ -22,7 +22,7 @@ export interface WxrReaderOptions {
 
 const VERSIONS: ReadonlySet<string> = new Set(["1.0", "1.1", "1.2"]);
 const MAX_DEPTH = 32;
-/** What an element counts for beside its text, so that millions of empty ones are not free. */
+/** What an element or an attribute counts for beside its text, so that millions of empty ones are not free. */
 const ELEMENT_COST = 100;
 
 /** Texts where blanks count; around others they are those of whoever laid out the file. */
@@ -90,7 +90,7 @@ export function createWxrReader({ maxEntry }: WxrReaderOptions): WxrReader {
     if (version === undefined) throw fail("it is no WXR file: wp:wxr_version is missing");
     if (!VERSIONS.has(version)) throw fail("its version of WXR is not 1.0, 1.1 or 1.2");
     isSiteTold = true;
-    const url = site["wp:base_blog_url"] || site["wp:base_site_url"] || "";
+    const url = site["wp:base_blog_url"] || site["wp:base_site_url"] || site["link"] || "";
     complete.push({ kind: "site", version, title: site["title"] ?? "", url });
   }
 
@@ -100,12 +100,10 @@ export function createWxrReader({ maxEntry }: WxrReaderOptions): WxrReader {
     if (path.length > MAX_DEPTH) throw fail(`elements stand in each other more than ${MAX_DEPTH} deep`);
     if (path.length === 1 && name !== "rss") throw fail("it is no WXR file: its first element is not rss");
     if (path.length === 2 && name !== "channel") throw fail("it is no WXR file: rss holds no channel");
-    if (path.length === 3) {
-      size = 0;
-      if (isEntry(name)) {
-        tellSite();
-        entry = { element: name, line: parser.line + 1, texts: {}, terms: [], meta: [], comments: 0 };
-      }
+    if (path.length < 3) size = 0;
+    if (path.length === 3 && isEntry(name)) {
+      tellSite();
+      entry = { element: name, line: parser.line + 1, texts: {}, terms: [], meta: [], comments: 0 };
     }
     if (path.length === 4 && name === "wp:postmeta") meta = {};
     if (path.length === 4 && name === "wp:comment" && entry !== undefined) entry.comments += 1;
@@ -113,9 +111,9 @@ export function createWxrReader({ maxEntry }: WxrReaderOptions): WxrReader {
       const attribute = (which: string): string => cleaned(String(attributes[which] ?? ""));
       assignment = { taxonomy: attribute("domain"), slug: attribute("nicename") };
     }
-    if (!isRead(path)) return;
-    grow(ELEMENT_COST);
-    parts = [];
+    const isTextRead = isRead(path);
+    if (isTextRead || path.length === 4) grow(ELEMENT_COST);
+    if (isTextRead) parts = [];
   }
 
   function take(text: string): void {
@@ -136,6 +134,7 @@ export function createWxrReader({ maxEntry }: WxrReaderOptions): WxrReader {
       complete.push(entryOf(entry, size));
       entry = undefined;
     }
+    if (path.length === 3) size = 0;
     path.pop();
     if (path.length === 1) tellSite();
   }
@@ -147,6 +146,8 @@ export function createWxrReader({ maxEntry }: WxrReaderOptions): WxrReader {
     else if (entry !== undefined) entry.texts[name] = text;
   }
 
+  // Before the element that has it: all of them are held until that is open.
+  parser.onattribute = ({ name, value }) => grow(ELEMENT_COST + name.length + value.length);
   parser.onopentag = ({ name, attributes }) => open(name, attributes as sax.Tag["attributes"]);
   parser.onclosetag = close;
   parser.ontext = take;
@@ -193,9 +194,10 @@ function entryOf({ element, line, texts, ...lists }: Entry, size: number): WxrEn
       login: texts["wp:author_login"] ?? "",
       email: texts["wp:author_email"] ?? "",
       name: texts["wp:author_display_name"] ?? "",
+      size,
     };
   }
-  return element === "item" ? itemOf(texts, lists, line, size) : termOf(element, texts, line);
+  return element === "item" ? itemOf(texts, lists, line, size) : termOf(element, texts, line, size);
 }
 
 function itemOf(

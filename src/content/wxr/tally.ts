@@ -37,7 +37,8 @@ export function createTally(): Tally {
     },
     leaveOut(what, count = 1) {
       if (count === 0) return;
-      const short = what.slice(0, MAX_NAME);
+      // A copy: a part of a string keeps the whole one in memory.
+      const short = Buffer.from(what.slice(0, MAX_NAME)).toString();
       const name = notHeld.has(short) || notHeld.size < MAX_NAMES ? short : "others";
       notHeld.set(name, (notHeld.get(name) ?? 0) + count);
     },

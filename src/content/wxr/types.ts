@@ -5,7 +5,7 @@ export interface WxrSite {
   /** `1.0`, `1.1` or `1.2`. */
   readonly version: string;
   readonly title: string;
-  /** The address that the ids of the file belong to. */
+  /** The address that the ids of the file belong to; empty where the file names none. */
   readonly url: string;
 }
 
@@ -14,6 +14,8 @@ export interface WxrAuthor {
   readonly login: string;
   readonly email: string;
   readonly name: string;
+  /** As of an item. */
+  readonly size: number;
 }
 
 export interface WxrTerm {
@@ -27,6 +29,8 @@ export interface WxrTerm {
   readonly description: string;
   /** Slug of the term above it; empty for none. */
   readonly parent: string;
+  /** As of an item. */
+  readonly size: number;
 }
 
 /** A post of any type. */
@@ -61,7 +65,7 @@ export interface WxrItem {
   readonly terms: readonly { readonly taxonomy: string; readonly slug: string; readonly name: string }[];
   readonly meta: readonly { readonly name: string; readonly value: string }[];
   readonly comments: number;
-  /** Of all its texts, in characters. */
+  /** What it takes in memory, in characters: of all its texts, and something for each element. */
   readonly size: number;
 }
 

@@ -1,0 +1,15 @@
+/** Finds what makes the smaller versions of imported images. */
+
+import { createRequire } from "node:module";
+import type { ImageTool } from "../src/content/media/image-tool.js";
+import { sharpImages } from "../storage/images/index.js";
+
+/** `undefined` where `sharp` is not installed beside the command: images stay as they come. */
+export function imageTool(): ImageTool | undefined {
+  try {
+    createRequire(import.meta.url).resolve("sharp");
+  } catch {
+    return undefined;
+  }
+  return sharpImages();
+}

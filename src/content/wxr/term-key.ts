@@ -1,0 +1,20 @@
+/** What a term of a file is known by: its slug, or one that is made of its name. Pure. */
+
+import { createHash } from "node:crypto";
+import { MAX_NAME, termName } from "../terms/writing.js";
+import { slugOf } from "../text/slug.js";
+
+export interface NamedTerm {
+  readonly slug: string;
+  readonly name: string;
+}
+
+/** As it is stored; empty for a term that has neither. */
+export const termNameOf = ({ name, slug }: NamedTerm): string =>
+  (termName(name) || termName(slug)).slice(0, MAX_NAME);
+
+/** Never empty: a name of signs alone, such as `!!!`, has the same slug in every import, so that its term is found again. */
+export const termSlugOf = (term: NamedTerm): string =>
+  slugOf(term.slug) ||
+  slugOf(term.name) ||
+  `term-${createHash("sha256").update(termNameOf(term)).digest("hex").slice(0, 16)}`;
