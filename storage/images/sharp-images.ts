@@ -52,9 +52,9 @@ export function sharpImages(options: SharpImagesOptions = {}): ImageTool {
       const size = imageSize(mimeType, bytes);
       if (size === undefined) return "unreadable";
       if (size.width * size.height > maxPixels) return "too_large";
-      const frames = frameCount(mimeType, bytes);
-      if (frames > 1 && !mayMove) return "animated";
-      if (frames > maxFrames) return "too_large";
+      const most = mayMove ? maxFrames : 1;
+      const frames = frameCount(mimeType, bytes, most);
+      if (frames > most) return mayMove || frames === Number.POSITIVE_INFINITY ? "too_large" : "animated";
       const deadline = systemClock.monotonic() + timeoutSeconds * 1_000;
       try {
         return await work({ bytes, size, mimeType, makeSharp, deadline });
