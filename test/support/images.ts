@@ -96,6 +96,14 @@ export async function jpegClaiming(width: number, height: number): Promise<Buffe
   return bytes;
 }
 
+/** A JPEG with `length` bytes or more of metadata before what tells its size. */
+export function withMetadata(jpeg: Buffer, length: number): Buffer {
+  const segment = Buffer.alloc(65_537);
+  segment.set([0xff, 0xed, 0xff, 0xff]);
+  const segments = Array.from({ length: Math.ceil(length / segment.length) }, () => segment);
+  return Buffer.concat([jpeg.subarray(0, 2), ...segments, jpeg.subarray(2)]);
+}
+
 /** A GIF of `frames` equal pictures of `side` × `side` pixels. */
 export async function gifOf(frames: number, side: number): Promise<Buffer> {
   const one = await plain(side, side).gif().toBuffer();
