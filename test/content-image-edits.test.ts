@@ -9,10 +9,12 @@ import {
   plannedEdits,
 } from "../src/content/media/image-edits.js";
 import { frameCount } from "../src/content/media/image-frames.js";
+import { imageSize } from "../src/content/media/image-size.js";
 import { missingSizes, shownVersion } from "../src/content/media/image-versions.js";
 import { ownedFiles } from "../src/content/media/owned-files.js";
 import type { MediaFile } from "../src/content/records.js";
 import { stagesOf } from "../storage/images/stages.js";
+import { gifOf, movingWebp, smallestChunks } from "./support/images.js";
 
 const LIMIT = 50_000_000;
 const PHOTO = { width: 400, height: 300 };
@@ -338,4 +340,26 @@ describe("the frames of an image", () => {
       expect(frameCount(type, zeros)).toBe(1);
     }
   });
+
+  test("are counted no further than the first beyond what is asked for", async () => {
+    const gif = await gifOf(40, 10);
+    expect(frameCount("image/gif", gif)).toBe(40);
+    expect(frameCount("image/gif", gif, 3)).toBe(4);
+    const webp = await movingWebp(20);
+    expect(frameCount("image/webp", webp)).toBe(2);
+    expect(frameCount("image/webp", webp, 0)).toBe(1);
+  });
+
+  test.each(["png", "webp", "gif", "avif", "jpeg"] as const)(
+    "and the dimensions of 33 MB of the smallest chunks of %s hold the event loop up for no more than a moment",
+    (format) => {
+      const [type, bytes] = [`image/${format}`, smallestChunks(format, 33_000_000)];
+      const start = performance.now();
+      const frames = frameCount(type, bytes);
+      const size = imageSize(type, bytes);
+      expect(performance.now() - start).toBeLessThan(600);
+      const isRefused = frames === Number.POSITIVE_INFINITY || size === undefined;
+      expect(isRefused).toBe(true);
+    },
+  );
 });

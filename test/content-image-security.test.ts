@@ -19,7 +19,7 @@ import type { ImageSource, ImageTool } from "../src/content/media/image-tool.js"
 import { sharpImages } from "../storage/images/index.js";
 import { memoryStorage } from "../storage/memory/index.js";
 import { bytesOf, rotate, siteWith, stored } from "./support/image-site.js";
-import { gifOf, jpegClaiming, movingWebp, plain, pngChunk, pngOf } from "./support/images.js";
+import { gifOf, jpegClaiming, movingWebp, plain, pngChunk, pngOf, withMetadata } from "./support/images.js";
 
 const MEGABYTE = 1_048_576;
 // Seven versions of a large photograph take a busy machine some seconds.
@@ -27,7 +27,24 @@ vi.setConfig({ testTimeout: 60_000 });
 
 const photo = (width = 400, height = 300) => plain(width, height).jpeg().toBuffer();
 
-/** Real, and tells what it was asked to decode. */
+/** How often an image was handed to the decoder. */
+const decoder = vi.hoisted(() => ({ calls: 0 }));
+vi.mock("sharp", async (original) => {
+  const { default: sharp } = await original<typeof import("sharp")>();
+  const counting = (...given: Parameters<typeof sharp>) => {
+    decoder.calls += 1;
+    return sharp(...given);
+  };
+  return { default: Object.assign(counting, sharp) };
+});
+
+/** What `work` answers, and how often it had an image decoded. */
+async function decodesOf<T>(work: () => Promise<T>) {
+  const before = decoder.calls;
+  return { result: await work(), decodes: decoder.calls - before };
+}
+
+/** Real, and tells which files it was asked to read. */
 function watchedTool(): { readonly tool: ImageTool; readonly reads: () => number } {
   const tool = sharpImages();
   let reads = 0;
@@ -136,9 +153,13 @@ describe("an edit", () => {
       ["moving.webp", await movingWebp(20)],
     ] as const) {
       const { body } = await send(name, bytes);
-      const answer = await edit(body.id, asked(body.source_url));
-      expect([answer.status, answer.body.code], name).toEqual([400, "rest_cannot_edit_file_type"]);
+      const before = reads();
+      const { result, decodes } = await decodesOf(() => edit(body.id, asked(body.source_url)));
+      expect([result.status, result.body.code], name).toEqual([400, "rest_cannot_edit_file_type"]);
+      // Read once, for its frames to be counted.
+      expect([reads() - before, decodes], name).toEqual([1, 0]);
     }
+    const jpeg = await photo();
     // Uploaded while the site had no tool, or a wider bound.
     const storage = memoryStorage();
     const { body: huge } = await siteWith({ storage, files, images: undefined }).send(
@@ -146,10 +167,12 @@ describe("an edit", () => {
       pngOf(14_000, 14_000),
     );
     const narrow = siteWith({ storage, files });
-    const { result, grown } = await costOf(() => narrow.edit(huge.id, asked(huge.source_url)));
-    expect([result.status, result.body.code]).toEqual([400, "rest_image_too_large"]);
-    expect(grown).toBeLessThan(60 * MEGABYTE);
-    expect((await narrow.postProcess(huge.id)).body.media_details.sizes).toEqual({});
+    const edited = await decodesOf(() => narrow.edit(huge.id, asked(huge.source_url)));
+    expect([edited.result.status, edited.result.body.code]).toEqual([400, "rest_image_too_large"]);
+    const processed = await decodesOf(() => narrow.postProcess(huge.id));
+    expect(processed.result.body.media_details.sizes).toEqual({});
+    expect([edited.decodes, processed.decodes]).toEqual([0, 0]);
+    expect((await decodesOf(() => narrow.send("a.jpg", jpeg))).decodes).toBe(2);
   });
 
   test("E39: modifiers beyond reason are refused, and leave nothing", async () => {
@@ -205,11 +228,10 @@ describe("an edit", () => {
     const { send, edit, files } = siteWith();
     const { body: strip } = await send("strip.png", pngOf(40_000, 10));
     const before = await stored(files);
-    const { result, grown } = await costOf(() =>
+    const { result, decodes } = await decodesOf(() =>
       edit(strip.id, { src: strip.source_url, modifiers: [rotate(45)] }),
     );
-    expect([result.status, result.body.code]).toEqual([400, "rest_image_rotation_failed"]);
-    expect(grown).toBeLessThan(60 * MEGABYTE);
+    expect([result.status, result.body.code, decodes]).toEqual([400, "rest_image_rotation_failed", 0]);
     expect(await stored(files)).toEqual(before);
   });
 });
@@ -220,9 +242,8 @@ describe("an upload", () => {
     const { send, files } = siteWith({ images: tool });
     const bomb = pngOf(14_000, 14_000);
     expect(bomb.length).toBeLessThan(100_000);
-    const { result, grown } = await costOf(() => send("bomb.png", bomb));
-    expect([result.status, result.body.code]).toEqual([400, "rest_upload_image_too_large"]);
-    expect(grown).toBeLessThan(60 * MEGABYTE);
+    const { result, decodes } = await decodesOf(() => send("bomb.png", bomb));
+    expect([result.status, result.body.code, decodes]).toEqual([400, "rest_upload_image_too_large", 0]);
     expect(reads()).toBe(0);
     expect(await stored(files)).toEqual([]);
   });
@@ -243,11 +264,30 @@ describe("an upload", () => {
       ["claim.gif", gif],
       ["claim.webp", extended],
     ] as const) {
-      const { result, grown } = await costOf(() => send(name, bytes));
-      expect([result.status, result.body.code], name).toEqual([400, "rest_upload_image_too_large"]);
-      expect(grown).toBeLessThan(60 * MEGABYTE);
+      const { result, decodes } = await decodesOf(() => send(name, bytes));
+      expect([result.status, result.body.code, decodes], name).toEqual([
+        400,
+        "rest_upload_image_too_large",
+        0,
+      ]);
     }
     expect(await stored(files)).toEqual([]);
+  });
+
+  test("E40: whose size stands behind a megabyte of metadata is bounded like any other", async () => {
+    const { send, edit, files } = siteWith();
+    const bomb = withMetadata(await jpegClaiming(14_000, 14_000), 2 * MEGABYTE);
+    const refused = await send("bomb.jpg", bomb);
+    expect([refused.status, refused.body.code]).toEqual([400, "rest_upload_image_too_large"]);
+    const endless = await send("endless.jpg", bomb.subarray(0, 2 * MEGABYTE));
+    expect([endless.status, endless.body.code]).toEqual([400, "rest_upload_sideload_error"]);
+    expect(await stored(files)).toEqual([]);
+    const large = withMetadata(await plain(7_000, 7_000).jpeg({ quality: 30 }).toBuffer(), 2 * MEGABYTE);
+    const { body } = await siteWith({ files, images: undefined }).send("large.jpg", large);
+    expect(body.media_details).toMatchObject({ width: 7_000, height: 7_000 });
+    const { body: own } = await send("large.jpg", large);
+    const answer = await edit(own.id, { src: own.source_url, modifiers: [rotate(45)] });
+    expect([answer.status, answer.body.code]).toEqual([400, "rest_image_rotation_failed"]);
   });
 
   test("E40: whose header lies about the pixels that follow costs what the header says", async () => {
@@ -260,7 +300,9 @@ describe("an upload", () => {
   test("E40: of 100,000 frames is stored as it came, and no frame is decoded", async () => {
     const { send, files } = siteWith();
     const bytes = await gifOf(100_000, 200);
+    const before = decoder.calls;
     const { result, grown, stalled } = await costOf(() => send("film.gif", bytes));
+    expect(decoder.calls).toBe(before);
     expect(result.status).toBe(201);
     expect(result.body.media_details.sizes).toEqual({});
     expect((await bytesOf(files, result.body.source_url)).equals(bytes)).toBe(true);

@@ -10,12 +10,22 @@ import { memoryFiles } from "../storage/files/index.js";
 import { sharpImages } from "../storage/images/index.js";
 import { memoryStorage } from "../storage/memory/index.js";
 import { bytesOf, rotate, siteWith, stored } from "./support/image-site.js";
-import { corners, gifOf, movingWebp, plain, quartered } from "./support/images.js";
+import { corners, gifOf, movingWebp, plain, quartered, withMetadata } from "./support/images.js";
 
 // Seven versions of a large photograph take a busy machine some seconds.
 vi.setConfig({ testTimeout: 60_000 });
 
 const photo = (width: number, height: number) => plain(width, height).jpeg().toBuffer();
+const noiseOf = (width: number, height: number) =>
+  sharp({
+    create: {
+      width,
+      height,
+      channels: 3,
+      background: "red",
+      noise: { type: "gaussian", mean: 128, sigma: 60 },
+    },
+  });
 interface SizeAnswer {
   readonly file: string;
   readonly width: number;
@@ -125,6 +135,55 @@ describe("an uploaded image", () => {
     });
     const real = await sharp(await bytesOf(files, body.media_details.sizes.medium.source_url)).metadata();
     expect(real.format).toBe(format === "avif" ? "heif" : format);
+  });
+
+  test("with megabytes of metadata before its size has sizes too, and can be cropped", async () => {
+    const { files, send, edit } = siteWith();
+    const lying = await sharp(await quartered(400, 320))
+      .rotate(270)
+      .jpeg()
+      .withMetadata({ orientation: 6 })
+      .toBuffer();
+    const { status, body } = await send("panorama.jpg", withMetadata(lying, 3_000_000));
+    expect(status).toBe(201);
+    expect(body.media_details).toMatchObject({ width: 400, height: 320 });
+    expect(body.media_details.sizes.medium).toMatchObject({ width: 300, height: 240 });
+    const crop = { type: "crop", args: { left: 50, top: 0, width: 50, height: 50 } };
+    const answer = await edit(body.id, { src: body.source_url, modifiers: [crop] });
+    expect(answer.body.media_details).toMatchObject({ width: 200, height: 160 });
+    expect(await corners(await bytesOf(files, answer.body.source_url))).toEqual([1, 1, 1, 1]);
+  });
+
+  test("whose record does not tell its size is measured when it is edited or its sizes are made", async () => {
+    const storage = memoryStorage();
+    const forgetful: typeof storage = {
+      ...storage,
+      content(context) {
+        const store = storage.content(context);
+        const forgotten = (body: string) => body.replace(/"width":400,"height":300/, '"width":0,"height":0');
+        return {
+          ...store,
+          commit: (writes, basis) =>
+            store.commit(
+              writes.map(({ record, ...write }) => ({
+                ...write,
+                record: record && { ...record, body: forgotten(record.body) },
+              })),
+              basis,
+            ),
+        };
+      },
+    };
+    const bytes = await photo(400, 300);
+    const { files, send: sendFirst } = siteWith({ storage: forgetful, images: undefined });
+    const { body } = await sendFirst("a.jpg", bytes);
+    const { call, edit, postProcess } = siteWith({ storage, files });
+    const { body: bare } = await call(`GET /media/${body.id}`);
+    expect(bare.media_details).toMatchObject({ width: 0, height: 0 });
+    const crop = { type: "crop", args: { left: 0, top: 0, width: 50, height: 50 } };
+    const answer = await edit(body.id, { src: body.source_url, modifiers: [crop] });
+    expect(answer.body.media_details).toMatchObject({ width: 200, height: 150 });
+    expect((await postProcess(body.id)).body.media_details).toMatchObject({ width: 400, height: 300 });
   });
 
   test("that moves is kept whole, and its sizes stand still", async () => {
@@ -459,6 +518,17 @@ describe("the tool", () => {
     expect(await tool.resize(source(await photo(40, 40)), small)).toHaveLength(1);
   });
 
+  test("makes nothing larger than it may, whatever size the operations were planned for", async () => {
+    const tool = sharpImages({ maxPixels: 2_000 });
+    const turn = (degrees: number) => ({ kind: "rotate", degrees }) as const;
+    const middle = { kind: "crop", left: 0, top: 0, width: 10, height: 10 } as const;
+    const image = source(await photo(40, 40));
+    expect(await tool.edit(image, [turn(45)])).toBe("too_large");
+    expect(await tool.edit(image, [turn(45), middle])).toBe("too_large");
+    expect(await tool.edit(image, [middle, turn(45)])).toMatchObject({ width: 14, height: 14 });
+    expect(await tool.edit(image, [turn(90)])).toMatchObject({ width: 40, height: 40 });
+  });
+
   test("refuses what its options refuse", async () => {
     expect(() => sharpImages({ maxPixels: 0 })).toThrow(/maxPixels/);
     expect(() => sharpImages({ pixels: 1 } as never)).toThrow(/there is no option 'pixels'/);
@@ -469,21 +539,38 @@ describe("the tool", () => {
   });
 
   test("gives up on an image that takes too long", async () => {
-    const noise = await sharp({
-      create: {
-        width: 6_000,
-        height: 6_000,
-        channels: 3,
-        background: "red",
-        noise: { type: "gaussian", mean: 128, sigma: 60 },
-      },
-    })
-      .png({ compressionLevel: 1 })
-      .toBuffer();
+    const noise = await noiseOf(6_000, 6_000).png({ compressionLevel: 1 }).toBuffer();
     const tool = sharpImages({ timeoutSeconds: 1 });
     const angles = Array.from({ length: 8 }, () => ({ kind: "rotate", degrees: 1 }) as const);
     expect(await tool.edit(source(noise, "image/png"), angles)).toBe("too_slow");
   }, 60_000);
+
+  test("gives up on an AVIF image that takes too long, and says that it was the time", async () => {
+    const large = await noiseOf(5_000, 4_000).avif({ effort: 0, quality: 30 }).toBuffer();
+    const tool = sharpImages({ timeoutSeconds: 1 });
+    const wanted = Array.from({ length: 12 }, () => ({ width: 300, height: 240 }));
+    expect(await tool.resize(source(large, "image/avif"), wanted)).toBe("too_slow");
+  }, 60_000);
+
+  test("makes no AVIF image so large that its encoder would outlast the time", async () => {
+    const tool = sharpImages({ maxAvifPixels: 2_000 });
+    const avif = source(await plain(60, 40).avif().toBuffer(), "image/avif");
+    const half = { kind: "crop", left: 0, top: 0, width: 30, height: 40 } as const;
+    expect(await tool.edit(avif, [{ kind: "rotate", degrees: 90 }])).toBe("too_large");
+    expect(await tool.resize(avif, [{ width: 60, height: 40 }])).toBe("too_large");
+    expect(await tool.edit(avif, [half])).toMatchObject({ width: 30, height: 40 });
+    expect(await tool.resize(avif, small)).toHaveLength(1);
+    const jpeg = source(await photo(60, 40));
+    expect(await tool.edit(jpeg, [{ kind: "rotate", degrees: 90 }])).toMatchObject({ width: 40, height: 60 });
+  });
+
+  test("lets a mistake of a program through, which is no fault of the image", async () => {
+    const tool = sharpImages();
+    const image = source(await photo(40, 40));
+    await expect(tool.edit(image, [null] as never)).rejects.toThrow(TypeError);
+    await expect(tool.resize(image, [null] as never)).rejects.toThrow(TypeError);
+    expect(await tool.edit(source((await photo(400, 300)).subarray(0, 500)), [])).toBe("unreadable");
+  });
 });
 
 describe("a tool that cannot work, such as one whose package is missing", () => {

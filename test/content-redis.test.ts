@@ -173,7 +173,9 @@ describe("a process that knows of content alone, such as the command", () => {
       perEndpoint: 5,
       retention: { ms: 0, events: 0 },
     });
-    expect(await webhooks.listWebhooks({ account: "clinic", limit: 10, cursor: undefined })).toMatchObject({ webhooks: [] });
+    expect(await webhooks.listWebhooks({ account: "clinic", limit: 10, cursor: undefined })).toMatchObject({
+      webhooks: [],
+    });
     const { storage: later } = storageOn(redisUrl(), prefix);
     const { headers } = await callsOf(contentSite({ storage: later }))("GET /posts");
     expect(headers).toMatchObject({ "X-WP-Total": "1" });

@@ -274,7 +274,7 @@ describe("a raw upload", () => {
     expect(text.equals(await content(files, file.name))).toBe(true);
   });
 
-  test("of a photograph whose dimensions stand behind much else is accepted without them", async () => {
+  test("of a photograph whose dimensions stand behind much else is measured once it is stored", async () => {
     const comment = Buffer.concat([Uint8Array.of(0xff, 0xfe, 0xff, 0xff), Buffer.alloc(65_533)]);
     const late = Buffer.concat([
       Uint8Array.of(0xff, 0xd8),
@@ -283,7 +283,8 @@ describe("a raw upload", () => {
     ]);
     const files = memoryFiles();
     const upload = await receive(files, raw("late.jpg", chunked(late, 65_536)), 2_000_000);
-    expect((await upload.publish(NOVEMBER)).file).toMatchObject({ width: 0, height: 0, bytes: late.length });
+    const { file } = await upload.publish(NOVEMBER);
+    expect(file).toMatchObject({ width: 400, height: 300, bytes: late.length });
   });
 
   test("with Content-MD5 is accepted with that digest only, in either notation", async () => {

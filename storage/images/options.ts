@@ -4,6 +4,7 @@ import { wholeNumber } from "../../src/options.js";
 
 export const sharpImagesOptions = {
   maxPixels: wholeNumber("pixels", 50_000_000, { min: 1, max: 268_402_689 }),
+  maxAvifPixels: wholeNumber("pixels", 8_000_000, { min: 1, max: 268_402_689 }),
   maxFrames: wholeNumber("count", 1_000, { min: 1 }),
   concurrency: wholeNumber("count", 2, { min: 1, max: 64 }),
   maxWaiting: wholeNumber("count", 32, { min: 0 }),
@@ -13,12 +14,14 @@ export const sharpImagesOptions = {
 export interface SharpImagesOptions {
   /** Most pixels of an image that is decoded or made, judged by its header. A pixel takes up to four bytes of memory while it is worked on. Default: 50 million. */
   readonly maxPixels?: number | undefined;
+  /** Most pixels of an AVIF image that is made. Its encoder cannot be stopped: a pass of it that began in time ends, at about 4 million pixels of noise a second. Default: 8 million. */
+  readonly maxAvifPixels?: number | undefined;
   /** Most frames of an image that moves, of which the first one is made smaller. Default: 1000. */
   readonly maxFrames?: number | undefined;
   /** Images worked on at a time. Default: 2. */
   readonly concurrency?: number | undefined;
   /** Images that may wait for their turn; more are refused. Default: 32. */
   readonly maxWaiting?: number | undefined;
-  /** For one image, with all that is made of it, once it has its turn. Default: 30. */
+  /** For one image, with all that is made of it, once it has its turn. The encoder of AVIF may take longer to end what it has begun: see `maxAvifPixels`. Default: 30. */
   readonly timeoutSeconds?: number | undefined;
 }

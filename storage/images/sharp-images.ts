@@ -2,21 +2,22 @@
 
 import type { OutputInfo, Sharp, SharpOptions } from "sharp";
 import { systemClock } from "../../src/clock.js";
+import type { PixelSize } from "../../src/content/media/image-edits.js";
 import { frameCount } from "../../src/content/media/image-frames.js";
 import { type ImageSize, imageSize } from "../../src/content/media/image-size.js";
 import type { ImageRefusal, ImageSource, ImageTool, MadeImage } from "../../src/content/media/image-tool.js";
 import { PostbellError } from "../../src/errors.js";
+import { fewAtOnce } from "../../src/few-at-once.js";
 import { readOptions } from "../../src/options.js";
 import { type SharpImagesOptions, sharpImagesOptions } from "./options.js";
 import { type Stage, stagesOf } from "./stages.js";
-import { createTurns } from "./turns.js";
 
 type MakeSharp = (input: Uint8Array, options: SharpOptions) => Sharp;
 
 /** As the reference encodes them, but for AVIF, whose numbers mean something else. */
 const QUALITY = { jpeg: 82, webp: 86, avif: 55 } as const;
-/** More would take many times as long for a few per cent of the bytes. */
-const AVIF_EFFORT = 2;
+/** More takes many times as long for a few per cent of the bytes: of eight million pixels of noise 15 s rather than 2 s. */
+const AVIF_EFFORT = 0;
 
 const TRANSPARENT = { r: 0, g: 0, b: 0, alpha: 0 };
 const WHITE = { r: 255, g: 255, b: 255, alpha: 1 };
@@ -28,8 +29,8 @@ const WHITE = { r: 255, g: 255, b: 255, alpha: 1 };
  */
 export function sharpImages(options: SharpImagesOptions = {}): ImageTool {
   const settings = readOptions("sharpImages", sharpImagesOptions, options);
-  const { maxPixels, maxFrames, concurrency, maxWaiting, timeoutSeconds } = settings;
-  const turns = createTurns({ atOnce: concurrency, waiting: maxWaiting });
+  const { maxPixels, maxAvifPixels, maxFrames, concurrency, maxWaiting, timeoutSeconds } = settings;
+  const turns = fewAtOnce({ running: concurrency, waiting: maxWaiting });
   let loading: Promise<MakeSharp> | undefined;
 
   const input: SharpOptions = {
@@ -39,6 +40,9 @@ export function sharpImages(options: SharpImagesOptions = {}): ImageTool {
     sequentialRead: true,
   };
 
+  const isTooLarge = (mimeType: string, { width, height }: PixelSize): boolean =>
+    width * height > (mimeType === "image/avif" ? Math.min(maxPixels, maxAvifPixels) : maxPixels);
+
   /** Reads and judges the image when it is its turn; `work` decodes it. */
   async function inTurn<T>(
     { mimeType, read }: ImageSource,
@@ -47,19 +51,22 @@ export function sharpImages(options: SharpImagesOptions = {}): ImageTool {
   ): Promise<T | ImageRefusal> {
     loading ??= loadSharp();
     const makeSharp = await loading;
-    const done = await turns.take(async (): Promise<T | ImageRefusal> => {
+    const done = await turns.run(async (): Promise<T | ImageRefusal> => {
       const bytes = await read();
       const size = imageSize(mimeType, bytes);
       if (size === undefined) return "unreadable";
-      if (size.width * size.height > maxPixels) return "too_large";
-      const frames = frameCount(mimeType, bytes);
-      if (frames > 1 && !mayMove) return "animated";
-      if (frames > maxFrames) return "too_large";
+      if (pixelsOf(size) > maxPixels) return "too_large";
+      const most = mayMove ? maxFrames : 1;
+      const frames = frameCount(mimeType, bytes, most);
+      if (frames > most) return mayMove || frames === Number.POSITIVE_INFINITY ? "too_large" : "animated";
       const deadline = systemClock.monotonic() + timeoutSeconds * 1_000;
       try {
         return await work({ bytes, size, mimeType, makeSharp, deadline });
       } catch (error) {
-        return error instanceof Error && /^timeout/i.test(error.message) ? "too_slow" : "unreadable";
+        // What sharp makes of hostile bytes is a plain error; these are mistakes of a program, and somebody has to hear of them.
+        if (error instanceof TypeError || error instanceof ReferenceError) throw error;
+        // Of AVIF it says so in a later line.
+        return error instanceof Error && /^timeout/im.test(error.message) ? "too_slow" : "unreadable";
       }
     });
     return done ?? "busy";
@@ -71,6 +78,7 @@ export function sharpImages(options: SharpImagesOptions = {}): ImageTool {
       inTurn(
         source,
         async ({ bytes, mimeType, makeSharp, deadline }) => {
+          if (wanted.some((version) => isTooLarge(mimeType, version))) return "too_large";
           const made: MadeImage[] = [];
           for (const { width, height } of wanted) {
             const image = makeSharp(bytes, input);
@@ -87,6 +95,10 @@ export function sharpImages(options: SharpImagesOptions = {}): ImageTool {
         source,
         async ({ bytes, size, mimeType, makeSharp, deadline }) => {
           const stages = stagesOf(operations, { size: storedSize(size), orientation: size.orientation });
+          // Whoever planned the operations may have known another size than the one that the file tells.
+          if (stages.some((stage) => pixelsOf(stage.size) > maxPixels)) return "too_large";
+          const last = stages.at(-1)?.size;
+          if (last !== undefined && isTooLarge(mimeType, last)) return "too_large";
           const background = mimeType === "image/jpeg" ? WHITE : TRANSPARENT;
           let image = makeSharp(bytes, input);
           for (const [at, stage] of stages.entries()) {
@@ -117,14 +129,18 @@ async function encoded(image: Sharp, mimeType: string, deadline: number): Promis
   return { bytes: data, width: info.width, height: info.height };
 }
 
-/** Sharp takes whole seconds, of which it needs one at least. */
-const inTime = (image: Sharp, deadline: number): Promise<{ data: Buffer; info: OutputInfo }> =>
-  image
-    .timeout({ seconds: Math.max(1, Math.ceil((deadline - systemClock.monotonic()) / 1_000)) })
-    .toBuffer({ resolveWithObject: true });
+/** Sharp takes whole seconds, and cannot stop every encoder: no pass begins after the deadline. */
+async function inTime(image: Sharp, deadline: number): Promise<{ data: Buffer; info: OutputInfo }> {
+  const left = deadline - systemClock.monotonic();
+  // In the words of sharp.
+  if (left <= 0) throw new Error("timeout: the passes before took all the time");
+  return image.timeout({ seconds: Math.ceil(left / 1_000) }).toBuffer({ resolveWithObject: true });
+}
+
+const pixelsOf = ({ width, height }: PixelSize): number => width * height;
 
 /** Before its orientation turns it upright. */
-const storedSize = ({ width, height, orientation }: ImageSize): { width: number; height: number } =>
+const storedSize = ({ width, height, orientation }: ImageSize): PixelSize =>
   orientation > 4 ? { width: height, height: width } : { width, height };
 
 function staged(image: Sharp, { crop, isMirrored, quarterTurns, degrees }: Stage, background: object): Sharp {

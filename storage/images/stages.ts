@@ -13,6 +13,8 @@ export interface Stage {
   readonly quarterTurns: number;
   /** A rotation by any angle, clockwise; 0 for none, and else neither turned nor mirrored. */
   readonly degrees: number;
+  /** Of what comes out; by a pixel at most another where it is turned by any angle. */
+  readonly size: PixelSize;
 }
 
 /** By the numbers of EXIF: whether what is stored is mirrored, and how often it is turned then, to be upright. */
@@ -67,8 +69,8 @@ export function stagesOf(
   const end = (degrees: number): void => {
     if (degrees !== 0 && (quarterTurns > 0 || isMirrored)) end(0);
     const isCropped = area.width !== whole.width || area.height !== whole.height;
-    stages.push({ crop: isCropped ? area : undefined, isMirrored, quarterTurns, degrees });
     whole = rotatedSize(rotatedSize(area, quarterTurns * 90), degrees);
+    stages.push({ crop: isCropped ? area : undefined, isMirrored, quarterTurns, degrees, size: whole });
     area = { left: 0, top: 0, ...whole };
     quarterTurns = 0;
     isMirrored = false;

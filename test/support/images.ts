@@ -96,6 +96,14 @@ export async function jpegClaiming(width: number, height: number): Promise<Buffe
   return bytes;
 }
 
+/** A JPEG with `length` bytes or more of metadata before what tells its size. */
+export function withMetadata(jpeg: Buffer, length: number): Buffer {
+  const segment = Buffer.alloc(65_537);
+  segment.set([0xff, 0xed, 0xff, 0xff]);
+  const segments = Array.from({ length: Math.ceil(length / segment.length) }, () => segment);
+  return Buffer.concat([jpeg.subarray(0, 2), ...segments, jpeg.subarray(2)]);
+}
+
 /** A GIF of `frames` equal pictures of `side` × `side` pixels. */
 export async function gifOf(frames: number, side: number): Promise<Buffer> {
   const one = await plain(side, side).gif().toBuffer();
@@ -113,4 +121,34 @@ export async function movingWebp(side: number): Promise<Buffer> {
   return sharp(encoded, { join: { animated: true } })
     .webp()
     .toBuffer();
+}
+
+/** A file of `length` bytes that says it is 300 × 300 pixels large, where its form does at the beginning, and consists of the smallest chunks that its form allows. */
+export function smallestChunks(format: "png" | "webp" | "gif" | "avif" | "jpeg", length: number): Buffer {
+  const filled = (head: readonly (string | Buffer)[], chunk: string): Buffer => {
+    const begin = Buffer.concat(
+      head.map((part) => (typeof part === "string" ? Buffer.from(part, "latin1") : part)),
+    );
+    return Buffer.concat([begin, Buffer.alloc(length - begin.length, chunk, "latin1")]);
+  };
+  const box = (kind: string, inside: number): Buffer =>
+    Buffer.concat([uint32(inside), Buffer.from(kind, "latin1")]);
+  switch (format) {
+    case "png": {
+      const header = Buffer.concat([uint32(300), uint32(300), Buffer.from([1, 0, 0, 0, 0])]);
+      return filled(["\x89PNG\r\n\x1a\n", pngChunk("IHDR", header)], "\0\0\0\0tEXt\0\0\0\0");
+    }
+    case "webp":
+      return filled(["RIFF\xf8\x89\xf7\x01WEBPVP8X\x0a\0\0\0\0\0\0\0\x2b\x01\0\x2b\x01\0"], "ABCD\0\0\0\0");
+    case "gif":
+      // One picture of blocks of a byte each.
+      return filled(["GIF89a\x2c\x01\x2c\x01\0\0\0\x2c\0\0\0\0\x2c\x01\x2c\x01\0\x08"], "\x01\x01");
+    case "avif": {
+      const size = Buffer.concat([box("ispe", 20), uint32(0), uint32(300), uint32(300)]);
+      const path = [box("meta", length - 16), uint32(0), box("iprp", length - 28), box("ipco", length - 36)];
+      return filled([box("ftyp", 16), "avif\0\0\0\0", ...path, size], "\0\0\0\x08free");
+    }
+    case "jpeg":
+      return filled(["\xff\xd8"], "\xff");
+  }
 }

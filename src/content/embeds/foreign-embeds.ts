@@ -3,6 +3,7 @@
 import { buffer } from "node:stream/consumers";
 import { LRUCache } from "lru-cache";
 import type { Clock } from "../../clock.js";
+import { fewAtOnce } from "../../few-at-once.js";
 import { type AddressPolicy, judgeUrl } from "../../outbound/address-policy.js";
 import { createOutboundClient } from "../../outbound/client.js";
 import { createGuardedGet, type GuardedGet } from "../../outbound/guarded-get.js";
@@ -10,7 +11,6 @@ import type { Resolve } from "../../outbound/resolver.js";
 import type { OutboundClient } from "../../outbound/types.js";
 import { discoverEndpoint } from "./discovery.js";
 import type { Embed } from "./embed.js";
-import { fewAtOnce } from "./few-at-once.js";
 import { readForeign } from "./foreign.js";
 import { createProviderTable, type EmbedProvider, KNOWN_PROVIDERS } from "./providers.js";
 import { safeEmbed } from "./safe.js";

@@ -68,7 +68,11 @@ export function createOwnEmbeds({ library, site, users, anonymous }: OwnEmbedsOp
     const [whole] = image.id === post.id ? [post] : await library.posts([image.id]);
     if (!whole?.media) return {};
     const { name, elsewhere, width, height } = whole.media;
-    return { thumbnail_url: elsewhere || site.upload(name), thumbnail_width: width, thumbnail_height: height };
+    return {
+      thumbnail_url: elsewhere || site.upload(name),
+      thumbnail_width: width,
+      thumbnail_height: height,
+    };
   }
 
   return {

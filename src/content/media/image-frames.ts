@@ -1,24 +1,27 @@
 /** Whether an image moves, and in how many frames, read from how its file is built; no pixel is decoded. Pure. */
 
-const FOUR_BYTES = 4;
+import { kindOf, MAX_CHUNKS } from "./chunks.js";
+
+const [AVIS, ANMF, ACTL, IDAT] = [kindOf("avis"), kindOf("ANMF"), kindOf("acTL"), kindOf("IDAT")];
 
 /**
- * 1 for an image that stands still, or that breaks off. Frames of AVIF are not counted: 2 stands for any number of them.
+ * 1 for an image that stands still, or that breaks off. Frames of AVIF are not counted: 2 stands for any number of them. Counts no further than the first
+ * frame beyond `most`; infinite for a file of more than a million chunks, which no honest one has.
  *
- * Guarantee: linear in the length of `bytes`; every step of it passes over some.
+ * Guarantee: linear in the length of `bytes`, and at most a million steps.
  */
-export function frameCount(mimeType: string, bytes: Uint8Array): number {
+export function frameCount(mimeType: string, bytes: Uint8Array, most = Number.POSITIVE_INFINITY): number {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   try {
     switch (mimeType) {
       case "image/gif":
-        return gifFrames(view);
+        return gifFrames(view, most);
       case "image/webp":
-        return Math.max(1, chunks(view, 12, true, "ANMF"));
+        return webpFrames(view, most);
       case "image/png":
         return pngFrames(view);
       case "image/avif":
-        return text(view, 8) === "avis" ? 2 : 1;
+        return view.getUint32(8) === AVIS ? 2 : 1;
       default:
         return 1;
     }
@@ -29,26 +32,26 @@ export function frameCount(mimeType: string, bytes: Uint8Array): number {
   }
 }
 
-const text = (view: DataView, at: number): string =>
-  Buffer.from(view.buffer, view.byteOffset + at, FOUR_BYTES).toString("latin1");
-
-/** Chunks of RIFF called `name`. */
-function chunks(view: DataView, from: number, isLittle: boolean, name: string): number {
+function webpFrames(view: DataView, most: number): number {
   let count = 0;
-  for (let at = from; at + 8 <= view.byteLength; ) {
-    if (text(view, at) === name) count += 1;
-    const length = view.getUint32(at + FOUR_BYTES, isLittle);
+  let steps = 0;
+  for (let at = 12; at + 8 <= view.byteLength && count <= most; steps += 1) {
+    if (steps === MAX_CHUNKS) return Number.POSITIVE_INFINITY;
+    if (view.getUint32(at) === ANMF) count += 1;
+    const length = view.getUint32(at + 4, true);
     at += 8 + length + (length % 2);
   }
-  return count;
+  return Math.max(1, count);
 }
 
 /** The chunk that announces an animation stands before the picture. */
 function pngFrames(view: DataView): number {
-  for (let at = 8; at + 12 <= view.byteLength; ) {
-    const kind = text(view, at + FOUR_BYTES);
-    if (kind === "acTL") return Math.max(1, view.getUint32(at + 8));
-    if (kind === "IDAT") return 1;
+  let steps = 0;
+  for (let at = 8; at + 12 <= view.byteLength; steps += 1) {
+    if (steps === MAX_CHUNKS) return Number.POSITIVE_INFINITY;
+    const kind = view.getUint32(at + 4);
+    if (kind === ACTL) return Math.max(1, view.getUint32(at + 8));
+    if (kind === IDAT) return 1;
     at += 12 + view.getUint32(at);
   }
   return 1;
@@ -59,16 +62,20 @@ const IMAGE = 0x2c;
 
 const paletteBytes = (packed: number): number => ((packed & 0x80) === 0 ? 0 : 3 << ((packed & 7) + 1));
 
-function gifFrames(view: DataView): number {
+function gifFrames(view: DataView, most: number): number {
   let count = 0;
+  let steps = 0;
   let at = 13 + paletteBytes(view.getUint8(10));
   /** Over the blocks of data that begin at `at`; each says how long it is, and an empty one ends them. */
   const skipData = (): void => {
-    for (let length = view.getUint8(at); length > 0; length = view.getUint8(at)) at += 1 + length;
-    at += 1;
+    for (let length = 1; length > 0 && steps < MAX_CHUNKS; steps += 1) {
+      length = view.getUint8(at);
+      at += 1 + length;
+    }
   };
   try {
-    for (;;) {
+    while (count <= most) {
+      if (steps === MAX_CHUNKS) return Number.POSITIVE_INFINITY;
       const kind = view.getUint8(at);
       if (kind === EXTENSION) at += 2;
       else if (kind === IMAGE) {

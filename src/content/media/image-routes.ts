@@ -58,7 +58,7 @@ export function imageRoutes(
 
   /** Another request may do the same meanwhile: what the record has by then stays. */
   async function addVersions(request: RestRequest, file: MediaFile, mimeType: string): Promise<void> {
-    const completed = await images().complete(file, mimeType);
+    const completed = await images().complete(await images().measured(file, mimeType), mimeType);
     if (completed.file === file) return;
     let kept: MediaFile | null = null;
     try {
@@ -87,7 +87,8 @@ export function imageRoutes(
     if (media === null || !mimeType.startsWith("image/") || !isAddressOf(media, values["src"], site)) {
       throw new RestError(404, "rest_unknown_attachment", "Unable to get meta information for file.");
     }
-    const plan = plannedEdits(modifiersOf(request), uploadedImage(media), edits.maxPixels);
+    const measured = await edits.measured(media, mimeType);
+    const plan = plannedEdits(modifiersOf(request), uploadedImage(measured), edits.maxPixels);
     if (!plan.ok) throw new RestError(400, plan.code, plan.message);
     const { operations } = plan;
     const folder = folderOf(site.zone.toLocal(library.now()));

@@ -1,5 +1,7 @@
 /** How large an image is, read from the bytes it begins with and from nothing else; no pixel is decoded. Pure. */
 
+import { kindOf, MAX_CHUNKS } from "./chunks.js";
+
 export interface ImageSize {
   /** In pixels, as it is shown: an image that its EXIF data turns on its side is turned. */
   readonly width: number;
@@ -12,15 +14,20 @@ const UPRIGHT = 1;
 /** The most that any of the forms can mean. */
 const MAX_SIDE = 2 ** 31 - 1;
 
+/** The longest part of a file that is looked at in one piece: a segment of a JPEG. */
+export const PIECE_BYTES = 65_537;
+
 /**
- * `undefined` where the bytes do not say it: they break off before, contradict the form, or say 0.
+ * Reads the size of an image wherever its bytes are: asks for those from a place on, each time from further behind, and is given {@link PIECE_BYTES} of them
+ * at least, or all there are. Returns what {@link imageSize} does.
  *
- * Guarantee: reads nothing beyond `head`, in time linear in its length, whatever is in it.
+ * Guarantee: asks, and steps, a million times at most.
  */
-export function imageSize(mimeType: string, head: Uint8Array): ImageSize | undefined {
-  const view = new DataView(head.buffer, head.byteOffset, head.byteLength);
+export function* imageSizeWalk(mimeType: string): Generator<number, ImageSize | undefined, DataView> {
+  const read = READERS.get(mimeType);
+  if (read === undefined) return undefined;
   try {
-    const { width, height, orientation = UPRIGHT } = READERS.get(mimeType)?.(view) ?? NONE;
+    const { width, height, orientation = UPRIGHT } = yield* read();
     if (width < 1 || height < 1 || width > MAX_SIDE || height > MAX_SIDE) return undefined;
     return orientation > 4 ? { width: height, height: width, orientation } : { width, height, orientation };
   } catch (error) {
@@ -28,6 +35,21 @@ export function imageSize(mimeType: string, head: Uint8Array): ImageSize | undef
     if (error instanceof RangeError) return undefined;
     throw error;
   }
+}
+
+/**
+ * `undefined` where the bytes do not say it: they break off before, contradict the form, say 0, or have a million chunks before it.
+ *
+ * Guarantee: reads nothing beyond `head`, in time linear in its length, whatever is in it.
+ */
+export function imageSize(mimeType: string, head: Uint8Array): ImageSize | undefined {
+  const walk = imageSizeWalk(mimeType);
+  let step = walk.next();
+  while (step.done !== true) {
+    const rest = head.subarray(step.value);
+    step = walk.next(new DataView(rest.buffer, rest.byteOffset, rest.byteLength));
+  }
+  return step.value;
 }
 
 interface Stored {
@@ -38,42 +60,61 @@ interface Stored {
 
 const NONE: Stored = { width: 0, height: 0 };
 
-const fourCharacters = (view: DataView, at: number): string =>
-  String.fromCharCode(view.getUint8(at), view.getUint8(at + 1), view.getUint8(at + 2), view.getUint8(at + 3));
+type Reader = () => Generator<number, Stored, DataView>;
 
-const READERS: ReadonlyMap<string, (view: DataView) => Stored> = new Map([
+const READERS: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ["image/png", readPng],
-  ["image/gif", (view) => ({ width: view.getUint16(6, true), height: view.getUint16(8, true) })],
+  ["image/gif", readGif],
   ["image/webp", readWebp],
   ["image/jpeg", readJpeg],
   ["image/avif", readAvif],
 ]);
 
-function readPng(view: DataView): Stored {
-  if (fourCharacters(view, 12) !== "IHDR") return NONE;
+const IHDR = kindOf("IHDR");
+
+function* readPng(): ReturnType<Reader> {
+  const view = yield 0;
+  if (view.getUint32(12) !== IHDR) return NONE;
   return { width: view.getUint32(16), height: view.getUint32(20) };
 }
+
+function* readGif(): ReturnType<Reader> {
+  const view = yield 0;
+  return { width: view.getUint16(6, true), height: view.getUint16(8, true) };
+}
+
+const [VP8X, VP8L, VP8] = [kindOf("VP8X"), kindOf("VP8L"), kindOf("VP8 ")];
 
 const uint24 = (view: DataView, at: number): number =>
   view.getUint16(at, true) | (view.getUint8(at + 2) << 16);
 
-function readWebp(view: DataView): Stored {
-  const kind = fourCharacters(view, 12);
-  if (kind === "VP8X") return { width: uint24(view, 24) + 1, height: uint24(view, 27) + 1 };
-  if (kind === "VP8L" && view.getUint8(20) === 0x2f) {
+function* readWebp(): ReturnType<Reader> {
+  const view = yield 0;
+  const kind = view.getUint32(12);
+  if (kind === VP8X) return { width: uint24(view, 24) + 1, height: uint24(view, 27) + 1 };
+  if (kind === VP8L && view.getUint8(20) === 0x2f) {
     const bits = view.getUint32(21, true);
     return { width: (bits & 0x3fff) + 1, height: ((bits >>> 14) & 0x3fff) + 1 };
   }
   // The start code of a key frame.
-  if (kind !== "VP8 " || view.getUint8(23) !== 0x9d || view.getUint16(24) !== 0x012a) return NONE;
+  if (kind !== VP8 || view.getUint8(23) !== 0x9d || view.getUint16(24) !== 0x012a) return NONE;
   return { width: view.getUint16(26, true) & 0x3fff, height: view.getUint16(28, true) & 0x3fff };
 }
 
-/** Walks from segment to segment; each is at least four bytes further. */
-function readJpeg(view: DataView): Stored {
+const EXIF = kindOf("Exif");
+
+/** Walks from segment to segment. */
+function* readJpeg(): ReturnType<Reader> {
   let orientation = UPRIGHT;
+  let start = 0;
+  let view = yield start;
   let at = 2;
-  for (;;) {
+  for (let steps = 0; steps < MAX_CHUNKS; steps += 1) {
+    if (at + PIECE_BYTES > view.byteLength) {
+      start += at;
+      at = 0;
+      view = yield start;
+    }
     if (view.getUint8(at) !== 0xff) return NONE;
     const marker = view.getUint8(at + 1);
     // Any number of bytes 0xff may fill the place before a marker.
@@ -93,11 +134,12 @@ function readJpeg(view: DataView): Stored {
     if (isFrameHeader(marker)) {
       return { height: view.getUint16(at + 5), width: view.getUint16(at + 7), orientation };
     }
-    if (marker === 0xe1 && length > 16 && fourCharacters(view, at + 4) === "Exif") {
+    if (marker === 0xe1 && length > 16 && view.getUint32(at + 4) === EXIF) {
       orientation = exifOrientation(view, at + 10, at + 2 + length);
     }
     at += 2 + length;
   }
+  return NONE;
 }
 
 const isFrameHeader = (marker: number): boolean =>
@@ -122,33 +164,45 @@ function exifOrientation(view: DataView, start: number, end: number): number {
 }
 
 /** The boxes that lead to what describes the pictures, and how many bytes each has before its first inner box. */
-const AVIF_PATH: ReadonlyMap<string, number> = new Map([
-  ["meta", 4],
-  ["iprp", 0],
-  ["ipco", 0],
+const AVIF_PATH: ReadonlyMap<number, number> = new Map([
+  [kindOf("meta"), 4],
+  [kindOf("iprp"), 0],
+  [kindOf("ipco"), 0],
 ]);
 
+const ISPE = kindOf("ispe");
+const ISPE_BYTES = 20;
+
 /** The largest picture in the file: thumbnails and layers of transparency are no larger than the picture itself. */
-function readAvif(view: DataView): Stored {
+function* readAvif(): ReturnType<Reader> {
   let largest = NONE;
+  let start = 0;
+  let view = yield start;
   let at = 0;
-  let end = view.byteLength;
-  while (at + 8 <= end) {
+  let end = Number.POSITIVE_INFINITY;
+  for (let steps = 0; steps < MAX_CHUNKS; steps += 1) {
+    if (at + ISPE_BYTES > view.byteLength) {
+      start += at;
+      end -= at;
+      at = 0;
+      view = yield start;
+    }
+    if (at + 8 > Math.min(end, view.byteLength)) return largest;
     const size = view.getUint32(at);
-    const kind = fourCharacters(view, at + 4);
+    const kind = view.getUint32(at + 4);
     // Sizes of 64 bits and to the end of the file occur with picture data only, which comes behind.
-    if (size < 8) break;
+    if (size < 8) return largest;
     const before = AVIF_PATH.get(kind);
     if (before !== undefined) {
       end = Math.min(end, at + size);
       at += 8 + before;
       continue;
     }
-    if (kind === "ispe") {
+    if (kind === ISPE) {
       const [width, height] = [view.getUint32(at + 12), view.getUint32(at + 16)];
       if (width * height > largest.width * largest.height) largest = { width, height };
     }
     at += size;
   }
-  return largest;
+  return NONE;
 }

@@ -1,7 +1,6 @@
 /** Images in the host's files: makes versions of them with the host's tool, and stores these. Knows no record but the part of one that tells of the file. */
 
 import { isPostbellError } from "../../errors.js";
-import { gatherBytes } from "../../gathered-bytes.js";
 import type { Logger } from "../../logger.js";
 import type { FileStore } from "../files.js";
 import type { MediaFile } from "../records.js";
@@ -10,6 +9,7 @@ import { frameCount } from "./image-frames.js";
 import type { ImageRefusal, ImageSource, ImageTool, MadeImage } from "./image-tool.js";
 import { missingSizes, shownVersion, uploadedImage } from "./image-versions.js";
 import { ownedFiles } from "./owned-files.js";
+import { storedBytes, storedImageSize } from "./stored-bytes.js";
 import { type NameParts, partsOf, publishFree } from "./stored-name.js";
 
 export interface StoredImage {
@@ -20,6 +20,8 @@ export interface StoredImage {
 
 export interface StoredImages {
   readonly maxPixels: number;
+  /** With its dimensions: where the record does not tell them, they are read from the file. The same object where there is nothing to add. */
+  readonly measured: (file: MediaFile, mimeType: string) => Promise<MediaFile>;
   /** Makes and stores the versions that `file` lacks. Where the tool refuses, or fails, the file stays as it is, and it is logged. */
   readonly complete: (file: MediaFile, mimeType: string) => Promise<StoredImage>;
   /** Edits what was uploaded, and stores the result, with its versions, as `…-edited` in `folder`. Without an alternative text. */
@@ -64,7 +66,7 @@ export function createStoredImages({
 
   const sourceOf = (file: MediaFile, mimeType: string): ImageSource => {
     const { name, bytes } = uploadedImage(file);
-    return { mimeType, read: () => readWhole(files, name, bytes) };
+    return { mimeType, read: () => storedBytes(files, name, { start: 0, end: bytes }) };
   };
 
   async function madeVersions(
@@ -112,13 +114,24 @@ export function createStoredImages({
     }
   }
 
+  async function measured(file: MediaFile, mimeType: string): Promise<MediaFile> {
+    const { name, bytes, width, original, elsewhere } = file;
+    if (width !== 0 || original !== undefined || elsewhere !== undefined) return file;
+    const size = await storedImageSize(files, { name, bytes, mimeType });
+    if (size === undefined) return file;
+    const { orientation, ...sides } = size;
+    return { ...file, ...sides, ...(orientation === 1 ? {} : { orientation }) };
+  }
+
   async function moves(file: MediaFile, mimeType: string): Promise<boolean> {
     const { name, bytes } = uploadedImage(file);
-    return frameCount(mimeType, await readWhole(files, name, Math.min(bytes, HEAD_BYTES))) > 1;
+    const head = await storedBytes(files, name, { start: 0, end: Math.min(bytes, HEAD_BYTES) });
+    return frameCount(mimeType, head, 1) > 1;
   }
 
   return {
     maxPixels: tool.maxPixels,
+    measured,
     complete,
     async edit(file, { mimeType, operations, folder }) {
       const made = await tool.edit(sourceOf(file, mimeType), operations).catch((error: unknown) => {
@@ -167,11 +180,4 @@ function shownInstead(
 
 async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes;
-}
-
-/** The first `length` bytes of a file. */
-async function readWhole(files: FileStore, name: string, length: number): Promise<Uint8Array> {
-  const bytes = gatherBytes();
-  for await (const chunk of files.read(name, { start: 0, end: length })) bytes.add(chunk);
-  return bytes.whole();
 }

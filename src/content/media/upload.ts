@@ -14,9 +14,10 @@ import { type ImageSize, imageSize } from "./image-size.js";
 import { hasBinary, judgeType, type MediaType } from "./media-type.js";
 import { isMultipart, readMultipart } from "./multipart.js";
 import { receivedBytes } from "./received.js";
+import { storedImageSize } from "./stored-bytes.js";
 import { folderOf, publishFree } from "./stored-name.js";
 
-/** The dimensions of an image stand before the end of this, but for photographs with uncommonly much beside the picture. */
+/** The dimensions of an image stand before the end of this, but for photographs with uncommonly much beside the picture: theirs are read once the file is stored. */
 const HEAD_BYTES = 1_048_576;
 
 export interface UploadOptions {
@@ -36,6 +37,8 @@ export interface Upload {
   /**
    * Stores it under a name of its own: `2026/11/heart.png`, or `heart-1.png` where that is taken. Call it once.
    * `localTime` is the site's wall-clock time in epoch ms, as in `PostColumns.date`; the folder is its year and month.
+   *
+   * Errors: RestError 400 as those of `receiveUpload`, for an image whose dimensions stand so far behind that they are not known before; what `files` throws.
    */
   readonly publish: (localTime: number) => Promise<PublishedUpload>;
   /** Removes what is stored of it, published or not. Must be called unless a record was stored that names the file; may be called again. */
@@ -72,12 +75,12 @@ export async function receiveUpload(request: HttpRequest, options: UploadOptions
       }),
     });
     if (file === undefined) throw noData();
-    return uploadOf(file, fields, options.files);
+    return uploadOf(file, fields, options);
   }
   if (request.body === null || headers["content-length"] === "0") throw noData();
   const fileName = nameOfRawBody(headers);
   const file = await stageFile(receivedBytes(request, options.limit), fileName, digest, options);
-  return uploadOf({ ...file, title: "" }, Object.freeze(Object.create(null)), options.files);
+  return uploadOf({ ...file, title: "" }, Object.freeze(Object.create(null)), options);
 }
 
 /**
@@ -91,7 +94,7 @@ export async function takeFile(
   options: Omit<UploadOptions, "limit">,
 ): Promise<Upload> {
   const file = await stageFile(source, fileName, undefined, options);
-  return uploadOf({ ...file, title: titleOf(fileName) }, Object.freeze(Object.create(null)), options.files);
+  return uploadOf({ ...file, title: titleOf(fileName) }, Object.freeze(Object.create(null)), options);
 }
 
 /** A staged file and what is known of it. */
@@ -124,7 +127,7 @@ async function stageFile(
   source: ReadableBody,
   fileName: string,
   digest: string | undefined,
-  { files, maxPixels = Number.POSITIVE_INFINITY }: Omit<UploadOptions, "limit">,
+  { files, maxPixels }: Omit<UploadOptions, "limit">,
 ): Promise<Staged> {
   const iterator = source[Symbol.asyncIterator]();
   try {
@@ -133,8 +136,7 @@ async function stageFile(
     const type = judgeType(fileName, head);
     if (type === undefined) throw refused();
     const size = imageSize(type.mimeType, head);
-    if (size === undefined && isWhole && type.mimeType.startsWith("image/")) throw refused();
-    if (size !== undefined && size.width * size.height > maxPixels) throw tooManyPixels(maxPixels);
+    if ((size !== undefined || isWhole) && isImage(type)) judgeSize(size, maxPixels);
     const hash = digest === undefined ? undefined : createHash("md5");
     const staged = await files.stage(checked(head, iterator, type, (chunk) => hash?.update(chunk)));
     if (hash !== undefined && !isDigest(digest?.trim() ?? "", hash.digest())) {
@@ -146,6 +148,13 @@ async function stageFile(
     await iterator.return?.();
     throw error;
   }
+}
+
+const isImage = ({ mimeType }: MediaType): boolean => mimeType.startsWith("image/");
+
+function judgeSize(size: ImageSize | undefined, maxPixels = Number.POSITIVE_INFINITY): void {
+  if (size === undefined) throw refused();
+  if (size.width * size.height > maxPixels) throw tooManyPixels(maxPixels);
 }
 
 async function readHead(
@@ -181,9 +190,9 @@ const isDigest = (given: string, actual: Buffer): boolean =>
   given.toLowerCase() === actual.toString("hex") || given === actual.toString("base64");
 
 function uploadOf(
-  { staged, type, size, baseName, title }: Staged & { readonly title: string },
+  { staged, type, size: early, baseName, title }: Staged & { readonly title: string },
   fields: JsonObject,
-  files: FileStore,
+  { files, maxPixels }: Omit<UploadOptions, "limit">,
 ): Upload {
   let published: string | undefined;
   return {
@@ -196,6 +205,11 @@ function uploadOf(
         extension: type.extension,
       });
       published = name;
+      let size = early;
+      if (size === undefined && isImage(type)) {
+        size = await storedImageSize(files, { name, bytes: staged.bytes, mimeType: type.mimeType });
+        judgeSize(size, maxPixels);
+      }
       const { width = 0, height = 0, orientation = 1 } = size ?? {};
       const file = { name, bytes: staged.bytes, altText: "", width, height, sizes: {} };
       return {
