@@ -24,6 +24,11 @@ export async function bytesOf(files: FileStore, address: string): Promise<Buffer
   return Buffer.concat(chunks);
 }
 
+/** As a connection brings it. */
+async function* inPieces(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < bytes.length; at += 65_536) yield bytes.subarray(at, at + 65_536);
+}
+
 export function siteWith(options: Partial<ContentOptions> = {}) {
   const files = options.files ?? memoryFiles();
   const site = contentSite({ files, images: sharpImages(), ...options });
@@ -44,7 +49,7 @@ export function siteWith(options: Partial<ContentOptions> = {}) {
         "content-disposition": `attachment; filename*=UTF-8''${encodeURIComponent(fileName)}`,
         ...headers,
       },
-      body,
+      body: inPieces(body),
       baseUrl: "http://localhost/api",
     });
     return {
