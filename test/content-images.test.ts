@@ -598,3 +598,17 @@ describe("a tool that cannot work, such as one whose package is missing", () => 
     ]);
   });
 });
+
+describe("an image whose file the host has lost", () => {
+  test("is not edited, and that is no failure of the service", async () => {
+    const { files, send, edit, postProcess } = siteWith();
+    const { body } = await send("heart.jpg", await photo(400, 300));
+    for await (const { name } of files.list()) await files.remove(name);
+    const asked = { src: body.source_url, modifiers: [rotate(90)] };
+    expect(await edit(body.id, asked)).toMatchObject({
+      status: 404,
+      body: { code: "rest_unknown_attachment" },
+    });
+    expect((await postProcess(body.id)).status).toBe(200);
+  });
+});

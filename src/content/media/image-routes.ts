@@ -1,5 +1,6 @@
 /** The routes that work on the file of a media item: making smaller versions of an image, and editing it. */
 
+import { isPostbellError } from "../../errors.js";
 import type { Json } from "../../schema/types.js";
 import type { Collection } from "../collections.js";
 import type { Library } from "../library.js";
@@ -85,7 +86,7 @@ export function imageRoutes(
     const { media, mimeType } = source;
     const edits = images();
     if (media === null || !mimeType.startsWith("image/") || !isAddressOf(media, values["src"], site)) {
-      throw new RestError(404, "rest_unknown_attachment", "Unable to get meta information for file.");
+      throw unknownAttachment();
     }
     const measured = await edits.measured(media, mimeType);
     const plan = plannedEdits(modifiersOf(request), uploadedImage(measured), edits.maxPixels);
@@ -151,16 +152,37 @@ export function imageRoutes(
       namespace,
       path: `/${collection.base}/:id/post-process`,
       endpoints: [
-        { methods: ["POST"], args: { id: idArgument, action }, permit: rights.update, handle: postProcess },
+        {
+          methods: ["POST"],
+          args: { id: idArgument, action },
+          permit: rights.update,
+          handle: withFile(postProcess),
+        },
       ],
     },
     {
       namespace,
       path: `/${collection.base}/:id/edit`,
-      endpoints: [{ methods: ["POST"], args: editArguments(collection), permit: permitEdit, handle: edit }],
+      endpoints: [
+        { methods: ["POST"], args: editArguments(collection), permit: permitEdit, handle: withFile(edit) },
+      ],
     },
   ];
 }
+
+const unknownAttachment = (): RestError =>
+  new RestError(404, "rest_unknown_attachment", "Unable to get meta information for file.");
+
+/** A file that the host has lost is no failure of the service. */
+const withFile =
+  (handle: (request: RestRequest) => Promise<RestAnswer>) =>
+  async (request: RestRequest): Promise<RestAnswer> => {
+    try {
+      return await handle(request);
+    } catch (error) {
+      throw isPostbellError(error, "not_found") ? unknownAttachment() : error;
+    }
+  };
 
 /** Whether `src` is the address of one of the files, as an answer of the site writes it. It is compared, and never fetched. */
 function isAddressOf(media: MediaFile, src: Json | undefined, site: Site): boolean {
