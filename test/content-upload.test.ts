@@ -480,6 +480,25 @@ describe("an upload as multipart form data", () => {
     expect(await refusal(request)).toEqual(SIDELOAD);
   });
 
+  test.each([10, 16_384, 100_000, 400_000])(
+    "reads over a part whose headers cannot be read, with %i bytes in it that come at once",
+    async (length) => {
+      const files = memoryFiles();
+      const before = formBytes([{ name: "title", content: "A heart" }]).toString("latin1");
+      const unreadable = `--${BOUNDARY}\r\nContent-Disposition: form-data; name="x\n"\r\n\r\n${"x".repeat(length)}\r\n`;
+      const body = Buffer.from(before.replace(`--${BOUNDARY}--`, `${unreadable}--${BOUNDARY}--`), "latin1");
+      const request = requestOf(FORM_TYPE, body);
+      await expect(receiveUpload(request, { files, limit: LIMIT })).rejects.toMatchObject({
+        status: 400,
+        code: "rest_upload_no_data",
+      });
+      const whole = Buffer.concat([Buffer.from(unreadable, "latin1"), formBytes([filePart("heart.png")])]);
+      const upload = await receiveUpload(requestOf(FORM_TYPE, whole), { files, limit: LIMIT });
+      expect(upload.mimeType).toBe("image/png");
+      await upload.discard();
+    },
+  );
+
   const malformed = { status: 400, code: "rest_invalid_multipart" };
 
   test.each([

@@ -13,6 +13,12 @@ import { receivedBytes, tooBig } from "./received.js";
 const TEXT_BYTES = 1_048_576;
 const MAX_PARTS = 1_100;
 const HEADER_BYTES = 16_384;
+/**
+ * Given to the parser at a time, and less than a part of the body buffers: a part that it reads over, because its headers cannot be read, would otherwise
+ * stop it for good where it fills that buffer and ends with the same bytes.
+ */
+const PIECE_BYTES = 65_536;
+const BUFFER_BYTES = 4 * PIECE_BYTES;
 
 /** RFC 2046 §5.1.1. */
 const BOUNDARY = /^[0-9A-Za-z'()+_,./:=? -]{0,69}[0-9A-Za-z'()+_,./:=?-]$/;
@@ -85,13 +91,15 @@ export async function readMultipart<T extends Taken>(
 
   try {
     for await (const chunk of receivedBytes(request, limit + TEXT_BYTES)) {
-      // What follows the closing boundary is read over.
-      if (isSettled) await parsed;
-      else {
-        await new Promise<void>((resolve) => {
-          goOn = resolve;
-          parser.write(chunk, () => resolve());
-        });
+      for (let start = 0; start < chunk.length; start += PIECE_BYTES) {
+        // What follows the closing boundary is read over.
+        if (isSettled) await parsed;
+        else {
+          await new Promise<void>((resolve) => {
+            goOn = resolve;
+            parser.write(chunk.subarray(start, start + PIECE_BYTES), () => resolve());
+          });
+        }
       }
     }
     parser.end();
@@ -112,6 +120,7 @@ function createParser(contentType: string, limit: number): BusboyInstance {
     throw malformed("Its boundary is missing or malformed.");
   return new Busboy({
     headers: { "content-type": `multipart/form-data; boundary="${boundary}"` },
+    fileHwm: BUFFER_BYTES,
     isPartAFile: (_, __, fileName) => fileName !== undefined,
     limits: {
       fileSize: limit,
