@@ -6,6 +6,7 @@ import type { HttpRequest } from "../http/types.js";
 import { type Logger, silentLogger } from "../logger.js";
 import { flag, hook, type OptionValues, oneOf, readOptions, value, wholeNumber } from "../options.js";
 import { judgeUrl } from "../outbound/address-policy.js";
+import { destinationOptions } from "../outbound/destination-options.js";
 import type { Resolve } from "../outbound/resolver.js";
 import type { ContentChanged } from "./changes.js";
 import { type EmbedProvider, isPattern } from "./embeds/providers.js";
@@ -117,16 +118,7 @@ export const contentOptions = {
     discover: flag(true),
     timeoutMs: wholeNumber("ms", 5_000, { min: 1, max: 60_000 }),
     cacheBytes: wholeNumber("bytes", 4_194_304, { min: 0 }),
-    destinations: {
-      allowHttp: flag(false),
-      allowPrivateNetworks: flag(false),
-      ca: value<string | Uint8Array | undefined>(
-        "certificates in PEM",
-        (given) => typeof given === "string" || given instanceof Uint8Array,
-        undefined,
-      ),
-      resolve: hook<Resolve>(),
-    },
+    destinations: destinationOptions,
   },
   cors: {
     origins: value<readonly string[]>(

@@ -14,7 +14,7 @@ import {
   value,
   wholeNumber,
 } from "../options.js";
-import type { Resolve as ResolveName } from "../outbound/resolver.js";
+import { destinationOptions } from "../outbound/destination-options.js";
 import type { Send } from "../outbound/types.js";
 import { scheduleOf } from "./back-off.js";
 import { clinicalEvents, type EventCatalogue } from "./catalogue.js";
@@ -119,16 +119,7 @@ export const webhooksOptions = {
   ),
   resolveReference: hook<ResolveReference>(),
   body: oneOf(["notification", "envelope"], "notification"),
-  destinations: {
-    allowHttp: flag(false),
-    allowPrivateNetworks: flag(false),
-    ca: value<string | Uint8Array | undefined>(
-      "certificates in PEM",
-      (given) => typeof given === "string" || given instanceof Uint8Array,
-      undefined,
-    ),
-    resolve: hook<ResolveName>(),
-  },
+  destinations: destinationOptions,
   delivery: {
     concurrency: wholeNumber("count", 100, { min: 1, max: 10_000 }),
     slowConcurrency: wholeNumber("count", 400, { min: 1, max: 10_000 }),
