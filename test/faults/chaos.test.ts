@@ -37,7 +37,7 @@ it("loses nothing, and repeats no more than was under way, when 20 workers and R
     prefix,
     ca: subscriber.ca,
     webhooks: {
-      delivery: { deadlineMs: 2_000, leaseMs: 24_000 },
+      delivery: { deadlineMs: 10_000, leaseMs: 40_000 },
       retry: { intervalsMs: [200, 300, 400], everyMs: 500, windowMs: 300_000 },
     },
   };

@@ -186,7 +186,7 @@ describe("a partition between a process and Redis (F23)", () => {
       const arrivalOf = (id: string) => receiver.arrivals.find(({ eventId }) => eventId === id);
       await eventually(() => arrivalOf(after) !== undefined, { ms: 10_000, what: "the next event arrives" });
       expect((arrivalOf(after)?.at ?? Infinity) - healedAt).toBeLessThan(RESUMED_MS);
-      await service.drained(25_000);
+      await service.drained(45_000);
       expect(arrivalOf(before.id)).toBeDefined();
       for (const { eventId, webhookId, at } of receiver.arrivals) {
         // What is not in the list was sent by another of these services.

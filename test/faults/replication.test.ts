@@ -127,6 +127,14 @@ describe("durability 'replicated'", () => {
     await sleep(2_000);
     // A claim that the replica has not heard of is made again there.
     const claimed = await opened.claim();
+    // What is on the wire is lost with the link, and the master dies right after it.
+    await pair.replication.mode("refuse");
+    pair.replication.cutAll();
+    const told = unasked.size;
+    await eventually(() => Promise.resolve(unasked.size > told), {
+      ms: PROMOTION_MS,
+      what: "an emit that no replica hears of",
+    });
     await pair.master.kill();
     await pair.failOver();
     pair.cutClients();

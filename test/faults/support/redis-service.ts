@@ -13,9 +13,11 @@ import { eventually, type LogEntry, listLogger } from "./redis-store.js";
 
 export const ACCOUNT = "clinic";
 const SUBSCRIBER = { id: "key-1", account: ACCOUNT };
-const RETENTION = { ms: 1_000, events: 10_000 };
-const DEADLINE_MS = 1_000;
-export const LEASE_MS = 2 * DEADLINE_MS + 20_000;
+/** An emit that is made again after a crash has to find the one that was stored. */
+const RETENTION = { ms: 60_000, events: 10_000 };
+/** Far longer than a busy machine holds an answer up: a request that is cut off is sent again, and that is no duplicate of Redis's making. */
+const DEADLINE_MS = 10_000;
+const LEASE_MS = 2 * DEADLINE_MS + 20_000;
 
 /** One request whose signature held. */
 export interface Arrival {

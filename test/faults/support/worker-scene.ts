@@ -7,9 +7,9 @@ import { type Subscriber, type SubscriberOptions, startSubscriber } from "./ledg
 import { startWorker, type Worker, type WorkerOptions } from "./worker-host.js";
 import { expireLeases, ownersOf } from "./worker-leases.js";
 
-/** Retries follow within half a second, and a lease is as short as it may be. */
+/** Retries follow within half a second; the deadline is far longer than a busy machine holds an answer up. */
 export const QUICK = {
-  delivery: { deadlineMs: 2_000, leaseMs: 24_000 },
+  delivery: { deadlineMs: 10_000, leaseMs: 40_000 },
   retry: { intervalsMs: [400], everyMs: 500, windowMs: 60_000, jitter: 0 },
 } as const;
 
