@@ -1033,19 +1033,22 @@ describe("a date", () => {
   });
 
   it.each([
-    "0000-01-01T00:00:00",
-    "0001-01-01T00:00:00Z",
-    "9999-12-31T23:59:59Z",
-    "9999-12-31T23:59:59-14:00",
-    "2016-12-31T23:59:60Z",
-    "2026-02-31T00:00:00",
-  ])("E50: %s is refused, or stored as one that reads back", async (date) => {
-    const answer = await call("POST /posts", { ...admin, body: { title: "a", date } });
-    expect([201, 400]).toContain(answer.status);
-    if (answer.status === 400) return;
-    const { body } = await call(`GET /posts/${answer.body.id}`, { ...admin, query: { context: "edit" } });
-    for (const shown of [body.date, body.date_gmt]) expect(shown).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d$/);
-    expect((await call("GET /posts", { ...admin, query: { status: "any" } })).status).toBe(200);
+    ["0000-01-01T00:00:00", "a year that the calendar does not have"],
+    ["9999-12-31T23:59:59-14:00", "a time in the year 10000"],
+    ["2016-12-31T23:59:60Z", "a leap second"],
+    ["2026-02-31T00:00:00", "a day that the month does not have"],
+  ])("E50: %s, %s, is refused", async (date) => {
+    expect((await call("POST /posts", { ...admin, body: { title: "a", date } })).status).toBe(400);
+  });
+
+  it.each(["0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z"])("E50: %s is stored as it is", async (date) => {
+    const created = await call("POST /posts", { ...admin, body: { title: "a", date } });
+    expect(created.status).toBe(201);
+    const { body } = await call(`GET /posts/${created.body.id}`, { ...admin, query: { context: "edit" } });
+    expect(body).toMatchObject({ date: date.slice(0, -1), date_gmt: date.slice(0, -1) });
+    expect((await call("GET /posts", { ...admin, query: { status: "any" } })).body).toMatchObject([
+      { id: created.body.id },
+    ]);
   });
 
   it("E50: wins over a date_gmt that says otherwise", async () => {
