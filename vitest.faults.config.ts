@@ -7,7 +7,7 @@ export default defineConfig({
   test: {
     include: ["test/faults/**/*.test.ts"],
     fileParallelism: false,
-    testTimeout: 120_000,
+    testTimeout: 300_000,
     hookTimeout: 60_000,
     disableConsoleIntercept: true,
   },
