@@ -26,7 +26,10 @@ export interface Visitor {
 export type Authorize = (request: HttpRequest) => Awaitable<Visitor | null | undefined>;
 
 /** What of a webhook service the portal works with. */
-export type PortalWebhooks = Pick<Webhooks<string>, "registrations" | "deliveries" | "eventTypes" | "schedule">;
+export type PortalWebhooks = Pick<
+  Webhooks<string>,
+  "registrations" | "deliveries" | "eventTypes" | "schedule"
+>;
 
 export interface PortalOptions {
   /** The service whose webhooks are shown. */
