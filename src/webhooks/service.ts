@@ -68,6 +68,8 @@ export interface Webhooks<T extends string = string> {
   emit(events: readonly EventInput<T>[]): Promise<readonly Emitted[]>;
   readonly registrations: Registrations;
   readonly deliveries: Deliveries;
+  /** When the attempts of a delivery are due, in milliseconds after its first one: what `retry` comes to, without jitter. */
+  readonly schedule: readonly number[];
   /** The names of the catalogue, sorted: what `emit` and `event_types` take. */
   eventTypes(): readonly T[];
   /** Begins to deliver. Calling it again changes nothing. */
@@ -152,9 +154,10 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
   };
   const send = delivery.send ? guardedSend(delivery.send, clock) : ownSend;
 
+  const schedule = scheduleOf(settings.retry);
   const { attempt, forget } = createAttempts({
     settings,
-    schedule: scheduleOf(settings.retry),
+    schedule,
     clock,
     now: () => store.now(),
     logger,
@@ -300,6 +303,7 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
     registrations,
     deliveries,
     eventTypes: () => eventTypes,
+    schedule,
     async start() {
       isWanted = true;
       await stopping;
