@@ -43,7 +43,7 @@ function portalWith(changes: Partial<PortalOptions> = {}) {
       baseUrl: "https://host.example/portal",
     });
     if (!answer) throw new Error(`${path} is not the portal's.`);
-    const text = String(answer.body ?? "");
+    const text = typeof answer.body === "string" ? answer.body : "";
     const isJson = String(answer.headers["content-type"]).startsWith("application/json");
     return { ...answer, text, json: (isJson ? JSON.parse(text) : undefined) as Record<string, unknown> };
   };

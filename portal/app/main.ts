@@ -21,6 +21,8 @@ const brand = h("p", { class: "brand" });
 
 let documentTitle = "";
 let leave = new AbortController();
+/** What a view says about the step it takes to another one stays readable there. */
+let isStep = false;
 
 function say(text: string, kind: "done" | "failed" = "done"): void {
   status.className = text === "" ? "outcome" : `outcome ${kind}`;
@@ -95,7 +97,8 @@ async function show(session: SessionJson, isFirst: boolean): Promise<void> {
     ),
   );
   root.replaceChildren();
-  if (isFirst) say("");
+  if (!isStep) say("");
+  isStep = false;
   if (!found?.params) {
     title(usable.length === 0 ? "Nothing to show" : "Not found");
     root.append(
@@ -125,6 +128,7 @@ async function show(session: SessionJson, isFirst: boolean): Promise<void> {
       if (!signal.aborted) fail(error);
     },
     go: (target) => {
+      isStep = true;
       location.hash = target;
     },
     keepFresh: (load) => keepFresh(load, signal),
@@ -162,7 +166,6 @@ async function start(): Promise<void> {
   documentTitle = session.title;
   brand.textContent = session.title;
   visitor.textContent = `Signed in as ${session.name}`;
-  // What a view has said about the step to the next one stays readable there.
   addEventListener("hashchange", () => void show(session, false));
   await show(session, true);
 }

@@ -48,10 +48,10 @@ export async function startPortalHost(prefix = "/tools/portal"): Promise<PortalH
     clock,
   });
   await webhooks.start();
-  const { origin, close } = await listen(createServer(nodeAdapter(portal, { prefix })));
+  const server = await listen(createServer(nodeAdapter(portal, { prefix })));
   return {
-    origin,
-    url: `${origin}${prefix}`,
+    origin: server.origin,
+    url: `${server.origin}${prefix}`,
     clock,
     webhooks,
     answer(next) {
@@ -63,7 +63,7 @@ export async function startPortalHost(prefix = "/tools/portal"): Promise<PortalH
     },
     async close() {
       await webhooks.stop({ graceMs: 0 });
-      await close();
+      await server.close();
     },
   };
 }
