@@ -1,4 +1,5 @@
 import { defineConfig, type Options } from "tsup";
+import { portalAppForEsbuild } from "./scripts/portal-app.js";
 
 const shared: Options = {
   entry: {
@@ -12,6 +13,7 @@ const shared: Options = {
     fastify: "adapters/fastify.ts",
     node: "adapters/node.ts",
     fetch: "adapters/fetch.ts",
+    portal: "portal/index.ts",
     memory: "storage/memory/index.ts",
     redis: "storage/redis/index.ts",
   },
@@ -20,6 +22,7 @@ const shared: Options = {
   // tsup 8.5.1 always passes `baseUrl`, which TypeScript 6 refuses without this flag.
   dts: { compilerOptions: { ignoreDeprecations: "6.0" } },
   loader: { ".lua": "text" },
+  esbuildPlugins: [portalAppForEsbuild],
   // Compiled in, so that the CommonJS build also loads where `require` cannot load ES modules (Jest, old bundlers).
   noExternal: ["fastest-levenshtein", "lru-cache"],
 };

@@ -1,4 +1,5 @@
 import { defineConfig } from "vitest/config";
+import { portalAppForVite } from "./scripts/portal-app.js";
 
 export default defineConfig({
   plugins: [
@@ -6,11 +7,12 @@ export default defineConfig({
       name: "lua-text",
       transform: (text, id) => (id.endsWith(".lua") ? `export default ${JSON.stringify(text)}` : undefined),
     },
+    portalAppForVite,
   ],
   test: {
     include: ["test/**/*.test.ts"],
-    // They kill real processes and servers, one after another: `npm run test:faults`.
-    exclude: ["test/faults/**"],
+    // They kill real processes and servers, one after another: `npm run test:faults`. And they need a browser: `npm run test:browser`.
+    exclude: ["test/faults/**", "test/browser/**"],
     // Days that pass on the injected clock take seconds on a busy machine.
     testTimeout: 30_000,
     globalSetup: ["test/support/redis-setup.ts"],

@@ -68,6 +68,8 @@ export interface Webhooks<T extends string = string> {
   emit(events: readonly EventInput<T>[]): Promise<readonly Emitted[]>;
   readonly registrations: Registrations;
   readonly deliveries: Deliveries;
+  /** When the attempts of a delivery are due, in milliseconds after its first one: what `retry` comes to, without jitter. */
+  readonly schedule: readonly number[];
   /** Begins to deliver. Calling it again changes nothing. */
   start(): Promise<void>;
   /** Ends delivering; what is under way gets `graceMs` (default 10 000) to finish, and is delivered later otherwise. `start` may follow. */
@@ -151,9 +153,10 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
   };
   const send = delivery.send ? guardedSend(delivery.send, clock) : ownSend;
 
+  const schedule = scheduleOf(settings.retry);
   const { attempt, forget } = createAttempts({
     settings,
-    schedule: scheduleOf(settings.retry),
+    schedule,
     clock,
     now: () => store.now(),
     logger,
@@ -293,6 +296,7 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
     emit,
     registrations,
     deliveries: createDeliveries(store),
+    schedule,
     async start() {
       isWanted = true;
       await stopping;

@@ -1,0 +1,70 @@
+/** What the API routes of the page have in common: how they are called, how they answer, how errors look. Knows no route. */
+
+import { isPostbellError, PostbellError } from "../src/errors.js";
+import { HttpError } from "../src/http/errors.js";
+import type { PathParameter, Route } from "../src/http/router.js";
+import type { HttpRequest, HttpResponse } from "../src/http/types.js";
+import type { Logger } from "../src/logger.js";
+import type { Visitor } from "./options.js";
+import type { ErrorJson } from "./shapes.js";
+
+/** What a route is given. Who asks is known, and a change was made by the page itself. */
+export interface ApiCall {
+  readonly request: HttpRequest;
+  readonly parameter: PathParameter;
+  readonly query: URLSearchParams;
+  readonly visitor: Visitor;
+  /** The JSON object of the body, up to 64 KiB. */
+  readonly fields: () => Promise<Readonly<Record<string, unknown>>>;
+}
+
+/** A row of the portal's route table. Paths begin with `/api/`. */
+export type ApiRoute = Route<ApiCall>;
+
+export const json = (
+  status: number,
+  value: unknown,
+  headers: Readonly<Record<string, string>> = {},
+): HttpResponse => ({
+  status,
+  headers: {
+    "content-type": "application/json; charset=utf-8",
+    "cache-control": "no-store",
+    "x-content-type-options": "nosniff",
+    "cross-origin-resource-policy": "same-origin",
+    ...headers,
+  },
+  body: JSON.stringify(value),
+});
+
+/** What a caller can bring about; every other error is the service's own. */
+const STATUS: Readonly<Record<string, number>> = {
+  invalid_request: 400,
+  invalid_argument: 400,
+  invalid_url: 400,
+  unknown_event_type: 400,
+  not_found: 404,
+  webhook_limit_reached: 409,
+};
+
+export const invalid = (field: string, message: string): PostbellError =>
+  new PostbellError("invalid_request", message, { field });
+
+/** Something thrown, as what the visitor is told of it. */
+export function toHttpError(thrown: unknown, logger: Logger): HttpError {
+  if (thrown instanceof HttpError) return thrown;
+  if (isPostbellError(thrown)) {
+    const status = STATUS[thrown.code];
+    if (status !== undefined)
+      return new HttpError(status, thrown.code, thrown.message, { field: thrown.field });
+  }
+  logger.error({ error: thrown }, "a request of the portal failed");
+  return new HttpError(503, "unavailable", "The service cannot answer at the moment; try again later.", {
+    headers: { "retry-after": "5" },
+  });
+}
+
+export function errorAnswer({ status, code, message, field, headers }: HttpError): HttpResponse {
+  const body: ErrorJson = { error: { code, message, ...(field === undefined ? {} : { field }) } };
+  return json(status, body, headers);
+}

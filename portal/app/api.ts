@@ -1,0 +1,76 @@
+/** Requests of the page to the portal's own API. */
+
+import type { ErrorJson } from "../shapes.js";
+
+/** An answer that is no 2xx, or none at all (`status` 0). The message is for the visitor. */
+export class ApiError extends Error {
+  override readonly name = "ApiError";
+  readonly status: number;
+  readonly code: string;
+  /** The field of the request at fault. */
+  readonly field: string | undefined;
+
+  constructor(status: number, { code, message, field }: ErrorJson["error"]) {
+    super(message);
+    this.status = status;
+    this.code = code;
+    this.field = field;
+  }
+}
+
+export interface Api {
+  /** The absolute address of a path of the API: `webhooks`. For uploads and images. */
+  readonly url: (path: string) => string;
+  /** Headers that every change must carry. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Parameters that are empty or `undefined` are left out. Errors of all: ApiError; an AbortError once the view is left. */
+  readonly get: <T>(
+    path: string,
+    query?: Readonly<Record<string, string | number | undefined>>,
+  ) => Promise<T>;
+  readonly send: <T>(method: "POST" | "PUT" | "DELETE", path: string, body?: unknown) => Promise<T>;
+}
+
+const HEADERS = { "x-postbell-portal": "1" } as const;
+
+/** `bytes` of an answer as the error that they describe. */
+export function errorOf(status: number, text: string): ApiError {
+  try {
+    const { error } = JSON.parse(text) as ErrorJson;
+    if (typeof error.message === "string") return new ApiError(status, error);
+  } catch {
+    // A proxy before the host has answered in its own words.
+  }
+  return new ApiError(status, { code: "unavailable", message: `The server answered with ${status}.` });
+}
+
+/** The API below `base`. `signal` ends what is under way. */
+export function createApi(base: URL, signal?: AbortSignal): Api {
+  const call = async (path: string, init: RequestInit): Promise<unknown> => {
+    let response: Response;
+    let text: string;
+    try {
+      response = await fetch(new URL(path, base), { ...init, signal: signal ?? null });
+      text = await response.text();
+    } catch (error) {
+      if (signal?.aborted) throw error;
+      throw new ApiError(0, { code: "unreachable", message: "The server cannot be reached." });
+    }
+    if (!response.ok) throw errorOf(response.status, text);
+    return text === "" ? {} : JSON.parse(text);
+  };
+
+  return {
+    url: (path) => new URL(path, base).href,
+    headers: HEADERS,
+    get<T>(path: string, query: Readonly<Record<string, string | number | undefined>> = {}) {
+      const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== "");
+      const search = new URLSearchParams(given.map(([name, value]) => [name, String(value)]));
+      return call(given.length === 0 ? path : `${path}?${search}`, {}) as Promise<T>;
+    },
+    send<T>(method: string, path: string, body: unknown = {}) {
+      const headers = { ...HEADERS, "content-type": "application/json" };
+      return call(path, { method, headers, body: JSON.stringify(body) }) as Promise<T>;
+    },
+  };
+}

@@ -1,0 +1,82 @@
+/** Who may look, and whether a request was made by the page itself. Knows no route. */
+
+import { type Clock, withTimeout } from "../src/clock.js";
+import { HttpError } from "../src/http/errors.js";
+import type { HttpRequest } from "../src/http/types.js";
+import type { Logger } from "../src/logger.js";
+import type { Authorize, Visitor } from "./options.js";
+
+const HOOK_MS = 5_000;
+
+/** The header that the page sends with every change. A page of another origin cannot send it unless a CORS answer allows it, and none does. */
+export const PAGE_HEADER = "x-postbell-portal";
+
+/**
+ * The host's answer about a request.
+ *
+ * Errors: HttpError 401 `unauthorized`; HttpError 503 `unavailable` where the host throws, gives no usable answer or none within 5 s.
+ */
+export async function visitorOf(
+  request: HttpRequest,
+  {
+    authorize,
+    clock,
+    logger,
+  }: { readonly authorize: Authorize; readonly clock: Clock; readonly logger: Logger },
+): Promise<Visitor> {
+  let found: Visitor | null | undefined;
+  try {
+    const answer = (async () => authorize(request))();
+    found = await withTimeout(clock, HOOK_MS, answer, () => new Error("no answer in time"));
+    if (found) found = readVisitor(found);
+  } catch (error) {
+    logger.error({ error }, "authorize of the portal gave no usable answer");
+    throw new HttpError(
+      503,
+      "unavailable",
+      "Who you are cannot be found out at the moment; try again later.",
+      {
+        headers: { "retry-after": "5" },
+      },
+    );
+  }
+  if (found) return found;
+  throw new HttpError(401, "unauthorized", "You are not signed in, or may not look at this page.");
+}
+
+function readVisitor({ name, subscriber, userId }: Visitor): Visitor {
+  const isText = (given: unknown): boolean =>
+    typeof given === "string" && given !== "" && given.length <= 256;
+  if (typeof name !== "string") throw new TypeError("authorize must give a name.");
+  if (subscriber && !(isText(subscriber.id) && isText(subscriber.account))) {
+    throw new TypeError("subscriber must have an id and an account.");
+  }
+  if (userId !== undefined && !Number.isSafeInteger(userId)) throw new TypeError("userId must be a number.");
+  return { name, subscriber: subscriber ?? undefined, userId };
+}
+
+const hostOf = (address: string): string | undefined => {
+  try {
+    return new URL(address).host;
+  } catch {
+    return undefined;
+  }
+};
+
+/**
+ * Refuses a change that the page itself did not send.
+ *
+ * `Sec-Fetch-Site` decides where a browser sends it, `Origin` where it does not; the header of the page must be there in any case.
+ * Errors: HttpError 403 `foreign_request`.
+ * Source: Fetch Metadata Request Headers §2.4; Fetch Standard, "CORS-unsafe request-header names".
+ */
+export function refuseForeign({ headers, baseUrl }: Pick<HttpRequest, "headers" | "baseUrl">): void {
+  const site = headers["sec-fetch-site"];
+  const origin = headers["origin"];
+  const hosts = [headers["host"], hostOf(baseUrl)];
+  const isForeign =
+    site === undefined ? origin !== undefined && !hosts.includes(hostOf(origin)) : site !== "same-origin";
+  if (isForeign || headers[PAGE_HEADER] === undefined) {
+    throw new HttpError(403, "foreign_request", "Changes are taken from the page of this portal only.");
+  }
+}

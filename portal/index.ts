@@ -1,0 +1,84 @@
+/** `postbell/portal`: a page for operators and subscribers, as one more service to mount. */
+
+import { readJson } from "../src/http/body.js";
+import { createRouter, type Route } from "../src/http/router.js";
+import type { HttpRequest, HttpResponse, Service } from "../src/http/types.js";
+import { guardedLogger } from "../src/logger.js";
+import { type ApiCall, type ApiRoute, errorAnswer, invalid, json, toHttpError } from "./api.js";
+import { refuseForeign, visitorOf } from "./guard.js";
+import { type PortalOptions, readPortalOptions } from "./options.js";
+import { asset, page, plainPage } from "./page.js";
+import type { SessionJson } from "./shapes.js";
+import { webhookRoutes } from "./webhooks-api.js";
+
+export type { Authorize, PortalOptions, Visitor } from "./options.js";
+export type { PortalWebhooks } from "./webhooks-port.js";
+
+const BODY_BYTES = 65_536;
+
+async function fieldsOf(request: HttpRequest): Promise<Readonly<Record<string, unknown>>> {
+  const body = await readJson(request, { limit: BODY_BYTES });
+  if (typeof body === "object" && body !== null && !Array.isArray(body))
+    return body as Record<string, unknown>;
+  throw invalid("body", "The body must be a JSON object.");
+}
+
+/**
+ * A page with its own small API, for an adapter to mount: webhooks with their health, their deliveries and what repairs them.
+ *
+ * `authorize` is asked for the page and for every request of it; a webhook of another account is answered like one that does not exist. Nothing is loaded from
+ * elsewhere, and nothing runs in the background.
+ * Errors: `invalid_option`, with the path of the option as `field`.
+ */
+export function createPortal(options: PortalOptions): Service {
+  const { webhooks, content, authorize, title, clock, logger: given } = readPortalOptions(options);
+  const logger = guardedLogger(given);
+
+  const session: ApiRoute = {
+    method: "GET",
+    path: "/api/session",
+    async handle({ visitor }) {
+      const { name, subscriber, userId } = visitor;
+      const parts = {
+        webhooks: webhooks !== undefined && subscriber !== undefined,
+        content: content !== undefined && userId !== undefined,
+      };
+      return json(200, { title, name, parts } satisfies SessionJson);
+    },
+  };
+  const routes: readonly ApiRoute[] = [session, ...(webhooks ? webhookRoutes(webhooks, clock) : [])];
+
+  const api = createRouter(routes, {
+    async context(request, parameter): Promise<ApiCall> {
+      if (request.method !== "GET" && request.method !== "HEAD") refuseForeign(request);
+      const visitor = await visitorOf(request, { authorize, clock, logger });
+      const query = new URLSearchParams(request.query);
+      return { request, parameter, query, visitor, fields: () => fieldsOf(request) };
+    },
+    onError: (thrown) => errorAnswer(toHttpError(thrown, logger)),
+  });
+
+  const files: readonly Route<HttpRequest>[] = [
+    {
+      method: "GET",
+      path: "/",
+      async handle(request): Promise<HttpResponse> {
+        await visitorOf(request, { authorize, clock, logger });
+        return page(request, title);
+      },
+    },
+    { method: "GET", path: "/app.js", handle: async (request) => asset("app.js", request) },
+    { method: "GET", path: "/app.css", handle: async (request) => asset("app.css", request) },
+  ];
+  const site = createRouter(files, {
+    context: (request) => request,
+    onError(thrown) {
+      const { status, message, headers } = toHttpError(thrown, logger);
+      return plainPage(status, message, headers);
+    },
+  });
+
+  return Object.freeze<Service>({
+    handle: (request) => (request.path.startsWith("/api/") ? api(request) : site(request)),
+  });
+}

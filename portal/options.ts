@@ -1,0 +1,100 @@
+/** Every option of `createPortal`: its type for hosts, and the one table of defaults and ranges that it is read by. */
+
+import type { Clock } from "../src/clock.js";
+import { systemClock } from "../src/clock.js";
+import type { Content } from "../src/content/service.js";
+import { PostbellError } from "../src/errors.js";
+import type { HttpRequest } from "../src/http/types.js";
+import { type Logger, silentLogger } from "../src/logger.js";
+import { hook, readOptions, value } from "../src/options.js";
+import type { Subscriber } from "../src/webhooks/options.js";
+import type { PortalWebhooks } from "./webhooks-port.js";
+
+type Awaitable<T> = T | PromiseLike<T>;
+
+/** Who looks at the portal, as the host knows him. */
+export interface Visitor {
+  /** Shown on the page. */
+  readonly name: string;
+  /** In whose name webhooks are seen and changed; without it there is no webhooks part. `id` names the API key that a webhook registered here belongs to. */
+  readonly subscriber?: Subscriber | undefined;
+  /** The user in whose name content is seen and changed, with his rights; without it there is no content part. */
+  readonly userId?: number | undefined;
+}
+
+/** Asked for the page and for each request of it: the host's own session decides. `null`: 401. A throw or a silence of 5 s: 503. */
+export type Authorize = (request: HttpRequest) => Awaitable<Visitor | null | undefined>;
+
+export interface PortalOptions {
+  /** The service whose webhooks are shown. */
+  readonly webhooks?: PortalWebhooks | undefined;
+  /** The service whose content is shown. */
+  readonly content?: Content | undefined;
+  readonly authorize: Authorize;
+  /** What the page is called. Default: `Postbell`. */
+  readonly title?: string | undefined;
+  readonly clock?: Clock | undefined;
+  readonly logger?: Logger | undefined;
+}
+
+const hasMethods = (given: unknown, names: readonly string[]): boolean =>
+  typeof given === "object" &&
+  given !== null &&
+  names.every((name) => typeof (given as Record<string, unknown>)[name] === "function");
+
+/** Names, defaults and ranges; the README's table is checked against it. */
+export const portalOptions = {
+  webhooks: value<PortalWebhooks | undefined>(
+    "a service of createWebhooks",
+    (given) => hasMethods(given, ["handle", "emit", "eventTypes"]),
+    undefined,
+    "a service",
+  ),
+  content: value<Content | undefined>(
+    "a service of createContent",
+    (given) => hasMethods(given, ["handle", "request"]),
+    undefined,
+    "a service",
+  ),
+  authorize: hook<Authorize>(),
+  title: value<string>(
+    "text of 1 to 100 characters",
+    (given) => typeof given === "string" && given.length >= 1 && given.length <= 100,
+    "Postbell",
+    "text",
+  ),
+  clock: value<Clock>(
+    "a clock",
+    (given) => hasMethods(given, ["now", "monotonic", "setTimeout", "clearTimeout", "random"]),
+    systemClock,
+  ),
+  logger: value<Logger>(
+    "a logger with debug, info, warn and error",
+    (given) => hasMethods(given, ["debug", "info", "warn", "error"]),
+    silentLogger,
+  ),
+};
+
+/** What `createPortal` works with. */
+export interface PortalSettings {
+  readonly webhooks: PortalWebhooks | undefined;
+  readonly content: Content | undefined;
+  readonly authorize: Authorize;
+  readonly title: string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+const refuse = (field: string, message: string): never => {
+  throw new PostbellError("invalid_option", `createPortal: ${message}`, { field });
+};
+
+/** Errors: `invalid_option`. */
+export function readPortalOptions(options: unknown): PortalSettings {
+  const { authorize, ...settings } = readOptions("createPortal", portalOptions, options);
+  if (!authorize)
+    return refuse("authorize", "authorize is missing: it says who may look, by your own session.");
+  if (!settings.webhooks && !settings.content)
+    refuse("webhooks", "give webhooks, content, or both: there is nothing to show otherwise.");
+  return { ...settings, authorize };
+}

@@ -1,0 +1,195 @@
+/** The API routes for webhooks: the same calls that the host has in-process, for webhooks of the visitor's account only. */
+
+import type { Clock } from "../src/clock.js";
+import { notFound, type Webhook } from "../src/webhooks/registrations.js";
+import type { DeliveryState, WebhookStatus } from "../src/webhooks/store.js";
+import { type ApiCall, type ApiRoute, invalid, json } from "./api.js";
+import type { WebhookJson } from "./shapes.js";
+import type { PortalWebhooks } from "./webhooks-port.js";
+
+const toJson = ({ id, url, status, eventTypes, createdDate, updatedDate }: Webhook): WebhookJson => ({
+  id,
+  url,
+  status,
+  eventTypes,
+  createdDate,
+  updatedDate,
+});
+
+/** A filter of a list, where one is given: an empty field of a form is none. */
+const filterOf = (query: URLSearchParams, name: string): string | undefined => query.get(name) || undefined;
+
+function limitOf(query: URLSearchParams): number | undefined {
+  const limit = filterOf(query, "limit");
+  if (limit === undefined) return undefined;
+  if (!/^[0-9]{1,3}$/.test(limit)) throw invalid("limit", "limit must be a whole number from 1 to 100.");
+  return Number(limit);
+}
+
+/** Of the fields of a body those that are known, so that a slip of the pen does not subscribe to everything. */
+async function known(call: ApiCall, names: readonly string[]): Promise<Readonly<Record<string, unknown>>> {
+  const fields = await call.fields();
+  const other = Object.keys(fields).find((name) => !names.includes(name));
+  if (other !== undefined) throw invalid(other.slice(0, 40), `There is no field '${other.slice(0, 40)}'.`);
+  return fields;
+}
+
+export function webhookRoutes(webhooks: PortalWebhooks, clock: Clock): readonly ApiRoute[] {
+  const { registrations, deliveries, schedule } = webhooks;
+
+  const subscriberOf = ({ visitor }: ApiCall) => {
+    if (visitor.subscriber) return visitor.subscriber;
+    throw notFound("webhook");
+  };
+
+  const own = async (call: ApiCall): Promise<Webhook> => {
+    const { account } = subscriberOf(call);
+    const webhook = await registrations.get(call.parameter("webhookId"));
+    if (webhook.account !== account) throw notFound("webhook");
+    return webhook;
+  };
+
+  const ownDelivery = async (call: ApiCall) => {
+    const webhook = await own(call);
+    const delivery = await deliveries.get(call.parameter("deliveryId"));
+    if (delivery.webhookId !== webhook.id) throw notFound("delivery");
+    return { webhook, delivery };
+  };
+
+  const withStats = async (webhook: Webhook) => ({
+    webhook: toJson(webhook),
+    stats: await deliveries.stats({ webhookId: webhook.id }),
+  });
+
+  return [
+    {
+      method: "GET",
+      path: "/api/event-types",
+      async handle(call) {
+        subscriberOf(call);
+        return json(200, { eventTypes: webhooks.eventTypes() });
+      },
+    },
+    {
+      method: "GET",
+      path: "/api/webhooks",
+      async handle(call) {
+        const { account } = subscriberOf(call);
+        const { webhooks: found, next } = await registrations.list({
+          account,
+          cursor: filterOf(call.query, "cursor"),
+          limit: limitOf(call.query),
+        });
+        return json(200, { webhooks: await Promise.all(found.map(withStats)), next });
+      },
+    },
+    {
+      method: "POST",
+      path: "/api/webhooks",
+      async handle(call) {
+        const { url, eventTypes: types } = await known(call, ["url", "eventTypes"]);
+        const { webhook, secret } = await registrations.create(subscriberOf(call), {
+          url: url as string,
+          eventTypes: types as readonly string[] | undefined,
+        });
+        return json(201, { webhook: toJson(webhook), secret });
+      },
+    },
+    {
+      method: "GET",
+      path: "/api/webhooks/:webhookId",
+      async handle(call) {
+        const found = await withStats(await own(call));
+        return json(200, { ...found, schedule, now: new Date(clock.now()).toISOString() });
+      },
+    },
+    {
+      method: "PUT",
+      path: "/api/webhooks/:webhookId",
+      async handle(call) {
+        const { id } = await own(call);
+        const { url, status, eventTypes: types } = await known(call, ["url", "status", "eventTypes"]);
+        const webhook = await registrations.update(id, {
+          url: url as string | undefined,
+          status: status as WebhookStatus | undefined,
+          eventTypes: types as readonly string[] | undefined,
+        });
+        return json(200, toJson(webhook));
+      },
+    },
+    {
+      method: "DELETE",
+      path: "/api/webhooks/:webhookId",
+      async handle(call) {
+        const { id } = await own(call);
+        await registrations.remove(id);
+        return json(200, {});
+      },
+    },
+    {
+      method: "POST",
+      path: "/api/webhooks/:webhookId/rotate",
+      async handle(call) {
+        const { id } = await own(call);
+        const { overlapMs } = await known(call, ["overlapMs"]);
+        const { secret } = await registrations.rotateSecret(id, {
+          overlapMs: overlapMs as number | undefined,
+        });
+        return json(200, { secret });
+      },
+    },
+    {
+      method: "POST",
+      path: "/api/webhooks/:webhookId/test",
+      async handle(call) {
+        const { id: webhookId } = await own(call);
+        const { type } = await known(call, ["type"]);
+        return json(202, await deliveries.test({ webhookId, type: type as string | undefined }));
+      },
+    },
+    {
+      method: "POST",
+      path: "/api/webhooks/:webhookId/recover",
+      async handle(call) {
+        const { id: webhookId } = await own(call);
+        const { since } = await known(call, ["since"]);
+        if (typeof since !== "string") throw invalid("since", "since is missing: say from when on.");
+        return json(202, await deliveries.recover({ webhookId, since }));
+      },
+    },
+    {
+      method: "GET",
+      path: "/api/webhooks/:webhookId/deliveries",
+      async handle(call) {
+        const { id: webhookId } = await own(call);
+        const { query } = call;
+        const page = await deliveries.list({
+          webhookId,
+          state: filterOf(query, "state") as DeliveryState | undefined,
+          type: filterOf(query, "type"),
+          since: filterOf(query, "since"),
+          until: filterOf(query, "until"),
+          cursor: filterOf(query, "cursor"),
+          limit: limitOf(query),
+        });
+        return json(200, page);
+      },
+    },
+    {
+      method: "GET",
+      path: "/api/webhooks/:webhookId/deliveries/:deliveryId",
+      async handle(call) {
+        const { webhook, delivery } = await ownDelivery(call);
+        return json(200, { webhook: toJson(webhook), delivery });
+      },
+    },
+    {
+      method: "POST",
+      path: "/api/webhooks/:webhookId/deliveries/:deliveryId/resend",
+      async handle(call) {
+        const { delivery } = await ownDelivery(call);
+        return json(202, await deliveries.resend(delivery.id));
+      },
+    },
+  ];
+}
