@@ -6,6 +6,7 @@ import type { HttpRequest, HttpResponse, Service } from "../src/http/types.js";
 import { guardedLogger } from "../src/logger.js";
 import { type ApiCall, type ApiRoute, errorAnswer, invalid, json, toHttpError } from "./api.js";
 import { refuseForeign, visitorOf } from "./guard.js";
+import { contentRoutes } from "./content-api.js";
 import { type PortalOptions, readPortalOptions } from "./options.js";
 import { asset, page, plainPage } from "./page.js";
 import type { SessionJson } from "./shapes.js";
@@ -46,7 +47,11 @@ export function createPortal(options: PortalOptions): Service {
       return json(200, { title, name, parts } satisfies SessionJson);
     },
   };
-  const routes: readonly ApiRoute[] = [session, ...(webhooks ? webhookRoutes(webhooks, clock) : [])];
+  const routes: readonly ApiRoute[] = [
+    session,
+    ...(webhooks ? webhookRoutes(webhooks, clock) : []),
+    ...(content ? contentRoutes(content) : []),
+  ];
 
   const api = createRouter(routes, {
     async context(request, parameter): Promise<ApiCall> {
