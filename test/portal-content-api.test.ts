@@ -36,7 +36,12 @@ function portalOf() {
     const { body: bytes } = response;
     const text = bytes === null ? "" : await new Response(bytes as Uint8Array<ArrayBuffer>).text();
     const json = String(response.headers["content-type"]).includes("json");
-    return { status: response.status, headers: response.headers, text, json: json ? JSON.parse(text) : undefined };
+    return {
+      status: response.status,
+      headers: response.headers,
+      text,
+      json: json ? JSON.parse(text) : undefined,
+    };
   };
   return { content, ask };
 }
@@ -47,13 +52,18 @@ describe("the console's API", () => {
   it("asks in the name of the visitor's user, with his rights", async () => {
     const { ask } = portalOf();
     const created = await ask("author", "POST /posts", { body: draft });
-    expect(created).toMatchObject({ status: 201, json: { body: { author: idOf("author"), status: "draft" } } });
+    expect(created).toMatchObject({
+      status: 201,
+      json: { body: { author: idOf("author"), status: "draft" } },
+    });
     const { id } = created.json.body;
     expect(await ask("contributor", `GET /posts/${id}?context=edit`)).toMatchObject({
       status: 403,
       json: { error: { code: "rest_forbidden_context" } },
     });
-    expect(await ask("contributor", `POST /posts/${id}`, { body: { title: "Mine" } })).toMatchObject({ status: 403 });
+    expect(await ask("contributor", `POST /posts/${id}`, { body: { title: "Mine" } })).toMatchObject({
+      status: 403,
+    });
     expect(await ask("editor", `GET /posts/${id}?context=edit`)).toMatchObject({
       status: 200,
       json: { body: { title: { raw: "A draft" } }, allow: expect.arrayContaining(["POST", "DELETE"]) },
@@ -68,14 +78,25 @@ describe("the console's API", () => {
 
   it("is closed to a visitor without a user", async () => {
     const { ask } = portalOf();
-    for (const line of ["GET /posts", "POST /posts", "GET /users/me", "GET /file?name=a.png", "POST /posts/1/revisions/2/restore"]) {
-      expect(await ask(undefined, line, { body: {} })).toMatchObject({ status: 404, json: { error: { code: "not_found" } } });
+    for (const line of [
+      "GET /posts",
+      "POST /posts",
+      "GET /users/me",
+      "GET /file?name=a.png",
+      "POST /posts/1/revisions/2/restore",
+    ]) {
+      expect(await ask(undefined, line, { body: {} })).toMatchObject({
+        status: 404,
+        json: { error: { code: "not_found" } },
+      });
     }
   });
 
   it("answers no other route of the content service", async () => {
     const { content, ask } = portalOf();
-    const known = Object.keys(content.openApi()["paths"] as object).map((path) => path.replace("/core/v2", ""));
+    const known = Object.keys(content.openApi()["paths"] as object).map((path) =>
+      path.replace("/core/v2", ""),
+    );
     const open = [];
     for (const path of known) {
       const filled = path.replaceAll(/\{\w+\}/g, "1");
@@ -118,7 +139,13 @@ describe("the console's API", () => {
     const { ask } = portalOf();
     expect(await ask("editor", "POST /posts", { body: { ...draft, status: "shouted" } })).toMatchObject({
       status: 400,
-      json: { error: { code: "rest_invalid_param", field: "status", message: expect.stringContaining("status is not") } },
+      json: {
+        error: {
+          code: "rest_invalid_param",
+          field: "status",
+          message: expect.stringContaining("status is not"),
+        },
+      },
     });
   });
 
@@ -134,8 +161,15 @@ describe("the console's API", () => {
       json: { error: { code: "rest_cannot_edit" } },
     });
     expect(await ask("author", restore, { body: {} })).toMatchObject({ status: 200 });
-    expect(await ask("author", "POST /posts/99/revisions/98/restore", { body: {} })).toMatchObject({ status: 404 });
-    const { body } = await content.request({ method: "GET", path: `/core/v2/posts/${id}`, query: { context: "edit" }, as: idOf("author") });
+    expect(await ask("author", "POST /posts/99/revisions/98/restore", { body: {} })).toMatchObject({
+      status: 404,
+    });
+    const { body } = await content.request({
+      method: "GET",
+      path: `/core/v2/posts/${id}`,
+      query: { context: "edit" },
+      as: idOf("author"),
+    });
     expect(body).toMatchObject({ title: { raw: "Second" } });
   });
 

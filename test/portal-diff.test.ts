@@ -4,7 +4,9 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { differences } from "../portal/app/content/diff.js";
 
-const text = fc.array(fc.constantFrom("a", "b", "c", "d", ""), { maxLength: 14 }).map((lines) => lines.join("\n"));
+const text = fc
+  .array(fc.constantFrom("a", "b", "c", "d", ""), { maxLength: 14 })
+  .map((lines) => lines.join("\n"));
 
 const linesOf = (whole: string): readonly string[] => (whole === "" ? [] : whole.split("\n"));
 

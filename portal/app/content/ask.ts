@@ -11,7 +11,11 @@ export function ask(question: string, verb: string, signal: AbortSignal): Promis
       h(
         "div",
         { class: "row" },
-        h("button", { type: "button", class: "plain", autofocus: true, onclick: () => dialog.close() }, "Cancel"),
+        h(
+          "button",
+          { type: "button", class: "plain", autofocus: true, onclick: () => dialog.close() },
+          "Cancel",
+        ),
         h("button", { type: "button", class: "danger", onclick: () => dialog.close(verb) }, verb),
       ),
     );

@@ -30,13 +30,19 @@ export function comparison(
 ): HTMLElement | undefined {
   const rows = differences(left.text, right.text);
   if (rows.every(isSame)) return undefined;
-  const isShown = rows.map((_, index) => !rows.slice(Math.max(0, index - AROUND), index + AROUND + 1).every(isSame));
+  const isShown = rows.map(
+    (_, index) => !rows.slice(Math.max(0, index - AROUND), index + AROUND + 1).every(isSame),
+  );
   const lines: HTMLElement[] = [];
   let hidden = 0;
   const closeGap = (): void => {
     if (hidden === 0) return;
     lines.push(
-      h("tr", {}, h("td", { colspan: 2, class: "quiet" }, `${hidden} unchanged ${hidden === 1 ? "line" : "lines"}`)),
+      h(
+        "tr",
+        {},
+        h("td", { colspan: 2, class: "quiet" }, `${hidden} unchanged ${hidden === 1 ? "line" : "lines"}`),
+      ),
     );
     hidden = 0;
   };
@@ -56,7 +62,11 @@ export function comparison(
       "table",
       { class: "compare" },
       h("caption", {}, what),
-      h("thead", {}, h("tr", {}, h("th", { scope: "col" }, left.label), h("th", { scope: "col" }, right.label))),
+      h(
+        "thead",
+        {},
+        h("tr", {}, h("th", { scope: "col" }, left.label), h("th", { scope: "col" }, right.label)),
+      ),
       h("tbody", {}, lines),
     ),
   );

@@ -35,15 +35,18 @@ export const listView = (kind: Kind): View => ({
     const found = h("div");
 
     const load = async (): Promise<void> => {
-      const { body, total } = await api.get<ContentAnswerJson<readonly RecordJson[]>>(`content/${kind.name}`, {
-        search,
-        status: kind.hasTrash && isWriter ? status || "any" : undefined,
-        page: number,
-        per_page: PER_PAGE,
-        orderby: search === "" ? "modified" : "relevance",
-        _embed: "author",
-        _fields: FIELDS,
-      });
+      const { body, total } = await api.get<ContentAnswerJson<readonly RecordJson[]>>(
+        `content/${kind.name}`,
+        {
+          search,
+          status: kind.hasTrash && isWriter ? status || "any" : undefined,
+          page: number,
+          per_page: PER_PAGE,
+          orderby: search === "" ? "modified" : "relevance",
+          _embed: "author",
+          _fields: FIELDS,
+        },
+      );
       found.replaceChildren(
         h("p", { class: "quiet" }, countWords(kind, total ?? body.length, { search, isWriter })),
         ...(body.length === 0 ? [] : [table(kind, body, api.url)]),
@@ -65,7 +68,9 @@ export const listView = (kind: Kind): View => ({
       go(addressOf(kind, { search: searchInput.value.trim(), status: statusInput.value }));
     };
     root.append(
-      ...(isWriter && kind.hasTrash ? [h("p", {}, h("a", { href: `#/${kind.name}/new` }, `New ${kind.one}`))] : []),
+      ...(isWriter && kind.hasTrash
+        ? [h("p", {}, h("a", { href: `#/${kind.name}/new` }, `New ${kind.one}`))]
+        : []),
       ...(isWriter && !kind.hasTrash ? [uploadPanel(page, load)] : []),
       h(
         "form",
@@ -93,7 +98,9 @@ function countWords(
 }
 
 function table(kind: Kind, records: readonly RecordJson[], url: (path: string) => string): HTMLElement {
-  const heads = kind.hasTrash ? ["Title", "Status", "Author", "Date", "Changed"] : ["Title", "", "Kind", "Author", "Date"];
+  const heads = kind.hasTrash
+    ? ["Title", "Status", "Author", "Date", "Changed"]
+    : ["Title", "", "Kind", "Author", "Date"];
   const row = (record: RecordJson): HTMLElement => {
     const link = h("a", { href: `#/${kind.name}/${record.id}` }, titleOf(record));
     const title = h("th", { scope: "row", class: "address" }, link);

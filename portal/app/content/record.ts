@@ -7,7 +7,16 @@ import type { Page, View } from "../view.js";
 import { ask } from "./ask.js";
 import { comparison } from "./compare.js";
 import { type Field, field, sayAtField } from "./fields.js";
-import { authorOf, type FieldName, type Kind, moment, pictureOf, statusWord, titleOf } from "./kinds.js";
+import {
+  authorOf,
+  type FieldName,
+  type Kind,
+  moment,
+  pictureOf,
+  statusWord,
+  textOf,
+  titleOf,
+} from "./kinds.js";
 
 type Values = { [name in FieldName]?: string };
 
@@ -29,7 +38,12 @@ const HINTS: { readonly [name in FieldName]?: string } = {
   alt_text: "What somebody is told who does not see the picture.",
 };
 
-const ROWS: { readonly [name in FieldName]?: number } = { content: 18, excerpt: 3, caption: 3, description: 5 };
+const ROWS: { readonly [name in FieldName]?: number } = {
+  content: 18,
+  excerpt: 3,
+  caption: 3,
+  description: 5,
+};
 
 /** What was typed and not saved when a record was left, to go on from; with the state that it was typed over. */
 const unsaved = new Map<string, { readonly record: RecordJson; readonly values: Values }>();
@@ -53,7 +67,7 @@ async function open({ api }: Page, { name }: Kind, id: string): Promise<Open> {
   }
 }
 
-function valueOf(record: RecordJson, name: FieldName): string {
+function textIn(record: RecordJson, name: FieldName): string {
   const value = record[name] ?? "";
   return typeof value === "string" ? value : (value.raw ?? "");
 }
@@ -87,7 +101,11 @@ export const newView = (kind: Kind): View => ({
       event.preventDefault();
       const values = Object.fromEntries([...fields].map(([name, { input }]) => [name, input.value]));
       try {
-        const { body } = await api.send<ContentAnswerJson<RecordJson>>("POST", `content/${kind.name}`, values);
+        const { body } = await api.send<ContentAnswerJson<RecordJson>>(
+          "POST",
+          `content/${kind.name}`,
+          values,
+        );
         say("Saved as a draft.");
         go(`/${kind.name}/${body.id}`);
       } catch (error) {
@@ -95,7 +113,12 @@ export const newView = (kind: Kind): View => ({
       }
     };
     root.append(
-      h("form", { onsubmit: submit }, [...fields.values()].map(({ box }) => box), h("button", {}, "Save as a draft")),
+      h(
+        "form",
+        { onsubmit: submit },
+        [...fields.values()].map(({ box }) => box),
+        h("button", {}, "Save as a draft"),
+      ),
     );
   },
 });
@@ -109,6 +132,9 @@ export const recordView = (kind: Kind): View => ({
     const key = `${kind.name}/${id}`;
     /** Ends what belongs to the form that is shown. */
     let shown = new AbortController();
+    /** As it was last read or written here. */
+    let record: RecordJson;
+    const about = h("div");
 
     const reload = (): Promise<Open> => open(page, kind, id);
 
@@ -121,35 +147,46 @@ export const recordView = (kind: Kind): View => ({
     /** The button that was pressed is gone. */
     const focusForm = (): void => root.querySelector<HTMLElement>("form input")?.focus();
 
+    const know = (newest: RecordJson): void => {
+      record = newest;
+      page.title(titleOf(record));
+      about.replaceChildren(facts(kind, record, page));
+    };
+
     const show = (current: Open, typed: Values = {}): void => {
-      const { record, mayEdit } = current;
+      const { mayEdit, mayDelete } = current;
       discard();
       shown = new AbortController();
-      page.title(titleOf(record));
+      know(current.record);
       const isTrashed = record.status === "trash";
       root.replaceChildren(
-        facts(kind, record, page),
-        mayEdit && !isTrashed ? form(current, typed) : readOnly(kind, record),
-        ...(mayEdit && isTrashed ? [h("button", { type: "button", onclick: () => restore(record) }, "Restore as a draft")] : []),
-        ...removal(current),
+        about,
+        mayEdit && !isTrashed ? form(typed) : readOnly(kind, record),
+        ...(mayEdit && isTrashed
+          ? [h("button", { type: "button", onclick: restore }, "Restore as a draft")]
+          : []),
+        ...(mayDelete ? [removal()] : []),
       );
     };
 
-    function form(current: Open, typed: Values): HTMLElement {
-      let { record } = current;
+    function form(typed: Values): HTMLElement {
       const fields = new Map(kind.fields.map((name) => [name, fieldFor(name, record)]));
       const base: Values = {};
       const each = (act: (name: FieldName, field: Field) => void): void => {
         for (const [name, one] of fields) act(name, one);
       };
       each((name, { input }) => {
-        input.value = valueOf(record, name);
+        input.value = textIn(record, name);
         // As the input writes it: a date without its seconds.
         base[name] = input.value;
         input.value = typed[name] ?? input.value;
       });
       const changes = (): Values =>
-        Object.fromEntries([...fields].flatMap(([name, { input }]) => (input.value === base[name] ? [] : [[name, input.value]])));
+        Object.fromEntries(
+          [...fields].flatMap(([name, { input }]) =>
+            input.value === base[name] ? [] : [[name, input.value]],
+          ),
+        );
 
       const keep = (): void => {
         const values = changes();
@@ -184,13 +221,12 @@ export const recordView = (kind: Kind): View => ({
           );
           each((name, { input }) => {
             const now = input.value;
-            input.value = valueOf(body, name);
+            input.value = textIn(body, name);
             base[name] = input.value;
             // Somebody may type on while it is saved.
             if (now !== before[name]) input.value = now;
           });
-          record = body;
-          page.title(titleOf(body));
+          know(body);
           publish.hidden = !isPublishable(body);
           conflict.replaceChildren();
           page.say(outcomeOf(body));
@@ -206,18 +242,28 @@ export const recordView = (kind: Kind): View => ({
         const theirs = await reload();
         const heading = h("h2", { tabindex: -1 }, "Somebody else has saved this meanwhile");
         const rows = kind.fields.flatMap((name) => {
-          const theirValue = valueOf(theirs.record, name);
-          const isTheirs = theirValue !== valueOf(record, name);
+          const theirValue = textIn(theirs.record, name);
+          const isTheirs = theirValue !== textIn(record, name);
           if (!isTheirs) return [];
           const myValue = mine[name] ?? base[name] ?? "";
-          return comparison(LABELS[name], { label: "Theirs", text: theirValue }, { label: "Yours", text: myValue }) ?? [];
+          return (
+            comparison(
+              LABELS[name],
+              { label: "Theirs", text: theirValue },
+              { label: "Yours", text: myValue },
+            ) ?? []
+          );
         });
         conflict.replaceChildren(
           h(
             "section",
             { class: "panel" },
             heading,
-            h("p", {}, `Nothing of yours was saved. Fields that you have not touched will be theirs in either case.`),
+            h(
+              "p",
+              {},
+              `Nothing of yours was saved. Fields that you have not touched will be theirs in either case.`,
+            ),
             rows,
             h(
               "div",
@@ -234,7 +280,11 @@ export const recordView = (kind: Kind): View => ({
                 },
                 "Save mine over it",
               ),
-              h("button", { type: "button", class: "plain", onclick: () => (show(theirs), focusForm()) }, "Take theirs"),
+              h(
+                "button",
+                { type: "button", class: "plain", onclick: () => (show(theirs), focusForm()) },
+                "Take theirs",
+              ),
             ),
           ),
         );
@@ -244,7 +294,11 @@ export const recordView = (kind: Kind): View => ({
       const conflict = h("div");
       const isPublishable = (of: RecordJson): boolean =>
         mayPublish(of) && ["draft", "pending"].includes(of.status);
-      const publish = h("button", { type: "button", class: "plain", onclick: () => save({ status: "publish" }) }, "Publish");
+      const publish = h(
+        "button",
+        { type: "button", class: "plain", onclick: () => save({ status: "publish" }) },
+        "Publish",
+      );
       publish.hidden = !isPublishable(record);
       const submit = (event: Event): void => {
         event.preventDefault();
@@ -260,7 +314,7 @@ export const recordView = (kind: Kind): View => ({
     }
 
     /** Does something to the record as it is shown; says so where it is another one by now. */
-    async function act(method: "POST" | "DELETE", record: RecordJson, query: string, body: unknown): Promise<boolean> {
+    async function act(method: "POST" | "DELETE", query: string, body: object): Promise<boolean> {
       try {
         await page.api.send(method, `${path}${query}`, body, ifUnchanged(record));
         return true;
@@ -268,41 +322,44 @@ export const recordView = (kind: Kind): View => ({
         if (!isConflict(error)) page.fail(error);
         else {
           show(await reload());
-          page.say("Somebody else has changed this meanwhile: this is how it is now. Nothing was done.", "failed");
+          page.say(
+            "Somebody else has changed this meanwhile: this is how it is now. Nothing was done.",
+            "failed",
+          );
         }
         return false;
       }
     }
 
-    async function restore(record: RecordJson): Promise<void> {
-      if (!(await act("POST", record, "", { status: "draft" }))) return;
+    async function restore(): Promise<void> {
+      if (!(await act("POST", "", { status: "draft" }))) return;
       show(await reload());
       focusForm();
       page.say("Restored as a draft.");
     }
 
-    async function trash(record: RecordJson): Promise<void> {
+    async function trash(): Promise<void> {
       const title = titleOf(record);
-      if (!(await act("DELETE", record, "", {}))) return;
+      if (!(await act("DELETE", "", {}))) return;
       discard();
       page.say(`“${title}” is in the trash.`);
       page.go(`/${kind.name}`);
     }
 
-    async function remove(record: RecordJson): Promise<void> {
+    async function remove(): Promise<void> {
       const title = titleOf(record);
-      if (!(await ask(`“${title}” cannot be brought back. Delete it?`, "Delete for good", page.signal))) return;
-      if (!(await act("DELETE", record, "?force=true", {}))) return;
+      if (!(await ask(`“${title}” cannot be brought back. Delete it?`, "Delete for good", page.signal)))
+        return;
+      if (!(await act("DELETE", "?force=true", {}))) return;
       discard();
       page.say(`“${title}” is deleted.`);
       page.go(`/${kind.name}`);
     }
 
-    function removal({ record, mayDelete }: Open): readonly HTMLElement[] {
-      if (!mayDelete) return [];
+    function removal(): HTMLElement {
       const isLast = !kind.hasTrash || record.status === "trash";
-      const attributes = { type: "button", class: "danger", onclick: () => (isLast ? remove(record) : trash(record)) };
-      return [h("p", {}, h("button", attributes, isLast ? "Delete for good" : "Move to the trash"))];
+      const attributes = { type: "button", class: "danger", onclick: isLast ? remove : trash };
+      return h("p", {}, h("button", attributes, isLast ? "Delete for good" : "Move to the trash"));
     }
 
     const kept = unsaved.get(key);
@@ -325,7 +382,11 @@ function fieldFor(name: FieldName, record: RecordJson | undefined): Field {
   const rows = ROWS[name];
   const input =
     name === "status" && record
-      ? h("select", {}, statusOptions(record).map((value) => h("option", { value }, statusWord(value))))
+      ? h(
+          "select",
+          {},
+          statusOptions(record).map((value) => h("option", { value }, statusWord(value))),
+        )
       : rows === undefined
         ? h("input", name === "date" ? { type: "datetime-local", step: 1 } : { type: "text", class: "wide" })
         : h("textarea", { rows });
@@ -342,7 +403,11 @@ function facts(kind: Kind, record: RecordJson, { api }: Page): HTMLElement {
     "div",
     {},
     picture !== undefined &&
-      h("img", { src: api.url(picture), alt: record.alt_text || "The picture, without an alternative text", class: "preview" }),
+      h("img", {
+        src: api.url(picture),
+        alt: record.alt_text || "The picture, without an alternative text",
+        class: "preview",
+      }),
     h(
       "dl",
       { class: "facts" },
@@ -361,12 +426,12 @@ function facts(kind: Kind, record: RecordJson, { api }: Page): HTMLElement {
   );
 }
 
-/** Texts as they are stored, or as they are rendered: either way as text. */
+/** Without any markup where it is rendered, with it where it is stored. */
 function readOnly(kind: Kind, record: RecordJson): HTMLElement {
   const texts = kind.fields.flatMap((name) => {
     const value = record[name];
     if (name === "title" || value === undefined || typeof value === "string") return [];
-    const text = value.raw ?? value.rendered;
+    const text = textOf(value);
     return text === "" ? [] : [h("h2", {}, LABELS[name]), h("pre", {}, text)];
   });
   return h("div", {}, texts);

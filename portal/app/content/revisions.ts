@@ -63,7 +63,9 @@ export const revisionsView = (kind: Kind): View => ({
 
     const textsOf = async (choice: string): Promise<Texts> => {
       const url = choice === NOW ? path : `${path}/revisions/${choice}`;
-      return (await api.get<ContentAnswerJson<Texts>>(url, { context: "edit", _fields: "title,content,excerpt" })).body;
+      return (
+        await api.get<ContentAnswerJson<Texts>>(url, { context: "edit", _fields: "title,content,excerpt" })
+      ).body;
     };
 
     let latest = 0;
