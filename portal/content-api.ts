@@ -50,8 +50,8 @@ function refused(status: number, { code, message, data }: ContentError, retryAft
   });
 }
 
-const textOf = async ({ body }: HttpResponse): Promise<string> =>
-  body === null ? "" : await new Response(body as Uint8Array<ArrayBuffer>).text();
+const textOf = ({ body }: HttpResponse): Promise<string> =>
+  new Response(body as Uint8Array<ArrayBuffer> | null).text();
 
 /** Names of headers in the form that the content service writes them. */
 const headerOf = ({ headers }: HttpResponse, name: string): string | undefined => headers[name]?.toString();

@@ -55,11 +55,12 @@ export async function contentHost(browser: Browser, limits: { uploadBytes?: numb
       return page;
     },
     async request(as: Role, line: string, body?: JsonObject) {
-      const [method = "", path = ""] = line.split(" ");
+      const [method = "", address = ""] = line.split(" ");
+      const [path = "", search = ""] = address.split("?");
       const answer = await content.request({
         method,
         path: `/core/v2${path}`,
-        query: method === "GET" ? { context: "edit" } : {},
+        query: method === "GET" ? { context: "edit", ...Object.fromEntries(new URLSearchParams(search)) } : {},
         body,
         as: idOf(as),
       });

@@ -404,4 +404,7 @@ it("is worked with the keyboard alone", async () => {
   await tabTo(page.getByRole("button", { name: "Move to the trash" }));
   await page.keyboard.press("Enter");
   await said(page, "is in the trash.");
+  expect(await host.request("editor", "GET /posts?status=trash")).toMatchObject([
+    { title: { raw: "New Opening hours" } },
+  ]);
 });

@@ -9,7 +9,7 @@ export interface Field {
   readonly box: HTMLElement;
   readonly input: Input;
   /** An empty text: nothing is wrong. */
-  problem(text: string): void;
+  readonly problem: (text: string) => void;
 }
 
 export function field(name: string, label: string, input: Input, hint = ""): Field {

@@ -193,9 +193,13 @@ export const recordView = (kind: Kind): View => ({
         if (Object.keys(values).length > 0) unsaved.set(key, { record, values });
         else unsaved.delete(key);
       };
-      const { signal } = shown;
-      const end = shown;
-      page.signal.addEventListener("abort", () => (keep(), end.abort()), { signal });
+      const own = shown;
+      const { signal } = own;
+      const leave = (): void => {
+        keep();
+        own.abort();
+      };
+      page.signal.addEventListener("abort", leave, { signal });
       const warn = (event: Event): void => {
         if (Object.keys(changes()).length > 0) event.preventDefault();
       };
@@ -240,6 +244,10 @@ export const recordView = (kind: Kind): View => ({
 
       const showConflict = async (mine: Values): Promise<void> => {
         const theirs = await reload();
+        const take = (): void => {
+          show(theirs);
+          focusForm();
+        };
         const heading = h("h2", { tabindex: -1 }, "Somebody else has saved this meanwhile");
         const rows = kind.fields.flatMap((name) => {
           const theirValue = textIn(theirs.record, name);
@@ -282,7 +290,7 @@ export const recordView = (kind: Kind): View => ({
               ),
               h(
                 "button",
-                { type: "button", class: "plain", onclick: () => (show(theirs), focusForm()) },
+                { type: "button", class: "plain", onclick: take },
                 "Take theirs",
               ),
             ),
