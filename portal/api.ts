@@ -45,6 +45,8 @@ const STATUS: Readonly<Record<string, number>> = {
   unknown_event_type: 400,
   not_found: 404,
   webhook_limit_reached: 409,
+  resend_limit_reached: 409,
+  rate_limited: 429,
 };
 
 export const invalid = (field: string, message: string): PostbellError =>
@@ -54,9 +56,10 @@ export const invalid = (field: string, message: string): PostbellError =>
 export function toHttpError(thrown: unknown, logger: Logger): HttpError {
   if (thrown instanceof HttpError) return thrown;
   if (isPostbellError(thrown)) {
-    const status = STATUS[thrown.code];
-    if (status !== undefined)
-      return new HttpError(status, thrown.code, thrown.message, { field: thrown.field });
+    const { code, message, field, retryAfterSeconds } = thrown;
+    const status = STATUS[code];
+    const headers = retryAfterSeconds === undefined ? {} : { "retry-after": String(retryAfterSeconds) };
+    if (status !== undefined) return new HttpError(status, code, message, { field, headers });
   }
   logger.error({ error: thrown }, "a request of the portal failed");
   return new HttpError(503, "unavailable", "The service cannot answer at the moment; try again later.", {

@@ -12,8 +12,7 @@ import { asset, page, plainPage } from "./page.js";
 import type { SessionJson } from "./shapes.js";
 import { webhookRoutes } from "./webhooks-api.js";
 
-export type { Authorize, PortalOptions, Visitor } from "./options.js";
-export type { PortalWebhooks } from "./webhooks-port.js";
+export type { Authorize, PortalOptions, PortalWebhooks, Visitor } from "./options.js";
 
 const BODY_BYTES = 65_536;
 

@@ -8,7 +8,7 @@ import type { HttpRequest } from "../src/http/types.js";
 import { type Logger, silentLogger } from "../src/logger.js";
 import { hook, readOptions, value } from "../src/options.js";
 import type { Subscriber } from "../src/webhooks/options.js";
-import type { PortalWebhooks } from "./webhooks-port.js";
+import type { Webhooks } from "../src/webhooks/service.js";
 
 type Awaitable<T> = T | PromiseLike<T>;
 
@@ -24,6 +24,12 @@ export interface Visitor {
 
 /** Asked for the page and for each request of it: the host's own session decides. `null`: 401. A throw or a silence of 5 s: 503. */
 export type Authorize = (request: HttpRequest) => Awaitable<Visitor | null | undefined>;
+
+/** What of a webhook service the portal works with. */
+export type PortalWebhooks = Pick<
+  Webhooks<string>,
+  "registrations" | "deliveries" | "eventTypes" | "schedule"
+>;
 
 export interface PortalOptions {
   /** The service whose webhooks are shown. */

@@ -4,8 +4,8 @@ import type { Clock } from "../src/clock.js";
 import { notFound, type Webhook } from "../src/webhooks/registrations.js";
 import type { DeliveryState, WebhookStatus } from "../src/webhooks/store.js";
 import { type ApiCall, type ApiRoute, invalid, json } from "./api.js";
+import type { PortalWebhooks } from "./options.js";
 import type { WebhookJson } from "./shapes.js";
-import type { PortalWebhooks } from "./webhooks-port.js";
 
 const toJson = ({ id, url, status, eventTypes, createdDate, updatedDate }: Webhook): WebhookJson => ({
   id,

@@ -74,24 +74,26 @@ async function show(session: SessionJson, isFirst: boolean): Promise<void> {
     location.replace(`#${first.path}`);
     return;
   }
+  const labelled = usable.filter(({ label }) => label !== undefined);
+  const within = labelled.some((view) => view.path === path)
+    ? undefined
+    : labelled.find((view) => path.startsWith(`${view.path}/`))?.path;
   renew(
     links,
-    usable
-      .filter(({ label }) => label !== undefined)
-      .map(({ label, path: target }) =>
+    labelled.map(({ label, path: target }) =>
+      h(
+        "li",
+        {},
         h(
-          "li",
-          {},
-          h(
-            "a",
-            {
-              href: `#${target}`,
-              "aria-current": path === target ? "page" : path.startsWith(`${target}/`) ? "true" : null,
-            },
-            label,
-          ),
+          "a",
+          {
+            href: `#${target}`,
+            "aria-current": path === target ? "page" : target === within ? "true" : null,
+          },
+          label,
         ),
       ),
+    ),
   );
   root.replaceChildren();
   if (isFirst) say("");

@@ -3,39 +3,18 @@
 import { createHash } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import { type Clock, withTimeout } from "../clock.js";
-import { type ErrorCode, isPostbellError, PostbellError } from "../errors.js";
-import { readJson } from "../http/body.js";
+import { type ErrorCode, isPostbellError } from "../errors.js";
+import { readBytes, readJson } from "../http/body.js";
 import { HttpError } from "../http/errors.js";
 import { createRateLimit } from "../http/rate-limit.js";
-import { createRouter, type PathParameter, type Route } from "../http/router.js";
-import type { Handler, HttpRequest, HttpResponse } from "../http/types.js";
+import { createRouter, type Route } from "../http/router.js";
+import type { Handler, HttpRequest } from "../http/types.js";
 import type { Logger } from "../logger.js";
-import { nearest } from "./catalogue.js";
+import { type Call, invalid, json, readFields, readPage } from "./call.js";
+import type { Deliveries } from "./deliveries.js";
+import { deliveryRoutes } from "./delivery-routes.js";
 import type { ReadSettings, Subscriber } from "./options.js";
 import { checkName, notFound, type Registrations, type Webhook } from "./registrations.js";
-
-interface Call {
-  readonly request: HttpRequest;
-  readonly parameter: PathParameter;
-  readonly subscriber: Subscriber;
-}
-
-/** Answers hold what one key may see, one of them a secret: nobody may keep them. */
-const PRIVATE_HEADERS = {
-  "cache-control": "no-store",
-  vary: "Authorization",
-  "x-content-type-options": "nosniff",
-} as const;
-
-const json = (
-  status: number,
-  value: unknown,
-  headers: Readonly<Record<string, string>> = {},
-): HttpResponse => ({
-  status,
-  headers: { "content-type": "application/json; charset=utf-8", ...PRIVATE_HEADERS, ...headers },
-  body: JSON.stringify(value),
-});
 
 /** The record of the interface document, and nothing besides. */
 const toResource = ({ id, status, url, createdDate, updatedDate }: Webhook) => ({
@@ -55,6 +34,8 @@ const STATUS: { readonly [Code in ErrorCode]?: number } = {
   not_found: 404,
   webhook_limit_reached: 409,
   idempotency_key_reused: 409,
+  resend_limit_reached: 409,
+  rate_limited: 429,
 };
 
 const RETRY_AFTER_SECONDS = "5";
@@ -67,30 +48,6 @@ const MAX_KNOWN_KEYS = 10_000;
 
 const BEARER = /^Bearer +([\x21-\x7e]{1,4096})$/i;
 
-const invalid = (field: string, message: string): PostbellError =>
-  new PostbellError("invalid_request", message, { field });
-
-/** The object a request body must be. What is in neither list is refused, so that a slip of the pen does not subscribe to everything. */
-function readFields(
-  body: unknown,
-  accepted: readonly string[],
-  ignored: readonly string[] = [],
-): Readonly<Record<string, unknown>> {
-  if (typeof body !== "object" || body === null || Array.isArray(body)) {
-    throw new PostbellError("invalid_request", "The body must be a JSON object.");
-  }
-  for (const field of Object.keys(body)) {
-    if (accepted.includes(field) || ignored.includes(field)) continue;
-    const shown = field.slice(0, 40);
-    throw invalid(shown, `There is no field '${shown}'; did you mean '${nearest(field, accepted)}'?`);
-  }
-  return Object.fromEntries(
-    accepted
-      .filter((field) => Object.hasOwn(body, field))
-      .map((field) => [field, (body as Record<string, unknown>)[field]]),
-  );
-}
-
 function readIdempotencyKey(headers: HttpRequest["headers"]): string | undefined {
   const key = headers["idempotency-key"];
   if (key === undefined || /^[\x21-\x7e]{1,255}$/.test(key)) return key;
@@ -100,11 +57,16 @@ function readIdempotencyKey(headers: HttpRequest["headers"]): string | undefined
 export function createRoutes({
   settings: { access, limits },
   registrations,
+  deliveries,
+  eventTypes,
   clock,
   logger,
 }: {
   readonly settings: ReadSettings;
   readonly registrations: Registrations;
+  readonly deliveries: Deliveries;
+  /** The catalogue, for whoever registers. */
+  readonly eventTypes: readonly string[];
   readonly clock: Clock;
   readonly logger: Logger;
 }): Handler {
@@ -120,13 +82,20 @@ export function createRoutes({
       headers: { "retry-after": RETRY_AFTER_SECONDS },
     });
 
-  const readBody = (request: HttpRequest): Promise<unknown> =>
+  const limit = limits.requestBytes;
+  const inTime = <T>(read: Promise<T>): Promise<T> =>
     withTimeout(
       clock,
       BODY_MS,
-      readJson(request, { limit: limits.requestBytes }),
+      read,
       () => new HttpError(408, "request_timeout", "The body did not arrive in time."),
     );
+  const readBody = (request: HttpRequest): Promise<unknown> => inTime(readJson(request, { limit }));
+  const readOptionalBody = async (request: HttpRequest): Promise<unknown> => {
+    if (request.body !== null && "parsed" in request.body) return readBody(request);
+    const body = await inTime(readBytes(request, { limit }));
+    return body.length === 0 ? {} : readJson({ ...request, body }, { limit });
+  };
 
   const authenticate = async ({ headers }: HttpRequest): Promise<Subscriber> => {
     const key = BEARER.exec(headers["authorization"] ?? "")?.[1];
@@ -184,6 +153,7 @@ export function createRoutes({
   };
 
   const routes: readonly Route<Call>[] = [
+    ...deliveryRoutes({ registrations, deliveries, eventTypes, ownWebhook, readBody, readOptionalBody }),
     {
       method: "POST",
       path: "/v1/webhooks",
@@ -203,15 +173,8 @@ export function createRoutes({
       method: "GET",
       path: "/v1/webhooks",
       async handle({ request, subscriber }) {
-        const query = new URLSearchParams(request.query);
-        const limit = query.get("limit");
-        if (limit !== null && !/^[0-9]{1,9}$/.test(limit))
-          throw invalid("limit", "limit must be a whole number from 1 to 100.");
-        const { webhooks, next } = await registrations.list({
-          account: subscriber.account,
-          cursor: query.get("cursor") ?? undefined,
-          limit: limit === null ? undefined : Number(limit),
-        });
+        const page = readPage(new URLSearchParams(request.query));
+        const { webhooks, next } = await registrations.list({ account: subscriber.account, ...page });
         return json(200, { webhooks: webhooks.map(toResource), next });
       },
     },
@@ -257,9 +220,10 @@ export function createRoutes({
   const toHttpError = (error: unknown): HttpError => {
     if (error instanceof HttpError) return error;
     if (isPostbellError(error)) {
-      const { code, message, field } = error;
+      const { code, message, field, retryAfterSeconds } = error;
       const status = STATUS[code];
-      if (status !== undefined) return new HttpError(status, code, message, { field });
+      const headers = retryAfterSeconds === undefined ? {} : { "retry-after": String(retryAfterSeconds) };
+      if (status !== undefined) return new HttpError(status, code, message, { field, headers });
       if (code === "raw_body_unavailable") {
         logger.error({ error }, "a registration request could not be read");
         return new HttpError(500, code, message);

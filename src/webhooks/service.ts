@@ -70,6 +70,8 @@ export interface Webhooks<T extends string = string> {
   readonly deliveries: Deliveries;
   /** When the attempts of a delivery are due, in milliseconds after its first one: what `retry` comes to, without jitter. */
   readonly schedule: readonly number[];
+  /** The names of the catalogue, sorted: what `emit` and `event_types` take. */
+  eventTypes(): readonly T[];
   /** Begins to deliver. Calling it again changes nothing. */
   start(): Promise<void>;
   /** Ends delivering; what is under way gets `graceMs` (default 10 000) to finish, and is delivered later otherwise. `start` may follow. */
@@ -139,7 +141,6 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
   });
   const store = boundedStore(stored, clock);
   const registrations = createRegistrations({ store, settings, catalogue });
-  const routes = createRoutes({ settings, registrations, clock, logger });
 
   let client: OutboundClient | undefined;
   const ownSend: Send = (request) => {
@@ -218,7 +219,7 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
     return { id: eventId, account, type, digest, payload };
   };
 
-  const append = async (event: EventRecord): Promise<Emitted> => {
+  const append = async (event: EventRecord, webhookId?: string): Promise<Emitted> => {
     const reservation = dispatcher.reserve();
     let appended: Awaited<ReturnType<WebhookStore["append"]>> | undefined;
     try {
@@ -226,6 +227,7 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
         event,
         rememberMs: REMEMBER_MS,
         now: store.now(),
+        webhookId,
         claim: reservation?.request,
       });
     } finally {
@@ -248,6 +250,10 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
       deliveries,
     };
   };
+
+  const deliveries = createDeliveries({ store, settings, catalogue, clock, append });
+  const eventTypes = Object.freeze([...catalogue.types.keys()].sort()) as readonly EventTypeOf<C>[];
+  const routes = createRoutes({ settings, registrations, deliveries, eventTypes, clock, logger });
 
   const emitAll = async (inputs: readonly EventInput[]): Promise<readonly Emitted[]> => {
     // Array.from visits holes too, and a hole is no event.
@@ -295,7 +301,8 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
     handle: routes,
     emit,
     registrations,
-    deliveries: createDeliveries(store),
+    deliveries,
+    eventTypes: () => eventTypes,
     schedule,
     async start() {
       isWanted = true;

@@ -1,0 +1,198 @@
+/** Fields with their errors in words beside them, buttons that wait, and a question before what cannot be undone. */
+
+import { ApiError } from "./api.js";
+import { type Child, h } from "./dom.js";
+import { messageOf, type Page } from "./view.js";
+
+let made = 0;
+/** An id that no other element of the page has. */
+export const newId = (): string => `f${++made}`;
+
+export interface Field {
+  readonly element: HTMLElement;
+  /** Says what is wrong; the empty text takes it back. */
+  readonly problem: (text: string) => void;
+  readonly focus: () => void;
+}
+
+/** An input with its label, its hint, and room for what is wrong with it. */
+export function field(
+  label: string,
+  input: HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement,
+  hint?: string,
+): Field {
+  const id = newId();
+  input.id = id;
+  const problem = h("p", { class: "problem", id: `${id}-problem`, hidden: true });
+  const described = hint === undefined ? `${id}-problem` : `${id}-hint ${id}-problem`;
+  input.setAttribute("aria-describedby", described);
+  return {
+    element: h(
+      "div",
+      { class: "field" },
+      h("label", { for: id }, label),
+      input,
+      hint === undefined ? null : h("p", { class: "hint", id: `${id}-hint` }, hint),
+      problem,
+    ),
+    problem(text) {
+      problem.textContent = text;
+      problem.hidden = text === "";
+      if (text === "") input.removeAttribute("aria-invalid");
+      else input.setAttribute("aria-invalid", "true");
+    },
+    focus: () => input.focus(),
+  };
+}
+
+/** A button that does one thing at a time. It stays focusable meanwhile, so that focus is not lost; what fails is said. */
+export function button(
+  label: string,
+  page: Pick<Page, "fail">,
+  act: () => Promise<unknown>,
+  attributes: Readonly<Record<string, string>> = {},
+): HTMLButtonElement {
+  const onclick = (event: Event): void => void once(event.currentTarget as Element, page, act);
+  return h("button", { type: "button", onclick, ...attributes }, label);
+}
+
+async function once(
+  element: Element,
+  { fail }: Pick<Page, "fail">,
+  act: () => Promise<unknown>,
+): Promise<void> {
+  if (element.getAttribute("aria-disabled") === "true") return;
+  element.setAttribute("aria-disabled", "true");
+  try {
+    await act();
+  } catch (error) {
+    fail(error);
+  } finally {
+    element.removeAttribute("aria-disabled");
+  }
+}
+
+/** A form over fields. An error of one of them is shown beside it and gets the focus; any other is said. `fields` by the name that the API calls them. */
+export function form(
+  page: Pick<Page, "fail" | "say">,
+  {
+    fields,
+    content,
+    submit,
+    act,
+    ...attributes
+  }: {
+    readonly fields: Readonly<Record<string, Field>>;
+    readonly content: readonly Child[];
+    /** The label of its button. */
+    readonly submit: string;
+    readonly act: () => Promise<unknown>;
+    readonly class?: string;
+    readonly "aria-label"?: string;
+  },
+): HTMLFormElement {
+  const run = async (): Promise<void> => {
+    for (const one of Object.values(fields)) one.problem("");
+    page.say("");
+    try {
+      await act();
+    } catch (error) {
+      const name = error instanceof ApiError ? error.field?.split(/[.[]/)[0] : undefined;
+      const at = name === undefined ? undefined : fields[name];
+      if (at === undefined) throw error;
+      at.problem(messageOf(error));
+      at.focus();
+    }
+  };
+  const send = h("button", { type: "submit" }, submit);
+  return h(
+    "form",
+    {
+      novalidate: true,
+      ...attributes,
+      onsubmit: (event: Event) => {
+        event.preventDefault();
+        void once(send, page, run);
+      },
+    },
+    content,
+    send,
+  );
+}
+
+/** Asks before something that cannot be undone. */
+export function confirmed(question: string, explanation: string, label: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const id = newId();
+    let answer = false;
+    const close = (value: boolean) => () => {
+      answer = value;
+      dialog.close();
+    };
+    const dialog = h(
+      "dialog",
+      { "aria-labelledby": id },
+      h("h2", { id }, question),
+      h("p", {}, explanation),
+      h(
+        "div",
+        { class: "row" },
+        h("button", { type: "button", class: "danger", onclick: close(true) }, label),
+        h("button", { type: "button", class: "plain", autofocus: true, onclick: close(false) }, "Cancel"),
+      ),
+    );
+    dialog.addEventListener("close", () => {
+      dialog.remove();
+      resolve(answer);
+    });
+    document.body.append(dialog);
+    dialog.showModal();
+  });
+}
+
+/** A table that scrolls in itself where it is too wide. */
+export function table(
+  caption: string,
+  columns: readonly string[],
+  rows: readonly { readonly key: string; readonly cells: readonly Child[] }[],
+): HTMLElement {
+  return h(
+    "div",
+    { class: "scroll", role: "region", "aria-label": caption, tabindex: "0" },
+    h(
+      "table",
+      {},
+      h("caption", {}, caption),
+      h(
+        "thead",
+        {},
+        h(
+          "tr",
+          {},
+          columns.map((column) => h("th", { scope: "col", "data-key": column }, column)),
+        ),
+      ),
+      h(
+        "tbody",
+        {},
+        rows.map(({ key, cells }) =>
+          h(
+            "tr",
+            { "data-key": key },
+            cells.map((cell, index) =>
+              index === 0 ? h("th", { scope: "row" }, cell) : h("td", { "data-key": index }, cell),
+            ),
+          ),
+        ),
+      ),
+    ),
+  );
+}
+
+/** A list of terms with what they come to. */
+export const facts = (rows: readonly (readonly [string, Child])[]): HTMLElement =>
+  h(
+    "dl",
+    { class: "facts" },
+    rows.map(([term, value]) => h("div", { "data-key": term }, h("dt", {}, term), h("dd", {}, value))),
+  );

@@ -1,0 +1,78 @@
+/** A webhook's health and a delivery's state in words. */
+
+import type { DeliveryJson, StatsJson } from "../../shapes.js";
+import { h } from "../dom.js";
+import { timeText } from "../format.js";
+
+const HEALTH: Readonly<Record<StatsJson["health"]["status"], string>> = {
+  ok: "Well",
+  failing: "Failing",
+  warned: "Failing, warned",
+  disabled: "Disabled",
+};
+
+export function healthBadge({ health, lastAttempt }: StatsJson): HTMLElement {
+  const word = health.status === "ok" && lastAttempt === null ? "Not tried yet" : HEALTH[health.status];
+  return h("span", { class: `badge ${health.status}` }, word);
+}
+
+export function healthText({ health, lastAttempt }: StatsJson): string {
+  const { status, failingSince, warnAt, disableAt } = health;
+  const since = failingSince === null ? "" : ` Failing since ${timeText(failingSince)}.`;
+  if (status === "disabled") return `Nothing is sent.${since} Enable it, then recover what it missed.`;
+  if (status === "ok") return lastAttempt === null ? "Nothing was sent yet." : "The endpoint answers.";
+  const warned =
+    warnAt === null
+      ? ""
+      : status === "warned"
+        ? ` The warning went out ${timeText(warnAt)}.`
+        : ` Will be warned ${timeText(warnAt)}.`;
+  return `${since.trim()}${warned}${disableAt === null ? "" : ` Will be disabled ${timeText(disableAt)} unless it answers before.`}`;
+}
+
+const STATE: Readonly<Record<DeliveryJson["state"], string>> = {
+  pending: "Pending",
+  delivered: "Delivered",
+  failed: "Failed",
+  withheld: "Withheld",
+};
+
+export const stateBadge = ({ state }: Pick<DeliveryJson, "state">): HTMLElement =>
+  h("span", { class: `badge ${state}` }, STATE[state]);
+
+const REASON: Readonly<Record<string, string>> = {
+  exhausted: "all attempts of the schedule failed",
+  disabled: "the webhook was disabled when it was due",
+  access_denied: "the subscriber may not read this record",
+  access_unknown: "nobody could say whether the subscriber may read this record",
+  crashed: "its attempts were cut off again and again",
+  payload_unreadable: "what was stored of the event cannot be read",
+  payload_missing: "what was stored of the event is gone",
+  record_unreadable: "what was stored of the delivery cannot be read",
+};
+
+export const reasonText = (reason: string | null): string | null =>
+  reason === null ? null : (REASON[reason] ?? reason);
+
+const KIND: Readonly<Record<string, string>> = {
+  delivered: "delivered",
+  http: "the endpoint answered with an error",
+  dns: "the name did not resolve",
+  connect: "no connection",
+  tls: "TLS failed",
+  timeout: "no answer in time",
+  refused: "the address is not allowed",
+};
+
+/** `HTTP 500, the endpoint answered with an error`, `ECONNREFUSED, no connection` */
+export function attemptText({
+  kind,
+  status,
+  code,
+}: {
+  kind: string;
+  status: number | null;
+  code: string;
+}): string {
+  return `${status === null ? code : `HTTP ${status}`}, ${KIND[kind] ?? kind}`;
+}

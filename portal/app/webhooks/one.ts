@@ -1,0 +1,379 @@
+/** One webhook: how it is, what can be done, its time axis and its deliveries. */
+
+import type {
+  DeliveryPage,
+  DeliveryState,
+  EventTypesJson,
+  SecretJson,
+  WebhookDetail,
+  WebhookJson,
+} from "../../shapes.js";
+import { h, renew } from "../dom.js";
+import { counted, fromLocalInput, time, toLocalInput } from "../format.js";
+import { button, confirmed, facts, field, form, table } from "../forms.js";
+import type { Page, View } from "../view.js";
+import { typeChoice, typesText } from "./event-types.js";
+import { attemptText, healthBadge, healthText, reasonText, stateBadge } from "./health.js";
+import { plotted, type Span } from "./plan.js";
+import { timeAxis } from "./plot.js";
+import { secretPanel } from "./secret.js";
+
+const ROOM = 20;
+const PAGE = 25;
+const HOUR_MS = 3_600_000;
+
+const option = (value: string, label: string) => h("option", { value }, label);
+
+export const one: View = {
+  path: "/webhooks/:webhookId",
+  title: "Webhook",
+  part: "webhooks",
+  async render(root, { webhookId = "" }, page) {
+    const { api } = page;
+    const path = `webhooks/${encodeURIComponent(webhookId)}`;
+    const overview = h("div");
+    const actions = h("div", { class: "actions" });
+    const secret = h("div");
+    const { eventTypes } = await api.get<EventTypesJson>("event-types");
+    const axis = createAxis(page, path);
+    const log = createLog(page, path, eventTypes);
+
+    const load = async (): Promise<void> => {
+      const detail = await api.get<WebhookDetail>(path);
+      showOverview(detail);
+      await Promise.all([axis.load(detail), log.load()]);
+    };
+    const refresh = (text: string): Promise<void> => {
+      page.say(text);
+      return load();
+    };
+
+    const showOverview = ({ webhook, stats }: WebhookDetail): void => {
+      page.title(webhook.url);
+      renew(
+        overview,
+        h("p", {}, healthBadge(stats), " ", healthText(stats)),
+        facts([
+          ["Event types", typesText(webhook.eventTypes)],
+          ["Pending", stats.pending],
+          ["Delivered", stats.delivered],
+          ["Failed", stats.failed],
+          ["Withheld", stats.withheld],
+          ["Next attempt", time(stats.nextAttemptAt, "none")],
+          [
+            "Last attempt",
+            stats.lastAttempt === null
+              ? "none"
+              : [time(stats.lastAttempt.at), ": ", attemptText(stats.lastAttempt)],
+          ],
+        ]),
+      );
+      const isEnabled = webhook.status === "ENABLED";
+      const turn = async (): Promise<void> => {
+        await api.send("PUT", path, { status: isEnabled ? "DISABLED" : "ENABLED" });
+        await refresh(isEnabled ? "The webhook was disabled." : "The webhook was enabled.");
+      };
+      renew(
+        actions,
+        button("Send a test", page, test, { "data-key": "test" }),
+        button(isEnabled ? "Disable" : "Enable", page, turn, { "data-key": "turn", class: "plain" }),
+        button("Delete…", page, remove, { "data-key": "delete", class: "danger" }),
+      );
+    };
+    const test = async (): Promise<void> => {
+      await api.send("POST", `${path}/test`);
+      await refresh("A test was sent; its outcome stands among the deliveries.");
+    };
+    const remove = async (): Promise<void> => {
+      const explanation =
+        "Its deliveries are removed with it, also those that still wait. This cannot be undone.";
+      if (!(await confirmed("Delete this webhook?", explanation, "Delete the webhook"))) return;
+      await api.send("DELETE", path);
+      page.say("The webhook was deleted.");
+      page.go("/webhooks");
+    };
+
+    const detail = await api.get<WebhookDetail>(path);
+    const showSecret = (made: SecretJson): void => {
+      const panel = secretPanel(made.secret, page);
+      secret.replaceChildren(panel);
+      panel.querySelector("input")?.focus();
+    };
+    root.append(
+      overview,
+      actions,
+      secret,
+      recoverPart(page, path, detail, refresh),
+      rotatePart(page, path, showSecret),
+      changePart(page, path, detail.webhook, eventTypes, refresh),
+      h("h2", {}, "Time axis"),
+      axis.element,
+      h("h2", {}, "Deliveries"),
+      log.element,
+    );
+    await load();
+    page.keepFresh(load);
+  },
+};
+
+function recoverPart(
+  { api, ...page }: Page,
+  path: string,
+  { stats, now }: WebhookDetail,
+  refresh: (text: string) => Promise<void>,
+): HTMLElement {
+  const { failingSince } = stats.health;
+  const from = failingSince === null ? Date.parse(now) - 24 * HOUR_MS : Date.parse(failingSince);
+  const input = h("input", {
+    type: "datetime-local",
+    value: toLocalInput(from),
+    required: true,
+  });
+  const since = field(
+    "Since",
+    input,
+    "Events since then that failed, or were emitted while the webhook was disabled.",
+  );
+  const act = async (): Promise<void> => {
+    const { count } = await api.send<{ count: number }>("POST", `${path}/recover`, {
+      since: fromLocalInput(input.value),
+    });
+    await refresh(
+      count === 0
+        ? "There was nothing to recover."
+        : `${counted(count, "event is", "events are")} delivered again, one after another.`,
+    );
+  };
+  return h(
+    "details",
+    { class: "panel" },
+    h("summary", {}, "Recover events"),
+    form(page, { fields: { since }, content: [since.element], submit: "Recover", act }),
+  );
+}
+
+function rotatePart({ api, ...page }: Page, path: string, show: (made: SecretJson) => void): HTMLElement {
+  const select = h(
+    "select",
+    {},
+    option(String(24 * HOUR_MS), "24 hours"),
+    option(String(HOUR_MS), "1 hour"),
+    option(String(168 * HOUR_MS), "7 days"),
+    option("0", "not at all"),
+  );
+  const overlap = field(
+    "The old secret goes on signing for",
+    select,
+    "So long the receiver has to learn the new one.",
+  );
+  const act = async (): Promise<void> => {
+    const made = await api.send<SecretJson>("POST", `${path}/rotate`, { overlapMs: Number(select.value) });
+    page.say("There is a new secret.");
+    show(made);
+  };
+  return h(
+    "details",
+    { class: "panel" },
+    h("summary", {}, "Rotate the secret"),
+    form(page, {
+      fields: { overlapMs: overlap },
+      content: [overlap.element],
+      submit: "Make a new secret",
+      act,
+    }),
+  );
+}
+
+function changePart(
+  { api, ...page }: Page,
+  path: string,
+  webhook: WebhookJson,
+  eventTypes: readonly string[],
+  refresh: (text: string) => Promise<void>,
+): HTMLElement {
+  const input = h("input", { type: "url", class: "wide", value: webhook.url, autocomplete: "off" });
+  const url = field(
+    "Address of the endpoint",
+    input,
+    "What waits goes to the new address, with a clean record.",
+  );
+  const types = typeChoice(eventTypes, webhook.eventTypes);
+  const act = async (): Promise<void> => {
+    await api.send("PUT", path, { url: input.value.trim(), eventTypes: types.chosen() ?? ["*"] });
+    await refresh("The webhook was changed.");
+  };
+  return h(
+    "details",
+    { class: "panel" },
+    h("summary", {}, "Change address and event types"),
+    form(page, {
+      fields: { url, eventTypes: types.field, event_types: types.field },
+      content: [url.element, types.field.element],
+      submit: "Save",
+      act,
+    }),
+  );
+}
+
+/** The time axis, over the deliveries that are in trouble and the newest besides. */
+function createAxis({ api, signal, fail }: Page, path: string) {
+  const drawn = h("div");
+  const select = h(
+    "select",
+    { onchange: () => draw() },
+    option("all", "the whole schedule"),
+    option("day", "24 hours around now"),
+    option("hour", "an hour around now"),
+  );
+  const span = field("Show", select);
+  let last: { readonly detail: WebhookDetail; readonly deliveries: DeliveryPage["deliveries"] } | undefined;
+  const draw = (): void => {
+    if (!last) return;
+    const { detail, deliveries } = last;
+    renew(
+      drawn,
+      deliveries.length === 0
+        ? h("p", {}, "No delivery yet.")
+        : timeAxis({
+            deliveries,
+            stats: detail.stats,
+            schedule: detail.schedule,
+            now: Date.parse(detail.now),
+            span: select.value as Span,
+            width: Math.max(320, drawn.clientWidth),
+          }),
+    );
+  };
+  const observer = new ResizeObserver(() => {
+    try {
+      draw();
+    } catch (error) {
+      fail(error);
+    }
+  });
+  observer.observe(drawn);
+  signal.addEventListener("abort", () => observer.disconnect());
+  return {
+    element: h("div", {}, span.element, drawn),
+    async load(detail: WebhookDetail): Promise<void> {
+      const states: readonly (DeliveryState | undefined)[] = ["pending", "failed", undefined];
+      const pages = await Promise.all(
+        states.map((state) => api.get<DeliveryPage>(`${path}/deliveries`, { state, limit: 50 })),
+      );
+      last = {
+        detail,
+        deliveries: plotted(
+          pages.flatMap(({ deliveries }) => deliveries),
+          ROOM,
+        ),
+      };
+      draw();
+    },
+  };
+}
+
+/** The deliveries as a table, with filters and pages. */
+function createLog({ api, ...page }: Page, path: string, eventTypes: readonly string[]) {
+  const state = h(
+    "select",
+    {},
+    option("", "any"),
+    option("pending", "pending"),
+    option("delivered", "delivered"),
+    option("failed", "failed"),
+    option("withheld", "withheld"),
+  );
+  const type = h(
+    "select",
+    {},
+    option("", "any"),
+    [...eventTypes, "webhook.test"].map((name) => option(name, name)),
+  );
+  const since = h("input", { type: "datetime-local" });
+  const until = h("input", { type: "datetime-local" });
+  const fields = {
+    state: field("State", state),
+    type: field("Event type", type),
+    since: field("Emitted from", since),
+    until: field("until", until),
+  };
+  const rows = h("div");
+  let query: Readonly<Record<string, string | undefined>> = {};
+  /** Where the pages before this one began. */
+  let trail: readonly (string | undefined)[] = [undefined];
+
+  const load = async (): Promise<void> => {
+    const asked = query;
+    const cursor = trail.at(-1);
+    const { deliveries, next } = await api.get<DeliveryPage>(`${path}/deliveries`, {
+      ...asked,
+      cursor,
+      limit: PAGE,
+    });
+    // Turned, or filtered, meanwhile.
+    if (asked !== query || cursor !== trail.at(-1)) return;
+    const turn = (to: readonly (string | undefined)[]) => async (): Promise<void> => {
+      trail = to;
+      await load();
+      page.say(`Page ${trail.length} of the deliveries.`);
+    };
+    renew(
+      rows,
+      deliveries.length === 0
+        ? h("p", {}, next === null ? "No delivery here." : "None on this page; older ones may follow.")
+        : table(
+            "Deliveries, the newest first",
+            ["Event type", "State", "Emitted", "Attempts", "Last attempt", "Next attempt"],
+            deliveries.map((delivery) => {
+              const lastAttempt = delivery.attempts.at(-1);
+              return {
+                key: delivery.id,
+                cells: [
+                  h("a", { href: `#/${path}/deliveries/${encodeURIComponent(delivery.id)}` }, delivery.type),
+                  [stateBadge(delivery), delivery.reason === null ? null : ` ${reasonText(delivery.reason)}`],
+                  time(delivery.createdAt),
+                  delivery.attempts.length,
+                  lastAttempt === undefined ? "none" : attemptText(lastAttempt),
+                  time(delivery.nextAttemptAt),
+                ],
+              };
+            }),
+          ),
+      h(
+        "div",
+        { class: "pager" },
+        trail.length > 1 &&
+          button("Newer", page, turn(trail.slice(0, -1)), { class: "plain", "data-key": "newer" }),
+        next !== null &&
+          button("Older", page, turn([...trail, next]), { class: "plain", "data-key": "older" }),
+      ),
+    );
+  };
+  const filter = async (): Promise<void> => {
+    query = {
+      state: state.value,
+      type: type.value,
+      since: fromLocalInput(since.value),
+      until: fromLocalInput(until.value),
+    };
+    trail = [undefined];
+    await load();
+    page.say("The deliveries were filtered.");
+  };
+  return {
+    element: h(
+      "div",
+      {},
+      form(page, {
+        class: "row",
+        "aria-label": "Filter the deliveries",
+        fields,
+        content: Object.values(fields).map(({ element }) => element),
+        submit: "Filter",
+        act: filter,
+      }),
+      rows,
+    ),
+    load,
+  };
+}
