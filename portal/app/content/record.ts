@@ -2,11 +2,10 @@
 
 import type { ContentAnswerJson, RecordJson } from "../../content-shapes.js";
 import { ApiError } from "../api.js";
-import { h } from "../dom.js";
+import { type Child, h } from "../dom.js";
+import { confirmed, type Field, facts, field } from "../forms.js";
 import type { Page, View } from "../view.js";
-import { ask } from "./ask.js";
 import { comparison } from "./compare.js";
-import { type Field, field, sayAtField } from "./fields.js";
 import {
   authorOf,
   type FieldName,
@@ -17,6 +16,10 @@ import {
   textOf,
   titleOf,
 } from "./kinds.js";
+
+type Input = HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement;
+
+type Entry = Field & { readonly input: Input };
 
 type Values = { [name in FieldName]?: string };
 
@@ -78,6 +81,15 @@ function asSent({ date, ...values }: Values): object {
   return { ...values, date: date === "" ? null : date.length === 16 ? `${date}:00` : date };
 }
 
+/** Says an error next to its field, and goes there; false where it is no field's. */
+function sayAtField(fields: ReadonlyMap<string, Entry>, error: unknown): boolean {
+  const at = error instanceof ApiError && error.field !== undefined ? fields.get(error.field) : undefined;
+  if (at === undefined) return false;
+  at.problem((error as ApiError).message);
+  at.focus();
+  return true;
+}
+
 /** Makes a write fail with 412 where the record is no longer the one that is shown. */
 const ifUnchanged = ({ modified_gmt: modified }: RecordJson): Readonly<Record<string, string>> => ({
   "if-unmodified-since": new Date(`${modified}Z`).toUTCString(),
@@ -116,7 +128,7 @@ export const newView = (kind: Kind): View => ({
       h(
         "form",
         { onsubmit: submit },
-        [...fields.values()].map(({ box }) => box),
+        [...fields.values()].map(({ element }) => element),
         h("button", {}, "Save as a draft"),
       ),
     );
@@ -150,7 +162,7 @@ export const recordView = (kind: Kind): View => ({
     const know = (newest: RecordJson): void => {
       record = newest;
       page.title(titleOf(record));
-      about.replaceChildren(facts(kind, record, page));
+      about.replaceChildren(h("div", {}, aboutOf(kind, record, page)));
     };
 
     const show = (current: Open, typed: Values = {}): void => {
@@ -172,7 +184,7 @@ export const recordView = (kind: Kind): View => ({
     function form(typed: Values): HTMLElement {
       const fields = new Map(kind.fields.map((name) => [name, fieldFor(name, record)]));
       const base: Values = {};
-      const each = (act: (name: FieldName, field: Field) => void): void => {
+      const each = (act: (name: FieldName, entry: Entry) => void): void => {
         for (const [name, one] of fields) act(name, one);
       };
       each((name, { input }) => {
@@ -236,7 +248,7 @@ export const recordView = (kind: Kind): View => ({
           page.say(outcomeOf(body));
         } catch (error) {
           if (isConflict(error)) await showConflict(values).catch(page.fail);
-          else if (!sayAtField(fields as ReadonlyMap<string, Field>, error)) page.fail(error);
+          else if (!sayAtField(fields as ReadonlyMap<string, Entry>, error)) page.fail(error);
         } finally {
           isBusy = false;
         }
@@ -288,11 +300,7 @@ export const recordView = (kind: Kind): View => ({
                 },
                 "Save mine over it",
               ),
-              h(
-                "button",
-                { type: "button", class: "plain", onclick: take },
-                "Take theirs",
-              ),
+              h("button", { type: "button", class: "plain", onclick: take }, "Take theirs"),
             ),
           ),
         );
@@ -316,7 +324,7 @@ export const recordView = (kind: Kind): View => ({
         "form",
         { onsubmit: submit, "aria-label": titleOf(record) },
         conflict,
-        [...fields.values()].map(({ box }) => box),
+        [...fields.values()].map(({ element }) => element),
         h("div", { class: "row" }, h("button", {}, "Save"), publish),
       );
     }
@@ -356,8 +364,7 @@ export const recordView = (kind: Kind): View => ({
 
     async function remove(): Promise<void> {
       const title = titleOf(record);
-      if (!(await ask(`“${title}” cannot be brought back. Delete it?`, "Delete for good", page.signal)))
-        return;
+      if (!(await confirmed(`Delete “${title}”?`, "It cannot be brought back.", "Delete for good"))) return;
       if (!(await act("DELETE", "?force=true", {}))) return;
       discard();
       page.say(`“${title}” is deleted.`);
@@ -386,7 +393,7 @@ function statusOptions(record: RecordJson): readonly string[] {
   return own.includes(record.status) ? own : [...own, record.status];
 }
 
-function fieldFor(name: FieldName, record: RecordJson | undefined): Field {
+function fieldFor(name: FieldName, record: RecordJson | undefined): Entry {
   const rows = ROWS[name];
   const input =
     name === "status" && record
@@ -398,40 +405,43 @@ function fieldFor(name: FieldName, record: RecordJson | undefined): Field {
       : rows === undefined
         ? h("input", name === "date" ? { type: "datetime-local", step: 1 } : { type: "text", class: "wide" })
         : h("textarea", { rows });
-  return field(name, LABELS[name], input, HINTS[name]);
+  input.name = name;
+  return { ...field(LABELS[name], input, HINTS[name]), input };
 }
 
-function facts(kind: Kind, record: RecordJson, { api }: Page): HTMLElement {
-  const fact = (term: string, ...details: readonly (Node | string)[]): HTMLElement =>
-    h("div", {}, h("dt", {}, term), h("dd", {}, details));
+function aboutOf(kind: Kind, record: RecordJson, { api }: Page): readonly Child[] {
   const { filesize, width, height } = record.media_details ?? {};
   const picture = pictureOf(record, "large");
-  const isOnSite = /^https?:/.test(record.link) && record.status !== "trash";
-  return h(
-    "div",
-    {},
+  const author = authorOf(record);
+  const rows: readonly (readonly [string, Child])[] = [
+    ["Status", record.status !== "inherit" && statusWord(record.status)],
+    ["Author", author !== "" && author],
+    ["Date", moment(record.date)],
+    ["Changed", moment(record.modified)],
+    ["Kind", record.mime_type],
+    ["Size", filesize !== undefined && `${filesize.toLocaleString("en")} bytes`],
+    ["Pixels", Boolean(width) && `${width} × ${height}`],
+    [
+      "Earlier",
+      record._links?.["version-history"] !== undefined &&
+        h("a", { href: `#/${kind.name}/${record.id}/revisions` }, "Revisions"),
+    ],
+    [
+      "On the site",
+      /^https?:/.test(record.link) &&
+        record.status !== "trash" &&
+        h("a", { href: record.link, rel: "noreferrer" }, record.link),
+    ],
+  ];
+  return [
     picture !== undefined &&
       h("img", {
         src: api.url(picture),
         alt: record.alt_text || "The picture, without an alternative text",
         class: "preview",
       }),
-    h(
-      "dl",
-      { class: "facts" },
-      record.status !== "inherit" && fact("Status", statusWord(record.status)),
-      authorOf(record) !== "" && fact("Author", authorOf(record)),
-      fact("Date", moment(record.date)),
-      record.modified !== undefined && fact("Changed", moment(record.modified)),
-      record.mime_type && fact("Kind", record.mime_type),
-      filesize !== undefined && fact("Size", `${filesize.toLocaleString("en")} bytes`),
-      Boolean(width) && fact("Pixels", `${width} × ${height}`),
-      kind.hasTrash &&
-        record._links?.["version-history"] !== undefined &&
-        fact("Earlier", h("a", { href: `#/${kind.name}/${record.id}/revisions` }, "Revisions")),
-      isOnSite && fact("On the site", h("a", { href: record.link, rel: "noreferrer" }, record.link)),
-    ),
-  );
+    facts(rows.filter(([, value]) => value)),
+  ];
 }
 
 /** Without any markup where it is rendered, with it where it is stored. */

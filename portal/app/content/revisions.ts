@@ -2,8 +2,8 @@
 
 import type { ContentAnswerJson, RecordJson, RevisionJson } from "../../content-shapes.js";
 import { h } from "../dom.js";
+import { confirmed } from "../forms.js";
 import type { View } from "../view.js";
-import { ask } from "./ask.js";
 import { comparison } from "./compare.js";
 import { authorOf, type Kind, titleOf } from "./kinds.js";
 
@@ -22,7 +22,7 @@ export const revisionsView = (kind: Kind): View => ({
   title: "Revisions",
   part: "content",
   async render(root, { id = "" }, page) {
-    const { api, signal } = page;
+    const { api } = page;
     const path = `content/${kind.name}/${id}`;
     const [{ body: record, allow }, { body: revisions }] = await Promise.all([
       api.get<ContentAnswerJson<RecordJson>>(path, { context: "edit" }),
@@ -89,8 +89,8 @@ export const revisionsView = (kind: Kind): View => ({
 
     restore.onclick = async () => {
       const name = names.get(left.value);
-      const question = `Make the state of ${name} the present one? What it is now stays among the revisions.`;
-      if (!(await ask(question, "Restore", signal))) return;
+      const explanation = "What it is now stays among the revisions.";
+      if (!(await confirmed(`Make the state of ${name} the present one?`, explanation, "Restore"))) return;
       try {
         await api.send("POST", `${path}/revisions/${left.value}/restore`);
         page.say(`It is again as it was at ${name}.`);
