@@ -16,7 +16,8 @@ beforeEach(async () => {
   host = await contentHost(browser, { uploadBytes: 200_000 });
 });
 afterEach(async () => {
-  expect(await host.close()).toEqual([]);
+  const faults = await host.close();
+  if (faults.length > 0) throw new Error(`The page did what it must not: ${faults.join('; ')}`);
 });
 
 const outcome = (page: Page) => page.locator("main > [role=status]");
