@@ -32,6 +32,10 @@ const importsOf = (file: string): Import[] => {
 const source = filesBelow("src");
 const adapters = filesBelow("adapters");
 const storages = filesBelow("storage");
+const portal = filesBelow("portal");
+/** The part that runs in a browser. */
+const app = portal.filter((file) => file.startsWith("portal/app/"));
+const portalServer = portal.filter((file) => !app.includes(file));
 const isBuiltin = (name: string): boolean =>
   name.startsWith("node:") && builtinModules.includes(name.slice(5));
 const isBelow = (folder: string, path: string): boolean => path.startsWith(`${folder}/`);
@@ -85,6 +89,28 @@ describe("the house", () => {
     expect([...ofStorages, ...ofAdapters]).toEqual([]);
   });
 
+  it("lets the portal's server import the core and its own page, and the page only itself", () => {
+    const ofServer = portalServer
+      .flatMap(importsOf)
+      .filter(
+        ({ to }) =>
+          !isBelow("src", to) && !isBelow("portal", to) && !isBuiltin(to) && to !== "virtual:portal-app",
+      );
+    const intoApp = portalServer.flatMap(importsOf).filter(({ to }) => isBelow("portal/app", to));
+    const ofApp = app
+      .flatMap(importsOf)
+      .filter(({ to }) => !isBelow("portal/app", to) && to !== "portal/shapes.js");
+    expect(app.length).toBeGreaterThan(5);
+    expect([...ofServer, ...intoApp, ...ofApp]).toEqual([]);
+  });
+
+  it("keeps the page free of HTML in strings and of inline styles", () => {
+    const offenders = app.filter((file) =>
+      /innerHTML|outerHTML|insertAdjacentHTML|document\.write|\.style\b|\bstyle:/.test(codeOf(file)),
+    );
+    expect(offenders).toEqual([]);
+  });
+
   it("keeps the shared parts of the core free of the services", () => {
     const shared = source.filter((file) =>
       ["src/http", "src/outbound", "src/schema"].some((folder) => isBelow(folder, file)),
@@ -106,7 +132,7 @@ describe("the house", () => {
     const clocks = ["src/clock.ts", "src/testing/manual-clock.ts"];
     const forbidden =
       /\bDate\.now\(|new Date\(\)|\bperformance\.now\(|process\.hrtime|\bMath\.random\(|(?<![.\w])set(?:Timeout|Interval)\(|timers\/promises/;
-    const offenders = [...source, ...storages, ...adapters].filter(
+    const offenders = [...source, ...storages, ...adapters, ...portalServer].filter(
       (file) => !clocks.includes(file) && forbidden.test(codeOf(file)),
     );
     expect(offenders).toEqual([]);
@@ -120,7 +146,7 @@ describe("the house", () => {
   });
 
   it("reads no environment and writes to no console", () => {
-    const offenders = [...source, ...storages, ...adapters].filter((file) =>
+    const offenders = [...source, ...storages, ...adapters, ...portal].filter((file) =>
       /\bconsole\.|process\.env|process\.on\(|process\.once\(|process\.exit/.test(codeOf(file)),
     );
     expect(offenders).toEqual([]);
@@ -135,7 +161,8 @@ describe("the house", () => {
       const text = readFileSync(join(root, "dist", name), "utf8");
       for (const [, next = ""] of text.matchAll(/from '\.\/([^']+)\.js'/g)) visit(`${next}.d.ts`);
     };
-    for (const entry of ["index", "memory", "images", "receiver", "testing"]) visit(`${entry}.d.ts`);
+    for (const entry of ["index", "memory", "images", "portal", "receiver", "testing"])
+      visit(`${entry}.d.ts`);
     expect(built).toEqual(expect.arrayContaining([...reachable]));
     const offenders = [...reachable].filter((name) =>
       /from ['"](?:express|koa|fastify|ioredis|undici|lru-cache|sharp)/.test(
@@ -147,7 +174,7 @@ describe("the house", () => {
 
   it("does nothing at import or construction: a process that only makes a service ends at once", () => {
     const script = `
-      for (const entry of ["", "/express", "/koa", "/fastify", "/node", "/fetch", "/memory", "/images", "/receiver", "/testing"]) await import("postbell" + entry);
+      for (const entry of ["", "/express", "/koa", "/fastify", "/node", "/fetch", "/memory", "/images", "/portal", "/receiver", "/testing"]) await import("postbell" + entry);
       const { createWebhooks } = await import("postbell");
       const { memoryStorage } = await import("postbell/memory");
       createWebhooks({ storage: memoryStorage(), access: { authenticate: () => null, canRead: () => true } });

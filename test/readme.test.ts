@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node
 import { createServer } from "node:net";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { portalOptions } from "../portal/options.js";
 import { contentOptions } from "../src/content/options.js";
 import type { Option, OptionTable } from "../src/options.js";
 import { receiverOptions } from "../src/receiver/options.js";
@@ -132,9 +133,17 @@ const browse = async (base: string): Promise<void> => {
   expect(await response.json()).toMatchObject([{ slug: "open-again", title: { rendered: "Open again" } }]);
 };
 
+const look = async (base: string): Promise<void> => {
+  const statusFor = async (cookie: string): Promise<number> =>
+    (await fetch(`${base}/portal`, { headers: { cookie } })).status;
+  expect(await statusFor("session=d1f0")).toBe(200);
+  expect(await statusFor("session=other")).toBe(401);
+};
+
 /** What shows that a block that listens does what it is there for. */
 const visitOf = (code: string): ((base: string) => Promise<void>) => {
   if (code.includes("createReceiver")) return deliver;
+  if (code.includes("createPortal")) return look;
   return code.includes("createContent") ? browse : register;
 };
 
@@ -208,6 +217,7 @@ describe("the README", () => {
       receiverOptions,
       contentOptions,
       sharpImagesOptions,
+      portalOptions,
     ];
     const expected = tables.flatMap((table) => rowsOf(table));
     expect(rows.map(({ name, unit }) => [name, unit])).toEqual(

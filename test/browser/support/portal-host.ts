@@ -38,7 +38,7 @@ export async function startPortalHost(prefix = "/tools/portal"): Promise<PortalH
   const webhooks = createWebhooks({
     storage: memoryStorage(),
     access: { authenticate: () => null, canRead: () => true },
-    delivery: { send: async () => result },
+    delivery: { send: async () => result, excerptCharacters: 200 },
     clock,
   });
   const portal = createPortal({

@@ -1,0 +1,20 @@
+import { execFile } from "node:child_process";
+import { join, resolve } from "node:path";
+import { describe, expect, it } from "vitest";
+
+const root = resolve(import.meta.dirname, "..");
+
+describe("the example of the portal, run once", () => {
+  it("lets in who has a session, and repairs a delivery as the page does", async () => {
+    const { exitCode, output } = await new Promise<{ exitCode: unknown; output: string }>((done) => {
+      const args = [join(root, "examples", "portal.js"), "--once"];
+      execFile(process.execPath, args, { timeout: 25_000 }, (error, stdout, stderr) => {
+        done({ exitCode: error ? error.code : 0, output: stdout + stderr });
+      });
+    });
+    expect([exitCode, output]).toEqual([0, expect.stringContaining("Done: repaired through the portal.")]);
+    expect(output).toMatch(
+      /Without a session: 401\nWith a session: 200 text\/html[\s\S]*HTTP 500\nSent again: 202/,
+    );
+  });
+});
