@@ -17,7 +17,7 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   const faults = await host.close();
-  if (faults.length > 0) throw new Error(`The page did what it must not: ${faults.join('; ')}`);
+  if (faults.length > 0) throw new Error(`The page did what it must not: ${faults.join("; ")}`);
 });
 
 const outcome = (page: Page) => page.locator("main > [role=status]");
