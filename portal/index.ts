@@ -5,6 +5,7 @@ import { createRouter, type Route } from "../src/http/router.js";
 import type { HttpRequest, HttpResponse, Service } from "../src/http/types.js";
 import { guardedLogger } from "../src/logger.js";
 import { type ApiCall, type ApiRoute, errorAnswer, invalid, json, toHttpError } from "./api.js";
+import { contentRoutes } from "./content-api.js";
 import { refuseForeign, visitorOf } from "./guard.js";
 import { type PortalOptions, readPortalOptions } from "./options.js";
 import { asset, page, plainPage } from "./page.js";
@@ -45,7 +46,11 @@ export function createPortal(options: PortalOptions): Service {
       return json(200, { title, name, parts } satisfies SessionJson);
     },
   };
-  const routes: readonly ApiRoute[] = [session, ...(webhooks ? webhookRoutes(webhooks, clock) : [])];
+  const routes: readonly ApiRoute[] = [
+    session,
+    ...(webhooks ? webhookRoutes(webhooks, clock) : []),
+    ...(content ? contentRoutes(content) : []),
+  ];
 
   const api = createRouter(routes, {
     async context(request, parameter): Promise<ApiCall> {

@@ -28,7 +28,13 @@ export interface Api {
     path: string,
     query?: Readonly<Record<string, string | number | undefined>>,
   ) => Promise<T>;
-  readonly send: <T>(method: "POST" | "PUT" | "DELETE", path: string, body?: unknown) => Promise<T>;
+  /** `headers`: beside those that every change carries. */
+  readonly send: <T>(
+    method: "POST" | "PUT" | "DELETE",
+    path: string,
+    body?: unknown,
+    headers?: Readonly<Record<string, string>>,
+  ) => Promise<T>;
 }
 
 const HEADERS = { "x-postbell-portal": "1" } as const;
@@ -68,8 +74,8 @@ export function createApi(base: URL, signal?: AbortSignal): Api {
       const search = new URLSearchParams(given.map(([name, value]) => [name, String(value)]));
       return call(given.length === 0 ? path : `${path}?${search}`, {}) as Promise<T>;
     },
-    send<T>(method: string, path: string, body: unknown = {}) {
-      const headers = { ...HEADERS, "content-type": "application/json" };
+    send<T>(method: string, path: string, body: unknown = {}, own: Readonly<Record<string, string>> = {}) {
+      const headers = { ...own, ...HEADERS, "content-type": "application/json" };
       return call(path, { method, headers, body: JSON.stringify(body) }) as Promise<T>;
     },
   };

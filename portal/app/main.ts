@@ -2,11 +2,12 @@
 
 import type { SessionJson } from "../shapes.js";
 import { ApiError, createApi } from "./api.js";
+import { contentViews } from "./content/views.js";
 import { h, renew } from "./dom.js";
 import { match, messageOf, type Page, type View } from "./view.js";
 import { webhookViews } from "./webhooks/views.js";
 
-const views: readonly View[] = [...webhookViews];
+const views: readonly View[] = [...webhookViews, ...contentViews];
 
 const FRESH_MS = 5_000;
 /** Relative to this script, so that it holds below any mount point. */

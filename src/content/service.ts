@@ -68,6 +68,13 @@ export interface ContentAnswer {
 export interface Content {
   /** The REST interface, for an adapter to mount. Never rejects. */
   handle(request: HttpRequest): Promise<HttpResponse | undefined>;
+  /**
+   * The same for a part of the host that has found out by itself who asks, such as a page behind its own sign-in: `authenticate` is not called, nothing that
+   * the request says of its sender counts. `as`: id of the user, with his rights. Bodies are streamed, so that it takes uploads. Never rejects; 401 where nobody has the id.
+   */
+  handleAs(request: HttpRequest, as: number): Promise<HttpResponse | undefined>;
+  /** What the content routes begin with: `core/v2`. */
+  readonly namespace: string;
   /** Serves the uploaded files, below `site.uploads`, for an adapter to mount; without `files` it answers nothing. */
   readonly uploads: Service;
   /** The same in this process, without HTTP: the same checks, the same answers. Errors: RestError 401 where nobody has the id `as`. */
@@ -235,6 +242,8 @@ export function createContent(options: ContentOptions): Content {
 
   return Object.freeze<Content>({
     handle: server.handle,
+    handleAs: (request, as) => server.handleAs(request, () => asUser(as)),
+    namespace,
     uploads: settings.files
       ? createUploads({ files: settings.files, logger })
       : { handle: async () => undefined },

@@ -83,6 +83,11 @@ export interface RestServer {
   readonly routes: readonly RestRoute[];
   /** Never rejects. */
   readonly handle: Handler;
+  /** The same on behalf of somebody whom the process knows: nothing in the request says who asks. What `caller` rejects with is answered as what `authenticate` throws. */
+  readonly handleAs: (
+    request: HttpRequest,
+    caller: () => Promise<Caller>,
+  ) => Promise<HttpResponse | undefined>;
   /** What `handle` would answer, without what belongs to HTTP: no body limit, envelope, JSONP, validator or cache. Never rejects for what the request says. */
   readonly dispatch: (request: InternalRequest) => Promise<InternalAnswer>;
 }
@@ -196,7 +201,10 @@ export function createRestServer(options: RestServerOptions): RestServer {
   };
 
   /** Most requests are answered here, where nobody and nothing has to be waited for. */
-  const serve = (request: HttpRequest): HttpResponse | Promise<HttpResponse> => {
+  const serve = (
+    request: HttpRequest,
+    authenticate: RestServerOptions["authenticate"],
+  ): HttpResponse | Promise<HttpResponse> => {
     if (isPreflight(request)) {
       const headers = cors.preflight(cors.classOf(request.headers["origin"]));
       return { status: 204, headers, body: null };
@@ -311,16 +319,22 @@ export function createRestServer(options: RestServerOptions): RestServer {
     }
   };
 
+  const handle = async (
+    request: HttpRequest,
+    who: RestServerOptions["authenticate"],
+  ): Promise<HttpResponse | undefined> => {
+    if (unknownPaths === "pass" && !ownSegments.has(firstSegment(request.path))) return undefined;
+    try {
+      return await serve(request, who);
+    } catch (error) {
+      return forMethod(request, await respond(request, dispatcher.failure(error), PLAIN, undefined));
+    }
+  };
+
   return {
     routes,
-    async handle(request) {
-      if (unknownPaths === "pass" && !ownSegments.has(firstSegment(request.path))) return undefined;
-      try {
-        return await serve(request);
-      } catch (error) {
-        return forMethod(request, await respond(request, dispatcher.failure(error), PLAIN, undefined));
-      }
-    },
+    handle: (request) => handle(request, authenticate),
+    handleAs: handle,
 
     async dispatch({ method: asked, path, query: search = "", headers = {}, body = {}, caller, baseUrl }) {
       const method = asked.toUpperCase();

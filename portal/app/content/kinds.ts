@@ -1,0 +1,82 @@
+/** What the console calls the collections, their statuses and their records. */
+
+import type { CollectionName, MediaDetailsJson, RecordJson, TextJson } from "../../content-shapes.js";
+
+export interface Kind {
+  readonly name: CollectionName;
+  /** Heading and navigation. */
+  readonly many: string;
+  readonly one: string;
+  /** The capability without which the visitor sees what is published alone. */
+  readonly capability: string;
+  readonly hasTrash: boolean;
+  /** Fields of the form, in order. */
+  readonly fields: readonly FieldName[];
+}
+
+export type FieldName =
+  | "title"
+  | "content"
+  | "excerpt"
+  | "status"
+  | "date"
+  | "slug"
+  | "alt_text"
+  | "caption"
+  | "description";
+
+const written = ["title", "content", "excerpt", "status", "date", "slug"] as const;
+
+export const kinds: readonly Kind[] = [
+  { name: "posts", many: "Posts", one: "post", capability: "edit_posts", hasTrash: true, fields: written },
+  { name: "pages", many: "Pages", one: "page", capability: "edit_pages", hasTrash: true, fields: written },
+  {
+    name: "media",
+    many: "Media",
+    one: "file",
+    capability: "upload_files",
+    hasTrash: false,
+    fields: ["title", "alt_text", "caption", "description", "slug"],
+  },
+];
+
+export const STATUS_WORDS: Readonly<Record<string, string>> = {
+  publish: "Published",
+  future: "Scheduled",
+  draft: "Draft",
+  pending: "Waiting for review",
+  private: "Private",
+  trash: "In the trash",
+};
+
+export const statusWord = (status: string): string => STATUS_WORDS[status] ?? status;
+
+/** The text of rendered HTML. The document that it is parsed into loads nothing and runs nothing. */
+const plain = (html: string): string =>
+  new DOMParser().parseFromString(html, "text/html").body.textContent?.trim() ?? "";
+
+export const textOf = ({ raw, rendered }: TextJson): string => raw ?? plain(rendered);
+
+export const titleOf = ({ title, id }: Pick<RecordJson, "title" | "id">): string =>
+  textOf(title) || `(no title, number ${id})`;
+
+/** `2026-11-22T09:00:00`, the site's time, to be read. */
+export const moment = (date: string): string => date.slice(0, 16).replace("T", " ");
+
+export const authorOf = ({ _embedded }: Pick<RecordJson, "_embedded">): string =>
+  _embedded?.author?.[0]?.name ?? "";
+
+/** The path of the portal's API to a picture of the file; `undefined` for what is no picture. */
+export function pictureOf(
+  { mime_type: type, media_details: details }: RecordJson,
+  size: "thumbnail" | "large",
+): string | undefined {
+  const name = type?.startsWith("image/") ? nameOf(details ?? {}, size) : undefined;
+  return name === undefined ? undefined : `content/file?name=${encodeURIComponent(name)}`;
+}
+
+/** Versions of a picture lie beside it. */
+function nameOf({ file, sizes }: MediaDetailsJson, size: string): string | undefined {
+  const version = sizes?.[size];
+  return file && version ? file.slice(0, file.lastIndexOf("/") + 1) + version.file : file;
+}

@@ -1,0 +1,109 @@
+/** The revisions of a post or page: two of them side by side, and one of them made the present state. */
+
+import type { ContentAnswerJson, RecordJson, RevisionJson } from "../../content-shapes.js";
+import { h } from "../dom.js";
+import { confirmed } from "../forms.js";
+import type { View } from "../view.js";
+import { comparison } from "./compare.js";
+import { authorOf, type Kind, titleOf } from "./kinds.js";
+
+const TEXTS = [
+  ["title", "Title"],
+  ["content", "Content"],
+  ["excerpt", "Excerpt"],
+] as const;
+
+type Texts = Pick<RevisionJson, "title" | "content" | "excerpt">;
+
+const NOW = "now";
+
+export const revisionsView = (kind: Kind): View => ({
+  path: `/${kind.name}/:id/revisions`,
+  title: "Revisions",
+  part: "content",
+  async render(root, { id = "" }, page) {
+    const { api } = page;
+    const path = `content/${kind.name}/${id}`;
+    const [{ body: record, allow }, { body: revisions }] = await Promise.all([
+      api.get<ContentAnswerJson<RecordJson>>(path, { context: "edit" }),
+      api.get<ContentAnswerJson<readonly RevisionJson[]>>(`${path}/revisions`, {
+        context: "edit",
+        _embed: "author",
+        _fields: "id,date,_links,_embedded",
+      }),
+    ]);
+    page.title(`Revisions of “${titleOf(record)}”`);
+    root.append(h("p", {}, h("a", { href: `#/${kind.name}/${id}` }, `Back to the ${kind.one}`)));
+    if (revisions.length === 0) {
+      root.append(h("p", {}, "There are no revisions: it was not changed since it was made."));
+      return;
+    }
+
+    const names = new Map([
+      ...revisions.map((revision) => [String(revision.id), nameOf(revision)] as const),
+      [NOW, "The present state"],
+    ]);
+    const choice = (key: string, label: string, value: string): HTMLSelectElement => {
+      const select = h(
+        "select",
+        { id: key, onchange: () => compare().catch(page.fail) },
+        [...names].map(([option, name]) => h("option", { value: option }, name)),
+      );
+      select.value = value;
+      choices.append(h("div", { class: "field" }, h("label", { for: key }, label), select));
+      return select;
+    };
+    const choices = h("div", { class: "row" });
+    // The newest revision is the present state, unless it was never written again.
+    const left = choice("left", "Left", String((revisions[1] ?? revisions[0])?.id));
+    const right = choice("right", "Right", NOW);
+    const shown = h("div", { "aria-live": "polite" });
+    const restore = h("button", { type: "button" }, "Restore the left one");
+    root.append(choices, shown, ...(allow.includes("POST") && record.status !== "trash" ? [restore] : []));
+
+    const textsOf = async (choice: string): Promise<Texts> => {
+      const url = choice === NOW ? path : `${path}/revisions/${choice}`;
+      return (
+        await api.get<ContentAnswerJson<Texts>>(url, { context: "edit", _fields: "title,content,excerpt" })
+      ).body;
+    };
+
+    let latest = 0;
+    const compare = async (): Promise<void> => {
+      latest += 1;
+      const own = latest;
+      restore.hidden = left.value === NOW;
+      const [older, newer] = await Promise.all([textsOf(left.value), textsOf(right.value)]);
+      if (own !== latest) return;
+      const [leftName, rightName] = [left, right].map(({ value }) => names.get(value) ?? "");
+      const tables = TEXTS.flatMap(
+        ([name, label]) =>
+          comparison(
+            label,
+            { label: leftName as string, text: older[name].raw ?? "" },
+            { label: rightName as string, text: newer[name].raw ?? "" },
+          ) ?? [],
+      );
+      shown.replaceChildren(...(tables.length === 0 ? [h("p", {}, "Both say the same.")] : tables));
+    };
+
+    restore.onclick = async () => {
+      const name = names.get(left.value);
+      const explanation = "What it is now stays among the revisions.";
+      if (!(await confirmed(`Make the state of ${name} the present one?`, explanation, "Restore"))) return;
+      try {
+        await api.send("POST", `${path}/revisions/${left.value}/restore`);
+        page.say(`It is again as it was at ${name}.`);
+        page.go(`/${kind.name}/${id}`);
+      } catch (error) {
+        page.fail(error);
+      }
+    };
+    await compare();
+  },
+});
+
+function nameOf(revision: RevisionJson): string {
+  const author = authorOf(revision);
+  return `${revision.date.replace("T", " ")}${author === "" ? "" : `, ${author}`}`;
+}

@@ -1,0 +1,400 @@
+/** The console in a real browser: what somebody who runs a site does from its first to its last step. */
+
+import type { Browser, Locator, Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { axeFindings, launch } from "./support/chromium.js";
+import { contentHost, fixture } from "./support/content-host.js";
+
+let browser: Browser;
+let host: Awaited<ReturnType<typeof contentHost>>;
+
+beforeAll(async () => {
+  browser = await launch();
+});
+afterAll(() => browser?.close());
+beforeEach(async () => {
+  host = await contentHost(browser, { uploadBytes: 200_000 });
+});
+afterEach(async () => {
+  const faults = await host.close();
+  if (faults.length > 0) throw new Error(`The page did what it must not: ${faults.join("; ")}`);
+});
+
+const outcome = (page: Page) => page.locator("main > [role=status]");
+const said = async (page: Page, text: string | RegExp): Promise<void> => {
+  await outcome(page).filter({ hasText: text }).waitFor({ timeout: 10_000 });
+};
+const press = (page: Page, name: string) => page.getByRole("button", { name, exact: true }).click();
+
+const isFocused = (what: Locator): Promise<boolean> =>
+  what.evaluate((given: unknown) => {
+    const element = given as { readonly ownerDocument: { readonly activeElement: unknown } };
+    return element.ownerDocument.activeElement === element;
+  });
+const shareOf = (bar: Locator): Promise<number> =>
+  bar.evaluate((given: unknown) => (given as { readonly value: number }).value);
+
+const TEXT = { title: "Opening hours", content: "Monday\nTuesday", status: "publish" } as const;
+
+describe("posts", () => {
+  it("are written, published, found, trashed, restored and deleted for good", async () => {
+    const page = await host.visit("editor", "/posts");
+    await page.getByRole("link", { name: "New post" }).click();
+    await page.getByLabel("Title").fill("Flu season");
+    await page.getByLabel("Content").fill("Come early.");
+    await press(page, "Save as a draft");
+    await said(page, "Saved as a draft.");
+    await page.getByRole("heading", { level: 1, name: "Flu season" }).waitFor();
+
+    await page.getByLabel("Excerpt").fill("In short");
+    await press(page, "Publish");
+    await said(page, "Saved. Published.");
+    const id = Number(new URL(page.url()).hash.split("/")[2]);
+    expect(await host.request("editor", `GET /posts/${id}`)).toMatchObject({
+      status: "publish",
+      slug: "flu-season",
+      content: { raw: "Come early." },
+      excerpt: { raw: "In short" },
+    });
+    expect(await page.getByLabel("Slug").inputValue()).toBe("flu-season");
+
+    await press(page, "Move to the trash");
+    await said(page, "“Flu season” is in the trash.");
+    await page.getByLabel("Status").selectOption("In the trash");
+    await press(page, "Search");
+    await page.getByRole("link", { name: "Flu season" }).click();
+    await press(page, "Restore as a draft");
+    await said(page, "Restored as a draft.");
+    expect(await host.request("editor", `GET /posts/${id}`)).toMatchObject({
+      status: "draft",
+      slug: "flu-season",
+    });
+
+    await press(page, "Move to the trash");
+    await said(page, "is in the trash");
+    await page.goto(`${host.origin}/portal/#/posts/${id}`);
+    await press(page, "Delete for good");
+    await press(page, "Cancel");
+    expect(await host.request("editor", `GET /posts/${id}`)).toMatchObject({ status: "trash" });
+    await press(page, "Delete for good");
+    await page.getByRole("dialog").getByRole("button", { name: "Delete for good" }).click();
+    await said(page, "“Flu season” is deleted.");
+    expect(await host.request("editor", `GET /posts/${id}`)).toMatchObject({ code: "rest_post_invalid_id" });
+  });
+
+  it("are searched for in any status, and paged", async () => {
+    for (let number = 1; number <= 21; number += 1)
+      await host.request("editor", "POST /posts", {
+        title: `Note ${number}`,
+        status: number % 2 ? "draft" : "publish",
+      });
+    const page = await host.visit("editor", "/posts");
+    await page.getByText("21 posts.").waitFor();
+    expect(await page.locator("tbody tr").count()).toBe(20);
+    await page.getByRole("link", { name: "Next" }).click();
+    await page.getByText("Page 2 of 2").waitFor();
+    expect(await page.locator("tbody tr").count()).toBe(1);
+    await page.getByLabel("Search").fill("Note 17");
+    await press(page, "Search");
+    await page.getByText("1 post with “Note 17”.").waitFor();
+    expect(await page.locator("tbody tr").innerText()).toContain("Draft");
+    await page.goBack();
+    await page.getByText("Page 2 of 2").waitFor();
+  });
+
+  it("wait for a date to come, and are told so", async () => {
+    const { id } = await host.request("editor", "POST /posts", { ...TEXT, status: "draft" });
+    const page = await host.visit("editor", `/posts/${id}`);
+    await page.getByLabel("Date").fill("2199-01-02T03:04");
+    await press(page, "Publish");
+    await said(page, "Saved. Scheduled for 2199-01-02 03:04.");
+    expect(await host.request("editor", `GET /posts/${id}`)).toMatchObject({
+      status: "future",
+      date: "2199-01-02T03:04:00",
+    });
+  });
+
+  it("say next to a field what is wrong with it", async () => {
+    const { id } = await host.request("editor", "POST /posts", TEXT);
+    const page = await host.visit("editor", `/posts/${id}`);
+    await page.getByLabel("Title").fill("Changed");
+    await page.route("**/api/content/posts/*", (route) =>
+      route.request().method() === "POST"
+        ? route.fulfill({
+            status: 400,
+            contentType: "application/json",
+            body: JSON.stringify({
+              error: { code: "rest_invalid_param", message: "The slug is too long.", field: "slug" },
+            }),
+          })
+        : route.continue(),
+    );
+    await press(page, "Save");
+    const slug = page.getByLabel("Slug");
+    await page.getByText("The slug is too long.").waitFor();
+    expect(await slug.getAttribute("aria-invalid")).toBe("true");
+    expect(await isFocused(slug)).toBe(true);
+  });
+});
+
+describe("what somebody else has saved meanwhile", () => {
+  async function bothEdit() {
+    const { id } = await host.request("administrator", "POST /posts", TEXT);
+    const page = await host.visit("editor", `/posts/${id}`);
+    await page.getByLabel("Content").fill("Monday\nTuesday\nSunday");
+    // The time of a state is told in whole seconds.
+    await new Promise((resolve) => setTimeout(resolve, 1_100));
+    await host.request("administrator", `POST /posts/${id}`, {
+      content: "Monday\nWednesday",
+      title: "Hours",
+    });
+    await press(page, "Save");
+    await page.getByRole("heading", { name: "Somebody else has saved this meanwhile" }).waitFor();
+    const read = () => host.request("editor", `GET /posts/${id}`);
+    expect(await read()).toMatchObject({ content: { raw: "Monday\nWednesday" } });
+    const table = page.getByRole("table", { name: "Content" });
+    expect(await table.getByRole("columnheader").allInnerTexts()).toEqual(["Theirs", "Yours"]);
+    expect(await table.locator("del").allInnerTexts()).toEqual(["Wednesday"]);
+    expect(await table.locator("ins").allInnerTexts()).toEqual(["Tuesday", "Sunday"]);
+    return { page, read };
+  }
+
+  it("is shown beside the visitor's own, who may save over it; what he has not touched stays theirs", async () => {
+    const { page, read } = await bothEdit();
+    await press(page, "Save mine over it");
+    await said(page, "Saved. Published.");
+    expect(await read()).toMatchObject({
+      content: { raw: "Monday\nTuesday\nSunday" },
+      title: { raw: "Hours" },
+    });
+  });
+
+  it("can be taken instead", async () => {
+    const { page, read } = await bothEdit();
+    await press(page, "Take theirs");
+    expect(await page.getByLabel("Content").inputValue()).toBe("Monday\nWednesday");
+    expect(await read()).toMatchObject({ content: { raw: "Monday\nWednesday" } });
+  });
+
+  it("keeps it from the trash until the visitor has seen it", async () => {
+    const { id } = await host.request("administrator", "POST /posts", TEXT);
+    const page = await host.visit("editor", `/posts/${id}`);
+    await page.getByLabel("Title").waitFor();
+    await new Promise((resolve) => setTimeout(resolve, 1_100));
+    await host.request("administrator", `POST /posts/${id}`, { title: "Not this one" });
+    await press(page, "Move to the trash");
+    await said(page, "Somebody else has changed this meanwhile");
+    expect(await page.getByLabel("Title").inputValue()).toBe("Not this one");
+    expect(await host.request("editor", `GET /posts/${id}`)).toMatchObject({ status: "publish" });
+  });
+});
+
+it("keeps what was typed and not saved when its post is left and opened again", async () => {
+  const { id } = await host.request("editor", "POST /posts", TEXT);
+  const page = await host.visit("editor", `/posts/${id}`);
+  await page.getByLabel("Content").fill("Half a sent");
+  await page.getByRole("link", { name: "Pages", exact: true }).click();
+  await page.getByText("0 pages.").waitFor();
+  await page.goBack();
+  await said(page, "What you had not saved is still here.");
+  expect(await page.getByLabel("Content").inputValue()).toBe("Half a sent");
+  await press(page, "Save");
+  await said(page, "Saved.");
+  expect(await host.request("editor", `GET /posts/${id}`)).toMatchObject({ content: { raw: "Half a sent" } });
+});
+
+describe("revisions", () => {
+  it("stand side by side, told apart without colour, and one of them can be restored", async () => {
+    const { id } = await host.request("editor", "POST /pages", { ...TEXT, content: "" });
+    for (const content of ["Monday\nTuesday\nFriday", "Monday\nFriday\nSaturday"])
+      await host.request("editor", `POST /pages/${id}`, { content });
+    const page = await host.visit("editor", `/pages/${id}`);
+    await page.getByRole("link", { name: "Revisions" }).click();
+    const table = page.getByRole("table", { name: "Content" });
+    await table.waitFor();
+    expect(await table.locator("td.left").allInnerTexts()).toEqual([
+      expect.stringMatching(/^Removed:\s+− Tuesday$/),
+    ]);
+    expect(await table.locator("td.right").allInnerTexts()).toEqual([
+      expect.stringMatching(/^Added:\s+\+ Saturday$/),
+    ]);
+    await press(page, "Restore the left one");
+    await page.getByRole("dialog").getByRole("button", { name: "Restore" }).click();
+    await said(page, "It is again as it was at");
+    expect(await page.getByLabel("Content").inputValue()).toBe("Monday\nTuesday\nFriday");
+    expect(await host.request("editor", `GET /pages/${id}`)).toMatchObject({
+      content: { raw: "Monday\nTuesday\nFriday" },
+    });
+  });
+});
+
+describe("media", () => {
+  const upload = (page: Page, ...files: { name: string; mimeType: string; buffer: Buffer }[]) =>
+    page.getByLabel("Upload files").setInputFiles(files);
+  const png = { name: "heart.png", mimeType: "image/png", buffer: fixture("small.png") };
+
+  it("are uploaded together, each with its own outcome in words, shown and described", async () => {
+    const page = await host.visit("author", "/media");
+    await upload(
+      page,
+      { name: "tool.png", mimeType: "image/png", buffer: Buffer.from("MZ no picture") },
+      { name: "big.txt", mimeType: "text/plain", buffer: Buffer.alloc(300_000, "a") },
+      png,
+    );
+    const rows = page.getByRole("list", { name: "Uploads" }).getByRole("listitem");
+    await rows.nth(2).getByText("Uploaded").waitFor();
+    expect(await rows.allInnerTexts()).toEqual([
+      expect.stringMatching(/tool\.png\s+Sorry, you are not allowed to upload this file type/),
+      expect.stringMatching(/big\.txt\s+The file is too large: at most 200000 bytes/),
+      expect.stringMatching(/heart\.png\s+Uploaded/),
+    ]);
+    await said(page, "heart.png: Uploaded");
+    const picture = page.locator("tbody img");
+    await picture.waitFor();
+    await expect
+      .poll(() => picture.evaluate((image: unknown) => (image as { naturalWidth: number }).naturalWidth))
+      .toBeGreaterThan(0);
+
+    await page.getByRole("link", { name: "heart" }).click();
+    await page.getByLabel("Alternative text").fill("A heart");
+    await press(page, "Save");
+    await said(page, "Saved.");
+    await page.reload();
+    await page.getByRole("img", { name: "A heart" }).waitFor();
+    await press(page, "Delete for good");
+    await page.getByRole("dialog").getByRole("button", { name: "Delete for good" }).click();
+    await said(page, "“heart” is deleted.");
+    await page.getByText("0 files.").waitFor();
+  });
+
+  it("show how far an upload is, and stop on demand without leaving anything", async () => {
+    const page = await host.visit("author", "/media");
+    const slow = await page.context().newCDPSession(page);
+    await slow.send("Network.enable");
+    await slow.send("Network.emulateNetworkConditions", {
+      offline: false,
+      latency: 0,
+      downloadThroughput: -1,
+      uploadThroughput: 20_000,
+    });
+    await upload(page, { name: "long.txt", mimeType: "text/plain", buffer: Buffer.alloc(190_000, "a") });
+    const bar = page.getByRole("progressbar", { name: "Upload of long.txt" });
+    await expect.poll(() => shareOf(bar), { timeout: 15_000 }).toBeGreaterThan(0.1);
+    expect(await shareOf(bar)).toBeLessThan(1);
+    await press(page, "Cancel the upload of long.txt");
+    await said(page, "long.txt: Cancelled");
+    expect(await host.request("author", "GET /media")).toEqual([]);
+  });
+});
+
+describe("rights", () => {
+  it("show a subscriber what is published, to read", async () => {
+    const { id } = await host.request("editor", "POST /posts", TEXT);
+    await host.request("editor", "POST /posts", { title: "Secret", status: "draft" });
+    const page = await host.visit("subscriber", "/posts");
+    await page.getByText("1 post. You see what is published.").waitFor();
+    expect(await page.getByRole("link", { name: "New post" }).count()).toBe(0);
+    expect(await page.getByLabel("Status").count()).toBe(0);
+    await page.getByRole("link", { name: "Opening hours" }).click();
+    await page.getByText("Monday").first().waitFor();
+    expect(await page.getByRole("button").count()).toBe(0);
+    await page.goto(`${host.origin}/portal/#/posts/${id}/revisions`);
+    await page.getByText("Sorry, you are not allowed").waitFor();
+    await page.goto(`${host.origin}/portal/#/media`);
+    await page.getByText("0 files. You see what is published.").waitFor();
+    expect(await page.getByLabel("Upload files").count()).toBe(0);
+  });
+
+  it("let a contributor write, but neither publish nor touch what is another's", async () => {
+    const { id } = await host.request("editor", "POST /posts", TEXT);
+    const own = await host.request("contributor", "POST /posts", { title: "Mine" });
+    const page = await host.visit("contributor", `/posts/${own.id}`);
+    expect(await page.getByLabel("Status").locator("option").allInnerTexts()).toEqual([
+      "Draft",
+      "Waiting for review",
+    ]);
+    expect(await page.getByRole("button", { name: "Publish" }).isVisible()).toBe(false);
+    await page.getByLabel("Status").selectOption("Waiting for review");
+    await press(page, "Save");
+    await said(page, "Saved. Waiting for review.");
+    await page.goto(`${host.origin}/portal/#/posts/${id}`);
+    await page.getByText("Monday").first().waitFor();
+    expect(await page.locator("form").count()).toBe(0);
+  });
+});
+
+it("shows hostile titles and contents as text", async () => {
+  const hostile = `<img src=x onerror="document.title='owned'"><script>document.title='owned'</script>&lt;b&gt;`;
+  const { id } = await host.request("administrator", "POST /posts", {
+    title: `Bad ${hostile}`,
+    content: hostile,
+    excerpt: hostile,
+    status: "publish",
+  });
+  await host.request("administrator", `POST /posts/${id}`, { content: `${hostile}\nmore` });
+  await host.request("administrator", `POST /posts/${id}`, { content: `${hostile}\nless` });
+  for (const [role, views] of [
+    ["administrator", ["/posts", `/posts/${id}`, `/posts/${id}/revisions`]],
+    ["subscriber", ["/posts", `/posts/${id}`]],
+  ] as const) {
+    const page = await host.visit(role, views[0]);
+    for (const view of views) {
+      await page.goto(`${host.origin}/portal/#${view}`);
+      await page
+        .getByText(view === "/posts" ? "1 post" : /Bad/)
+        .first()
+        .waitFor();
+      await page.waitForLoadState("networkidle");
+      expect(await page.locator("main img, main script, main b").count()).toBe(0);
+      expect(await page.title()).not.toBe("owned");
+    }
+  }
+});
+
+describe.each(["light", "dark"] as const)("in the %s scheme", (colorScheme) => {
+  it("has nothing that axe finds wrong", async () => {
+    const { id } = await host.request("editor", "POST /posts", TEXT);
+    for (const content of ["Monday", "Monday\nFriday"])
+      await host.request("editor", `POST /posts/${id}`, { content });
+    const page = await host.visit("editor", "/posts", { colorScheme });
+    for (const [view, text] of [
+      ["/posts", "1 post."],
+      ["/posts/new", "Save as a draft"],
+      [`/posts/${id}`, "Move to the trash"],
+      [`/posts/${id}/revisions`, "Added:"],
+      ["/media", "Upload files"],
+    ] as const) {
+      await page.goto(`${host.origin}/portal/#${view}`);
+      await page.getByText(text).first().waitFor();
+      expect(await axeFindings(page), view).toEqual([]);
+    }
+  });
+});
+
+it("is worked with the keyboard alone", async () => {
+  await host.request("editor", "POST /posts", { ...TEXT, status: "draft" });
+  const page = await host.visit("editor", "/posts");
+  const link = page.getByRole("link", { name: "Opening hours" });
+  await link.waitFor();
+  const tabTo = async (what: Locator): Promise<void> => {
+    for (let count = 0; count < 30; count += 1) {
+      await page.keyboard.press("Tab");
+      if (await isFocused(what)) return;
+    }
+    throw new Error("It cannot be reached with the Tab key.");
+  };
+  await tabTo(link);
+  await page.keyboard.press("Enter");
+  const title = page.getByLabel("Title");
+  await title.waitFor();
+  await tabTo(title);
+  await page.keyboard.type("New hours");
+  await page.keyboard.press("Enter");
+  await said(page, "Saved. Draft.");
+  await tabTo(page.getByRole("button", { name: "Move to the trash" }));
+  await page.keyboard.press("Enter");
+  await said(page, "is in the trash.");
+  expect(await host.request("editor", "GET /posts?status=trash")).toMatchObject([
+    { title: { raw: "New hours" } },
+  ]);
+});
