@@ -3,14 +3,17 @@
 import { createHash } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import { type Clock, withTimeout } from "../clock.js";
-import { type ErrorCode, isPostbellError, PostbellError } from "../errors.js";
+import { isPostbellError, PostbellError } from "../errors.js";
 import { readJson } from "../http/body.js";
+import { isMatch } from "../http/entity-tag.js";
 import { HttpError } from "../http/errors.js";
 import { createRateLimit } from "../http/rate-limit.js";
 import { createRouter, type PathParameter, type Route } from "../http/router.js";
 import type { Handler, HttpRequest, HttpResponse } from "../http/types.js";
 import type { Logger } from "../logger.js";
+import type { JsonObject } from "../schema/types.js";
 import { nearest } from "./catalogue.js";
+import { type BodySchema, errorCodes, operations } from "./operations.js";
 import type { ReadSettings, Subscriber } from "./options.js";
 import { checkName, notFound, type Registrations, type Webhook } from "./registrations.js";
 
@@ -19,6 +22,8 @@ interface Call {
   readonly parameter: PathParameter;
   readonly subscriber: Subscriber;
 }
+
+const JSON_TYPE = "application/json; charset=utf-8";
 
 /** Answers hold what one key may see, one of them a secret: nobody may keep them. */
 const PRIVATE_HEADERS = {
@@ -33,7 +38,7 @@ const json = (
   headers: Readonly<Record<string, string>> = {},
 ): HttpResponse => ({
   status,
-  headers: { "content-type": "application/json; charset=utf-8", ...PRIVATE_HEADERS, ...headers },
+  headers: { "content-type": JSON_TYPE, ...PRIVATE_HEADERS, ...headers },
   body: JSON.stringify(value),
 });
 
@@ -47,15 +52,9 @@ const toResource = ({ id, status, url, createdDate, updatedDate }: Webhook) => (
 });
 
 /** The status of each code that a caller can bring about. Every other error is the service's own: 503. */
-const STATUS: { readonly [Code in ErrorCode]?: number } = {
-  invalid_request: 400,
-  invalid_argument: 400,
-  invalid_url: 400,
-  unknown_event_type: 400,
-  not_found: 404,
-  webhook_limit_reached: 409,
-  idempotency_key_reused: 409,
-};
+const STATUS: ReadonlyMap<string, number> = new Map(
+  Object.entries(errorCodes).flatMap(([status, codes]) => codes.map((code) => [code, Number(status)])),
+);
 
 const RETRY_AFTER_SECONDS = "5";
 
@@ -70,17 +69,14 @@ const BEARER = /^Bearer +([\x21-\x7e]{1,4096})$/i;
 const invalid = (field: string, message: string): PostbellError =>
   new PostbellError("invalid_request", message, { field });
 
-/** The object a request body must be. What is in neither list is refused, so that a slip of the pen does not subscribe to everything. */
-function readFields(
-  body: unknown,
-  accepted: readonly string[],
-  ignored: readonly string[] = [],
-): Readonly<Record<string, unknown>> {
+/** The object a request body must be. What is not declared is refused, so that a slip of the pen does not subscribe to everything. */
+function readFields(body: unknown, { properties }: BodySchema): Readonly<Record<string, unknown>> {
   if (typeof body !== "object" || body === null || Array.isArray(body)) {
     throw new PostbellError("invalid_request", "The body must be a JSON object.");
   }
+  const accepted = Object.keys(properties).filter((name) => properties[name]?.["readOnly"] !== true);
   for (const field of Object.keys(body)) {
-    if (accepted.includes(field) || ignored.includes(field)) continue;
+    if (Object.hasOwn(properties, field)) continue;
     const shown = field.slice(0, 40);
     throw invalid(shown, `There is no field '${shown}'; did you mean '${nearest(field, accepted)}'?`);
   }
@@ -100,11 +96,13 @@ function readIdempotencyKey(headers: HttpRequest["headers"]): string | undefined
 export function createRoutes({
   settings: { access, limits },
   registrations,
+  openApi,
   clock,
   logger,
 }: {
   readonly settings: ReadSettings;
   readonly registrations: Registrations;
+  readonly openApi: (baseUrl: string) => JsonObject;
   readonly clock: Clock;
   readonly logger: Logger;
 }): Handler {
@@ -185,11 +183,10 @@ export function createRoutes({
 
   const routes: readonly Route<Call>[] = [
     {
-      method: "POST",
-      path: "/v1/webhooks",
+      ...operations.createWebhook,
       async handle({ request, subscriber }) {
         const idempotencyKey = readIdempotencyKey(request.headers);
-        const { url, event_types } = readFields(await readBody(request), ["url", "event_types"]);
+        const { url, event_types } = readFields(await readBody(request), operations.createWebhook.body);
         const { webhook, secret } = await registrations.create(subscriber, {
           url: url as string,
           eventTypes: event_types as readonly string[] | undefined,
@@ -200,8 +197,7 @@ export function createRoutes({
       },
     },
     {
-      method: "GET",
-      path: "/v1/webhooks",
+      ...operations.listWebhooks,
       async handle({ request, subscriber }) {
         const query = new URLSearchParams(request.query);
         const limit = query.get("limit");
@@ -216,23 +212,19 @@ export function createRoutes({
       },
     },
     {
-      method: "GET",
-      path: "/v1/webhooks/:webhookId",
+      ...operations.readWebhook,
       async handle(call) {
         return json(200, toResource(await ownWebhook(call)));
       },
     },
     {
-      method: "PUT",
-      path: "/v1/webhooks/:webhookId",
+      ...operations.updateWebhook,
       async handle(call) {
         const { id } = await ownWebhook(call);
-        const read = ["url", "status", "event_types"];
-        const { url, status, event_types } = readFields(await readBody(call.request), read, [
-          "id",
-          "createdDate",
-          "updatedDate",
-        ]);
+        const { url, status, event_types } = readFields(
+          await readBody(call.request),
+          operations.updateWebhook.body,
+        );
         if (url === undefined) throw invalid("url", "url is missing: an update needs url and status.");
         if (status === undefined) throw invalid("status", "status is missing: ENABLED or DISABLED.");
         const webhook = await registrations.update(id, {
@@ -244,8 +236,7 @@ export function createRoutes({
       },
     },
     {
-      method: "DELETE",
-      path: "/v1/webhooks/:webhookId",
+      ...operations.deleteWebhook,
       async handle(call) {
         const { id } = await ownWebhook(call);
         await registrations.remove(id);
@@ -258,26 +249,51 @@ export function createRoutes({
     if (error instanceof HttpError) return error;
     if (isPostbellError(error)) {
       const { code, message, field } = error;
-      const status = STATUS[code];
+      const status = STATUS.get(code);
+      if (status === 500) logger.error({ error }, "a registration request could not be read");
       if (status !== undefined) return new HttpError(status, code, message, { field });
-      if (code === "raw_body_unavailable") {
-        logger.error({ error }, "a registration request could not be read");
-        return new HttpError(500, code, message);
-      }
     }
     logger.error({ error }, "a registration request failed");
     return unavailable();
   };
 
-  return createRouter(routes, {
+  const onError = (thrown: unknown): HttpResponse => {
+    const { status, code, message, field, headers } = toHttpError(thrown);
+    return json(status, { error: { code, message, ...(field === undefined ? {} : { field }) } }, headers);
+  };
+
+  const registered = createRouter(routes, {
     async context(request, parameter) {
       const subscriber = await authenticate(request);
       refuseBeyond(accounts.take(subscriber.account), "The account has sent too many requests");
       return { request, parameter, subscriber };
     },
-    onError(thrown) {
-      const { status, code, message, field, headers } = toHttpError(thrown);
-      return json(status, { error: { code, message, ...(field === undefined ? {} : { field }) } }, headers);
-    },
+    onError,
   });
+  const published = createRouter(
+    [
+      {
+        ...operations.readOpenApi,
+        handle: async (request: HttpRequest) => asPublished(request, openApi(request.baseUrl)),
+      },
+    ],
+    { context: (request) => request, onError },
+  );
+  return async (request) => (await registered(request)) ?? published(request);
+}
+
+const PUBLISHED_HEADERS = {
+  // Kept, and asked about before it is used: what it says depends on the version that is mounted.
+  "cache-control": "public, no-cache",
+  "access-control-allow-origin": "*",
+  "x-content-type-options": "nosniff",
+} as const;
+
+/** Something that everybody may read and keep, with its validator. */
+function asPublished({ headers }: HttpRequest, document: JsonObject): HttpResponse {
+  const body = JSON.stringify(document);
+  const etag = `"${createHash("sha256").update(body).digest("base64url").slice(0, 27)}"`;
+  const own = { ...PUBLISHED_HEADERS, etag };
+  if (isMatch(headers["if-none-match"], etag)) return { status: 304, headers: own, body: null };
+  return { status: 200, headers: { "content-type": JSON_TYPE, ...own }, body };
 }

@@ -7,6 +7,7 @@ import type { HttpRequest, HttpResponse } from "../http/types.js";
 import { guardedLogger } from "../logger.js";
 import { createOutboundClient } from "../outbound/client.js";
 import type { OutboundClient, Send } from "../outbound/types.js";
+import type { JsonObject } from "../schema/types.js";
 import { isUuid } from "../uuid.js";
 import { createAttempts } from "./attempt.js";
 import { scheduleOf } from "./back-off.js";
@@ -23,6 +24,7 @@ import { createDeliveries, type Deliveries, readTime } from "./deliveries.js";
 import { createDispatcher } from "./dispatcher.js";
 import type { FhirResource } from "./fhir.js";
 import { createNotices } from "./notices.js";
+import { describeOpenApi } from "./openapi.js";
 import { readSettings, type WebhooksOptions } from "./options.js";
 import { checkName, createRegistrations, type Registrations } from "./registrations.js";
 import { createRoutes } from "./routes.js";
@@ -68,6 +70,8 @@ export interface Webhooks<T extends string = string> {
   emit(events: readonly EventInput<T>[]): Promise<readonly Emitted[]>;
   readonly registrations: Registrations;
   readonly deliveries: Deliveries;
+  /** The OpenAPI 3.1 document of the registration API and of the notifications: what `GET /v1/openapi.json` answers. `baseUrl`: of the mount point, default `/`. */
+  openApi(options?: { readonly baseUrl?: string | undefined }): JsonObject;
   /** Begins to deliver. Calling it again changes nothing. */
   start(): Promise<void>;
   /** Ends delivering; what is under way gets `graceMs` (default 10 000) to finish, and is delivered later otherwise. `start` may follow. */
@@ -137,7 +141,8 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
   });
   const store = boundedStore(stored, clock);
   const registrations = createRegistrations({ store, settings, catalogue });
-  const routes = createRoutes({ settings, registrations, clock, logger });
+  const openApi = (baseUrl: string): JsonObject => describeOpenApi(settings, catalogue, baseUrl);
+  const routes = createRoutes({ settings, registrations, openApi, clock, logger });
 
   let client: OutboundClient | undefined;
   const ownSend: Send = (request) => {
@@ -293,6 +298,7 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
     emit,
     registrations,
     deliveries: createDeliveries(store),
+    openApi: ({ baseUrl = "/" } = {}) => openApi(baseUrl),
     async start() {
       isWanted = true;
       await stopping;

@@ -1,6 +1,7 @@
 /** The REST server in front of the route table: requests in, answers out, over HTTP and inside the process. Knows no row. */
 
 import { isPostbellError } from "../../errors.js";
+import { isMatch } from "../../http/entity-tag.js";
 import type { Handler, HttpRequest, HttpResponse } from "../../http/types.js";
 import type { Logger } from "../../logger.js";
 import type { Json, JsonObject } from "../../schema/types.js";
@@ -18,7 +19,6 @@ import {
   entityTag,
   headersOf,
   isCallback,
-  isMatch,
   JSON_TYPE,
   JSONP_TYPE,
   notModified,

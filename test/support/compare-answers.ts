@@ -1,0 +1,65 @@
+/** For every test file: what a service answers over `handle` is compared with its own OpenAPI document, and a test in which they differ fails. */
+
+import { afterAll, afterEach, vi } from "vitest";
+import type { Handler, HttpRequest, HttpResponse } from "../../src/http/types.js";
+import type { JsonObject } from "../../src/schema/types.js";
+import type { WebhooksOptions } from "../../src/webhooks/options.js";
+import type { Described } from "./described-answers.js";
+
+const found = new Set<string>();
+
+function fail(): void {
+  if (found.size === 0) return;
+  const problems = [...found];
+  found.clear();
+  throw new Error(`Answers differ from the OpenAPI document:\n${problems.join("\n")}`);
+}
+
+afterEach(fail);
+afterAll(fail);
+
+interface Service {
+  readonly handle: Handler;
+  readonly openApi: () => JsonObject;
+}
+
+vi.mock("../../src/webhooks/service.js", async (original) => {
+  const module = await original<typeof import("../../src/webhooks/service.js")>();
+  return { ...module, createWebhooks: await comparing<WebhooksOptions, Service>(module.createWebhooks) };
+});
+
+vi.mock("../../src/content/service.js", async (original) => {
+  const module = await original<typeof import("../../src/content/service.js")>();
+  return { ...module, createContent: await comparing(module.createContent) };
+});
+
+async function comparing<O, S extends Service>(create: (options: O) => S): Promise<(options: O) => S> {
+  const { describedBy } = await import("./described-answers.js");
+  /** By document: services made of the same options have the same one. */
+  const known = new Map<string, Described>();
+  const describedOf = (service: S): Described => {
+    const document = service.openApi();
+    const key = JSON.stringify(document);
+    let described = known.get(key);
+    if (described === undefined) {
+      described = describedBy(document);
+      known.set(key, described);
+    }
+    return described;
+  };
+  return (options) => {
+    const service = create(options);
+    let described: Described | undefined;
+    const handle = async (request: HttpRequest): Promise<HttpResponse | undefined> => {
+      const response = await service.handle(request);
+      try {
+        described ??= describedOf(service);
+        for (const problem of described.problems(request, response)) found.add(problem);
+      } catch (error) {
+        found.add(String(error));
+      }
+      return response;
+    };
+    return Object.freeze({ ...service, handle });
+  };
+}
