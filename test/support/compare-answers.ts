@@ -1,6 +1,7 @@
-/** For every test file: what a service answers over `handle` is compared with its own OpenAPI document, and a test in which they differ fails. */
+/** For every test file: what a service answers, over `handle` and in the process, is compared with its own OpenAPI document, and a test in which they differ fails. */
 
 import { afterAll, afterEach, vi } from "vitest";
+import type { ContentAnswer, ContentRequest } from "../../src/content/service.js";
 import type { Handler, HttpRequest, HttpResponse } from "../../src/http/types.js";
 import type { JsonObject } from "../../src/schema/types.js";
 import type { WebhooksOptions } from "../../src/webhooks/options.js";
@@ -21,6 +22,7 @@ afterAll(fail);
 interface Service {
   readonly handle: Handler;
   readonly openApi: () => JsonObject;
+  readonly request?: (request: ContentRequest) => Promise<ContentAnswer>;
 }
 
 vi.mock("../../src/webhooks/service.js", async (original) => {
@@ -50,16 +52,26 @@ async function comparing<O, S extends Service>(create: (options: O) => S): Promi
   return (options) => {
     const service = create(options);
     let described: Described | undefined;
-    const handle = async (request: HttpRequest): Promise<HttpResponse | undefined> => {
-      const response = await service.handle(request);
+    const compare = (find: (described: Described) => readonly string[]): void => {
       try {
         described ??= describedOf(service);
-        for (const problem of described.problems(request, response)) found.add(problem);
+        for (const problem of find(described)) found.add(problem);
       } catch (error) {
         found.add(String(error));
       }
+    };
+    const handle = async (request: HttpRequest): Promise<HttpResponse | undefined> => {
+      const response = await service.handle(request);
+      compare(({ problems }) => problems(request, response));
       return response;
     };
-    return Object.freeze({ ...service, handle });
+    const { request: ask } = service;
+    if (ask === undefined) return Object.freeze({ ...service, handle });
+    const request: typeof ask = async (asked) => {
+      const answer = await ask(asked);
+      compare(({ problemsInside }) => problemsInside(asked, answer));
+      return answer;
+    };
+    return Object.freeze({ ...service, handle, request });
   };
 }

@@ -2,6 +2,7 @@
 
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
+import type { ContentAnswer, ContentRequest } from "../../src/content/service.js";
 import type { HttpRequest, HttpResponse } from "../../src/http/types.js";
 import type { Json, JsonObject } from "../../src/schema/types.js";
 
@@ -16,6 +17,8 @@ interface Template {
 export interface Described {
   /** What of the answer is not as the document says; empty where all is. */
   readonly problems: (request: HttpRequest, response: HttpResponse | undefined) => readonly string[];
+  /** The same of an answer in the process, which lacks what belongs to HTTP. */
+  readonly problemsInside: (request: ContentRequest, answer: ContentAnswer) => readonly string[];
   /** Whether a value fits a schema of the document. */
   readonly fits: (value: unknown, schema: JsonObject) => readonly string[];
 }
@@ -71,7 +74,11 @@ export function describedBy(document: JsonObject): Described {
       ),
     ) as JsonObject;
 
-  function problemsOfHeaders(declared: JsonObject, headers: HttpResponse["headers"]): readonly string[] {
+  function problemsOfHeaders(
+    declared: JsonObject,
+    headers: HttpResponse["headers"],
+    isInside: boolean,
+  ): readonly string[] {
     const given = new Map(
       Object.entries(headers).map(([name, value]) => [name.toLowerCase(), String(value)]),
     );
@@ -82,7 +89,7 @@ export function describedBy(document: JsonObject): Described {
       const value = given.get(name.toLowerCase());
       known.add(name.toLowerCase());
       if (value === undefined) {
-        if (required === true) problems.push(`the header ${name} is missing`);
+        if (required === true && !isInside) problems.push(`the header ${name} is missing`);
         continue;
       }
       const isNumber = object(schema)["type"] === "integer";
@@ -95,39 +102,46 @@ export function describedBy(document: JsonObject): Described {
 
   function problemsOfResponse(
     declared: JsonObject,
-    { asked, response, context, isPartial }: Judged,
+    { asked, response, context, isPartial, isInside }: Judged,
   ): readonly string[] {
     const { headers, body } = response;
-    const problems = [...problemsOfHeaders(object(declared["headers"]), headers)];
+    const problems = [...problemsOfHeaders(object(declared["headers"]), headers, isInside)];
     const content = declared["content"] as JsonObject | undefined;
     if (content === undefined) {
       return body === null || body === "" ? problems : [...problems, "it has a body where none is described"];
     }
     if (body === null) return asked === "HEAD" ? problems : [...problems, "it has no body"];
-    const type = String(headers["content-type"] ?? headers["Content-Type"] ?? "");
+    const type = String(
+      headers["content-type"] ?? headers["Content-Type"] ?? (isInside ? "application/json" : ""),
+    );
     const media = content[type.split(";")[0]?.trim() ?? ""] as JsonObject | undefined;
     if (media === undefined) return [...problems, `the content type ${type} is not described`];
     const schema = object(media["schema"]);
-    const text = typeof body === "string" ? body : Buffer.from(body as Uint8Array).toString();
+    const text = textOf(body);
     const value: unknown = type.includes("json") ? JSON.parse(text) : text;
     const wanted = context === undefined ? schema : inContext(schema, context);
     return [...problems, ...fits(value, wanted, isPartial)];
   }
 
-  function problems(request: HttpRequest, response: HttpResponse | undefined): readonly string[] {
+  function problems(
+    request: HttpRequest,
+    response: HttpResponse | undefined,
+    isInside = false,
+  ): readonly string[] {
     const found = templates.find(({ pattern }) => pattern.test(request.path || "/"));
     if (response === undefined) return found === undefined ? [] : ["the path is described, and not answered"];
     const query = new URLSearchParams(request.query);
     const plain = unwrapped(response, query);
+    if (plain === undefined) return [];
     const method = methodOf(request, query);
     const operation = found?.item[method] as JsonObject | undefined;
     if (request.method === "OPTIONS")
       return [200, 204, 401, 503, 500].includes(response.status) ? [] : ["OPTIONS"];
     if (operation === undefined) {
       if (plain.status < 400) return [`${method} ${request.path} is not described, and answered`];
-      const error = { $ref: `${SCHEMAS}${"Error" in schemas ? "Error" : "error"}` };
+      const error = { $ref: `${SCHEMAS}Error` };
       const isRead = request.method === "HEAD" || plain.body === null;
-      return isRead ? [] : fits(JSON.parse(String(Buffer.from(plain.body as Uint8Array))), error);
+      return isRead ? [] : fits(JSON.parse(textOf(plain.body)), error);
     }
     const responses = object(operation["responses"]);
     const declared = responses[String(plain.status)];
@@ -138,17 +152,37 @@ export function describedBy(document: JsonObject): Described {
     const given = query.get("context") ?? object(context?.["schema"])["default"];
     return problemsOfResponse(resolved(declared), {
       asked: request.method,
+      isInside,
       response: plain,
       context: context === undefined || plain.status !== 200 ? undefined : String(given),
       isPartial: query.toString().includes("_fields") || isFieldsInBody(request),
     }).map((problem) => `${method} ${found?.text} ${plain.status}: ${problem}`);
   }
 
-  return { problems, fits };
+  const problemsInside: Described["problemsInside"] = ({ method, path, query, body }, answer) => {
+    const text = body === undefined ? null : Buffer.from(JSON.stringify(body));
+    const given = new URLSearchParams(
+      Object.entries(query ?? {}).map(([name, value]) => [name, String(value)]),
+    );
+    const request = {
+      method: method.toUpperCase(),
+      path,
+      query: `${given}`,
+      headers: {},
+      body: text,
+      baseUrl: "",
+    };
+    const { status, headers } = answer;
+    const isEmpty = request.method === "HEAD";
+    return problems(request, { status, headers, body: isEmpty ? null : JSON.stringify(answer.body) }, true);
+  };
+
+  return { problems: (request, response) => problems(request, response), problemsInside, fits };
 }
 
 interface Judged {
   readonly asked: string;
+  readonly isInside: boolean;
   readonly response: HttpResponse;
   readonly context: string | undefined;
   /** `_fields` was given: any member may be absent. */
@@ -186,27 +220,31 @@ function methodOf({ method, headers }: HttpRequest, query: URLSearchParams): str
   return (override || method).toLowerCase();
 }
 
-/** The answer that an envelope or a callback is put around. */
-function unwrapped(response: HttpResponse, query: URLSearchParams): HttpResponse {
-  let { status, headers, body } = response;
+/** The answer that an envelope or a callback is put around; `undefined` where it is a document that has become a text of JSON. */
+function unwrapped(response: HttpResponse, query: URLSearchParams): HttpResponse | undefined {
+  const { status, headers, body } = response;
   if (body === null) return response;
-  const read = (): string => (typeof body === "string" ? body : Buffer.from(body as Uint8Array).toString());
   const type = String(headers["Content-Type"] ?? headers["content-type"] ?? "");
-  if (type.startsWith("application/javascript")) {
-    const inner = /^\/\*\*\/[\w.]+\((.*)\)$/s.exec(read())?.[1];
-    body = Buffer.from(inner ?? read());
-    headers = { ...headers, "Content-Type": "application/json" };
-  }
-  if (query.has("_envelope") && status === 200) {
-    const envelope = JSON.parse(read()) as { status: number; headers: Record<string, string>; body: Json };
-    const isText = typeof envelope.body === "string" && envelope.status < 300;
-    if (isText) return { status: 304, headers: {}, body: null };
-    headers = { ...headers, ...envelope.headers };
-    status = envelope.status;
-    body = Buffer.from(JSON.stringify(envelope.body));
-  }
-  return { status, headers, body };
+  const isScript = type.startsWith("application/javascript");
+  if (!isScript && !query.has("_envelope")) return response;
+  const text = textOf(body);
+  const json = JSON.parse(isScript ? (/^\/\*\*\/[\w.]+\((.*)\)$/s.exec(text)?.[1] ?? text) : text) as Json;
+  const { ETag: _, ...others } = headers;
+  const wrapped = query.has("_envelope") && status === 200 ? (json as unknown as HttpResponse) : undefined;
+  const inner = wrapped === undefined ? json : (wrapped.body as unknown as Json);
+  if (typeof inner === "string") return undefined;
+  return {
+    status: wrapped?.status ?? status,
+    headers: {
+      ...(wrapped === undefined ? headers : { ...others, ...wrapped.headers }),
+      "Content-Type": "application/json",
+    },
+    body: JSON.stringify(inner),
+  };
 }
+
+const textOf = (body: HttpResponse["body"]): string =>
+  typeof body === "string" ? body : Buffer.from(body as Uint8Array).toString();
 
 /** Compiles each schema once. `isPartial`: nothing is required. */
 function validatorsOf(components: JsonObject, isPartial: boolean): (schema: JsonObject) => ValidateFunction {
@@ -214,13 +252,13 @@ function validatorsOf(components: JsonObject, isPartial: boolean): (schema: Json
   (addFormats as unknown as (ajv: Ajv2020) => void)(ajv);
   ajv.addVocabulary(["example"]);
   const adapted = (schema: JsonObject): JsonObject =>
-    JSON.parse(JSON.stringify(schema), (key, value: unknown) =>
-      isPartial && key === "required" && Array.isArray(value)
-        ? undefined
-        : key === "$ref" && typeof value === "string"
-          ? value.replace(SCHEMAS, "schema:")
-          : value,
-    ) as JsonObject;
+    JSON.parse(JSON.stringify(schema), (key, value: unknown) => {
+      if (key === "$ref" && typeof value === "string") return value.replace(SCHEMAS, "schema:");
+      if (!isPartial) return value;
+      if (key === "required" && Array.isArray(value)) return undefined;
+      // An object of which nothing is left is answered as an empty list.
+      return key === "type" && value === "object" ? ["object", "array"] : value;
+    }) as JsonObject;
   let isReady = false;
   const compiled = new Map<string, ValidateFunction>();
   return (schema) => {
