@@ -17,6 +17,10 @@ export type ErrorCode =
   | "event_too_large"
   /** The account has its fifteen ENABLED webhooks. */
   | "webhook_limit_reached"
+  /** An event was sent again to a webhook as often as it may be. */
+  | "resend_limit_reached"
+  /** Recoveries, or tests, of a webhook were asked for too often; `retryAfterSeconds` says when to ask again. */
+  | "rate_limited"
   /** The `Idempotency-Key` came before with another body. */
   | "idempotency_key_reused"
   /** The file of an import cannot be read; the message names the line. */
@@ -36,15 +40,22 @@ export class PostbellError extends Error {
   readonly code: ErrorCode;
   /** The option, argument or request field at fault, as a path: `retry.intervalsMs[2]`, `event_types[0]`. */
   readonly field: string | undefined;
+  /** Of `rate_limited`. */
+  readonly retryAfterSeconds: number | undefined;
 
   constructor(
     code: ErrorCode,
     message: string,
-    details: { field?: string | undefined; cause?: unknown } = {},
+    details: {
+      field?: string | undefined;
+      retryAfterSeconds?: number | undefined;
+      cause?: unknown;
+    } = {},
   ) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
     this.code = code;
     this.field = details.field;
+    this.retryAfterSeconds = details.retryAfterSeconds;
   }
 }
 

@@ -57,9 +57,10 @@ export type {
   Send,
 } from "./outbound/types.js";
 export { type ClinicalEventType, clinicalEvents, type EventCatalogue } from "./webhooks/catalogue.js";
-export type { Deliveries, Delivery, DeliveryAttempt } from "./webhooks/deliveries.js";
+export type { Deliveries, Delivery, DeliveryAttempt, DeliveryCounts } from "./webhooks/deliveries.js";
 export { type DeliveryKey, formatDeliveryId, parseDeliveryId } from "./webhooks/delivery-id.js";
 export type { FhirResource, ParsedResource } from "./webhooks/fhir.js";
+export type { EndpointHealth } from "./webhooks/health.js";
 export type { Access, Notify, ResolveReference, Subscriber, WebhooksOptions } from "./webhooks/options.js";
 export type { Registrations, Webhook, WebhookWithSecret } from "./webhooks/registrations.js";
 export { createWebhooks, type Emitted, type EventInput, type Webhooks } from "./webhooks/service.js";
@@ -71,10 +72,12 @@ export {
 } from "./webhooks/signature.js";
 export {
   type Attempt,
+  type AttemptSummary,
   type Claim,
   type ClaimRequest,
   type DeliveryRecord,
   type DeliveryState,
+  type DeliveryStats,
   type EndpointReport,
   type EventRecord,
   FIRST_ATTEMPT_HEAD_START_MS,

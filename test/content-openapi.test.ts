@@ -61,7 +61,7 @@ describe("the OpenAPI document", () => {
     const properties = at(body, "schema", "properties") as { readonly [name: string]: JsonObject };
     for (const context of ["view", "embed", "edit"]) {
       const shown = Object.keys(properties).filter((name) =>
-        (properties[name]?.["context"] as readonly string[]).includes(context),
+        (at(properties, name, "context") as readonly string[]).includes(context),
       );
       const record = at(site.openApi(), "components", "schemas", `page.${context}`);
       expect(at(record, "required")).toEqual(shown);

@@ -12,6 +12,7 @@ import {
   parseRetryAfter,
   type Schedule,
 } from "./back-off.js";
+import { TEST_EVENT_TYPE } from "./catalogue.js";
 import { warningDueAt } from "./health.js";
 import { type PreparedEvent, readPayload } from "./notification.js";
 import type { ReadSettings, Subscriber } from "./options.js";
@@ -94,6 +95,12 @@ export const putOff = (
 
 /** Which answers may put a retry off with `Retry-After` (RFC 9110 §15.6.4, RFC 6585 §4). */
 const ASKS_TO_WAIT: ReadonlySet<number> = new Set([429, 503]);
+
+/**
+ * Its answer is asked for now: it is attempted once. It holds no record that `canRead` could be asked about, and one that fails says nothing of the endpoint's health,
+ * since no retry follows that could show the endpoint well again.
+ */
+const isTest = ({ event }: Claim): boolean => event.type === TEST_EVENT_TYPE;
 
 /** `null` where the host gave no usable answer. */
 type Permission = readonly boolean[] | null;
@@ -180,18 +187,19 @@ export function createAttempts({ settings, schedule, clock, now: storeNow, logge
     startedAt: number,
     now: number,
     retryAfterMs: number | null,
-  ): NextStep | null =>
-    claim.isExtra
-      ? { step: claim.step, dueAt: claim.dueAt }
-      : nextStep({
-          policy: retry,
-          schedule,
-          startedAt,
-          step: claim.step,
-          now,
-          random: () => clock.random(),
-          retryAfterMs,
-        });
+  ): NextStep | null => {
+    if (isTest(claim)) return null;
+    if (claim.isExtra) return { step: claim.step, dueAt: claim.dueAt };
+    return nextStep({
+      policy: retry,
+      schedule,
+      startedAt,
+      step: claim.step,
+      now,
+      random: () => clock.random(),
+      retryAfterMs,
+    });
+  };
 
   const postpone = (claim: Claim, startedAt: number, now: number): Verdict => {
     const windowEnd = startedAt + retry.windowMs;
@@ -252,7 +260,7 @@ export function createAttempts({ settings, schedule, clock, now: storeNow, logge
         ? parseRetryAfter(result.headers["retry-after"], now)
         : null;
     const outcome = goOn(following(claim, startedAt, now, retryAfterMs), "exhausted");
-    return settle(claim, outcome, startedAt, { attempt, endpoint });
+    return settle(claim, outcome, startedAt, { attempt, endpoint: isTest(claim) ? null : endpoint });
   };
 
   const proceed = (
@@ -289,6 +297,7 @@ export function createAttempts({ settings, schedule, clock, now: storeNow, logge
     }
     const event = prepare(claim);
     if (event === null) return settle(claim, { state: "failed", reason: "payload_unreadable" }, startedAt);
+    if (isTest(claim)) return proceed(claim, control, event, [true], startedAt);
     const asked = permission({ id: webhook.subscriberId, account: webhook.account }, event);
     return asked instanceof Promise
       ? asked.then((allowed) => proceed(claim, control, event, allowed, startedAt))

@@ -22,6 +22,7 @@ export function boundedStore(store: WebhookStore, clock: Clock): WebhookStore {
     settle: bounded((settlement) => store.settle(settlement)),
     getDelivery: bounded((id) => store.getDelivery(id)),
     listDeliveries: bounded((request) => store.listDeliveries(request)),
+    deliveryStats: bounded((webhookId) => store.deliveryStats(webhookId)),
     resend: bounded((request) => store.resend(request)),
     recover: bounded((request) => store.recover(request)),
     claimNotices: bounded((request) => store.claimNotices(request)),

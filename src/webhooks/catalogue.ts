@@ -75,6 +75,9 @@ export const clinicalEvents = Object.freeze({
   "medication-administration-admission.updated": "MedicationAdministration",
 } as const);
 
+/** The type of tests in the log. No catalogue may hold it, so nothing else is ever of this type. */
+export const TEST_EVENT_TYPE = "webhook.test";
+
 /** A checked catalogue, ready to be asked. */
 export interface Catalogue {
   /** From event type to the resource types its focal resource may have. */
@@ -88,7 +91,7 @@ const EVENT_TYPE = /^[a-z0-9-]+\.[a-z0-9-]+$/;
 /**
  * Checks a catalogue and makes it ready. Later changes of the table change nothing.
  *
- * Errors: `invalid_option` with field `events` or `events['<name>']` when the table is none, is empty, or a name or resource type is malformed.
+ * Errors: `invalid_option` with field `events` or `events['<name>']` when the table is none, is empty, or a name or resource type is malformed, or is the name of tests, `webhook.test`.
  */
 export function readCatalogue(events: EventCatalogue): Catalogue {
   if (typeof events !== "object" || events === null || Array.isArray(events)) {
@@ -107,6 +110,13 @@ export function readCatalogue(events: EventCatalogue): Catalogue {
       throw new PostbellError(
         "invalid_option",
         `createWebhooks: events: ${quoted(name)} is no event type: write prefix.action in lower case letters, digits and hyphens`,
+        { field },
+      );
+    }
+    if (name === TEST_EVENT_TYPE) {
+      throw new PostbellError(
+        "invalid_option",
+        `createWebhooks: events: ${quoted(name)} is the name of tests; choose another one`,
         { field },
       );
     }

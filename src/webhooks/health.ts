@@ -18,6 +18,30 @@ const disablingDueAt = (failingSince: number, warnedAt: number, policy: HealthPo
   Math.max(failingSince + policy.disableAfterMs, warnedAt + policy.disableAfterMs - policy.warnAfterMs);
 
 /**
+ * How an endpoint is. `ok`: its last attempt succeeded, or there was none. `failing`: without a 2xx since `failingSince`. `warned`: the host has been told, at `warnAt`.
+ * `disabled`: by the service where there is a `failingSince`, else by a user.
+ */
+export interface EndpointHealth<Time> {
+  readonly status: "ok" | "failing" | "warned" | "disabled";
+  readonly failingSince: Time | null;
+  /** When the warning goes, or went, to the host; `null` unless the endpoint fails. */
+  readonly warnAt: Time | null;
+  /** When it will be disabled if it goes on; `null` unless the endpoint fails. */
+  readonly disableAt: Time | null;
+}
+
+export function endpointHealth(
+  { status, failingSince, warnedAt }: Pick<WebhookRecord, "status" | "failingSince" | "warnedAt">,
+  policy: HealthPolicy,
+): EndpointHealth<number> {
+  if (status === "DISABLED") return { status: "disabled", failingSince, warnAt: null, disableAt: null };
+  if (failingSince === null) return { status: "ok", failingSince, warnAt: null, disableAt: null };
+  const warnAt = warnedAt ?? warningDueAt(failingSince, policy);
+  const disableAt = disablingDueAt(failingSince, warnAt, policy);
+  return { status: warnedAt === null ? "failing" : "warned", failingSince, warnAt, disableAt };
+}
+
+/**
  * The step that a webhook's health asks for now.
  *
  * `warn`: tell the host; then record it with `disableAt` as the next due time. `disable`: set DISABLED, which exactly one process succeeds in. `announce`: the webhook

@@ -1,8 +1,9 @@
 /** The operations and the notification as an OpenAPI 3.1 document. Pure. */
 
 import type { Json, JsonObject } from "../schema/types.js";
-import type { Catalogue } from "./catalogue.js";
+import { type Catalogue, TEST_EVENT_TYPE } from "./catalogue.js";
 import {
+  deliverySchemas,
   type ErrorStatus,
   EXAMPLE_SECRET,
   EXAMPLE_WEBHOOK,
@@ -51,7 +52,14 @@ export function describeOpenApi(
       },
       schemas: {
         ...SCHEMAS,
+        ...deliverySchemas,
         EventType: { type: "string", enum: types },
+        NotifiedType: {
+          anyOf: [
+            ref("schemas", "EventType"),
+            { type: "string", const: TEST_EVENT_TYPE, description: "A test that was asked for." },
+          ],
+        },
         EventTypePattern: {
           type: "string",
           enum: [...types, ...[...catalogue.prefixes].sort().map((prefix) => `${prefix}.*`), "*"],
@@ -116,12 +124,13 @@ function describeOperation(operationId: string, operation: Operation): JsonObjec
 
 function describeBody({
   required = [],
+  isOptional,
   properties,
   example,
   ...schema
 }: NonNullable<Operation["body"]>): JsonObject {
   return {
-    required: true,
+    required: isOptional !== true,
     content: {
       "application/json": {
         schema: {
@@ -292,7 +301,7 @@ const SCHEMAS: JsonObject = {
     required: ["hub.topic", "hub.event", "context"],
     properties: {
       "hub.topic": { type: "string", format: "uuid", description: "The id of the webhook." },
-      "hub.event": ref("schemas", "EventType"),
+      "hub.event": ref("schemas", "NotifiedType"),
       context: {
         type: "array",
         minItems: 1,
@@ -392,7 +401,7 @@ function notificationSchema(form: Settings["body"], hasEventId: boolean): JsonOb
     properties,
   });
   if (form === "notification") return closed({ ...members, ...eventId });
-  const eventType = ref("schemas", "EventType");
+  const eventType = ref("schemas", "NotifiedType");
   return closed({ id: members.id, ...eventId, eventType, payload: closed(members) });
 }
 

@@ -67,11 +67,14 @@ export interface Registrations {
   ): Promise<Webhook>;
   /** Removes the webhook and all its deliveries. */
   remove(id: string): Promise<void>;
-  /** A new secret. The old one goes on signing for `overlapMs` (default 24 h, 0 to 7 days), so that the subscriber can learn the new one first. */
+  /**
+   * A new secret. The old one goes on signing for `overlapMs` (default 24 h, 0 to 7 days), so that the subscriber can learn the new one first: a notification carries one signature,
+   * by the old secret before `rotatesAt` and by the new one from then on. Rotated again before that, the old one goes on, and the secret that had not signed yet never does.
+   */
   rotateSecret(
     id: string,
     options?: { readonly overlapMs?: number | undefined },
-  ): Promise<{ readonly secret: string }>;
+  ): Promise<{ readonly secret: string; readonly rotatesAt: Date }>;
 }
 
 const REPLAY_MS = 600_000;
@@ -274,8 +277,9 @@ export function createRegistrations({
         throw invalid("overlapMs", "overlapMs must be a whole number of milliseconds from 0 to 7 days.");
       }
       const secret = newSecret();
-      await update(id, { rotation: { secret, rotateAt: store.now() + overlapMs } });
-      return { secret };
+      const rotateAt = store.now() + overlapMs;
+      await update(id, { rotation: { secret, rotateAt } });
+      return { secret, rotatesAt: new Date(rotateAt) };
     },
   });
 }

@@ -3,44 +3,21 @@
 import { createHash } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import { type Clock, withTimeout } from "../clock.js";
-import { isPostbellError, PostbellError } from "../errors.js";
-import { readJson } from "../http/body.js";
+import { isPostbellError } from "../errors.js";
+import { readBytes, readJson } from "../http/body.js";
 import { isMatch } from "../http/entity-tag.js";
 import { HttpError } from "../http/errors.js";
 import { createRateLimit } from "../http/rate-limit.js";
-import { createRouter, type PathParameter, type Route } from "../http/router.js";
+import { createRouter, type Route } from "../http/router.js";
 import type { Handler, HttpRequest, HttpResponse } from "../http/types.js";
 import type { Logger } from "../logger.js";
 import type { JsonObject } from "../schema/types.js";
-import { nearest } from "./catalogue.js";
-import { type BodySchema, errorCodes, operations } from "./operations.js";
+import { type Call, invalid, JSON_TYPE, json, readFields, readPage } from "./call.js";
+import type { Deliveries } from "./deliveries.js";
+import { deliveryRoutes } from "./delivery-routes.js";
+import { errorCodes, operations } from "./operations.js";
 import type { ReadSettings, Subscriber } from "./options.js";
 import { checkName, notFound, type Registrations, type Webhook } from "./registrations.js";
-
-interface Call {
-  readonly request: HttpRequest;
-  readonly parameter: PathParameter;
-  readonly subscriber: Subscriber;
-}
-
-const JSON_TYPE = "application/json; charset=utf-8";
-
-/** Answers hold what one key may see, one of them a secret: nobody may keep them. */
-const PRIVATE_HEADERS = {
-  "cache-control": "no-store",
-  vary: "Authorization",
-  "x-content-type-options": "nosniff",
-} as const;
-
-const json = (
-  status: number,
-  value: unknown,
-  headers: Readonly<Record<string, string>> = {},
-): HttpResponse => ({
-  status,
-  headers: { "content-type": JSON_TYPE, ...PRIVATE_HEADERS, ...headers },
-  body: JSON.stringify(value),
-});
 
 /** The record of the interface document, and nothing besides. */
 const toResource = ({ id, status, url, createdDate, updatedDate }: Webhook) => ({
@@ -66,27 +43,6 @@ const MAX_KNOWN_KEYS = 10_000;
 
 const BEARER = /^Bearer +([\x21-\x7e]{1,4096})$/i;
 
-const invalid = (field: string, message: string): PostbellError =>
-  new PostbellError("invalid_request", message, { field });
-
-/** The object a request body must be. What is not declared is refused, so that a slip of the pen does not subscribe to everything. */
-function readFields(body: unknown, { properties }: BodySchema): Readonly<Record<string, unknown>> {
-  if (typeof body !== "object" || body === null || Array.isArray(body)) {
-    throw new PostbellError("invalid_request", "The body must be a JSON object.");
-  }
-  const accepted = Object.keys(properties).filter((name) => properties[name]?.["readOnly"] !== true);
-  for (const field of Object.keys(body)) {
-    if (Object.hasOwn(properties, field)) continue;
-    const shown = field.slice(0, 40);
-    throw invalid(shown, `There is no field '${shown}'; did you mean '${nearest(field, accepted)}'?`);
-  }
-  return Object.fromEntries(
-    accepted
-      .filter((field) => Object.hasOwn(body, field))
-      .map((field) => [field, (body as Record<string, unknown>)[field]]),
-  );
-}
-
 function readIdempotencyKey(headers: HttpRequest["headers"]): string | undefined {
   const key = headers["idempotency-key"];
   if (key === undefined || /^[\x21-\x7e]{1,255}$/.test(key)) return key;
@@ -97,12 +53,17 @@ export function createRoutes({
   settings: { access, limits },
   registrations,
   openApi,
+  deliveries,
+  eventTypes,
   clock,
   logger,
 }: {
   readonly settings: ReadSettings;
   readonly registrations: Registrations;
   readonly openApi: (baseUrl: string) => JsonObject;
+  readonly deliveries: Deliveries;
+  /** The catalogue, for whoever registers. */
+  readonly eventTypes: readonly string[];
   readonly clock: Clock;
   readonly logger: Logger;
 }): Handler {
@@ -118,13 +79,20 @@ export function createRoutes({
       headers: { "retry-after": RETRY_AFTER_SECONDS },
     });
 
-  const readBody = (request: HttpRequest): Promise<unknown> =>
+  const limit = limits.requestBytes;
+  const inTime = <T>(read: Promise<T>): Promise<T> =>
     withTimeout(
       clock,
       BODY_MS,
-      readJson(request, { limit: limits.requestBytes }),
+      read,
       () => new HttpError(408, "request_timeout", "The body did not arrive in time."),
     );
+  const readBody = (request: HttpRequest): Promise<unknown> => inTime(readJson(request, { limit }));
+  const readOptionalBody = async (request: HttpRequest): Promise<unknown> => {
+    if (request.body !== null && "parsed" in request.body) return readBody(request);
+    const body = await inTime(readBytes(request, { limit }));
+    return body.length === 0 ? {} : readJson({ ...request, body }, { limit });
+  };
 
   const authenticate = async ({ headers }: HttpRequest): Promise<Subscriber> => {
     const key = BEARER.exec(headers["authorization"] ?? "")?.[1];
@@ -182,6 +150,7 @@ export function createRoutes({
   };
 
   const routes: readonly Route<Call>[] = [
+    ...deliveryRoutes({ registrations, deliveries, eventTypes, ownWebhook, readBody, readOptionalBody }),
     {
       ...operations.createWebhook,
       async handle({ request, subscriber }) {
@@ -199,15 +168,8 @@ export function createRoutes({
     {
       ...operations.listWebhooks,
       async handle({ request, subscriber }) {
-        const query = new URLSearchParams(request.query);
-        const limit = query.get("limit");
-        if (limit !== null && !/^[0-9]{1,9}$/.test(limit))
-          throw invalid("limit", "limit must be a whole number from 1 to 100.");
-        const { webhooks, next } = await registrations.list({
-          account: subscriber.account,
-          cursor: query.get("cursor") ?? undefined,
-          limit: limit === null ? undefined : Number(limit),
-        });
+        const page = readPage(new URLSearchParams(request.query));
+        const { webhooks, next } = await registrations.list({ account: subscriber.account, ...page });
         return json(200, { webhooks: webhooks.map(toResource), next });
       },
     },
@@ -248,10 +210,11 @@ export function createRoutes({
   const toHttpError = (error: unknown): HttpError => {
     if (error instanceof HttpError) return error;
     if (isPostbellError(error)) {
-      const { code, message, field } = error;
+      const { code, message, field, retryAfterSeconds } = error;
       const status = STATUS.get(code);
+      const headers = retryAfterSeconds === undefined ? {} : { "retry-after": String(retryAfterSeconds) };
       if (status === 500) logger.error({ error }, "a registration request could not be read");
-      if (status !== undefined) return new HttpError(status, code, message, { field });
+      if (status !== undefined) return new HttpError(status, code, message, { field, headers });
     }
     logger.error({ error }, "a registration request failed");
     return unavailable();

@@ -72,6 +72,8 @@ export interface Webhooks<T extends string = string> {
   readonly deliveries: Deliveries;
   /** The OpenAPI 3.1 document of the registration API and of the notifications: what `GET /v1/openapi.json` answers. `baseUrl`: of the mount point, default `/`. */
   openApi(options?: { readonly baseUrl?: string | undefined }): JsonObject;
+  /** The names of the catalogue, sorted: what `emit` and `event_types` take. */
+  eventTypes(): readonly T[];
   /** Begins to deliver. Calling it again changes nothing. */
   start(): Promise<void>;
   /** Ends delivering; what is under way gets `graceMs` (default 10 000) to finish, and is delivered later otherwise. `start` may follow. */
@@ -141,8 +143,6 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
   });
   const store = boundedStore(stored, clock);
   const registrations = createRegistrations({ store, settings, catalogue });
-  const openApi = (baseUrl: string): JsonObject => describeOpenApi(settings, catalogue, baseUrl);
-  const routes = createRoutes({ settings, registrations, openApi, clock, logger });
 
   let client: OutboundClient | undefined;
   const ownSend: Send = (request) => {
@@ -220,7 +220,7 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
     return { id: eventId, account, type, digest, payload };
   };
 
-  const append = async (event: EventRecord): Promise<Emitted> => {
+  const append = async (event: EventRecord, webhookId?: string): Promise<Emitted> => {
     const reservation = dispatcher.reserve();
     let appended: Awaited<ReturnType<WebhookStore["append"]>> | undefined;
     try {
@@ -228,6 +228,7 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
         event,
         rememberMs: REMEMBER_MS,
         now: store.now(),
+        webhookId,
         claim: reservation?.request,
       });
     } finally {
@@ -250,6 +251,11 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
       deliveries,
     };
   };
+
+  const deliveries = createDeliveries({ store, settings, catalogue, clock, append });
+  const eventTypes = Object.freeze([...catalogue.types.keys()].sort()) as readonly EventTypeOf<C>[];
+  const openApi = (baseUrl: string): JsonObject => describeOpenApi(settings, catalogue, baseUrl);
+  const routes = createRoutes({ settings, registrations, deliveries, eventTypes, openApi, clock, logger });
 
   const emitAll = async (inputs: readonly EventInput[]): Promise<readonly Emitted[]> => {
     // Array.from visits holes too, and a hole is no event.
@@ -297,7 +303,8 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
     handle: routes,
     emit,
     registrations,
-    deliveries: createDeliveries(store),
+    deliveries,
+    eventTypes: () => eventTypes,
     openApi: ({ baseUrl = "/" } = {}) => openApi(baseUrl),
     async start() {
       isWanted = true;

@@ -131,6 +131,17 @@ export interface DeliveryRecord {
   readonly attempts: readonly Attempt[];
 }
 
+/** What the latest attempt came to. */
+export type AttemptSummary = Pick<Attempt, "at" | "kind" | "status" | "code">;
+
+/** The deliveries of one webhook, counted: those pending, and the ended ones that are kept. */
+export interface DeliveryStats extends Readonly<Record<DeliveryState, number>> {
+  /** When the delivery at the head of its queue is due; `null` where none waits. */
+  readonly nextDueAt: number | null;
+  /** The attempt that was recorded last, of any delivery. */
+  readonly lastAttempt: AttemptSummary | null;
+}
+
 /**
  * Endpoints whose last attempt was quick are `fast`. New ones, and those whose last attempt was slow, are `slow`, and are served
  * from a budget of their own, so that hanging endpoints cannot take the slots of the others.
@@ -292,6 +303,10 @@ export interface WebhookStore {
     readonly event: EventRecord;
     readonly rememberMs: number;
     readonly now: number;
+    /**
+     * For a test: the event goes to this webhook alone, if it is ENABLED, whatever types it subscribes to, and `recover` never makes a delivery of it. With no delivery it is not kept.
+     */
+    readonly webhookId?: string | undefined;
     /** Where the caller has slots free: the storage may lease in the same step what is due, the new deliveries among it. */
     readonly claim?: ClaimRequest | undefined;
   }): Promise<
@@ -327,14 +342,20 @@ export interface WebhookStore {
   settle(settlement: Settlement): Promise<SettleResult>;
 
   getDelivery(id: string): Promise<DeliveryRecord | undefined>;
-  /** Newest first. With `state` or `type` a page may be short, or empty, and still have a `next`. */
+  /**
+   * Newest first, those created at or after `since` and before `until`. With `state` or `type` a page may be short, or empty, and still have a `next`.
+   */
   listDeliveries(
     request: {
       readonly webhookId: string;
       readonly state?: DeliveryState | undefined;
       readonly type?: string | undefined;
+      readonly since?: number | undefined;
+      readonly until?: number | undefined;
     } & Page,
   ): Promise<{ readonly deliveries: readonly DeliveryRecord[]; readonly next: string | null }>;
+  /** What the log of a webhook comes to, without reading it. `undefined` where there is no such webhook. */
+  deliveryStats(webhookId: string): Promise<DeliveryStats | undefined>;
   /**
    * One more attempt: a pending delivery becomes due now, as an extra that uses up no step (one under way stays as it is); for an ended one a new delivery of the same event is made, unless a later
    * one is pending already, which then becomes due now. Returns the id of the delivery that will be attempted; `undefined` where the delivery or its event is gone.
@@ -345,7 +366,8 @@ export interface WebhookStore {
     readonly now: number;
   }): Promise<string | undefined>;
   /**
-   * Makes a delivery, due now, of each kept event of the webhook's account that was stored at or after `since`, that the webhook subscribes to, and that it neither has pending nor got delivered or withheld.
+   * Makes a delivery of each kept event of the webhook's account that was stored at or after `since`, that the webhook subscribes to, and that it neither has pending nor got delivered or withheld.
+   * The first of them is due at `dueAt`, each further one `everyMs` later: with a `dueAt` after `now` none has the head start of a first attempt, so that new events go before them.
    * At most `limit` events are looked at, oldest first; `next` goes on from there. `undefined` where there is no such webhook.
    */
   recover(
@@ -353,6 +375,8 @@ export interface WebhookStore {
       readonly webhookId: string;
       readonly account: string;
       readonly since: number;
+      readonly dueAt: number;
+      readonly everyMs: number;
       readonly now: number;
     } & Page,
   ): Promise<{ readonly count: number; readonly next: string | null } | undefined>;

@@ -44,11 +44,24 @@ const nextSerial = (event: StoredEvent, endpoint: Endpoint): number =>
 
 /** Whether `endpoint` should have `event`, has not got it, and is not about to. */
 const isLost = (event: StoredEvent, endpoint: Endpoint): boolean =>
+  !event.isTest &&
   subscribes(endpoint.record.eventTypes, event.record.type) &&
   deliveriesOf(event, endpoint).every(({ state }) => state === "failed");
 
 const findDelivery = (state: State, id: string): Delivery | undefined =>
   state.endpoints.get(parseDeliveryId(id)?.webhookId ?? "")?.deliveries.get(id);
+
+/** Of deliveries from the newest on, those created at or after `since` and before `until`. */
+function* createdWithin(
+  newestFirst: Iterable<Delivery>,
+  since = Number.NEGATIVE_INFINITY,
+  until = Number.POSITIVE_INFINITY,
+): Iterable<Delivery> {
+  for (const delivery of newestFirst) {
+    if (delivery.createdAt < since) return;
+    if (delivery.createdAt < until) yield delivery;
+  }
+}
 
 /** Errors: `storage_full` where new deliveries of `events` to one account would pass a bound. */
 function checkRoom(state: State, account: Account, events: readonly StoredEvent[], now: number): void {
@@ -58,7 +71,7 @@ function checkRoom(state: State, account: Account, events: readonly StoredEvent[
 
 export function deliveryLog(
   binding: Binding,
-): Pick<WebhookStore, "getDelivery" | "listDeliveries" | "resend" | "recover"> {
+): Pick<WebhookStore, "getDelivery" | "listDeliveries" | "deliveryStats" | "resend" | "recover"> {
   const { state } = binding;
   return {
     async getDelivery(id) {
@@ -66,17 +79,29 @@ export function deliveryLog(
       return delivery && toRecord(delivery);
     },
 
-    async listDeliveries({ webhookId, state: wanted, type, cursor, limit }) {
+    async listDeliveries({ webhookId, state: wanted, type, since, until, cursor, limit }) {
       const before = pageStart(cursor) ?? Number.POSITIVE_INFINITY;
       const newestFirst = state.endpoints.get(webhookId)?.deliveries.before(before) ?? [];
       const { rows, next } = page(
-        newestFirst,
+        createdWithin(newestFirst, since, until),
         limit,
         (delivery) =>
           (wanted === undefined || delivery.state === wanted) &&
           (type === undefined || delivery.event.record.type === type),
       );
       return { deliveries: rows.map(toRecord), next };
+    },
+
+    async deliveryStats(webhookId) {
+      const endpoint = state.endpoints.get(webhookId);
+      if (!endpoint) return undefined;
+      const { counts, queue, lastAttempt } = endpoint;
+      const head = queue.head();
+      return {
+        ...counts,
+        nextDueAt: head ? (head.extraAt ?? head.dueAt) : null,
+        lastAttempt: lastAttempt && { ...lastAttempt },
+      };
     },
 
     async resend({ id, account, now }) {
@@ -97,7 +122,7 @@ export function deliveryLog(
       return addDelivery(binding, endpoint, event, nextSerial(event, endpoint), now).id;
     },
 
-    async recover({ webhookId, account, since, now, cursor, limit }) {
+    async recover({ webhookId, account, since, dueAt, everyMs, now, cursor, limit }) {
       expire(state, now);
       const endpoint = endpointOf(state, account, webhookId);
       if (!endpoint) return undefined;
@@ -105,7 +130,9 @@ export function deliveryLog(
       const { rows, next } = page(oldestFirst, limit, ({ storedAt }) => storedAt >= since);
       const lost = rows.filter((event) => isLost(event, endpoint));
       checkRoom(state, endpoint.account, lost, now);
-      for (const event of lost) addDelivery(binding, endpoint, event, nextSerial(event, endpoint), now);
+      for (const [index, event] of lost.entries()) {
+        addDelivery(binding, endpoint, event, nextSerial(event, endpoint), now, dueAt + index * everyMs);
+      }
       return { count: lost.length, next };
     },
   };

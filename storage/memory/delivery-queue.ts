@@ -28,13 +28,14 @@ const firstDeliveries = (
 ): { readonly id: string; readonly webhookId: string }[] =>
   receivers.map((webhookId) => ({ id: formatDeliveryId({ webhookId, eventId, serial: 0 }), webhookId }));
 
-/** Adds a delivery of `event`, due now. The caller has checked that there is room. */
+/** Adds a delivery of `event`, due now unless said otherwise. The caller has checked that there is room. */
 export function addDelivery(
   binding: Binding,
   endpoint: Endpoint,
   event: StoredEvent,
   serial: number,
   now: number,
+  dueAt = now,
 ): Delivery {
   const { state } = binding;
   const id = formatDeliveryId({ webhookId: endpoint.record.id, eventId: event.record.id, serial });
@@ -49,7 +50,7 @@ export function addDelivery(
     reason: null,
     startedAt: null,
     step: 0,
-    dueAt: now,
+    dueAt,
     endedAt: null,
     attempts: [],
     postponed: 0,
@@ -59,6 +60,7 @@ export function addDelivery(
     token: null,
   };
   endpoint.deliveries.add(delivery);
+  endpoint.counts.pending += 1;
   event.deliveries.push(delivery);
   event.open += 1;
   reopen(state, event);
@@ -70,9 +72,11 @@ export function addDelivery(
   return delivery;
 }
 
-/** Adds an attempt. At the bounds, of the delivery's own ones the oldest give way: what came of an attempt is never refused. */
+/** Adds an attempt, and makes it the last one of its endpoint. At the bounds, of the delivery's own ones the oldest give way: what came of an attempt is never refused. */
 function record(state: State, delivery: Delivery, attempt: Attempt, now: number): void {
-  const { attempts, event } = delivery;
+  const { attempts, event, endpoint } = delivery;
+  const { at, kind, status, code } = attempt;
+  endpoint.lastAttempt = { at, kind, status, code };
   // An event that has ended must not give way to an attempt of its own.
   reopen(state, event);
   // A part of a longer text would keep all of it on the heap.
@@ -104,7 +108,7 @@ function report({ state, perEndpoint }: Binding, endpoint: Endpoint, seen: Endpo
 export function deliveryQueue(binding: Binding): Pick<WebhookStore, "append" | "claim" | "settle"> {
   const { state, retention } = binding;
   return {
-    async append({ event, rememberMs, now }) {
+    async append({ event, rememberMs, now, webhookId }) {
       expire(state, now);
       const account = state.accounts.get(event.account);
       const kept = account?.events.get(event.id);
@@ -115,12 +119,16 @@ export function deliveryQueue(binding: Binding): Pick<WebhookStore, "append" | "
         if (known.digest !== event.digest) return { result: "conflict" };
         return { result: "duplicate", deliveries: firstDeliveries(event.id, known.receivers) };
       }
+      const isTest = webhookId !== undefined;
       const receivers = [...(account?.endpoints.after(0) ?? [])].filter(
-        ({ record }) => record.status === "ENABLED" && subscribes(record.eventTypes, event.type),
+        ({ record }) =>
+          record.status === "ENABLED" &&
+          (isTest ? record.id === webhookId : subscribes(record.eventTypes, event.type)),
       );
       const receiverIds = receivers.map(({ record: { id } }) => id);
       const deliveries = firstDeliveries(event.id, receiverIds);
-      const isRecoverable = retention.ms > 0 && account !== undefined && account.endpoints.size > 0;
+      const isRecoverable =
+        !isTest && retention.ms > 0 && account !== undefined && account.endpoints.size > 0;
       if (!account || (receivers.length === 0 && !isRecoverable)) {
         const expiresAt = now + rememberMs;
         state.remembered.set(scoped(event.account, event.id), {
@@ -144,6 +152,7 @@ export function deliveryQueue(binding: Binding): Pick<WebhookStore, "append" | "
         rememberUntil: now + rememberMs,
         deliveries: [],
         receivers: receiverIds,
+        isTest,
         open: 0,
       };
       account.events.add(stored);

@@ -82,6 +82,8 @@ export function registry(binding: Binding): Registry {
         inFlight: 0,
         window: null,
         lane: "slow",
+        counts: { pending: 0, delivered: 0, failed: 0, withheld: 0 },
+        lastAttempt: null,
       };
       account.endpoints.add(endpoint);
       state.endpoints.set(webhook.id, endpoint);

@@ -25,6 +25,9 @@ export function end(
   now: number,
 ): void {
   if (delivery.state === "pending") close(binding.state, delivery);
+  const { counts } = delivery.endpoint;
+  counts[delivery.state] -= 1;
+  counts[outcome.state] += 1;
   delivery.state = outcome.state;
   delivery.reason = outcome.reason;
   delivery.endedAt = now;
@@ -72,7 +75,10 @@ export function reopen(state: State, event: StoredEvent): void {
 
 function free(state: State, event: StoredEvent, now: number): void {
   const { account, record, receivers, rememberUntil } = event;
-  for (const delivery of event.deliveries) delivery.endpoint.deliveries.delete(delivery);
+  for (const delivery of event.deliveries) {
+    delivery.endpoint.deliveries.delete(delivery);
+    delivery.endpoint.counts[delivery.state] -= 1;
+  }
   reopen(state, event);
   account.events.delete(event);
   state.bytes -= event.bytes;

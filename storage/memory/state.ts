@@ -3,6 +3,7 @@
 import { type TimeQueue, timeQueue } from "../../src/time-queue.js";
 import type {
   Attempt,
+  AttemptSummary,
   DeliveryState,
   EventRecord,
   Lane,
@@ -51,6 +52,9 @@ export interface Endpoint {
   /** How many may be in flight while the endpoint is recovering from a failure; `null`: as many as `perEndpoint` says. */
   window: number | null;
   lane: Lane;
+  /** Of `deliveries`, by state. */
+  readonly counts: Record<DeliveryState, number>;
+  lastAttempt: AttemptSummary | null;
 }
 
 export interface StoredEvent {
@@ -67,6 +71,8 @@ export interface StoredEvent {
   deliveries: Delivery[];
   /** The webhooks it went to when it was emitted. */
   readonly receivers: readonly string[];
+  /** A test of one webhook, which nobody else gets and nobody recovers. */
+  readonly isTest: boolean;
   /** How many of `deliveries` are pending. */
   open: number;
 }

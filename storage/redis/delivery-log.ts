@@ -1,11 +1,11 @@
 /** The delivery log on Redis: look up, send again, recover. */
 
 import { randomUUID } from "node:crypto";
-import type { DeliveryRecord, WebhookStore } from "../../src/webhooks/store.js";
+import type { AttemptSummary, DeliveryRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { type Binding, full, readCursor } from "./binding.js";
 import { idOfSuffix, suffixOfId } from "./delivery-queue.js";
 import { SCRIPTS } from "./scripts.js";
-import { decodeText, encodeText, readDelivery } from "./texts.js";
+import { decodeText, encodeText, numberOrNull, numberText, readDelivery } from "./texts.js";
 
 /** Places in the order of a partition. */
 const ORDER = /^[0-9a-f]{15}$/;
@@ -25,7 +25,7 @@ const toRecord = (webhookId: string, [suffix, type, text]: Row): DeliveryRecord 
 
 export function deliveryLog(
   binding: Binding,
-): Pick<WebhookStore, "getDelivery" | "listDeliveries" | "resend" | "recover"> {
+): Pick<WebhookStore, "getDelivery" | "listDeliveries" | "deliveryStats" | "resend" | "recover"> {
   const { partitions, limits, run, hint } = binding;
   return {
     async getDelivery(id) {
@@ -41,7 +41,7 @@ export function deliveryLog(
       return row.length === 0 ? undefined : toRecord(webhookId, row);
     },
 
-    async listDeliveries({ webhookId, state, type, cursor, limit }) {
+    async listDeliveries({ webhookId, state, type, since, until, cursor, limit }) {
       const now = await binding.at(0);
       const partition = partitions.ofWebhook(webhookId);
       const deliveries: DeliveryRecord[] = [];
@@ -55,6 +55,8 @@ export function deliveryLog(
           type === undefined ? "" : encodeText(type),
           before,
           left,
+          numberText(since),
+          numberText(until),
         ];
         const [rows, next] = (await run(SCRIPTS.read, partition, now, args)) as [Row[], string];
         deliveries.push(...rows.map((row) => toRecord(webhookId, row)));
@@ -63,6 +65,25 @@ export function deliveryLog(
         if (next === "" || deliveries.length === limit || (isFiltered && page + 1 >= PAGES_PER_LIST)) break;
       }
       return { deliveries, next: before || null };
+    },
+
+    async deliveryStats(webhookId) {
+      const now = await binding.at(0);
+      const args = ["tally", webhookId];
+      const row = await run(SCRIPTS.read, partitions.ofWebhook(webhookId), now, args);
+      const [counts, nextAt, last] = row as unknown as
+        | [counts: [number, number, number, number], nextAt: string, last: string]
+        | [];
+      if (counts === undefined) return undefined;
+      const [pending, delivered, failed, withheld] = counts;
+      return {
+        pending,
+        delivered,
+        failed,
+        withheld,
+        nextDueAt: numberOrNull(nextAt),
+        lastAttempt: !last ? null : (JSON.parse(last) as AttemptSummary),
+      };
     },
 
     async resend({ id, account, now }) {
@@ -82,7 +103,7 @@ export function deliveryLog(
       return result === "sent" ? idOfSuffix(webhookId, detail) : undefined;
     },
 
-    async recover({ webhookId, account, since, now, cursor, limit }) {
+    async recover({ webhookId, account, since, dueAt, everyMs, now, cursor, limit }) {
       const after = readCursor(cursor, ORDER);
       const at = await binding.at(now);
       const [result, detail, next, hintAt] = (await run(SCRIPTS.recover, partitions.ofAccount(account), at, [
@@ -94,6 +115,8 @@ export function deliveryLog(
         after,
         Math.min(limit, RECOVERED_PER_CALL),
         randomUUID(),
+        dueAt,
+        everyMs,
       ])) as [string?, (string | number)?, string?, string?];
       if (result === "full") throw full(String(detail), limits);
       hint(hintAt);

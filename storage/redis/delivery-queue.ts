@@ -3,6 +3,8 @@
 import { randomBytes } from "node:crypto";
 import { formatDeliveryId, parseDeliveryId } from "../../src/webhooks/delivery-id.js";
 import type {
+  Attempt,
+  AttemptSummary,
   Claim,
   ClaimRequest,
   EventRecord,
@@ -42,6 +44,7 @@ interface Append {
   readonly now: number;
   readonly nonce: string;
   readonly claim: ClaimRequest | undefined;
+  readonly webhookId: string | undefined;
 }
 
 type ClaimAnswer = Awaited<ReturnType<WebhookStore["claim"]>>;
@@ -107,6 +110,9 @@ function claimArguments(
   return [encodeText(request.token), request.leaseUntil, fast, slow];
 }
 
+const shortAttempt = ({ at, kind, status, code }: Attempt): string =>
+  JSON.stringify({ at, kind, status, code } satisfies AttemptSummary);
+
 function endpointArguments(endpoint: Settlement["endpoint"]): readonly Argument[] {
   if (!endpoint) return ["", "", "", "", ""];
   const { ok, generation, at, noticeAt, lane } = endpoint;
@@ -127,7 +133,7 @@ export function deliveryQueue(binding: Binding): Pick<WebhookStore, "append" | "
     // One of them is enough to lease what is due; with an answer that waits for a replica the leases would wait too.
     const claimer = isReplicated ? undefined : items.find(({ claim }) => claim !== undefined);
     const args: Argument[] = [limits.pending, limits.pendingPerAccount, ...claimArguments(claimer?.claim)];
-    for (const { event, rememberMs, nonce: own } of items) {
+    for (const { event, rememberMs, nonce: own, webhookId } of items) {
       const { account, id, type, digest, payload } = event;
       args.push(
         encodeText(account),
@@ -137,6 +143,7 @@ export function deliveryQueue(binding: Binding): Pick<WebhookStore, "append" | "
         payload,
         rememberMs,
         own,
+        webhookId === undefined ? "" : shortId(webhookId),
       );
     }
     const onLate = (late: unknown): void => {
@@ -186,6 +193,7 @@ export function deliveryQueue(binding: Binding): Pick<WebhookStore, "append" | "
       ...outcomeArguments(item.outcome),
       numberText(item.startedAt),
       item.attempt ? JSON.stringify(item.attempt) : "",
+      item.attempt ? shortAttempt(item.attempt) : "",
       ...endpointArguments(item.endpoint),
     ]);
     const answers = (await run(SCRIPTS.settle, partition, now, args)) as [...SettleResult[], string];
@@ -357,8 +365,8 @@ export function deliveryQueue(binding: Binding): Pick<WebhookStore, "append" | "
   };
 
   return {
-    async append({ event, rememberMs, now, claim: carried }) {
-      const item = { event: { ...event }, rememberMs, now, nonce: nonce(), claim: carried };
+    async append({ event, rememberMs, now, claim: carried, webhookId }) {
+      const item = { event: { ...event }, rememberMs, now, nonce: nonce(), claim: carried, webhookId };
       const answer = await appends(partitions.ofAccount(event.account)).add(item);
       if (answer instanceof Error) throw answer;
       return answer;

@@ -24,6 +24,7 @@ const KEY_NAMES = [
   "forgetting",
   "removals",
   "books",
+  "tallies",
 ] as const;
 
 /** All keys that a script gets, in the order in which it names them. They share one hash tag, and so one slot of a Cluster. */

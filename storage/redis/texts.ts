@@ -21,7 +21,7 @@ export const encodeText = (text: string): string =>
 export const decodeText = (encoded: string): string =>
   PLAIN.test(encoded) ? encoded : (JSON.parse(`"${decodeURIComponent(encoded)}"`) as string);
 
-const numberOrNull = (text: string | undefined): number | null => (text ? Number(text) : null);
+export const numberOrNull = (text: string | undefined): number | null => (text ? Number(text) : null);
 export const numberText = (value: number | null | undefined): string => (value == null ? "" : String(value));
 
 /** A UUID in 22 characters instead of 36: it is part of every member that points at an event. */

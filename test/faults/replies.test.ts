@@ -285,6 +285,8 @@ describe("a Cluster (F31)", () => {
       webhookId: webhook.id,
       account: webhook.account,
       since: 0,
+      dueAt: store.now(),
+      everyMs: 0,
       limit: 10,
       now: store.now(),
     };

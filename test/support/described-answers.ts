@@ -162,7 +162,7 @@ export function describedBy(document: JsonObject): Described {
   const problemsInside: Described["problemsInside"] = ({ method, path, query, body }, answer) => {
     const text = body === undefined ? null : Buffer.from(JSON.stringify(body));
     const given = new URLSearchParams(
-      Object.entries(query ?? {}).map(([name, value]) => [name, String(value)]),
+      Object.entries(query ?? {}).map(([name, value]): [string, string] => [name, String(value)]),
     );
     const request = {
       method: method.toUpperCase(),

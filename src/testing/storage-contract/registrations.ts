@@ -95,7 +95,8 @@ export function registrations(declare: Declare): void {
     const refusal = { code: "invalid_argument" };
     await assert.rejects(store.listWebhooks({ account: "clinic", ...page }), refusal);
     await assert.rejects(store.listDeliveries({ webhookId: id, ...page }), refusal);
-    const request = { webhookId: id, account: "clinic", since: 0, now: now(), ...page };
+    const from = { since: 0, dueAt: now(), everyMs: 0, now: now() };
+    const request = { webhookId: id, account: "clinic", ...from, ...page };
     await assert.rejects(store.recover(request), refusal);
   });
 

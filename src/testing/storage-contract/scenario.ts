@@ -10,7 +10,6 @@ import type {
   EndpointReport,
   EventRecord,
   Lane,
-  Page,
   Retention,
   Settlement,
   SettleResult,
@@ -67,6 +66,8 @@ export interface ClaimOptions extends By {
 
 export interface AppendOptions extends By {
   readonly rememberMs?: number | undefined;
+  /** The only webhook that the event is for. */
+  readonly webhookId?: string | undefined;
   /** Carried along; a storage may answer it. */
   readonly claim?: ClaimRequest | undefined;
 }
@@ -193,10 +194,12 @@ export function createScenario(
       by = store,
       account = accountOf(webhookId),
       since = 0,
+      dueAt = clock.now(),
+      everyMs = 0,
       cursor,
       limit = 5,
-    }: Of & Partial<Page> & { readonly since?: number | undefined } = {},
-  ) => by.recover({ webhookId, account, since, now: clock.now(), cursor, limit });
+    }: Of & Partial<Omit<Parameters<WebhookStore["recover"]>[0], "webhookId" | "now">> = {},
+  ) => by.recover({ webhookId, account, since, dueAt, everyMs, now: clock.now(), cursor, limit });
 
   const eventOf = (fields: Partial<EventRecord> = {}): EventRecord => ({
     id: nameUuid(EVENT_NAMESPACE, String(++count)),
@@ -214,8 +217,10 @@ export function createScenario(
     room: { fast: 1_000, slow: 1_000, ...room },
   });
 
-  const append = (event: EventRecord, { by = store, rememberMs = REMEMBER_MS, claim }: AppendOptions = {}) =>
-    by.append({ event, rememberMs, now: clock.now(), claim });
+  const append = (
+    event: EventRecord,
+    { by = store, rememberMs = REMEMBER_MS, claim, webhookId }: AppendOptions = {},
+  ) => by.append({ event, rememberMs, now: clock.now(), claim, webhookId });
 
   /** Appends a new event; resolves with it and the ids of its deliveries. */
   const emit = async (fields?: Partial<EventRecord>, options?: AppendOptions) => {

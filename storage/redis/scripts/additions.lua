@@ -11,11 +11,11 @@ local function passedBound(a, more, most, mostPerAccount)
   return nil
 end
 
--- Adds a delivery of a stored event beside those it was made with, due now.
-local function addDelivery(w, e, ek, event, serial)
+-- Adds a delivery of a stored event beside those it was made with.
+local function addDelivery(w, e, ek, event, serial, dueAt)
   local ref = w .. '/' .. ek .. (serial == 0 and '' or '.' .. serial)
   local d = freshDelivery(nextOrder(), 0)
-  d.dueAt = text(now)
+  d.dueAt = text(dueAt)
   local progress = progressOf(e.a, ek, event.count)
   if progress.endedAt ~= '' then
     ended.remove(endedMember(e.a, ek, progress.endedAt))

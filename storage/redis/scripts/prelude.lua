@@ -5,6 +5,7 @@ local META, ACCOUNTS, IDS, WEBHOOKS, IN_FLIGHT = KEYS[1], KEYS[2], KEYS[3], KEYS
 local QUEUE, FAST, SLOW, LEASES, NOTICES = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
 local EVENTS, PROGRESS, DELIVERIES, LOG, ENDED = KEYS[11], KEYS[12], KEYS[13], KEYS[14], KEYS[15]
 local FREEING, REMEMBERED, FORGETTING, REMOVALS, BOOKS = KEYS[16], KEYS[17], KEYS[18], KEYS[19], KEYS[20]
+local TALLIES = KEYS[21]
 
 local READY = { f = FAST, s = SLOW }
 
@@ -362,6 +363,23 @@ local function count(a, what, by)
   if own.pending == 0 and own.ended == 0 then books.delete(a) else books.set(a, own) end
 end
 
+-- `<delivered>,<failed>,<withheld>` of the ended deliveries kept of each webhook, then its last attempt, which only the other side reads.
+local tallies = records(TALLIES, function(value)
+  local delivered, failed, withheld, last = string.match(value, '^(%d+),(%d+),(%d+)\n(.*)$')
+  return { d = tonumber(delivered) or 0, f = tonumber(failed) or 0, w = tonumber(withheld) or 0, last = last or '' }
+end, function(tally) return text(tally.d) .. ',' .. text(tally.f) .. ',' .. text(tally.w) .. '\n' .. tally.last end)
+
+local function tallyOf(w) return tallies.get(w) or { d = 0, f = 0, w = 0, last = '' } end
+
+-- Counts a delivery that ended in a state, or does so no longer. What is left of a removed webhook is not counted.
+local function tally(w, state, by)
+  if not endpoints.get(w) then return end
+  local own = tallyOf(w)
+  if not own[state] then return end
+  own[state] = math.max(0, own[state] + by)
+  tallies.set(w, own)
+end
+
 local endedChange, byteChange = 0, 0
 
 -- Writes what the parts above have kept in mind. Every script that changes something ends with it.
@@ -375,6 +393,7 @@ local function flush()
   offerTouched()
   endpoints.flush()
   books.flush()
+  tallies.flush()
   if endedChange ~= 0 then call('HINCRBY', META, 'ended', endedChange) end
   if byteChange ~= 0 then call('HINCRBY', META, 'bytes', text(byteChange)) end
   endedChange, byteChange = 0, 0

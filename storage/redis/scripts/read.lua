@@ -1,4 +1,4 @@
--- Reads. ARGV[5] says what: `webhook` by id, `webhooks` of an account after a number, `delivery`, `deliveries` of a webhook newest first, `stats`.
+-- Reads. ARGV[5] says what: `webhook` by id, `webhooks` of an account after a number, `delivery`, `deliveries` of a webhook newest first, `tally` of a webhook, `stats`.
 
 local what = ARGV[5]
 
@@ -38,12 +38,14 @@ end
 local LOOKED_AT = 500
 local STATES = { pending = 'p', delivered = 'd', failed = 'f', withheld = 'w' }
 
-local function deliveriesOf(id, state, type, before, limit)
+local function deliveriesOf(id, state, type, before, limit, since, untilAt)
   local w = call('HGET', IDS, id)
   local e = w and endpoints.get(w)
   if not e then return { {}, '' } end
   local from = before == '' and '(' .. e.a .. '0' or '(' .. e.a .. '/' .. before .. '/'
-  local entries = call('ZREVRANGEBYLEX', LOG, from, '[' .. e.a .. '/', 'LIMIT', 0, LOOKED_AT)
+  if untilAt and (before == '' or hex(untilAt) < before) then from = '(' .. e.a .. '/' .. hex(untilAt) end
+  local to = '[' .. e.a .. '/' .. (since and hex(since) or '')
+  local entries = call('ZREVRANGEBYLEX', LOG, from, to, 'LIMIT', 0, LOOKED_AT)
   local rows, last = {}, ''
   for _, entry in ipairs(entries) do
     local order, ek, of, receivers = string.match(entry, '^%d+/(%x+)/([^/]+)/([^/]*)/(.*)$')
@@ -62,10 +64,26 @@ local function deliveriesOf(id, state, type, before, limit)
   return { rows, #entries == LOOKED_AT and last or '' }
 end
 
+local function tallyFor(id)
+  local w = call('HGET', IDS, id)
+  if not w or not endpoints.get(w) then return {} end
+  local own = tallyOf(w)
+  local from, to = below(w)
+  local pending = call('ZLEXCOUNT', QUEUE, from, to) + (inFlight.get(w) or 0)
+  local head, nextAt = queueHead(w), ''
+  local headAt = head and timeOf(head)
+  if headAt then
+    local d = deliveries.get(w .. '/' .. string.match(head, '[^/]+$'))
+    nextAt = d and not d.isBroken and (d.extraAt ~= '' and d.extraAt or d.dueAt) or text(headAt + HEAD_START_MS)
+  end
+  return { { pending, own.d, own.f, own.w }, nextAt, own.last }
+end
+
 if what == 'webhook' then return webhook(ARGV[6]) end
 if what == 'webhooks' then return webhooksOf(ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[8])) end
 if what == 'delivery' then return deliveryById(ARGV[6], ARGV[7]) end
-if what == 'deliveries' then return deliveriesOf(ARGV[6], ARGV[7], ARGV[8], ARGV[9], tonumber(ARGV[10])) end
+if what == 'deliveries' then return deliveriesOf(ARGV[6], ARGV[7], ARGV[8], ARGV[9], tonumber(ARGV[10]), tonumber(ARGV[11]), tonumber(ARGV[12])) end
+if what == 'tally' then return tallyFor(ARGV[6]) end
 local leased = call('ZCARD', LEASES)
 return {
   call('HLEN', IDS), call('HLEN', EVENTS), call('ZCARD', QUEUE) + leased, leased,

@@ -1,10 +1,10 @@
 -- Makes deliveries of kept events that a webhook should have, has not got, and is not about to get.
--- ARGV: most pending, most pending of an account, account, webhook's id, since, the order to go on after or empty, most events to look at, nonce.
+-- ARGV: most pending, most pending of an account, account, webhook's id, since, the order to go on after or empty, most events to look at, nonce, when the first one is due, and how much later each further one.
 -- Answers: empty where there is no such webhook, `full` with the bound, or `made` with how many, where to go on, and the hint.
 
 local mostPending, mostPendingPerAccount = tonumber(ARGV[5]), tonumber(ARGV[6])
 local account, id, since, after, limit = ARGV[7], ARGV[8], tonumber(ARGV[9]), ARGV[10], tonumber(ARGV[11])
-local nonce = ARGV[12]
+local nonce, dueAt, everyMs = ARGV[12], tonumber(ARGV[13]), tonumber(ARGV[14])
 local answered = answerOf(nonce)
 if answered then
   local made, next = string.match(answered, '^(%d+) (%x*)$')
@@ -38,7 +38,7 @@ end
 
 local bound = #lost > 0 and passedBound(e.a, #lost, mostPending, mostPendingPerAccount)
 if bound then return { 'full', bound } end
-for _, item in ipairs(lost) do addDelivery(w, e, item[1], item[2], item[3]) end
+for i, item in ipairs(lost) do addDelivery(w, e, item[1], item[2], item[3], dueAt + (i - 1) * everyMs) end
 progresses.flush()
 flush()
 local next = #entries == limit and last or ''

@@ -29,7 +29,7 @@ end
 if not sent then
   local bound = passedBound(e.a, 1, mostPending, mostPendingPerAccount)
   if bound then return { 'full', bound } end
-  sent = addDelivery(w, e, ek, event, nextSerial)
+  sent = addDelivery(w, e, ek, event, nextSerial, now)
 end
 progresses.flush()
 flush()

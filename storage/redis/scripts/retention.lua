@@ -22,7 +22,7 @@ end
 -- Drops an account that holds nothing any more.
 local function dropIfEmpty(a, account)
   local roster = call('HGET', ACCOUNTS, account)
-  if roster == a .. '\n' and not isBelow(LOG, a) then
+  if roster == a .. '\n' and not isBelow(LOG, a) and not isBelow(ENDED, a) then
     call('HDEL', ACCOUNTS, account)
     call('ZREM', FREEING, a .. '/' .. account)
   end
@@ -44,6 +44,7 @@ local function freeDelivery(ref)
   if not d then return nil end
   deliveries.delete(ref)
   endedChange = endedChange - 1
+  tally(webhookOf(ref), d.state, -1)
   return d
 end
 
@@ -137,6 +138,9 @@ end
 -- Ends a delivery; a failed one may still turn out to be delivered.
 local function endDelivery(e, ref, d, state, reason)
   local wasOpen = isOpen(d)
+  local w = webhookOf(ref)
+  if not wasOpen then tally(w, d.state, -1) end
+  tally(w, state, 1)
   d.state, d.reason, d.endedAt, d.extraAt = state, reason, text(now), ''
   deliveries.set(ref, d)
   local ek = eventOf(ref)

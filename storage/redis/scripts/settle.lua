@@ -1,11 +1,11 @@
 -- Records what became of claims.
--- ARGV: for each: account, webhook's id, the rest of the reference, token, nonce, its time, state, reason, step, due, postponed, crashes, extra at, started at, attempt,
+-- ARGV: for each: account, webhook's id, the rest of the reference, token, nonce, its time, state, reason, step, due, postponed, crashes, extra at, started at, attempt, the same in short,
 -- then what was seen of the endpoint: `1`, `0` or empty, generation, time, notice at, lane.
 -- Answers `settled`, `stale` or `gone` for each. Last: the hint.
 
 goOnWhenFull()
 
-local FIELDS = 20
+local FIELDS = 21
 local OUTCOMES = { delivered = 'd', failed = 'f', withheld = 'w' }
 
 -- All that the reports are on, read at once.
@@ -23,6 +23,7 @@ for i = 5, #ARGV, FIELDS do
 end
 endpoints.fetch(ws)
 inFlight.fetch(ws)
+tallies.fetch(ws)
 deliveries.fetch(refs)
 local events, accounts = {}, {}
 for i, w in ipairs(ws) do
@@ -35,7 +36,10 @@ end
 progresses.fetch(events)
 books.fetch(accounts)
 
-local function record(d, attempt)
+local function record(w, d, attempt, short)
+  local own = tallyOf(w)
+  own.last = short
+  tallies.set(w, own)
   d.attempts = d.attempts .. '\n' .. attempt
   d.tries = d.tries + 1
   if d.tries > MAX_ATTEMPTS_KEPT then
@@ -95,9 +99,9 @@ local function settle(i)
   end
   d.token, d.recovered = nonce, '0'
   if ARGV[i + 13] ~= '' then d.startedAt = ARGV[i + 13] end
-  if ARGV[i + 14] ~= '' then record(d, ARGV[i + 14]) end
-  if ARGV[i + 15] ~= '' then
-    report(w, e, ARGV[i + 15] == '1', ARGV[i + 16], ARGV[i + 17], ARGV[i + 18], ARGV[i + 19])
+  if ARGV[i + 14] ~= '' then record(w, d, ARGV[i + 14], ARGV[i + 15]) end
+  if ARGV[i + 16] ~= '' then
+    report(w, e, ARGV[i + 16] == '1', ARGV[i + 17], ARGV[i + 18], ARGV[i + 19], ARGV[i + 20])
   end
   if state then
     endDelivery(e, ref, d, state, ARGV[i + 7])

@@ -1,0 +1,51 @@
+/** The event that a subscriber has sent to try an endpoint: it holds no record, and shows that it is a test wherever it is seen. */
+
+import { randomUUID } from "node:crypto";
+import { buildPayload } from "./bundle.js";
+import { TEST_EVENT_TYPE } from "./catalogue.js";
+import type { FhirResource } from "./fhir.js";
+import type { EventRecord } from "./store.js";
+
+/** Source: FHIR R4, OperationOutcome; HTEST is HL7's tag for data that is about no real patient. */
+const RESOURCE: FhirResource = {
+  resourceType: "OperationOutcome",
+  meta: {
+    tag: [
+      {
+        system: "http://terminology.hl7.org/CodeSystem/v3-ActReason",
+        code: "HTEST",
+        display: "test health data",
+      },
+    ],
+  },
+  issue: [
+    {
+      severity: "information",
+      code: "informational",
+      diagnostics: "This is a test of your webhook. It is about no record.",
+    },
+  ],
+};
+
+/** A new test event. `sentType` is the event type that its notification names; `RESOURCE` stays what it is about. */
+export async function testEvent({
+  account,
+  sentType,
+  now,
+}: {
+  readonly account: string;
+  readonly sentType: string;
+  readonly now: number;
+}): Promise<EventRecord> {
+  const id = randomUUID();
+  const built = await buildPayload({
+    eventId: id,
+    account,
+    type: sentType,
+    occurredAt: now,
+    isOccurredAtGiven: false,
+    resource: RESOURCE,
+    limits: { entries: 1, bytes: Number.MAX_SAFE_INTEGER },
+  });
+  return { id, account, type: TEST_EVENT_TYPE, ...built };
+}
