@@ -219,7 +219,7 @@ describe("the OpenAPI document", () => {
       expect(Object.keys(document.components[kind])).toContain(name);
     }
     expect(Object.keys(document.components.schemas)).toEqual(
-      expect.arrayContaining(["Error", "note", "note.view", "note.edit", "note-2.view"]),
+      expect.arrayContaining(["Error", "note", "note.view", "note.edit", "note-2.edit"]),
     );
     const ids = [...text.matchAll(/"operationId":"([^"]+)"/g)].map(([, id]) => id);
     expect(new Set(ids).size).toBe(ids.length);
