@@ -157,19 +157,23 @@ describe("the OpenAPI document", () => {
         schema: { title: "note", type: "object", properties: {} },
       },
     ],
-    { title: "Clinic" },
+    { title: "Clinic", baseUrl: "https://clinic.test" },
   );
 
   it("has every path with its parameters, methods and answers", () => {
     expect(document.openapi).toBe("3.1.0");
-    expect(document.info).toEqual({ title: "Clinic", version: expect.any(String) });
+    expect(document.info).toMatchObject({ title: "Clinic", version: expect.any(String) });
+    expect(document.servers).toEqual([{ url: "https://clinic.test" }]);
     expect(Object.keys(document.paths)).toContain("/core/v2/notes/{parent}/drafts/{id}");
     const item = document.paths["/core/v2/notes/{id}"];
     expect(Object.keys(item)).toEqual(["parameters", "get", "post", "put", "patch", "delete"]);
     expect(item.parameters).toEqual([
-      { name: "id", in: "path", required: true, schema: { type: "integer" } },
+      { name: "id", in: "path", required: true, schema: { type: "integer", minimum: 0 } },
     ]);
-    expect(document.paths["/core/v2/kinds/{kind}"].parameters[0].schema).toEqual({ type: "string" });
+    expect(document.paths["/core/v2/kinds/{kind}"].parameters[0].schema).toEqual({
+      type: "string",
+      pattern: "^[\\w-]+$",
+    });
     expect(item.delete.parameters).toEqual([
       {
         name: "force",
@@ -179,13 +183,14 @@ describe("the OpenAPI document", () => {
         explode: false,
         schema: { type: "boolean", default: false },
       },
+      { $ref: "#/components/parameters/Fields" },
     ]);
     const list = document.paths["/core/v2/notes"].get;
-    expect(list.responses["2XX"].content["application/json"].schema).toEqual({
+    expect(list.responses["200"].content["application/json"].schema).toEqual({
       type: "array",
       items: { $ref: "#/components/schemas/note" },
     });
-    expect(list.responses.default).toEqual({ $ref: "#/components/responses/error" });
+    expect(list.responses["400"]).toEqual({ $ref: "#/components/responses/Error400" });
   });
 
   it("speaks JSON Schema 2020-12", () => {
@@ -213,7 +218,9 @@ describe("the OpenAPI document", () => {
     for (const [, kind = "", name = ""] of text.matchAll(/"#\/components\/(\w+)\/([^"]+)"/g)) {
       expect(Object.keys(document.components[kind])).toContain(name);
     }
-    expect(Object.keys(document.components.schemas)).toEqual(["error", "note", "note-2"]);
+    expect(Object.keys(document.components.schemas)).toEqual(
+      expect.arrayContaining(["Error", "note", "note.view", "note.edit", "note-2.edit"]),
+    );
     const ids = [...text.matchAll(/"operationId":"([^"]+)"/g)].map(([, id]) => id);
     expect(new Set(ids).size).toBe(ids.length);
     expect(ids.length).toBeGreaterThan(8);

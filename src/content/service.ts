@@ -30,6 +30,7 @@ import type { User } from "./records.js";
 import { RestError } from "./rest/error.js";
 import { describeOpenApi } from "./rest/openapi.js";
 import { createRestServer } from "./rest/server.js";
+import type { RestRoute } from "./rest/types.js";
 import { autosaveRoutes } from "./revisions/autosaves.js";
 import { createRestoreRevision } from "./revisions/restore.js";
 import { revisionRoutes } from "./revisions/routes.js";
@@ -98,8 +99,8 @@ export interface Content {
    * written meanwhile may or may not be in it. Passwords of posts and drafts are: keep it as safe as the site.
    */
   export(options?: ExportOptions): AsyncIterable<string>;
-  /** An OpenAPI 3.1 document of every route. */
-  openApi(): JsonObject;
+  /** The OpenAPI 3.1 document of every route: what `GET /openapi.json` answers. `baseUrl`: of the mount point, default the address of the website. */
+  openApi(options?: { readonly baseUrl?: string | undefined }): JsonObject;
   /** Loads the content, and publishes scheduled posts at their time rather than with the next request. Calling it again changes nothing. */
   start(): Promise<void>;
   stop(): Promise<void>;
@@ -222,8 +223,12 @@ export function createContent(options: ContentOptions): Content {
     known === null || known === undefined ? anonymous : asUser(known.id);
   const restore = createRestoreRevision({ library, site, maxRevisions: limits.revisions });
 
+  const openApi = (table: readonly RestRoute[], baseUrl: string): JsonObject =>
+    describeOpenApi(table, { title: site.name, baseUrl });
+
   const server = createRestServer({
     routes,
+    describeOpenApi: openApi,
     describeSite: () => describeSite(site, clock.now()),
     authenticate: (request) => {
       const known = authenticate(request);
@@ -265,7 +270,7 @@ export function createContent(options: ContentOptions): Content {
       },
     }),
     export: createExport({ library, site, users }),
-    openApi: () => describeOpenApi(server.routes, { title: site.name }),
+    openApi: ({ baseUrl = site.url } = {}) => openApi(server.routes, baseUrl),
     async start() {
       await library.current();
       following.start();

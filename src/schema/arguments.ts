@@ -103,7 +103,10 @@ export function describeSchema(schema: Schema): JsonObject {
   }
   const { items, properties, additionalProperties, oneOf, anyOf } = schema;
   if (items !== undefined) described["items"] = describeSchema(items);
-  if (properties !== undefined) described["properties"] = mapValues(properties, describeSchema);
+  if (properties !== undefined) {
+    const told = Object.entries(properties).filter(([, member]) => member.undescribed !== true);
+    described["properties"] = mapValues(Object.fromEntries(told), describeSchema);
+  }
   if (typeof additionalProperties === "object") {
     described["additionalProperties"] = describeSchema(additionalProperties);
   }

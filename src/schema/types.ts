@@ -35,6 +35,12 @@ export interface Schema {
   /** Of an item's field: the contexts in which it is answered. */
   readonly context?: readonly Context[];
   readonly readonly?: boolean;
+  /** Of an item's field: what is answered, where the rest, which is the reference's, says less or something else. For OpenAPI; OPTIONS does not tell it. */
+  readonly answered?: Schema;
+  /** Of an item's field: there are items without it. For OpenAPI. */
+  readonly sometimes?: true;
+  /** Of an item's field: the reference answers it, and does not describe it. */
+  readonly undescribed?: true;
 }
 
 /** Why a value does not fit, in the reference's codes: `rest_invalid_type`, `rest_not_in_enum`, `rest_out_of_bounds` … */

@@ -4,6 +4,7 @@ import { PostbellError } from "../errors.js";
 import type { PathParameter } from "../http/router.js";
 import type { HttpRequest, HttpResponse } from "../http/types.js";
 import { nearest } from "./catalogue.js";
+import type { BodySchema } from "./operations.js";
 import type { Subscriber } from "./options.js";
 
 export interface Call {
@@ -11,6 +12,8 @@ export interface Call {
   readonly parameter: PathParameter;
   readonly subscriber: Subscriber;
 }
+
+export const JSON_TYPE = "application/json; charset=utf-8";
 
 /** Answers hold what one key may see, some of them a secret: nobody may keep them. */
 const PRIVATE_HEADERS = {
@@ -25,24 +28,21 @@ export const json = (
   headers: Readonly<Record<string, string>> = {},
 ): HttpResponse => ({
   status,
-  headers: { "content-type": "application/json; charset=utf-8", ...PRIVATE_HEADERS, ...headers },
+  headers: { "content-type": JSON_TYPE, ...PRIVATE_HEADERS, ...headers },
   body: JSON.stringify(value),
 });
 
 export const invalid = (field: string, message: string): PostbellError =>
   new PostbellError("invalid_request", message, { field });
 
-/** The object a request body must be. What is in neither list is refused, so that a slip of the pen does not subscribe to everything. */
-export function readFields(
-  body: unknown,
-  accepted: readonly string[],
-  ignored: readonly string[] = [],
-): Readonly<Record<string, unknown>> {
+/** The object a request body must be. What is not declared is refused, so that a slip of the pen does not subscribe to everything. */
+export function readFields(body: unknown, { properties }: BodySchema): Readonly<Record<string, unknown>> {
   if (typeof body !== "object" || body === null || Array.isArray(body)) {
     throw new PostbellError("invalid_request", "The body must be a JSON object.");
   }
+  const accepted = Object.keys(properties).filter((name) => properties[name]?.["readOnly"] !== true);
   for (const field of Object.keys(body)) {
-    if (accepted.includes(field) || ignored.includes(field)) continue;
+    if (Object.hasOwn(properties, field)) continue;
     const shown = field.slice(0, 40);
     throw invalid(shown, `There is no field '${shown}'; did you mean '${nearest(field, accepted)}'?`);
   }

@@ -6,6 +6,7 @@ import type { HttpRequest } from "../http/types.js";
 import { type Call, invalid, json, readFields, readPage } from "./call.js";
 import type { Deliveries, Delivery } from "./deliveries.js";
 import { parseDeliveryId } from "./delivery-id.js";
+import { operations } from "./operations.js";
 import { notFound, type Registrations, type Webhook } from "./registrations.js";
 
 export interface DeliveryRoutesContext {
@@ -71,13 +72,11 @@ export function deliveryRoutes({
 
   return [
     {
-      method: "GET",
-      path: "/v1/event-types",
+      ...operations.listEventTypes,
       handle: async () => json(200, { eventTypes }),
     },
     {
-      method: "GET",
-      path: "/v1/webhooks/:webhookId/deliveries",
+      ...operations.listDeliveries,
       async handle(call) {
         const { id: webhookId } = await ownWebhook(call);
         const query = new URLSearchParams(call.request.query);
@@ -93,53 +92,50 @@ export function deliveryRoutes({
       },
     },
     {
-      method: "GET",
-      path: "/v1/webhooks/:webhookId/deliveries/:deliveryId",
+      ...operations.readDelivery,
       async handle(call) {
         return json(200, await deliveries.get(await ownDelivery(call)));
       },
     },
     {
-      method: "POST",
-      path: "/v1/webhooks/:webhookId/deliveries/:deliveryId/resend",
+      ...operations.resendDelivery,
       async handle(call) {
         return json(202, await deliveries.resend(await ownDelivery(call)));
       },
     },
     {
-      method: "POST",
-      path: "/v1/webhooks/:webhookId/recover",
+      ...operations.recoverDeliveries,
       async handle(call) {
         const { id: webhookId } = await ownWebhook(call);
-        const { since } = readFields(await readBody(call.request), ["since"]);
+        const { since } = readFields(await readBody(call.request), operations.recoverDeliveries.body);
         if (since === undefined)
           throw invalid("since", "since is missing: from when on to recover, in ISO 8601.");
         return json(202, await deliveries.recover({ webhookId, since: since as string }));
       },
     },
     {
-      method: "POST",
-      path: "/v1/webhooks/:webhookId/test",
+      ...operations.testWebhook,
       async handle(call) {
         const { id: webhookId } = await ownWebhook(call);
-        const { event_type } = readFields(await readOptionalBody(call.request), ["event_type"]);
+        const { event_type } = readFields(await readOptionalBody(call.request), operations.testWebhook.body);
         const asked = deliveries.test({ webhookId, type: event_type as string | undefined });
         return json(202, await naming({ type: "event_type" }, asked));
       },
     },
     {
-      method: "POST",
-      path: "/v1/webhooks/:webhookId/rotate",
+      ...operations.rotateSecret,
       async handle(call) {
         const { id } = await ownWebhook(call);
-        const { overlap_seconds } = readFields(await readOptionalBody(call.request), ["overlap_seconds"]);
+        const { overlap_seconds } = readFields(
+          await readOptionalBody(call.request),
+          operations.rotateSecret.body,
+        );
         const overlapMs = readOverlap(overlap_seconds);
         return json(200, await registrations.rotateSecret(id, { overlapMs }));
       },
     },
     {
-      method: "GET",
-      path: "/v1/webhooks/:webhookId/stats",
+      ...operations.readStats,
       async handle(call) {
         const { id: webhookId } = await ownWebhook(call);
         return json(200, await deliveries.stats({ webhookId }));

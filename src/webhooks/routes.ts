@@ -3,16 +3,19 @@
 import { createHash } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import { type Clock, withTimeout } from "../clock.js";
-import { type ErrorCode, isPostbellError } from "../errors.js";
+import { isPostbellError } from "../errors.js";
 import { readBytes, readJson } from "../http/body.js";
+import { isMatch } from "../http/entity-tag.js";
 import { HttpError } from "../http/errors.js";
 import { createRateLimit } from "../http/rate-limit.js";
 import { createRouter, type Route } from "../http/router.js";
-import type { Handler, HttpRequest } from "../http/types.js";
+import type { Handler, HttpRequest, HttpResponse } from "../http/types.js";
 import type { Logger } from "../logger.js";
-import { type Call, invalid, json, readFields, readPage } from "./call.js";
+import type { JsonObject } from "../schema/types.js";
+import { type Call, invalid, JSON_TYPE, json, readFields, readPage } from "./call.js";
 import type { Deliveries } from "./deliveries.js";
 import { deliveryRoutes } from "./delivery-routes.js";
+import { errorCodes, operations } from "./operations.js";
 import type { ReadSettings, Subscriber } from "./options.js";
 import { checkName, notFound, type Registrations, type Webhook } from "./registrations.js";
 
@@ -26,17 +29,9 @@ const toResource = ({ id, status, url, createdDate, updatedDate }: Webhook) => (
 });
 
 /** The status of each code that a caller can bring about. Every other error is the service's own: 503. */
-const STATUS: { readonly [Code in ErrorCode]?: number } = {
-  invalid_request: 400,
-  invalid_argument: 400,
-  invalid_url: 400,
-  unknown_event_type: 400,
-  not_found: 404,
-  webhook_limit_reached: 409,
-  idempotency_key_reused: 409,
-  resend_limit_reached: 409,
-  rate_limited: 429,
-};
+const STATUS: ReadonlyMap<string, number> = new Map(
+  Object.entries(errorCodes).flatMap(([status, codes]) => codes.map((code) => [code, Number(status)])),
+);
 
 const RETRY_AFTER_SECONDS = "5";
 
@@ -57,6 +52,7 @@ function readIdempotencyKey(headers: HttpRequest["headers"]): string | undefined
 export function createRoutes({
   settings: { access, limits },
   registrations,
+  openApi,
   deliveries,
   eventTypes,
   clock,
@@ -64,6 +60,7 @@ export function createRoutes({
 }: {
   readonly settings: ReadSettings;
   readonly registrations: Registrations;
+  readonly openApi: (baseUrl: string) => JsonObject;
   readonly deliveries: Deliveries;
   /** The catalogue, for whoever registers. */
   readonly eventTypes: readonly string[];
@@ -155,11 +152,10 @@ export function createRoutes({
   const routes: readonly Route<Call>[] = [
     ...deliveryRoutes({ registrations, deliveries, eventTypes, ownWebhook, readBody, readOptionalBody }),
     {
-      method: "POST",
-      path: "/v1/webhooks",
+      ...operations.createWebhook,
       async handle({ request, subscriber }) {
         const idempotencyKey = readIdempotencyKey(request.headers);
-        const { url, event_types } = readFields(await readBody(request), ["url", "event_types"]);
+        const { url, event_types } = readFields(await readBody(request), operations.createWebhook.body);
         const { webhook, secret } = await registrations.create(subscriber, {
           url: url as string,
           eventTypes: event_types as readonly string[] | undefined,
@@ -170,8 +166,7 @@ export function createRoutes({
       },
     },
     {
-      method: "GET",
-      path: "/v1/webhooks",
+      ...operations.listWebhooks,
       async handle({ request, subscriber }) {
         const page = readPage(new URLSearchParams(request.query));
         const { webhooks, next } = await registrations.list({ account: subscriber.account, ...page });
@@ -179,23 +174,19 @@ export function createRoutes({
       },
     },
     {
-      method: "GET",
-      path: "/v1/webhooks/:webhookId",
+      ...operations.readWebhook,
       async handle(call) {
         return json(200, toResource(await ownWebhook(call)));
       },
     },
     {
-      method: "PUT",
-      path: "/v1/webhooks/:webhookId",
+      ...operations.updateWebhook,
       async handle(call) {
         const { id } = await ownWebhook(call);
-        const read = ["url", "status", "event_types"];
-        const { url, status, event_types } = readFields(await readBody(call.request), read, [
-          "id",
-          "createdDate",
-          "updatedDate",
-        ]);
+        const { url, status, event_types } = readFields(
+          await readBody(call.request),
+          operations.updateWebhook.body,
+        );
         if (url === undefined) throw invalid("url", "url is missing: an update needs url and status.");
         if (status === undefined) throw invalid("status", "status is missing: ENABLED or DISABLED.");
         const webhook = await registrations.update(id, {
@@ -207,8 +198,7 @@ export function createRoutes({
       },
     },
     {
-      method: "DELETE",
-      path: "/v1/webhooks/:webhookId",
+      ...operations.deleteWebhook,
       async handle(call) {
         const { id } = await ownWebhook(call);
         await registrations.remove(id);
@@ -221,27 +211,52 @@ export function createRoutes({
     if (error instanceof HttpError) return error;
     if (isPostbellError(error)) {
       const { code, message, field, retryAfterSeconds } = error;
-      const status = STATUS[code];
+      const status = STATUS.get(code);
       const headers = retryAfterSeconds === undefined ? {} : { "retry-after": String(retryAfterSeconds) };
+      if (status === 500) logger.error({ error }, "a registration request could not be read");
       if (status !== undefined) return new HttpError(status, code, message, { field, headers });
-      if (code === "raw_body_unavailable") {
-        logger.error({ error }, "a registration request could not be read");
-        return new HttpError(500, code, message);
-      }
     }
     logger.error({ error }, "a registration request failed");
     return unavailable();
   };
 
-  return createRouter(routes, {
+  const onError = (thrown: unknown): HttpResponse => {
+    const { status, code, message, field, headers } = toHttpError(thrown);
+    return json(status, { error: { code, message, ...(field === undefined ? {} : { field }) } }, headers);
+  };
+
+  const registered = createRouter(routes, {
     async context(request, parameter) {
       const subscriber = await authenticate(request);
       refuseBeyond(accounts.take(subscriber.account), "The account has sent too many requests");
       return { request, parameter, subscriber };
     },
-    onError(thrown) {
-      const { status, code, message, field, headers } = toHttpError(thrown);
-      return json(status, { error: { code, message, ...(field === undefined ? {} : { field }) } }, headers);
-    },
+    onError,
   });
+  const published = createRouter(
+    [
+      {
+        ...operations.readOpenApi,
+        handle: async (request: HttpRequest) => asPublished(request, openApi(request.baseUrl)),
+      },
+    ],
+    { context: (request) => request, onError },
+  );
+  return async (request) => (await registered(request)) ?? published(request);
+}
+
+const PUBLISHED_HEADERS = {
+  // Kept, and asked about before it is used: what it says depends on the version that is mounted.
+  "cache-control": "public, no-cache",
+  "access-control-allow-origin": "*",
+  "x-content-type-options": "nosniff",
+} as const;
+
+/** Something that everybody may read and keep, with its validator. */
+function asPublished({ headers }: HttpRequest, document: JsonObject): HttpResponse {
+  const body = JSON.stringify(document);
+  const etag = `"${createHash("sha256").update(body).digest("base64url").slice(0, 27)}"`;
+  const own = { ...PUBLISHED_HEADERS, etag };
+  if (isMatch(headers["if-none-match"], etag)) return { status: 304, headers: own, body: null };
+  return { status: 200, headers: { "content-type": JSON_TYPE, ...own }, body };
 }

@@ -7,6 +7,7 @@ import type { HttpRequest, HttpResponse } from "../http/types.js";
 import { guardedLogger } from "../logger.js";
 import { createOutboundClient } from "../outbound/client.js";
 import type { OutboundClient, Send } from "../outbound/types.js";
+import type { JsonObject } from "../schema/types.js";
 import { isUuid } from "../uuid.js";
 import { createAttempts } from "./attempt.js";
 import { scheduleOf } from "./back-off.js";
@@ -23,6 +24,7 @@ import { createDeliveries, type Deliveries, readTime } from "./deliveries.js";
 import { createDispatcher } from "./dispatcher.js";
 import type { FhirResource } from "./fhir.js";
 import { createNotices } from "./notices.js";
+import { describeOpenApi } from "./openapi.js";
 import { readSettings, type WebhooksOptions } from "./options.js";
 import { checkName, createRegistrations, type Registrations } from "./registrations.js";
 import { createRoutes } from "./routes.js";
@@ -70,6 +72,8 @@ export interface Webhooks<T extends string = string> {
   readonly deliveries: Deliveries;
   /** When the attempts of a delivery are due, in milliseconds after its first one: what `retry` comes to, without jitter. */
   readonly schedule: readonly number[];
+  /** The OpenAPI 3.1 document of the registration API and of the notifications: what `GET /v1/openapi.json` answers. `baseUrl`: of the mount point, default `/`. */
+  openApi(options?: { readonly baseUrl?: string | undefined }): JsonObject;
   /** The names of the catalogue, sorted: what `emit` and `event_types` take. */
   eventTypes(): readonly T[];
   /** Begins to deliver. Calling it again changes nothing. */
@@ -253,7 +257,8 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
 
   const deliveries = createDeliveries({ store, settings, catalogue, clock, append });
   const eventTypes = Object.freeze([...catalogue.types.keys()].sort()) as readonly EventTypeOf<C>[];
-  const routes = createRoutes({ settings, registrations, deliveries, eventTypes, clock, logger });
+  const openApi = (baseUrl: string): JsonObject => describeOpenApi(settings, catalogue, baseUrl);
+  const routes = createRoutes({ settings, registrations, deliveries, eventTypes, openApi, clock, logger });
 
   const emitAll = async (inputs: readonly EventInput[]): Promise<readonly Emitted[]> => {
     // Array.from visits holes too, and a hole is no event.
@@ -304,6 +309,7 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
     deliveries,
     eventTypes: () => eventTypes,
     schedule,
+    openApi: ({ baseUrl = "/" } = {}) => openApi(baseUrl),
     async start() {
       isWanted = true;
       await stopping;

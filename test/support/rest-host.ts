@@ -190,6 +190,7 @@ export function restServer(
 ): RestServer {
   return createRestServer({
     routes,
+    describeOpenApi: () => ({}),
     describeSite: () => ({ name: "Clinic" }),
     authenticate: ({ headers }) => CALLERS[headers["authorization"] ?? ""] ?? nobody,
     ready: () => {},

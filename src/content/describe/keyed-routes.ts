@@ -67,6 +67,7 @@ export function keyedRoutes<T>(table: KeyedTable<T>, namespace: string): readonl
         {
           methods: ["GET"],
           args: { context: contextArgument, ...table.listArguments },
+          described: { form: "keyed" },
           permit(request) {
             const { caller } = request;
             if (!isEdit(request) || [...entries.values()].some((entry) => canEdit(caller, entry))) return;

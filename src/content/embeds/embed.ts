@@ -1,5 +1,7 @@
 /** What an oEmbed answer is made of, here and on other sites: https://oembed.com, section 2.3. */
 
+import type { Schema } from "../../schema/types.js";
+
 export interface Embed {
   readonly version: "1.0";
   readonly type: "photo" | "video" | "link" | "rich";
@@ -18,6 +20,23 @@ export interface Embed {
   readonly thumbnail_width?: number;
   readonly thumbnail_height?: number;
 }
+
+const text = { type: "string" } as const;
+const pixels = { type: "integer" } as const;
+
+export const embedSchema: Schema = {
+  title: "oembed",
+  type: "object",
+  required: ["version", "type"],
+  properties: {
+    version: { type: "string", enum: ["1.0"] },
+    type: { type: "string", enum: ["photo", "video", "link", "rich"] },
+    ...{ provider_name: text, provider_url: text, author_name: text, author_url: text, title: text },
+    ...{ width: pixels, height: pixels, html: text, url: text },
+    ...{ thumbnail_url: text, thumbnail_width: pixels, thumbnail_height: pixels },
+  },
+  additionalProperties: false,
+};
 
 /** Text, or an attribute's value in double quotes. */
 export const escapeHtml = (text: string): string =>

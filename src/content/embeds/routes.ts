@@ -4,7 +4,7 @@ import { textOf } from "../../schema/text-of.js";
 import type { Json } from "../../schema/types.js";
 import { RestError, refusal } from "../rest/error.js";
 import type { RestAnswer, RestRoute } from "../rest/types.js";
-import { type Embed, toXml } from "./embed.js";
+import { type Embed, embedSchema, toXml } from "./embed.js";
 import type { ForeignEmbeds } from "./foreign-embeds.js";
 import type { OwnEmbeds } from "./own.js";
 
@@ -62,6 +62,13 @@ export const embedRoutes = ({ own, foreign }: EmbedRoutesOptions): readonly Rest
           format: { default: "json" },
           maxwidth: { default: DEFAULT_WIDTH },
         },
+        described: {
+          summary: "Embed a post of this site elsewhere",
+          form: "json",
+          schema: embedSchema,
+          otherType: "text/xml",
+          errors: [404],
+        },
         permit: () => {},
         async handle({ values }) {
           const embed = await own.of(textOf(values["url"]), countOf(values["maxwidth"]));
@@ -102,6 +109,12 @@ export const embedRoutes = ({ own, foreign }: EmbedRoutesOptions): readonly Rest
             type: "boolean",
             default: true,
           },
+        },
+        described: {
+          summary: "Ask another site for what it lets others embed",
+          form: "json",
+          schema: embedSchema,
+          errors: [403, 404, 429],
         },
         permit: ({ caller }) => {
           if (caller.has("edit_posts")) return;

@@ -1,7 +1,7 @@
 /** Which part of a file a request asks for, and whether it has it already: the conditions and ranges of RFC 9110. Pure; knows no store. */
 
+import { isMatch } from "../../http/entity-tag.js";
 import type { ByteRange } from "../files.js";
-import { isMatch } from "../rest/http-answer.js";
 
 export interface Validators {
   readonly bytes: number;

@@ -33,12 +33,15 @@ const writeText =
     post[name] = post.isTrusted ? raw : site.filter[name](raw);
   };
 
+const OF_IMAGES: Schema = { sometimes: true };
+
 const readonly = (
   description: string,
   type: NonNullable<Schema["type"]>,
   context: readonly Context[],
   read: Field["read"],
-): Field => ({ schema: { description, type, context, readonly: true }, read });
+  more: Schema = {},
+): Field => ({ schema: { description, type, context, readonly: true, ...more }, read });
 
 /** Where a file of the item is: beside the item's own, when that is not here. */
 function addressOf({ elsewhere, name: own }: MediaFile, name: string, { upload }: View["site"]): string {
@@ -125,8 +128,9 @@ export const mediaFields: { readonly [name: string]: Field } = {
       description: "The ID for the associated post of the attachment.",
       type: "integer",
       context: FULL,
+      // The reference answers null for none.
+      answered: { type: ["integer", "null"] },
     },
-    // The reference answers null for none.
     read: ({ post }) => post.parent || null,
     write: (value, { post }) => {
       post.parent = Number(value);
@@ -150,22 +154,32 @@ export const mediaFields: { readonly [name: string]: Field } = {
     EDIT,
     (view) => (isImage(view) ? missingSizes(fileOf(view)).map(({ size }) => size) : []),
   ),
-  exif_orientation: readonly("EXIF orientation value, 1 for upright.", "integer", EDIT, (view) =>
-    isImage(view) ? (fileOf(view).orientation ?? 1) : undefined,
+  exif_orientation: readonly(
+    "EXIF orientation value, 1 for upright.",
+    "integer",
+    EDIT,
+    (view) => (isImage(view) ? (fileOf(view).orientation ?? 1) : undefined),
+    OF_IMAGES,
   ),
   image_output_format: readonly(
     "Format that smaller versions are made in, if another.",
     ["string", "null"],
     EDIT,
     (view) => (isImage(view) ? null : undefined),
+    OF_IMAGES,
   ),
-  image_quality: readonly("Quality that smaller versions are made with, by size.", "object", EDIT, (view) =>
-    isImage(view) ? { default: 82, sizes: [] } : undefined,
+  image_quality: readonly(
+    "Quality that smaller versions are made with, by size.",
+    "object",
+    EDIT,
+    (view) => (isImage(view) ? { default: 82, sizes: [] } : undefined),
+    OF_IMAGES,
   ),
   image_save_progressive: readonly(
     "Whether smaller versions are saved to be shown in steps.",
     "boolean",
     EDIT,
     (view) => (isImage(view) ? false : undefined),
+    OF_IMAGES,
   ),
 };

@@ -6,6 +6,7 @@ import type { Collection } from "../collections.js";
 import type { Library } from "../library.js";
 import type { Items } from "../posts/items.js";
 import { createRights } from "../posts/rights.js";
+import { itemSchema } from "../posts/schema.js";
 import { writtenDates, writtenPost } from "../posts/writing.js";
 import type { MediaFile, Post } from "../records.js";
 import { RestError, refusal } from "../rest/error.js";
@@ -146,6 +147,7 @@ export function imageRoutes(
     }
     rights.update(request);
   };
+  const schema = itemSchema(collection);
   const action = { type: "string", enum: ["create-image-subsizes"], required: true } as const;
   return [
     {
@@ -155,6 +157,12 @@ export function imageRoutes(
         {
           methods: ["POST"],
           args: { id: idArgument, action },
+          described: {
+            summary: "Make the missing smaller versions of an image",
+            status: 200,
+            schema,
+            errors: [501],
+          },
           permit: rights.update,
           handle: withFile(postProcess),
         },
@@ -164,7 +172,13 @@ export function imageRoutes(
       namespace,
       path: `/${collection.base}/:id/edit`,
       endpoints: [
-        { methods: ["POST"], args: editArguments(collection), permit: permitEdit, handle: withFile(edit) },
+        {
+          methods: ["POST"],
+          args: editArguments(collection),
+          described: { summary: "Edit an image into a new one", context: "view", schema, errors: [501] },
+          permit: permitEdit,
+          handle: withFile(edit),
+        },
       ],
     },
   ];

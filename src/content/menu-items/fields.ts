@@ -4,6 +4,7 @@ import { textOf } from "../../schema/text-of.js";
 import type { Json, Schema } from "../../schema/types.js";
 import { collectionOf } from "../collections.js";
 import type { Field, View } from "../posts/fields.js";
+import { STATUSES } from "../query/row.js";
 import type { MenuItem, PostColumns, Term } from "../records.js";
 import { ALL, FULL } from "../rest/record-fields.js";
 import { termLink } from "../terms/fields.js";
@@ -106,6 +107,7 @@ export const menuItemFields: { readonly [name: string]: Field } = {
       description: "A named status for the object.",
       type: "string",
       enum: ["publish", "future", "draft", "pending", "private"],
+      answered: { type: "string", enum: STATUSES },
     },
     ({ post }) => post.status,
   ),
@@ -181,7 +183,12 @@ export const menuItemFields: { readonly [name: string]: Field } = {
     isInvalid,
   ),
   menus: {
-    schema: { description: "The menu that the item belongs to.", type: "integer", context: FULL },
+    schema: {
+      description: "The menu that the item belongs to.",
+      type: "integer",
+      context: FULL,
+      sometimes: true,
+    },
     read: ({ post, index }): Json | undefined => index.termsOf(post, "nav_menu")[0],
   },
 };

@@ -4,6 +4,7 @@ import { textOf } from "../../schema/text-of.js";
 import type { Argument, Context, Json, JsonObject, Schema } from "../../schema/types.js";
 import type { Caller } from "../caller.js";
 import { type Collection, POST_FORMATS, WRITABLE_STATUSES } from "../collections.js";
+import { STATUSES } from "../query/row.js";
 import type { SiteIndex } from "../query/site-index.js";
 import type { Post, Taxonomy } from "../records.js";
 import { ALL, EDIT, FULL } from "../rest/record-fields.js";
@@ -35,8 +36,7 @@ export interface Target {
 }
 
 export interface Field {
-  /** `null`: answered, but not described, as the reference does it. */
-  readonly schema: Schema | null;
+  readonly schema: Schema;
   /** `undefined`: this item has no such field. */
   readonly read: (view: View) => Json | undefined;
   /** Of a value that was found valid and coerced; absent for what cannot be written, or is written by rules of its own. */
@@ -222,7 +222,11 @@ export const postFields: { readonly [name: string]: Field } = {
     },
   },
   status: {
-    schema: text(FULL, { description: "A named status for the post.", enum: WRITABLE_STATUSES }),
+    schema: text(FULL, {
+      description: "A named status for the post.",
+      enum: WRITABLE_STATUSES,
+      answered: { type: "string", enum: STATUSES },
+    }),
     read: ({ post }) => post.status,
   },
   type: {
@@ -381,7 +385,7 @@ export const postFields: { readonly [name: string]: Field } = {
     read: classList,
   },
   wp_pattern_sync_status: {
-    schema: null,
+    schema: text(FULL, { readonly: true, undescribed: true }),
     read: ({ post, collection }) => readMeta(post.meta, collection.meta)["wp_pattern_sync_status"] ?? "",
   },
 };

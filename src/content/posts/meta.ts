@@ -11,10 +11,23 @@ import type { Site } from "../site.js";
 
 type MetaFields = { readonly [name: string]: MetaField };
 
+/** A pattern has it as a field of its own; in a revision it is null where it is none of these. */
+const answeredChoice = (choices: readonly string[]): Schema => ({
+  sometimes: true,
+  answered: { type: ["string", "null"], enum: [...choices, null] },
+});
+
 export const metaSchema = (fields: MetaFields): Schema => ({
   type: "object",
   properties: Object.fromEntries(
-    Object.entries(fields).map(([name, field]) => [name, { ...field, context: ["view", "edit"] } as Schema]),
+    Object.entries(fields).map(([name, field]) => [
+      name,
+      {
+        ...field,
+        context: ["view", "edit"],
+        ...(field.enum === undefined ? {} : answeredChoice(field.enum)),
+      } as Schema,
+    ]),
   ),
 });
 

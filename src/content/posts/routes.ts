@@ -112,6 +112,9 @@ export function postRoutes(collection: Collection, options: PostRoutesOptions): 
   const schema = itemSchema(collection);
   const write = writerOf(collection);
 
+  /** In which an item is shown for the last time. */
+  const deletedContext: Context = type === "nav_menu_item" ? "view" : "edit";
+
   const load = async (id: number): Promise<Post> => {
     rights.find(id);
     const [post] = await library.posts([id]);
@@ -268,8 +271,7 @@ export function postRoutes(collection: Collection, options: PostRoutesOptions): 
         const trashed = trashedPost(post, writeContext(request));
         draft.putPost(await keepRevision(draft, trashed, { library, author: caller.id, most: maxRevisions }));
       }
-      const context = type === "nav_menu_item" ? "view" : "edit";
-      return { post, item: isForced ? itemOf(post, request, context) : undefined };
+      return { post, item: isForced ? itemOf(post, request, deletedContext) : undefined };
     });
     const { item, post } = previous;
     if (isForced) await uploads.remove(post);
@@ -304,6 +306,7 @@ export function postRoutes(collection: Collection, options: PostRoutesOptions): 
       endpoint({
         methods: ["GET"],
         args: listArguments(collection),
+        described: { errors: [429] },
         check: (request) => {
           const statuses = (request.values["status"] ?? []) as readonly string[];
           refuseStatuses(statuses, collection, request.caller);
@@ -343,6 +346,7 @@ export function postRoutes(collection: Collection, options: PostRoutesOptions): 
               }
             : {}),
         }),
+        described: { errors: [429] },
         check: countPassword,
         permit: async (request) => rights.read(request, undefined, await isOpened(request)),
         handle: read,
@@ -362,6 +366,9 @@ export function postRoutes(collection: Collection, options: PostRoutesOptions): 
             default: false,
           },
         }),
+        described: collection.hasTrash
+          ? { form: "trashed", context: deletedContext, errors: [410] }
+          : { context: deletedContext },
         permit: rights.delete,
         handle: remove,
       }),

@@ -31,8 +31,8 @@ const schemaOfField = (name: string, schema: Schema, collection: Collection): Sc
   name === "meta" ? { ...schema, ...metaSchema(collection.meta) } : schema;
 
 export function itemSchema(collection: Collection): Schema {
-  const properties = [...fieldsOf(collection)].flatMap(([name, { schema }]) =>
-    schema === null ? [] : [[name, schemaOfField(name, schema, collection)] as const],
+  const properties = [...fieldsOf(collection)].map(
+    ([name, { schema }]) => [name, schemaOfField(name, schema, collection)] as const,
   );
   return { title: collection.type, type: "object", properties: Object.fromEntries(properties) };
 }
@@ -40,7 +40,7 @@ export function itemSchema(collection: Collection): Schema {
 /** The arguments that create or update an item: every field that can be written. */
 export function writeArguments(collection: Collection, more: Arguments = {}): Arguments {
   const own = [...fieldsOf(collection)].flatMap(([name, field]) => {
-    if (field.schema === null || field.schema.readonly === true) return [];
+    if (field.schema.readonly === true) return [];
     const { context: _, required: __, ...schema } = schemaOfField(name, field.schema, collection);
     return [[name, { ...schema, ...field.argument, ...more[name] } as Argument] as const];
   });
@@ -74,7 +74,6 @@ export function shownFields(
 ): readonly { readonly name: string; readonly field: Field; readonly show: (value: Json) => Json }[] {
   return [...fieldsOf(collection)].flatMap(([name, field]) => {
     const { schema } = field;
-    if (schema === null) return context === "embed" ? [] : [{ name, field, show: (value: Json) => value }];
     if (schema.context?.includes(context) !== true) return [];
     return [{ name, field, show: (value: Json) => shown(value, schema, context) }];
   });

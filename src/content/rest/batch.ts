@@ -5,7 +5,7 @@ import type { Call, Dispatcher, Judged, Outcome } from "./dispatch.js";
 import { RestError } from "./error.js";
 import { merged, readQuery } from "./input.js";
 import { segmentsOf } from "./route-tree.js";
-import type { RestAnswer, RestRequest, RestRoute } from "./types.js";
+import type { Described, RestAnswer, RestRequest, RestRoute } from "./types.js";
 
 export interface BatchOptions {
   readonly dispatcher: () => Pick<Dispatcher, "find" | "judge" | "run" | "failure">;
@@ -36,6 +36,34 @@ const ARGUMENTS: Arguments = {
         },
       },
     },
+  },
+};
+
+const DESCRIBED: Described = {
+  summary: "Send several requests in one",
+  status: 207,
+  form: "json",
+  schema: {
+    type: "object",
+    required: ["responses"],
+    properties: {
+      failed: { description: "Nothing was done.", type: "string", enum: ["validation"] },
+      responses: {
+        description: "In the order of the requests; null for one that was not run.",
+        type: "array",
+        items: {
+          type: ["object", "null"],
+          required: ["body", "status", "headers"],
+          properties: {
+            body: {},
+            status: { type: "integer" },
+            headers: { type: "object", additionalProperties: { type: "string" } },
+          },
+          additionalProperties: false,
+        },
+      },
+    },
+    additionalProperties: false,
   },
 };
 
@@ -75,7 +103,7 @@ export function batchRoute({ dispatcher, ready, present }: BatchOptions): RestRo
   return {
     namespace: "",
     path: "/batch/v1",
-    endpoints: [{ methods: ["POST"], args: ARGUMENTS, permit: () => {}, handle }],
+    endpoints: [{ methods: ["POST"], args: ARGUMENTS, described: DESCRIBED, permit: () => {}, handle }],
   };
 }
 

@@ -1,7 +1,7 @@
 /** What the interface says about itself: the index, the roots of the namespaces and the answers to OPTIONS, all from the route table. */
 
 import { describeArguments, describeSchema } from "../../schema/arguments.js";
-import type { Arguments, Json, JsonObject } from "../../schema/types.js";
+import type { Arguments, Json, JsonObject, Schema } from "../../schema/types.js";
 import { patternOf } from "./route-tree.js";
 import type { RestRequest, RestRoute } from "./types.js";
 
@@ -39,6 +39,13 @@ export function describePath(route: RestRoute, baseUrl: string): JsonObject {
 
 const anybody = (): void => {};
 
+const INDEX: Schema = {
+  type: "object",
+  required: ["routes", "_links"],
+  properties: { routes: { type: "object" }, _links: { type: "object" } },
+  additionalProperties: true,
+};
+
 const INDEX_ARGUMENTS: Arguments = { context: { default: "view" } };
 
 /**
@@ -49,7 +56,7 @@ const INDEX_ARGUMENTS: Arguments = { context: { default: "view" } };
 export function withIndex(rows: readonly RestRoute[], describeSite: () => JsonObject): readonly RestRoute[] {
   const namespaces = [...new Set(rows.map(({ namespace }) => namespace))].filter((name) => name !== "");
   const routes: RestRoute[] = [
-    route("", "/", INDEX_ARGUMENTS, ({ url }) => ({
+    route("", "/", INDEX_ARGUMENTS, "Read what the site is and which paths it has", ({ url }) => ({
       ...describeSite(),
       namespaces,
       authentication: [],
@@ -60,11 +67,17 @@ export function withIndex(rows: readonly RestRoute[], describeSite: () => JsonOb
   ];
   for (const namespace of namespaces) {
     const own: RestRoute[] = [
-      route(namespace, "", { namespace: { default: namespace }, ...INDEX_ARGUMENTS }, ({ url }) => ({
+      route(
         namespace,
-        routes: describeRoutes(own, url("")),
-        _links: { up: [{ href: url("/") }] },
-      })),
+        "",
+        { namespace: { default: namespace }, ...INDEX_ARGUMENTS },
+        "Read which paths the namespace has",
+        ({ url }) => ({
+          namespace,
+          routes: describeRoutes(own, url("")),
+          _links: { up: [{ href: url("/") }] },
+        }),
+      ),
       ...rows.filter((row) => row.namespace === namespace),
     ];
     routes.push(...own);
@@ -84,8 +97,32 @@ function route(
   namespace: string,
   path: string,
   args: Arguments,
+  summary: string,
   describe: (request: RestRequest) => JsonObject,
 ): RestRoute {
   const handle = (request: RestRequest) => ({ status: 200, headers: {}, body: { json: describe(request) } });
-  return { namespace, path, endpoints: [{ methods: ["GET"], args, permit: anybody, handle }] };
+  const described = { summary, form: "json", schema: INDEX } as const;
+  return { namespace, path, endpoints: [{ methods: ["GET"], args, described, permit: anybody, handle }] };
 }
+
+/** The row of the OpenAPI document; the index, which is the reference's, does not name it. */
+export const openApiRoute = (openApi: (baseUrl: string) => JsonObject): RestRoute => ({
+  namespace: "",
+  path: "/openapi.json",
+  endpoints: [
+    {
+      methods: ["GET"],
+      args: {},
+      described: { summary: "Read this document", form: "json", schema: OPENAPI },
+      permit: anybody,
+      handle: ({ url }) => ({ status: 200, headers: {}, body: { json: openApi(url("")) } }),
+    },
+  ],
+});
+
+const OPENAPI: Schema = {
+  type: "object",
+  required: ["openapi", "info", "paths"],
+  properties: { openapi: { type: "string" }, info: { type: "object" }, paths: { type: "object" } },
+  additionalProperties: true,
+};

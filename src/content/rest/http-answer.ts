@@ -56,14 +56,6 @@ export function entityTag(bytes: Uint8Array, headers: Headers): string {
   return `W/"${hash.digest("base64url").slice(0, 27)}"`;
 }
 
-const opaque = (tag: string): string => tag.trim().replace(/^W\//, "");
-
-/** Whether `If-None-Match` names the tag; by weak comparison (RFC 9110 §13.1.2). */
-export const isMatch = (ifNoneMatch: string | undefined, tag: string | undefined): boolean =>
-  ifNoneMatch !== undefined &&
-  tag !== undefined &&
-  (ifNoneMatch.trim() === "*" || ifNoneMatch.split(",").some((given) => opaque(given) === opaque(tag)));
-
 /** 304: the same headers but for those that describe a body (RFC 9110 §15.4.5). */
 export function notModified({ headers }: HttpResponse): HttpResponse {
   const { "Content-Type": _, ...others } = headers;

@@ -18,7 +18,13 @@ export const EDIT: readonly Context[] = ["edit"];
 
 /** Registered meta fields of a record that has none: the reference answers an empty list. */
 export const NO_META: RecordField<unknown> = {
-  schema: { description: "Meta fields.", type: "object", context: FULL, properties: {} },
+  schema: {
+    description: "Meta fields.",
+    type: "object",
+    context: FULL,
+    properties: {},
+    answered: { type: "array", maxItems: 0 },
+  },
   read: () => [],
 };
 

@@ -1,6 +1,7 @@
 /** The REST server in front of the route table: requests in, answers out, over HTTP and inside the process. Knows no row. */
 
 import { isPostbellError } from "../../errors.js";
+import { isMatch } from "../../http/entity-tag.js";
 import type { Handler, HttpRequest, HttpResponse } from "../../http/types.js";
 import type { Logger } from "../../logger.js";
 import type { Json, JsonObject } from "../../schema/types.js";
@@ -8,7 +9,7 @@ import type { Caller } from "../caller.js";
 import { createAnswerCache, type WholeAnswer } from "./answer-cache.js";
 import { batchRoute } from "./batch.js";
 import { createCors } from "./cors.js";
-import { pathOf, withIndex } from "./describe.js";
+import { openApiRoute, pathOf, withIndex } from "./describe.js";
 import { type Call, createDispatcher, type Outcome } from "./dispatch.js";
 import { type FetchEmbedded, fetchOnce, parseEmbed } from "./embeds.js";
 import { RestError } from "./error.js";
@@ -18,7 +19,6 @@ import {
   entityTag,
   headersOf,
   isCallback,
-  isMatch,
   JSON_TYPE,
   JSONP_TYPE,
   notModified,
@@ -32,6 +32,8 @@ import type { ReceivedBody, RestRoute } from "./types.js";
 export interface RestServerOptions {
   /** All but the index, the roots of the namespaces and the batch route, which are added. */
   readonly routes: readonly RestRoute[];
+  /** The OpenAPI document of such a table, mounted at `baseUrl`. */
+  readonly describeOpenApi: (routes: readonly RestRoute[], baseUrl: string) => JsonObject;
   /** The members of the index that say what the site is. */
   readonly describeSite: () => JsonObject;
   /** What it throws is answered with 401, but for a RestError, which is answered as it is, and a storage that is away. */
@@ -121,7 +123,10 @@ export function createRestServer(options: RestServerOptions): RestServer {
       return selection === undefined ? json : pickFields(json, selection);
     },
   });
-  const routes = withIndex([batch, ...options.routes], options.describeSite);
+  const routes: readonly RestRoute[] = [
+    ...withIndex([batch, ...options.routes], options.describeSite),
+    openApiRoute((baseUrl) => options.describeOpenApi(routes, baseUrl)),
+  ];
   const dispatcher = createDispatcher(routes, { logger });
   const ownSegments = new Set(routes.map((route) => segmentsOf(pathOf(route))[0]));
   const cors = createCors(options.origins);

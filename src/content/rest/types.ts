@@ -1,7 +1,7 @@
 /** What the rows of the content service's route table are made of, and what passes between them and the server in front. */
 
 import type { HttpRequest } from "../../http/types.js";
-import type { Arguments, Json, JsonObject, Schema } from "../../schema/types.js";
+import type { Arguments, Context, Json, JsonObject, Schema } from "../../schema/types.js";
 import type { Caller } from "../caller.js";
 
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
@@ -70,10 +70,30 @@ export interface ReceivedBody {
 
 type MaybePromise<T> = T | Promise<T>;
 
+/** What OpenAPI says of an endpoint, where it does not follow from the method, the path, the arguments and the records of the route. */
+export interface Described {
+  readonly summary?: string;
+  readonly status?: 200 | 201 | 207;
+  /**
+   * `item`: a record. `items`: a list of them. `keyed`: an object from name to record. `deleted`: `{ deleted, previous }`. `trashed`: either that or the
+   * record. `json`: what `schema` says.
+   */
+  readonly form?: "item" | "items" | "keyed" | "deleted" | "trashed" | "json";
+  /** Of the record, where the caller has no choice. */
+  readonly context?: Context;
+  /** Of the record, or of what else is answered. */
+  readonly schema?: Schema;
+  /** A media type beside JSON. */
+  readonly otherType?: string;
+  /** Statuses of errors that other endpoints do not have. */
+  readonly errors?: readonly number[];
+}
+
 /** What answers some methods of one path. */
 export interface Endpoint {
   readonly methods: readonly Method[];
   readonly args: Arguments;
+  readonly described?: Described;
   /** Whether it may be used in a batch. */
   readonly allowBatch?: boolean;
   /**

@@ -223,12 +223,14 @@ export function autosaveRoutes(
       {
         methods: ["GET"],
         args: args({ context: contextArgument }),
+        described: { form: "items" },
         permit: ({ values, caller }) => void rights.read(Number(values["id"]), caller),
         handle: list,
       },
       {
         methods: ["POST"],
         args: args(updateArguments(collection, { library, site })),
+        described: { status: 200 },
         permit: postRights.update,
         handle: create,
       },

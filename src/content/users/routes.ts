@@ -180,6 +180,7 @@ export function userRoutes({
         {
           methods: ["GET"],
           args: { context: contextArgument },
+          described: { summary: "Read the user who is asking" },
           permit: (request) => {
             self(request);
           },

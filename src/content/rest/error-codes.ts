@@ -1,0 +1,147 @@
+/** Every status of an error, with the codes that it comes with: for OpenAPI. */
+
+import type { JsonObject } from "../../schema/types.js";
+
+/** 401 asks an anonymous caller to say who he is; 403 tells a known one that it does not help. */
+const REFUSALS: readonly string[] = [
+  "rest_cannot_assign_sticky",
+  "rest_cannot_assign_term",
+  "rest_cannot_create",
+  "rest_cannot_delete",
+  "rest_cannot_edit",
+  "rest_cannot_edit_image",
+  "rest_cannot_edit_others",
+  "rest_cannot_publish",
+  "rest_cannot_read",
+  "rest_cannot_read_status",
+  "rest_cannot_read_type",
+  "rest_cannot_update",
+  "rest_cannot_view",
+  "rest_forbidden",
+  "rest_forbidden_context",
+  "rest_forbidden_who",
+  "rest_post_incorrect_password",
+  "rest_user_cannot_view",
+];
+
+const STATUSES: { readonly [status: number]: { readonly text: string; readonly codes: readonly string[] } } =
+  {
+    400: {
+      text: "The request cannot be used.",
+      codes: [
+        "duplicate_term_slug",
+        "empty_content",
+        "empty_term_name",
+        "rest_callback_disabled",
+        "rest_callback_invalid",
+        "rest_cannot_edit_file_type",
+        "rest_image_crop_failed",
+        "rest_image_not_edited",
+        "rest_image_rotation_failed",
+        "rest_image_too_large",
+        "rest_image_too_slow",
+        "rest_image_unreadable",
+        "rest_invalid_author",
+        "rest_invalid_date",
+        "rest_invalid_field",
+        "rest_invalid_json",
+        "rest_invalid_multipart",
+        "rest_invalid_param",
+        "rest_invalid_query",
+        "rest_invalid_type",
+        "rest_missing_callback_param",
+        "rest_no_search_term_defined",
+        "rest_not_in_enum",
+        "rest_orderby_include_missing_include",
+        "rest_post_exists",
+        "rest_post_invalid_id",
+        "rest_post_invalid_page_number",
+        "rest_post_invalid_type",
+        "rest_request_aborted",
+        "rest_revision_invalid_offset_number",
+        "rest_revision_invalid_page_number",
+        "rest_taxonomy_not_hierarchical",
+        "rest_term_invalid",
+        "rest_term_invalid_id",
+        "rest_title_required",
+        "rest_too_long",
+        "rest_too_many_items",
+        "rest_upload_image_too_large",
+        "rest_upload_invalid_disposition",
+        "rest_upload_no_content_disposition",
+        "rest_upload_no_content_type",
+        "rest_upload_no_data",
+        "rest_upload_sideload_error",
+        "rest_url_required",
+        "term_exists",
+      ],
+    },
+    401: {
+      text: "Somebody who is known could do it, or the credentials are not accepted.",
+      codes: [...REFUSALS, "rest_not_authenticated", "rest_not_logged_in"],
+    },
+    403: { text: "The caller may not do it.", codes: REFUSALS },
+    404: {
+      text: "There is no such thing here.",
+      codes: [
+        "oembed_invalid_url",
+        "rest_no_route",
+        "rest_post_invalid_id",
+        "rest_post_invalid_parent",
+        "rest_post_no_autosave",
+        "rest_revision_parent_id_mismatch",
+        "rest_status_invalid",
+        "rest_taxonomy_invalid",
+        "rest_term_invalid",
+        "rest_type_invalid",
+        "rest_unknown_attachment",
+        "rest_user_invalid_id",
+      ],
+    },
+    410: { text: "It is in the trash already.", codes: ["rest_already_trashed"] },
+    412: { text: "The file is not the one that was announced.", codes: ["rest_upload_hash_mismatch"] },
+    413: {
+      text: "The body, or the file, is too large.",
+      codes: ["rest_body_too_large", "rest_upload_file_too_big"],
+    },
+    415: { text: "The body is compressed.", codes: ["rest_unsupported_media_type"] },
+    429: {
+      text: "Too many requests of this kind were sent.",
+      codes: ["rest_too_many_embeds", "rest_too_many_passwords"],
+    },
+    500: { text: "The request could not be answered.", codes: ["rest_internal_error"] },
+    501: {
+      text: "The site does not do this.",
+      codes: ["rest_image_editing_unavailable", "rest_trash_not_supported", "rest_upload_unavailable"],
+    },
+    503: {
+      text: "The service cannot answer at the moment.",
+      codes: ["rest_image_busy", "rest_storage_full", "rest_storage_unavailable", "rest_users_unavailable"],
+    },
+  };
+
+export function errorResponse(status: number): JsonObject {
+  const { text = "", codes = [] } = STATUSES[status] ?? {};
+  const error: JsonObject = { $ref: "#/components/schemas/Error" };
+  const isSoon = status === 429 || status === 503;
+  return {
+    description: text,
+    headers: {
+      Allow: { $ref: "#/components/headers/Allow" },
+      Link: { $ref: "#/components/headers/Link" },
+      ...(isSoon ? { "Retry-After": { $ref: "#/components/headers/Retry-After" } } : {}),
+    },
+    content: {
+      "application/json": {
+        schema: {
+          allOf: [error],
+          type: "object",
+          properties: { code: { enum: codes }, message: {}, data: {}, additional_errors: {} },
+        },
+        example: { code: codes[0] ?? "", message: text, data: { status } },
+      },
+    },
+  };
+}
+
+export const ERROR_STATUSES: readonly number[] = Object.keys(STATUSES).map(Number);
