@@ -14,6 +14,8 @@ const shared: Options = {
     fetch: "adapters/fetch.ts",
     memory: "storage/memory/index.ts",
     redis: "storage/redis/index.ts",
+    opentelemetry: "telemetry/opentelemetry.ts",
+    prometheus: "telemetry/prometheus.ts",
   },
   platform: "node",
   target: "node20.19",
