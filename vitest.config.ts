@@ -14,6 +14,7 @@ export default defineConfig({
     // Days that pass on the injected clock take seconds on a busy machine.
     testTimeout: 30_000,
     globalSetup: ["test/support/redis-setup.ts"],
+    setupFiles: ["test/support/secrecy-watch.ts"],
     coverage: {
       provider: "v8",
       include: ["src/**/*.ts", "adapters/**/*.ts", "storage/**/*.ts", "telemetry/**/*.ts"],

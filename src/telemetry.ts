@@ -126,7 +126,7 @@ export interface Reading {
 export type SpanAttributes = Readonly<Record<string, string | number | boolean>>;
 
 export interface SpanStart {
-  /** What is done: `emit patient.updated`. */
+  /** What is done: `emit`, `claim`, `attempt`. */
   readonly name: string;
   /** `producer` continues the caller's trace; the others begin one of their own. */
   readonly kind: "producer" | "consumer" | "client";

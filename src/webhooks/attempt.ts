@@ -102,7 +102,7 @@ const beginAttempt = (
   { id: eventId, type, trace }: PreparedEvent,
 ): Span | undefined =>
   telemetry.begin?.({
-    name: `attempt ${type}`,
+    name: "attempt",
     kind: "client",
     at: clock.now(),
     link: trace,
