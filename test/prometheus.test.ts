@@ -35,7 +35,10 @@ function parse(text: string): Map<string, Exposed> {
       families.set(of, current.family);
     } else {
       const sample = /^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? ([0-9.e+-]+|\+Inf)$/.exec(row);
-      const base = sample?.[1]?.replace(current?.family.type === "histogram" ? /_(bucket|sum|count)$/ : /$^/, "");
+      const base = sample?.[1]?.replace(
+        current?.family.type === "histogram" ? /_(bucket|sum|count)$/ : /$^/,
+        "",
+      );
       if (!sample || current === undefined || base !== current.name) throw new Error(`No sample: ${row}`);
       const labels: Record<string, string> = {};
       let left = sample[2] ?? "";
@@ -69,10 +72,13 @@ async function scrape(metricsOf: ReturnType<typeof prometheus>): Promise<Map<str
   return parse(String(answer?.body));
 }
 
-const valueOf = (family: Exposed | undefined, labels: Readonly<Record<string, string>>, suffix = ""): number | undefined =>
+const valueOf = (
+  family: Exposed | undefined,
+  labels: Readonly<Record<string, string>>,
+  suffix = "",
+): number | undefined =>
   family?.samples.find(
-    (sample) =>
-      sample.name.endsWith(suffix) && JSON.stringify(sample.labels) === JSON.stringify(labels),
+    (sample) => sample.name.endsWith(suffix) && JSON.stringify(sample.labels) === JSON.stringify(labels),
   )?.value;
 
 describe("the text for Prometheus", () => {
@@ -117,10 +123,13 @@ describe("the text for Prometheus", () => {
 
   it("cumulates the buckets of a histogram up to its count", async () => {
     const shown = prometheus();
-    for (const value of [0.001, 0.0011, 0.3, 99]) shown.telemetry.record("emitDuration", value, { outcome: "stored" });
+    for (const value of [0.001, 0.0011, 0.3, 99])
+      shown.telemetry.record("emitDuration", value, { outcome: "stored" });
     const family = (await scrape(shown)).get("postbell_emit_duration_seconds");
     const at = (le: string) => valueOf(family, { outcome: "stored", le });
-    expect([at("0.001"), at("0.005"), at("0.25"), at("0.5"), at("15"), at("+Inf")]).toEqual([1, 2, 2, 3, 3, 4]);
+    expect([at("0.001"), at("0.005"), at("0.25"), at("0.5"), at("15"), at("+Inf")]).toEqual([
+      1, 2, 2, 3, 3, 4,
+    ]);
     expect(valueOf(family, { outcome: "stored" }, "_sum")).toBeCloseTo(99.3021, 6);
     const buckets = family?.samples.filter(({ name }) => name.endsWith("_bucket")) ?? [];
     const sorted = buckets.map(({ value }) => value).sort((a, b) => a - b);

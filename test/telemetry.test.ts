@@ -19,9 +19,9 @@ import {
 } from "@opentelemetry/sdk-trace-base";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createContent } from "../src/index.js";
-import { openTelemetry, readTraceparent } from "../telemetry/opentelemetry.js";
 import { memoryStorage } from "../storage/memory/index.js";
 import { redisStorage } from "../storage/redis/index.js";
+import { openTelemetry, readTraceparent } from "../telemetry/opentelemetry.js";
 import { freshPrefix, redisUrl } from "./support/redis.js";
 import { HOUR, openHarness, response, START, startHarness, unreachable } from "./support/webhook-harness.js";
 
@@ -72,7 +72,9 @@ describe("spans", () => {
   it("follow an event from the caller over the claim to each attempt, by links", async () => {
     const { telemetry, tracer, named } = sdk();
     const harness = await startHarness({ answer: () => 500, options: { telemetry } });
-    const { id: webhookId } = await harness.register("https://hooks.example.com:8443/path-s3cret?key=q-s3cret");
+    const { id: webhookId } = await harness.register(
+      "https://hooks.example.com:8443/path-s3cret?key=q-s3cret",
+    );
     const request = tracer.startSpan("request");
     const eventId = await context.with(trace.setSpan(context.active(), request), () => harness.emit());
     request.end();
@@ -251,7 +253,11 @@ describe.each([
     });
     const { registrations, emit } = webhooks;
     const subscriber = { id: "k", account: "clinic" };
-    const event = { type: "patient.updated", account: "clinic", resource: { resourceType: "Patient" } } as const;
+    const event = {
+      type: "patient.updated",
+      account: "clinic",
+      resource: { resourceType: "Patient" },
+    } as const;
     await registrations.create(subscriber, { url: "https://hooks.example.com/a" });
     const off = await registrations.create(subscriber, { url: "https://hooks.example.com/b" });
     await registrations.update(off.webhook.id, { url: "https://hooks.example.com/b", status: "DISABLED" });
@@ -310,7 +316,14 @@ describe("metrics", () => {
     });
     await content.start();
     const ask = (path: string, method = "GET") =>
-      content.handle({ method, path, query: "", headers: {}, body: null, baseUrl: "https://www.example.org" });
+      content.handle({
+        method,
+        path,
+        query: "",
+        headers: {},
+        body: null,
+        baseUrl: "https://www.example.org",
+      });
     await ask("/core/v2/posts");
     await ask("/core/v2/posts");
     await ask("/core/v2/posts/4711");

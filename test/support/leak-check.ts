@@ -40,8 +40,7 @@ export function createLeakCheck(): LeakCheck {
     },
     found: () =>
       [...texts].filter(
-        (text) =>
-          WORDS.some((word) => text.includes(word)) || PATTERNS.some((pattern) => pattern.test(text)),
+        (text) => WORDS.some((word) => text.includes(word)) || PATTERNS.some((pattern) => pattern.test(text)),
       ),
   };
 }

@@ -11,7 +11,10 @@ import { createLeakCheck } from "./leak-check.js";
 
 const check = vi.hoisted(() => ({ note: (_: unknown): void => {} }));
 const leaks = createLeakCheck();
-check.note = (value) => leaks.note(typeof value === "string" ? value : inspect(value, { depth: 6, breakLength: Number.POSITIVE_INFINITY }));
+check.note = (value) =>
+  leaks.note(
+    typeof value === "string" ? value : inspect(value, { depth: 6, breakLength: Number.POSITIVE_INFINITY }),
+  );
 
 vi.mock("../../src/logger.js", async (original) => {
   const actual = await original<typeof import("../../src/logger.js")>();
@@ -29,7 +32,12 @@ vi.mock("../../src/logger.js", async (original) => {
         watched[level](fields, message);
         guarded[level](fields, message);
       };
-    return Object.freeze({ debug: both("debug"), info: both("info"), warn: both("warn"), error: both("error") });
+    return Object.freeze({
+      debug: both("debug"),
+      info: both("info"),
+      warn: both("warn"),
+      error: both("error"),
+    });
   };
   return { ...actual, guardedLogger };
 });
@@ -75,5 +83,6 @@ vi.mock("../../src/errors.js", async (original) => {
 
 afterAll(() => {
   const found = leaks.found();
-  if (found.length > 0) throw new Error(`A log, a span, a metric or an error holds what it must not: ${found.join("; ")}`);
+  if (found.length > 0)
+    throw new Error(`A log, a span, a metric or an error holds what it must not: ${found.join("; ")}`);
 });
