@@ -16,6 +16,8 @@ const shared: Options = {
     portal: "portal/index.ts",
     memory: "storage/memory/index.ts",
     redis: "storage/redis/index.ts",
+    opentelemetry: "telemetry/opentelemetry.ts",
+    prometheus: "telemetry/prometheus.ts",
   },
   platform: "node",
   target: "node20.19",

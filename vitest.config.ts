@@ -16,10 +16,10 @@ export default defineConfig({
     // Days that pass on the injected clock take seconds on a busy machine.
     testTimeout: 30_000,
     globalSetup: ["test/support/redis-setup.ts"],
-    setupFiles: ["test/support/compare-answers.ts"],
+    setupFiles: ["test/support/compare-answers.ts", "test/support/secrecy-watch.ts"],
     coverage: {
       provider: "v8",
-      include: ["src/**/*.ts", "adapters/**/*.ts", "portal/*.ts", "storage/**/*.ts"],
+      include: ["src/**/*.ts", "adapters/**/*.ts", "portal/*.ts", "storage/**/*.ts", "telemetry/**/*.ts"],
       reporter: ["text", "json-summary"],
       thresholds: { "src/webhooks/**": { branches: 95 } },
     },

@@ -1,6 +1,7 @@
 /** `postbell`: the public face of the core. */
 
 export { type Clock, systemClock, type Timer } from "./clock.js";
+export type { Condition, Problem } from "./condition.js";
 export type { ContentChanged } from "./content/changes.js";
 export type { ByteRange, FileEntry, FileStore, StagedFile } from "./content/files.js";
 export type { Area, PixelOperation, PixelSize } from "./content/media/image-edits.js";
@@ -39,6 +40,7 @@ export type {
   ImportWarning,
 } from "./content/wxr/options.js";
 export { type ErrorCode, isPostbellError, PostbellError } from "./errors.js";
+export { createHealth, type Health, type HealthOptions, type PartHealth } from "./health-check.js";
 export type {
   Handler,
   HttpRequest,
@@ -56,6 +58,17 @@ export type {
   OutboundResult,
   Send,
 } from "./outbound/types.js";
+export {
+  type Labels,
+  type Metric,
+  type MetricName,
+  metrics,
+  type Reading,
+  type Span,
+  type SpanAttributes,
+  type SpanStart,
+  type Telemetry,
+} from "./telemetry.js";
 export { type ClinicalEventType, clinicalEvents, type EventCatalogue } from "./webhooks/catalogue.js";
 export type { Deliveries, Delivery, DeliveryAttempt, DeliveryCounts } from "./webhooks/deliveries.js";
 export { type DeliveryKey, formatDeliveryId, parseDeliveryId } from "./webhooks/delivery-id.js";

@@ -1,8 +1,9 @@
 /** The log: what a host gives for it, and what of an error may reach it. */
 
+import { Console } from "node:console";
 import { isPostbellError } from "./errors.js";
 
-/** Where Postbell reports what an operator should know. pino, `fastify.log` and (argument order aside) console fit as they are. */
+/** Where Postbell reports what an operator should know. pino, `fastify.log` and `console` fit as they are: an instance of Node's Console is given the message first. */
 export interface Logger {
   debug(fields: object, message: string): void;
   info(fields: object, message: string): void;
@@ -77,12 +78,13 @@ function describe(thrown: unknown, causes = MAX_CAUSES): LoggedError {
  * safe to log reaches the logger.
  */
 export function guardedLogger(logger: Logger): Logger {
+  const isConsole = logger instanceof Console;
   const guard =
     (level: keyof Logger) =>
     (fields: object, message: string): void => {
       try {
         const shown = "error" in fields ? { ...fields, error: describe(fields.error) } : fields;
-        const returned: unknown = logger[level](shown, message);
+        const returned: unknown = isConsole ? logger[level](message, shown) : logger[level](shown, message);
         if (returned instanceof Promise) returned.catch(() => {});
       } catch {
         // A broken logger must not fail a delivery, and there is nowhere left to report it.

@@ -11,6 +11,8 @@ export interface TimeQueue<T> {
   /** The earliest item. */
   head(): T | undefined;
   headAt(): number | undefined;
+  /** Those at `at` or earlier, in no order. The queue must not change meanwhile. */
+  until(at: number): Iterable<T>;
 }
 
 interface Node<T> {
@@ -20,7 +22,7 @@ interface Node<T> {
   index: number;
 }
 
-/** O(log n) for `set` and `delete`, O(1) for the rest. */
+/** O(log n) for `set` and `delete`, O(k) for the k items of `until`, O(1) for the rest. */
 export function timeQueue<T>(): TimeQueue<T> {
   const nodes = new Map<T, Node<T>>();
   const heap: Node<T>[] = [];
@@ -82,5 +84,14 @@ export function timeQueue<T>(): TimeQueue<T> {
     at: (item) => nodes.get(item)?.at,
     head: () => heap[0]?.item,
     headAt: () => heap[0]?.at,
+    *until(at) {
+      const indexes = [0];
+      for (let index = indexes.pop(); index !== undefined; index = indexes.pop()) {
+        const node = heap[index];
+        if (!node || node.at > at) continue;
+        yield node.item;
+        indexes.push(2 * index + 1, 2 * index + 2);
+      }
+    },
   };
 }

@@ -1,4 +1,7 @@
-import { describe, expect, it } from "vitest";
+import { Console } from "node:console";
+import { Writable } from "node:stream";
+import { pino } from "pino";
+import { describe, expect, it, vi } from "vitest";
 import { PostbellError } from "../src/errors.js";
 import { guardedLogger, type LoggedError, type Logger, silentLogger } from "../src/logger.js";
 import { type LogEntry, recordingLogger } from "./support/registration-api.js";
@@ -29,6 +32,30 @@ describe("the logger of the host", () => {
     const fields = { account: "acme", count: 1 };
     guardedLogger(logger)[level](fields, "message");
     expect(log).toEqual([{ level, fields, message: "message" }]);
+  });
+
+  it("may be a console, which is given the message first", () => {
+    const lines: string[] = [];
+    const write = (chunk: unknown, _: unknown, done: () => void): void => {
+      lines.push(String(chunk));
+      done();
+    };
+    const stream = new Writable({ write });
+    guardedLogger(new Console({ stdout: stream, stderr: stream })).warn({ account: "acme" }, "a message");
+    expect(lines.join("")).toBe("a message { account: 'acme' }\n");
+    const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
+    guardedLogger(console).warn({ account: "acme" }, "a message");
+    expect(warn.mock.calls).toEqual([["a message", { account: "acme" }]]);
+    warn.mockRestore();
+  });
+
+  it("may be pino as it is", () => {
+    const lines: string[] = [];
+    const logger = pino({ base: null, timestamp: false }, { write: (line: string) => void lines.push(line) });
+    guardedLogger(logger).warn({ account: "acme" }, "a message");
+    expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual([
+      { level: 40, account: "acme", msg: "a message" },
+    ]);
   });
 
   it("keeps its `this`", () => {

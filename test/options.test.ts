@@ -99,6 +99,10 @@ const OPTIONS: Readonly<
   "limits.notificationBytes": { bad: [...NO_NUMBERS, 1023, 16_777_217], good: [1024, 16_777_216] },
   "limits.hookMs": { bad: [...NO_NUMBERS, 0, 60_001], good: [1, 60_000] },
   clock: { bad: [null, 1, noop, {}, { ...systemClock, random: 1 }], good: [{ ...systemClock }] },
+  telemetry: {
+    bad: [null, 1, noop, {}, { record: noop }, { observe: noop }],
+    good: [{ record: noop, observe: () => noop }],
+  },
   logger: { bad: [null, 1, noop, {}, { info: noop, warn: noop, error: noop }], good: [console] },
 };
 

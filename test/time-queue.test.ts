@@ -55,6 +55,11 @@ test("it does what a sorted array does, with items added, moved and removed in a
       for (let item = 0; item <= 20; item++) {
         expect(queue.at(item)).toBe(entries.find((entry) => entry.item === item)?.at);
       }
+      for (const { at } of entries) {
+        const early = entries.filter((entry) => entry.at <= at).map(({ item }) => item);
+        expect(new Set(queue.until(at))).toEqual(new Set(early));
+        expect([...queue.until(at)]).toHaveLength(early.length);
+      }
       for (const { item } of sorted(entries)) {
         expect(queue.head()).toBe(item);
         queue.delete(item);

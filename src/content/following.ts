@@ -17,6 +17,8 @@ export interface Following {
   /** Follows the changes by a timer, where reads do not. */
   readonly start: () => void;
   readonly stop: () => void;
+  /** Milliseconds since a look at the changes succeeded that the timer took, or since its start; 0 where no timer has to. */
+  readonly behindMs: () => number;
 }
 
 export interface FollowingOptions {
@@ -27,9 +29,10 @@ export interface FollowingOptions {
 }
 
 export function createFollowing({ consistency, library, clock, logger }: FollowingOptions): Following {
-  if (consistency === "strong") return { current: library.current, start() {}, stop() {} };
+  if (consistency === "strong") return { current: library.current, start() {}, stop() {}, behindMs: () => 0 };
   let seenAt = Number.NEGATIVE_INFINITY;
   let timer: Timer | undefined;
+  let startedAt = 0;
 
   async function look(): Promise<void> {
     const askedAt = clock.monotonic();
@@ -53,11 +56,14 @@ export function createFollowing({ consistency, library, clock, logger }: Followi
   return {
     current: () => (clock.monotonic() - seenAt <= MAX_AGE_MS ? undefined : look()),
     start() {
-      if (timer === undefined) arm();
+      if (timer !== undefined) return;
+      startedAt = clock.monotonic();
+      arm();
     },
     stop() {
       clock.clearTimeout(timer);
       timer = undefined;
     },
+    behindMs: () => (timer === undefined ? 0 : clock.monotonic() - Math.max(seenAt, startedAt)),
   };
 }

@@ -51,6 +51,8 @@ export interface Library {
    */
   readonly texts: (ids: readonly number[]) => Promise<readonly (SearchedTexts | undefined)[]>;
   readonly revisions: (ids: readonly number[]) => Promise<readonly (StoredRevision | undefined)[]>;
+  /** How many whole records are in memory. */
+  readonly held: () => number;
   /**
    * Runs `decide` on the newest state and commits what it wrote, all or nothing; one change of this process after the other. Where another writer was faster, it runs again from the state
    * that one left; `decide` must have no other effect.
@@ -147,9 +149,11 @@ export interface LibraryOptions {
   readonly changed: (change: ContentChanged) => void;
   /** Characters of whole records that stay in memory. */
   readonly cacheCharacters: number;
+  /** Told how many whole records that were asked for were in memory, and how many were not. */
+  readonly lookedUp?: ((hits: number, misses: number) => void) | undefined;
 }
 
-export function createLibrary({ store, changed, cacheCharacters }: LibraryOptions): Library {
+export function createLibrary({ store, changed, cacheCharacters, lookedUp }: LibraryOptions): Library {
   let defaultCategory: number | undefined;
   const index = createSiteIndex({ defaultCategory: () => defaultCategory });
   const cache = new LRUCache<number, Post>({
@@ -229,6 +233,7 @@ export function createLibrary({ store, changed, cacheCharacters }: LibraryOption
     const loadsBefore = loads;
     const found = new Map<number, Post | undefined>(ids.map((id) => [id, cached(id)]));
     const missing = [...found].flatMap(([id, post]) => (post === undefined ? [id] : []));
+    lookedUp?.(found.size - missing.length, missing.length);
     for (let start = 0; start < missing.length; start += READ_KEYS) {
       const batch = missing.slice(start, start + READ_KEYS);
       const records = await store.read(batch.map((id) => `post/${id}`));
@@ -363,6 +368,7 @@ export function createLibrary({ store, changed, cacheCharacters }: LibraryOption
     posts,
     texts,
     revisions,
+    held: () => cache.size,
     change,
   };
 }

@@ -8,6 +8,7 @@ import { flag, hook, type OptionValues, oneOf, readOptions, value, wholeNumber }
 import { judgeUrl } from "../outbound/address-policy.js";
 import { destinationOptions } from "../outbound/destination-options.js";
 import type { Resolve } from "../outbound/resolver.js";
+import type { Telemetry } from "../telemetry.js";
 import type { ContentChanged } from "./changes.js";
 import { type EmbedProvider, isPattern } from "./embeds/providers.js";
 import type { FileStore } from "./files.js";
@@ -145,6 +146,11 @@ export const contentOptions = {
     (given) => hasMethods(given, ["debug", "info", "warn", "error"]),
     silentLogger,
   ),
+  telemetry: value<Telemetry | undefined>(
+    "what openTelemetry() or prometheus().telemetry gives",
+    (given) => hasMethods(given, ["record", "observe"]),
+    undefined,
+  ),
 };
 
 export interface ContentOptions {
@@ -217,6 +223,8 @@ export interface ContentOptions {
     | undefined;
   readonly clock?: Clock | undefined;
   readonly logger?: Logger | undefined;
+  /** Takes spans and metrics. Default: nothing is reported, and that costs nothing. */
+  readonly telemetry?: Telemetry | undefined;
 }
 
 const refuse = (field: string, message: string): never => {

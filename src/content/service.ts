@@ -1,17 +1,21 @@
 /** `createContent`: puts the parts of the content service together. */
 
 import { createHash, timingSafeEqual } from "node:crypto";
+import type { Condition } from "../condition.js";
+import { countedFailures } from "../counted-failures.js";
 import { createRateLimit } from "../http/rate-limit.js";
 import type { HttpRequest, HttpResponse, ReadableBody, Service } from "../http/types.js";
 import { guardedLogger } from "../logger.js";
 import { createOutboundClient } from "../outbound/client.js";
 import { createGuardedGet } from "../outbound/guarded-get.js";
 import type { Json, JsonObject } from "../schema/types.js";
+import { guardedTelemetry } from "../telemetry.js";
 import { boundedStore } from "./bounded-store.js";
 import type { Caller } from "./caller.js";
 import { createCallers } from "./callers.js";
 import type { ContentChanged } from "./changes.js";
 import { type Collection, collections } from "./collections.js";
+import { createCondition } from "./condition.js";
 import { describingRoutes } from "./describe/routes.js";
 import { createForeignEmbeds } from "./embeds/foreign-embeds.js";
 import { createOwnEmbeds } from "./embeds/own.js";
@@ -27,6 +31,7 @@ import { type ContentOptions, readContentSettings } from "./options.js";
 import { createItems } from "./posts/items.js";
 import { postRoutes } from "./posts/routes.js";
 import type { User } from "./records.js";
+import { createContentReport } from "./report.js";
 import { RestError } from "./rest/error.js";
 import { describeOpenApi } from "./rest/openapi.js";
 import { createRestServer } from "./rest/server.js";
@@ -104,6 +109,8 @@ export interface Content {
   /** Loads the content, and publishes scheduled posts at their time rather than with the next request. Calling it again changes nothing. */
   start(): Promise<void>;
   stop(): Promise<void>;
+  /** Whether the storage can be asked and changes are followed, for `createHealth`. Never rejects. */
+  condition(): Promise<Condition>;
 }
 
 /** Hosts that an import keeps connections to: the files of a site lie on one or a few. */
@@ -145,11 +152,15 @@ export function createContent(options: ContentOptions): Content {
     }
   };
 
-  const store = boundedStore(settings.storage.content({ clock, logger }), clock);
+  const telemetry = guardedTelemetry(settings.telemetry);
+  const report = telemetry && createContentReport(telemetry, clock);
+  const stored = boundedStore(settings.storage.content({ clock, logger }), clock);
+  const store = countedFailures(stored, telemetry, "content");
   const library = createLibrary({
     store,
     changed,
     cacheCharacters: Math.max(share, 1),
+    lookedUp: report?.lookedUpRecords,
   });
   const following = createFollowing({ consistency: settings.consistency, library, clock, logger });
   const attempts = createRateLimit({ perMinute: limits.passwordsPerMinute, clock });
@@ -243,10 +254,15 @@ export function createContent(options: ContentOptions): Content {
     limits: { bodyBytes: limits.bodyBytes, cacheBytes: share },
     unknownPaths: settings.unknownPaths,
     logger,
+    lookedUp: report?.lookedUpAnswer,
   });
 
+  const condition = createCondition({ library, following, clock });
+  let isStarted = false;
+  let unobserve: (() => void) | undefined;
+
   return Object.freeze<Content>({
-    handle: server.handle,
+    handle: report ? report.timed(server.handle, server.routeOf) : server.handle,
     handleAs: (request, as) => server.handleAs(request, () => asUser(as)),
     namespace,
     uploads: settings.files
@@ -276,13 +292,19 @@ export function createContent(options: ContentOptions): Content {
       following.start();
       files?.start();
       scheduled.start();
+      isStarted = true;
+      unobserve ??= report?.observe(library);
     },
     async stop() {
+      isStarted = false;
+      unobserve?.();
+      unobserve = undefined;
       following.stop();
       files?.stop();
       scheduled.stop();
       await foreignEmbeds?.close();
     },
+    condition: async () => (isStarted ? condition() : { isStarted, problems: [] }),
   });
 }
 

@@ -3,7 +3,8 @@
 import { LRUCache } from "lru-cache";
 import { type Clock, withTimeout } from "../clock.js";
 import type { Logger } from "../logger.js";
-import type { OutboundResult, Send } from "../outbound/types.js";
+import type { OutboundRequest, OutboundResult, Send } from "../outbound/types.js";
+import { type Span, seconds, serverOf, type Telemetry, wordOr } from "../telemetry.js";
 import {
   accessDelayMs,
   crashDelayMs,
@@ -39,6 +40,7 @@ export interface AttemptContext {
   readonly now: () => number;
   readonly logger: Logger;
   readonly send: Send;
+  readonly telemetry: Telemetry | undefined;
 }
 
 /** What becomes of a claim; the dispatcher says when. */
@@ -93,6 +95,42 @@ export const putOff = (
   crashes,
 });
 
+/** `url` is not among the attributes: hosts of subscribers put secrets into paths and queries. */
+const beginAttempt = (
+  telemetry: Telemetry,
+  clock: Clock,
+  { id, webhook, lane, step, isExtra }: Claim,
+  { id: eventId, type, trace }: PreparedEvent,
+): Span | undefined =>
+  telemetry.begin?.({
+    name: "attempt",
+    kind: "client",
+    at: clock.now(),
+    link: trace,
+    attributes: {
+      "messaging.system": "postbell",
+      "messaging.operation.name": "attempt",
+      "messaging.operation.type": "send",
+      "messaging.destination.name": type,
+      "messaging.message.id": eventId,
+      "http.request.method": "POST",
+      ...serverOf(webhook.url),
+      "postbell.delivery.id": id,
+      "postbell.lane": lane,
+      "postbell.step": step,
+      "postbell.extra": isExtra,
+    },
+  });
+
+/** What a span tells of an exchange. The code of a host's own `send` may be any text. */
+const seenOf = ({ kind, status, code }: Pick<Attempt, "kind" | "status" | "code">) => ({
+  attributes: {
+    "postbell.outcome": kind,
+    ...(status === null ? {} : { "http.response.status_code": status }),
+  },
+  error: kind === "delivered" ? undefined : status === null ? wordOr(code, kind) : String(status),
+});
+
 /** Which answers may put a retry off with `Retry-After` (RFC 9110 §15.6.4, RFC 6585 §4). */
 const ASKS_TO_WAIT: ReadonlySet<number> = new Set([429, 503]);
 
@@ -109,7 +147,15 @@ type Permission = readonly boolean[] | null;
  * Makes the function that carries an attempt out. It gives what to settle, or `null` where the claim must be left to its lease: at once where
  * nothing has to be waited for. It throws or rejects only for a defect of Postbell itself.
  */
-export function createAttempts({ settings, schedule, clock, now: storeNow, logger, send }: AttemptContext) {
+export function createAttempts({
+  settings,
+  schedule,
+  clock,
+  now: storeNow,
+  logger,
+  send,
+  telemetry,
+}: AttemptContext) {
   const { access, delivery, retry, signature, health, limits } = settings;
   const prepared = new LRUCache<string, { readonly digest: string; readonly event: PreparedEvent }>({
     maxSize: PREPARED_CHARACTERS,
@@ -234,18 +280,25 @@ export function createAttempts({ settings, schedule, clock, now: storeNow, logge
       Object.assign(headers, standardHeaders({ secret, id: claim.event.id, timestamp, body }));
     }
     const began = clock.monotonic();
-    const result = await send({
+    const request: OutboundRequest = {
       url: webhook.url,
       method: "POST",
       headers,
       body,
       deadlineMs: delivery.deadlineMs,
       maxBodyBytes: delivery.maxResponseBytes,
-    });
+    };
+    const span = telemetry && beginAttempt(telemetry, clock, claim, event);
+    const result = await (span === undefined ? send(request) : span.run(() => send(request)));
     const durationMs = Math.max(0, Math.round(clock.monotonic() - began));
     const now = storeNow();
     const verdict = judge(result, delivery.excerptCharacters);
     const isOk = verdict.kind === "delivered";
+    if (telemetry !== undefined) {
+      telemetry.record("attemptDuration", seconds(durationMs), { outcome: verdict.kind, lane: claim.lane });
+      if (!claim.isExtra) telemetry.record("attemptLag", seconds(at - claim.dueAt), { lane: claim.lane });
+      span?.end({ at: clock.now(), ...seenOf(verdict) });
+    }
     const attempt: Attempt = { at, durationMs, step: claim.step, isExtra: claim.isExtra, ...verdict };
     const endpoint: Verdict["endpoint"] = {
       ok: isOk,

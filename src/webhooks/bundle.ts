@@ -34,6 +34,8 @@ export interface BundleRequest {
   readonly related?: readonly FhirResource[] | undefined;
   /** Asked, once for each and at most four times for each entry allowed, for references that `related` does not hold. */
   readonly resolve?: Resolve | undefined;
+  /** The `traceparent` of the span that emits it: stored beside what is sent, and no part of the digest. */
+  readonly trace?: string | undefined;
   readonly limits: BundleLimits;
 }
 
@@ -77,6 +79,7 @@ export async function buildPayload(request: BundleRequest): Promise<BuiltPayload
     type: request.type,
     timestamp,
     bundle: nameUuid(request.eventId, "bundle"),
+    ...(request.trace === undefined ? {} : { trace: request.trace }),
     entries: entries.map((entry, index) => [
       entry.resourceType,
       uuids[index] ?? "",

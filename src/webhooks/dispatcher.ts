@@ -4,6 +4,7 @@ import { randomBytes } from "node:crypto";
 import type { Clock, Timer } from "../clock.js";
 import { PostbellError } from "../errors.js";
 import type { Logger } from "../logger.js";
+import type { Telemetry } from "../telemetry.js";
 import { type AttemptControl, putOff, type Verdict } from "./attempt.js";
 import { crashDelayMs } from "./back-off.js";
 import type { ReadSettings } from "./options.js";
@@ -20,6 +21,7 @@ export interface DispatcherContext {
   readonly onQuiet: () => void;
   /** Takes the health steps that are due; resolves with when the next one is, `null` where none waits. */
   readonly takeNotices: () => Promise<number | null>;
+  readonly telemetry: Telemetry | undefined;
 }
 
 /** Slots kept free for a claim that another call of the store carries. */
@@ -39,6 +41,20 @@ export interface Dispatcher {
   stop(graceMs: number): Promise<void>;
   /** Resolves once nothing is due and nothing under way. Rejects with `not_started`, or with the error of a storage that is away. */
   idle(): Promise<void>;
+  /** How many deliveries are under way. */
+  inFlight(): number;
+  vitals(): Vitals;
+}
+
+/** How the loop is doing. */
+export interface Vitals {
+  readonly isRunning: boolean;
+  /** Milliseconds since the turn began that is under way, or should have begun: next to nothing while all is well. */
+  readonly overdueMs: number;
+  /** Whether it is freed slots that the next turn waits for: then `overdueMs` counts from the last one. */
+  readonly isFull: boolean;
+  /** Milliseconds for which every pass has failed; 0 where the last one did not. */
+  readonly storageAwayMs: number;
 }
 
 /** How things stood when a claim was asked for. */
@@ -78,6 +94,7 @@ export function createDispatcher({
   attempt,
   onQuiet,
   takeNotices,
+  telemetry,
 }: DispatcherContext): Dispatcher {
   const worker = randomBytes(8).toString("hex");
   const slots = createSlots({ fast: delivery.concurrency, slow: delivery.slowConcurrency });
@@ -94,6 +111,9 @@ export function createDispatcher({
   /** Slots that reservations hold. */
   const reserved: Record<Lane, number> = { fast: 0, slow: 0 };
   let failures = 0;
+  /** When the last pass began or ended. Monotonic, as the next. */
+  let turnAt = 0;
+  let awaySince: number | undefined;
   let lastError: Error | undefined;
   /** When to look for due health steps next. */
   let noticesAt = 0;
@@ -155,7 +175,11 @@ export function createDispatcher({
         const result = await store.settle(Object.assign(verdict, { now: store.now() }));
         if (result === "stale")
           logger.warn({ delivery: verdict.id }, "a report came after its lease and was dropped");
-        const { endpoint } = verdict;
+        const { endpoint, outcome } = verdict;
+        if (telemetry !== undefined && result === "settled" && outcome.state !== "pending") {
+          const reason = "reason" in outcome ? outcome.reason : "";
+          telemetry.record("deliveriesEnded", 1, { state: outcome.state, reason });
+        }
         if (endpoint && !endpoint.ok) noticesAt = Math.min(noticesAt, endpoint.noticeAt);
         return;
       } catch (error) {
@@ -299,7 +323,23 @@ export function createDispatcher({
     if (isShort) return;
     const request = claimRequest(room);
     const asked = { now: request.now, claimedAt: clock.monotonic(), freedBefore: freed };
-    await accept(await store.claim(request), asked);
+    await accept(telemetry === undefined ? await store.claim(request) : await claimTold(request), asked);
+  };
+
+  /** A claim that gave something is a span; thousands that found nothing are not. */
+  const claimTold = async (request: ClaimRequest): Promise<ClaimAnswer> => {
+    const at = clock.now();
+    const answer = await store.claim(request);
+    const { length } = answer.claims;
+    if (length === 0) return answer;
+    const attributes = {
+      "messaging.system": "postbell",
+      "messaging.operation.name": "claim",
+      "messaging.operation.type": "receive",
+      "messaging.batch.message_count": length,
+    };
+    telemetry?.begin?.({ name: "claim", kind: "consumer", at, attributes })?.end({ at: clock.now() });
+    return answer;
   };
 
   const reserve = (): Reservation | undefined => {
@@ -324,6 +364,7 @@ export function createDispatcher({
   };
 
   const runPasses = async (): Promise<void> => {
+    turnAt = clock.monotonic();
     while (isWanted && isRunning) {
       // In a turn of the event loop of its own, so that all slots freed in this one are filled by one claim.
       await new Promise((resolve) => setImmediate(resolve));
@@ -333,11 +374,14 @@ export function createDispatcher({
         await pass();
         failures = 0;
         lastError = undefined;
+        awaySince = undefined;
       } catch (error) {
         lastError = error instanceof Error ? error : new Error(String(error));
         logger.error({ error }, "the storage could not be asked for due deliveries");
+        awaySince ??= clock.monotonic();
         sleepUntil(store.now() + retryDelayMs(failures++));
       }
+      turnAt = clock.monotonic();
     }
     loop = undefined;
   };
@@ -348,6 +392,8 @@ export function createDispatcher({
     start() {
       if (isRunning) return;
       isRunning = true;
+      turnAt = clock.monotonic();
+      awaySince = undefined;
       noticesAt = 0;
       unwatch = store.watch(hint);
       wake();
@@ -389,6 +435,19 @@ export function createDispatcher({
         if (isBusy()) await new Promise<void>((resolve) => waiting.push(resolve));
         else if (loop === undefined && passCount > before) return;
       }
+    },
+
+    inFlight: () => flights.size,
+
+    vitals() {
+      const now = clock.monotonic();
+      const until = loop === undefined ? sleeping?.until : undefined;
+      return {
+        isRunning,
+        overdueMs: until === undefined ? now - turnAt : Math.max(0, store.now() - until),
+        isFull: loop === undefined && until === undefined,
+        storageAwayMs: awaySince === undefined ? 0 : now - awaySince,
+      };
     },
   });
 }

@@ -21,6 +21,8 @@ export interface BodyOptions {
 export interface PreparedEvent {
   readonly id: string;
   readonly type: string;
+  /** The `traceparent` of the span that emitted it. */
+  readonly trace: string | undefined;
   /** The focal resource first. */
   readonly entries: readonly PreparedEntry[];
   /**
@@ -71,6 +73,7 @@ export function readPayload(payload: string): PreparedEvent {
   return {
     id: header.id,
     type: header.type,
+    trace: header.trace,
     entries: header.entries.map(([resourceType], index) => ({
       resourceType,
       resource: () => JSON.parse(texts[index] ?? "null") as ParsedResource,

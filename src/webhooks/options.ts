@@ -16,6 +16,7 @@ import {
 } from "../options.js";
 import { destinationOptions } from "../outbound/destination-options.js";
 import type { Send } from "../outbound/types.js";
+import type { Telemetry } from "../telemetry.js";
 import { scheduleOf } from "./back-off.js";
 import { clinicalEvents, type EventCatalogue } from "./catalogue.js";
 import type { FhirResource, ParsedResource } from "./fhir.js";
@@ -84,6 +85,8 @@ export interface WebhooksOptions<C extends EventCatalogue = typeof clinicalEvent
   readonly notify?: Notify | undefined;
   readonly clock?: Clock | undefined;
   readonly logger?: Logger | undefined;
+  /** Takes spans and metrics. Default: nothing is reported, and that costs nothing. */
+  readonly telemetry?: Telemetry | undefined;
 }
 
 export type Settings = OptionValues<typeof webhooksOptions>;
@@ -184,6 +187,11 @@ export const webhooksOptions = {
     "a logger with debug, info, warn and error",
     (given) => hasMethods(given, ["debug", "info", "warn", "error"]),
     silentLogger,
+  ),
+  telemetry: value<Telemetry | undefined>(
+    "what openTelemetry() or prometheus().telemetry gives",
+    (given) => hasMethods(given, ["record", "observe"]),
+    undefined,
   ),
 };
 

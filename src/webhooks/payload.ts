@@ -13,6 +13,8 @@ export interface PayloadHeader {
   readonly timestamp: string;
   /** The bundle's UUID. */
   readonly bundle: string;
+  /** The `traceparent` of the span that emitted it. No body holds it. */
+  readonly trace?: string | undefined;
   readonly entries: readonly EntryHeader[];
 }
 

@@ -2,12 +2,15 @@
 
 import { randomUUID } from "node:crypto";
 import { withTimeout } from "../clock.js";
+import type { Condition } from "../condition.js";
+import { countedFailures } from "../counted-failures.js";
 import { isPostbellError, PostbellError } from "../errors.js";
 import type { HttpRequest, HttpResponse } from "../http/types.js";
 import { guardedLogger } from "../logger.js";
 import { createOutboundClient } from "../outbound/client.js";
 import type { OutboundClient, Send } from "../outbound/types.js";
 import type { JsonObject } from "../schema/types.js";
+import { guardedTelemetry, type SpanAttributes } from "../telemetry.js";
 import { isUuid } from "../uuid.js";
 import { createAttempts } from "./attempt.js";
 import { scheduleOf } from "./back-off.js";
@@ -20,9 +23,12 @@ import {
   focalTypes,
   readCatalogue,
 } from "./catalogue.js";
+import { conditionOf } from "./condition.js";
 import { createDeliveries, type Deliveries, readTime } from "./deliveries.js";
 import { createDispatcher } from "./dispatcher.js";
+import { createEmitReport } from "./emit-report.js";
 import type { FhirResource } from "./fhir.js";
+import { readGauges } from "./gauges.js";
 import { createNotices } from "./notices.js";
 import { describeOpenApi } from "./openapi.js";
 import { readSettings, type WebhooksOptions } from "./options.js";
@@ -82,6 +88,8 @@ export interface Webhooks<T extends string = string> {
   stop(options?: { readonly graceMs?: number | undefined }): Promise<void>;
   /** Resolves once nothing is due and nothing is under way: retries that are due later do not count. For tests. */
   idle(): Promise<void>;
+  /** How the delivery loop is doing, for `createHealth`. Never rejects. */
+  condition(): Promise<Condition>;
 }
 
 /** An id is remembered this long: emitting it again within that time adds nothing. */
@@ -136,6 +144,7 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
   const settings = readSettings(options);
   const { clock, destinations, delivery, limits, resolveReference } = settings;
   const logger = guardedLogger(settings.logger);
+  const telemetry = guardedTelemetry(settings.telemetry);
   const catalogue = readCatalogue(settings.events);
   const stored = settings.storage.webhooks({
     clock,
@@ -143,7 +152,8 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
     perEndpoint: delivery.perEndpoint,
     retention: settings.retention,
   });
-  const store = boundedStore(stored, clock);
+  const store = countedFailures(boundedStore(stored, clock), telemetry, "webhooks");
+  const report = createEmitReport(telemetry, clock);
   const registrations = createRegistrations({ store, settings, catalogue });
 
   let client: OutboundClient | undefined;
@@ -166,6 +176,7 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
     now: () => store.now(),
     logger,
     send,
+    telemetry,
   });
   const takeNotices = createNotices({ store, settings, clock, logger });
   const dispatcher = createDispatcher({
@@ -176,6 +187,7 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
     attempt,
     onQuiet: forget,
     takeNotices,
+    telemetry,
   });
 
   /** Never rejects: an event goes out without an entry rather than not at all. */
@@ -199,7 +211,7 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
     }
   };
 
-  const prepare = async (input: EventInput): Promise<EventRecord> => {
+  const prepare = async (input: EventInput, trace: string | undefined): Promise<EventRecord> => {
     const { type, account, resource, related, id = randomUUID(), occurredAt } = readEvent(input);
     checkName("account", account);
     if (typeof type !== "string") throw unusable("type", "type must be a string, the name of an event type.");
@@ -218,6 +230,7 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
       related,
       focalTypes: focalTypes(catalogue, type),
       resolve: resolveReference && ((reference) => lookUp(reference, account, type, until)),
+      trace,
       limits: { entries: limits.entries, bytes: limits.notificationBytes },
     });
     return { id: eventId, account, type, digest, payload };
@@ -260,12 +273,25 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
   const openApi = (baseUrl: string): JsonObject => describeOpenApi(settings, catalogue, baseUrl);
   const routes = createRoutes({ settings, registrations, deliveries, eventTypes, openApi, clock, logger });
 
-  const emitAll = async (inputs: readonly EventInput[]): Promise<readonly Emitted[]> => {
+  const emitOne = async (input: EventInput, trace?: string, note?: Note): Promise<Emitted> => {
+    const event = await report.event(prepare(input, trace));
+    note?.({ "messaging.destination.name": event.type, "messaging.message.id": event.id });
+    const emitted = await report.event(append(event), outcomeOf);
+    note?.({ "postbell.outcome": outcomeOf(emitted), "postbell.deliveries": emitted.deliveries.length });
+    return emitted;
+  };
+
+  const emitAll = async (
+    inputs: readonly EventInput[],
+    trace?: string,
+    note?: Note,
+  ): Promise<readonly Emitted[]> => {
+    note?.({ "messaging.batch.message_count": inputs.length });
     // Array.from visits holes too, and a hole is no event.
     const prepared = await Promise.all(
       Array.from(inputs, async (input, index) => {
         try {
-          return await prepare(input);
+          return await report.event(prepare(input, trace));
         } catch (error) {
           throw isPostbellError(error) ? itemError(error, index) : error;
         }
@@ -274,7 +300,7 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
     const emitted: Emitted[] = [];
     for (const [index, item] of prepared.entries()) {
       try {
-        emitted.push(await append(item));
+        emitted.push(await report.event(append(item), outcomeOf));
       } catch (error) {
         if (!isPostbellError(error)) throw error;
         const { code, message } = error;
@@ -289,8 +315,11 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
 
   let isWanted = false;
   let stopping: Promise<void> | undefined;
+  let unobserve: (() => void) | undefined;
   const end = async (graceMs: number): Promise<void> => {
     await dispatcher.stop(graceMs);
+    unobserve?.();
+    unobserve = undefined;
     const used = client;
     client = undefined;
     await used?.close();
@@ -299,7 +328,9 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
   function emit(event: EventInput<EventTypeOf<C>>): Promise<Emitted>;
   function emit(events: readonly EventInput<EventTypeOf<C>>[]): Promise<readonly Emitted[]>;
   async function emit(input: EventInput | readonly EventInput[]): Promise<Emitted | readonly Emitted[]> {
-    return isList(input) ? emitAll(input) : append(await prepare(input));
+    return report.call<Emitted | readonly Emitted[]>((trace, note) =>
+      isList(input) ? emitAll(input, trace, note) : emitOne(input, trace, note),
+    );
   }
 
   return Object.freeze<Webhooks<EventTypeOf<C>>>({
@@ -314,7 +345,9 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
       isWanted = true;
       await stopping;
       // Stopped again while it waited for the end of the stop before?
-      if (isWanted) dispatcher.start();
+      if (!isWanted) return;
+      dispatcher.start();
+      unobserve ??= telemetry?.observe(() => readGauges(store, dispatcher.inFlight()));
     },
     stop({ graceMs = DEFAULT_GRACE_MS } = {}) {
       isWanted = false;
@@ -325,8 +358,13 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
       return stopping;
     },
     idle: () => dispatcher.idle(),
+    condition: async () => conditionOf(dispatcher.vitals(), settings),
   });
 }
+
+type Note = (attributes: SpanAttributes) => void;
+
+const outcomeOf = ({ duplicate }: Emitted): string => (duplicate ? "duplicate" : "stored");
 
 const isList = (input: EventInput | readonly EventInput[]): input is readonly EventInput[] =>
   Array.isArray(input);

@@ -416,6 +416,12 @@ export interface StoreStats {
   readonly pending: number;
   /** Part of `pending` that is under lease. */
   readonly leased: number;
+  /** Deliveries that are due and not under lease, of endpoints that have a free slot. Of very many such endpoints a store may count some. */
+  readonly due: number;
+  /**
+   * Webhooks by their health: ENABLED and well, failing, failing and warned of, DISABLED. `null` where there are too many to count them in a moment.
+   */
+  readonly endpoints: Readonly<Record<"ok" | "failing" | "warned" | "disabled", number>> | null;
   /** Ended deliveries kept. */
   readonly ended: number;
   /** What the store counts as its size. */

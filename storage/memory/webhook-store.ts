@@ -1,7 +1,7 @@
 /** The webhook store on the heap of this process, put together from its parts. */
 
 import { randomUUID } from "node:crypto";
-import type { StorageContext, WebhookStore } from "../../src/webhooks/store.js";
+import type { StorageContext, StoreStats, WebhookStore } from "../../src/webhooks/store.js";
 import { deliveryLog } from "./delivery-log.js";
 import { deliveryQueue } from "./delivery-queue.js";
 import { registry } from "./registry.js";
@@ -41,9 +41,31 @@ export function createWebhookStore(
         events,
         pending: state.pending,
         leased: state.leases.size,
+        due: dueCount(state, timeOf(state, clock)),
+        endpoints: healthCounts(state),
         ended: deliveries - state.pending,
         bytes: state.bytes,
       };
     },
   });
+}
+
+function dueCount({ ready }: State, now: number): number {
+  let count = 0;
+  for (const line of Object.values(ready)) {
+    for (const { queue } of line.until(now)) for (const _ of queue.until(now)) count += 1;
+  }
+  return count;
+}
+
+function healthCounts({ endpoints }: State): StoreStats["endpoints"] {
+  const counts = { ok: 0, failing: 0, warned: 0, disabled: 0 };
+  for (const { record } of endpoints.values()) {
+    const { status, failingSince, warnedAt } = record;
+    if (status === "DISABLED") counts.disabled += 1;
+    else if (warnedAt !== null) counts.warned += 1;
+    else if (failingSince !== null) counts.failing += 1;
+    else counts.ok += 1;
+  }
+  return counts;
 }

@@ -25,14 +25,26 @@ export function createWebhookStore(
       const parts = await Promise.all(
         partitions.all.map((partition) => run(SCRIPTS.read, partition, at, ["stats"])),
       );
-      const sums = [0, 0, 0, 0, 0, 0];
-      for (const part of parts as (number | string)[][]) {
-        part.forEach((figure, index) => {
-          sums[index] = (sums[index] ?? 0) + Number(figure);
-        });
-      }
-      const [webhooks = 0, events = 0, pending = 0, leased = 0, ended = 0, bytes = 0] = sums;
-      return { webhooks, events, pending, leased, ended, bytes } satisfies StoreStats;
+      const figures = parts as [...(number | string)[], number[]][];
+      const sum = (place: number): number => figures.reduce((total, part) => total + Number(part[place]), 0);
+      return {
+        webhooks: sum(0),
+        events: sum(1),
+        pending: sum(2),
+        leased: sum(3),
+        ended: sum(4),
+        bytes: sum(5),
+        due: sum(6),
+        endpoints: healthOf(figures.map((part) => part[7] as number[])),
+      } satisfies StoreStats;
     },
   });
+}
+
+/** Of the counts of each partition: ENABLED, DISABLED, failing, warned; none where it has too many. */
+function healthOf(parts: readonly (readonly number[])[]): StoreStats["endpoints"] {
+  if (parts.some((counts) => counts.length === 0)) return null;
+  const sum = (place: number): number => parts.reduce((total, counts) => total + (counts[place] ?? 0), 0);
+  const [failing, warned] = [sum(2), sum(3)];
+  return { ok: sum(0) - failing - warned, failing, warned, disabled: sum(1) };
 }

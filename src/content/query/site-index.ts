@@ -51,6 +51,8 @@ export interface SiteIndex {
   readonly nextDue: () => number | undefined;
   /** Ids of the posts with the status `future` whose `dateGmt` is not after `now`, earliest first. */
   readonly due: (now: number) => readonly number[];
+  /** How many posts of all types there are. */
+  readonly size: () => number;
 }
 
 export interface SiteIndexOptions {
@@ -198,6 +200,7 @@ export function createSiteIndex({ defaultCategory = () => undefined }: SiteIndex
   }
 
   return Object.freeze<SiteIndex>({
+    size: () => contents.rows.size,
     async load(batches) {
       const next = createContents(defaultCategory);
       const moves: Moves = { removed: new Set(), added: new Set() };

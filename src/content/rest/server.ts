@@ -56,6 +56,8 @@ export interface RestServerOptions {
   /** `pass`: a path whose first segment is none of the table's is not answered, and the host goes on. */
   readonly unknownPaths: "pass" | "answer";
   readonly logger: Logger;
+  /** Told of each look-up of a whole answer that may be kept. */
+  readonly lookedUp?: ((isHit: boolean) => void) | undefined;
 }
 
 /** A request from inside the process, on behalf of somebody. */
@@ -92,6 +94,8 @@ export interface RestServer {
   ) => Promise<HttpResponse | undefined>;
   /** What `handle` would answer, without what belongs to HTTP: no body limit, envelope, JSONP, validator or cache. Never rejects for what the request says. */
   readonly dispatch: (request: InternalRequest) => Promise<InternalAnswer>;
+  /** The path of the row that answers this one: `/core/v2/posts/:id`; `undefined` where none does. */
+  readonly routeOf: (path: string) => string | undefined;
 }
 
 /** What the client wants the answer to look like. */
@@ -113,7 +117,7 @@ const PLAIN: View = {
 
 /** Errors: Error for a table that is ambiguous. */
 export function createRestServer(options: RestServerOptions): RestServer {
-  const { authenticate, ready, stamp, limits, unknownPaths, logger } = options;
+  const { authenticate, ready, stamp, limits, unknownPaths, logger, lookedUp } = options;
   const batch = batchRoute({
     dispatcher: () => dispatcher,
     ready: () => ready("POST"),
@@ -202,6 +206,7 @@ export function createRestServer(options: RestServerOptions): RestServer {
     const key = keyOf(request, caller, cors.classOf(request.headers["origin"]));
     const current = stamp();
     const kept = key === undefined ? undefined : cache.get(key, current);
+    if (key !== undefined) lookedUp?.(kept !== undefined);
     return kept === undefined ? answerAnew(request, caller, key, current) : forMethod(request, kept);
   };
 
@@ -340,6 +345,10 @@ export function createRestServer(options: RestServerOptions): RestServer {
     routes,
     handle: (request) => handle(request, authenticate),
     handleAs: handle,
+    routeOf(path) {
+      const match = dispatcher.find(decodedSegments(path));
+      return match && pathOf(match.row.route);
+    },
 
     async dispatch({ method: asked, path, query: search = "", headers = {}, body = {}, caller, baseUrl }) {
       const method = asked.toUpperCase();

@@ -205,22 +205,39 @@ export function notices(declare: Declare): void {
       assert.ok(bytes >= 4 * counts.events, "a storage counts at least its payloads");
       return counts;
     };
-    const empty = { webhooks: 0, events: 0, pending: 0, leased: 0, ended: 0 };
+    const none = { ok: 0, failing: 0, warned: 0, disabled: 0 };
+    const empty = { webhooks: 0, events: 0, pending: 0, leased: 0, ended: 0, due: 0, endpoints: none };
     assert.deepEqual(await counted(), empty);
     const { id } = await s.register();
     await s.register({ status: "DISABLED" });
     await times(3, () => s.emit({ payload: "four" }));
-    assert.deepEqual(await counted(s.other), { ...empty, webhooks: 2, events: 3, pending: 3 });
+    assert.deepEqual(await counted(s.other), {
+      ...empty,
+      webhooks: 2,
+      events: 3,
+      pending: 3,
+      due: 3,
+      endpoints: { ...none, ok: 1, disabled: 1 },
+    });
     const [first, second] = await s.claim({ room: { slow: 2 } });
     assert.ok(first && second);
-    assert.equal((await counted()).leased, 2);
+    const { leased, due: left } = await counted();
+    assert.deepEqual({ leased, left }, { leased: 2, left: 1 });
     await s.deliver(first);
     await s.retry(second, HOUR_MS);
-    const counts = { webhooks: 2, events: 3, pending: 2, leased: 0, ended: 1 };
+    const endpoints = { ...none, failing: 1, disabled: 1 };
+    const counts = { webhooks: 2, events: 3, pending: 2, leased: 0, ended: 1, due: 1, endpoints };
     assert.deepEqual(await counted(), counts);
+    await s.advance(HOUR_MS);
+    assert.equal((await counted()).due, 2);
+    const { failingSince } = await s.webhook(id);
+    assert.ok(failingSince !== null);
+    await step(s, { id, failingSince });
+    assert.deepEqual((await counted()).endpoints, { ...none, warned: 1, disabled: 1 });
     await s.remove(id);
     await s.tidy();
-    assert.deepEqual(await counted(), { ...counts, webhooks: 1, pending: 0, ended: 0 });
+    const remaining = { webhooks: 1, pending: 0, ended: 0, due: 0, endpoints: { ...none, disabled: 1 } };
+    assert.deepEqual(await counted(), { ...counts, ...remaining });
   });
 
   declare("the storage's time does not run backwards, and a sleep has an end", async ({ store, advance }) => {

@@ -79,6 +79,36 @@ local function tallyFor(id)
   return { { pending, own.d, own.f, own.w }, nextAt, own.last }
 end
 
+-- More of them would take longer than others should have to wait.
+local COUNTED = 1000
+
+local function countDue()
+  local count = 0
+  for _, line in pairs(READY) do
+    for _, w in ipairs(call('ZRANGEBYSCORE', line, '-inf', '(' .. text(now + 1), 'LIMIT', 0, COUNTED)) do
+      count = count + call('ZLEXCOUNT', QUEUE, '[' .. w .. '/', '(' .. w .. '/' .. hex(now) .. '0')
+    end
+  end
+  return count
+end
+
+-- How many are ENABLED, DISABLED, failing, warned of; without an answer where there are too many.
+local function countHealth()
+  if call('HLEN', ACCOUNTS) > COUNTED or call('ZCARD', NOTICES) > COUNTED then return {} end
+  local counts = { E = 0, D = 0, failing = 0, warned = 0 }
+  for _, roster in ipairs(call('HVALS', ACCOUNTS)) do
+    for status in string.gmatch(roster, '%d+ (%a) [^\n]*\n') do counts[status] = (counts[status] or 0) + 1 end
+  end
+  local ws = call('ZRANGE', NOTICES, 0, -1)
+  endpoints.fetch(ws)
+  for _, w in ipairs(ws) do
+    local e = endpoints.get(w)
+    local health = e and e.status == 'E' and e.failingSince ~= '' and (e.warnedAt ~= '' and 'warned' or 'failing')
+    if health then counts[health] = counts[health] + 1 end
+  end
+  return { counts.E, counts.D, counts.failing, counts.warned }
+end
+
 if what == 'webhook' then return webhook(ARGV[6]) end
 if what == 'webhooks' then return webhooksOf(ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[8])) end
 if what == 'delivery' then return deliveryById(ARGV[6], ARGV[7]) end
@@ -87,5 +117,5 @@ if what == 'tally' then return tallyFor(ARGV[6]) end
 local leased = call('ZCARD', LEASES)
 return {
   call('HLEN', IDS), call('HLEN', EVENTS), call('ZCARD', QUEUE) + leased, leased,
-  tonumber(call('HGET', META, 'ended') or 0), call('HGET', META, 'bytes') or '0',
+  tonumber(call('HGET', META, 'ended') or 0), call('HGET', META, 'bytes') or '0', countDue(), countHealth(),
 }
