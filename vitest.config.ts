@@ -16,7 +16,7 @@ export default defineConfig({
     globalSetup: ["test/support/redis-setup.ts"],
     coverage: {
       provider: "v8",
-      include: ["src/**/*.ts", "adapters/**/*.ts", "storage/**/*.ts"],
+      include: ["src/**/*.ts", "adapters/**/*.ts", "notify/**/*.ts", "storage/**/*.ts"],
       reporter: ["text", "json-summary"],
       thresholds: { "src/webhooks/**": { branches: 95 } },
     },

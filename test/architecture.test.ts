@@ -32,6 +32,7 @@ const importsOf = (file: string): Import[] => {
 const source = filesBelow("src");
 const adapters = filesBelow("adapters");
 const storages = filesBelow("storage");
+const notifiers = filesBelow("notify");
 const isBuiltin = (name: string): boolean =>
   name.startsWith("node:") && builtinModules.includes(name.slice(5));
 const isBelow = (folder: string, path: string): boolean => path.startsWith(`${folder}/`);
@@ -65,7 +66,7 @@ describe("the house", () => {
     expect(foreign).toEqual([]);
   });
 
-  it("lets storages import the core, built-in modules, themselves and their client, and adapters besides that their framework", () => {
+  it("lets storages and notifiers import the core, built-in modules, themselves and their client, and adapters besides that their framework", () => {
     const frameworks = new Set(["express", "koa", "fastify", "fastify-plugin"]);
     const ofStorages = storages
       .flatMap(importsOf)
@@ -82,7 +83,16 @@ describe("the house", () => {
       .filter(
         ({ to }) => !isBelow("src", to) && !isBelow("adapters", to) && !isBuiltin(to) && !frameworks.has(to),
       );
-    expect([...ofStorages, ...ofAdapters]).toEqual([]);
+    const ofNotifiers = notifiers
+      .flatMap(importsOf)
+      .filter(
+        ({ to }) =>
+          !isBelow("src", to) &&
+          !isBelow("notify", to) &&
+          !isBuiltin(to) &&
+          !["nodemailer", "lru-cache"].includes(to),
+      );
+    expect([...ofStorages, ...ofAdapters, ...ofNotifiers]).toEqual([]);
   });
 
   it("keeps the shared parts of the core free of the services", () => {
@@ -106,7 +116,7 @@ describe("the house", () => {
     const clocks = ["src/clock.ts", "src/testing/manual-clock.ts"];
     const forbidden =
       /\bDate\.now\(|new Date\(\)|\bperformance\.now\(|process\.hrtime|\bMath\.random\(|(?<![.\w])set(?:Timeout|Interval)\(|timers\/promises/;
-    const offenders = [...source, ...storages, ...adapters].filter(
+    const offenders = [...source, ...storages, ...adapters, ...notifiers].filter(
       (file) => !clocks.includes(file) && forbidden.test(codeOf(file)),
     );
     expect(offenders).toEqual([]);
@@ -120,7 +130,7 @@ describe("the house", () => {
   });
 
   it("reads no environment and writes to no console", () => {
-    const offenders = [...source, ...storages, ...adapters].filter((file) =>
+    const offenders = [...source, ...storages, ...adapters, ...notifiers].filter((file) =>
       /\bconsole\.|process\.env|process\.on\(|process\.once\(|process\.exit/.test(codeOf(file)),
     );
     expect(offenders).toEqual([]);
@@ -135,10 +145,10 @@ describe("the house", () => {
       const text = readFileSync(join(root, "dist", name), "utf8");
       for (const [, next = ""] of text.matchAll(/from '\.\/([^']+)\.js'/g)) visit(`${next}.d.ts`);
     };
-    for (const entry of ["index", "memory", "images", "receiver", "testing"]) visit(`${entry}.d.ts`);
+    for (const entry of ["index", "memory", "images", "receiver", "smtp", "testing"]) visit(`${entry}.d.ts`);
     expect(built).toEqual(expect.arrayContaining([...reachable]));
     const offenders = [...reachable].filter((name) =>
-      /from ['"](?:express|koa|fastify|ioredis|undici|lru-cache|sharp)/.test(
+      /from ['"](?:express|koa|fastify|ioredis|undici|lru-cache|sharp|nodemailer)/.test(
         readFileSync(join(root, "dist", name), "utf8"),
       ),
     );
@@ -147,7 +157,7 @@ describe("the house", () => {
 
   it("does nothing at import or construction: a process that only makes a service ends at once", () => {
     const script = `
-      for (const entry of ["", "/express", "/koa", "/fastify", "/node", "/fetch", "/memory", "/images", "/receiver", "/testing"]) await import("postbell" + entry);
+      for (const entry of ["", "/express", "/koa", "/fastify", "/node", "/fetch", "/memory", "/images", "/receiver", "/smtp", "/testing"]) await import("postbell" + entry);
       const { createWebhooks } = await import("postbell");
       const { memoryStorage } = await import("postbell/memory");
       createWebhooks({ storage: memoryStorage(), access: { authenticate: () => null, canRead: () => true } });
