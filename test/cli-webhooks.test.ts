@@ -21,7 +21,7 @@ const COMMAND = resolve(import.meta.dirname, "../dist/cli.js");
 const SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo=";
 const SIGNED_AT = Date.parse("2026-11-20T09:30:00Z");
 /** Real processes on a busy machine. */
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 120_000 };
 
 let folder: string;
 beforeAll(() => {
@@ -186,7 +186,7 @@ describe("postbell listen", () => {
       const file = join(saved, name);
       expect(statSync(file).mode & 0o077).toBe(0);
 
-      const late = await run(["verify", file, "--secret-file", secretFile()]);
+      const late = await told(["verify", file, "--secret-file", secretFile()]);
       expect(late).toMatchObject({ code: 3, out: expect.stringContaining("timestamp_out_of_tolerance") });
       const then = await run(["verify", file, "--secret", SECRET, "--at", "2026-11-20T09:30:07Z", "--json"]);
       expect(then.code).toBe(0);
@@ -207,7 +207,7 @@ describe("postbell listen", () => {
         out: expect.stringContaining("204"),
       });
       expect((await run(["replay", file, "--to", to, "--json"], { POSTBELL_SECRET: SECRET })).code).toBe(0);
-      const failed = await run(["replay", file, file, "--to", to, "--json"]);
+      const failed = await told(["replay", file, file, "--to", to, "--json"]);
       expect(failed.code).toBe(1);
       expect(linesOf(failed.out)).toMatchObject([{ status: 500, signedAnew: false }, { status: 204 }]);
       const [asItWas, anew] = endpoint.requests;
@@ -219,7 +219,7 @@ describe("postbell listen", () => {
       const check = { secrets: [SECRET], toleranceSeconds: 60, signatureHeader: "X-Sig", now: Date.now() };
       const message = { method: "POST", path: "/", headers: [["X-Sig", header ?? ""]] as const, body };
       expect(verdictOn(message, check).code).toBe("valid");
-      expect(await run(["replay", file, "--to", "http://127.0.0.1:1/"])).toMatchObject({
+      expect(await told(["replay", file, "--to", "http://127.0.0.1:1/"])).toMatchObject({
         code: 1,
         out: expect.stringContaining("ECONNREFUSED"),
       });
@@ -362,8 +362,8 @@ describe("postbell verify", () => {
         code: 0,
         out: expect.stringMatching(/^valid/),
       });
-      expect((await run(args, { POSTBELL_SECRET: "" }, text)).code).toBe(2);
-      expect((await run(["verify", join(folder, "none"), "--secret", SECRET])).code).toBe(1);
+      expect((await told(args)).code).toBe(2);
+      expect((await told(["verify", join(folder, "none"), "--secret", SECRET])).code).toBe(1);
       expect(readFileSync(secretFile(), "utf8").trim()).toBe(SECRET);
     },
   );
@@ -402,7 +402,7 @@ describe("postbell plan", () => {
       "--disable",
       "1d",
     ];
-    const { out } = await run(["plan", ...args, "--from", "2026-01-01", "--json"]);
+    const { out } = await told(["plan", ...args, "--from", "2026-01-01", "--json"]);
     expect(JSON.parse(out)).toMatchObject({
       attempts: [
         { offsetMs: 0 },
