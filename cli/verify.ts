@@ -64,8 +64,7 @@ function tell(
   io: CliIo,
 ): void {
   const paint = painter(io);
-  const { write } = io.stdout;
-  const say = (line: string): void => void write.call(io.stdout, `${line}\n`);
+  const say = (line: string): void => void io.stdout.write(`${line}\n`);
   say(
     code === "valid"
       ? `${paint("green", "valid")}: signed ${ageSeconds} s before.`

@@ -17,12 +17,12 @@ export async function openTransport(
   timeoutMs: number,
 ): Promise<OpenTransport> {
   if (isTransporter(transport)) return { transporter: transport, close: () => {} };
-  const { createTransport } = await loadNodemailer();
+  const nodemailer = await loadNodemailer();
   const preset = {
     ...{ pool: true, maxConnections: 1, idleTimeout: IDLE_MS },
     ...{ connectionTimeout: timeoutMs, greetingTimeout: timeoutMs, socketTimeout: timeoutMs },
   };
-  const made = createTransport(
+  const made = nodemailer.createTransport(
     typeof transport === "string" ? withPreset(transport, preset) : optionsWithPreset(transport, preset),
   );
   // Each failure is told by the mail that met it; an event without a listener would end the process.

@@ -261,10 +261,14 @@ describe("a mail server", () => {
   it("that is slow is given up in time, and its connection dropped", async () => {
     const slow = await startEndpoint({ onConnection: () => {} });
     onTestFinished(() => slow.close());
-    const { notifier, clock } = notifierFor({ url: `smtp://127.0.0.1:${slow.port}` });
+    const { notifier, clock } = notifierFor(
+      { url: `smtp://127.0.0.1:${slow.port}` },
+      // So long that nodemailer's own time-outs, which are real, end nothing here.
+      { timeoutMs: 60_000 },
+    );
     const refusal = refusalOf(notifier.warning(WARNING));
     while (slow.connections() === 0) await new Promise((resolve) => setImmediate(resolve));
-    await clock.advance(4_000);
+    await clock.advance(60_000);
     expect(await refusal).toBe(
       "mail_not_sent: smtpNotifier: the mail was not sent: the mail server took too long.",
     );
@@ -384,7 +388,16 @@ describe("a service with this notifier", () => {
     let putOff = 2;
     const server = await mailServer({ recipient: () => (putOff-- > 0 ? "451 4.7.1 Greylisted" : undefined) });
     const { notifier, log, clock } = notifierFor(server, { clock: manualClock(START) });
-    const harness = await startHarness({ clock, answer: () => 500, options: { notify: notifier } });
+    let isClosed = false;
+    const close = async (): Promise<void> => {
+      await notifier.close();
+      isClosed = true;
+    };
+    const harness = await startHarness({
+      clock,
+      answer: () => 500,
+      options: { notify: { ...notifier, close } },
+    });
     const { id } = await harness.register();
     await harness.emit();
     /** To a time of the schedule, and until the mail of that time is through: the clock stands meanwhile. */
@@ -407,6 +420,7 @@ describe("a service with this notifier", () => {
     expect(harness.log.filter((line) => line.includes("a notifier of the host failed"))).toHaveLength(2);
     expect(log).toEqual([]);
     await harness.webhooks.stop();
+    expect(isClosed).toBe(true);
     await server.idle();
   });
 });
