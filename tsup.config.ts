@@ -6,6 +6,7 @@ const shared: Options = {
     index: "src/index.ts",
     files: "storage/files/index.ts",
     images: "storage/images/index.ts",
+    smtp: "notify/index.ts",
     receiver: "src/receiver/index.ts",
     testing: "src/testing/index.ts",
     express: "adapters/express.ts",

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** `postbell`: imports and exports a site from the command line. */
+/** `postbell`: what helps whoever receives webhooks, and brings a site in and out, from the command line. */
 
 import { redisStorage } from "../storage/redis/index.js";
 import { main } from "./main.js";
@@ -15,6 +15,7 @@ process.exitCode = await main(process.argv.slice(2), {
     write: (text) => process.stderr.write(text),
     isTTY: process.stderr.isTTY,
   },
+  env: process.env,
   openStorage: (options) => redisStorage(options),
   signal: interrupt.signal,
 });

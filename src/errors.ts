@@ -30,6 +30,8 @@ export type ErrorCode =
   | "storage_full"
   /** The storage did not answer in time, or not at all; whether something was stored is unknown. */
   | "storage_unavailable"
+  /** The mail server did not take a notice; it is sent again later. */
+  | "mail_not_sent"
   /** A call needs a running dispatcher: call `start()` first. */
   | "not_started"
   /** The host's body parser consumed the raw bytes that a signature covers; the message says what to change. */

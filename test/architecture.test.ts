@@ -37,6 +37,7 @@ const portal = filesBelow("portal");
 const app = portal.filter((file) => file.startsWith("portal/app/"));
 const portalServer = portal.filter((file) => !app.includes(file));
 const telemetry = filesBelow("telemetry");
+const notifiers = filesBelow("notify");
 const isBuiltin = (name: string): boolean =>
   name.startsWith("node:") && builtinModules.includes(name.slice(5));
 const isBelow = (folder: string, path: string): boolean => path.startsWith(`${folder}/`);
@@ -70,7 +71,7 @@ describe("the house", () => {
     expect(foreign).toEqual([]);
   });
 
-  it("lets storages import the core, built-in modules, themselves and their client, adapters besides that their framework, and telemetry its API", () => {
+  it("lets storages and notifiers import the core, built-in modules, themselves and their client, adapters besides that their framework, and telemetry its API", () => {
     const frameworks = new Set(["express", "koa", "fastify", "fastify-plugin"]);
     const ofStorages = storages
       .flatMap(importsOf)
@@ -95,7 +96,16 @@ describe("the house", () => {
           !isBelow("telemetry", to) &&
           !(to === "@opentelemetry/api" && from === "telemetry/opentelemetry.ts"),
       );
-    expect([...ofStorages, ...ofAdapters, ...ofTelemetry]).toEqual([]);
+    const ofNotifiers = notifiers
+      .flatMap(importsOf)
+      .filter(
+        ({ to }) =>
+          !isBelow("src", to) &&
+          !isBelow("notify", to) &&
+          !isBuiltin(to) &&
+          !["nodemailer", "lru-cache"].includes(to),
+      );
+    expect([...ofStorages, ...ofAdapters, ...ofTelemetry, ...ofNotifiers]).toEqual([]);
   });
 
   it("lets the portal's server import the core and its own page, and the page only itself", () => {
@@ -141,7 +151,7 @@ describe("the house", () => {
     const clocks = ["src/clock.ts", "src/testing/manual-clock.ts"];
     const forbidden =
       /\bDate\.now\(|new Date\(\)|\bperformance\.now\(|process\.hrtime|\bMath\.random\(|(?<![.\w])set(?:Timeout|Interval)\(|timers\/promises/;
-    const offenders = [...source, ...storages, ...adapters, ...telemetry, ...portalServer].filter(
+    const offenders = [...source, ...storages, ...adapters, ...telemetry, ...notifiers, ...portalServer].filter(
       (file) => !clocks.includes(file) && forbidden.test(codeOf(file)),
     );
     expect(offenders).toEqual([]);
@@ -155,7 +165,7 @@ describe("the house", () => {
   });
 
   it("reads no environment and writes to no console", () => {
-    const offenders = [...source, ...storages, ...adapters, ...telemetry, ...portal].filter((file) =>
+    const offenders = [...source, ...storages, ...adapters, ...telemetry, ...notifiers, ...portal].filter((file) =>
       /\bconsole\.|process\.env|process\.on\(|process\.once\(|process\.exit/.test(codeOf(file)),
     );
     expect(offenders).toEqual([]);
@@ -170,11 +180,11 @@ describe("the house", () => {
       const text = readFileSync(join(root, "dist", name), "utf8");
       for (const [, next = ""] of text.matchAll(/from '\.\/([^']+)\.js'/g)) visit(`${next}.d.ts`);
     };
-    for (const entry of ["index", "memory", "images", "portal", "prometheus", "receiver", "testing"])
+    for (const entry of ["index", "memory", "images", "portal", "prometheus", "receiver", "smtp", "testing"])
       visit(`${entry}.d.ts`);
     expect(built).toEqual(expect.arrayContaining([...reachable]));
     const offenders = [...reachable].filter((name) =>
-      /from ['"](?:express|koa|fastify|ioredis|undici|lru-cache|sharp|@opentelemetry)/.test(
+      /from ['"](?:express|koa|fastify|ioredis|undici|lru-cache|sharp|nodemailer|@opentelemetry)/.test(
         readFileSync(join(root, "dist", name), "utf8"),
       ),
     );
@@ -183,7 +193,7 @@ describe("the house", () => {
 
   it("does nothing at import or construction: a process that only makes a service ends at once", () => {
     const script = `
-      for (const entry of ["", "/express", "/koa", "/fastify", "/node", "/fetch", "/memory", "/images", "/portal", "/receiver", "/testing", "/opentelemetry", "/prometheus"]) await import("postbell" + entry);
+      for (const entry of ["", "/express", "/koa", "/fastify", "/node", "/fetch", "/memory", "/images", "/portal", "/receiver", "/smtp", "/testing", "/opentelemetry", "/prometheus"]) await import("postbell" + entry);
       const { createWebhooks } = await import("postbell");
       const { memoryStorage } = await import("postbell/memory");
       createWebhooks({ storage: memoryStorage(), access: { authenticate: () => null, canRead: () => true } });

@@ -40,6 +40,7 @@ async function run(line: string, storage: ContentStorage = memoryStorage(), io: 
         },
       }),
       stderr: { write: (text) => (errors += text) },
+      env: {},
       openStorage: (options) => {
         opened.push(options);
         return { content: (context) => storage.content(context), close: async () => {} };
@@ -106,7 +107,7 @@ describe("postbell import", () => {
   });
 
   it.each([
-    ["", /import or export/],
+    ["", /listen, verify, replay, plan, import or export/],
     ["remove", /no command 'remove'/],
     ["import --redis redis://h", /file to import/],
     ["import @site.xml", /--redis is missing/],
@@ -116,6 +117,8 @@ describe("postbell import", () => {
     ["import @site.xml --redis redis://h --fetch", /--fetch needs --files/],
     ["import @site.xml --redis redis://h --colour", /colour/],
     ["export --redis redis://h", /--site is missing/],
+    ["export --redis redis://h --site https://a.example --json", /--json needs --output/],
+    ["export --redis redis://h --site https://a.example --fetch", /--fetch/],
     ["import @site.xml --redis redis://h --timezone Nowhere/Land", /timezone/],
   ])("ends with 2 for a wrong line: %s", async (line, message) => {
     expect(await run(line)).toMatchObject({ code: 2, errors: expect.stringMatching(message) });

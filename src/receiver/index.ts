@@ -7,8 +7,8 @@ import type { HttpRequest, HttpResponse, Service } from "../http/types.js";
 import { guardedLogger } from "../logger.js";
 import { readOptions } from "../options.js";
 import { createDeDuplicator } from "../webhooks/de-duplicator.js";
-import type { ParsedResource } from "../webhooks/fhir.js";
 import { type SignatureProblem, verifySignature } from "../webhooks/signature.js";
+import { type EventNotification, readNotification } from "./notification.js";
 import { type ReceiverOptions, receiverOptions } from "./options.js";
 
 export type { HttpRequest, HttpResponse, Service } from "../http/types.js";
@@ -19,37 +19,8 @@ export {
   type VerifyInput,
   verifySignature,
 } from "../webhooks/signature.js";
+export type { EventNotification, NotificationBundle, NotificationContext } from "./notification.js";
 export type { ReceiverOptions } from "./options.js";
-
-/** An event as it arrives. In the envelope form of the body, its `payload`. */
-export interface EventNotification {
-  /** The event's UUID: the same in every repetition. */
-  readonly id: string;
-  /** When the event occurred: ISO 8601 in UTC. */
-  readonly timestamp: string;
-  readonly event: {
-    /** The webhook's id. */
-    readonly "hub.topic": string;
-    /** The event type: `patient.updated`. */
-    readonly "hub.event": string;
-    readonly context: readonly [NotificationContext];
-  };
-}
-
-export interface NotificationContext {
-  /** The part of the event type before its first dot. */
-  readonly key: string;
-  readonly resource: NotificationBundle;
-}
-
-/** A FHIR Bundle; assignable to `fhir4.Bundle`. The focal resource is its first entry. */
-export interface NotificationBundle {
-  readonly resourceType: "Bundle";
-  readonly id: string;
-  readonly meta: { readonly lastUpdated: string };
-  readonly type: "collection";
-  readonly entry: { readonly fullUrl: string; readonly resource: ParsedResource }[];
-}
 
 /** What a host that reads the raw body itself gives. */
 export interface ReceivedRequest {
@@ -204,33 +175,4 @@ function headerOf(headers: ReceivedRequest["headers"], name: string): string | u
     .filter(([key]) => key.toLowerCase() === name)
     .flatMap(([, held]) => held ?? []);
   return values.length === 0 ? undefined : values.join(", ");
-}
-
-/** Reads either body form; `undefined` where it is neither. Only what the types promise first is checked: the body is signed. */
-function readNotification(body: Uint8Array | string): EventNotification | undefined {
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(
-      typeof body === "string" ? body : new TextDecoder("utf-8", { fatal: true }).decode(body),
-    );
-  } catch {
-    return undefined;
-  }
-  const notification = isObject(parsed) && isObject(parsed["payload"]) ? parsed["payload"] : parsed;
-  return isNotification(notification) ? notification : undefined;
-}
-
-function isNotification(given: unknown): given is EventNotification {
-  if (!isObject(given) || !isObject(given["event"])) return false;
-  const { "hub.topic": topic, "hub.event": type, context } = given["event"];
-  const texts = [given["id"], given["timestamp"], topic, type];
-  if (!texts.every((text) => typeof text === "string" && text !== "")) return false;
-  const [only, ...others]: readonly unknown[] = Array.isArray(context) ? context : [];
-  if (!isObject(only) || others.length > 0 || typeof only["key"] !== "string") return false;
-  const bundle = only["resource"];
-  return isObject(bundle) && bundle["resourceType"] === "Bundle" && Array.isArray(bundle["entry"]);
-}
-
-function isObject(given: unknown): given is Record<string, unknown> {
-  return typeof given === "object" && given !== null;
 }

@@ -4,7 +4,7 @@ import { type Clock, systemClock } from "../clock.js";
 import { type Logger, silentLogger } from "../logger.js";
 import { hook, value, wholeNumber } from "../options.js";
 import { isSecret, SIGNATURE_HEADER } from "../webhooks/signature.js";
-import type { EventNotification } from "./index.js";
+import type { EventNotification } from "./notification.js";
 
 export interface ReceiverOptions {
   /** The endpoint's secret, or several while one replaces another. */

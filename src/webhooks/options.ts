@@ -62,6 +62,8 @@ export interface Notify {
   disabled?:
     | ((event: { readonly webhook: Webhook; readonly failingSince: Date }) => Awaitable<unknown>)
     | undefined;
+  /** Called at the end of `stop()`: gives back what the notifiers hold, such as a connection. */
+  close?: (() => Awaitable<unknown>) | undefined;
 }
 
 type Given<T> = { readonly [K in keyof T]?: T[K] | undefined };
@@ -163,6 +165,7 @@ export const webhooksOptions = {
   notify: {
     warning: hook<NonNullable<Notify["warning"]>>(),
     disabled: hook<NonNullable<Notify["disabled"]>>(),
+    close: hook<NonNullable<Notify["close"]>>(),
   },
   retention: {
     ms: wholeNumber("ms", 72 * HOUR, { min: 0 }),

@@ -313,6 +313,16 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
     return emitted;
   };
 
+  const closeNotifiers = async (): Promise<void> => {
+    const { close } = settings.notify;
+    const closing = (async () => close?.())();
+    try {
+      await withTimeout(clock, limits.hookMs, closing, () => new Error("no answer in time"));
+    } catch (error) {
+      logger.error({ error }, "the notifiers of the host could not be closed");
+    }
+  };
+
   let isWanted = false;
   let stopping: Promise<void> | undefined;
   let unobserve: (() => void) | undefined;
@@ -323,6 +333,7 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
     const used = client;
     client = undefined;
     await used?.close();
+    await closeNotifiers();
   };
 
   function emit(event: EventInput<EventTypeOf<C>>): Promise<Emitted>;

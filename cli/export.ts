@@ -1,0 +1,49 @@
+/** `postbell export`: writes a site as a WXR file. */
+
+import { createWriteStream } from "node:fs";
+import { rename, rm, stat } from "node:fs/promises";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import type { Content } from "../src/content/service.js";
+import { type CliIo, command, EXIT } from "./command.js";
+import { readSite, siteDetails, siteOptions, withSite } from "./site.js";
+
+export const exportSite = command({
+  usage: "export --redis URL --site URL [options]",
+  summary: "write a site as a WXR file",
+  details: `${siteDetails}
+  --output FILE       default: standard output
+  --json              print as JSON where it was written, and how many bytes`,
+  options: { ...siteOptions, output: { type: "string", default: "" } },
+  read({ output, json, ...given }, operands) {
+    const site = readSite(given);
+    if (operands.length > 0) throw new Error("An export reads no file; --output names the one it writes.");
+    if (site.url === "") throw new Error("--site is missing: addresses in the file begin with it.");
+    if (json && output === "")
+      throw new Error("--json needs --output: the export itself goes to standard output.");
+    return { site, output, json };
+  },
+  async run({ site, output, json }, io) {
+    await withSite(site, io, (content) => write(content, output, io));
+    if (json) io.stdout.write(`${JSON.stringify({ output, bytes: (await stat(output)).size })}\n`);
+    return EXIT.done;
+  },
+});
+
+async function write(content: Content, output: string, { stdout, signal }: CliIo): Promise<void> {
+  const source = Readable.from(content.export({ signal }));
+  if (output === "") {
+    return pipeline(source, stdout, { end: false, signal }).catch((error: unknown) => {
+      // Whoever reads has enough, as `head` has.
+      if (!(error instanceof Error && "code" in error && error.code === "EPIPE")) throw error;
+    });
+  }
+  const part = `${output}.part`;
+  try {
+    await pipeline(source, createWriteStream(part), { signal });
+    await rename(part, output);
+  } catch (error) {
+    await rm(part, { force: true });
+    throw error;
+  }
+}

@@ -1,0 +1,16 @@
+/** The bytes of a stream, up to a bound. */
+
+/** The largest notification that a sender can be set to make is 16 MiB; this leaves room for its head. */
+export const MAX_REQUEST_BYTES = 17_825_792;
+
+/** Errors: Error with a sentence, where there is more. */
+export async function gather(stream: AsyncIterable<Uint8Array>): Promise<Buffer> {
+  const pieces: Uint8Array[] = [];
+  let length = 0;
+  for await (const piece of stream) {
+    length += piece.length;
+    if (length > MAX_REQUEST_BYTES) throw new Error("The request is larger than 17 MiB.");
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces);
+}

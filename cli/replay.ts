@@ -1,0 +1,78 @@
+/** `postbell replay`: sends saved requests again. */
+
+import { readFile } from "node:fs/promises";
+import { systemClock } from "../src/clock.js";
+import { signatureHeader, standardHeaders } from "../src/webhooks/signature.js";
+import { command, EXIT, messageOf, painter, printable, readUrl } from "./command.js";
+import { type HttpMessage, headerOf, readMessage } from "./http-message.js";
+import { findSecrets, readSecretSource, secretDetails, secretOptions } from "./secrets.js";
+import { send } from "./send.js";
+
+export const replay = command({
+  usage: "replay FILE... --to URL [options]",
+  summary: "send saved notifications again, byte for byte, or signed anew",
+  details: `FILE is a request as 'postbell listen --save' writes it. With a secret it is signed anew, so that its age passes;
+without, it is sent as it was. Ends with 1 unless every answer is a 2xx.
+
+  --to URL            where to send it; the path in FILE does not count
+${secretDetails}
+  --json              print a line of JSON for each file`,
+  options: {
+    ...secretOptions,
+    to: { type: "string", default: "" },
+    json: { type: "boolean", default: false },
+  },
+  read({ to, header, json, ...given }, files) {
+    if (files.length === 0) throw new Error("The file to send is missing.");
+    if (to === "") throw new Error("--to is missing: it says where to send it.");
+    return { files, to: readUrl(to, "--to"), header, json, source: readSecretSource(given) };
+  },
+  async run({ files, to, header, json, source }, io) {
+    const paint = painter(io);
+    const [secret] = await findSecrets(source, io);
+    let failures = 0;
+    for (const file of files) {
+      const message = readMessage(await readFile(file));
+      const signed = secret === undefined ? message : signedAnew(message, header, secret, systemClock.now());
+      const begun = systemClock.monotonic();
+      const result = await send(signed, to, io.signal).catch((error: unknown) => {
+        if (io.signal.aborted) throw error;
+        return messageOf(error);
+      });
+      const ms = Math.round(systemClock.monotonic() - begun);
+      const isTaken = typeof result === "number" && result >= 200 && result < 300;
+      if (!isTaken) failures++;
+      const line = json
+        ? JSON.stringify({
+            file,
+            ...(typeof result === "number" ? { status: result } : { error: result }),
+            durationMs: ms,
+            signedAnew: secret !== undefined,
+          })
+        : printable(`${file}: `) +
+          paint(isTaken ? "green" : "red", printable(String(result))) +
+          ` (${ms} ms)`;
+      io.stdout.write(`${line}\n`);
+    }
+    return failures === 0 ? EXIT.done : EXIT.failed;
+  },
+});
+
+/** The same request with a signature of now; the headers of the Standard Webhooks scheme too, where it has them. Pure. */
+export function signedAnew<M extends HttpMessage>(
+  message: M,
+  header: string,
+  secret: string,
+  now: number,
+): M {
+  const timestamp = Math.floor(now / 1000);
+  const { body } = message;
+  const id = headerOf(message, "webhook-id");
+  const made: readonly (readonly [string, string])[] = [
+    [header, signatureHeader({ secret, timestamp, body })],
+    ...(id === undefined ? [] : Object.entries(standardHeaders({ secret, id, timestamp, body }))),
+  ];
+  const replaced = new Set(made.map(([name]) => name.toLowerCase()));
+  const kept = message.headers.filter(([name]) => !replaced.has(name.toLowerCase()));
+  return { ...message, headers: [...kept, ...made] };
+}

@@ -1,0 +1,149 @@
+/** The two mails: one set of facts, as text and as HTML. Pure. */
+
+import type { Webhook } from "../src/index.js";
+
+/** What a template may say. None of it is secret, but all of it may come from a subscriber: escape it. */
+export interface MailFacts {
+  readonly kind: "warning" | "disabled";
+  readonly webhook: Webhook;
+  /** The endpoint's URL without user name, password, query and fragment. */
+  readonly endpoint: string;
+  /** Its host name. */
+  readonly host: string;
+  readonly failingSince: Date;
+  /** The same as `Thursday 1 January 2026, 00:00 UTC`. */
+  readonly failingSinceText: string;
+  /** `3 days`. */
+  readonly failingFor: string;
+  /** Only in a warning. */
+  readonly disableAt: Date | null;
+  readonly disableAtText: string | null;
+  /** `in 24 hours`; only in a warning. */
+  readonly disableIn: string | null;
+  readonly portalUrl: string | null;
+}
+
+export interface Mail {
+  readonly subject: string;
+  readonly text: string;
+  readonly html?: string | undefined;
+}
+
+const DAYS = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
+const MONTHS = "January February March April May June July August September October November December".split(
+  " ",
+);
+
+/** `Thursday 1 January 2026, 00:00 UTC`. */
+export function dateText(date: Date): string {
+  const time = date.toISOString().slice(11, 16);
+  return `${DAYS[date.getUTCDay()]} ${date.getUTCDate()} ${MONTHS[date.getUTCMonth()]} ${date.getUTCFullYear()}, ${time} UTC`;
+}
+
+/** `3 days`, `24 hours`, `1 minute`: to the nearest, in days from two on, in hours from two on. */
+export function durationText(ms: number): string {
+  const minutes = Math.max(Math.round(ms / 60_000), 0);
+  const hours = Math.round(minutes / 60);
+  const [count, unit] =
+    hours >= 48 ? [Math.round(hours / 24), "day"] : hours >= 2 ? [hours, "hour"] : [minutes, "minute"];
+  return `${count} ${unit}${count === 1 ? "" : "s"}`;
+}
+
+export function factsOf({
+  webhook,
+  failingSince,
+  disableAt,
+  portalUrl,
+  now,
+}: {
+  readonly webhook: Webhook;
+  readonly failingSince: Date;
+  readonly disableAt: Date | null;
+  readonly portalUrl: string | null;
+  readonly now: number;
+}): MailFacts {
+  const { origin, pathname, hostname } = new URL(webhook.url);
+  return {
+    kind: disableAt === null ? "disabled" : "warning",
+    webhook,
+    endpoint: `${origin}${pathname}`,
+    host: hostname,
+    failingSince,
+    failingSinceText: dateText(failingSince),
+    failingFor: durationText(now - failingSince.getTime()),
+    disableAt,
+    disableAtText: disableAt && dateText(disableAt),
+    disableIn: disableAt && `in ${durationText(disableAt.getTime() - now)}`,
+    portalUrl,
+  };
+}
+
+type Block = { readonly text: string } | { readonly endpoint: string } | { readonly link: string };
+
+/** The mail that is sent unless the host has a template of its own. */
+export function defaultMail(facts: MailFacts): Mail {
+  const { kind, host, endpoint, failingFor, failingSinceText, disableIn, disableAtText, portalUrl, webhook } =
+    facts;
+  const subject =
+    kind === "warning"
+      ? `Webhook endpoint ${host} is failing and will be disabled ${disableIn}`
+      : `Webhook endpoint ${host} was disabled`;
+  const failed = `has not answered a single notification with a 2xx status for ${failingFor}, since ${failingSinceText}.`;
+  const blocks: readonly Block[] = [
+    { text: "The webhook endpoint" },
+    { endpoint },
+    ...(kind === "warning"
+      ? [
+          { text: failed },
+          {
+            text: `If this goes on, it will be disabled ${disableIn}: on ${disableAtText}. It receives no events from then on, until it is enabled again.`,
+          },
+          {
+            text: "The delivery log says why the attempts fail. One answer with a 2xx status, to a retry or to a test event, ends this.",
+          },
+        ]
+      : [
+          { text: `was disabled: it ${failed}` },
+          { text: "It receives no events until it is enabled again." },
+          {
+            text: "Repair the endpoint, enable it, then recover the events that it missed, as far as they are still kept.",
+          },
+        ]),
+    ...(portalUrl === null ? [] : [{ text: "Its deliveries, with every attempt:" }, { link: portalUrl }]),
+    { text: `Webhook ${webhook.id}` },
+  ];
+  return {
+    subject,
+    text: `${blocks.map(asText).join("\n\n")}\n`,
+    html: `<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="color-scheme" content="light dark"><title>${escapeHtml(subject)}</title></head>
+<body style="font-family: sans-serif; line-height: 1.5; max-width: 40em">
+${blocks.map(asHtml).join("\n")}
+</body>
+</html>
+`,
+  };
+}
+
+function asText(block: Block): string {
+  if ("text" in block) return block.text;
+  return `    ${"endpoint" in block ? block.endpoint : block.link}`;
+}
+
+function asHtml(block: Block): string {
+  if ("text" in block) return `<p>${escapeHtml(block.text)}</p>`;
+  // No link to the endpoint: it answers POSTs, and a subscriber chose it.
+  if ("endpoint" in block) return `<p><code>${escapeHtml(block.endpoint)}</code></p>`;
+  return `<p><a href="${escapeHtml(block.link)}">${escapeHtml(block.link)}</a></p>`;
+}
+
+const ENTITIES: Readonly<Record<string, string>> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&quot;",
+  "'": "&#39;",
+};
+
+const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (sign) => ENTITIES[sign] ?? "");

@@ -1,0 +1,78 @@
+/** Every option of `smtpNotifier`: its type for hosts, and the one table of defaults and ranges that it is read by. */
+
+import { type Clock, systemClock } from "../src/clock.js";
+import type { Webhook } from "../src/index.js";
+import { type Logger, silentLogger } from "../src/logger.js";
+import { hook, value, wholeNumber } from "../src/options.js";
+import type { Mail, MailFacts } from "./mail.js";
+import { readAddress } from "./mail-address.js";
+
+type Awaitable<T> = T | PromiseLike<T>;
+
+/** A transporter of nodemailer, or whatever sends a mail in its place. */
+export interface Transporter {
+  sendMail(mail: object): Promise<unknown>;
+}
+
+export interface MailTemplates {
+  /** The mail that warns of the disabling. Default: in English. */
+  readonly warning?: ((facts: MailFacts) => Mail) | undefined;
+  /** The mail that tells of it. Default: in English. */
+  readonly disabled?: ((facts: MailFacts) => Mail) | undefined;
+}
+
+/** Who gets the mail about a webhook; `null` or an empty list: nobody. */
+export type Recipients = (webhook: Webhook) => Awaitable<string | readonly string[] | null | undefined>;
+
+export interface SmtpNotifierOptions {
+  /**
+   * `smtp://user:password@host:587`, `smtps://…`, the options of nodemailer's `createTransport`, or a transporter of the host, which is then never closed.
+   * Of the first two a single connection is made and kept for 10 s. With a user name the connection must become encrypted, unless `requireTLS` is given.
+   */
+  readonly transport: string | object;
+  /** `hooks@example.org` or `Webhooks <hooks@example.org>`. */
+  readonly from: string;
+  /** One or several addresses in the same form, or a function that names them. What it throws makes the notice come again. */
+  readonly to: string | readonly string[] | Recipients;
+  /** Where the reader sees the webhook's deliveries; an absolute http: or https: URL. */
+  readonly portalUrl?: ((webhook: Webhook) => string | null | undefined) | undefined;
+  readonly templates?: MailTemplates | undefined;
+  /** Milliseconds for one mail, its turn on the connection included; must be less than `limits.hookMs`. Default 4000. */
+  readonly timeoutMs?: number | undefined;
+  readonly clock?: Clock | undefined;
+  readonly logger?: Logger | undefined;
+}
+
+const isObject = (given: unknown): given is object => typeof given === "object" && given !== null;
+
+const isSmtpUrl = (given: string): boolean =>
+  URL.canParse(given) && /^smtps?:$/.test(new URL(given).protocol) && new URL(given).hostname !== "";
+
+const isAddresses = (given: unknown): boolean =>
+  Array.isArray(given)
+    ? given.length > 0 && given.every((one) => readAddress(one) !== undefined)
+    : readAddress(given) !== undefined;
+
+const ADDRESS = "an address such as 'Webhooks <hooks@example.org>'";
+
+export const smtpNotifierOptions = {
+  transport: value<SmtpNotifierOptions["transport"] | undefined>(
+    "an smtp:// or smtps:// URL, options of nodemailer, or a transporter",
+    (given) => (typeof given === "string" ? isSmtpUrl(given) : isObject(given) && !Array.isArray(given)),
+    undefined,
+  ),
+  from: value<string | undefined>(ADDRESS, (given) => readAddress(given) !== undefined, undefined),
+  to: value<SmtpNotifierOptions["to"] | undefined>(
+    "an address, a list of addresses, or a function",
+    (given) => typeof given === "function" || isAddresses(given),
+    undefined,
+  ),
+  portalUrl: hook<NonNullable<SmtpNotifierOptions["portalUrl"]>>(),
+  templates: {
+    warning: hook<NonNullable<MailTemplates["warning"]>>(),
+    disabled: hook<NonNullable<MailTemplates["disabled"]>>(),
+  },
+  timeoutMs: wholeNumber("ms", 4_000, { min: 1, max: 60_000 }),
+  clock: value<Clock>("a clock", isObject, systemClock),
+  logger: value<Logger>("a logger with debug, info, warn and error", isObject, silentLogger),
+};
