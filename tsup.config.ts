@@ -14,6 +14,7 @@ const shared: Options = {
     fetch: "adapters/fetch.ts",
     memory: "storage/memory/index.ts",
     redis: "storage/redis/index.ts",
+    outbox: "outbox/index.ts",
   },
   platform: "node",
   target: "node20.19",
