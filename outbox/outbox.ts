@@ -250,7 +250,7 @@ export function outbox(options: OutboxOptions): Outbox {
     async stop({ graceMs = DEFAULT_GRACE_MS } = {}) {
       isRunning = false;
       endSleep();
-      if (loop) await withTimeout(clock, graceMs, loop, () => new Error()).catch(() => {});
+      if (loop !== undefined) await withTimeout(clock, graceMs, loop, () => new Error()).catch(() => {});
     },
     wake() {
       isWanted = true;
