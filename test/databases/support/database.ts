@@ -50,7 +50,10 @@ async function openPostgres(): Promise<Database> {
           void (await sql("UPDATE outbox SET due_at = clock_timestamp() WHERE due_at IS NOT NULL")),
         async begin() {
           const client = await pool.connect();
+          let isOver = false;
           const end = async (statement: string): Promise<void> => {
+            if (isOver) return;
+            isOver = true;
             try {
               await client.query(statement);
               client.release();
@@ -107,7 +110,10 @@ async function openMariadb(): Promise<Database> {
           void (await sql("UPDATE outbox SET due_at = UTC_TIMESTAMP(6) WHERE due_at IS NOT NULL")),
         async begin() {
           const connection = await pool.getConnection();
+          let isOver = false;
           const end = async (statement: string): Promise<void> => {
+            if (isOver) return;
+            isOver = true;
             try {
               await connection.query(statement);
               connection.release();
