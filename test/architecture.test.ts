@@ -32,6 +32,7 @@ const importsOf = (file: string): Import[] => {
 const source = filesBelow("src");
 const adapters = filesBelow("adapters");
 const storages = filesBelow("storage");
+const outbox = filesBelow("outbox");
 const isBuiltin = (name: string): boolean =>
   name.startsWith("node:") && builtinModules.includes(name.slice(5));
 const isBelow = (folder: string, path: string): boolean => path.startsWith(`${folder}/`);
@@ -85,6 +86,14 @@ describe("the house", () => {
     expect([...ofStorages, ...ofAdapters]).toEqual([]);
   });
 
+  it("lets the outbox import the core, and no driver of a database", () => {
+    const foreign = outbox
+      .flatMap(importsOf)
+      .filter(({ to }) => !isBelow("src", to) && !isBelow("outbox", to) && !isBuiltin(to));
+    expect(outbox.length).toBeGreaterThan(3);
+    expect(foreign).toEqual([]);
+  });
+
   it("keeps the shared parts of the core free of the services", () => {
     const shared = source.filter((file) =>
       ["src/http", "src/outbound", "src/schema"].some((folder) => isBelow(folder, file)),
@@ -106,7 +115,7 @@ describe("the house", () => {
     const clocks = ["src/clock.ts", "src/testing/manual-clock.ts"];
     const forbidden =
       /\bDate\.now\(|new Date\(\)|\bperformance\.now\(|process\.hrtime|\bMath\.random\(|(?<![.\w])set(?:Timeout|Interval)\(|timers\/promises/;
-    const offenders = [...source, ...storages, ...adapters].filter(
+    const offenders = [...source, ...storages, ...adapters, ...outbox].filter(
       (file) => !clocks.includes(file) && forbidden.test(codeOf(file)),
     );
     expect(offenders).toEqual([]);
@@ -120,7 +129,7 @@ describe("the house", () => {
   });
 
   it("reads no environment and writes to no console", () => {
-    const offenders = [...source, ...storages, ...adapters].filter((file) =>
+    const offenders = [...source, ...storages, ...adapters, ...outbox].filter((file) =>
       /\bconsole\.|process\.env|process\.on\(|process\.once\(|process\.exit/.test(codeOf(file)),
     );
     expect(offenders).toEqual([]);
@@ -135,10 +144,10 @@ describe("the house", () => {
       const text = readFileSync(join(root, "dist", name), "utf8");
       for (const [, next = ""] of text.matchAll(/from '\.\/([^']+)\.js'/g)) visit(`${next}.d.ts`);
     };
-    for (const entry of ["index", "memory", "images", "receiver", "testing"]) visit(`${entry}.d.ts`);
+    for (const entry of ["index", "memory", "images", "outbox", "receiver", "testing"]) visit(`${entry}.d.ts`);
     expect(built).toEqual(expect.arrayContaining([...reachable]));
     const offenders = [...reachable].filter((name) =>
-      /from ['"](?:express|koa|fastify|ioredis|undici|lru-cache|sharp)/.test(
+      /from ['"](?:express|koa|fastify|ioredis|undici|lru-cache|sharp|pg|mysql2)/.test(
         readFileSync(join(root, "dist", name), "utf8"),
       ),
     );
@@ -147,7 +156,7 @@ describe("the house", () => {
 
   it("does nothing at import or construction: a process that only makes a service ends at once", () => {
     const script = `
-      for (const entry of ["", "/express", "/koa", "/fastify", "/node", "/fetch", "/memory", "/images", "/receiver", "/testing"]) await import("postbell" + entry);
+      for (const entry of ["", "/express", "/koa", "/fastify", "/node", "/fetch", "/memory", "/images", "/outbox", "/receiver", "/testing"]) await import("postbell" + entry);
       const { createWebhooks } = await import("postbell");
       const { memoryStorage } = await import("postbell/memory");
       createWebhooks({ storage: memoryStorage(), access: { authenticate: () => null, canRead: () => true } });
