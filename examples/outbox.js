@@ -24,7 +24,10 @@ async function onPostgres(connectionString) {
     const client = await pool.connect();
     try {
       await client.query("BEGIN");
-      await client.query("INSERT INTO example_patients VALUES ($1, now()) ON CONFLICT (id) DO UPDATE SET saved_at = now()", [id]);
+      await client.query(
+        "INSERT INTO example_patients VALUES ($1, now()) ON CONFLICT (id) DO UPDATE SET saved_at = now()",
+        [id],
+      );
       const eventId = await source.add(client, eventOf(id));
       await client.query(end);
       return eventId;
@@ -41,7 +44,12 @@ async function onPostgres(connectionString) {
 
 function inMemory() {
   const source = memorySource();
-  return { source, save: (id) => source.add(eventOf(id)), fail: async () => undefined, close: async () => {} };
+  return {
+    source,
+    save: (id) => source.add(eventOf(id)),
+    fail: async () => undefined,
+    close: async () => {},
+  };
 }
 
 const { DATABASE_URL } = process.env;

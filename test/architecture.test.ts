@@ -144,7 +144,8 @@ describe("the house", () => {
       const text = readFileSync(join(root, "dist", name), "utf8");
       for (const [, next = ""] of text.matchAll(/from '\.\/([^']+)\.js'/g)) visit(`${next}.d.ts`);
     };
-    for (const entry of ["index", "memory", "images", "outbox", "receiver", "testing"]) visit(`${entry}.d.ts`);
+    for (const entry of ["index", "memory", "images", "outbox", "receiver", "testing"])
+      visit(`${entry}.d.ts`);
     expect(built).toEqual(expect.arrayContaining([...reachable]));
     const offenders = [...reachable].filter((name) =>
       /from ['"](?:express|koa|fastify|ioredis|undici|lru-cache|sharp|pg|mysql2)/.test(

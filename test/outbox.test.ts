@@ -8,7 +8,6 @@ import {
   memorySource,
   mysqlSource,
   type OutboxOptions,
-  type OutboxSource,
   outbox,
   pgSource,
 } from "../outbox/index.js";

@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node
 import { createServer } from "node:net";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { outboxOptions } from "../outbox/options.js";
 import { contentOptions } from "../src/content/options.js";
 import type { Option, OptionTable } from "../src/options.js";
 import { receiverOptions } from "../src/receiver/options.js";
@@ -206,6 +207,7 @@ describe("the README", () => {
       memoryStorageOptions,
       redisStorageOptions,
       receiverOptions,
+      outboxOptions,
       contentOptions,
       sharpImagesOptions,
     ];
