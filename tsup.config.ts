@@ -19,6 +19,7 @@ const shared: Options = {
     redis: "storage/redis/index.ts",
     opentelemetry: "telemetry/opentelemetry.ts",
     prometheus: "telemetry/prometheus.ts",
+    outbox: "outbox/index.ts",
   },
   platform: "node",
   target: "node20.19",

@@ -38,6 +38,7 @@ const app = portal.filter((file) => file.startsWith("portal/app/"));
 const portalServer = portal.filter((file) => !app.includes(file));
 const telemetry = filesBelow("telemetry");
 const notifiers = filesBelow("notify");
+const outbox = filesBelow("outbox");
 const isBuiltin = (name: string): boolean =>
   name.startsWith("node:") && builtinModules.includes(name.slice(5));
 const isBelow = (folder: string, path: string): boolean => path.startsWith(`${folder}/`);
@@ -130,6 +131,14 @@ describe("the house", () => {
     expect(offenders).toEqual([]);
   });
 
+  it("lets the outbox import the core, and no driver of a database", () => {
+    const foreign = outbox
+      .flatMap(importsOf)
+      .filter(({ to }) => !isBelow("src", to) && !isBelow("outbox", to) && !isBuiltin(to));
+    expect(outbox.length).toBeGreaterThan(3);
+    expect(foreign).toEqual([]);
+  });
+
   it("keeps the shared parts of the core free of the services", () => {
     const shared = source.filter((file) =>
       ["src/http", "src/outbound", "src/schema"].some((folder) => isBelow(folder, file)),
@@ -151,7 +160,7 @@ describe("the house", () => {
     const clocks = ["src/clock.ts", "src/testing/manual-clock.ts"];
     const forbidden =
       /\bDate\.now\(|new Date\(\)|\bperformance\.now\(|process\.hrtime|\bMath\.random\(|(?<![.\w])set(?:Timeout|Interval)\(|timers\/promises/;
-    const offenders = [...source, ...storages, ...adapters, ...telemetry, ...notifiers, ...portalServer].filter(
+    const offenders = [...source, ...storages, ...adapters, ...telemetry, ...notifiers, ...outbox, ...portalServer].filter(
       (file) => !clocks.includes(file) && forbidden.test(codeOf(file)),
     );
     expect(offenders).toEqual([]);
@@ -165,7 +174,7 @@ describe("the house", () => {
   });
 
   it("reads no environment and writes to no console", () => {
-    const offenders = [...source, ...storages, ...adapters, ...telemetry, ...notifiers, ...portal].filter((file) =>
+    const offenders = [...source, ...storages, ...adapters, ...telemetry, ...notifiers, ...outbox, ...portal].filter((file) =>
       /\bconsole\.|process\.env|process\.on\(|process\.once\(|process\.exit/.test(codeOf(file)),
     );
     expect(offenders).toEqual([]);
@@ -180,11 +189,11 @@ describe("the house", () => {
       const text = readFileSync(join(root, "dist", name), "utf8");
       for (const [, next = ""] of text.matchAll(/from '\.\/([^']+)\.js'/g)) visit(`${next}.d.ts`);
     };
-    for (const entry of ["index", "memory", "images", "portal", "prometheus", "receiver", "smtp", "testing"])
+    for (const entry of ["index", "memory", "images", "outbox", "portal", "prometheus", "receiver", "smtp", "testing"])
       visit(`${entry}.d.ts`);
     expect(built).toEqual(expect.arrayContaining([...reachable]));
     const offenders = [...reachable].filter((name) =>
-      /from ['"](?:express|koa|fastify|ioredis|undici|lru-cache|sharp|nodemailer|@opentelemetry)/.test(
+      /from ['"](?:express|koa|fastify|ioredis|undici|lru-cache|sharp|nodemailer|pg|mysql2|@opentelemetry)/.test(
         readFileSync(join(root, "dist", name), "utf8"),
       ),
     );
@@ -193,7 +202,7 @@ describe("the house", () => {
 
   it("does nothing at import or construction: a process that only makes a service ends at once", () => {
     const script = `
-      for (const entry of ["", "/express", "/koa", "/fastify", "/node", "/fetch", "/memory", "/images", "/portal", "/receiver", "/smtp", "/testing", "/opentelemetry", "/prometheus"]) await import("postbell" + entry);
+      for (const entry of ["", "/express", "/koa", "/fastify", "/node", "/fetch", "/memory", "/images", "/outbox", "/portal", "/receiver", "/smtp", "/testing", "/opentelemetry", "/prometheus"]) await import("postbell" + entry);
       const { createWebhooks } = await import("postbell");
       const { memoryStorage } = await import("postbell/memory");
       createWebhooks({ storage: memoryStorage(), access: { authenticate: () => null, canRead: () => true } });

@@ -5,6 +5,7 @@ import { createServer } from "node:net";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { smtpNotifierOptions } from "../notify/options.js";
+import { outboxOptions } from "../outbox/options.js";
 import { portalOptions } from "../portal/options.js";
 import { contentOptions } from "../src/content/options.js";
 import type { Option, OptionTable } from "../src/options.js";
@@ -225,6 +226,7 @@ describe("the README", () => {
       memoryStorageOptions,
       redisStorageOptions,
       receiverOptions,
+      outboxOptions,
       contentOptions,
       smtpNotifierOptions,
       sharpImagesOptions,

@@ -35,7 +35,7 @@ import { readSettings, type WebhooksOptions } from "./options.js";
 import { checkName, createRegistrations, type Registrations } from "./registrations.js";
 import { createRoutes } from "./routes.js";
 import { guardedSend } from "./send.js";
-import type { EventRecord, WebhookStore } from "./store.js";
+import { type EventRecord, REMEMBER_MS, type WebhookStore } from "./store.js";
 
 /** What the host says happened. */
 export interface EventInput<T extends string = string> {
@@ -92,8 +92,6 @@ export interface Webhooks<T extends string = string> {
   condition(): Promise<Condition>;
 }
 
-/** An id is remembered this long: emitting it again within that time adds nothing. */
-const REMEMBER_MS = 86_400_000;
 const DEFAULT_GRACE_MS = 10_000;
 
 const EVENT_KEYS: ReadonlySet<string> = new Set([

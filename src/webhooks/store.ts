@@ -232,6 +232,9 @@ export interface Page {
  */
 export const FIRST_ATTEMPT_HEAD_START_MS = 3_600_000;
 
+/** An event's id is remembered this long: emitting it again within that time adds nothing. */
+export const REMEMBER_MS = 86_400_000;
+
 export interface WebhookStore {
   /** The longest a dispatcher may sleep without asking again, whatever `claim` said: how late another process's work may be noticed. */
   readonly maxSleepMs: number;

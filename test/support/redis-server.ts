@@ -88,7 +88,7 @@ let program: Promise<Program> | undefined;
  * Ends `pid` with all it forked, and removes `dir`, when this process is gone, however it went: the
  * kernel then closes the pipe, and the shell reads its end. A line on the pipe calls it off.
  */
-function watchOver(pid: number, dir: string): () => void {
+export function watchOver(pid: number, dir: string): () => void {
   const script = 'read -r _ || { kill -s KILL -- "-$1"; rm -rf -- "$2"; }';
   const shell = spawn("/bin/sh", ["-c", script, "sh", String(pid), dir], {
     stdio: ["pipe", "ignore", "ignore"],

@@ -1,0 +1,201 @@
+/** A source on MySQL or MariaDB. */
+
+import { PostbellError } from "../src/errors.js";
+import { readOptions, value } from "../src/options.js";
+import { addOn, claimOf, parkedOf, rowKeys, type SqlSource, statsOf } from "./sql-source.js";
+import { quotedName, tableOption } from "./table-name.js";
+
+/** What is used of a connection of `mysql2/promise`. Values are bound by the server: escaped ones are not safe in every `sql_mode`. */
+export interface MysqlConnection {
+  execute(sql: string, values: (string | number)[]): Promise<readonly [unknown, unknown]>;
+}
+
+export interface MysqlPoolConnection extends MysqlConnection {
+  query(sql: string): Promise<unknown>;
+  release(): void;
+  destroy(): void;
+}
+
+/** What is used of a pool of `mysql2/promise`. */
+export interface MysqlPool extends MysqlConnection {
+  query(sql: string): Promise<unknown>;
+  getConnection(): Promise<MysqlPoolConnection>;
+}
+
+export interface MysqlSourceOptions {
+  /** The host's own, of `mysql2/promise`. The source never ends it. */
+  readonly pool: MysqlPool;
+  /** Name of the table, with its database or without. Default `postbell_outbox`. */
+  readonly table?: string | undefined;
+}
+
+/** A pool with callbacks has the same methods, and `promise()`, which makes the right one of it. */
+function isPromisePool(given: unknown): boolean {
+  if (typeof given !== "object" || given === null) return false;
+  const { execute, getConnection, promise } = given as Record<string, unknown>;
+  return typeof execute === "function" && typeof getConnection === "function" && promise === undefined;
+}
+
+const mysqlSourceOptions = {
+  pool: value<MysqlPool | undefined>(
+    "a pool of mysql2/promise (of mysql2: pool.promise())",
+    isPromisePool,
+    undefined,
+  ),
+  table: tableOption,
+};
+
+type Rows = readonly Readonly<Record<string, unknown>>[];
+
+const NOW = "UTC_TIMESTAMP(6)";
+/** Whole milliseconds from one time to another, as text, so that no option of the pool makes anything else of it. */
+const msBetween = (from: string, to: string): string =>
+  `CAST(TIMESTAMPDIFF(MICROSECOND, ${from}, ${to}) DIV 1000 AS CHAR)`;
+const epochMs = (time: string): string => msBetween("'1970-01-01'", time);
+const inMs = "? * 1000 MICROSECOND";
+
+/** As many values as the next power of two, the last one repeated: each connection keeps a prepared statement for every number of them. */
+function padded(keys: readonly string[]): string[] {
+  const size = 2 ** Math.ceil(Math.log2(keys.length));
+  return Array.from({ length: size }, (_, place) => keys[Math.min(place, keys.length - 1)] ?? "");
+}
+
+/**
+ * Makes a source on a table in MySQL 8 or newer, or MariaDB 10.6 or newer. Does no I/O yet.
+ *
+ * Errors: `invalid_option`.
+ */
+export function mysqlSource(options: MysqlSourceOptions): SqlSource<MysqlConnection> {
+  const { pool, table } = readOptions("mysqlSource", mysqlSourceOptions, options);
+  if (!pool) {
+    throw new PostbellError(
+      "invalid_option",
+      "mysqlSource: pool is missing: give a pool of mysql2/promise.",
+      {
+        field: "pool",
+      },
+    );
+  }
+  const name = quotedName(table, "`");
+  const run = async (
+    sql: string,
+    values: (string | number)[] = [],
+    on: MysqlConnection = pool,
+  ): Promise<Rows> => {
+    const [rows] = await on.execute(sql, values);
+    return rows as Rows;
+  };
+
+  /** For the keys in turns of powers of two. */
+  const runFor = async (keys: readonly string[], sql: (list: string) => string): Promise<void> => {
+    const known = rowKeys(keys);
+    if (known.length === 0) return;
+    const values = padded(known);
+    await run(sql(values.map(() => "?").join(", ")), values);
+  };
+
+  /** In READ COMMITTED: in REPEATABLE READ a search for due rows would also lock the gaps that the host's transactions write their rows into. */
+  const inTransaction = async <T>(work: (connection: MysqlConnection) => Promise<T>): Promise<T> => {
+    const connection = await pool.getConnection();
+    try {
+      await connection.query("SET TRANSACTION ISOLATION LEVEL READ COMMITTED");
+      await connection.query("START TRANSACTION");
+      const result = await work(connection);
+      await connection.query("COMMIT");
+      connection.release();
+      return result;
+    } catch (error) {
+      // Whatever state it is in, what is uncommitted ends with it.
+      connection.destroy();
+      throw error;
+    }
+  };
+
+  // Without a default for the times: UTC_TIMESTAMP cannot be one, and NOW depends on the time zone of the connection.
+  const schema = `CREATE TABLE IF NOT EXISTS ${name} (
+  seq BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY,
+  event_id CHAR(36) CHARACTER SET ascii NOT NULL,
+  event LONGTEXT CHARACTER SET ascii NOT NULL,
+  added_at DATETIME(6) NOT NULL,
+  due_at DATETIME(6) NULL,
+  claims INT NOT NULL DEFAULT 0,
+  retries INT NOT NULL DEFAULT 0,
+  unsure_since DATETIME(6) NULL,
+  parked_at DATETIME(6) NULL,
+  reason VARCHAR(500) CHARACTER SET ascii NULL,
+  KEY due (due_at)
+) ENGINE=InnoDB;
+`;
+
+  return Object.freeze<SqlSource<MysqlConnection>>({
+    schema: () => schema,
+    async install() {
+      await pool.query(schema);
+    },
+    add: addOn(pool, async (connection: MysqlConnection, rows) => {
+      for (const { id, event } of rows) {
+        await run(
+          `INSERT INTO ${name} (event_id, event, added_at, due_at) VALUES (?, ?, ${NOW}, ${NOW})`,
+          [id, event],
+          connection,
+        );
+      }
+    }),
+    claim: ({ limit, leaseMs }) =>
+      inTransaction(async (connection) => {
+        // LIMIT takes no bound value on every version; this one is a number that the outbox has checked.
+        const rows = await run(
+          `SELECT CAST(seq AS CHAR) AS row_key, event_id, event, ${epochMs("added_at")} AS added_ms, claims + 1 AS claims, retries,
+              ${msBetween("unsure_since", NOW)} AS unsure_ms
+            FROM ${name} WHERE due_at <= ${NOW} ORDER BY due_at LIMIT ${Math.trunc(limit)} FOR UPDATE SKIP LOCKED`,
+          [],
+          connection,
+        );
+        if (rows.length === 0) return [];
+        const keys = padded(rows.map((row) => String(row["row_key"])));
+        await run(
+          `UPDATE ${name} SET claims = claims + 1, due_at = ${NOW} + INTERVAL ${inMs}, unsure_since = COALESCE(unsure_since, ${NOW})
+            WHERE seq IN (${keys.map(() => "?").join(", ")})`,
+          [leaseMs, ...keys],
+          connection,
+        );
+        return rows.map(claimOf);
+      }),
+    remove: (keys) => runFor(keys, (list) => `DELETE FROM ${name} WHERE seq IN (${list})`),
+    async retry({ key, claims, delayMs, isUnsure }) {
+      await run(
+        `UPDATE ${name} SET retries = retries + 1, due_at = ${NOW} + INTERVAL ${inMs}, unsure_since = IF(? = 1, unsure_since, NULL)
+          WHERE seq = ? AND claims = ? AND due_at IS NOT NULL`,
+        [delayMs, isUnsure ? 1 : 0, key, claims],
+      );
+    },
+    async park({ key, claims, reason }) {
+      await run(
+        `UPDATE ${name} SET due_at = NULL, parked_at = ${NOW}, reason = ? WHERE seq = ? AND claims = ?`,
+        [reason, key, claims],
+      );
+    },
+    async parked({ limit }) {
+      const rows = await run(
+        `SELECT CAST(seq AS CHAR) AS row_key, event_id, reason, ${epochMs("added_at")} AS added_ms, ${epochMs("parked_at")} AS parked_ms
+          FROM ${name} WHERE due_at IS NULL ORDER BY parked_at, seq LIMIT ${Math.trunc(limit)}`,
+      );
+      return rows.map(parkedOf);
+    },
+    release: (keys) =>
+      runFor(
+        keys,
+        (list) =>
+          `UPDATE ${name} SET due_at = ${NOW}, retries = claims, unsure_since = NULL, parked_at = NULL, reason = NULL
+            WHERE seq IN (${list}) AND due_at IS NULL`,
+      ),
+    async stats() {
+      const [row] = await run(
+        `SELECT COUNT(due_at) AS waiting, COUNT(*) - COUNT(due_at) AS parked,
+            ${msBetween("MIN(IF(due_at IS NULL, NULL, added_at))", NOW)} AS oldest_ms
+          FROM ${name}`,
+      );
+      return statsOf(row);
+    },
+  });
+}

@@ -1,0 +1,147 @@
+/** The two databases behind one face, so that each test runs on both. */
+
+import mysql from "mysql2/promise";
+import pg from "pg";
+import { mysqlSource, pgSource, type SqlSource } from "../../../outbox/index.js";
+import type { EventInput } from "../../../src/index.js";
+import type { OutboxTransaction } from "../../../src/testing/index.js";
+import { type DatabaseServer, startDatabase } from "./database-server.js";
+
+export interface Table {
+  readonly source: Omit<SqlSource<never>, "add">;
+  /** A transaction on a connection of its own. */
+  readonly begin: () => Promise<
+    OutboxTransaction & { readonly addAll: (events: readonly EventInput[]) => Promise<readonly string[]> }
+  >;
+  /** Runs a statement with the name of the table in place of `outbox`. Resolves with its rows. */
+  readonly sql: (text: string) => Promise<readonly Readonly<Record<string, unknown>>[]>;
+  /** Ends the leases and delays of all rows that are not parked. */
+  readonly expire: () => Promise<void>;
+}
+
+export interface Database {
+  readonly kind: "postgres" | "mariadb";
+  readonly server: DatabaseServer;
+  /** With the table installed, and empty. */
+  readonly table: (name: string) => Promise<Table>;
+  readonly close: () => Promise<void>;
+}
+
+const POOL_SIZE = 20;
+
+async function openPostgres(): Promise<Database> {
+  const server = await startDatabase("postgres");
+  const pool = new pg.Pool({ ...server.address, user: "postgres", database: "postgres", max: POOL_SIZE });
+  // A connection that breaks while nothing runs on it tells the pool, or its holder.
+  pool.on("error", () => {});
+  pool.on("connect", (client) => client.on("error", () => {}));
+  return {
+    kind: "postgres",
+    server,
+    async table(name) {
+      const source = pgSource({ pool, table: name });
+      await source.install();
+      const sql: Table["sql"] = async (text) =>
+        (await pool.query(text.replaceAll("outbox", name))).rows as never;
+      return {
+        source,
+        sql,
+        expire: async () =>
+          void (await sql("UPDATE outbox SET due_at = clock_timestamp() WHERE due_at IS NOT NULL")),
+        async begin() {
+          const client = await pool.connect();
+          let isOver = false;
+          const end = async (statement: string): Promise<void> => {
+            if (isOver) return;
+            isOver = true;
+            try {
+              await client.query(statement);
+              client.release();
+            } catch (error) {
+              client.release(true);
+              throw error;
+            }
+          };
+          try {
+            await client.query("BEGIN");
+          } catch (error) {
+            client.release(true);
+            throw error;
+          }
+          return {
+            add: (event) => source.add(client, event),
+            addAll: (events) => source.add(client, events),
+            commit: () => end("COMMIT"),
+            rollback: () => end("ROLLBACK"),
+          };
+        },
+      };
+    },
+    async close() {
+      await pool.end();
+      await server.stop();
+    },
+  };
+}
+
+async function openMariadb(): Promise<Database> {
+  const server = await startDatabase("mariadb");
+  const setup = await mysql.createConnection({ ...server.address, user: "root" });
+  await setup.query("CREATE DATABASE host");
+  await setup.end();
+  const pool = mysql.createPool({
+    ...server.address,
+    user: "root",
+    database: "host",
+    connectionLimit: POOL_SIZE,
+  });
+  return {
+    kind: "mariadb",
+    server,
+    async table(name) {
+      const source = mysqlSource({ pool, table: name });
+      await source.install();
+      const sql: Table["sql"] = async (text) =>
+        (await pool.query(text.replaceAll("outbox", name)))[0] as never;
+      return {
+        source,
+        sql,
+        expire: async () =>
+          void (await sql("UPDATE outbox SET due_at = UTC_TIMESTAMP(6) WHERE due_at IS NOT NULL")),
+        async begin() {
+          const connection = await pool.getConnection();
+          let isOver = false;
+          const end = async (statement: string): Promise<void> => {
+            if (isOver) return;
+            isOver = true;
+            try {
+              await connection.query(statement);
+              connection.release();
+            } catch (error) {
+              connection.destroy();
+              throw error;
+            }
+          };
+          try {
+            await connection.query("START TRANSACTION");
+          } catch (error) {
+            connection.destroy();
+            throw error;
+          }
+          return {
+            add: (event) => source.add(connection, event),
+            addAll: (events) => source.add(connection, events),
+            commit: () => end("COMMIT"),
+            rollback: () => end("ROLLBACK"),
+          };
+        },
+      };
+    },
+    async close() {
+      await pool.end();
+      await server.stop();
+    },
+  };
+}
+
+export const DATABASES = { postgres: openPostgres, mariadb: openMariadb } as const;

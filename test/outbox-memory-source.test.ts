@@ -1,0 +1,12 @@
+import { test } from "vitest";
+import { memorySource } from "../outbox/index.js";
+import { manualClock, outboxSourceContract } from "../src/testing/index.js";
+
+outboxSourceContract({
+  test,
+  create() {
+    const clock = manualClock(Date.parse("2026-11-20T09:30:00Z"));
+    const source = memorySource({ clock });
+    return { source, add: source.add, wait: (ms) => clock.advance(ms) };
+  },
+});
