@@ -4,9 +4,13 @@ import { isPostbellError } from "./errors.js";
 
 /** Where Postbell reports what an operator should know. pino, `fastify.log` and (argument order aside) console fit as they are. */
 export interface Logger {
+  /** What only somebody who looks for a cause wants to know. */
   debug(fields: object, message: string): void;
+  /** What happened as it should. */
   info(fields: object, message: string): void;
+  /** What an operator should look at. */
   warn(fields: object, message: string): void;
+  /** What needs an operator. */
   error(fields: object, message: string): void;
 }
 

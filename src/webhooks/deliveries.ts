@@ -7,10 +7,12 @@ import { parseDeliveryId } from "./delivery-id.js";
 import { notFound, readArguments, readLimit } from "./registrations.js";
 import type { Attempt, DeliveryRecord, DeliveryState, WebhookRecord, WebhookStore } from "./store.js";
 
+/** An attempt in the delivery log. */
 export interface DeliveryAttempt extends Omit<Attempt, "at"> {
   readonly at: Date;
 }
 
+/** A delivery in the log: one event for one webhook. */
 export interface Delivery {
   readonly id: string;
   readonly webhookId: string;
@@ -37,6 +39,7 @@ export interface Deliveries {
     readonly cursor?: string | undefined;
     readonly limit?: number | undefined;
   }): Promise<{ readonly deliveries: readonly Delivery[]; readonly next: string | null }>;
+  /** With all attempts that are kept. */
   get(id: string): Promise<Delivery>;
   /**
    * One more attempt, now. A pending delivery keeps its schedule; for an ended one a new delivery of the same event is made, with a schedule of its own.

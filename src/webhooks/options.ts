@@ -48,6 +48,7 @@ export type ResolveReference = (
   context: { readonly account: string; readonly eventType: string },
 ) => Awaitable<FhirResource | null | undefined>;
 
+/** Told of endpoints that fail. A hook that throws or takes more than 5 s is called again later. */
 export interface Notify {
   /** An endpoint has not answered 2xx for `health.warnAfterMs`. Called once a period, again only after a throw or a crash. */
   warning?:
