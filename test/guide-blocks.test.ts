@@ -15,13 +15,13 @@ import {
   runShell,
   type Surroundings,
 } from "./support/guide-programs.js";
-import { guides, readme } from "./support/markdown.js";
+import { guides } from "./support/markdown.js";
 import { type RedisServer, startRedis } from "./support/redis-server.js";
 import { wxrFile } from "./support/wxr-file.js";
 
 const base = resolve(import.meta.dirname, ".guides");
 const programs = guides.flatMap(programsOf);
-const SECRET = /whsec_[\w+/=]{40,}/.exec(readme.text)?.[0] ?? "";
+const SECRET = guides.map(({ text }) => /whsec_[\w+/=]{40,}/.exec(text)?.[0]).find(Boolean) ?? "";
 
 /** Its own, since the blocks use names of keys that every run has in common. */
 let redis: RedisServer;
@@ -167,6 +167,22 @@ describe("the blocks of the guides", () => {
       60_000,
     );
   }
+
+  it("asks the first program of the README with curl, and gets a secret and a list", async () => {
+    const [host] = of(["js"], "runs").filter(({ path }) => path === "README.md");
+    const shell = of(["sh"], "runs").find(({ path }) => path === "README.md");
+    if (!host || !shell) throw new Error("The README has no program, or no line for curl.");
+    const surroundings = surroundingsOf(host);
+    const wrong = await run(host, surroundings, async (origin) => {
+      const printed = await runShell(shell, surroundings, origin);
+      const [registered, listed] = printed.split(/(?<=\})(?=\{)/);
+      expect(JSON.parse(registered ?? "")).toHaveProperty("secret");
+      expect(JSON.parse(listed ?? "")).toMatchObject({
+        webhooks: [{ url: "https://hooks.example.com/in" }],
+      });
+    });
+    expect(wrong).toBe("");
+  }, 60_000);
 
   it.each(of(["json"], "runs"))("are valid JSON: $name", ({ code }) => {
     expect(() => JSON.parse(code) as unknown).not.toThrow();

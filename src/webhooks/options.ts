@@ -66,7 +66,7 @@ export interface Notify {
 
 type Given<T> = { readonly [K in keyof T]?: T[K] | undefined };
 
-/** What `createWebhooks` takes. Defaults and units stand in the table of the README. */
+/** What `createWebhooks` takes. Defaults and units stand in `docs/options.md`. */
 export interface WebhooksOptions<C extends EventCatalogue = typeof clinicalEvents> {
   readonly storage: Storage;
   readonly access: Access;
