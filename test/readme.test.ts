@@ -30,15 +30,18 @@ describe("the README", () => {
       expect(lines.filter((line) => line === command)).toEqual([command]);
   });
 
-  it.each(["README.md", "docs/guides/subscribe.md"])("signs the example body in %s as a subscriber expects it", (path) => {
-    const text = textOf(path);
-    const example = blocksOf({ path, text }).find(({ language }) => language === "json")?.code ?? "";
-    const header = /X-Service-Signature: (t=.*)/.exec(text)?.[1];
-    const secrets = /whsec_[^"]{40,}(?=")/.exec(textOf("docs/guides/subscribe.md"))?.[0] ?? "";
-    const body = JSON.stringify(JSON.parse(example));
-    const now = Date.parse("2026-11-20T09:30:00.000Z");
-    expect(verifySignature({ body, header, secrets, now })).toMatchObject({ ok: true });
-  });
+  it.each(["README.md", "docs/guides/subscribe.md"])(
+    "signs the example body in %s as a subscriber expects it",
+    (path) => {
+      const text = textOf(path);
+      const example = blocksOf({ path, text }).find(({ language }) => language === "json")?.code ?? "";
+      const header = /X-Service-Signature: (t=.*)/.exec(text)?.[1];
+      const secrets = /whsec_[\w+/=]{40,}/.exec(textOf("docs/guides/subscribe.md"))?.[0] ?? "";
+      const body = JSON.stringify(JSON.parse(example));
+      const now = Date.parse("2026-11-20T09:30:00.000Z");
+      expect(verifySignature({ body, header, secrets, now })).toMatchObject({ ok: true });
+    },
+  );
 });
 
 describe("docs/options.md", () => {

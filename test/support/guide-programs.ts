@@ -73,7 +73,10 @@ export function prepare({ folder }: Surroundings): void {
   // A block must not install or build in the folder that the tests run in.
   for (const name of ["npm", "npx"]) {
     const refused = join(folder, "bin", name);
-    writeFileSync(refused, `#!/bin/sh\necho "${name} is not run from a block: mark it not-run" >&2\nexit 1\n`);
+    writeFileSync(
+      refused,
+      `#!/bin/sh\necho "${name} is not run from a block: mark it not-run" >&2\nexit 1\n`,
+    );
     chmodSync(refused, 0o755);
   }
 }
@@ -140,7 +143,9 @@ export async function run(
   }
   const exitCode = await ended;
   // One that handles the signal has to end well; any other is ended by it.
-  return program.code.includes("SIGTERM") && exitCode !== 0 ? `It stopped with ${exitCode}: ${stderr}` : stderr;
+  return program.code.includes("SIGTERM") && exitCode !== 0
+    ? `It stopped with ${exitCode}: ${stderr}`
+    : stderr;
 }
 
 /** Runs a shell block, against `base` where it asks a host. Returns what it printed; rejects where a line fails, or curl is told of an error. */
@@ -152,8 +157,12 @@ export function runShell(program: Program, surroundings: Surroundings, base: str
   const file = save(surroundings, program, prelude + text);
   const env = environment(surroundings);
   return new Promise((done, fail) => {
-    execFile("bash", ["-e", "-o", "pipefail", file], { cwd: surroundings.folder, env }, (error, stdout, stderr) =>
-      error ? fail(new Error(`${error.message}\n${stdout}${stderr}`)) : done(stdout),
+    execFile(
+      "bash",
+      ["-e", "-o", "pipefail", file],
+      { cwd: surroundings.folder, env },
+      (error, stdout, stderr) =>
+        error ? fail(new Error(`${error.message}\n${stdout}${stderr}`)) : done(stdout),
     );
   });
 }

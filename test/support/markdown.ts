@@ -50,15 +50,19 @@ export function blocksOf({ text }: MarkdownFile): Block[] {
   });
 }
 
-const withoutCode = (text: string): string => text.replace(/^```[\s\S]*?^```$/gm, "").replace(/`[^`\n]*`/g, "``");
+const withoutCode = (text: string): string =>
+  text.replace(/^```[\s\S]*?^```$/gm, "").replace(/`[^`\n]*`/g, "``");
 
 /** Where a link may lead in a file: the headings, named as GitHub names them. */
 export function anchorsOf({ text }: MarkdownFile): ReadonlySet<string> {
-  const anchors = new Set<string>();
+  const anchors = new Set([...text.matchAll(/<a id="([^"]+)">/g)].map(([, id = ""]) => id));
   const headings = text.replace(/^```[\s\S]*?^```$/gm, "").matchAll(/^#{1,6} (.*)$/gm);
   for (const [, heading = ""] of headings) {
     const shown = heading.replace(/\[([^\]]*)\]\([^)]*\)/g, "$1").replace(/\\/g, "");
-    const slug = shown.toLowerCase().replace(/[^\p{L}\p{N}_ -]/gu, "").replaceAll(" ", "-");
+    const slug = shown
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}_ -]/gu, "")
+      .replaceAll(" ", "-");
     let anchor = slug;
     for (let again = 1; anchors.has(anchor); again++) anchor = `${slug}-${again}`;
     anchors.add(anchor);
