@@ -1,4 +1,8 @@
-/** Mounts a service in Express 4 and 5. */
+/**
+ * Mounts a service in Express 4 and 5.
+ *
+ * @module postbell/express
+ */
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Service } from "../src/http/types.js";
@@ -14,6 +18,7 @@ export interface ExpressRequest extends IncomingMessage {
   readonly rawBody?: unknown;
 }
 
+/** What Express takes as middleware. */
 export type ExpressHandler = (
   req: ExpressRequest,
   res: ServerResponse,

@@ -1,4 +1,8 @@
-/** Mounts a service in Fastify 5, as a plugin that ties it to the server's life. */
+/**
+ * Mounts a service in Fastify 5, as a plugin that ties it to the server's life.
+ *
+ * @module postbell/fastify
+ */
 
 import { Readable } from "node:stream";
 import type {
@@ -22,6 +26,9 @@ import {
   withoutTrailingSlash,
 } from "./mount.js";
 
+export type { MountOptions } from "./mount.js";
+
+/** What `register(fastifyAdapter, …)` takes. */
 export interface FastifyAdapterOptions extends MountOptions {
   /** Started when the server is ready, stopped when it closes. */
   readonly service: Service;

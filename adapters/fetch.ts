@@ -1,9 +1,16 @@
-/** Mounts a service in a host that speaks the web's `Request` and `Response`. */
+/**
+ * Mounts a service in a host that speaks the web's `Request` and `Response`.
+ *
+ * @module postbell/fetch
+ */
 
 import type { HttpRequest, RequestBody, Service } from "../src/http/types.js";
 import { hook, readOptions } from "../src/options.js";
 import { checkService, type MountOptions, mountAt, prefixOption, withoutTrailingSlash } from "./mount.js";
 
+export type { MountOptions } from "./mount.js";
+
+/** What {@link fetchAdapter} takes beside the service. */
 export interface FetchAdapterOptions extends MountOptions {
   /** Answers a path that is not the service's. Default: a plain 404. */
   readonly notFound?: ((request: Request) => Response | Promise<Response>) | undefined;

@@ -1,10 +1,17 @@
-/** Mounts a service in Koa 2 and 3. */
+/**
+ * Mounts a service in Koa 2 and 3.
+ *
+ * @module postbell/koa
+ */
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { HttpResponse, Service } from "../src/http/types.js";
 import { answer, bufferOf, readable } from "./bridge.js";
 import { checkService, type MountOptions, mountAt, readPrefix } from "./mount.js";
 
+export type { MountOptions } from "./mount.js";
+
+/** What {@link koaAdapter} takes beside the service. */
 export type KoaAdapterOptions = MountOptions;
 
 /** What the adapter needs of Koa's context; kept free of Koa's types, whose versions 2 and 3 differ. */
@@ -17,10 +24,13 @@ export interface KoaContext {
   readonly host: string;
   status: number;
   body: unknown;
+  /** Sets a header of the answer. */
   set(name: string, value: string | string[]): void;
+  /** Takes a header of the answer away. */
   remove(name: string): void;
 }
 
+/** What Koa takes as middleware. */
 export type KoaMiddleware = (ctx: KoaContext, next: () => Promise<unknown>) => Promise<void>;
 
 /**

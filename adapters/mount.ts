@@ -4,6 +4,7 @@ import { PostbellError } from "../src/errors.js";
 import type { Service } from "../src/http/types.js";
 import { type Option, readOptions, value } from "../src/options.js";
 
+/** Where a service is mounted. */
 export interface MountOptions {
   /** The path under which the service answers: `/api`. Default: the root. */
   readonly prefix?: string | undefined;

@@ -1,4 +1,8 @@
-/** Mounts a service in a `node:http` server, alone or in a connect-style chain. */
+/**
+ * Mounts a service in a `node:http` server, alone or in a connect-style chain.
+ *
+ * @module postbell/node
+ */
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { TLSSocket } from "node:tls";
@@ -6,8 +10,12 @@ import type { Service } from "../src/http/types.js";
 import { serve } from "./bridge.js";
 import { checkService, type MountOptions, mountAt, readPrefix } from "./mount.js";
 
+export type { MountOptions } from "./mount.js";
+
+/** What {@link nodeAdapter} takes beside the service. */
 export type NodeAdapterOptions = MountOptions;
 
+/** A listener for `node:http`, or, with `next`, middleware for connect. */
 export type NodeHandler = (
   req: IncomingMessage,
   res: ServerResponse,

@@ -3,6 +3,7 @@
 /** An armed timer; opaque, only good for `clearTimeout` of the clock that made it. */
 export type Timer = { readonly [key in never]: never };
 
+/** Time and chance, as the core and the storages take them. A test gives one that stands still: `manualClock` of `postbell/testing`. */
 export interface Clock {
   /** Wall-clock time in epoch milliseconds. */
   now(): number;
@@ -10,6 +11,7 @@ export interface Clock {
   monotonic(): number;
   /** Calls `callback` once, `ms` milliseconds from now. Delays over 2^31 − 1 ms are allowed to fire early, at that bound. */
   setTimeout(callback: () => void, ms: number): Timer;
+  /** Disarms a timer. One that has fired, or is `undefined`, changes nothing. */
   clearTimeout(timer: Timer | undefined): void;
   /** A number in [0, 1). */
   random(): number;
@@ -18,6 +20,7 @@ export interface Clock {
 /** `setTimeout` fires at once for longer delays (Node 20 to 26). */
 const MAX_DELAY_MS = 2 ** 31 - 1;
 
+/** The machine's own time. The default of every `clock` option. */
 export const systemClock: Clock = Object.freeze({
   now: () => Date.now(),
   monotonic: () => performance.now(),

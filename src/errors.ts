@@ -1,5 +1,6 @@
 /** The one error class of the package, and every code it can carry. Test the code, not `instanceof`: a package may be loaded twice. */
 
+/** What is at fault, as a stable word. */
 export type ErrorCode =
   /** An option of a factory is unknown, of the wrong type or out of range. `field` is its path. */
   | "invalid_option"
@@ -37,6 +38,7 @@ export type ErrorCode =
   /** The host's body parser consumed the raw bytes that a signature covers; the message says what to change. */
   | "raw_body_unavailable";
 
+/** What every call of the package throws, or rejects with, on purpose. Test its `code`, with {@link isPostbellError}. */
 export class PostbellError extends Error {
   override readonly name = "PostbellError";
   readonly code: ErrorCode;
@@ -45,6 +47,7 @@ export class PostbellError extends Error {
   /** Of `rate_limited`. */
   readonly retryAfterSeconds: number | undefined;
 
+  /** For storages and adapters of others: the package tests the code, never the class. */
   constructor(
     code: ErrorCode,
     message: string,

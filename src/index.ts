@@ -1,9 +1,20 @@
-/** `postbell`: the public face of the core. */
+/**
+ * `postbell`: the public face of the core.
+ *
+ * @module postbell
+ */
 
 export { type Clock, systemClock, type Timer } from "./clock.js";
 export type { Condition, Problem } from "./condition.js";
 export type { ContentChanged } from "./content/changes.js";
-export type { ByteRange, FileEntry, FileStore, StagedFile } from "./content/files.js";
+export type { EmbedProvider } from "./content/embeds/providers.js";
+export {
+  type ByteRange,
+  type FileEntry,
+  type FileStore,
+  isFileName,
+  type StagedFile,
+} from "./content/files.js";
 export type { Area, PixelOperation, PixelSize } from "./content/media/image-edits.js";
 export type {
   ImageRefusal,
@@ -12,12 +23,21 @@ export type {
   MadeImage,
   WantedImage,
 } from "./content/media/image-tool.js";
-export type { ContentOptions } from "./content/options.js";
-export type { User } from "./content/records.js";
+export type { AuthenticateContent, ContentOptions } from "./content/options.js";
+export type {
+  MediaFile,
+  MenuItem,
+  Post,
+  PostColumns,
+  PostStatus,
+  PostType,
+  User,
+} from "./content/records.js";
 export type { RoleOptions } from "./content/roles.js";
 export { type Content, type ContentAnswer, type ContentRequest, createContent } from "./content/service.js";
 export type { Render, SiteOptions } from "./content/site.js";
 export type {
+  ContentBasis,
   ContentChange,
   ContentChanges,
   ContentCommit,
@@ -51,6 +71,7 @@ export type {
   Service,
 } from "./http/types.js";
 export type { Logger } from "./logger.js";
+export type { Resolve } from "./outbound/resolver.js";
 export type {
   OutboundFailure,
   OutboundRequest,
@@ -69,10 +90,16 @@ export {
   type SpanStart,
   type Telemetry,
 } from "./telemetry.js";
-export { type ClinicalEventType, clinicalEvents, type EventCatalogue } from "./webhooks/catalogue.js";
+export type { Json, JsonObject } from "./schema/types.js";
+export {
+  type ClinicalEventType,
+  clinicalEvents,
+  type EventCatalogue,
+  type EventTypeOf,
+} from "./webhooks/catalogue.js";
 export type { Deliveries, Delivery, DeliveryAttempt, DeliveryCounts } from "./webhooks/deliveries.js";
 export { type DeliveryKey, formatDeliveryId, parseDeliveryId } from "./webhooks/delivery-id.js";
-export type { FhirResource, ParsedResource } from "./webhooks/fhir.js";
+export type { FhirResource, ParsedResource, ResourceHead } from "./webhooks/fhir.js";
 export type { EndpointHealth } from "./webhooks/health.js";
 export type { Access, Notify, ResolveReference, Subscriber, WebhooksOptions } from "./webhooks/options.js";
 export type { Registrations, Webhook, WebhookWithSecret } from "./webhooks/registrations.js";

@@ -5,9 +5,13 @@ import { isPostbellError } from "./errors.js";
 
 /** Where Postbell reports what an operator should know. pino, `fastify.log` and `console` fit as they are: an instance of Node's Console is given the message first. */
 export interface Logger {
+  /** What only somebody who looks for a cause wants to know. */
   debug(fields: object, message: string): void;
+  /** What happened as it should. */
   info(fields: object, message: string): void;
+  /** What an operator should look at. */
   warn(fields: object, message: string): void;
+  /** What needs an operator. */
   error(fields: object, message: string): void;
 }
 

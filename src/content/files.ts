@@ -2,6 +2,7 @@
 
 import type { ReadableBody } from "../http/types.js";
 
+/** A file that is stored. */
 export interface FileEntry {
   readonly name: string;
   readonly bytes: number;
@@ -9,6 +10,7 @@ export interface FileEntry {
   readonly storedAt: number;
 }
 
+/** A part of a file, in bytes. */
 export interface ByteRange {
   /** Of the first byte, from 0. */
   readonly start: number;
@@ -43,6 +45,7 @@ export interface FileStore {
    * Errors: what the source throws, and then nothing is left; PostbellError `storage_full`.
    */
   readonly stage: (bytes: ReadableBody) => Promise<StagedFile>;
+  /** What is known of a file; `undefined` where there is none of that name. */
   readonly stat: (name: string) => Promise<FileEntry | undefined>;
   /**
    * The bytes of a file, or a range of them. Nothing is opened before the first is asked for, and all is closed when the reader ends or leaves.

@@ -153,6 +153,7 @@ export const contentOptions = {
   ),
 };
 
+/** What `createContent` takes. Defaults and units stand in `docs/options.md`. */
 export interface ContentOptions {
   /** Where the content is kept. */
   readonly storage: ContentStorage;

@@ -2,10 +2,12 @@
 
 import type { JsonObject } from "../schema/types.js";
 
+/** What a post is: by its collection `posts`, `pages`, `media`, `menu-items` or `blocks`. */
 export type PostType = "post" | "page" | "attachment" | "nav_menu_item" | "wp_block";
 
 export type Taxonomy = "category" | "post_tag" | "nav_menu" | "wp_pattern_category";
 
+/** Where a post stands; `inherit` is what media are. */
 export type PostStatus =
   | "publish"
   | "future"
@@ -115,6 +117,7 @@ export interface MediaFile {
   readonly elsewhere?: string;
 }
 
+/** What a post of a menu has beside the rest. */
 export interface MenuItem {
   readonly type: "taxonomy" | "post_type" | "post_type_archive" | "custom";
   /** `page`, `category`, `custom` … */

@@ -52,6 +52,7 @@ import { createFetchFile } from "./wxr/fetch-file.js";
 import { createImport } from "./wxr/import.js";
 import type { ImportOptions, ImportSummary } from "./wxr/options.js";
 
+/** A request to {@link Content.request}, made in this process. */
 export interface ContentRequest {
   readonly method: string;
   /** Below the mount point: `/core/v2/posts`. */
@@ -65,12 +66,14 @@ export interface ContentRequest {
   readonly baseUrl?: string | undefined;
 }
 
+/** What the same request would be answered over HTTP, with its body parsed. */
 export interface ContentAnswer {
   readonly status: number;
   readonly headers: { readonly [name: string]: string };
   readonly body: Json;
 }
 
+/** The content service that {@link createContent} makes. */
 export interface Content {
   /** The REST interface, for an adapter to mount. Never rejects. */
   handle(request: HttpRequest): Promise<HttpResponse | undefined>;
@@ -108,6 +111,7 @@ export interface Content {
   openApi(options?: { readonly baseUrl?: string | undefined }): JsonObject;
   /** Loads the content, and publishes scheduled posts at their time rather than with the next request. Calling it again changes nothing. */
   start(): Promise<void>;
+  /** Ends background work. Calling it again changes nothing. */
   stop(): Promise<void>;
   /** Whether the storage can be asked and changes are followed, for `createHealth`. Never rejects. */
   condition(): Promise<Condition>;

@@ -13,11 +13,13 @@ import { slugOf } from "./text/slug.js";
 /** Turns a raw text into what is shown. `post` is the record it belongs to. Must be fast and must not throw; what it throws is answered with an empty text. */
 type TextField = "title" | "content" | "excerpt";
 
+/** Makes of a raw text the HTML that is shown. It is called for each text and must be pure: what it returns is kept, and sent as it is. */
 export type Render = (
   raw: string,
   details: { readonly field: "title" | "content" | "excerpt"; readonly post: Post },
 ) => string;
 
+/** The website that the content is of. */
 export interface SiteOptions {
   readonly name: string;
   readonly description?: string | undefined;

@@ -31,6 +31,7 @@ export interface ContentBasis {
   readonly version: number;
 }
 
+/** What became of a commit. */
 export type ContentCommit =
   | { readonly ok: true /** Of this commit. */; readonly sequence: number }
   /** Nothing was stored: another writer was faster, or holds the name. */
@@ -46,11 +47,13 @@ export interface ContentChange {
   readonly columns: string | null;
 }
 
+/** What {@link ContentStore.changes} answers. */
 export type ContentChanges =
   | { readonly sequence: number; readonly changes: readonly ContentChange[] }
   /** The stream no longer reaches back that far: load again. */
   | "reload";
 
+/** All records with columns, as a process loads them when it starts. */
 export interface ContentSnapshot {
   /** Changes after this one are not in `batches` for certain, those up to it are. */
   readonly sequence: number;
@@ -66,6 +69,7 @@ export interface ContentSnapshot {
 export interface ContentStore {
   /** Epoch ms by the storage's clock. */
   now(): number;
+  /** What a process needs to answer lists: every record with columns. */
   load(): Promise<ContentSnapshot>;
   /** In the order of `keys`, `undefined` for what does not exist. At most 1 000 keys. */
   read(keys: readonly string[]): Promise<readonly (ContentRecord | undefined)[]>;
@@ -83,6 +87,7 @@ export interface ContentStore {
   changes(since: number): ContentChanges | Promise<ContentChanges>;
 }
 
+/** What a storage is given by the service that binds it. */
 export interface ContentContext {
   readonly clock: Clock;
   readonly logger: Logger;
@@ -90,6 +95,8 @@ export interface ContentContext {
 
 /** A storage that can hold content. One storage holds one site. */
 export interface ContentStorage {
+  /** The content store on this storage. Two services on one storage see the same records. Does no I/O yet. */
   content(context: ContentContext): ContentStore;
+  /** Lets go of what the storage itself opened. Calling it again changes nothing. */
   close(): Promise<void>;
 }

@@ -26,10 +26,12 @@ export type RequestBody = Uint8Array | ReadableBody | ParsedBody | null;
 /** A stream of bytes, read at most once. A Node `Readable` and a web `ReadableStream` both fit. */
 export type ReadableBody = AsyncIterable<Uint8Array>;
 
+/** A body that a parser of the host has read already: its value, without its bytes. */
 export interface ParsedBody {
   readonly parsed: unknown;
 }
 
+/** A response as plain data. Names of headers in lower case; a list gives several headers of that name. */
 export interface HttpResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | readonly string[]>>;

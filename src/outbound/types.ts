@@ -1,5 +1,6 @@
 /** What the outbound client takes and gives. A host may put its own {@link Send} in its place. */
 
+/** One request to an endpoint. */
 export interface OutboundRequest {
   readonly url: string;
   readonly method: "GET" | "POST";
@@ -12,6 +13,7 @@ export interface OutboundRequest {
   readonly maxBodyBytes: number;
 }
 
+/** What came of a request: an answer, or why there is none. */
 export type OutboundResult = OutboundResponse | OutboundFailure;
 
 /** A status line was read. What came after it may have been cut off by the byte cap or the deadline: the status already decides. */

@@ -1,4 +1,8 @@
-/** The subscriber's side: verifies a delivery, refuses replays and repeats, and hands the event on. Knows nothing of the sender's service. */
+/**
+ * The subscriber's side: verifies a delivery, refuses replays and repeats, and hands the event on. Knows nothing of the sender's service.
+ *
+ * @module postbell/receiver
+ */
 
 import { PostbellError } from "../errors.js";
 import { readBytes } from "../http/body.js";
@@ -30,6 +34,7 @@ export interface ReceivedRequest {
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
 }
 
+/** Why a delivery was not taken. Stable, and safe to log. */
 export type ReceiveProblem =
   | SignatureProblem
   /** The signature is right, but the body is no notification. */
@@ -40,6 +45,7 @@ export type ReceiveProblem =
   | "handler_failed"
   | "raw_body_unavailable";
 
+/** What came of a delivery, and how to answer it. */
 export type ReceiveResult =
   /** Answer with a 2xx. `duplicate`: the event was handled before, and `onEvent` was not called again. */
   | { readonly ok: true; readonly duplicate: boolean; readonly event: EventNotification }

@@ -6,6 +6,7 @@ import { hook, value, wholeNumber } from "../options.js";
 import { isSecret, SIGNATURE_HEADER } from "../webhooks/signature.js";
 import type { EventNotification } from "./notification.js";
 
+/** What {@link createReceiver} takes. */
 export interface ReceiverOptions {
   /** The endpoint's secret, or several while one replaces another. */
   readonly secrets: string | readonly string[];

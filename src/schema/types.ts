@@ -1,6 +1,8 @@
 /** Argument and item schemas: the subset of JSON Schema draft 4 that the content interface speaks and describes itself with. Plain data. */
 
+/** A value of JSON. */
 export type Json = string | number | boolean | null | readonly Json[] | JsonObject;
+/** An object of JSON. */
 export interface JsonObject {
   readonly [name: string]: Json;
 }

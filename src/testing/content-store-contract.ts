@@ -11,6 +11,7 @@ import {
 
 export type { ContentStorageUnderTest } from "./content-store-contract/scenario.js";
 
+/** What {@link contentStoreContract} takes. */
 export interface ContentStoreContractOptions {
   /** The runner's function that declares a test: `test` of vitest, `node:test` or Jest. */
   readonly test: (name: string, run: () => Promise<void>) => unknown;

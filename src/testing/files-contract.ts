@@ -5,12 +5,14 @@ import type { FileStore } from "../content/files.js";
 import { isPostbellError } from "../errors.js";
 import type { ReadableBody } from "../http/types.js";
 
+/** A file store with nothing in it. */
 export interface FilesUnderTest {
   readonly files: FileStore;
   /** Called at the end of the test. */
   readonly destroy?: (() => void | Promise<void>) | undefined;
 }
 
+/** What {@link filesContract} takes. */
 export interface FilesContractOptions {
   /** The runner's function that declares a test: `test` of vitest, `node:test` or Jest. */
   readonly test: (name: string, run: () => Promise<void>) => unknown;

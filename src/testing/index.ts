@@ -1,4 +1,8 @@
-/** `postbell/testing`: a clock for tests of a host, and the contract for whoever writes a storage. */
+/**
+ * `postbell/testing`: a clock for tests of a host, and the contract for whoever writes a storage.
+ *
+ * @module postbell/testing
+ */
 
 export {
   type ContentStorageUnderTest,

@@ -3,6 +3,7 @@
 import type { Clock, Timer } from "../clock.js";
 import { timeQueue } from "../time-queue.js";
 
+/** A clock that stands still until {@link ManualClock.advance} moves it. */
 export interface ManualClock extends Clock {
   /**
    * Moves time on by `ms`, firing each timer at its own time, in order. Between two timers the event loop turns,

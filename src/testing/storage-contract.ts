@@ -31,6 +31,7 @@ const THEMES = [
   notices,
 ] as const;
 
+/** What {@link storageContract} takes. */
 export interface StorageContractOptions {
   /** The runner's function that declares a test: `test` of vitest, `node:test` or Jest. */
   readonly test: (name: string, run: () => Promise<void>) => unknown;

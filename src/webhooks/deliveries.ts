@@ -22,10 +22,12 @@ import type {
 import { subscribes } from "./subscription.js";
 import { testEvent } from "./test-event.js";
 
+/** An attempt in the delivery log. */
 export interface DeliveryAttempt extends Omit<Attempt, "at"> {
   readonly at: Date;
 }
 
+/** A delivery in the log: one event for one webhook. */
 export interface Delivery {
   readonly id: string;
   readonly webhookId: string;
@@ -67,6 +69,7 @@ export interface Deliveries {
     readonly cursor?: string | undefined;
     readonly limit?: number | undefined;
   }): Promise<{ readonly deliveries: readonly Delivery[]; readonly next: string | null }>;
+  /** With all attempts that are kept. */
   get(id: string): Promise<Delivery>;
   /**
    * One more attempt, now. A pending delivery keeps its schedule; for an ended one a new delivery of the same event is made, with a schedule of its own.

@@ -7,9 +7,11 @@ export interface DeliveryKey {
   readonly serial: number;
 }
 
+/** The id of a delivery: `<webhook id>.<event id>`, with `.<serial>` unless that is 0. For storages. */
 export const formatDeliveryId = ({ webhookId, eventId, serial }: DeliveryKey): string =>
   serial === 0 ? `${webhookId}.${eventId}` : `${webhookId}.${eventId}.${serial}`;
 
+/** The parts of a delivery's id; `undefined` for a text that is none. For storages. */
 export function parseDeliveryId(id: string): DeliveryKey | undefined {
   const match = /^([0-9a-f-]{36})\.([0-9a-f-]{36})(?:\.([1-9][0-9]{0,8}))?$/.exec(id);
   const [, webhookId, eventId, serial] = match ?? [];

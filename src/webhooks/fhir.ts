@@ -8,7 +8,8 @@
  */
 export type FhirResource = ResourceHead | ParsedResource;
 
-interface ResourceHead {
+/** The least of a resource that `emit` needs. */
+export interface ResourceHead {
   readonly resourceType: string;
   readonly id?: string | undefined;
 }

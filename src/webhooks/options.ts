@@ -49,6 +49,7 @@ export type ResolveReference = (
   context: { readonly account: string; readonly eventType: string },
 ) => Awaitable<FhirResource | null | undefined>;
 
+/** Told of endpoints that fail. A hook that throws or takes more than 5 s is called again later. */
 export interface Notify {
   /** An endpoint has not answered 2xx for `health.warnAfterMs`. Called once a period, again only after a throw or a crash. */
   warning?:
@@ -68,7 +69,7 @@ export interface Notify {
 
 type Given<T> = { readonly [K in keyof T]?: T[K] | undefined };
 
-/** What `createWebhooks` takes. Defaults and units stand in the table of the README. */
+/** What `createWebhooks` takes. Defaults and units stand in `docs/options.md`. */
 export interface WebhooksOptions<C extends EventCatalogue = typeof clinicalEvents> {
   readonly storage: Storage;
   readonly access: Access;

@@ -25,6 +25,7 @@ export interface Webhook {
   readonly failingSince: string | null;
 }
 
+/** A registration with the secret that it was just given. */
 export interface WebhookWithSecret {
   readonly webhook: Webhook;
   /** `whsec_` and 256 random bits in Base64. Given here and never again. */
@@ -49,6 +50,7 @@ export interface Registrations {
       readonly idempotencyKey?: string | undefined;
     },
   ): Promise<WebhookWithSecret>;
+  /** A webhook of any account: the caller checks whose it is. */
   get(id: string): Promise<Webhook>;
   /** Oldest first. `limit` 1 to 100, default 50; `next` is the cursor of the next page, `null` on the last. */
   list(request: {

@@ -52,6 +52,7 @@ export interface EventInput<T extends string = string> {
   readonly occurredAt?: Date | string | undefined;
 }
 
+/** What became of an event. */
 export interface Emitted {
   readonly id: string;
   /** True where the id came before: nothing was added, and `deliveries` are the first ones. */
@@ -61,6 +62,7 @@ export interface Emitted {
   readonly deliveries: readonly { readonly id: string; readonly webhookId: string }[];
 }
 
+/** The webhook service that {@link createWebhooks} makes. */
 export interface Webhooks<T extends string = string> {
   /** The registration API, for an adapter to mount. Never rejects. */
   handle(request: HttpRequest): Promise<HttpResponse | undefined>;
@@ -73,6 +75,7 @@ export interface Webhooks<T extends string = string> {
    * Errors: `unknown_event_type`, `invalid_argument`, `event_too_large`, `event_conflict`, `storage_full`, `storage_unavailable`.
    */
   emit(event: EventInput<T>): Promise<Emitted>;
+  /** The same for several events, each stored by itself; the answers are in their order. */
   emit(events: readonly EventInput<T>[]): Promise<readonly Emitted[]>;
   readonly registrations: Registrations;
   readonly deliveries: Deliveries;

@@ -45,10 +45,12 @@ export type SignatureProblem =
   /** The signature is right, but the time in it is too far from now: perhaps a replay. */
   | "timestamp_out_of_tolerance";
 
+/** Whether a signature holds: with its time, in Unix seconds, or with what is wrong with it. */
 export type SignatureResult =
   | { readonly ok: true; readonly timestamp: number }
   | { readonly ok: false; readonly code: SignatureProblem };
 
+/** What {@link verifySignature} looks at. */
 export interface VerifyInput {
   /** The raw body, as it came over the wire. A string stands for its UTF-8 bytes. */
   readonly body: Uint8Array | string;

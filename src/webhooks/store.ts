@@ -21,6 +21,7 @@ export interface Storage {
   close(): Promise<void>;
 }
 
+/** What a storage is given by the service that binds it. */
 export interface StorageContext {
   readonly clock: Clock;
   readonly logger: Logger;
@@ -30,6 +31,7 @@ export interface StorageContext {
   readonly retention: Retention;
 }
 
+/** Only ENABLED webhooks get deliveries of new events. */
 export type WebhookStatus = "ENABLED" | "DISABLED";
 
 /** A registration as it is stored. */
@@ -68,6 +70,7 @@ export interface WebhookChange {
   readonly rotation?: { readonly secret: string; readonly rotateAt: number } | undefined;
 }
 
+/** An event as it is stored. */
 export interface EventRecord {
   /** A UUID; unique within its account. */
   readonly id: string;
@@ -111,6 +114,7 @@ export interface Attempt {
   readonly excerpt: string | null;
 }
 
+/** A delivery as the log tells it: one event for one webhook. */
 export interface DeliveryRecord {
   /** `<webhook id>.<event id>`, with `.<n>` for the n-th one made by `resend` or `recover`. */
   readonly id: string;
@@ -169,6 +173,7 @@ export interface Claim {
   readonly isRecovered: boolean;
 }
 
+/** Who claims, how much, and until when. */
 export interface ClaimRequest {
   readonly now: number;
   /** Made by the caller for this request; the claims of the answer carry it. */
@@ -220,6 +225,7 @@ export interface Settlement {
  */
 export type SettleResult = "settled" | "stale" | "gone";
 
+/** Which part of a list. */
 export interface Page {
   /** As `next` of the page before; what is none is refused with `invalid_argument`. */
   readonly cursor?: string | undefined;
@@ -235,6 +241,7 @@ export const FIRST_ATTEMPT_HEAD_START_MS = 3_600_000;
 /** An event's id is remembered this long: emitting it again within that time adds nothing. */
 export const REMEMBER_MS = 86_400_000;
 
+/** The port itself. What holds for all methods stands in `docs/guides/write-a-storage.md`. */
 export interface WebhookStore {
   /** The longest a dispatcher may sleep without asking again, whatever `claim` said: how late another process's work may be noticed. */
   readonly maxSleepMs: number;
@@ -268,6 +275,7 @@ export interface WebhookStore {
     | { readonly result: "created" | "replayed"; readonly webhook: WebhookRecord }
     | { readonly result: "enabled_limit" | "account_limit" | "key_reused" }
   >;
+  /** Of any account; `undefined` where there is none. */
   getWebhook(id: string): Promise<WebhookRecord | undefined>;
   /** Webhooks of an account, oldest first. */
   listWebhooks(
@@ -344,6 +352,7 @@ export interface WebhookStore {
    */
   settle(settlement: Settlement): Promise<SettleResult>;
 
+  /** With all attempts that are kept; `undefined` where there is no such delivery (any more). */
   getDelivery(id: string): Promise<DeliveryRecord | undefined>;
   /**
    * Newest first, those created at or after `since` and before `until`. With `state` or `type` a page may be short, or empty, and still have a `next`.
@@ -412,6 +421,7 @@ export interface WebhookStore {
   stats(): Promise<StoreStats>;
 }
 
+/** What a store holds, in numbers. */
 export interface StoreStats {
   readonly webhooks: number;
   /** Events kept, with or without an open delivery. */

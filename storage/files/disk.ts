@@ -16,6 +16,7 @@ import type { ReadableBody } from "../../src/http/types.js";
 import { readOptions, value } from "../../src/options.js";
 import { invalidName, notFound } from "./errors.js";
 
+/** What {@link diskFiles} takes. */
 export interface DiskFilesOptions {
   /** Made when the first file is stored. Its file system must know hard links; nothing else should write into it. */
   readonly directory: string;

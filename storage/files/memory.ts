@@ -7,6 +7,7 @@ import { gatherBytes } from "../../src/gathered-bytes.js";
 import { readOptions, wholeNumber } from "../../src/options.js";
 import { invalidName, notFound } from "./errors.js";
 
+/** What {@link memoryFiles} takes. */
 export interface MemoryFilesOptions {
   readonly limits?:
     | {

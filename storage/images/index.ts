@@ -1,4 +1,8 @@
-/** `postbell/images`: what makes smaller versions of uploaded images, and edits them. */
+/**
+ * `postbell/images`: what makes smaller versions of uploaded images, and edits them.
+ *
+ * @module postbell/images
+ */
 
 export type { SharpImagesOptions } from "./options.js";
 export { sharpImages } from "./sharp-images.js";

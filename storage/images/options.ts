@@ -11,6 +11,7 @@ export const sharpImagesOptions = {
   timeoutSeconds: wholeNumber("seconds", 30, { min: 1, max: 3_600 }),
 };
 
+/** What {@link sharpImages} takes. */
 export interface SharpImagesOptions {
   /** Most pixels of an image that is decoded or made, judged by its header. A pixel takes up to four bytes of memory while it is worked on. Default: 50 million. */
   readonly maxPixels?: number | undefined;

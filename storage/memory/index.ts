@@ -1,4 +1,8 @@
-/** `postbell/memory`: a storage on the heap of this process, for tests and small hosts. What it holds ends with the process. */
+/**
+ * `postbell/memory`: a storage on the heap of this process, for tests and small hosts. What it holds ends with the process.
+ *
+ * @module postbell/memory
+ */
 
 import type { ContentStorage } from "../../src/content/store.js";
 import { silentLogger } from "../../src/logger.js";

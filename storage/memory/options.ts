@@ -2,6 +2,7 @@
 
 import { wholeNumber } from "../../src/options.js";
 
+/** What {@link memoryStorage} takes. */
 export interface MemoryStorageOptions {
   readonly limits?:
     | {

@@ -7,6 +7,7 @@ import type { Partition } from "./partition.js";
 const SKEW_MS = 5_000;
 const SCANNED_PER_CALL = 100;
 
+/** What `check()` found out about the Redis in use. */
 export interface StorageReport {
   /** True where there is no warning. */
   readonly ok: boolean;

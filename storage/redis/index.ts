@@ -1,4 +1,8 @@
-/** `postbell/redis`: a storage on Redis or Valkey, durable and shared by any number of processes. */
+/**
+ * `postbell/redis`: a storage on Redis or Valkey, durable and shared by any number of processes.
+ *
+ * @module postbell/redis
+ */
 
 import { type Clock, systemClock } from "../../src/clock.js";
 import type { ContentStorage } from "../../src/content/store.js";
@@ -21,7 +25,7 @@ import { createSession, type Session } from "./session.js";
 import { createWebhookStore } from "./webhook-store.js";
 
 export type { StorageReport } from "./check.js";
-export type { RedisClient } from "./client.js";
+export type { Argument as RedisArgument, RedisClient } from "./client.js";
 export type { RedisStorageOptions } from "./options.js";
 
 export interface RedisStorage extends Storage, ContentStorage {

@@ -4,6 +4,7 @@ import { oneOf, value, wholeNumber } from "../../src/options.js";
 import type { RedisClient } from "./client.js";
 import { SEAL_KEY_BYTES } from "./seal.js";
 
+/** What {@link redisStorage} takes: `url` or `client`, not both. */
 export interface RedisStorageOptions {
   /** Where Redis or Valkey is: `redis://`, `rediss://` or a path of a socket. The storage opens its own connections, with ioredis, and closes them. Either this or `client`. */
   readonly url?: string | undefined;

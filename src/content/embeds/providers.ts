@@ -1,5 +1,6 @@
 /** Which sites are asked for the embeds of which pages. Data, and how an address is looked up in it. Fetches nothing. */
 
+/** A site that gives embeds of its pages. */
 export interface EmbedProvider {
   /**
    * Its pages: `https://*.example.org/videos/*`. A leading `*.` is any name below, and the name itself; `*` is one part of the path, at the end of

@@ -8,6 +8,7 @@ export type Modifier =
       readonly args: { readonly flip: { readonly horizontal: boolean; readonly vertical: boolean } };
     };
 
+/** A rectangle in an image, in pixels from its upper left corner. */
 export interface Area {
   readonly left: number;
   readonly top: number;
@@ -15,6 +16,7 @@ export interface Area {
   readonly height: number;
 }
 
+/** One step of an edit, in pixels; steps are done in the order of their list. */
 export type PixelOperation =
   /** Lies inside the image that the operations before have left, and has at least one pixel. */
   | ({ readonly kind: "crop" } & Area)
@@ -23,6 +25,7 @@ export type PixelOperation =
   /** `horizontal`: left and right change places. */
   | { readonly kind: "flip"; readonly horizontal: boolean; readonly vertical: boolean };
 
+/** In pixels. */
 export interface PixelSize {
   readonly width: number;
   readonly height: number;

@@ -2,6 +2,7 @@
 
 import type { PixelOperation } from "./image-edits.js";
 
+/** An image that is stored, and how to read it. */
 export interface ImageSource {
   readonly mimeType: string;
   /** Called once at most, and only when there is room for the image in memory. */

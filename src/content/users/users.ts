@@ -17,11 +17,13 @@ export interface UserSource {
   }) => UserPage | PromiseLike<UserPage>;
 }
 
+/** One page of users. */
 export interface UserPage {
   readonly users: readonly User[];
   readonly total: number;
 }
 
+/** Who there is: a list, or functions that answer. */
 export type UsersOption = readonly User[] | UserSource;
 
 /** Errors of both: RestError 503 `rest_users_unavailable` where the host's function throws, takes more than 5 s or answers nonsense. */

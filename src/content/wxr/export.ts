@@ -10,6 +10,7 @@ import { idsOfType } from "./all-ids.js";
 import { exportedItem } from "./export-item.js";
 import { element, escaped } from "./xml.js";
 
+/** What `content.export` takes. Once `signal` is aborted, the stream ends with its reason. */
 export interface ExportOptions {
   readonly signal?: AbortSignal | undefined;
 }

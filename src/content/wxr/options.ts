@@ -17,6 +17,7 @@ export type FileSource = (
   file: ImportedFile,
 ) => ReadableBody | Uint8Array | null | PromiseLike<ReadableBody | Uint8Array | null>;
 
+/** What `content.import` takes beside the file. */
 export interface ImportOptions {
   /** Id of the user on whose behalf: the author of what is nobody else's. */
   readonly as: number;
@@ -36,6 +37,7 @@ export interface ImportOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** What came of the things read, in numbers. */
 export interface ImportCounts {
   readonly created: number;
   readonly updated: number;
@@ -45,6 +47,7 @@ export interface ImportCounts {
   readonly skipped: number;
 }
 
+/** How far an import has come. */
 export interface ImportProgress extends ImportCounts {
   readonly bytesRead: number;
   readonly bytesTotal: number | undefined;
@@ -52,12 +55,14 @@ export interface ImportProgress extends ImportCounts {
   readonly items: number;
 }
 
+/** Something that was left out, or not found, and where. */
 export interface ImportWarning {
   /** Of the file; 0 where it is about no place in it. */
   readonly line: number;
   readonly message: string;
 }
 
+/** What came of an import. */
 export interface ImportSummary extends ImportProgress {
   readonly version: string;
   /** Title and address of the site in the file. */

@@ -1,0 +1,87 @@
+/** The Markdown files of the project: their code blocks, their headings and their links. */
+
+import { readdirSync, readFileSync } from "node:fs";
+import { join, relative, resolve } from "node:path";
+
+const root = resolve(import.meta.dirname, "../..");
+
+export interface Block {
+  /** First word of the info string. */
+  readonly language: string;
+  /** What follows it: `continues`, `verifies`, or `not-run: <reason>`. */
+  readonly note: string;
+  readonly code: string;
+  /** Of its first fence, from 1. */
+  readonly line: number;
+}
+
+export interface MarkdownFile {
+  /** From the root of the project. */
+  readonly path: string;
+  readonly text: string;
+}
+
+const read = (path: string): MarkdownFile => ({ path, text: readFileSync(join(root, path), "utf8") });
+
+function below(folder: string): MarkdownFile[] {
+  return readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(".md"))
+    .sort()
+    .map((name) => read(join(folder, name)));
+}
+
+export const readme = read("README.md");
+
+/** The files whose blocks are run. */
+export const guides = [readme, ...below("docs").filter(({ path }) => !path.startsWith("docs/api/"))];
+
+export const allMarkdown: readonly MarkdownFile[] = [
+  readme,
+  ...readdirSync(root)
+    .filter((name) => name.endsWith(".md") && name !== "README.md")
+    .map(read),
+  ...below("docs"),
+];
+
+export function blocksOf({ text }: MarkdownFile): Block[] {
+  return [...text.matchAll(/^```(\w+)(?: (.*))?\n([\s\S]*?)^```$/gm)].map((match) => {
+    const [, language = "", note = "", code = ""] = match;
+    return { language, note, code, line: text.slice(0, match.index).split("\n").length };
+  });
+}
+
+const withoutCode = (text: string): string =>
+  text.replace(/^```[\s\S]*?^```$/gm, "").replace(/`[^`\n]*`/g, "``");
+
+/** Where a link may lead in a file: the headings, named as GitHub names them. */
+export function anchorsOf({ text }: MarkdownFile): ReadonlySet<string> {
+  const anchors = new Set([...text.matchAll(/<a id="([^"]+)">/g)].map(([, id = ""]) => id));
+  const headings = text.replace(/^```[\s\S]*?^```$/gm, "").matchAll(/^#{1,6} (.*)$/gm);
+  for (const [, heading = ""] of headings) {
+    const shown = heading.replace(/\[([^\]]*)\]\([^)]*\)/g, "$1").replace(/\\/g, "");
+    const slug = shown
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}_ -]/gu, "")
+      .replaceAll(" ", "-");
+    let anchor = slug;
+    for (let again = 1; anchors.has(anchor); again++) anchor = `${slug}-${again}`;
+    anchors.add(anchor);
+  }
+  return anchors;
+}
+
+export interface Link {
+  /** The file it leads to, from the root of the project. */
+  readonly path: string;
+  readonly anchor: string | undefined;
+}
+
+/** The links of a file to files of the project. */
+export function linksOf({ path, text }: MarkdownFile): Link[] {
+  return [...withoutCode(text).matchAll(/\]\((?!\w+:)([^)\s]*)\)/g)].map(([, target = ""]) => {
+    const [file = "", anchor] = target.split("#");
+    const from = join(root, path);
+    const to = file === "" ? from : resolve(from, "..", decodeURIComponent(file));
+    return { path: relative(root, to), anchor };
+  });
+}
