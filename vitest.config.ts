@@ -19,7 +19,15 @@ export default defineConfig({
     setupFiles: ["test/support/compare-answers.ts", "test/support/secrecy-watch.ts"],
     coverage: {
       provider: "v8",
-      include: ["src/**/*.ts", "adapters/**/*.ts", "notify/**/*.ts", "outbox/**/*.ts", "portal/*.ts", "storage/**/*.ts", "telemetry/**/*.ts"],
+      include: [
+        "src/**/*.ts",
+        "adapters/**/*.ts",
+        "notify/**/*.ts",
+        "outbox/**/*.ts",
+        "portal/*.ts",
+        "storage/**/*.ts",
+        "telemetry/**/*.ts",
+      ],
       reporter: ["text", "json-summary"],
       thresholds: { "src/webhooks/**": { branches: 95 } },
     },

@@ -79,6 +79,7 @@ export type {
   OutboundResult,
   Send,
 } from "./outbound/types.js";
+export type { Json, JsonObject } from "./schema/types.js";
 export {
   type Labels,
   type Metric,
@@ -90,7 +91,6 @@ export {
   type SpanStart,
   type Telemetry,
 } from "./telemetry.js";
-export type { Json, JsonObject } from "./schema/types.js";
 export {
   type ClinicalEventType,
   clinicalEvents,

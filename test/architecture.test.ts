@@ -160,9 +160,15 @@ describe("the house", () => {
     const clocks = ["src/clock.ts", "src/testing/manual-clock.ts"];
     const forbidden =
       /\bDate\.now\(|new Date\(\)|\bperformance\.now\(|process\.hrtime|\bMath\.random\(|(?<![.\w])set(?:Timeout|Interval)\(|timers\/promises/;
-    const offenders = [...source, ...storages, ...adapters, ...telemetry, ...notifiers, ...outbox, ...portalServer].filter(
-      (file) => !clocks.includes(file) && forbidden.test(codeOf(file)),
-    );
+    const offenders = [
+      ...source,
+      ...storages,
+      ...adapters,
+      ...telemetry,
+      ...notifiers,
+      ...outbox,
+      ...portalServer,
+    ].filter((file) => !clocks.includes(file) && forbidden.test(codeOf(file)));
     expect(offenders).toEqual([]);
   });
 
@@ -174,7 +180,15 @@ describe("the house", () => {
   });
 
   it("reads no environment and writes to no console", () => {
-    const offenders = [...source, ...storages, ...adapters, ...telemetry, ...notifiers, ...outbox, ...portal].filter((file) =>
+    const offenders = [
+      ...source,
+      ...storages,
+      ...adapters,
+      ...telemetry,
+      ...notifiers,
+      ...outbox,
+      ...portal,
+    ].filter((file) =>
       /\bconsole\.|process\.env|process\.on\(|process\.once\(|process\.exit/.test(codeOf(file)),
     );
     expect(offenders).toEqual([]);
@@ -189,7 +203,17 @@ describe("the house", () => {
       const text = readFileSync(join(root, "dist", name), "utf8");
       for (const [, next = ""] of text.matchAll(/from '\.\/([^']+)\.js'/g)) visit(`${next}.d.ts`);
     };
-    for (const entry of ["index", "memory", "images", "outbox", "portal", "prometheus", "receiver", "smtp", "testing"])
+    for (const entry of [
+      "index",
+      "memory",
+      "images",
+      "outbox",
+      "portal",
+      "prometheus",
+      "receiver",
+      "smtp",
+      "testing",
+    ])
       visit(`${entry}.d.ts`);
     expect(built).toEqual(expect.arrayContaining([...reachable]));
     const offenders = [...reachable].filter((name) =>

@@ -17,6 +17,7 @@ export interface EventNotification {
   };
 }
 
+/** What an event is about. */
 export interface NotificationContext {
   /** The part of the event type before its first dot. */
   readonly key: string;
