@@ -6,6 +6,7 @@ import {
   forever,
   type Harness,
   HOUR,
+  holdingEndpoint,
   MINUTE,
   openHarness,
   SECOND,
@@ -122,6 +123,8 @@ describe("the log of deliveries", () => {
 
   it.each([
     ["a state that is none", { state: "lost" }, "invalid_argument", "state"],
+    ["a since that is none", { since: "yesterday" }, "invalid_argument", "since"],
+    ["an until that is none", { until: Number.NaN }, "invalid_argument", "until"],
     ["a limit of 0", { limit: 0 }, "invalid_request", "limit"],
     ["a limit of 101", { limit: 101 }, "invalid_request", "limit"],
     ["a limit of 1.5", { limit: 1.5 }, "invalid_request", "limit"],
@@ -328,16 +331,39 @@ describe("recover()", () => {
     expect(deliveries.map(({ eventId }) => eventId)).toEqual([second]);
   });
 
-  it("goes through any number of events, each delivered once", async () => {
-    const { register, emit, quiet, webhooks, sent } = await startHarness();
+  it("goes through any number of events, one every 50 ms, each delivered once, and new ones first", async () => {
+    const { register, emit, run, webhooks, sent } = await startHarness();
     const { id } = await register();
     await webhooks.registrations.update(id, { status: "DISABLED" });
     for (let count = 0; count < 250; count++) await emit();
     await webhooks.registrations.update(id, { status: "ENABLED" });
     expect(await webhooks.deliveries.recover({ webhookId: id, since })).toEqual({ count: 250 });
-    await quiet();
-    expect(new Set(sent.map(({ eventId }) => eventId)).size).toBe(250);
+    await run(SECOND);
+    expect(sent).toHaveLength(20);
+    const fresh = await emit();
+    await run(0);
+    expect(sent.at(-1)?.eventId).toBe(fresh);
+    await run(250 * 50 - SECOND - 1);
     expect(sent).toHaveLength(250);
+    await run(1);
+    expect(new Set(sent.map(({ eventId }) => eventId)).size).toBe(251);
+    expect(sent).toHaveLength(251);
+  });
+
+  it("gives a slow endpoint new events before thousands that wait to be recovered", async () => {
+    const endpoint = holdingEndpoint();
+    const { register, emit, run, webhooks, sent } = await startHarness({ answer: endpoint.answer });
+    const { id } = await register();
+    await webhooks.registrations.update(id, { status: "DISABLED" });
+    for (let count = 0; count < 100; count++) await emit();
+    await webhooks.registrations.update(id, { status: "ENABLED" });
+    await webhooks.deliveries.recover({ webhookId: id, since });
+    await run(10 * SECOND);
+    expect(sent).toHaveLength(5);
+    const fresh = await emit();
+    endpoint.release();
+    await run(SECOND);
+    expect(sent.slice(5, 10).map(({ eventId }) => eventId)).toContain(fresh);
   });
 
   it.each([

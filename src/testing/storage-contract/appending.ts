@@ -1,8 +1,8 @@
 /** The storage contract on events: fan-out, the memory of ids, and the payload. */
 
 import assert from "node:assert/strict";
-import { idsOf, only, times, vandalise } from "./lists.js";
-import { type Declare, HOUR_MS, REMEMBER_MS, type Scenario } from "./scenario.js";
+import { idsOf, listed, only, times, vandalise } from "./lists.js";
+import { type Declare, HOUR_MS, REMEMBER_MS, RETENTION, type Scenario } from "./scenario.js";
 
 const AWKWARD_TEXTS = [
   "",
@@ -82,6 +82,67 @@ export function appending(declare: Declare): void {
     assert.deepEqual(await receivers(s, { type: "patient.updated" }), idsOf([star]));
     await s.update(all.id, { status: "ENABLED" });
     assert.deepEqual(await receivers(s, { type: "patient.updated" }), idsOf([all, star]));
+  });
+
+  declare(
+    "a test of one webhook goes to it alone, whatever it subscribes to, and nobody recovers it",
+    async (s) => {
+      const { id } = await s.register({ eventTypes: ["consent.*"] });
+      const other = await s.register();
+      const event = s.eventOf({ type: "webhook.test" });
+      const answer = await s.append(event, { webhookId: id });
+      assert.ok(answer.result === "stored");
+      const delivery = only(answer.deliveries);
+      assert.deepEqual(delivery, { id: `${id}.${event.id}`, webhookId: id });
+      assert.equal((await s.append(event, { webhookId: id, by: s.other })).result, "duplicate");
+      const record = await s.delivery(delivery.id);
+      assert.deepEqual([record.state, record.type, record.dueAt], ["pending", "webhook.test", s.now()]);
+      assert.deepEqual(await listed(s, { webhookId: id, type: "webhook.test" }), [record]);
+      assert.equal(await s.resend(delivery.id), delivery.id);
+      const claim = only(await s.claim());
+      assert.deepEqual([claim.id, claim.event, claim.isExtra], [delivery.id, event, false]);
+      assert.equal(await s.fail(claim), "settled");
+      for (const webhookId of [id, other.id]) assert.equal((await s.recover(webhookId))?.count, 0);
+      assert.equal(await s.resend(delivery.id), `${delivery.id}.1`);
+      await s.deliver(only(await s.claim()));
+      assert.deepEqual(await listed(s, { webhookId: other.id }), []);
+      assert.deepEqual(
+        (await listed(s, { webhookId: id })).map(({ state }) => state),
+        ["delivered", "failed"],
+      );
+      await s.advance(RETENTION.ms);
+      await s.tidy();
+      const { events, ended } = await s.store.stats();
+      assert.deepEqual({ events, ended }, { events: 0, ended: 0 });
+    },
+  );
+
+  declare("a test of a webhook that is disabled, gone or another account's is not stored", async (s) => {
+    const { id } = await s.register({ status: "DISABLED" });
+    const { id: foreign } = await s.register({ account: "hospital" });
+    const before = await s.store.stats();
+    for (const webhookId of [id, foreign, s.store.newWebhookId("clinic")]) {
+      const answer = await s.append(s.eventOf(), { webhookId });
+      assert.ok(answer.result === "stored");
+      assert.deepEqual(answer.deliveries, []);
+    }
+    assert.deepEqual(await s.store.stats(), before);
+    await s.update(id, { status: "ENABLED" });
+    assert.equal((await s.recover(id))?.count, 0);
+  });
+
+  declare("a test of a webhook goes with it", async (s) => {
+    const { id } = await s.register();
+    const empty = await s.store.stats();
+    await s.append(s.eventOf(), { webhookId: id });
+    await s.deliver(only(await s.claim()));
+    await s.append(s.eventOf(), { webhookId: id });
+    await s.remove(id);
+    await s.tidy();
+    assert.deepEqual(await s.claim(), []);
+    await s.advance(RETENTION.ms);
+    await s.tidy();
+    assert.deepEqual(await s.store.stats(), { ...empty, webhooks: 0 });
   });
 
   declare("the payload comes back character by character", async (s) => {

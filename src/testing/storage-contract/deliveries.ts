@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { type DeliveryQuery, listed, only, times } from "./lists.js";
-import { type Declare, HOUR_MS, LEASE_MS, MINUTE_MS, SECOND_MS } from "./scenario.js";
+import { type Declare, HOUR_MS, LEASE_MS, MINUTE_MS, RETENTION, SECOND_MS } from "./scenario.js";
 
 export function deliveries(declare: Declare): void {
   declare("deliveries are listed newest first, by state and by type, in pages", async (s) => {
@@ -53,6 +53,82 @@ export function deliveries(declare: Declare): void {
       seen.map(({ id }) => id),
       made.flatMap(({ ids }) => ids).reverse(),
     );
+  });
+
+  declare("deliveries are listed by when they were created, in pages, with all else", async (s) => {
+    const { id: webhookId } = await s.register();
+    const start = s.now();
+    const made = await times(6, async (index) => {
+      const { ids } = await s.emit({ type: index % 2 ? "patient.created" : "patient.updated" });
+      if (index % 2) await s.advance(SECOND_MS);
+      return only(ids);
+    });
+    const [a, b, c, d, e, f] = made;
+    const at = (seconds: number): number => start + seconds * SECOND_MS;
+    const ids = async (query: Partial<DeliveryQuery>, limit?: number) =>
+      (await listed(s, { webhookId, ...query }, limit)).map(({ id }) => id);
+    for (const limit of [1, 2, 9]) {
+      assert.deepEqual(await ids({ since: at(1) }, limit), [f, e, d, c]);
+      assert.deepEqual(await ids({ until: at(1) }, limit), [b, a]);
+      assert.deepEqual(await ids({ since: at(1), until: at(2) }, limit), [d, c]);
+    }
+    assert.deepEqual(await ids({ since: at(1), type: "patient.created" }, 1), [f, d]);
+    assert.deepEqual(await ids({ until: at(2), state: "pending" }, 1), [d, c, b, a]);
+    assert.deepEqual(await ids({ since: at(0) + 1, until: at(1) }), []);
+    assert.deepEqual(await ids({ since: at(2), until: at(1) }), []);
+    assert.deepEqual(await ids({ since: at(3) }), []);
+    assert.deepEqual(await ids({ since: -1, until: 253_402_300_799_999 }), [f, e, d, c, b, a]);
+    assert.deepEqual(await ids({ since: 253_402_300_799_999 }), []);
+    assert.deepEqual(await ids({ until: -1 }), []);
+    await s.deliver((await s.claim()).find(({ id }) => id === a) ?? assert.fail("all were due"));
+    await s.resend(a ?? "");
+    assert.deepEqual(await ids({ since: at(3) }), [`${a}.1`]);
+    assert.deepEqual(await ids({ until: at(1) }), [b, a]);
+  });
+
+  declare("the deliveries of a webhook are counted by state, also while they are kept", async (s) => {
+    const { id } = await s.register();
+    const { id: other } = await s.register({ eventTypes: ["consent.*"] });
+    const nothing = { pending: 0, delivered: 0, failed: 0, withheld: 0, nextDueAt: null, lastAttempt: null };
+    assert.deepEqual(await s.store.deliveryStats(id), nothing);
+    await times(5, () => s.emit());
+    const dueAt = s.now();
+    assert.deepEqual(await s.store.deliveryStats(id), { ...nothing, pending: 5, nextDueAt: dueAt });
+    await s.advance(SECOND_MS);
+    const [a, b, c, d, e] = await s.claim();
+    assert.ok(a && b && c && d && e);
+    assert.deepEqual(await s.other.deliveryStats(id), { ...nothing, pending: 5 });
+    await s.settle(c, { state: "withheld", reason: "access_denied" });
+    assert.equal((await s.store.deliveryStats(id))?.lastAttempt, null);
+    await s.deliver(a);
+    await s.advance(SECOND_MS);
+    await s.fail(b);
+    await s.retry(d, 2 * HOUR_MS, { endpoint: null });
+    await s.retry(e, HOUR_MS, { endpoint: null });
+    const lastAttempt = { at: s.now(), kind: "http", status: 500, code: "HTTP_500" };
+    const nextDueAt = s.now() + HOUR_MS;
+    assert.deepEqual(await s.store.deliveryStats(id), {
+      pending: 2,
+      delivered: 1,
+      failed: 1,
+      withheld: 1,
+      nextDueAt,
+      lastAttempt,
+    });
+    await s.resend(d.id);
+    assert.equal((await s.store.deliveryStats(id))?.nextDueAt, s.now());
+    await s.deliver(b);
+    const counted = await s.store.deliveryStats(id);
+    assert.deepEqual([counted?.delivered, counted?.failed, counted?.lastAttempt?.kind], [2, 0, "delivered"]);
+    assert.deepEqual(await s.store.deliveryStats(other), nothing);
+    await s.advance(RETENTION.ms);
+    await s.tidy();
+    const kept = await s.store.deliveryStats(id);
+    assert.deepEqual([kept?.pending, kept?.delivered, kept?.withheld], [2, 0, 0]);
+    await s.remove(id);
+    await s.tidy();
+    assert.equal(await s.store.deliveryStats(id), undefined);
+    assert.equal(await s.store.deliveryStats(s.store.newWebhookId("clinic")), undefined);
   });
 
   declare("a delivery nobody knows is undefined", async (s) => {

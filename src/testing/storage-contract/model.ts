@@ -51,6 +51,8 @@ export async function runModel(s: Scenario, steps: number): Promise<void> {
   const webhooks = new Map<string, ModelWebhook>();
   const deliveries = new Map<string, ModelDelivery>();
   const events = new Map<string, EventRecord>();
+  /** Ids of those that were for one webhook. */
+  const tests = new Set<string>();
   /** Every claim that was ever handed out: a process may come back late with any of them. */
   const claims: Claim[] = [];
 
@@ -186,6 +188,21 @@ export async function runModel(s: Scenario, steps: number): Promise<void> {
       },
     ],
     [
+      2,
+      async () => {
+        const webhook = pick([...webhooks.values()]);
+        if (!webhook) return;
+        const { id: webhookId, account, status } = webhook;
+        const event = s.eventOf({ account, type: pick(TYPES) ?? "" });
+        const answer = await s.append(event, { by: anyone(), rememberMs: REMEMBER_MS, webhookId });
+        assert.ok(answer.result === "stored");
+        assert.equal(answer.deliveries.length, status === "ENABLED" ? 1 : 0);
+        events.set(event.id, event);
+        tests.add(event.id);
+        for (const { id } of answer.deliveries) add(id, webhookId, event.id);
+      },
+    ],
+    [
       3,
       async () => {
         const event = pick([...events.values()]);
@@ -240,6 +257,7 @@ export async function runModel(s: Scenario, steps: number): Promise<void> {
         const lost = [...events.values()].filter(
           (event) =>
             event.account === webhook.account &&
+            !tests.has(event.id) &&
             subscribes(webhook.eventTypes, event.type) &&
             all().every(
               (own) => own.webhookId !== webhookId || own.eventId !== event.id || own.state === "failed",
@@ -279,6 +297,12 @@ export async function runModel(s: Scenario, steps: number): Promise<void> {
       [stats.webhooks, stats.pending, stats.ended],
       [webhooks.size, pending.length, known.length - pending.length],
     );
+    const asked = pick([...webhooks.values()]);
+    const counts = asked && (await anyone().deliveryStats(asked.id));
+    for (const state of counts ? (["pending", "delivered", "failed", "withheld"] as const) : []) {
+      const own = known.filter((delivery) => delivery.webhookId === asked?.id && delivery.state === state);
+      assert.equal(counts?.[state], own.length);
+    }
     const leased = pending.filter(({ token }) => token !== null);
     assert.ok(stats.leased >= leased.filter(isHeld).length && stats.leased <= leased.length);
   };

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { allPages, idsOf, listed, only, times } from "./lists.js";
-import { type Declare, HOUR_MS, RETENTION, type Scenario } from "./scenario.js";
+import { type Declare, HOUR_MS, RETENTION, type Scenario, SECOND_MS } from "./scenario.js";
 
 /** Recovers page by page; resolves with how many were made. */
 async function recovered({ recover }: Scenario, webhookId: string, since = 0, limit = 2): Promise<number> {
@@ -47,6 +47,33 @@ export function retention(declare: Declare): void {
     assert.deepEqual(claims.map(({ event }) => event.id).sort(), idsOf(missed.map(({ event }) => event)));
     for (const claim of claims)
       assert.deepEqual([claim.step, claim.startedAt, claim.isExtra], [0, null, false]);
+  });
+
+  declare("what was recovered falls due one after another, oldest first, behind what is new", async (s) => {
+    const { id } = await s.register({ status: "DISABLED" });
+    const missed = await times(4, () => s.emit());
+    await s.update(id, { status: "ENABLED" });
+    const dueAt = s.now() + SECOND_MS;
+    const answer = await s.recover(id, { dueAt, everyMs: 100 });
+    assert.equal(answer?.count, 4);
+    const due = (await listed(s, { webhookId: id }))
+      .map((record) => [record.eventId, record.dueAt])
+      .reverse();
+    assert.deepEqual(
+      due,
+      missed.map(({ event }, index) => [event.id, dueAt + index * 100]),
+    );
+    assert.deepEqual(await s.claim(), []);
+    await s.advance(SECOND_MS + 99);
+    await s.putOff(only(await s.claim()), HOUR_MS);
+    await s.advance(HOUR_MS / 2);
+    const { event } = await s.emit();
+    const [first, ...others] = await s.claim({ room: { slow: 4 } });
+    assert.equal(first?.event.id, event.id);
+    assert.deepEqual(
+      others.map((claim) => claim.event.id),
+      missed.slice(1).map((one) => one.event.id),
+    );
   });
 
   declare("recover makes new deliveries of failed ones, and of nothing else", async (s) => {

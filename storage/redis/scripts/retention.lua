@@ -22,7 +22,7 @@ end
 -- Drops an account that holds nothing any more.
 local function dropIfEmpty(a, account)
   local roster = call('HGET', ACCOUNTS, account)
-  if roster == a .. '\n' and not isBelow(LOG, a) then
+  if roster == a .. '\n' and not isBelow(LOG, a) and not isBelow(ENDED, a) then
     call('HDEL', ACCOUNTS, account)
     call('ZREM', FREEING, a .. '/' .. account)
   end
