@@ -33,7 +33,7 @@ async function ask(
   freeze?.(lateMs);
   await options.clock.advance(20);
   const answer = await asked;
-  return { status: answer?.status ?? 0, health: JSON.parse(String(answer?.body)) as Health };
+  return { status: answer?.status ?? 0, health: JSON.parse(answer?.body as string) as Health };
 }
 
 /** A clock of which `freeze` moves the time on while no timer fires, as for a process that was stopped. */
@@ -99,10 +99,11 @@ describe("the health of webhooks", () => {
 
   it("is red while a turn that was due does not come, and green when it has come", async () => {
     const { clock, freeze } = frozen();
-    const { webhooks, emit, register, quiet, run, stop } = await startHarness({ answer: () => 500, clock });
-    await register();
-    await emit();
-    await quiet();
+    const harness = await startHarness({ answer: () => 500, clock });
+    const { webhooks } = harness;
+    await harness.register();
+    await harness.emit();
+    await harness.quiet();
     freeze(MINUTE / 2);
     expect((await ask({ webhooks, clock })).health.webhooks?.problems).toEqual([]);
     // The retry was due long ago.
@@ -111,9 +112,9 @@ describe("the health of webhooks", () => {
     expect(red).toMatchObject({ status: 503, health: { webhooks: { status: "failing" } } });
     expect(red.health.webhooks?.problems).toMatchObject([{ code: "loop_stalled" }]);
     expect(await ask({ webhooks, clock }, { path: "/livez" })).toMatchObject({ status: 503 });
-    await run(HOUR);
+    await harness.run(HOUR);
     expect(await ask({ webhooks, clock })).toMatchObject({ status: 200 });
-    await stop(0);
+    await harness.stop(0);
   });
 
   it("bears a turn that is late because all slots are taken, for as long as attempts may take", () => {
@@ -234,10 +235,12 @@ describe("the service for it", () => {
     const clock = manualClock(0);
     const content = { condition: () => forever<never>() };
     expect(await ask({ clock, content }, { path: "/livez" })).toMatchObject({ status: 200 });
-    const { handle } = createHealth({ clock });
+    const service = createHealth({ clock });
     const request = { query: "", headers: {}, body: null, baseUrl: "" };
-    expect(await handle({ ...request, method: "GET", path: "/other" })).toBeUndefined();
-    expect(await handle({ ...request, method: "POST", path: "/healthz" })).toMatchObject({ status: 405 });
+    expect(await service.handle({ ...request, method: "GET", path: "/other" })).toBeUndefined();
+    expect(await service.handle({ ...request, method: "POST", path: "/healthz" })).toMatchObject({
+      status: 405,
+    });
   });
 
   it("refuses what is no service, and options that it does not know", () => {

@@ -69,10 +69,10 @@ async function scrape(metricsOf: ReturnType<typeof prometheus>): Promise<Map<str
   const answer = await ask(metricsOf.service);
   expect(answer?.status).toBe(200);
   expect(answer?.headers["content-type"]).toBe("text/plain; version=0.0.4; charset=utf-8");
-  return parse(String(answer?.body));
+  return parse(answer?.body as string);
 }
 
-const valueIn = (
+const sampleOf = (
   family: Exposed | undefined,
   labels: Readonly<Record<string, string>>,
   suffix = "",
@@ -110,12 +110,12 @@ describe("the text for Prometheus", () => {
     await harness.emit();
     await harness.run(HOUR);
     const families = await scrape(shown);
-    expect(valueIn(families.get("postbell_emit_duration_seconds"), { outcome: "stored" }, "_count")).toBe(1);
+    expect(sampleOf(families.get("postbell_emit_duration_seconds"), { outcome: "stored" }, "_count")).toBe(1);
     const attempts = families.get("postbell_attempt_duration_seconds");
-    expect(valueIn(attempts, { outcome: "http", lane: "slow" }, "_count")).toBe(1);
-    expect(valueIn(attempts, { outcome: "http", lane: "fast" }, "_count")).toBe(2);
-    expect(valueIn(families.get("postbell_endpoints"), { health: "failing" })).toBe(1);
-    expect(valueIn(families.get("postbell_deliveries_pending"), {})).toBe(1);
+    expect(sampleOf(attempts, { outcome: "http", lane: "slow" }, "_count")).toBe(1);
+    expect(sampleOf(attempts, { outcome: "http", lane: "fast" }, "_count")).toBe(2);
+    expect(sampleOf(families.get("postbell_endpoints"), { health: "failing" })).toBe(1);
+    expect(sampleOf(families.get("postbell_deliveries_pending"), {})).toBe(1);
 
     await harness.stop(0);
     expect((await scrape(shown)).get("postbell_endpoints")?.samples).toEqual([]);
@@ -126,11 +126,11 @@ describe("the text for Prometheus", () => {
     for (const value of [0.001, 0.0011, 0.3, 99])
       shown.telemetry.record("emitDuration", value, { outcome: "stored" });
     const family = (await scrape(shown)).get("postbell_emit_duration_seconds");
-    const at = (le: string) => valueIn(family, { outcome: "stored", le });
+    const at = (le: string) => sampleOf(family, { outcome: "stored", le });
     expect([at("0.001"), at("0.005"), at("0.25"), at("0.5"), at("15"), at("+Inf")]).toEqual([
       1, 2, 2, 3, 3, 4,
     ]);
-    expect(valueIn(family, { outcome: "stored" }, "_sum")).toBeCloseTo(99.3021, 6);
+    expect(sampleOf(family, { outcome: "stored" }, "_sum")).toBeCloseTo(99.3021, 6);
     const buckets = family?.samples.filter(({ name }) => name.endsWith("_bucket")) ?? [];
     const sorted = buckets.map(({ value }) => value).sort((a, b) => a - b);
     expect(buckets.map(({ value }) => value)).toEqual(sorted);
@@ -161,7 +161,7 @@ describe("the text for Prometheus", () => {
     const end = telemetry.observe(three);
     telemetry.observe(() => Promise.reject(new Error("away")));
     const inFlight = async () =>
-      valueIn((await scrape({ telemetry, ...shown })).get("postbell_deliveries_in_flight"), {});
+      sampleOf((await scrape({ telemetry, ...shown })).get("postbell_deliveries_in_flight"), {});
     expect(await inFlight()).toBe(6);
     end();
     expect(await inFlight()).toBe(3);
@@ -186,7 +186,7 @@ describe("the service for it", () => {
     const { service } = prometheus({ authorize: authorize as () => boolean });
     const answer = await ask(service);
     expect(answer?.status).toBe(status);
-    if (status !== 200) expect(answer?.body).toBeNull();
+    expect(answer?.body === null).toBe(status !== 200);
   });
 
   it("refuses an option that it does not know", () => {

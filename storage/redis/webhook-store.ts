@@ -21,7 +21,7 @@ export function createWebhookStore(
     ...deliveryQueue(binding),
     ...deliveryLog(binding),
     async stats() {
-      const at = await binding.at(0);
+      const at = await binding.at(now());
       const parts = await Promise.all(
         partitions.all.map((partition) => run(SCRIPTS.read, partition, at, ["stats"])),
       );

@@ -9,7 +9,7 @@ import type { Logger } from "../../src/logger.js";
 import type { Telemetry } from "../../src/telemetry.js";
 import { createLeakCheck } from "./leak-check.js";
 
-const check = vi.hoisted(() => ({ note: (_: unknown): void => {} }));
+const check = vi.hoisted((): { note: (value: unknown) => void } => ({ note() {} }));
 const leaks = createLeakCheck();
 check.note = (value) =>
   leaks.note(
