@@ -88,6 +88,7 @@ const OPTIONS: Readonly<
   },
   "notify.warning": { bad: NO_FUNCTIONS, good: [noop] },
   "notify.disabled": { bad: NO_FUNCTIONS, good: [noop] },
+  "notify.close": { bad: NO_FUNCTIONS, good: [noop] },
   "retention.ms": { bad: NO_NUMBERS, good: [0, Number.MAX_SAFE_INTEGER] },
   "retention.events": { bad: NO_NUMBERS, good: [0, Number.MAX_SAFE_INTEGER] },
   "limits.webhooks": { bad: [...NO_NUMBERS, 0, 10_001], good: [1, 10_000] },
