@@ -7,6 +7,6 @@ outboxSourceContract({
   create() {
     const clock = manualClock(Date.parse("2026-11-20T09:30:00Z"));
     const source = memorySource({ clock });
-    return { source, add: source.add, wait: (ms) => clock.advance(ms) };
+    return { source, add: (events) => source.add(events), wait: (ms) => clock.advance(ms) };
   },
 });

@@ -11,7 +11,7 @@ import {
   outbox,
   pgSource,
 } from "../outbox/index.js";
-import { createWebhooks, type EventInput, PostbellError } from "../src/index.js";
+import { type ClinicalEventType, createWebhooks, type EventInput, PostbellError } from "../src/index.js";
 import { manualClock } from "../src/testing/index.js";
 import { memoryStorage } from "../storage/memory/index.js";
 
@@ -62,7 +62,7 @@ async function openScene(
           tried.push(event.id ?? "");
           const error = isBroken();
           if (error) throw error;
-          return webhooks.emit(event as Parameters<typeof webhooks.emit>[0]);
+          return webhooks.emit(event as EventInput<ClinicalEventType>);
         },
       },
       ...given,
@@ -91,7 +91,7 @@ describe("an outbox", () => {
       webhooks: {
         emit: (event) => {
           seen.push(event);
-          return webhooks.emit(event as Parameters<typeof webhooks.emit>[0]);
+          return webhooks.emit(event as EventInput<ClinicalEventType>);
         },
       },
     });
@@ -157,7 +157,7 @@ describe("an outbox", () => {
     await box.idle();
     expect(await held()).toEqual([used, good].sort());
     const parked = await box.parked();
-    expect(parked.map(({ reason }) => reason.split(":")[0]).sort()).toEqual([
+    expect(parked.map(({ reason }) => reason.split(":")[0] ?? "").sort()).toEqual([
       "event_conflict",
       "invalid_argument",
       "invalid_argument",
@@ -277,14 +277,14 @@ describe("an outbox", () => {
       const box = open({
         source: {
           ...source,
-          remove: dead(source.remove),
-          retry: dead(source.retry),
-          park: dead(source.park),
+          remove: dead((keys) => source.remove(keys)),
+          retry: dead((request) => source.retry(request)),
+          park: dead((request) => source.park(request)),
         },
         webhooks: {
           emit: (event) => {
             if (event.id === poison) isDead = true;
-            return isDead ? died : webhooks.emit(event as never);
+            return isDead ? died : webhooks.emit(event as EventInput<ClinicalEventType>);
           },
         },
       });

@@ -82,7 +82,7 @@ const AWKWARD_TEXTS = [
  *   create() {
  *     const clock = manualClock(0);
  *     const source = memorySource({ clock });
- *     return { source, add: source.add, wait: (ms) => clock.advance(ms) };
+ *     return { source, add: (events) => source.add(events), wait: (ms) => clock.advance(ms) };
  *   },
  * });
  */

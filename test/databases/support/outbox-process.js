@@ -73,10 +73,11 @@ const box = outbox({
   batch: Number(process.env.BATCH ?? 100),
   pollMs: 20,
 });
-process.on("SIGTERM", async () => {
+const close = async () => {
   await box.stop({ graceMs: 5_000 });
   await storage.close();
   await end();
   process.exit();
-});
+};
+process.on("SIGTERM", () => void close());
 await box.start();
