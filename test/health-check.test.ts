@@ -43,7 +43,7 @@ function frozen() {
   const clock: ManualClock = { ...manual, monotonic: () => manual.monotonic() + ms };
   return {
     clock,
-    freeze(forMs: number) {
+    freeze: (forMs: number): void => {
       ms = forMs;
     },
   };
@@ -146,7 +146,7 @@ describe("the health of content", () => {
         },
         close: () => storage.close(),
       },
-      site: { url: "https://www.example.org" },
+      site: { name: "A clinic", url: "https://www.example.org" },
       authenticate: () => null,
       users: [],
       consistency,

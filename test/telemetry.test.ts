@@ -309,7 +309,7 @@ describe("metrics", () => {
     const { telemetry, points } = sdk();
     const content = createContent({
       storage: memoryStorage(),
-      site: { url: "https://www.example.org" },
+      site: { name: "A clinic", url: "https://www.example.org" },
       authenticate: () => null,
       users: [],
       telemetry,
