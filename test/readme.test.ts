@@ -165,13 +165,22 @@ describe("the README", () => {
     expect(lines.length).toBeGreaterThanOrEqual(2);
     if (!first) return;
     await run(first, async (base) => {
-      const outputs = lines.map((line) =>
-        execFileSync("sh", ["-c", line.replaceAll("http://localhost:3000", base)], { encoding: "utf8" }),
-      );
+      const outputs: string[] = [];
+      for (const line of lines) {
+        const created = outputs[0] && (JSON.parse(outputs[0]) as { webhook: { id: string } }).webhook.id;
+        outputs.push(
+          execFileSync("sh", ["-c", line.replaceAll("http://localhost:3000", base)], {
+            encoding: "utf8",
+            env: { ...process.env, ID: created },
+          }),
+        );
+      }
       expect(JSON.parse(outputs[0] ?? "")).toHaveProperty("secret");
       expect(JSON.parse(outputs[1] ?? "")).toMatchObject({
         webhooks: [{ url: "https://hooks.example.com/in" }],
       });
+      expect(JSON.parse(outputs[2] ?? "")).toEqual({ deliveries: [], next: null });
+      expect(JSON.parse(outputs[3] ?? "")).toHaveProperty("count");
     });
   }, 20_000);
 
