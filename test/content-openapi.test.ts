@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../src/schema/types.js";
 import { contentSite } from "./support/content-site.js";
-import { describedBy } from "./support/described-answers.js";
+import { describedBy, textOf } from "./support/described-answers.js";
 import { objectionsTo } from "./support/openapi-lint.js";
 
 const METHODS = ["get", "post", "put", "patch", "delete"];
@@ -48,7 +48,9 @@ describe("the OpenAPI document", () => {
     const site = contentSite();
     const answer = await site.handle(asked(PATH));
     expect(answer?.status).toBe(200);
-    expect(JSON.parse(String(answer?.body))).toEqual(site.openApi({ baseUrl: "https://site.test/api" }));
+    expect(JSON.parse(textOf(answer?.body ?? null))).toEqual(
+      site.openApi({ baseUrl: "https://site.test/api" }),
+    );
     expect(answer?.headers["Access-Control-Allow-Origin"]).toBe("*");
     const again = await site.handle(asked(PATH, { "if-none-match": String(answer?.headers["ETag"]) }));
     expect(again?.status).toBe(304);
@@ -76,7 +78,7 @@ describe("the OpenAPI document", () => {
     const request = asked("/core/v2/categories");
     const answer = await site.handle(request);
     if (answer === undefined) throw new Error("There is no answer.");
-    const [category] = JSON.parse(String(answer.body)) as readonly JsonObject[];
+    const [category] = JSON.parse(textOf(answer.body)) as readonly JsonObject[];
     const { name: _, ...nameless } = category as JsonObject;
     const { "X-WP-Total": __, ...untold } = answer.headers;
     const of = (records: unknown, change = {}) => ({ ...answer, body: JSON.stringify(records), ...change });

@@ -109,7 +109,7 @@ function describeOperation(operationId: string, operation: Operation): JsonObjec
   if ("ETag" in headers)
     responses["304"] = { description: "What is known is current.", headers: answer.headers ?? {} };
   const all = isPublic ? errors : [...errors, 401, 429, 503];
-  for (const error of [...all].sort()) responses[error] = ref("responses", `Error${error}`);
+  for (const error of [...all].sort((a, b) => a - b)) responses[error] = ref("responses", `Error${error}`);
   return {
     operationId,
     tags: [tag],

@@ -318,6 +318,8 @@ function responsesOf(route: RestRoute, endpoint: Endpoint, method: Method, nameO
       },
     },
     ...(isRead ? { "304": ref("responses", "NotModified") } : {}),
-    ...Object.fromEntries([...errors].sort().map((error) => [error, ref("responses", `Error${error}`)])),
+    ...Object.fromEntries(
+      [...errors].sort((a, b) => a - b).map((error) => [error, ref("responses", `Error${error}`)]),
+    ),
   };
 }
