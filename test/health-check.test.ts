@@ -43,7 +43,7 @@ function frozen() {
   const clock: ManualClock = { ...manual, monotonic: () => manual.monotonic() + ms };
   return {
     clock,
-    freeze(forMs: number) {
+    freeze: (forMs: number): void => {
       ms = forMs;
     },
   };
