@@ -53,13 +53,13 @@ vi.mock("../../src/telemetry.js", async (original) => {
       },
       observe: (read) => guarded?.observe(read) ?? (() => {}),
       begin(start) {
-        check.note(start);
+        check.note(`${start.name} ${Object.values(start.attributes).join(" ")}`);
         const span = guarded?.begin?.(start);
         return {
           traceparent: span?.traceparent,
           run: (work) => (span === undefined ? work() : span.run(work)),
           end(outcome) {
-            check.note(outcome);
+            check.note(`${outcome.error} ${Object.values(outcome.attributes ?? {}).join(" ")}`);
             span?.end(outcome);
           },
         };
