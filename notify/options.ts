@@ -11,9 +11,11 @@ type Awaitable<T> = T | PromiseLike<T>;
 
 /** A transporter of nodemailer, or whatever sends a mail in its place. */
 export interface Transporter {
+  /** Sends a mail in nodemailer's form. Rejects where nobody took it. */
   sendMail(mail: object): Promise<unknown>;
 }
 
+/** Texts of the host in place of the English ones. */
 export interface MailTemplates {
   /** The mail that warns of the disabling. Default: in English. */
   readonly warning?: ((facts: MailFacts) => Mail) | undefined;
@@ -24,6 +26,7 @@ export interface MailTemplates {
 /** Who gets the mail about a webhook; `null` or an empty list: nobody. */
 export type Recipients = (webhook: Webhook) => Awaitable<string | readonly string[] | null | undefined>;
 
+/** What `smtpNotifier` takes. */
 export interface SmtpNotifierOptions {
   /**
    * `smtp://user:password@host:587`, `smtps://…`, the options of nodemailer's `createTransport`, or a transporter of the host, which is then never closed.

@@ -15,7 +15,9 @@ import { openTransport } from "./transport.js";
 
 /** For the option `notify` of `createWebhooks`. */
 export interface SmtpNotifier {
+  /** Mails that an endpoint fails and when it will be disabled. */
   readonly warning: NonNullable<Notify["warning"]>;
+  /** Mails that an endpoint was disabled. */
   readonly disabled: NonNullable<Notify["disabled"]>;
   /** Waits for mails under way and closes the connection; the next mail opens it again. Called by `stop()` of the service. */
   close(): Promise<void>;

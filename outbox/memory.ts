@@ -9,6 +9,7 @@ import { type EventRow, idsOf, rowsOf } from "./event-row.js";
 export interface MemorySource extends OutboxSource {
   /** Adds an event, or several: at once, since there is no transaction. Resolves with the ids. Errors: `invalid_argument`. */
   add(event: EventInput): Promise<string>;
+  /** The same with several events. */
   add(events: readonly EventInput[]): Promise<readonly string[]>;
 }
 

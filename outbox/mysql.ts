@@ -7,21 +7,29 @@ import { quotedName, tableOption } from "./table-name.js";
 
 /** What is used of a connection of `mysql2/promise`. Values are bound by the server: escaped ones are not safe in every `sql_mode`. */
 export interface MysqlConnection {
+  /** Runs a prepared statement; resolves with the rows, or with what a change says of itself, first. */
   execute(sql: string, values: (string | number)[]): Promise<readonly [unknown, unknown]>;
 }
 
+/** What is used of a connection that the pool lends. */
 export interface MysqlPoolConnection extends MysqlConnection {
+  /** Runs a statement without values. */
   query(sql: string): Promise<unknown>;
+  /** Gives the connection back. */
   release(): void;
+  /** Ends it: its state is not known. */
   destroy(): void;
 }
 
 /** What is used of a pool of `mysql2/promise`. */
 export interface MysqlPool extends MysqlConnection {
+  /** Runs a statement without values, on any connection. */
   query(sql: string): Promise<unknown>;
+  /** Lends a connection. */
   getConnection(): Promise<MysqlPoolConnection>;
 }
 
+/** What `mysqlSource` takes. */
 export interface MysqlSourceOptions {
   /** The host's own, of `mysql2/promise`. The source never ends it. */
   readonly pool: MysqlPool;

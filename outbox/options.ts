@@ -8,9 +8,11 @@ import type { Emitted, EventInput } from "../src/webhooks/service.js";
 
 /** What an outbox needs of a webhook service. */
 export interface Emitter {
+  /** As `emit` of the service. */
   emit(event: EventInput): Promise<Pick<Emitted, "duplicate">>;
 }
 
+/** What `outbox` takes. */
 export interface OutboxOptions {
   /** What `createWebhooks` returned. It need not be started: whoever delivers may be another process. */
   readonly webhooks: Emitter;

@@ -9,6 +9,7 @@ import { eventOf } from "./event-row.js";
 import { type OutboxOptions, outboxOptions } from "./options.js";
 import { afterFailure, beforeEmit, isSuspect, retryDelayMs, type Verdict } from "./verdict.js";
 
+/** What lies in the source, and what this process has done. */
 export interface OutboxStats {
   /** Rows that are to be emitted, those under way and those put off included. */
   readonly waiting: number;
@@ -22,6 +23,7 @@ export interface OutboxStats {
   readonly duplicates: number;
 }
 
+/** The loop that `outbox` makes. */
 export interface Outbox {
   /** Begins to move events. Calling it again changes nothing. */
   start(): Promise<void>;

@@ -7,14 +7,17 @@ import { quotedName, tableOption } from "./table-name.js";
 
 /** What is used of a client of `pg`, or of whatever else runs a statement with `$1`, `$2` … in the host's transaction. */
 export interface PgConnection {
+  /** Runs a statement with its values. */
   query(text: string, values: unknown[]): PromiseLike<{ readonly rows: readonly unknown[] }>;
 }
 
 /** What is used of a pool of `pg`. */
 export interface PgPool extends PgConnection {
+  /** Runs a statement on any connection. */
   query(text: string, values?: unknown[]): PromiseLike<{ readonly rows: readonly unknown[] }>;
 }
 
+/** What `pgSource` takes. */
 export interface PgSourceOptions {
   /** The host's own. The source never ends it. */
   readonly pool: PgPool;

@@ -18,6 +18,7 @@ export interface SqlSource<Connection> extends OutboxSource {
    * Errors: `invalid_argument` where an event cannot be used, and nothing was written; else those of the database.
    */
   add(connection: Connection, event: EventInput): Promise<string>;
+  /** The same with several events. */
   add(connection: Connection, events: readonly EventInput[]): Promise<readonly string[]>;
 }
 

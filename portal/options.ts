@@ -31,6 +31,7 @@ export type PortalWebhooks = Pick<
   "registrations" | "deliveries" | "eventTypes" | "schedule"
 >;
 
+/** What `createPortal` takes. */
 export interface PortalOptions {
   /** The service whose webhooks are shown. */
   readonly webhooks?: PortalWebhooks | undefined;

@@ -10,6 +10,7 @@ export interface Problem {
   readonly forMs: number;
 }
 
+/** How a service is, at the moment it was asked. */
 export interface Condition {
   /** False before `start()` and after `stop()`: then the service has nothing to do by itself, and no problem. */
   readonly isStarted: boolean;

@@ -9,9 +9,11 @@ import { readOptions, value, wholeNumber } from "./options.js";
 
 /** A service that can be asked how it is: what `createWebhooks` and `createContent` give. */
 export interface Checked {
+  /** How the service is now. Never rejects. */
   condition(): Promise<Condition>;
 }
 
+/** What `createHealth` takes; at least one service. */
 export interface HealthOptions {
   readonly webhooks?: Checked | undefined;
   readonly content?: Checked | undefined;
@@ -37,6 +39,7 @@ export const healthOptions = {
   clock: value<Clock>("a clock", hasMethod("monotonic"), systemClock),
 };
 
+/** How one of the services is, in the answer of `GET /healthz`. */
 export interface PartHealth {
   readonly status: "ok" | "failing";
   readonly started: boolean;
@@ -44,6 +47,7 @@ export interface PartHealth {
   readonly problems: readonly Problem[];
 }
 
+/** The body of the answer of `GET /healthz`. */
 export interface Health {
   readonly status: "ok" | "failing";
   readonly webhooks?: PartHealth;

@@ -60,7 +60,13 @@ export type {
   ImportWarning,
 } from "./content/wxr/options.js";
 export { type ErrorCode, isPostbellError, PostbellError } from "./errors.js";
-export { createHealth, type Health, type HealthOptions, type PartHealth } from "./health-check.js";
+export {
+  type Checked,
+  createHealth,
+  type Health,
+  type HealthOptions,
+  type PartHealth,
+} from "./health-check.js";
 export type {
   Handler,
   HttpRequest,

@@ -110,10 +110,12 @@ const table = {
   },
 } satisfies Record<string, Metric>;
 
+/** The name of a metric in the table. */
 export type MetricName = keyof typeof table;
 /** Every metric there is. */
 export const metrics: Readonly<Record<MetricName, Metric>> = Object.freeze(table);
 
+/** What tells the series of one metric apart: a fixed set of names and few values. */
 export type Labels = Readonly<Record<string, string>>;
 
 /** A gauge as it is now. */
@@ -123,8 +125,10 @@ export interface Reading {
   readonly value: number;
 }
 
+/** What a span says of its operation. No key, secret, record, or path of a URL. */
 export type SpanAttributes = Readonly<Record<string, string | number | boolean>>;
 
+/** What is known of an operation when it begins. */
 export interface SpanStart {
   /** What is done: `emit`, `claim`, `attempt`. */
   readonly name: string;
@@ -138,6 +142,7 @@ export interface SpanStart {
   readonly link?: string | undefined;
 }
 
+/** An operation that is being traced. */
 export interface Span {
   /** Names the span to other processes, in the form of W3C Trace Context; `undefined` where nobody records it. */
   readonly traceparent: string | undefined;

@@ -21,6 +21,7 @@ import { readOptions, value } from "../src/options.js";
 import { type Labels, type MetricName, metrics, type Reading, type Telemetry } from "../src/telemetry.js";
 import { createReaders } from "./readers.js";
 
+/** What `openTelemetry` takes. Default: the providers that the host has registered. */
 export interface OpenTelemetryOptions {
   /** Default: the one registered with the API when the first span begins. */
   readonly tracerProvider?: TracerProvider | undefined;
@@ -38,6 +39,7 @@ const provider = <T>(method: string) =>
     undefined,
   );
 
+/** The options by name, with their defaults and what they may be. */
 export const openTelemetryOptions = {
   tracerProvider: provider<TracerProvider>("getTracer"),
   meterProvider: provider<MeterProvider>("getMeter"),

@@ -10,11 +10,13 @@ import { createReaders } from "./readers.js";
 
 type Awaitable<T> = T | PromiseLike<T>;
 
+/** What `prometheus` takes. */
 export interface PrometheusOptions {
   /** Whether this request may read the metrics; anything but `true` is answered with 401. Default: everybody may. */
   readonly authorize?: ((request: HttpRequest) => Awaitable<boolean>) | undefined;
 }
 
+/** What gathers the metrics, and the service that shows them. */
 export interface Prometheus {
   /** For `createWebhooks` and `createContent`; both may have the same one. */
   readonly telemetry: Telemetry;
@@ -22,7 +24,11 @@ export interface Prometheus {
   readonly service: Service;
 }
 
-export const prometheusOptions = { authorize: hook<(request: HttpRequest) => Awaitable<boolean>>() };
+/** The options by name, with their defaults and what they may be. */
+export const prometheusOptions = {
+  /** Who may read the metrics. */
+  authorize: hook<(request: HttpRequest) => Awaitable<boolean>>(),
+};
 
 /** Label sets of one metric. There are far fewer; should a defect make more, those beyond are dropped rather than kept for ever. */
 const MOST_SERIES = 2_000;

@@ -7,11 +7,15 @@ import type { EventInput } from "../webhooks/service.js";
 
 /** A transaction of the host. */
 export interface OutboxTransaction {
+  /** Writes an event in it; resolves with the event's id. */
   add(event: EventInput): Promise<string>;
+  /** Ends it: what was added is there. */
   commit(): Promise<void>;
+  /** Ends it: what was added never was. */
   rollback(): Promise<void>;
 }
 
+/** A source with what a test needs around it. */
 export interface OutboxSourceUnderTest {
   readonly source: OutboxSource;
   /** Adds events and commits them, in this order; resolves with their ids. */
@@ -24,6 +28,7 @@ export interface OutboxSourceUnderTest {
   readonly destroy?: (() => void | Promise<void>) | undefined;
 }
 
+/** What `outboxSourceContract` takes. */
 export interface OutboxSourceContractOptions {
   /** The runner's function that declares a test: `test` of vitest, `node:test` or Jest. */
   readonly test: (name: string, run: () => Promise<void>) => unknown;
