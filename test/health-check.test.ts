@@ -146,7 +146,7 @@ describe("the health of content", () => {
         },
         close: () => storage.close(),
       },
-      site: { url: "https://www.example.org" },
+      site: { url: "https://www.example.org", name: "Example" },
       authenticate: () => null,
       users: [],
       consistency,

@@ -309,7 +309,7 @@ describe("metrics", () => {
     const { telemetry, points } = sdk();
     const content = createContent({
       storage: memoryStorage(),
-      site: { url: "https://www.example.org" },
+      site: { url: "https://www.example.org", name: "Example" },
       authenticate: () => null,
       users: [],
       telemetry,
