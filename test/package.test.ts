@@ -39,7 +39,8 @@ beforeAll(() => {
   const target = join(consumer, "node_modules", name);
   execFileSync("mkdir", ["-p", target]);
   execFileSync("tar", ["-xzf", join(consumer, filename), "-C", target, "--strip-components=1"]);
-  for (const dependency of neededBy(root)) {
+  // And the peer that an entry cannot be loaded without.
+  for (const dependency of [...neededBy(root), "@opentelemetry/api"]) {
     const folder = join(consumer, "node_modules", dependency);
     execFileSync("mkdir", ["-p", dirname(folder)]);
     execFileSync("cp", ["-r", join(root, "node_modules", dependency), folder]);
