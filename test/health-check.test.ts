@@ -146,11 +146,7 @@ describe("the health of content", () => {
         },
         close: () => storage.close(),
       },
-<<<<<<< HEAD
-      site: { name: "A clinic", url: "https://www.example.org" },
-=======
       site: { url: "https://www.example.org", name: "Example" },
->>>>>>> 38925614a426b3be74f1ab5edb0cca1770f08d20
       authenticate: () => null,
       users: [],
       consistency,

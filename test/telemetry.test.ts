@@ -309,11 +309,7 @@ describe("metrics", () => {
     const { telemetry, points } = sdk();
     const content = createContent({
       storage: memoryStorage(),
-<<<<<<< HEAD
-      site: { name: "A clinic", url: "https://www.example.org" },
-=======
       site: { url: "https://www.example.org", name: "Example" },
->>>>>>> 38925614a426b3be74f1ab5edb0cca1770f08d20
       authenticate: () => null,
       users: [],
       telemetry,
