@@ -135,9 +135,11 @@ export function describedBy(document: JsonObject): Described {
     const plain = unwrapped(response, query);
     if (plain === undefined) return [];
     const method = methodOf(request, query);
-    const operation = found?.item[method] as JsonObject | undefined;
-    if (request.method === "OPTIONS")
-      return [200, 204, 401, 503, 500].includes(response.status) ? [] : ["OPTIONS"];
+    const operation =
+      found !== undefined && Object.hasOwn(found.item, method)
+        ? (found.item[method] as JsonObject)
+        : undefined;
+    if (method === "options") return [200, 204, 401, 503, 500].includes(response.status) ? [] : ["OPTIONS"];
     if (operation === undefined) {
       if (plain.status < 400) return [`${method} ${request.path} is not described, and answered`];
       const error = { $ref: `${SCHEMAS}Error` };

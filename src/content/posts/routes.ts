@@ -354,6 +354,7 @@ export function postRoutes(collection: Collection, options: PostRoutesOptions): 
       endpoint({
         methods: ["POST", "PUT", "PATCH"],
         args: withId(writable),
+        described: { errors: [412] },
         permit: rights.update,
         handle: update,
       }),
@@ -367,8 +368,8 @@ export function postRoutes(collection: Collection, options: PostRoutesOptions): 
           },
         }),
         described: collection.hasTrash
-          ? { form: "trashed", context: deletedContext, errors: [410] }
-          : { context: deletedContext },
+          ? { form: "trashed", context: deletedContext, errors: [410, 412] }
+          : { context: deletedContext, errors: [412] },
         permit: rights.delete,
         handle: remove,
       }),

@@ -99,7 +99,10 @@ const STATUSES: { readonly [status: number]: { readonly text: string; readonly c
       ],
     },
     410: { text: "It is in the trash already.", codes: ["rest_already_trashed"] },
-    412: { text: "The file is not the one that was announced.", codes: ["rest_upload_hash_mismatch"] },
+    412: {
+      text: "The item was changed since then, or the file is not the one that was announced.",
+      codes: ["rest_precondition_failed", "rest_upload_hash_mismatch"],
+    },
     413: {
       text: "The body, or the file, is too large.",
       codes: ["rest_body_too_large", "rest_upload_file_too_big"],

@@ -113,6 +113,13 @@ const PARAMETERS: JsonObject = {
     allowEmptyValue: true,
     schema: { type: "string" },
   },
+  IfUnmodifiedSince: {
+    name: "If-Unmodified-Since",
+    in: "header",
+    description:
+      "The item's `modified_gmt` as an HTTP date: where somebody has changed it since, nothing is done.",
+    schema: { type: "string" },
+  },
 };
 
 const HEADERS: JsonObject = {
@@ -209,6 +216,7 @@ function input(
   const general = [
     ref("parameters", "Fields"),
     ...(method === "GET" && described?.form !== "json" ? [ref("parameters", "Embed")] : []),
+    ...(described?.errors?.includes(412) ? [ref("parameters", "IfUnmodifiedSince")] : []),
   ];
   if (method === "GET" || method === "DELETE")
     return { parameters: [...args.map(queryParameter), ...general] };
