@@ -285,6 +285,8 @@ describe("the books", () => {
       events: 0,
       pending: 0,
       leased: 0,
+      due: 0,
+      endpoints: { ok: 0, failing: 0, warned: 0, disabled: 0 },
       ended: 0,
       bytes: 0,
     });
