@@ -70,7 +70,9 @@ async function told(args: readonly string[]): Promise<Ended> {
     openStorage: () => memoryStorage(),
     signal: new AbortController().signal,
   });
-  return { code, out: String(out.read() ?? ""), errors: String(errors.read() ?? "") };
+  const textOf = async (stream: PassThrough): Promise<string> =>
+    Buffer.concat(await stream.end().toArray()).toString();
+  return { code, out: await textOf(out), errors: await textOf(errors) };
 }
 
 interface Listening {
