@@ -1,7 +1,8 @@
 /** Every option of `outbox`: its type for hosts, and the one table of defaults and ranges that it is read by. */
 
-import { type Clock, systemClock } from "../src/clock.js";
-import { type Logger, silentLogger } from "../src/logger.js";
+import type { Clock } from "../src/clock.js";
+import { hasMethods, hostOptions } from "../src/host-options.js";
+import type { Logger } from "../src/logger.js";
 import { value, wholeNumber } from "../src/options.js";
 import type { OutboxSource } from "../src/webhooks/outbox-source.js";
 import type { Emitted, EventInput } from "../src/webhooks/service.js";
@@ -28,13 +29,6 @@ export interface OutboxOptions {
   readonly logger?: Logger | undefined;
 }
 
-const hasMethods =
-  (...names: readonly string[]) =>
-  (given: unknown): boolean =>
-    typeof given === "object" &&
-    given !== null &&
-    names.every((name) => typeof (given as Record<string, unknown>)[name] === "function");
-
 export const outboxOptions = {
   webhooks: value<Emitter | undefined>("what createWebhooks() returned", hasMethods("emit"), undefined),
   source: value<OutboxSource | undefined>(
@@ -46,14 +40,5 @@ export const outboxOptions = {
   pollMs: wholeNumber("ms", 1_000, { min: 1, max: 3_600_000 }),
   // An emit may wait for resolveReference and then for its storage: ten seconds in all.
   leaseMs: wholeNumber("ms", 60_000, { min: 20_000, max: 1_800_000 }),
-  clock: value<Clock>(
-    "a clock",
-    hasMethods("now", "monotonic", "setTimeout", "clearTimeout", "random"),
-    systemClock,
-  ),
-  logger: value<Logger>(
-    "a logger with debug, info, warn and error",
-    hasMethods("debug", "info", "warn", "error"),
-    silentLogger,
-  ),
+  ...hostOptions,
 };

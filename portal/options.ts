@@ -1,11 +1,11 @@
 /** Every option of `createPortal`: its type for hosts, and the one table of defaults and ranges that it is read by. */
 
 import type { Clock } from "../src/clock.js";
-import { systemClock } from "../src/clock.js";
 import type { Content } from "../src/content/service.js";
 import { PostbellError } from "../src/errors.js";
+import { hasMethods, hostOptions } from "../src/host-options.js";
 import type { HttpRequest } from "../src/http/types.js";
-import { type Logger, silentLogger } from "../src/logger.js";
+import type { Logger } from "../src/logger.js";
 import { hook, readOptions, value } from "../src/options.js";
 import type { Subscriber } from "../src/webhooks/options.js";
 import type { Webhooks } from "../src/webhooks/service.js";
@@ -44,22 +44,17 @@ export interface PortalOptions {
   readonly logger?: Logger | undefined;
 }
 
-const hasMethods = (given: unknown, names: readonly string[]): boolean =>
-  typeof given === "object" &&
-  given !== null &&
-  names.every((name) => typeof (given as Record<string, unknown>)[name] === "function");
-
 /** Names, defaults and ranges; the README's table is checked against it. */
 export const portalOptions = {
   webhooks: value<PortalWebhooks | undefined>(
     "a service of createWebhooks",
-    (given) => hasMethods(given, ["handle", "emit", "eventTypes"]),
+    hasMethods("handle", "emit", "eventTypes"),
     undefined,
     "a service",
   ),
   content: value<Content | undefined>(
     "a service of createContent",
-    (given) => hasMethods(given, ["handle", "request"]),
+    hasMethods("handle", "request"),
     undefined,
     "a service",
   ),
@@ -70,16 +65,7 @@ export const portalOptions = {
     "Postbell",
     "text",
   ),
-  clock: value<Clock>(
-    "a clock",
-    (given) => hasMethods(given, ["now", "monotonic", "setTimeout", "clearTimeout", "random"]),
-    systemClock,
-  ),
-  logger: value<Logger>(
-    "a logger with debug, info, warn and error",
-    (given) => hasMethods(given, ["debug", "info", "warn", "error"]),
-    silentLogger,
-  ),
+  ...hostOptions,
 };
 
 /** What `createPortal` works with. */

@@ -1,9 +1,10 @@
 /** Every option of `createContent`: its type for hosts, and the one table of defaults and ranges that it is read by. */
 
-import { type Clock, systemClock } from "../clock.js";
+import type { Clock } from "../clock.js";
 import { PostbellError } from "../errors.js";
+import { hasMethods, hostOptions } from "../host-options.js";
 import type { HttpRequest } from "../http/types.js";
-import { type Logger, silentLogger } from "../logger.js";
+import type { Logger } from "../logger.js";
 import { flag, hook, type OptionValues, oneOf, readOptions, value, wholeNumber } from "../options.js";
 import { judgeUrl } from "../outbound/address-policy.js";
 import { destinationOptions } from "../outbound/destination-options.js";
@@ -24,11 +25,6 @@ type Awaitable<T> = T | PromiseLike<T>;
 export type AuthenticateContent = (
   request: HttpRequest,
 ) => Awaitable<{ readonly id: number } | null | undefined>;
-
-const hasMethods = (given: unknown, names: readonly string[]): boolean =>
-  typeof given === "object" &&
-  given !== null &&
-  names.every((name) => typeof (given as Record<string, unknown>)[name] === "function");
 
 const isAddress = (given: unknown): boolean =>
   typeof given === "string" && URL.canParse(given) && /^https?:\/\//.test(given) && !given.endsWith("/");
@@ -60,17 +56,17 @@ const address = (what: string) =>
 export const contentOptions = {
   storage: value<ContentStorage | undefined>(
     "a storage, such as memoryStorage() makes",
-    (given) => hasMethods(given, ["content"]),
+    hasMethods("content"),
     undefined,
   ),
   files: value<FileStore | undefined>(
     "a file store, such as memoryFiles() or diskFiles() make",
-    (given) => hasMethods(given, ["stage", "stat", "read", "remove", "list"]),
+    hasMethods("stage", "stat", "read", "remove", "list"),
     undefined,
   ),
   images: value<ImageTool | undefined>(
     "a tool for images, such as sharpImages() makes",
-    (given) => hasMethods(given, ["resize", "edit"]),
+    hasMethods("resize", "edit"),
     undefined,
   ),
   site: {
@@ -98,7 +94,7 @@ export const contentOptions = {
   authenticate: hook<AuthenticateContent>(),
   users: value<UsersOption | undefined>(
     "a list of users, or an object with the functions get and list",
-    (given) => Array.isArray(given) || hasMethods(given, ["get", "list"]),
+    (given) => Array.isArray(given) || hasMethods("get", "list")(given),
     undefined,
   ),
   roles: value<RoleOptions | undefined>(
@@ -136,19 +132,10 @@ export const contentOptions = {
     revisions: wholeNumber("count", 100, { min: 1, max: 5_000 }),
     passwordsPerMinute: wholeNumber("count", 30, { min: 0 }),
   },
-  clock: value<Clock>(
-    "a clock",
-    (given) => hasMethods(given, ["now", "monotonic", "setTimeout", "clearTimeout", "random"]),
-    systemClock,
-  ),
-  logger: value<Logger>(
-    "a logger with debug, info, warn and error",
-    (given) => hasMethods(given, ["debug", "info", "warn", "error"]),
-    silentLogger,
-  ),
+  ...hostOptions,
   telemetry: value<Telemetry | undefined>(
     "what openTelemetry() or prometheus().telemetry gives",
-    (given) => hasMethods(given, ["record", "observe"]),
+    hasMethods("record", "observe"),
     undefined,
   ),
 };

@@ -1,9 +1,9 @@
 /** Every option of `createWebhooks`: its type for hosts, and the one table of defaults and ranges that it is read by. */
 
 import type { Clock } from "../clock.js";
-import { systemClock } from "../clock.js";
 import { PostbellError } from "../errors.js";
-import { type Logger, silentLogger } from "../logger.js";
+import { hasMethods, hostOptions } from "../host-options.js";
+import type { Logger } from "../logger.js";
 import {
   flag,
   fraction,
@@ -97,11 +97,6 @@ export type Settings = OptionValues<typeof webhooksOptions>;
 const HOUR = 3_600_000;
 const MINUTE = 60_000;
 
-const hasMethods = (given: unknown, names: readonly string[]): boolean =>
-  typeof given === "object" &&
-  given !== null &&
-  names.every((name) => typeof (given as Record<string, unknown>)[name] === "function");
-
 const isIntervalList = (given: unknown): boolean =>
   Array.isArray(given) &&
   given.length <= 100 &&
@@ -111,7 +106,7 @@ const isIntervalList = (given: unknown): boolean =>
 export const webhooksOptions = {
   storage: value<Storage | undefined>(
     "a storage, such as memoryStorage()",
-    (given) => hasMethods(given, ["webhooks"]),
+    hasMethods("webhooks"),
     undefined,
   ),
   access: {
@@ -182,19 +177,10 @@ export const webhooksOptions = {
     notificationBytes: wholeNumber("bytes", 262_144, { min: 1024, max: 16_777_216 }),
     hookMs: wholeNumber("ms", 5_000, { min: 1, max: MINUTE }),
   },
-  clock: value<Clock>(
-    "a clock",
-    (given) => hasMethods(given, ["now", "monotonic", "setTimeout", "clearTimeout", "random"]),
-    systemClock,
-  ),
-  logger: value<Logger>(
-    "a logger with debug, info, warn and error",
-    (given) => hasMethods(given, ["debug", "info", "warn", "error"]),
-    silentLogger,
-  ),
+  ...hostOptions,
   telemetry: value<Telemetry | undefined>(
     "what openTelemetry() or prometheus().telemetry gives",
-    (given) => hasMethods(given, ["record", "observe"]),
+    hasMethods("record", "observe"),
     undefined,
   ),
 };

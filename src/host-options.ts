@@ -1,0 +1,26 @@
+/** What every service takes of its host's surroundings: a clock and a log, as rows of its table of options. */
+
+import { type Clock, systemClock } from "./clock.js";
+import { type Logger, silentLogger } from "./logger.js";
+import { value } from "./options.js";
+
+/** Whether a value has these methods. */
+export const hasMethods =
+  (...names: readonly string[]) =>
+  (given: unknown): boolean =>
+    typeof given === "object" &&
+    given !== null &&
+    names.every((name) => typeof (given as Record<string, unknown>)[name] === "function");
+
+export const hostOptions = {
+  clock: value<Clock>(
+    "a clock",
+    hasMethods("now", "monotonic", "setTimeout", "clearTimeout", "random"),
+    systemClock,
+  ),
+  logger: value<Logger>(
+    "a logger with debug, info, warn and error",
+    hasMethods("debug", "info", "warn", "error"),
+    silentLogger,
+  ),
+};
