@@ -18,8 +18,9 @@ local MAX_ATTEMPTS_KEPT = 50
 
 -- Numbers from 1e14 on would lose digits in Lua's own conversion; times have 13.
 local function text(number) return string.format('%.0f', number) end
--- Times sort as texts.
-local function hex(at) return string.format('%011x', math.max(0, at)) end
+-- Times sort as texts, so each has eleven digits: what is later than those can say is as late as they can say.
+local LAST_TIME = tonumber('fffffffffff', 16)
+local function hex(at) return string.format('%011x', math.min(math.max(0, at), LAST_TIME)) end
 
 -- The line up to the first line feed, and the rest with it.
 local function firstLine(value)

@@ -35,6 +35,12 @@ local function deliveryById(id, suffix)
   return event and row('/' .. suffix, d, event.type) or {}
 end
 
+-- What stands behind `w` in the receivers of a place in the log: nothing, or `.` and a serial. Nil where it is not among them.
+local function serialOf(w, receivers)
+  if string.find(';' .. receivers .. ';', ';' .. w .. ';', 1, true) then return '' end
+  return string.match(receivers, '^' .. w .. '(%.%d+)$')
+end
+
 local LOOKED_AT = 500
 local STATES = { pending = 'p', delivered = 'd', failed = 'f', withheld = 'w' }
 
@@ -49,7 +55,7 @@ local function deliveriesOf(id, state, type, before, limit, since, untilAt)
   local rows, last = {}, ''
   for _, entry in ipairs(entries) do
     local order, ek, of, receivers = string.match(entry, '^%d+/(%x+)/([^/]+)/([^/]*)/(.*)$')
-    local serial = string.match(';' .. receivers .. ';', ';' .. w .. '(%.?%d*);')
+    local serial = serialOf(w, receivers)
     if serial and (type == '' or of == type) then
       local ref = w .. '/' .. ek .. (serial == '.0' and '' or serial)
       local d = deliveries.get(ref) or freshDelivery(order, 0)
