@@ -110,7 +110,7 @@ async function eachPage(
 export async function repairPartition(
   partition: Partition,
   call: (command: string, ...args: (string | number)[]) => Promise<unknown>,
-  repair: (what: "counters" | "places" | "entries", names: readonly string[]) => Promise<number>,
+  repair: (what: "counters" | "places" | "entries" | "tallies", names: readonly string[]) => Promise<number>,
 ): Promise<number> {
   const scan =
     (command: "HSCAN" | "ZSCAN", key: string) =>
@@ -118,6 +118,11 @@ export async function repairPartition(
       call(command, key, cursor, "COUNT", SCANNED_PER_CALL);
   const entries = await eachPage(scan("ZSCAN", partition.key("log")), (own) => repair("entries", own));
   const places = await eachPage(scan("HSCAN", partition.key("deliveries")), (own) => repair("places", own));
-  const counters = await eachPage(scan("HSCAN", partition.key("accounts")), (own) => repair("counters", own));
+  const counters = await eachPage(scan("HSCAN", partition.key("accounts")), async (own) => {
+    let sum = await repair("counters", own);
+    // One at a time: each looks at a whole log.
+    for (const account of own) sum += await repair("tallies", [account]);
+    return sum;
+  });
   return entries + places + counters;
 }

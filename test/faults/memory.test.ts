@@ -259,6 +259,37 @@ describe("the books", () => {
     await opened.storage.close();
   });
 
+  test("the counts of a webhook's deliveries are counted again where they are wrong", async () => {
+    const opened = openStore({ url: redis.url });
+    const [one, other] = [await opened.register(), await opened.register()];
+    await opened.register("another");
+    for (let count = 0; count < 4; count++) await opened.append(newEvent("clinic"));
+    const claims = (await opened.claim()).filter(({ webhook }) => webhook.id === one.id);
+    const [delivered, failed, withheld] = claims;
+    if (!delivered || !failed || !withheld) throw new Error("four are due");
+    await opened.settle(delivered);
+    await opened.settle(failed, { state: "failed", reason: "exhausted" });
+    await opened.settle(withheld, { state: "withheld", reason: "access_denied" });
+    await opened.store.resend({ id: delivered.id, account: "clinic", now: opened.store.now() });
+    const again = (await opened.claim()).find(({ id }) => id === `${delivered.id}.1`);
+    if (!again) throw new Error("it is due again");
+    await opened.settle(again);
+    const counts = () => Promise.all([one, other].map(({ id }) => opened.store.deliveryStats(id)));
+    const right = await counts();
+    expect(right).toMatchObject([
+      { pending: 1, delivered: 2, failed: 1, withheld: 1 },
+      { pending: 4, delivered: 0, failed: 0, withheld: 0 },
+    ]);
+    expect((await opened.storage.check()).repaired).toBe(0);
+    const lastAttempt = { at: 1, kind: "http", status: 500, code: "HTTP_500" };
+    await admin.hset(opened.key("tallies"), { 1: `7,0,0\n${JSON.stringify(lastAttempt)}`, 2: "garbage" });
+    expect(await counts()).not.toEqual(right);
+    expect((await opened.storage.check()).repaired).toBe(1);
+    expect(await counts()).toEqual([{ ...right[0], lastAttempt }, right[1]]);
+    expect((await opened.storage.check()).repaired).toBe(0);
+    await opened.storage.close();
+  });
+
   test("once all is removed and its time is over, no key is left but the layout and the books", async () => {
     const clock = manualClock(Date.now());
     const opened = openStore(
