@@ -119,7 +119,26 @@ describe("a notifier of the host", () => {
     expect(log.filter((line) => line.includes("a notifier of the host failed"))).toHaveLength(2);
   });
 
-  it("that never works keeps the endpoint ENABLED only until the warning has been heard, and no attempt waits for it", async () => {
+  it("that never works is given up when the endpoint would have been disabled: that comes a day later, with an alarm", async () => {
+    const { emit, runUntil, told, log, id, webhooks } = await failing({}, () => {
+      throw new Error("mail server away");
+    });
+    await emit();
+    await runUntil(START + 96 * HOUR - 1);
+    expect(told).toHaveLength(24 * 60);
+    await runUntil(START + 120 * HOUR - 1);
+    expect(told).toHaveLength(24 * 60 + 1);
+    const alarm = "error a failing endpoint will be disabled though no notifier took the warning";
+    expect(log.filter((line) => line === alarm)).toHaveLength(1);
+    const { health } = await webhooks.deliveries.stats({ webhookId: id });
+    expect(health).toMatchObject({ status: "warned", disableAt: new Date(START + 120 * HOUR) });
+    expect((await webhooks.registrations.get(id)).status).toBe("ENABLED");
+    await runUntil(START + 120 * HOUR);
+    expect((await webhooks.registrations.get(id)).status).toBe("DISABLED");
+    expect(told.at(-1)).toEqual(["disabled", "120:00", "0:00"]);
+  });
+
+  it("that hangs keeps no attempt waiting", async () => {
     const { emit, runUntil, told, sent } = await failing({}, () => forever());
     await emit();
     await runUntil(START + 72 * HOUR + SECOND);

@@ -2,7 +2,7 @@
 
 import { type Clock, withTimeout } from "../clock.js";
 import type { Logger } from "../logger.js";
-import { healthStep } from "./health.js";
+import { healthStep, warningGivenUpAt } from "./health.js";
 import type { ReadSettings } from "./options.js";
 import { toWebhook } from "./registrations.js";
 import type { WebhookRecord, WebhookStore } from "./store.js";
@@ -13,7 +13,7 @@ const BATCH = 20;
 
 /**
  * Makes the function that takes all steps due now and resolves with when the next one is. A notifier is called at least once a period,
- * and again only if it failed or the process died before the step was recorded; DISABLED is set exactly once.
+ * and again only if it failed or the process died before the step was recorded; DISABLED is set exactly once, also where the warning could not be given.
  */
 export function createNotices({
   store,
@@ -67,14 +67,12 @@ export function createNotices({
       case "warn": {
         const { warning } = notify;
         const event = { webhook, failingSince: since, disableAt: new Date(step.disableAt) };
-        if (await tell(record, warning && (() => warning(event)))) {
-          const isRecorded = await settle({ warnedAt: now, noticeAt: step.disableAt });
-          if (isRecorded)
-            logger.warn(
-              { webhook: id, disableAt: event.disableAt },
-              "an endpoint is failing and will be disabled",
-            );
-        }
+        const isTold = await tell(record, warning && (() => warning(event)));
+        if (!isTold && now < warningGivenUpAt(failingSince, health)) return;
+        if (!(await settle({ warnedAt: now, noticeAt: step.disableAt }))) return;
+        const fields = { webhook: id, disableAt: event.disableAt };
+        if (isTold) logger.warn(fields, "an endpoint is failing and will be disabled");
+        else logger.error(fields, "a failing endpoint will be disabled though no notifier took the warning");
         return;
       }
       case "disable":

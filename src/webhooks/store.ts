@@ -55,7 +55,7 @@ export interface WebhookRecord {
   readonly generation: number;
   /** The first failure since the last 2xx (or since the creation, re-enabling or a new URL). */
   readonly failingSince: number | null;
-  /** When the host was told that the endpoint is failing. */
+  /** When the host was told that the endpoint is failing, or telling it was given up. */
   readonly warnedAt: number | null;
   /** When the next step of the health decision is due; see `claimNotices`. */
   readonly noticeAt: number | null;
