@@ -45,6 +45,7 @@ const STATUS: Readonly<Record<string, number>> = {
   unknown_event_type: 400,
   not_found: 404,
   webhook_limit_reached: 409,
+  webhook_disabled: 409,
   resend_limit_reached: 409,
   rate_limited: 429,
 };

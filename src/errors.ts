@@ -18,6 +18,8 @@ export type ErrorCode =
   | "event_too_large"
   /** The account has its fifteen ENABLED webhooks. */
   | "webhook_limit_reached"
+  /** Nothing is sent to a webhook that is DISABLED: enable it first. */
+  | "webhook_disabled"
   /** An event was sent again to a webhook as often as it may be. */
   | "resend_limit_reached"
   /** Recoveries, or tests, of a webhook were asked for too often; `retryAfterSeconds` says when to ask again. */

@@ -123,6 +123,9 @@ describe("the log of deliveries", () => {
 
   it.each([
     ["a state that is none", { state: "lost" }, "invalid_argument", "state"],
+    ["a type that is none", { type: "patient.update" }, "unknown_event_type", "type"],
+    ["a pattern of types", { type: "patient.*" }, "unknown_event_type", "type"],
+    ["a type that is no name", { type: 7 }, "invalid_request", "type"],
     ["a since that is none", { since: "yesterday" }, "invalid_argument", "since"],
     ["an until that is none", { until: Number.NaN }, "invalid_argument", "until"],
     ["a limit of 0", { limit: 0 }, "invalid_request", "limit"],
@@ -229,12 +232,10 @@ describe("resend()", () => {
     await run(MINUTE);
     await webhooks.registrations.update(id, { status: "DISABLED" });
     await expect(webhooks.deliveries.resend(`${id}.${eventId}`)).rejects.toMatchObject({
-      code: "invalid_argument",
-      field: "webhookId",
+      code: "webhook_disabled",
     });
     await expect(webhooks.deliveries.recover({ webhookId: id, since })).rejects.toMatchObject({
-      code: "invalid_argument",
-      field: "webhookId",
+      code: "webhook_disabled",
     });
     await run(DAY);
     expect(sent).toHaveLength(1);
@@ -329,6 +330,20 @@ describe("recover()", () => {
     });
     const { deliveries } = await webhooks.deliveries.list({ webhookId: id });
     expect(deliveries.map(({ eventId }) => eventId)).toEqual([second]);
+  });
+
+  it("makes nothing of what came before the webhook was registered", async () => {
+    const { register, emit, clock, webhooks } = await startHarness();
+    await register();
+    await emit();
+    await clock.advance(HOUR);
+    const { id } = await register();
+    await webhooks.registrations.update(id, { status: "DISABLED" });
+    const missed = await emit();
+    await webhooks.registrations.update(id, { status: "ENABLED" });
+    expect(await webhooks.deliveries.recover({ webhookId: id, since })).toEqual({ count: 1 });
+    const { deliveries } = await webhooks.deliveries.list({ webhookId: id });
+    expect(deliveries.map(({ eventId }) => eventId)).toEqual([missed]);
   });
 
   it("goes through any number of events, one every 50 ms, each delivered once, and new ones first", async () => {

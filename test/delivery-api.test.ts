@@ -172,6 +172,7 @@ describe("the delivery log over REST", () => {
     expect(await of("state=pending")).toEqual(ids.slice(0, 2));
     expect(await of("state=delivered")).toEqual(ids.slice(2));
     expect(await of("type=patient.deleted")).toEqual([]);
+    expect(await of("type=webhook.test")).toEqual([]);
     const [second, fourth] = [iso(START + MINUTE), iso(START + 3 * MINUTE)];
     expect(await of(`since=${second}&until=${fourth}`)).toEqual(ids.slice(2, 4));
     expect(await of(`since=${second}&type=patient.updated&state=pending`)).toEqual(ids.slice(0, 2));
@@ -393,6 +394,8 @@ describe("what cannot be used", () => {
   it.each([
     ["state=lost", "state", /pending, delivered, failed, withheld/],
     ["state=", "state", /pending/],
+    ["type=patient.update", "type", /'patient.updated'/],
+    ["type=", "type", /unknown event type/],
     ["since=yesterday", "since", /ISO 8601/],
     ["since=", "since", /ISO 8601/],
     ["until=2026-02-30T00:00:00Z", "until", /ISO 8601/],
@@ -456,7 +459,10 @@ describe("what cannot be used", () => {
     for (const [method, path, json] of rows(id, deliveryId)) {
       const answer = await call(method, path, { json });
       if (answer.status === 200) continue;
-      expect([answer.status, answer.json.error.message]).toEqual([400, expect.stringContaining("enable it")]);
+      expect([answer.status, answer.json.error]).toEqual([
+        409,
+        { code: "webhook_disabled", message: expect.stringContaining("enable it") },
+      ]);
       wasRefused.push(path.split("/").at(-1) ?? "");
     }
     expect(wasRefused).toEqual(["resend", "recover", "test"]);

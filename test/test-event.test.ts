@@ -158,7 +158,7 @@ describe("a test event", () => {
       }),
     });
     for (let count = 0; count < 2; count++)
-      await expect(test()).rejects.toMatchObject({ code: "invalid_argument", field: "webhookId" });
+      await expect(test()).rejects.toMatchObject({ code: "webhook_disabled" });
     await quiet();
     expect(sent).toEqual([]);
     expect((await webhooks.deliveries.list({ webhookId: id })).deliveries).toEqual([]);

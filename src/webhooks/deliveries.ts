@@ -57,7 +57,7 @@ export interface DeliveryCounts extends Readonly<Record<DeliveryState, number>> 
 export interface Deliveries {
   /**
    * Newest first, of those created at or after `since` and before `until`. `limit` 1 to 100, default 50; `next` is the cursor of the next page, `null` on the last.
-   * With `state` or `type` a page may be short, or empty, and still have a `next`.
+   * With `state` or `type` a page may be short, or empty, and still have a `next`. `unknown_event_type` for a `type` that is not in the catalogue, nor `webhook.test`.
    */
   list(request: {
     readonly webhookId: string;
@@ -73,15 +73,15 @@ export interface Deliveries {
   get(id: string): Promise<Delivery>;
   /**
    * One more attempt, now. A pending delivery keeps its schedule; for an ended one a new delivery of the same event is made, with a schedule of its own.
-   * Returns the one that will be attempted. `invalid_argument` while the webhook is DISABLED; `resend_limit_reached` once an event was sent again to a webhook a hundred times.
+   * Returns the one that will be attempted. `webhook_disabled` while the webhook is DISABLED; `resend_limit_reached` once an event was sent again to a webhook a hundred times.
    */
   resend(id: string): Promise<{ readonly id: string }>;
   /**
    * Makes deliveries of all kept events since then that the webhook subscribes to and did not get: emitted while it was disabled, or failed.
-   * Those pending or delivered are left alone, so calling it twice is harmless, and where it was interrupted it may be made again.
+   * Those pending, delivered or withheld are left alone, so calling it twice is harmless, and where it was interrupted it may be made again. What was emitted before the webhook was registered is no loss of its.
    *
    * They fall due one after another, `delivery.recoverEveryMs` apart, the oldest first, and new events go before them.
-   * `rate_limited` beyond `limits.repairsPerMinute` of a webhook, in this process; `invalid_argument` while it is DISABLED.
+   * `rate_limited` beyond `limits.repairsPerMinute` of a webhook, in this process; `webhook_disabled` while it is DISABLED.
    */
   recover(request: {
     readonly webhookId: string;
@@ -92,7 +92,7 @@ export interface Deliveries {
    * and about an `OperationOutcome`, never about a record. With `type` the notification names that type, to try the receiver's own routing; the log still says `webhook.test`.
    *
    * A 2xx counts for the endpoint's health like any other; a test that fails counts for nothing.
-   * `unknown_event_type` for a type that is not in the catalogue; `invalid_request` for one that the webhook does not subscribe to; `rate_limited` and `invalid_argument` as in `recover`.
+   * `unknown_event_type` for a type that is not in the catalogue; `invalid_request` for one that the webhook does not subscribe to; `rate_limited` and `webhook_disabled` as in `recover`.
    */
   test(request: {
     readonly webhookId: string;
@@ -111,9 +111,10 @@ const invalid = (field: string, message: string): PostbellError =>
   new PostbellError("invalid_request", message, { field });
 
 const disabled = (): PostbellError =>
-  new PostbellError("invalid_argument", "The webhook is DISABLED; enable it before sending again.", {
-    field: "webhookId",
-  });
+  new PostbellError(
+    "webhook_disabled",
+    "The webhook is DISABLED, so nothing is sent to it; enable it first.",
+  );
 
 const dateOrNull = (ms: number | null): Date | null => (ms === null ? null : new Date(ms));
 
@@ -196,10 +197,14 @@ export function createDeliveries({
     return webhook;
   };
 
-  const requireSubscribed = (eventTypes: WebhookRecord["eventTypes"], type: unknown): void => {
+  /** Of something in the log: of the catalogue, or of a test. */
+  const requireType = (type: unknown): void => {
     if (typeof type !== "string") throw invalid("type", "type must be a string, the name of an event type.");
-    focalTypes(catalogue, type);
-    if (!subscribes(eventTypes, type))
+    if (type !== TEST_EVENT_TYPE) focalTypes(catalogue, type);
+  };
+
+  const requireSubscribed = (eventTypes: WebhookRecord["eventTypes"], type: string): void => {
+    if (type !== TEST_EVENT_TYPE && !subscribes(eventTypes, type))
       throw invalid("type", `The webhook does not subscribe to '${type}', so it never gets such an event.`);
   };
 
@@ -225,6 +230,7 @@ export function createDeliveries({
           field: "state",
         });
       }
+      if (type !== undefined) requireType(type);
       const asked = {
         webhookId,
         state,
@@ -260,7 +266,7 @@ export function createDeliveries({
     async recover(request) {
       const { webhookId, since } = readArguments("recover", request, ["webhookId", "since"]);
       const from = readTime("since", since);
-      const { account } = requireEnabled(await find(webhookId));
+      const { account, createdAt } = requireEnabled(await find(webhookId));
       takeTurn("recover", webhookId);
       const everyMs = delivery.recoverEveryMs;
       let dueAt = store.now() + everyMs;
@@ -270,7 +276,7 @@ export function createDeliveries({
         const page = await store.recover({
           webhookId,
           account,
-          since: from,
+          since: Math.max(from, createdAt),
           dueAt,
           everyMs,
           now: store.now(),
@@ -287,8 +293,9 @@ export function createDeliveries({
 
     async test(request) {
       const { webhookId, type = TEST_EVENT_TYPE } = readArguments("test", request, ["webhookId", "type"]);
+      requireType(type);
       const { account, eventTypes } = requireEnabled(await find(webhookId));
-      if (type !== TEST_EVENT_TYPE) requireSubscribed(eventTypes, type);
+      requireSubscribed(eventTypes, type);
       takeTurn("test", webhookId);
       const event = await testEvent({ account, sentType: type, now: store.now() });
       const [made] = (await append(event, webhookId)).deliveries;

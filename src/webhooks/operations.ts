@@ -16,7 +16,7 @@ export const errorCodes = {
   404: ["not_found"],
   405: ["method_not_allowed"],
   408: ["request_timeout"],
-  409: ["webhook_limit_reached", "idempotency_key_reused", "resend_limit_reached"],
+  409: ["webhook_limit_reached", "idempotency_key_reused", "webhook_disabled", "resend_limit_reached"],
   413: ["body_too_large"],
   415: ["unsupported_media_type"],
   429: ["rate_limited"],
@@ -411,7 +411,12 @@ export const operations = {
       "Newest first, without their attempts. With `state` or `type` a page may be short, or empty, and still have a `next`.",
     parameters: [
       { name: "state", in: "query", schema: { $ref: "#/components/schemas/DeliveryState" } },
-      { name: "type", in: "query", description: "An event type.", schema: { type: "string" } },
+      {
+        name: "type",
+        in: "query",
+        description: "An event type, or `webhook.test`.",
+        schema: { anyOf: [{ $ref: "#/components/schemas/EventType" }, { const: "webhook.test" }] },
+      },
       {
         name: "since",
         in: "query",
@@ -470,7 +475,7 @@ export const operations = {
       schema: object({ id }),
       example: { id: DELIVERY_ID },
     },
-    errors: [400, 404, 409],
+    errors: [404, 409],
   },
   recoverDeliveries: {
     method: "POST",
@@ -478,7 +483,7 @@ export const operations = {
     tag: "Deliveries",
     summary: "Deliver what was missed",
     description:
-      "Makes deliveries of all kept events since then that the webhook subscribes to and did not get. They are sent one after another, the oldest first. Asking again changes nothing.",
+      "Makes deliveries of all kept events since then, or since the webhook was registered, that it subscribes to and did not get. They are sent one after another, the oldest first. Asking again changes nothing.",
     body: {
       required: ["since"],
       properties: { since: time("ISO 8601 with its offset.") },
@@ -490,7 +495,7 @@ export const operations = {
       schema: object({ count: { type: "integer", minimum: 0, description: "How many were made." } }),
       example: { count: 12 },
     },
-    errors: [...READ_BODY, 404],
+    errors: [...READ_BODY, 404, 409],
   },
   testWebhook: {
     method: "POST",
@@ -515,7 +520,7 @@ export const operations = {
       schema: object({ id }),
       example: { id: DELIVERY_ID },
     },
-    errors: [...READ_BODY, 404],
+    errors: [...READ_BODY, 404, 409],
   },
   listEventTypes: {
     method: "GET",
