@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import type { Claim, DeliveryState, EventRecord, Settlement, WebhookStatus } from "../../webhooks/store.js";
 import { subscribes } from "../../webhooks/subscription.js";
-import { allPages, idsOf } from "./lists.js";
+import { allPages, idsOf, listed } from "./lists.js";
 import {
   ACCOUNT_LIMIT,
   ENABLED_LIMIT,
@@ -290,6 +290,10 @@ export async function runModel(s: Scenario, steps: number): Promise<void> {
       const found = await store.getDelivery(expected.id);
       assert.ok(found, "no delivery is lost");
       assert.deepEqual([found.state, found.attempts.length], [expected.state, expected.attempts]);
+    }
+    for (const { id: webhookId } of isWhole ? webhooks.values() : []) {
+      const own = known.filter((delivery) => delivery.webhookId === webhookId);
+      assert.deepEqual(idsOf(await listed(s, { webhookId }, 1_000)), idsOf(own), "each log holds its own");
     }
     const stats = await anyone().stats();
     const pending = known.filter(({ state }) => state === "pending");
