@@ -76,6 +76,27 @@ export function retention(declare: Declare): void {
     );
   });
 
+  declare(
+    "recovers by two processes at once make each delivery once, and none of a removed webhook",
+    async (s) => {
+      const { id } = await s.register({ status: "DISABLED" });
+      const { id: other } = await s.register({ status: "DISABLED" });
+      await times(4, () => s.emit());
+      const answers = await Promise.all(
+        Array.from({ length: 6 }, (_, index) => s.recover(id, { by: index % 2 ? s.other : s.store })),
+      );
+      assert.equal(
+        answers.reduce((sum, answer) => sum + (answer?.count ?? 0), 0),
+        4,
+      );
+      assert.equal((await listed(s, { webhookId: id })).length, 4);
+      const [, late] = await Promise.all([s.remove(other), s.recover(other, { by: s.other })]);
+      assert.ok(late === undefined || late.count === 4);
+      await s.tidy();
+      assert.equal((await s.store.stats()).pending, 4);
+    },
+  );
+
   declare("recover makes new deliveries of failed ones, and of nothing else", async (s) => {
     const { id } = await s.register();
     const emitted = await times(5, () => s.emit());
