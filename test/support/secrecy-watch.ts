@@ -5,7 +5,7 @@
 
 import { afterAll, vi } from "vitest";
 import type { Logger } from "../../src/logger.js";
-import type { Telemetry } from "../../src/telemetry.js";
+import type { SpanAttributes, Telemetry } from "../../src/telemetry.js";
 import { fileLeaks, type LeakCheck } from "./leak-check.js";
 
 const check = vi.hoisted((): { note: LeakCheck["note"] } => ({ note() {} }));
@@ -37,24 +37,27 @@ vi.mock("../../src/logger.js", async (original) => {
   return { ...actual, guardedLogger };
 });
 
+/** Their names are the package's own words. */
+const valuesOf = (attributes: SpanAttributes): string => Object.values(attributes).join(" ");
+
 vi.mock("../../src/telemetry.js", async (original) => {
   const actual = await original<typeof import("../../src/telemetry.js")>();
   const guardedTelemetry = (telemetry: Telemetry | undefined): Telemetry => {
     const guarded = actual.guardedTelemetry(telemetry);
     return Object.freeze<Telemetry>({
       record(metric, value, labels) {
-        check.note(`a metric, ${metric}`, labels);
+        check.note("a metric", valuesOf(labels));
         guarded?.record(metric, value, labels);
       },
       observe: (read) => guarded?.observe(read) ?? (() => {}),
       begin(start) {
-        check.note(`a span, ${start.name}`, start.attributes);
+        check.note("a span", valuesOf(start.attributes));
         const span = guarded?.begin?.(start);
         return {
           traceparent: span?.traceparent,
           run: (work) => (span === undefined ? work() : span.run(work)),
           end(outcome) {
-            check.note("a span", [outcome.error, outcome.attributes]);
+            check.note("a span", `${outcome.error} ${valuesOf(outcome.attributes ?? {})}`);
             span?.end(outcome);
           },
         };
