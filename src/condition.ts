@@ -2,7 +2,7 @@
 
 export interface Problem {
   /**
-   * `loop_stalled`: a turn of the delivery loop that was due has not come. `storage_away`: the storage does not answer. `not_following`: what other processes
+   * `loop_stalled`: a turn of the delivery loop that was due has not come. `storage_away`: the storage does not answer, or takes nothing. `not_following`: what other processes
    * changed is not looked for any more.
    */
   readonly code: "loop_stalled" | "storage_away" | "not_following";

@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vites
 import { redisStorage } from "../storage/redis/index.js";
 import { callsOf } from "./support/content-call.js";
 import { contentSite } from "./support/content-site.js";
+import { fileLeaks } from "./support/leak-check.js";
 import { freshPrefix, redisUrl } from "./support/redis.js";
 import { seededSite } from "./support/wxr-file.js";
 
@@ -30,6 +31,7 @@ const run = (...args: readonly string[]): Promise<{ code: unknown; out: string; 
   new Promise((done) => {
     const options = { timeout: LIMIT.timeout, maxBuffer: 100_000_000 };
     execFile(process.execPath, [COMMAND, ...args], options, (error, out, errors) => {
+      fileLeaks.note(`postbell ${args[0]}`, errors);
       done({ code: error ? error.code : 0, out, errors });
     });
   });

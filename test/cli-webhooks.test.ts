@@ -16,6 +16,7 @@ import { signatureHeader } from "../src/webhooks/signature.js";
 import { memoryStorage } from "../storage/memory/index.js";
 import { issue, makeAuthority } from "./support/certificates.js";
 import { reply, startEndpoint } from "./support/https-endpoint.js";
+import { fileLeaks } from "./support/leak-check.js";
 
 const COMMAND = resolve(import.meta.dirname, "../dist/cli.js");
 const SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo=";
@@ -54,7 +55,10 @@ const run = (args: readonly string[], env: NodeJS.ProcessEnv = {}, stdin = ""): 
       process.execPath,
       [COMMAND, ...args],
       { timeout: LIMIT.timeout, env: { ...process.env, ...env } },
-      (error, out, errors) => done({ code: error ? error.code : 0, out, errors }),
+      (error, out, errors) => {
+        fileLeaks.note(`postbell ${args[0]}`, [out, errors]);
+        done({ code: error ? error.code : 0, out, errors });
+      },
     );
     child.stdin?.end(stdin);
   });
@@ -72,7 +76,9 @@ async function told(args: readonly string[]): Promise<Ended> {
   });
   const textOf = async (stream: PassThrough): Promise<string> =>
     Buffer.concat(await stream.end().toArray()).toString();
-  return { code, out: await textOf(out), errors: await textOf(errors) };
+  const ended = { code, out: await textOf(out), errors: await textOf(errors) };
+  fileLeaks.note(`postbell ${args[0]}`, ended);
+  return ended;
 }
 
 interface Listening {
@@ -86,8 +92,12 @@ interface Listening {
 async function listening(...args: readonly string[]): Promise<Listening> {
   const child = spawn(process.execPath, [COMMAND, "listen", "--port", "0", ...args]);
   const ended = new Promise((done) => child.once("exit", (code, signal) => done(signal ?? code)));
-  onTestFinished(() => void child.kill("SIGKILL"));
   let [out, errors] = ["", ""];
+  onTestFinished(() => {
+    child.kill("SIGKILL");
+    // Records are what it is there to show; the secrets it verifies with are not.
+    fileLeaks.note("postbell listen", [out.replaceAll('"resourceType"', ""), errors]);
+  });
   child.stdout.on("data", (chunk: Buffer) => (out += chunk.toString()));
   const url = await new Promise<string>((done, fail) => {
     child.once("exit", () => fail(new Error(errors)));

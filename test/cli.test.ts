@@ -7,6 +7,7 @@ import { type CliIo, main } from "../cli/main.js";
 import { createProgressBar } from "../cli/progress.js";
 import type { ContentStorage } from "../src/content/store.js";
 import { memoryStorage } from "../storage/memory/index.js";
+import { fileLeaks } from "./support/leak-check.js";
 import { bytesOf, seededSite, wxrFile } from "./support/wxr-file.js";
 
 let folder: string;
@@ -49,6 +50,7 @@ async function run(line: string, storage: ContentStorage = memoryStorage(), io: 
       ...io,
     },
   );
+  fileLeaks.note("postbell", [out, errors]);
   return { code, out, errors, opened };
 }
 

@@ -117,6 +117,32 @@ describe("the health of webhooks", () => {
     await harness.stop(0);
   });
 
+  it("lives on while outcomes wait for a storage that is away, however many: ended now, they would be sent again", async () => {
+    let isAway = false;
+    const { webhooks, clock, register, emit, quiet, run, stop, sent } = await startHarness({
+      options: { delivery: { concurrency: 1, slowConcurrency: 1 } },
+      change: (store) => ({ settle: (settlement) => (isAway ? away() : store.settle(settlement)) }),
+    });
+    await register();
+    isAway = true;
+    for (let count = 0; count < 10; count++) await emit();
+    await quiet();
+    // Twice as many as there are slots: nothing more is claimed until they are stored.
+    expect(sent).toHaveLength(4);
+    await run(40 * SECOND);
+    const red = await ask({ webhooks, clock });
+    expect(red).toMatchObject({
+      status: 503,
+      health: { webhooks: { problems: [{ code: "storage_away" }] } },
+    });
+    expect(await ask({ webhooks, clock }, { path: "/livez" })).toMatchObject({ status: 200 });
+    isAway = false;
+    await run(6 * SECOND);
+    expect((await ask({ webhooks, clock })).health.webhooks?.problems).toEqual([]);
+    expect(sent).toHaveLength(10);
+    await stop(0);
+  });
+
   it("bears a turn that is late because all slots are taken, for as long as attempts may take", () => {
     const settings = readSettings({
       storage: memoryStorage(),

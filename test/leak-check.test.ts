@@ -22,31 +22,73 @@ describe("the check for leaks", () => {
     "key-a1",
   ])("finds: %s", (text) => {
     const check = createLeakCheck();
-    check.note("nothing in here");
-    check.note(text);
-    expect(check.found()).toEqual([text]);
+    check.note("a log", "nothing in here");
+    check.note("a log", text);
+    expect(check.found()).toEqual([`a log: ${text}`]);
+  });
+
+  it.each([
+    ["a member", { at: [{ name: "Wintermute" }] }],
+    ["the name of a member", { Wintermute: 1 }],
+    ["a record", { resourceType: "Basic" }],
+    ["an error", { failed: new Error("for Wintermute") }],
+    ["the cause of an error", new Error("for", { cause: { key: "key-a1" } })],
+    ["a map", new Map([["key-a1", 1]])],
+    ["what lies deep", { a: { b: { c: { d: { e: { f: { g: "s3cret" } } } } } } }],
+  ])("finds it in %s", (_, value) => {
+    const check = createLeakCheck();
+    check.note("a log", value);
+    expect(check.found()).toHaveLength(1);
+  });
+
+  it("finds the last of very many texts", () => {
+    const check = createLeakCheck();
+    for (let index = 0; index < 200_000; index++) check.note("a span", `text ${index}`);
+    check.note("a span", "key-a1");
+    expect(check.found()).toEqual(["a span: key-a1"]);
   });
 
   it("finds nothing where there is nothing", () => {
     const check = createLeakCheck();
     for (const text of ["a notifier of the host failed", "POST", "hooks.example.com", "whsec_"])
-      check.note(text);
+      check.note("a log", text);
+    check.note("an error", "Send a valid API key: Authorization: Bearer <API_KEY>.");
     expect(check.found()).toEqual([]);
   });
 
-  it("fails a file of the suite for a log, a span, a metric and an error", async () => {
+  it("fails a file of the suite for a log, a span, a metric, an error, and the answer that tells of it", async () => {
     writeFileSync(
       planted,
-      `import { it } from "vitest";
+      `import { it, vi } from "vitest";
       import { PostbellError } from "../src/errors.js";
+      import { HttpError } from "../src/http/errors.js";
+      import { createContent } from "../src/index.js";
       import { guardedLogger, silentLogger } from "../src/logger.js";
       import { guardedTelemetry } from "../src/telemetry.js";
-      it("leaks", () => {
-        guardedLogger(silentLogger).warn({ key: "key-a1" }, "leak 1");
+      import { memoryStorage } from "../storage/memory/index.js";
+      vi.mock("../src/content/rest/error.js", async (original) => {
+        const actual = await original();
+        class RestError extends actual.RestError {
+          constructor(status, code) {
+            super(status, code, "leak 6: open sesame");
+          }
+        }
+        return { ...actual, RestError };
+      });
+      it("leaks", async () => {
+        guardedLogger(silentLogger).warn({ key: "leak 1: key-a1" }, "a leak");
         const telemetry = guardedTelemetry(undefined);
-        telemetry.begin({ name: "emit", kind: "client", at: 0, attributes: { leak: "leak 2", name: "Wintermute" } });
+        telemetry.begin({ name: "emit", kind: "client", at: 0, attributes: { name: "leak 2: Wintermute" } });
         telemetry.record("attemptLag", 1, { lane: "leak 3: s3cret" });
         new PostbellError("not_found", "leak 4: whsec_" + "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLjsw");
+        new HttpError(403, "forbidden", "leak 5: key-a1");
+        const content = createContent({
+          storage: memoryStorage(),
+          site: { url: "https://www.example.org", name: "Example" },
+          authenticate: () => null,
+          users: [],
+        });
+        await content.request({ method: "GET", path: "/nowhere", as: null });
       });`,
     );
     const output = await new Promise<string>((done) => {
@@ -55,6 +97,7 @@ describe("the check for leaks", () => {
       execFile(process.execPath, args, { cwd: root }, (_, stdout, stderr) => done(stdout + stderr));
     });
     const found = /holds what it must not: (.*)/.exec(output)?.[1];
-    for (const leak of ["leak 1", "leak 2", "leak 3", "leak 4"]) expect(found).toContain(leak);
+    for (const leak of ["leak 1", "leak 2", "leak 3", "leak 4", "leak 5", "leak 6"])
+      expect(found).toContain(leak);
   });
 });

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -83,6 +83,22 @@ describe("the packed tarball", () => {
         console.log(deliveries.map(({ state }) => state).join());
       })();`;
     expect(node("--no-experimental-require-module", "-e", script)).toBe("delivered");
+  });
+
+  it("needs OpenTelemetry's API for its binding alone, which says what is missing", () => {
+    const api = join(consumer, "node_modules", "@opentelemetry");
+    renameSync(api, `${api}-away`);
+    try {
+      const others = entries.filter((entry) => !entry.endsWith("/opentelemetry"));
+      const script = `
+        for (const entry of ${JSON.stringify(others)}) await import(entry);
+        console.log(await import("postbell/opentelemetry").catch(({ code, message }) => code + " " + message));`;
+      expect(node("--input-type=module", "-e", script)).toMatch(
+        /^ERR_MODULE_NOT_FOUND .*@opentelemetry\/api/,
+      );
+    } finally {
+      renameSync(`${api}-away`, api);
+    }
   });
 
   it("holds the build, the licence and the notes, and no source, test or path of a machine", () => {

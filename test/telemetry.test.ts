@@ -23,7 +23,15 @@ import { memoryStorage } from "../storage/memory/index.js";
 import { redisStorage } from "../storage/redis/index.js";
 import { openTelemetry, readTraceparent } from "../telemetry/opentelemetry.js";
 import { freshPrefix, redisUrl } from "./support/redis.js";
-import { HOUR, openHarness, response, START, startHarness, unreachable } from "./support/webhook-harness.js";
+import {
+  HOUR,
+  holdingEndpoint,
+  openHarness,
+  response,
+  START,
+  startHarness,
+  unreachable,
+} from "./support/webhook-harness.js";
 
 const contexts = new AsyncLocalStorageContextManager();
 beforeAll(() => {
@@ -130,6 +138,21 @@ describe("spans", () => {
     expect(epochMs(emit.startTime)).toBe(START);
     expect(epochMs(delivered?.startTime ?? [0, 0])).toBeGreaterThanOrEqual(START + HOUR / 4);
     await harness.stop(0);
+  });
+
+  it("call an attempt cancelled that the end of the process cuts off, and count it as nothing", async () => {
+    const { telemetry, named, points } = sdk();
+    const { open, answer, release } = holdingEndpoint();
+    const harness = await startHarness({ answer, options: { telemetry } });
+    await harness.register();
+    await harness.emit();
+    await harness.quiet();
+    expect(open).toHaveLength(1);
+    await harness.stop(0);
+    release(unreachable);
+    await harness.quiet();
+    expect(only(named("attempt")).attributes["error.type"]).toBe("cancelled");
+    expect(Object.keys(await points()).join()).not.toContain("postbell.attempt");
   });
 
   it("have none for a claim that found nothing, and one for a claim that gave something", async () => {
@@ -315,18 +338,21 @@ describe("metrics", () => {
       telemetry,
     });
     await content.start();
-    const ask = (path: string, method = "GET") =>
-      content.handle({
-        method,
-        path,
-        query: "",
-        headers: {},
-        body: null,
-        baseUrl: "https://www.example.org",
-      });
+    const requestOf = (path: string, method = "GET") => ({
+      method,
+      path,
+      query: "",
+      headers: {},
+      body: null,
+      baseUrl: "https://www.example.org",
+    });
+    const ask = (path: string, method?: string) => content.handle(requestOf(path, method));
+    /** As the portal does, for somebody whom the host knows. */
+    const askAs = (path: string) => content.handleAs(requestOf(path), 1);
     await ask("/core/v2/posts");
     await ask("/core/v2/posts");
     await ask("/core/v2/posts/4711");
+    await askAs("/core/v2/posts/4711");
     await ask("/core/v2/no-such-s3cret");
     await ask("/core/v2/posts", "BREW");
     expect(await ask("/elsewhere")).toBeUndefined();
@@ -335,7 +361,7 @@ describe("metrics", () => {
       `postbell.content.request.duration s {"http.request.method":"${method}","http.route":"${route}","postbell.status_class":"${status}"}`;
     expect(seen).toMatchObject({
       [at("GET", "/core/v2/posts", "2xx")]: 2,
-      [at("GET", "/core/v2/posts/:id", "4xx")]: 1,
+      [at("GET", "/core/v2/posts/:id", "4xx")]: 2,
       [at("GET", "none", "4xx")]: 1,
       [at("_OTHER", "/core/v2/posts", "4xx")]: 1,
       'postbell.content.cache.lookups {lookup} {"postbell.cache":"answers","postbell.result":"hit"}': 1,

@@ -4,7 +4,7 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import type { Condition } from "../condition.js";
 import { countedFailures } from "../counted-failures.js";
 import { createRateLimit } from "../http/rate-limit.js";
-import type { HttpRequest, HttpResponse, ReadableBody, Service } from "../http/types.js";
+import type { Handler, HttpRequest, HttpResponse, ReadableBody, Service } from "../http/types.js";
 import { guardedLogger } from "../logger.js";
 import { createOutboundClient } from "../outbound/client.js";
 import { createGuardedGet } from "../outbound/guarded-get.js";
@@ -262,12 +262,13 @@ export function createContent(options: ContentOptions): Content {
   });
 
   const condition = createCondition({ library, following, clock });
+  const timed = (handle: Handler): Handler => report?.timed(handle, server.routeOf) ?? handle;
   let isStarted = false;
   let unobserve: (() => void) | undefined;
 
   return Object.freeze<Content>({
-    handle: report ? report.timed(server.handle, server.routeOf) : server.handle,
-    handleAs: (request, as) => server.handleAs(request, () => asUser(as)),
+    handle: timed(server.handle),
+    handleAs: (request, as) => timed((asked) => server.handleAs(asked, () => asUser(as)))(request),
     namespace,
     uploads: settings.files
       ? createUploads({ files: settings.files, logger })

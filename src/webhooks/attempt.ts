@@ -257,6 +257,7 @@ export function createAttempts({
 
   const exchange = async (
     claim: Claim,
+    control: AttemptControl,
     event: PreparedEvent,
     allowed: readonly boolean[],
     startedAt: number,
@@ -294,7 +295,10 @@ export function createAttempts({
     const now = storeNow();
     const verdict = judge(result, delivery.excerptCharacters);
     const isOk = verdict.kind === "delivered";
-    if (telemetry !== undefined) {
+    if (control.isCancelled && !isOk) {
+      // What a process cuts off as it stops says nothing of the endpoint.
+      span?.end({ at: clock.now(), error: "cancelled" });
+    } else if (telemetry !== undefined) {
       telemetry.record("attemptDuration", seconds(durationMs), { outcome: verdict.kind, lane: claim.lane });
       if (!claim.isExtra) telemetry.record("attemptLag", seconds(at - claim.dueAt), { lane: claim.lane });
       span?.end({ at: clock.now(), ...seenOf(verdict) });
@@ -329,7 +333,7 @@ export function createAttempts({
     const heldMs = clock.monotonic() - control.claimedAt;
     if (heldMs > delivery.leaseMs - delivery.deadlineMs - FENCE_MARGIN_MS) return null;
     control.isSent = true;
-    return exchange(claim, event, allowed, startedAt);
+    return exchange(claim, control, event, allowed, startedAt);
   };
 
   const attempt = (claim: Claim, control: AttemptControl): Verdict | null | Promise<Verdict | null> => {

@@ -14,10 +14,12 @@ export function conditionOf(
   if (!isRunning) return { isStarted: false, problems: [] };
   // A slot is freed when its attempt ends, and the hook before it.
   const patienceMs = TURN_MS + (isFull ? delivery.deadlineMs + limits.hookMs : 0);
+  // What is under way waits to be stored: a new process would mend nothing, and lose it.
+  const isHeldUp = isFull && storageAwayMs > 0;
   return {
     isStarted: true,
     problems: problemsOf(
-      { code: "loop_stalled", forMs: overdueMs > patienceMs ? overdueMs : 0 },
+      { code: "loop_stalled", forMs: overdueMs > patienceMs && !isHeldUp ? overdueMs : 0 },
       { code: "storage_away", forMs: storageAwayMs },
     ),
   };

@@ -53,7 +53,7 @@ export interface Vitals {
   readonly overdueMs: number;
   /** Whether it is freed slots that the next turn waits for: then `overdueMs` counts from the last one. */
   readonly isFull: boolean;
-  /** Milliseconds for which every pass has failed; 0 where the last one did not. */
+  /** Milliseconds for which every claim and every report has failed; 0 where the last one did not. */
   readonly storageAwayMs: number;
 }
 
@@ -113,6 +113,7 @@ export function createDispatcher({
   let failures = 0;
   /** When the last pass began or ended. Monotonic, as the next. */
   let turnAt = 0;
+  /** Of the first claim or report that failed after the last one that did not: a loop that is full asks for nothing by itself. */
   let awaySince: number | undefined;
   let lastError: Error | undefined;
   /** When to look for due health steps next. */
@@ -173,6 +174,7 @@ export function createDispatcher({
     for (let tries = 0; ; tries++) {
       try {
         const result = await store.settle(Object.assign(verdict, { now: store.now() }));
+        awaySince = undefined;
         if (result === "stale")
           logger.warn({ delivery: verdict.id }, "a report came after its lease and was dropped");
         const { endpoint, outcome } = verdict;
@@ -184,6 +186,7 @@ export function createDispatcher({
         return;
       } catch (error) {
         logger.warn({ delivery: verdict.id, error }, "an outcome could not be stored");
+        awaySince ??= clock.monotonic();
         // A 2xx stays true after the lease, so it goes on trying; what failed is for the next claim to find out.
         const isOver = clock.monotonic() - control.claimedAt > delivery.leaseMs;
         if (control.isCancelled || (isOver && verdict.outcome.state !== "delivered")) return;
@@ -323,7 +326,9 @@ export function createDispatcher({
     if (isShort) return;
     const request = claimRequest(room);
     const asked = { now: request.now, claimedAt: clock.monotonic(), freedBefore: freed };
-    await accept(telemetry === undefined ? await store.claim(request) : await claimTold(request), asked);
+    const answer = telemetry === undefined ? await store.claim(request) : await claimTold(request);
+    awaySince = undefined;
+    await accept(answer, asked);
   };
 
   /** A claim that gave something is a span; thousands that found nothing are not. */
@@ -374,7 +379,6 @@ export function createDispatcher({
         await pass();
         failures = 0;
         lastError = undefined;
-        awaySince = undefined;
       } catch (error) {
         lastError = error instanceof Error ? error : new Error(String(error));
         logger.error({ error }, "the storage could not be asked for due deliveries");

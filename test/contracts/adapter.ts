@@ -2,7 +2,11 @@
 
 import { once } from "node:events";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { systemClock } from "../../src/clock.js";
+import type { Problem } from "../../src/condition.js";
 import type { Service } from "../../src/http/types.js";
+import { createHealth } from "../../src/index.js";
+import { prometheus } from "../../telemetry/prometheus.js";
 import { BODY_LIMIT, type EchoService, echoService } from "../support/echo-service.js";
 import { begin, dial, json, type Reply, type Sent, send, untilClosed } from "../support/http-client.js";
 
@@ -46,7 +50,90 @@ export function adapterContract({ name, mount, parsers, leavesOptionsAtRoot = fa
         hostContract(mount, { prefix, parser, leavesOptions: leavesOptionsAtRoot && prefix === "" });
       });
     }
+    describe(`${name}, with what operates a service at '${prefix}'`, () => {
+      operatingContract(mount, { prefix, leavesOptions: leavesOptionsAtRoot && prefix === "" });
+    });
   }
+}
+
+/** What a scraper and a supervisor get is the same in every host. */
+function operatingContract(
+  mount: MountHost,
+  { prefix, leavesOptions }: { readonly prefix: string; readonly leavesOptions: boolean },
+): void {
+  const problems: Problem[] = [];
+  let hosts: readonly RunningHost[];
+  let shown: ReturnType<typeof prometheus>;
+  const ask = (path: string, method = "GET"): Promise<Reply> => {
+    const [scraped, watched] = hosts;
+    return send((path === "/metrics" ? scraped : watched)?.origin ?? "", prefix + path, { method });
+  };
+
+  beforeAll(async () => {
+    shown = prometheus({ authorize: ({ headers }) => headers["x-leave"] !== "no" });
+    shown.telemetry.record("emitDuration", 0.2, { outcome: "stored" });
+    const health = createHealth({
+      webhooks: { condition: async () => ({ isStarted: true, problems }) },
+      // No event loop has to be waited for.
+      clock: { ...systemClock, monotonic: () => 0, setTimeout: (done) => systemClock.setTimeout(done, 0) },
+    });
+    hosts = await Promise.all(
+      [shown.service, health].map((service) => mount({ service, prefix, parser: "none" })),
+    );
+  });
+  afterAll(() => Promise.all(hosts.map((host) => host.close())));
+
+  it("the metrics arrive as Prometheus reads them, byte for byte, or not at all", async () => {
+    const reply = await ask("/metrics");
+    expect(reply.status).toBe(200);
+    expect(reply.headers["content-type"]).toBe("text/plain; version=0.0.4; charset=utf-8");
+    expect(reply.headers["cache-control"]).toBe("no-store");
+    const request = { method: "GET", path: "/metrics", query: "", headers: {}, body: null, baseUrl: "" };
+    expect(reply.text).toBe((await shown.service.handle(request))?.body);
+    expect(reply.text).toContain('postbell_emit_duration_seconds_count{outcome="stored"} 1\n');
+    const refused = await send(hosts[0]?.origin ?? "", `${prefix}/metrics`, { headers: { "x-leave": "no" } });
+    expect([refused.status, refused.text]).toEqual([401, ""]);
+  });
+
+  it("the health is green with 200 and red with 503, each with its reasons", async () => {
+    const green = { status: "ok", webhooks: { status: "ok", started: true, problems: [] } };
+    for (const path of ["/healthz", "/livez"]) {
+      problems.length = 0;
+      const well = await ask(path);
+      expect([well.status, well.headers["cache-control"]]).toEqual([200, "no-store"]);
+      expect(well.headers["content-type"]).toBe("application/json; charset=utf-8");
+      expect(well.json).toMatchObject(path === "/healthz" ? green : { status: "ok" });
+      problems.push({ code: "loop_stalled", forMs: 60_000 });
+      const ill = await ask(path);
+      expect(ill.status).toBe(503);
+      expect(ill.json).toMatchObject({
+        status: "failing",
+        ...(path === "/healthz" && { webhooks: { problems } }),
+      });
+    }
+  });
+
+  it.each(["/metrics", "/healthz", "/livez"])(
+    "%s answers GET and HEAD only, and leaves other paths to the host",
+    async (path) => {
+      problems.length = 0;
+      const head = await ask(path, "HEAD");
+      const whole = await ask(path);
+      expect([head.status, head.text, head.headers["content-length"]]).toEqual([
+        200,
+        "",
+        String(whole.body.length),
+      ]);
+      const refused = await ask(path, "POST");
+      expect([refused.status, refused.headers.allow]).toEqual([405, "GET, HEAD, OPTIONS"]);
+      const options = await ask(path, "OPTIONS");
+      expect([options.status, options.headers.allow]).toEqual(
+        leavesOptions ? [404, undefined] : [204, "GET, HEAD, OPTIONS"],
+      );
+      const other = await ask(`${path}z`);
+      expect([other.status, other.text]).toEqual([404, "host not found"]);
+    },
+  );
 }
 
 function hostContract(

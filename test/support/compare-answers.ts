@@ -6,6 +6,7 @@ import type { Handler, HttpRequest, HttpResponse } from "../../src/http/types.js
 import type { JsonObject } from "../../src/schema/types.js";
 import type { WebhooksOptions } from "../../src/webhooks/options.js";
 import type { Described } from "./described-answers.js";
+import { fileLeaks } from "./leak-check.js";
 
 const found = new Set<string>();
 
@@ -19,8 +20,22 @@ function fail(): void {
 afterEach(fail);
 afterAll(fail);
 
+/** What an answer says of an error is for a caller, who may be anybody. */
+function noteError({
+  status,
+  headers,
+  body,
+}: Pick<HttpResponse, "status" | "headers"> & { readonly body: unknown }): void {
+  // A batch is answered 207, whatever became of its parts.
+  if (status < 400 && status !== 207) return;
+  const where = `an answer, ${status}`;
+  fileLeaks.note(where, headers);
+  fileLeaks.note(where, body instanceof Uint8Array ? Buffer.from(body).toString() : body);
+}
+
 interface Service {
   readonly handle: Handler;
+  readonly handleAs?: (request: HttpRequest, as: number) => Promise<HttpResponse | undefined>;
   readonly openApi: () => JsonObject;
   readonly request?: (request: ContentRequest) => Promise<ContentAnswer>;
 }
@@ -60,18 +75,22 @@ async function comparing<O, S extends Service>(create: (options: O) => S): Promi
         found.add(String(error));
       }
     };
-    const handle = async (request: HttpRequest): Promise<HttpResponse | undefined> => {
-      const response = await service.handle(request);
+    const compared = (request: HttpRequest, response: HttpResponse | undefined): HttpResponse | undefined => {
       compare(({ problems }) => problems(request, response));
+      if (response !== undefined) noteError(response);
       return response;
     };
-    const { request: ask } = service;
-    if (ask === undefined) return Object.freeze({ ...service, handle });
+    const handle = async (request: HttpRequest): Promise<HttpResponse | undefined> =>
+      compared(request, await service.handle(request));
+    const { request: ask, handleAs: answerAs } = service;
+    if (ask === undefined || answerAs === undefined) return Object.freeze({ ...service, handle });
+    const handleAs: typeof answerAs = async (request, as) => compared(request, await answerAs(request, as));
     const request: typeof ask = async (asked) => {
       const answer = await ask(asked);
       compare(({ problemsInside }) => problemsInside(asked, answer));
+      noteError(answer);
       return answer;
     };
-    return Object.freeze({ ...service, handle, request });
+    return Object.freeze({ ...service, handle, handleAs, request });
   };
 }

@@ -1,9 +1,11 @@
-/** Looks for what may be in no log, span, metric or error. Remembers each text once, so that a hot loop costs a look into a set. */
+/** Looks for what may be in no log, span, metric or error. */
+
+import { inspect } from "node:util";
 
 /** Every signing secret, whatever made it, and credentials in the form in which requests carry them. */
 const PATTERNS: readonly RegExp[] = [
   /whsec_[A-Za-z0-9+/]{20,}/,
-  /\bBearer [\x21-\x7e]{4,}/,
+  /\bBearer [\x21-\x3b\x3d-\x7e]{4,}/,
   /\bBasic [A-Za-z0-9+/]{8,}/,
   /\bs=[0-9a-f]{64}\b/,
   /"resourceType"|resourceType: '/,
@@ -24,23 +26,43 @@ const WORDS: readonly string[] = [
   Buffer.alloc(32, 2).toString("base64"),
 ];
 
-const MOST_TEXTS = 100_000;
+/** In one expression, since every span of the suite is held against it. */
+const LEAK = new RegExp(
+  [...PATTERNS.map(({ source }) => source), ...WORDS.map((word) => word.replace(/[.+/]/g, "\\$&"))].join("|"),
+);
+
+/** Enough to say what is wrong. */
+const MOST_FOUND = 20;
+const MOST_DEPTH = 6;
 
 export interface LeakCheck {
-  readonly note: (text: string) => void;
-  /** What was found, each with the text around it. */
+  /** A text, or anything else with texts in it; `where` it was read. */
+  readonly note: (where: string, value: unknown) => void;
+  /** Where something was found, and the text. */
   readonly found: () => readonly string[];
 }
 
 export function createLeakCheck(): LeakCheck {
-  const texts = new Set<string>();
-  return {
-    note(text) {
-      if (texts.size < MOST_TEXTS) texts.add(text);
-    },
-    found: () =>
-      [...texts].filter(
-        (text) => WORDS.some((word) => text.includes(word)) || PATTERNS.some((pattern) => pattern.test(text)),
-      ),
+  const leaks = new Set<string>();
+  const noteText = (where: string, text: string): void => {
+    if (LEAK.test(text) && leaks.size < MOST_FOUND) leaks.add(`${where}: ${text}`);
   };
+  const note = (where: string, value: unknown, depth: number): void => {
+    if (typeof value === "string") noteText(where, value);
+    if (typeof value !== "object" || value === null) return;
+    const isPlain = Array.isArray(value) || Object.getPrototypeOf(value) === Object.prototype;
+    if (isPlain && depth < MOST_DEPTH) {
+      for (const [name, member] of Object.entries(value)) {
+        noteText(where, `"${name}"`);
+        note(where, member, depth + 1);
+      }
+    } else {
+      // Errors, maps, bytes and what hosts make themselves: as a console shows them.
+      noteText(where, inspect(value, { depth: MOST_DEPTH }));
+    }
+  };
+  return { note: (where, value) => note(where, value, 0), found: () => [...leaks] };
 }
+
+/** That of the test file that is running. */
+export const fileLeaks = createLeakCheck();
