@@ -19,7 +19,7 @@ export interface PgPool extends PgConnection {
 
 /** What `pgSource` takes. */
 export interface PgSourceOptions {
-  /** The host's own. The source never ends it. */
+  /** The host's own. The source never ends it. Its connections should have READ COMMITTED as their default isolation, as Postgres has: under a stricter one, processes that claim at once refuse each other's statements. */
   readonly pool: PgPool;
   /** Name of the table, with its schema or without. Default `postbell_outbox`. */
   readonly table?: string | undefined;
