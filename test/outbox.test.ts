@@ -222,6 +222,29 @@ describe("an outbox", () => {
     expect(await held()).toEqual([...ids].sort());
   });
 
+  it("lets no account wait for one that has no room left, however many events of that wait", async () => {
+    const { source, open, clock } = await openScene();
+    const emitted: (string | undefined)[] = [];
+    const box = open({
+      webhooks: {
+        async emit({ account, id }) {
+          if (account === "full") throw new PostbellError("storage_full", "limits.pendingPerAccount");
+          emitted.push(id);
+          return { duplicate: false };
+        },
+      },
+    });
+    await source.add(Array.from({ length: 1_000 }, () => eventFor("p1", { account: "full" })));
+    await box.start();
+    for (let minute = 0; minute < 20; minute++) {
+      const id = await source.add(eventFor("p2"));
+      await clock.advance(60_000);
+      expect(emitted).toHaveLength(minute + 1);
+      expect(emitted.at(-1)).toBe(id);
+    }
+    expect((await box.stats()).waiting).toBe(1_000);
+  });
+
   it("emits a row again as long as Postbell knows its id, and parks it when nobody can tell any more", async () => {
     const { source, webhooks, open, held, clock, log } = await openScene();
     const id = await source.add(eventFor("p1"));
