@@ -1,6 +1,6 @@
 /** The command line as data: the table of commands, and which of them is meant. */
 
-import { type Action, type Command, EXIT } from "./command.js";
+import { type Action, type Command, EXIT, printable } from "./command.js";
 import { exportSite } from "./export.js";
 import { importSite } from "./import.js";
 import { listen } from "./listen.js";
@@ -24,12 +24,14 @@ ${Object.values(COMMANDS)
   .map(({ usage, summary }) => `  postbell ${usage}\n      ${summary}`)
   .join("\n")}
 
-postbell COMMAND --help lists the options of one. All of them take --json.
+postbell COMMAND --help lists the options of one. All of them take --json; what fails prints {"error": "..."} then.
 ${EXIT_CODES}
 `;
 
 const helpOf = ({ usage, summary, details }: Command): string =>
   `Usage: postbell ${usage}\n\n${summary}\n\n${details}\n\n${EXIT_CODES}\n`;
+
+const isHelp = (word: string): boolean => word === "--help" || word === "-h";
 
 const print =
   (text: string): Action =>
@@ -40,19 +42,17 @@ const print =
 
 /** Errors: Error with a sentence for whoever typed it. */
 export function readArguments(given: readonly string[]): Action {
-  const at = given.findIndex((word) => Object.hasOwn(COMMANDS, word));
-  const command = COMMANDS[given[at] ?? ""];
-  const args = given.filter((_, index) => index !== at);
-  const isHelp = args.some((word) => word === "--help" || word === "-h");
-  if (command === undefined) {
-    if (isHelp) return print(HELP);
-    const [word] = given.filter((one) => !one.startsWith("-"));
+  const [word = "", ...args] = given;
+  if (isHelp(word)) return print(HELP);
+  if (!Object.hasOwn(COMMANDS, word)) {
     const names = Object.keys(COMMANDS);
+    const list = `${names.slice(0, -1).join(", ")} or ${names.at(-1)}`;
     throw new Error(
-      word === undefined
-        ? `Say what to do: ${names.slice(0, -1).join(", ")} or ${names.at(-1)}.`
-        : `There is no command '${word}'.`,
+      word === "" || word.startsWith("-")
+        ? `Say first what to do: ${list}.`
+        : `There is no command '${printable(word)}': there are ${list}.`,
     );
   }
-  return isHelp ? print(helpOf(command)) : command.prepare(args);
+  const command = COMMANDS[word] as Command;
+  return args.some(isHelp) ? print(helpOf(command)) : command.prepare(args);
 }

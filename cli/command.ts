@@ -2,6 +2,7 @@
 
 import { parseArgs } from "node:util";
 import type { ContentStorage } from "../src/content/store.js";
+import { PostbellError } from "../src/errors.js";
 import type { Screen } from "./progress.js";
 
 export interface CliIo {
@@ -74,6 +75,9 @@ export function readUrl(text: string, name: string): string {
   if (URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)) return text;
   throw new Error(`${name} must be an http:// or https:// URL.`);
 }
+
+/** For what shows only when the command runs, such as an environment variable that is not set. */
+export const wrongUsage = (message: string): PostbellError => new PostbellError("invalid_option", message);
 
 export function none(operands: readonly string[]): void {
   if (operands.length > 0) throw new Error(`There is something too much: '${operands[0]}'.`);

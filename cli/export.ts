@@ -4,8 +4,11 @@ import { createWriteStream } from "node:fs";
 import { rename, rm, stat } from "node:fs/promises";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import { systemClock } from "../src/clock.js";
 import type { Content } from "../src/content/service.js";
+import type { ExportOptions } from "../src/content/wxr/export.js";
 import { type CliIo, command, EXIT } from "./command.js";
+import { createProgressBar, exportText } from "./progress.js";
 import { readSite, siteDetails, siteOptions, withSite } from "./site.js";
 
 export const exportSite = command({
@@ -15,23 +18,37 @@ export const exportSite = command({
   --output FILE       default: standard output
   --json              print as JSON where it was written, and how many bytes`,
   options: { ...siteOptions, output: { type: "string", default: "" } },
-  read({ output, json, ...given }, operands) {
+  read({ output, json, quiet, ...given }, operands) {
     const site = readSite(given);
     if (operands.length > 0) throw new Error("An export reads no file; --output names the one it writes.");
     if (site.url === "") throw new Error("--site is missing: addresses in the file begin with it.");
     if (json && output === "")
       throw new Error("--json needs --output: the export itself goes to standard output.");
-    return { site, output, json };
+    return { site, output, json, quiet };
   },
-  async run({ site, output, json }, io) {
-    await withSite(site, io, (content) => write(content, output, io));
+  async run({ site, output, json, quiet }, io) {
+    // Not between the lines of the file, where both go to one terminal.
+    const isShown = !quiet && (output !== "" || io.stdout.isTTY !== true);
+    const bar = createProgressBar(io.stderr, systemClock, exportText);
+    await withSite(site, io, async (content) => {
+      try {
+        await write(content, output, io, isShown ? bar.show : undefined);
+      } finally {
+        bar.end();
+      }
+    });
     if (json) io.stdout.write(`${JSON.stringify({ output, bytes: (await stat(output)).size })}\n`);
     return EXIT.done;
   },
 });
 
-async function write(content: Content, output: string, { stdout, signal }: CliIo): Promise<void> {
-  const source = Readable.from(content.export({ signal }));
+async function write(
+  content: Content,
+  output: string,
+  { stdout, signal }: CliIo,
+  onProgress: ExportOptions["onProgress"],
+): Promise<void> {
+  const source = Readable.from(content.export({ signal, onProgress }));
   if (output === "") {
     return pipeline(source, stdout, { end: false, signal }).catch((error: unknown) => {
       // Whoever reads has enough, as `head` has.

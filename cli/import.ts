@@ -5,7 +5,7 @@ import { stat } from "node:fs/promises";
 import { systemClock } from "../src/clock.js";
 import type { ImportSummary } from "../src/content/wxr/options.js";
 import { command, EXIT, none, printable } from "./command.js";
-import { createProgressBar, progressText, type Screen } from "./progress.js";
+import { createProgressBar, importText, type Screen } from "./progress.js";
 import { readSite, siteDetails, siteOptions, withSite } from "./site.js";
 
 export const importSite = command({
@@ -44,7 +44,7 @@ ${siteDetails}
       stderr.write("--files alone stores no bytes: give --fetch to get the files of media.\n");
     const summary = await withSite(site, io, async (content) => {
       const bytesTotal = isStdin ? undefined : (await stat(file)).size;
-      const bar = createProgressBar(stderr, systemClock);
+      const bar = createProgressBar(stderr, systemClock, importText);
       try {
         return await content.import(isStdin ? io.stdin : createReadStream(file), {
           ...{ as: user, authors, trust, signal, bytesTotal },
@@ -62,7 +62,7 @@ ${siteDetails}
 });
 
 function tell(summary: ImportSummary, { write }: Screen): void {
-  write(`${progressText(summary)}\n`);
+  write(`${importText(summary)}\n`);
   for (const [what, count] of Object.entries(summary.notHeld))
     write(`left out: ${printable(what)} (${count})\n`);
   for (const { line, message } of summary.warnings) write(`line ${line}: ${printable(message)}\n`);

@@ -4,6 +4,11 @@
 import { redisStorage } from "../storage/redis/index.js";
 import { main } from "./main.js";
 
+// Whoever reads has enough, as `head` has: an event without a listener would end the process with a stack trace.
+for (const stream of [process.stdout, process.stderr])
+  stream.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code !== "EPIPE") throw error;
+  });
 const interrupt = new AbortController();
 process.once("SIGINT", () => interrupt.abort());
 process.once("SIGTERM", () => interrupt.abort());

@@ -18,13 +18,15 @@ import {
   readUrl,
   readWholeNumber,
 } from "./command.js";
-import { gather } from "./gather.js";
+import { gather, TOO_LARGE } from "./gather.js";
 import { type HttpMessage, writeMessage } from "./http-message.js";
 import { findSecrets, readSecretSource, secretDetails, secretOptions } from "./secrets.js";
 import { send } from "./send.js";
 import { type Verdict, verdictOn } from "./verdict.js";
 
 const MAX_REMEMBERED = 10_000;
+/** Each may bring a request of 17 MiB, which is held in memory. */
+const MAX_CONNECTIONS = 64;
 
 export const listen = command({
   usage: "listen [options]",
@@ -88,6 +90,7 @@ ${secretDetails}
       tls === undefined
         ? createServer(handler)
         : createSecureServer({ cert: await readFile(tls.cert), key: await readFile(tls.key) }, handler);
+    server.maxConnections = MAX_CONNECTIONS;
     await new Promise<void>((resolve, reject) => {
       server.once("error", reject);
       server.listen(settings.port, settings.host, resolve);
@@ -163,11 +166,18 @@ function answering(settings: ListenSettings, io: CliIo) {
   };
 
   return async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    // Not destroyed where it is too large: the answer goes over the same connection.
+    const body = await gather(request.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>);
+    if (body === undefined) {
+      io.stderr.write(`postbell: ${TOO_LARGE} It was answered 413.\n`);
+      response.writeHead(413, { Connection: "close" }).end();
+      return;
+    }
     const message: HttpMessage = {
       method: request.method ?? "",
       path: request.url ?? "/",
       headers: pairs(request.rawHeaders),
-      body: await gather(request as AsyncIterable<Uint8Array>),
+      body,
     };
     const now = systemClock.now();
     const verdict = verdictOn(message, { secrets, toleranceSeconds, signatureHeader: header, now });

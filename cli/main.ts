@@ -7,21 +7,25 @@ export { type CliIo, EXIT } from "./command.js";
 
 /** Resolves with the exit code; never rejects. */
 export async function main(given: readonly string[], io: CliIo): Promise<ExitCode> {
+  const complain = (message: string, more = ""): void => {
+    io.stderr.write(`postbell: ${message}\n${more}`);
+    if (given.includes("--json")) io.stdout.write(`${JSON.stringify({ error: message })}\n`);
+  };
   let action: Action;
   try {
     action = readArguments(given);
   } catch (error) {
-    io.stderr.write(`postbell: ${messageOf(error)}\nSee postbell --help.\n`);
+    complain(messageOf(error), "See postbell --help.\n");
     return EXIT.usage;
   }
   try {
     return await action(io);
   } catch (error) {
     if (io.signal.aborted) {
-      io.stderr.write("postbell: stopped. What was done stays; run it again to go on.\n");
+      complain("stopped. What was done stays; run it again to go on.");
       return EXIT.interrupted;
     }
-    io.stderr.write(`postbell: ${messageOf(error)}\n`);
+    complain(messageOf(error));
     return isUsage(error) ? EXIT.usage : EXIT.failed;
   }
 }

@@ -4,7 +4,7 @@ import { systemClock } from "../src/clock.js";
 import { type RetryPolicy, scheduleOf } from "../src/webhooks/back-off.js";
 import { readSettings } from "../src/webhooks/options.js";
 import { memoryStorage } from "../storage/memory/index.js";
-import { command, EXIT, none, painter } from "./command.js";
+import { command, EXIT, messageOf, none, painter } from "./command.js";
 import { readTime } from "./verify.js";
 
 export const plan = command({
@@ -36,19 +36,21 @@ export const plan = command({
     none(operands);
     const ms = (text: string | undefined, name: string): number | undefined =>
       text === undefined ? undefined : readDuration(text, name);
-    // What the service refuses is refused here, in the same words.
-    const { retry, health } = readSettings({
-      storage: memoryStorage(),
-      access: { authenticate: () => null, canRead: () => false },
-      retry: {
-        intervalsMs: intervals?.split(",").map((one) => readDuration(one.trim(), "--intervals")),
-        everyMs: ms(every, "--every"),
-        windowMs: ms(window, "--window"),
-        jitter: jitter === undefined ? undefined : readPart(jitter),
-        maxJitterMs: ms(given["max-jitter"], "--max-jitter"),
-      },
-      health: { warnAfterMs: ms(warn, "--warn"), disableAfterMs: ms(disable, "--disable") },
-    });
+    // What the service refuses is refused here.
+    const { retry, health } = inFlags(() =>
+      readSettings({
+        storage: memoryStorage(),
+        access: { authenticate: () => null, canRead: () => false },
+        retry: {
+          intervalsMs: intervals?.split(",").map((one) => readDuration(one.trim(), "--intervals")),
+          everyMs: ms(every, "--every"),
+          windowMs: ms(window, "--window"),
+          jitter: jitter === undefined ? undefined : readPart(jitter),
+          maxJitterMs: ms(given["max-jitter"], "--max-jitter"),
+        },
+        health: { warnAfterMs: ms(warn, "--warn"), disableAfterMs: ms(disable, "--disable") },
+      }),
+    );
     return { retry, health, json, from: from === undefined ? undefined : readTime(from, "--from") };
   },
   async run({ retry, health, json, from = systemClock.now() }, io) {
@@ -94,6 +96,31 @@ export const plan = command({
     return EXIT.done;
   },
 });
+
+const FLAGS: Readonly<Record<string, string>> = {
+  "retry.intervalsMs": "--intervals",
+  "retry.everyMs": "--every",
+  "retry.windowMs": "--window",
+  "retry.jitter": "--jitter",
+  "retry.maxJitterMs": "--max-jitter",
+  "health.warnAfterMs": "--warn",
+  "health.disableAfterMs": "--disable",
+};
+
+/** What `read` gives; what it refuses names the flag that was typed in place of the option of a host. */
+function inFlags<T>(read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    const text = messageOf(error).replace(/^createWebhooks: /, "");
+    throw new Error(
+      text.replace(/\b(?:retry|health)\.[A-Za-z]+/g, (option) => FLAGS[option] ?? option),
+      {
+        cause: error,
+      },
+    );
+  }
+}
 
 const UNITS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 

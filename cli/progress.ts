@@ -1,6 +1,7 @@
-/** Shows how far an import is: a bar on a terminal, else a line now and then. */
+/** Shows how far an import or an export is: a bar on a terminal, else a line now and then. */
 
 import type { Clock } from "../src/clock.js";
+import type { ExportProgress } from "../src/content/wxr/export.js";
 import type { ImportProgress } from "../src/content/wxr/options.js";
 
 export interface Screen {
@@ -8,8 +9,8 @@ export interface Screen {
   readonly isTTY?: boolean | undefined;
 }
 
-export interface ProgressBar {
-  readonly show: (progress: ImportProgress) => void;
+export interface ProgressBar<P> {
+  readonly show: (progress: P) => void;
   /** Leaves the line to whatever is written next. */
   readonly end: () => void;
 }
@@ -21,27 +22,36 @@ const LINE_EVERY_MS = 5_000;
 const megabytes = (bytes: number): string => (bytes / 1_000_000).toFixed(1);
 
 /** Pure. */
-export function progressText(progress: ImportProgress): string {
-  const { bytesRead, bytesTotal, items, created, updated, unchanged, skipped } = progress;
-  const share =
-    bytesTotal === undefined || bytesTotal === 0 ? undefined : Math.min(bytesRead / bytesTotal, 1);
-  const filled = Math.round((share ?? 0) * WIDTH);
-  const bar =
-    share === undefined
-      ? ""
-      : `[${"#".repeat(filled)}${"-".repeat(WIDTH - filled)}] ${String(Math.floor(share * 100)).padStart(3)} % `;
-  return `${bar}${megabytes(bytesRead)} MB, ${items} items: ${created} new, ${updated} changed, ${unchanged} unchanged, ${skipped} left out`;
+function barText(done: number, total: number | undefined): string {
+  if (total === undefined || total === 0) return "";
+  const share = Math.min(done / total, 1);
+  const filled = Math.round(share * WIDTH);
+  return `[${"#".repeat(filled)}${"-".repeat(WIDTH - filled)}] ${String(Math.floor(share * 100)).padStart(3)} % `;
 }
 
-export function createProgressBar(screen: Screen, clock: Pick<Clock, "monotonic">): ProgressBar {
+/** Pure. */
+export const exportText = ({ items, itemsTotal }: ExportProgress): string =>
+  `${barText(items, itemsTotal)}${items} of ${itemsTotal} items written`;
+
+/** Pure. */
+export function importText(progress: ImportProgress): string {
+  const { bytesRead, bytesTotal, items, created, updated, unchanged, skipped } = progress;
+  return `${barText(bytesRead, bytesTotal)}${megabytes(bytesRead)} MB, ${items} items: ${created} new, ${updated} changed, ${unchanged} unchanged, ${skipped} left out`;
+}
+
+export function createProgressBar<P>(
+  screen: Screen,
+  clock: Pick<Clock, "monotonic">,
+  textOf: (progress: P) => string,
+): ProgressBar<P> {
   const everyMs = screen.isTTY ? BAR_EVERY_MS : LINE_EVERY_MS;
   let shownAt = screen.isTTY ? Number.NEGATIVE_INFINITY : clock.monotonic();
   let isOpen = false;
-  let last: ImportProgress | undefined;
+  let last: P | undefined;
 
-  const draw = (progress: ImportProgress): void => {
-    if (screen.isTTY) screen.write(`\r\u001b[K${progressText(progress)}`);
-    else screen.write(`${progressText(progress)}\n`);
+  const draw = (progress: P): void => {
+    if (screen.isTTY) screen.write(`\r\u001b[K${textOf(progress)}`);
+    else screen.write(`${textOf(progress)}\n`);
     isOpen = screen.isTTY === true;
   };
 

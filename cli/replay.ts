@@ -30,12 +30,15 @@ ${secretDetails}
   async run({ files, to, header, json, source }, io) {
     const paint = painter(io);
     const [secret] = await findSecrets(source, io);
-    let failures = 0;
-    for (const file of files) {
+    const sent = async (file: string): Promise<number> => {
       const message = readMessage(await readFile(file));
       const signed = secret === undefined ? message : signedAnew(message, header, secret, systemClock.now());
+      return send(signed, to, io.signal);
+    };
+    let failures = 0;
+    for (const file of files) {
       const begun = systemClock.monotonic();
-      const result = await send(signed, to, io.signal).catch((error: unknown) => {
+      const result = await sent(file).catch((error: unknown) => {
         if (io.signal.aborted) throw error;
         return messageOf(error);
       });

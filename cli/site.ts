@@ -2,10 +2,11 @@
 
 import { type Content, createContent } from "../src/content/service.js";
 import { diskFiles } from "../storage/files/index.js";
-import type { CliIo } from "./command.js";
+import { type CliIo, wrongUsage } from "./command.js";
 import { imageTool } from "./images.js";
 
 export interface Site {
+  /** Empty: the environment has it. */
   readonly redis: string;
   readonly prefix: string | undefined;
   /** Without a slash at its end; may be empty. */
@@ -25,13 +26,14 @@ export const siteOptions = {
   quiet: { type: "boolean", default: false },
 } as const;
 
-export const siteDetails = `  --redis URL         where the site's content is kept: redis://, rediss:// or the path of a socket
+export const siteDetails = `  --redis URL         where the site's content is kept: redis://, rediss:// or the path of a socket. Without
+                      it the environment variable POSTBELL_REDIS is taken: others on this machine can read
+                      a password in the list of processes
   --prefix NAME       the prefix of its keys, as given to redisStorage()
   --site URL          address of the website; an export needs it
   --timezone NAME     of the site, as given to createContent(); default UTC
   --quiet             no progress and no warnings`;
 
-/** Errors: Error with a sentence for whoever typed it. */
 export function readSite({
   redis,
   prefix,
@@ -45,17 +47,21 @@ export function readSite({
   readonly timezone: string;
   readonly files: string;
 }): Site {
-  if (redis === "") throw new Error("--redis is missing: it says where the content is kept.");
   return { redis, prefix, url: site.replace(/\/+$/, ""), timezone, files };
 }
 
 /** Opens the site for `work`. The people of the site are the host's, who is not here: every id is somebody, and nobody is found by his name. */
 export async function withSite<T>(
   { redis, prefix, url, timezone, files }: Site,
-  { openStorage }: CliIo,
+  { openStorage, env }: CliIo,
   work: (content: Content) => Promise<T>,
 ): Promise<T> {
-  const storage = openStorage({ url: redis, ...(prefix === undefined ? {} : { prefix }) });
+  const address = redis || env["POSTBELL_REDIS"] || "";
+  if (address === "")
+    throw wrongUsage(
+      "--redis is missing, and POSTBELL_REDIS is not set: they say where the content is kept.",
+    );
+  const storage = openStorage({ url: address, ...(prefix === undefined ? {} : { prefix }) });
   try {
     const content = createContent({
       storage,

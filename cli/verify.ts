@@ -2,8 +2,17 @@
 
 import { readFile } from "node:fs/promises";
 import { systemClock } from "../src/clock.js";
-import { type CliIo, command, EXIT, none, painter, printable, readWholeNumber } from "./command.js";
-import { gather } from "./gather.js";
+import {
+  type CliIo,
+  command,
+  EXIT,
+  none,
+  painter,
+  printable,
+  readWholeNumber,
+  wrongUsage,
+} from "./command.js";
+import { gather, TOO_LARGE } from "./gather.js";
 import { readMessage } from "./http-message.js";
 import { findSecrets, readSecretSource, secretDetails, secretOptions } from "./secrets.js";
 import { type Verdict, verdictOn } from "./verdict.js";
@@ -33,11 +42,11 @@ ${secretDetails}
   },
   async run({ file, header, json, toleranceSeconds, time, source }, io) {
     const secrets = await findSecrets(source, io);
-    if (secrets.length === 0) {
-      io.stderr.write("postbell: there is no secret: give --secret-file, --secret or POSTBELL_SECRET.\n");
-      return EXIT.usage;
-    }
-    const message = readMessage(file === "-" ? await gather(io.stdin) : await readFile(file));
+    if (secrets.length === 0)
+      throw wrongUsage("There is no secret: give --secret-file, --secret or POSTBELL_SECRET.");
+    const bytes = file === "-" ? await gather(io.stdin) : await readFile(file);
+    if (bytes === undefined) throw new Error(TOO_LARGE);
+    const message = readMessage(bytes);
     const now = time ?? systemClock.now();
     const verdict = verdictOn(message, { secrets, toleranceSeconds, signatureHeader: header, now });
     if (json) io.stdout.write(`${JSON.stringify(resultOf(verdict, message.notes))}\n`);

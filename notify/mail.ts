@@ -2,9 +2,10 @@
 
 import type { Webhook } from "../src/index.js";
 
-/** What a template may say. None of it is secret, but all of it may come from a subscriber: escape it. */
+/** What a template may say. All of it may come from a subscriber: escape it. */
 export interface MailFacts {
   readonly kind: "warning" | "disabled";
+  /** Its `url` may hold a password or a token: a mail says `endpoint`. */
   readonly webhook: Webhook;
   /** The endpoint's URL without user name, password, query and fragment. */
   readonly endpoint: string;

@@ -25,6 +25,8 @@ export interface SmtpNotifier {
 
 /** How long one of several recipients may put the mail off while another one has it. */
 const STRAGGLER_MS = 3_600_000;
+/** How long a mail whose time is over may still be on its way, where the transporter cannot be told to drop it. By then nodemailer's own time-outs have ended it. */
+const LATE_MS = 900_000;
 const MAX_PERIODS = 10_000;
 const MAX_WAITING = 1_000;
 const MAX_SUBJECT = 200;
@@ -36,6 +38,8 @@ interface Period {
   isSent: boolean;
   /** Monotonic time. */
   putOffAt: number | undefined;
+  /** Until this monotonic time a mail that was given up may still arrive: none is sent beside it. */
+  lateUntil: number;
 }
 
 /**
@@ -86,11 +90,12 @@ export function smtpNotifier(options: SmtpNotifierOptions): SmtpNotifier {
     return null;
   };
 
-  /** In turn, on the one connection, and by its deadline or not at all. */
+  /** In turn, on the one connection. Rejects at the deadline; what becomes of the mail after all is told to `onLate`: `undefined` where it was not sent. */
   const deliver = async (
     mail: object,
     recipients: readonly string[],
     deadline: number,
+    onLate: (outcome: Promise<MailOutcome | undefined>) => void,
   ): Promise<MailOutcome> => {
     const control = new AbortController();
     const turn = turns.run(async () => {
@@ -99,13 +104,21 @@ export function smtpNotifier(options: SmtpNotifierOptions): SmtpNotifier {
       opened ??= openTransport(transport, timeoutMs);
       const { transporter } = await opened;
       const sending = (async () => transporter.sendMail({ ...mail, signal: control.signal }))();
-      return withTimeout(clock, leftMs, sending, () => unsent("the mail server took too long"));
+      return withTimeout(clock, leftMs, sending, () => {
+        onLate(
+          sending.then(
+            (result) => outcomeOfResult(result, recipients),
+            (error: unknown) => outcomeOfError(error, recipients),
+          ),
+        );
+        return unsent("the mail server took too long");
+      });
     });
     if (turn === undefined) throw unsent("too many mails are waiting");
     try {
       return outcomeOfResult(await turn, recipients);
     } catch (error) {
-      // Ends what goes on after its time: it might still arrive.
+      // Ends what goes on after its time. Only nodemailer from 10.5 on knows how.
       control.abort();
       if (error instanceof PostbellError) throw error;
       const outcome = outcomeOfError(error, recipients);
@@ -123,14 +136,19 @@ export function smtpNotifier(options: SmtpNotifierOptions): SmtpNotifier {
   ): Promise<void> => {
     const deadline = clock.monotonic() + timeoutMs;
     const messageId = idOf(kind, webhook, failingSince);
-    const period = periods.get(messageId) ?? { served: new Set(), isSent: false, putOffAt: undefined };
+    const period = periods.get(messageId) ?? {
+      ...{ served: new Set(), isSent: false, putOffAt: undefined, lateUntil: Number.NEGATIVE_INFINITY },
+    };
     periods.set(messageId, period);
+    if (clock.monotonic() < period.lateUntil)
+      throw unsent("the mail server has not answered the last one yet");
     const recipients = (await recipientsOf(webhook)).filter(({ address }) => !period.served.has(address));
     if (recipients.length === 0) return;
 
     const now = clock.now();
     const facts = factsOf({ webhook, failingSince, disableAt, portalUrl: linkOf(webhook), now });
     const { subject, text, html } = checkedMail((templates[kind] ?? defaultMail)(facts));
+    const about = { kind, webhook: webhook.id };
     const addresses = recipients.map(({ address }) => address);
     const thread = kind === "disabled" ? idOf("warning", webhook, failingSince) : undefined;
     const outcome = await deliver(
@@ -145,8 +163,16 @@ export function smtpNotifier(options: SmtpNotifierOptions): SmtpNotifier {
       },
       addresses,
       deadline,
+      (late) => {
+        period.lateUntil = clock.monotonic() + LATE_MS;
+        late
+          .then((known) => known && record(period, known, about))
+          // The next call asks again those who were put off.
+          .catch(() => {})
+          .finally(() => (period.lateUntil = Number.NEGATIVE_INFINITY));
+      },
     );
-    record(period, outcome, { kind, webhook: webhook.id });
+    record(period, outcome, about);
   };
 
   /** Errors: `mail_not_sent` while somebody has to be asked again. */

@@ -151,11 +151,12 @@ export function mysqlSource(options: MysqlSourceOptions): SqlSource<MysqlConnect
     }),
     claim: ({ limit, leaseMs }) =>
       inTransaction(async (connection) => {
-        // LIMIT takes no bound value on every version; this one is a number that the outbox has checked.
+        // LIMIT takes no bound value on every version; this one is a number that the outbox has checked. The index is named, since the optimizer of a table that
+        // changes all the time is often wrong about it: without, it would read and lock every row that is due, and leave nothing to the other processes.
         const rows = await run(
           `SELECT CAST(seq AS CHAR) AS row_key, event_id, event, ${epochMs("added_at")} AS added_ms, claims + 1 AS claims, retries,
               ${msBetween("unsure_since", NOW)} AS unsure_ms
-            FROM ${name} WHERE due_at <= ${NOW} ORDER BY due_at LIMIT ${Math.trunc(limit)} FOR UPDATE SKIP LOCKED`,
+            FROM ${name} FORCE INDEX (due) WHERE due_at <= ${NOW} ORDER BY due_at LIMIT ${Math.trunc(limit)} FOR UPDATE SKIP LOCKED`,
           [],
           connection,
         );

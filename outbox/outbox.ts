@@ -1,7 +1,7 @@
 /** The loop that moves events from a host's table to Postbell: lease what is due, emit it, remove it, sleep until the next look. */
 
 import { type Clock, type Timer, withTimeout } from "../src/clock.js";
-import { PostbellError } from "../src/errors.js";
+import { isPostbellError, PostbellError } from "../src/errors.js";
 import { guardedLogger } from "../src/logger.js";
 import { readOptions } from "../src/options.js";
 import type { OutboxClaim, OutboxSource, ParkedRow } from "../src/webhooks/outbox-source.js";
@@ -47,13 +47,18 @@ const DEFAULT_GRACE_MS = 10_000;
 const DEFAULT_PARKED = 100;
 const MAX_PARKED = 1_000;
 
+/**
+ * `through`: at least one row is done with, or none was due. `full`: nothing is, for want of room, which may be that of one account: others need not wait for it.
+ * `away`: nothing is, and nothing is known of why.
+ */
+type Progress = "through" | "full" | "away";
+
 /** What a look at the source came to. */
 interface Pass {
   /** Rows that were due and are leased; at most as many as were asked for. */
   readonly count: number;
   readonly isFull: boolean;
-  /** Whether there is nothing to wait for: at least one row is done with, or none was due. */
-  readonly isThrough: boolean;
+  readonly progress: Progress;
   /** Set where the source could not be asked. */
   readonly error?: unknown;
 }
@@ -132,7 +137,7 @@ export function outbox(options: OutboxOptions): Outbox {
 
   let emitted = 0;
   let duplicates = 0;
-  /** Passes in a row that got nothing through. */
+  /** Passes in a row in which Postbell, or the source, was not to be used at all. */
   let failures = 0;
   let isRunning = false;
   let loop: Promise<void> | undefined;
@@ -177,8 +182,8 @@ export function outbox(options: OutboxOptions): Outbox {
     }
   };
 
-  /** Emits rows beside one another and records what became of each. Whether any of them is done with. */
-  const move = async (claims: readonly OutboxClaim[], until: number): Promise<boolean> => {
+  /** Emits rows beside one another and records what became of each. */
+  const move = async (claims: readonly OutboxClaim[], until: number): Promise<Progress> => {
     const judged = await Promise.all(
       claims.map(async (claim) => [claim, await judge(claim, until)] as const),
     );
@@ -192,9 +197,10 @@ export function outbox(options: OutboxOptions): Outbox {
     } catch (error) {
       // Their leases bring the rows back; what was emitted is known to Postbell by its id.
       logger.error({ error }, "the source could not record what became of its events");
-      return false;
+      return "away";
     }
-    return failed.length < judged.length;
+    if (failed.length < judged.length) return "through";
+    return failed.every((error) => isPostbellError(error, "storage_full")) ? "full" : "away";
   };
 
   const pass = async (): Promise<Pass> => {
@@ -207,15 +213,20 @@ export function outbox(options: OutboxOptions): Outbox {
     } catch (error) {
       logger.error({ error }, "the source could not be asked for due events");
       failures += 1;
-      return { count: 0, isFull: false, isThrough: false, error };
+      return { count: 0, isFull: false, progress: "away", error };
     }
     const suspects = claims.filter(isSuspect);
     const others = claims.filter((claim) => !isSuspect(claim));
-    let isThrough = claims.length === 0 || (await move(others, until));
+    const moved: Progress[] = [];
+    if (others.length > 0) moved.push(await move(others, until));
     // One at a time and in an order of chance: the one that kills the process does not take the same ones with it every time.
-    for (const suspect of shuffled(suspects, clock)) if (await move([suspect], until)) isThrough = true;
-    failures = isThrough ? 0 : failures + 1;
-    return { count: claims.length, isFull: claims.length === limit, isThrough };
+    for (const suspect of shuffled(suspects, clock)) moved.push(await move([suspect], until));
+    const progress =
+      claims.length === 0
+        ? "through"
+        : ((["through", "away"] as const).find((one) => moved.includes(one)) ?? "full");
+    failures = progress === "away" ? failures + 1 : 0;
+    return { count: claims.length, isFull: claims.length === limit, progress };
   };
 
   const nextPass = (): Promise<Pass> => {
@@ -237,9 +248,9 @@ export function outbox(options: OutboxOptions): Outbox {
   const run = async (): Promise<void> => {
     while (isRunning) {
       isWanted = false;
-      const { isFull, isThrough } = await nextPass();
-      if (!isRunning || (isThrough && (isFull || isWanted))) continue;
-      await sleep(isThrough ? pollMs : Math.max(pollMs, retryDelayMs(failures - 1)));
+      const { isFull, progress } = await nextPass();
+      if (!isRunning || (progress === "through" && (isFull || isWanted))) continue;
+      await sleep(progress === "away" ? Math.max(pollMs, retryDelayMs(failures - 1)) : pollMs);
     }
     loop = undefined;
   };

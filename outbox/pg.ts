@@ -19,7 +19,7 @@ export interface PgPool extends PgConnection {
 
 /** What `pgSource` takes. */
 export interface PgSourceOptions {
-  /** The host's own. The source never ends it. */
+  /** The host's own. The source never ends it. Its connections should have READ COMMITTED as their default isolation, as Postgres has: under a stricter one, processes that claim at once refuse each other's statements. */
   readonly pool: PgPool;
   /** Name of the table, with its schema or without. Default `postbell_outbox`. */
   readonly table?: string | undefined;
@@ -93,9 +93,10 @@ CREATE INDEX IF NOT EXISTS ${index} ON ${name} (due_at);
       );
     }),
     async claim({ limit, leaseMs }) {
+      // clock_timestamp() may change from row to row: no index would end the search at it, and each look would read what is leased, put off and parked too.
       const rows = await run(
         `WITH due AS MATERIALIZED (
-            SELECT seq, unsure_since FROM ${name} WHERE due_at <= clock_timestamp() ORDER BY due_at LIMIT $1 FOR UPDATE SKIP LOCKED
+            SELECT seq, unsure_since FROM ${name} WHERE due_at <= statement_timestamp() ORDER BY due_at LIMIT $1 FOR UPDATE SKIP LOCKED
           )
           UPDATE ${name} AS leased
             SET claims = leased.claims + 1, due_at = clock_timestamp() + $2 * interval '1 ms', unsure_since = coalesce(leased.unsure_since, clock_timestamp())

@@ -49,7 +49,7 @@ export type {
   ContentWrite,
 } from "./content/store.js";
 export type { UserPage, UserSource, UsersOption } from "./content/users/users.js";
-export type { ExportOptions } from "./content/wxr/export.js";
+export type { ExportOptions, ExportProgress } from "./content/wxr/export.js";
 export type {
   FileSource,
   ImportCounts,

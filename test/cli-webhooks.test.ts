@@ -231,6 +231,13 @@ describe("postbell listen", () => {
       const check = { secrets: [SECRET], toleranceSeconds: 60, signatureHeader: "X-Sig", now: Date.now() };
       const message = { method: "POST", path: "/", headers: [["X-Sig", header ?? ""]] as const, body };
       expect(verdictOn(message, check).code).toBe("valid");
+      const absent = join(folder, "absent");
+      const one = await told(["replay", absent, file, "--to", to, "--json"]);
+      expect(one.code).toBe(1);
+      expect(linesOf(one.out)).toMatchObject([
+        { file: absent, error: expect.stringContaining("ENOENT") },
+        { file, status: 204 },
+      ]);
       expect(await told(["replay", file, "--to", "http://127.0.0.1:1/"])).toMatchObject({
         code: 1,
         out: expect.stringContaining("ECONNREFUSED"),
@@ -270,6 +277,15 @@ describe("postbell listen", () => {
       sent.end(bodyOf());
     });
     expect(status).toBe(204);
+  });
+
+  it("answers 413 to what is larger than any notification, and goes on", LIMIT, async () => {
+    const { url, out, errors, interrupt } = await listening("--json");
+    expect(await post(url, Buffer.alloc(18_000_000, "x"))).toBe(413);
+    expect(await post(url, bodyOf())).toBe(204);
+    await interrupt();
+    expect(linesOf(out())).toHaveLength(1);
+    expect(errors()).toContain("larger than 17 MiB");
   });
 
   it("ends with 1 where the port is taken, and with 0 where nobody reads any more", LIMIT, async () => {
@@ -381,6 +397,19 @@ describe("postbell verify", () => {
   );
 });
 
+describe("postbell", () => {
+  it("ends quietly with its own code where nobody reads what it prints", LIMIT, async () => {
+    for (const args of [["plan"], ["plan", "--json"], ["--help"], ["listen", "--help"]]) {
+      const child = spawn(process.execPath, [COMMAND, ...args], { stdio: ["ignore", "pipe", "pipe"] });
+      child.stdout.destroy();
+      let errors = "";
+      child.stderr.on("data", (chunk: Buffer) => (errors += chunk.toString()));
+      const code = await new Promise((done) => child.once("close", done));
+      expect({ args, code, errors }).toEqual({ args, code: 0, errors: "" });
+    }
+  });
+});
+
 describe("postbell plan", () => {
   it(
     "prints the schedule in local time, with the warning, the disabling and a time axis",
@@ -437,8 +466,11 @@ describe("postbell plan", () => {
 
   it.each([
     [["plan", "--every", "8"], /number with a unit/],
-    [["plan", "--intervals", "1ms", "--every", "1ms"], /retry\.everyMs/],
-    [["plan", "--warn", "2d", "--disable", "1d"], /health\.disableAfterMs/],
+    [["plan", "--every", "1s"], /^postbell: --every must be at least --window \/ 1000\.\n/],
+    [["plan", "--warn", "2d", "--disable", "1d"], /^postbell: --disable must not be smaller than --warn\.\n/],
+    [["plan", "--jitter", "5"], /^postbell: --jitter must be a number from 0 to 1/],
+    [["plan", "--intervals", "0s"], /^postbell: --intervals must be a list/],
+    [["plan", "--max-jitter", "1d", "--window", "1ms"], /^postbell: --window leaves no time/],
     [["plan", "--from", "tomorrow"], /--from/],
     [["listen", "--tls-cert", "x"], /go together/],
     [["listen", "--status", "99"], /--status/],

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { Writable } from "node:stream";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type CliIo, main } from "../cli/main.js";
-import { createProgressBar } from "../cli/progress.js";
+import { createProgressBar, exportText, importText } from "../cli/progress.js";
 import type { ContentStorage } from "../src/content/store.js";
 import { memoryStorage } from "../storage/memory/index.js";
 import { fileLeaks } from "./support/leak-check.js";
@@ -70,6 +70,14 @@ describe("postbell import", () => {
     expect(errors).not.toContain("\u001b");
   });
 
+  it("takes the address of Redis from the environment, where no list of processes shows its password", async () => {
+    const env = { POSTBELL_REDIS: "redis://:hidden@h" };
+    const { code, opened } = await run("import @site.xml", memoryStorage(), { env });
+    expect({ code, opened }).toEqual({ code: 0, opened: [{ url: "redis://:hidden@h" }] });
+    const named = await run("import @site.xml --redis redis://other", memoryStorage(), { env });
+    expect(named.opened).toEqual([{ url: "redis://other" }]);
+  });
+
   it("reads standard input, and may be repeated", async () => {
     const storage = memoryStorage();
     const stdin = (): AsyncIterable<Uint8Array> => bytesOf(readFileSync(join(folder, "site.xml")));
@@ -111,6 +119,8 @@ describe("postbell import", () => {
   it.each([
     ["", /listen, verify, replay, plan, import or export/],
     ["remove", /no command 'remove'/],
+    ["remove import", /no command 'remove'/],
+    ["--prefix export import @site.xml --redis redis://h", /Say first what to do/],
     ["import --redis redis://h", /file to import/],
     ["import @site.xml", /--redis is missing/],
     ["import @site.xml more --redis redis://h", /too much/],
@@ -140,6 +150,23 @@ describe("postbell export", () => {
     expect({ code, errors }).toEqual({ code: 0, errors: "" });
   });
 
+  it("shows how far it is on a terminal, unless it is to be quiet or the file goes to the same terminal", async () => {
+    const storage = memoryStorage();
+    await run("import @large.xml --redis redis://h", storage);
+    const shown = async (more: string, isTTY: boolean): Promise<string> => {
+      let text = "";
+      const stdout = Object.assign(new Writable({ write: (_chunk, _, done) => done() }), { isTTY });
+      const stderr = { isTTY: true, write: (part: string) => (text += part) };
+      const line = `export --redis redis://h --site https://a.example ${more}`;
+      expect((await run(line, storage, { stdout, stderr })).code).toBe(0);
+      return text;
+    };
+    expect(await shown("--output @shown.xml", true)).toMatch(/\[#{30}\] 100 % (\d+) of \1 items written\n$/);
+    expect(await shown("", false)).toContain("100 %");
+    expect(await shown("", true)).toBe("");
+    expect(await shown("--output @shown.xml --quiet", true)).toBe("");
+  });
+
   it("writes what was imported, to a file or to standard output", async () => {
     const storage = memoryStorage();
     await run("import @site.xml --redis redis://h --author anna=7", storage);
@@ -160,6 +187,18 @@ describe("the command", () => {
     expect(await run("--help")).toMatchObject({ code: 0, out: expect.stringContaining("Exit codes: 0") });
   });
 
+  it.each([
+    ["remove --json", 2],
+    ["import @site.xml --json", 2],
+    ["import @none.xml --redis redis://h --json", 1],
+    ["import @broken.xml --redis redis://h --json --quiet", 1],
+  ])("prints what failed as JSON where JSON was asked for: %s", async (line, code) => {
+    const { out, errors, ...rest } = await run(line);
+    expect(rest.code).toBe(code);
+    const { error } = JSON.parse(out) as { error: string };
+    expect(errors).toContain(`postbell: ${error}\n`);
+  });
+
   it("draws a bar on a terminal, and writes a line now and then elsewhere", () => {
     const progress = {
       bytesRead: 500,
@@ -170,15 +209,18 @@ describe("the command", () => {
       unchanged: 1,
       skipped: 0,
     };
-    for (const isTTY of [true, false]) {
-      let now = 0;
-      let text = "";
-      const bar = createProgressBar({ isTTY, write: (more) => (text += more) }, { monotonic: () => now });
-      for (; now < 10_000; now += 10) bar.show(progress);
-      bar.end();
-      expect(text.includes("\r")).toBe(isTTY);
-      expect(text).toContain("[###############---------------]  50 %");
-      expect(text.match(/\n/g)).toHaveLength(1);
-    }
+    const texts = [() => importText(progress), () => exportText({ items: 5, itemsTotal: 10 })];
+    for (const isTTY of [true, false])
+      for (const textOf of texts) {
+        let now = 0;
+        let text = "";
+        const screen = { isTTY, write: (more: string) => (text += more) };
+        const bar = createProgressBar(screen, { monotonic: () => now }, textOf);
+        for (; now < 10_000; now += 10) bar.show(undefined);
+        bar.end();
+        expect(text.includes("\r")).toBe(isTTY);
+        expect(text).toContain("[###############---------------]  50 %");
+        expect(text.match(/\n/g)).toHaveLength(1);
+      }
   });
 });

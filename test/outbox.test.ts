@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { inspect } from "node:util";
 import mysqlCallbacks from "mysql2";
 import mysql from "mysql2/promise";
 import pg from "pg";
@@ -221,6 +222,29 @@ describe("an outbox", () => {
     expect(await held()).toEqual([...ids].sort());
   });
 
+  it("lets no account wait for one that has no room left, however many events of that wait", async () => {
+    const { source, open, clock } = await openScene();
+    const emitted: (string | undefined)[] = [];
+    const box = open({
+      webhooks: {
+        async emit({ account, id }) {
+          if (account === "full") throw new PostbellError("storage_full", "limits.pendingPerAccount");
+          emitted.push(id);
+          return { duplicate: false };
+        },
+      },
+    });
+    await source.add(Array.from({ length: 1_000 }, () => eventFor("p1", { account: "full" })));
+    await box.start();
+    for (let minute = 0; minute < 20; minute++) {
+      const id = await source.add(eventFor("p2"));
+      await clock.advance(60_000);
+      expect(emitted).toHaveLength(minute + 1);
+      expect(emitted.at(-1)).toBe(id);
+    }
+    expect((await box.stats()).waiting).toBe(1_000);
+  });
+
   it("emits a row again as long as Postbell knows its id, and parks it when nobody can tell any more", async () => {
     const { source, webhooks, open, held, clock, log } = await openScene();
     const id = await source.add(eventFor("p1"));
@@ -342,7 +366,8 @@ describe("an outbox", () => {
     isAway = false;
     await clock.advance(300_000);
     expect(await held()).toEqual([id]);
-    expect(JSON.stringify(log)).not.toContain("secret");
+    // Not as JSON, which leaves the message of an Error out.
+    expect(inspect(log, { depth: 9 })).not.toContain("secret@db");
   });
 
   it("stops within its grace though an emit hangs", async () => {

@@ -305,6 +305,44 @@ describe("a mail server", () => {
     expect(ids.filter((id) => id === "5")).toHaveLength(1);
   });
 
+  it("gets no second mail beside one that is late: a transporter may not know how to drop it", async () => {
+    const sent: ((result: object) => void)[] = [];
+    const transporter = { sendMail: () => new Promise<object>((resolve) => sent.push(resolve)) };
+    const { notifier, clock } = notifierFor({ url: "" }, { transport: transporter });
+    const warn = async (): Promise<string> => {
+      const refusal = refusalOf(notifier.warning(WARNING));
+      await clock.advance(4_000);
+      return refusal;
+    };
+    expect(await warn()).toContain("took too long");
+    await clock.advance(MINUTE);
+    expect(await warn()).toContain("has not answered the last one yet");
+    expect(sent).toHaveLength(1);
+    sent[0]?.({ accepted: [TO] });
+    await clock.advance(MINUTE);
+    expect(await warn()).toBe("it was sent");
+    expect(sent).toHaveLength(1);
+  });
+
+  it("is asked again when a late mail failed after all, or was never heard of", async () => {
+    const sent: ((error: Error) => void)[] = [];
+    const transporter = { sendMail: () => new Promise<never>((_, reject) => sent.push(reject)) };
+    const { notifier, clock } = notifierFor({ url: "" }, { transport: transporter });
+    const warn = async (): Promise<void> => {
+      const refusal = refusalOf(notifier.warning(WARNING));
+      await clock.advance(4_000);
+      expect(await refusal).toMatch(/^mail_not_sent/);
+    };
+    await warn();
+    sent[0]?.(new Error("away"));
+    await clock.advance(1);
+    await warn();
+    expect(sent).toHaveLength(2);
+    await clock.advance(15 * MINUTE);
+    await warn();
+    expect(sent).toHaveLength(3);
+  });
+
   it("gets no second mail for a period that is told again: the notice could not be recorded", async () => {
     const server = await mailServer();
     const { notifier } = notifierFor(server);

@@ -63,8 +63,8 @@ describe.each(["postgres", "mariadb"] as const)("the source on %s", (kind) => {
     expect((await source.stats()).waiting).toBe(40);
   });
 
-  it("finds the due rows, and those it names, by an index where the table is large", async () => {
-    const { source, begin, sql } = await freshTable();
+  it("finds the due rows by an index, which ends the search where the table is large and little is due", async () => {
+    const { source, begin, sql, claimPlan } = await freshTable();
     for (let round = 0; round < 20; round++) {
       const transaction = await begin();
       await transaction.addAll(Array.from({ length: 100 }, () => event));
@@ -72,9 +72,9 @@ describe.each(["postgres", "mariadb"] as const)("the source on %s", (kind) => {
     }
     await sql("UPDATE outbox SET due_at = NULL WHERE seq > 10");
     await sql(kind === "postgres" ? "ANALYZE outbox" : "ANALYZE TABLE outbox");
-    const now = kind === "postgres" ? "clock_timestamp()" : "UTC_TIMESTAMP(6)";
-    const plan = await sql(`EXPLAIN SELECT seq FROM outbox WHERE due_at <= ${now} ORDER BY due_at LIMIT 100`);
-    expect(JSON.stringify(plan)).toMatch(/Index (?:Only )?Scan using|"key":"due"/);
+    const plan = await claimPlan();
+    expect(plan).toMatch(kind === "postgres" ? /Index Cond: \(due_at <=/ : /"type":"range".*"key":"due"/);
+    expect(plan).not.toMatch(/sort/i);
     expect((await source.claim({ limit: 100, leaseMs: 60_000 })).length).toBe(10);
   });
 

@@ -12,7 +12,16 @@ import { element, escaped } from "./xml.js";
 
 /** What `content.export` takes. Once `signal` is aborted, the stream ends with its reason. */
 export interface ExportOptions {
+  /** Told after every batch. Must not throw. */
+  readonly onProgress?: ((progress: ExportProgress) => void) | undefined;
   readonly signal?: AbortSignal | undefined;
+}
+
+/** How far an export has come. */
+export interface ExportProgress {
+  /** Posts of any type that were written. */
+  readonly items: number;
+  readonly itemsTotal: number;
 }
 
 export type Export = (options?: ExportOptions) => AsyncIterable<string>;
@@ -44,7 +53,7 @@ export function createExport({
 }): Export {
   const { index } = library;
 
-  return async function* exported({ signal } = {}) {
+  return async function* exported({ onProgress, signal } = {}) {
     await library.current();
     const people = new Map((await users.all()).map((user) => [user.id, user]));
     const loginOf = (id: number): string => people.get(id)?.slug ?? (id === 0 ? "" : `user-${id}`);
@@ -68,6 +77,7 @@ export function createExport({
       yield batch
         .map((post) => (post === undefined ? "" : exportedItem(post, { site, index, loginOf })))
         .join("");
+      onProgress?.({ items: start + batch.length, itemsTotal: posts.length });
     }
     yield "</channel>\n</rss>\n";
   };

@@ -15,6 +15,8 @@ export interface Table {
   >;
   /** Runs a statement with the name of the table in place of `outbox`. Resolves with its rows. */
   readonly sql: (text: string) => Promise<readonly Readonly<Record<string, unknown>>[]>;
+  /** How the server would carry out the statement by which `claim` looks for due rows. */
+  readonly claimPlan: () => Promise<string>;
   /** Ends the leases and delays of all rows that are not parked. */
   readonly expire: () => Promise<void>;
 }
@@ -41,11 +43,21 @@ async function openPostgres(): Promise<Database> {
     async table(name) {
       const source = pgSource({ pool, table: name });
       await source.install();
+      const claimPlan = async (): Promise<string> => {
+        let plan: unknown;
+        const query = async (text: string, values: unknown[] = []) => {
+          plan = (await pool.query(`EXPLAIN ${text}`, values)).rows;
+          return { rows: [] };
+        };
+        await pgSource({ pool: { query }, table: name }).claim({ limit: 100, leaseMs: 60_000 });
+        return JSON.stringify(plan);
+      };
       const sql: Table["sql"] = async (text) =>
         (await pool.query(text.replaceAll("outbox", name))).rows as never;
       return {
         source,
         sql,
+        claimPlan,
         expire: async () =>
           void (await sql("UPDATE outbox SET due_at = clock_timestamp() WHERE due_at IS NOT NULL")),
         async begin() {
@@ -101,11 +113,24 @@ async function openMariadb(): Promise<Database> {
     async table(name) {
       const source = mysqlSource({ pool, table: name });
       await source.install();
+      const claimPlan = async (): Promise<string> => {
+        let plan: unknown;
+        const execute = async (text: string): Promise<[unknown, unknown]> => {
+          [plan] = await pool.query(`EXPLAIN ${text}`);
+          return [[], undefined];
+        };
+        const query = async (): Promise<void> => {};
+        const connection = { execute, query, release() {}, destroy() {} };
+        const spy = { execute, query, getConnection: async () => connection };
+        await mysqlSource({ pool: spy, table: name }).claim({ limit: 100, leaseMs: 60_000 });
+        return JSON.stringify(plan);
+      };
       const sql: Table["sql"] = async (text) =>
         (await pool.query(text.replaceAll("outbox", name)))[0] as never;
       return {
         source,
         sql,
+        claimPlan,
         expire: async () =>
           void (await sql("UPDATE outbox SET due_at = UTC_TIMESTAMP(6) WHERE due_at IS NOT NULL")),
         async begin() {
