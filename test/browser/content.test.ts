@@ -143,7 +143,7 @@ describe("what somebody else has saved meanwhile", () => {
     const page = await host.visit("editor", `/posts/${id}`);
     await page.getByLabel("Content").fill("Monday\nTuesday\nSunday");
     // The time of a state is told in whole seconds.
-    await new Promise((resolve) => setTimeout(resolve, 1_100));
+    await host.clock.advance(1_000);
     await host.request("administrator", `POST /posts/${id}`, {
       content: "Monday\nWednesday",
       title: "Hours",
@@ -180,7 +180,7 @@ describe("what somebody else has saved meanwhile", () => {
     const { id } = await host.request("administrator", "POST /posts", TEXT);
     const page = await host.visit("editor", `/posts/${id}`);
     await page.getByLabel("Title").waitFor();
-    await new Promise((resolve) => setTimeout(resolve, 1_100));
+    await host.clock.advance(1_000);
     await host.request("administrator", `POST /posts/${id}`, { title: "Not this one" });
     await press(page, "Move to the trash");
     await said(page, "Somebody else has changed this meanwhile");
@@ -225,6 +225,28 @@ describe("revisions", () => {
     expect(await host.request("editor", `GET /pages/${id}`)).toMatchObject({
       content: { raw: "Monday\nTuesday\nFriday" },
     });
+  });
+
+  it("are not restored over what somebody else has saved since they were compared", async () => {
+    const { id } = await host.request("editor", "POST /posts", { ...TEXT, content: "" });
+    for (const content of ["Monday", "Tuesday"])
+      await host.request("editor", `POST /posts/${id}`, { content });
+    const page = await host.visit("editor", `/posts/${id}/revisions`);
+    const added = page.getByRole("table", { name: "Content" }).locator("td.right ins");
+    await added.getByText("Tuesday").waitFor();
+    await host.clock.advance(1_000);
+    await host.request("administrator", `POST /posts/${id}`, { content: "Wednesday" });
+    const restore = async (): Promise<void> => {
+      await press(page, "Restore the left one");
+      await page.getByRole("dialog").getByRole("button", { name: "Restore" }).click();
+    };
+    await restore();
+    await said(page, "Nothing was restored.");
+    await added.getByText("Wednesday").waitFor();
+    expect(await host.request("editor", `GET /posts/${id}`)).toMatchObject({ content: { raw: "Wednesday" } });
+    await restore();
+    await said(page, "It is again as it was at");
+    expect(await host.request("editor", `GET /posts/${id}`)).toMatchObject({ content: { raw: "Monday" } });
   });
 });
 

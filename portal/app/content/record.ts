@@ -16,6 +16,7 @@ import {
   textOf,
   titleOf,
 } from "./kinds.js";
+import { ifUnchanged, isConflict } from "./unchanged.js";
 
 type Input = HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement;
 
@@ -89,13 +90,6 @@ function sayAtField(fields: ReadonlyMap<string, Entry>, error: unknown): boolean
   at.focus();
   return true;
 }
-
-/** Makes a write fail with 412 where the record is no longer the one that is shown. */
-const ifUnchanged = ({ modified_gmt: modified }: RecordJson): Readonly<Record<string, string>> => ({
-  "if-unmodified-since": new Date(`${modified}Z`).toUTCString(),
-});
-
-const isConflict = (error: unknown): boolean => error instanceof ApiError && error.status === 412;
 
 function outcomeOf({ status, date }: RecordJson): string {
   if (status === "inherit") return "Saved.";
