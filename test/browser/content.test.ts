@@ -82,6 +82,22 @@ describe("posts", () => {
     expect(await host.request("editor", `GET /posts/${id}`)).toMatchObject({ code: "rest_post_invalid_id" });
   });
 
+  it("are made once, however often the button is pressed, and what was typed before is kept", async () => {
+    const page = await host.visit("editor", "/posts/new");
+    await page.getByLabel("Title").fill("Half a tit");
+    await page.getByRole("link", { name: "Pages", exact: true }).click();
+    await page.getByText("0 pages.").waitFor();
+    await page.goBack();
+    await said(page, "What you had not saved is still here.");
+    await page.getByLabel("Title").fill("Once");
+    await page.getByRole("button", { name: "Save as a draft" }).dblclick();
+    await said(page, "Saved as a draft.");
+    expect(await host.request("editor", "GET /posts?status=any")).toMatchObject([{ title: { raw: "Once" } }]);
+    await page.goto(`${host.origin}/portal/#/posts/new`);
+    await page.getByRole("heading", { level: 1, name: "New post" }).waitFor();
+    expect(await page.getByLabel("Title").inputValue()).toBe("");
+  });
+
   it("are searched for in any status, and paged", async () => {
     for (let number = 1; number <= 21; number += 1)
       await host.request("editor", "POST /posts", {
@@ -300,6 +316,9 @@ describe("media", () => {
       uploadThroughput: 20_000,
     });
     await upload(page, { name: "long.txt", mimeType: "text/plain", buffer: Buffer.alloc(190_000, "a") });
+    await upload(page, { name: "next.txt", mimeType: "text/plain", buffer: Buffer.from("a") });
+    await press(page, "Cancel the upload of next.txt");
+    await said(page, "next.txt: Cancelled");
     const bar = page.getByRole("progressbar", { name: "Upload of long.txt" });
     await expect.poll(() => shareOf(bar), { timeout: 15_000 }).toBeGreaterThan(0.1);
     expect(await shareOf(bar)).toBeLessThan(1);
