@@ -92,7 +92,9 @@ export function createApi(base: URL, signal?: AbortSignal): Api {
     headers: HEADERS,
     get<T>(path: string, query: Readonly<Record<string, string | number | undefined>> = {}) {
       const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== "");
-      const search = new URLSearchParams(given.map(([name, value]): [string, string] => [name, String(value)]));
+      const search = new URLSearchParams(
+        given.map(([name, value]): [string, string] => [name, String(value)]),
+      );
       return call(given.length === 0 ? path : `${path}?${search}`, {}) as Promise<T>;
     },
     send<T>(method: string, path: string, body: unknown = {}, own: Readonly<Record<string, string>> = {}) {

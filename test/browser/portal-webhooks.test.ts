@@ -216,6 +216,26 @@ describe("the portal in a browser", () => {
     expect(await rows.count()).toBe(1);
   });
 
+  it("shows what fails behind many that wait for their first attempt", async () => {
+    const id = await register();
+    host.answer(answered(500));
+    await host.emit();
+    await host.clock.advance(1_000);
+    let end = () => {};
+    host.answer(
+      new Promise((resolve) => {
+        end = () => resolve(answered(204));
+      }),
+    );
+    for (let count = 0; count < 60; count++) await host.emit();
+    const { page } = await open(browser, host.origin);
+    await page.goto(`${host.url}#/webhooks/${id}`);
+    await page
+      .getByRole("img", { name: /20 of 61 deliveries on the time axis: 1 failing and tried again/ })
+      .waitFor();
+    end();
+  });
+
   it("sends again from the list, and once however often it is pressed while it waits", async () => {
     const id = await troubled();
     host.answer(answered(204));

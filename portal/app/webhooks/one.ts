@@ -289,18 +289,22 @@ function createAxis({ api, signal, fail }: Page, path: string) {
       draw();
     },
     async load(newest: WebhookDetail): Promise<void> {
-      const { pending, failed } = newest.stats;
+      const { pending, failed, health } = newest.stats;
+      const { failingSince } = health;
+      // Never more than there are, so that a log without more of them is not searched to its end.
+      const find = (count: number, filter: Filter) =>
+        count === 0 ? { deliveries: [] } : findDeliveries(api, path, filter, Math.min(count, ROOM));
       const pages = await Promise.all([
-        findDeliveries(api, path, {}, ROOM),
-        // As many as there are: a log in which there are no more of them is not searched to its end.
-        ...(
-          [
-            ["pending", pending],
-            ["failed", failed],
-          ] as const
-        ).map(([state, count]) =>
-          count === 0 ? { deliveries: [] } : findDeliveries(api, path, { state }, Math.min(count, ROOM)),
-        ),
+        find(ROOM, {}),
+        find(failed, { state: "failed" }),
+        find(pending, { state: "pending" }),
+        // The newest may all wait for their first attempt, behind those that the trouble began with.
+        failingSince === null
+          ? { deliveries: [] }
+          : find(pending, {
+              state: "pending",
+              until: new Date(Date.parse(failingSince) + 1).toISOString(),
+            }),
       ]);
       deliveries = plotted(
         pages.flatMap((page) => page.deliveries),

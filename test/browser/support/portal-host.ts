@@ -21,7 +21,7 @@ export interface PortalHost {
   /** What the portal answered so far: `POST 403`. */
   readonly answers: readonly string[];
   /** What every endpoint answers from now on. */
-  answer(result: OutboundResult): void;
+  answer(result: OutboundResult | Promise<OutboundResult>): void;
   /** Emits a change of a patient. */
   emit(): Promise<void>;
   close(): Promise<void>;
@@ -45,7 +45,7 @@ export async function startPortalHost({
   webhooks?: number;
 } = {}): Promise<PortalHost> {
   const clock = manualClock(START);
-  let result = answered(204);
+  let result: OutboundResult | Promise<OutboundResult> = answered(204);
   const webhooks = createWebhooks({
     storage: memoryStorage(),
     access: { authenticate: () => null, canRead: () => true },
