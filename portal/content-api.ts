@@ -134,8 +134,10 @@ export function contentRoutes(content: Content): readonly ApiRoute[] {
         async handle(call) {
           const as = userOf(call);
           const [post = 0, revision = 0] = ["id", "revision"].map((name) => Number(call.parameter(name)));
+          const seen = new Date(call.request.headers["if-unmodified-since"] ?? "");
+          const ifUnmodifiedSince = Number.isNaN(seen.getTime()) ? undefined : seen;
           try {
-            await content.restoreRevision(post, revision, { as });
+            await content.restoreRevision(post, revision, { as, ifUnmodifiedSince });
           } catch (error) {
             throw isContentError(error) ? refused(error.status, error) : error;
           }

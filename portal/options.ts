@@ -48,13 +48,18 @@ export interface PortalOptions {
 export const portalOptions = {
   webhooks: value<PortalWebhooks | undefined>(
     "a service of createWebhooks",
-    hasMethods("handle", "emit", "eventTypes"),
+    (given) =>
+      hasMethods("eventTypes")(given) &&
+      hasMethods("list", "get", "resend")((given as PortalWebhooks).deliveries) &&
+      hasMethods("list", "get", "create")((given as PortalWebhooks).registrations) &&
+      Array.isArray((given as PortalWebhooks).schedule),
     undefined,
     "a service",
   ),
   content: value<Content | undefined>(
     "a service of createContent",
-    hasMethods("handle", "request"),
+    (given) =>
+      hasMethods("handleAs", "restoreRevision")(given) && hasMethods("handle")((given as Content).uploads),
     undefined,
     "a service",
   ),

@@ -30,7 +30,7 @@ async function siteWithPost(path = "/core/v2/posts") {
     });
     return (body as { title: { raw: string } }).title.raw;
   };
-  return { clock, write, title, known: new Date(`${modified}Z`).toUTCString() };
+  return { site, id, clock, write, title, known: new Date(`${modified}Z`).toUTCString() };
 }
 
 describe("If-Unmodified-Since", () => {
@@ -59,6 +59,31 @@ describe("If-Unmodified-Since", () => {
       expect(await title()).toBe("Theirs");
     },
   );
+
+  it("keeps a revision from being restored over what changed since", async () => {
+    const { site, id, clock, write, title } = await siteWithPost();
+    await write("POST", undefined, { title: "Second" });
+    const { body } = await site.request({
+      method: "GET",
+      path: `/core/v2/posts/${id}/revisions`,
+      as: idOf("editor"),
+    });
+    const [{ id: revision }] = body as unknown as [{ id: number }];
+    const seen = new Date(clock.now());
+    await clock.advance(2_000);
+    await write("POST", undefined, { title: "Theirs" });
+    const restore = (ifUnmodifiedSince: Date | undefined) =>
+      site.restoreRevision(id, revision, { as: idOf("editor"), ifUnmodifiedSince });
+    await expect(restore(seen)).rejects.toMatchObject({ status: 412, code: "rest_precondition_failed" });
+    await expect(restore(new Date("soon"))).rejects.toMatchObject({
+      code: "invalid_argument",
+      field: "ifUnmodifiedSince",
+    });
+    await expect(restore("2026-11-22" as never)).rejects.toMatchObject({ code: "invalid_argument" });
+    expect(await title()).toBe("Theirs");
+    await restore(new Date(clock.now()));
+    expect(await title()).toBe("Second");
+  });
 
   it("ignores what is no date, and a write without it", async () => {
     const { clock, write, title } = await siteWithPost();

@@ -160,6 +160,11 @@ describe("the console's API", () => {
       status: 403,
       json: { error: { code: "rest_cannot_edit" } },
     });
+    const headers = { "if-unmodified-since": new Date(0).toUTCString() };
+    expect(await ask("author", restore, { body: {}, headers })).toMatchObject({
+      status: 412,
+      json: { error: { code: "rest_precondition_failed" } },
+    });
     expect(await ask("author", restore, { body: {} })).toMatchObject({ status: 200 });
     expect(await ask("author", "POST /posts/99/revisions/98/restore", { body: {} })).toMatchObject({
       status: 404,

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { findDeliveries } from "../portal/app/webhooks/log.js";
 import { domainOf, plannedAttempts, plotted, ticks } from "../portal/app/webhooks/plan.js";
-import type { DeliveryJson } from "../portal/shapes.js";
+import type { DeliveryJson, DeliveryPage } from "../portal/shapes.js";
 
 const HOUR = 3_600_000;
 const at = (ms: number): string => new Date(ms).toISOString();
@@ -71,5 +72,41 @@ describe("the plot", () => {
     expect(domainOf("day", now, [0])).toEqual([88 * HOUR, 112 * HOUR]);
     const [from, to] = domainOf("all", now, [90 * HOUR, 190 * HOUR]);
     expect([from, to]).toEqual([88 * HOUR, 192 * HOUR]);
+  });
+});
+
+describe("deliveries that a filter finds", () => {
+  const pages: readonly DeliveryPage[] = [
+    { deliveries: [], next: "1" },
+    { deliveries: [delivery({ id: "a" })], next: "2" },
+    { deliveries: [delivery({ id: "b" })], next: "3" },
+    { deliveries: [delivery({ id: "c" })], next: null },
+  ];
+  const find = async (most: number, given = pages) => {
+    const asked: unknown[] = [];
+    const get = async (_path: string, query: Readonly<Record<string, unknown>> = {}) => {
+      asked.push(query);
+      return given[Number(query["cursor"] ?? 0) % given.length] as never;
+    };
+    const { deliveries, next } = await findDeliveries({ get }, "webhooks/w", { state: "failed" }, most);
+    return { ids: deliveries.map(({ id }) => id), next, asked };
+  };
+
+  it("are looked for beyond pages that come back short", async () => {
+    expect(await find(2)).toEqual({
+      ids: ["a", "b"],
+      next: "3",
+      asked: [
+        { state: "failed", cursor: undefined, limit: 2 },
+        { state: "failed", cursor: "1", limit: 2 },
+        { state: "failed", cursor: "2", limit: 1 },
+      ],
+    });
+    expect(await find(20)).toMatchObject({ ids: ["a", "b", "c"], next: null });
+  });
+
+  it("are not looked for without end", async () => {
+    const { asked, next } = await find(20, [{ deliveries: [], next: "0" }]);
+    expect([asked.length, next]).toEqual([20, "0"]);
   });
 });

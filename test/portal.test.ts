@@ -5,6 +5,7 @@ import { createWebhooks } from "../src/index.js";
 import { manualClock } from "../src/testing/manual-clock.js";
 import { memoryStorage } from "../storage/memory/index.js";
 import type { RunningHost } from "./contracts/adapter.js";
+import { contentSite } from "./support/content-site.js";
 import { HOSTS } from "./support/hosts.js";
 import { type Sent, send } from "./support/http-client.js";
 import { response, START } from "./support/webhook-harness.js";
@@ -121,7 +122,7 @@ describe("the portal's page", () => {
     const { ask } = portalWith({ title: 'A "<b>" & co' });
     const { headers, text } = await ask("GET", "/");
     expect(headers["content-security-policy"]).toBe(
-      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     );
     expect(headers).toMatchObject({ "x-content-type-options": "nosniff", "cache-control": "no-store" });
     expect(text).toContain("<title>A &quot;&lt;b&gt;&quot; &amp; co</title>");
@@ -175,9 +176,24 @@ describe("the portal's page", () => {
     const make = (options: object) => () => createPortal(options as PortalOptions);
     expect(make({ webhooks })).toThrow(expect.objectContaining({ field: "authorize" }));
     expect(make({ authorize: () => null })).toThrow(expect.objectContaining({ field: "webhooks" }));
-    expect(make({ webhooks: {}, authorize: () => null })).toThrow(
-      expect.objectContaining({ field: "webhooks" }),
-    );
+    for (const webhooksGiven of [
+      {},
+      { ...webhooks, deliveries: undefined },
+      { ...webhooks, schedule: undefined },
+    ])
+      expect(make({ webhooks: webhooksGiven, authorize: () => null })).toThrow(
+        expect.objectContaining({ field: "webhooks" }),
+      );
+    const { registrations, deliveries, eventTypes, schedule } = webhooks;
+    expect(
+      make({ webhooks: { registrations, deliveries, eventTypes, schedule }, authorize: () => null }),
+    ).not.toThrow();
+    const { handle, request } = contentSite();
+    for (const content of [
+      { handle, request },
+      { ...contentSite(), uploads: undefined },
+    ])
+      expect(make({ content, authorize: () => null })).toThrow(expect.objectContaining({ field: "content" }));
     expect(make({ webhooks, authorize: () => null, titel: "x" })).toThrow(
       expect.objectContaining({ code: "invalid_option", field: "titel" }),
     );

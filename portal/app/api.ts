@@ -39,8 +39,19 @@ export interface Api {
 
 const HEADERS = { "x-postbell-portal": "1" } as const;
 
-/** `bytes` of an answer as the error that they describe. */
+/** Beyond this a request is given up, so that a page whose network is gone says so. Uploads are not made here. */
+const PATIENCE_MS = 30_000;
+
+/** The session has ended. What is on the page, and typed into it, stays. */
+const signedOut = (): ApiError =>
+  new ApiError(401, {
+    code: "unauthorized",
+    message: "You are not signed in any more. Sign in again in another tab, then go on here.",
+  });
+
+/** `text` of an answer as the error that it describes. */
 export function errorOf(status: number, text: string): ApiError {
+  if (status === 401) return signedOut();
   try {
     const { error } = JSON.parse(text) as ErrorJson;
     if (typeof error.message === "string") return new ApiError(status, error);
@@ -53,15 +64,25 @@ export function errorOf(status: number, text: string): ApiError {
 /** The API below `base`. `signal` ends what is under way. */
 export function createApi(base: URL, signal?: AbortSignal): Api {
   const call = async (path: string, init: RequestInit): Promise<unknown> => {
+    const own = new AbortController();
+    const stop = (): void => own.abort();
+    signal?.addEventListener("abort", stop);
+    if (signal?.aborted) stop();
+    const timer = setTimeout(stop, PATIENCE_MS);
     let response: Response;
     let text: string;
     try {
-      response = await fetch(new URL(path, base), { ...init, signal: signal ?? null });
+      // A host that leads strangers to its sign-in would have the page read that.
+      response = await fetch(new URL(path, base), { ...init, redirect: "manual", signal: own.signal });
       text = await response.text();
     } catch (error) {
       if (signal?.aborted) throw error;
       throw new ApiError(0, { code: "unreachable", message: "The server cannot be reached." });
+    } finally {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", stop);
     }
+    if (response.type === "opaqueredirect") throw signedOut();
     if (!response.ok) throw errorOf(response.status, text);
     return text === "" ? {} : JSON.parse(text);
   };
@@ -71,7 +92,9 @@ export function createApi(base: URL, signal?: AbortSignal): Api {
     headers: HEADERS,
     get<T>(path: string, query: Readonly<Record<string, string | number | undefined>> = {}) {
       const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== "");
-      const search = new URLSearchParams(given.map(([name, value]) => [name, String(value)]));
+      const search = new URLSearchParams(
+        given.map(([name, value]): [string, string] => [name, String(value)]),
+      );
       return call(given.length === 0 ? path : `${path}?${search}`, {}) as Promise<T>;
     },
     send<T>(method: string, path: string, body: unknown = {}, own: Readonly<Record<string, string>> = {}) {

@@ -77,9 +77,9 @@ function renewNode(node: ChildNode, fresh: ChildNode): ChildNode {
     return node;
   }
   for (const { name } of Array.from(node.attributes)) {
-    // Whether a visitor has opened it is his.
-    if (!fresh.hasAttribute(name) && !(name === "open" && node.nodeName === "DETAILS"))
-      node.removeAttribute(name);
+    // Whether a visitor has opened it is his, and a button that waits goes on waiting.
+    const isKept = (name === "open" && node.nodeName === "DETAILS") || name === "aria-disabled";
+    if (!fresh.hasAttribute(name) && !isKept) node.removeAttribute(name);
   }
   for (const { name, value } of Array.from(fresh.attributes)) {
     if (node.getAttribute(name) !== value) node.setAttribute(name, value);

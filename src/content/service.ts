@@ -1,8 +1,10 @@
 /** `createContent`: puts the parts of the content service together. */
 
 import { createHash, timingSafeEqual } from "node:crypto";
+import { isDate } from "node:util/types";
 import type { Condition } from "../condition.js";
 import { countedFailures } from "../counted-failures.js";
+import { PostbellError } from "../errors.js";
 import { createRateLimit } from "../http/rate-limit.js";
 import type { Handler, HttpRequest, HttpResponse, ReadableBody, Service } from "../http/types.js";
 import { guardedLogger } from "../logger.js";
@@ -90,10 +92,16 @@ export interface Content {
   request(request: ContentRequest): Promise<ContentAnswer>;
   /**
    * Makes a post what it was at a revision; what it is now is kept as a revision too. `as`: id of the user on whose behalf, with his rights.
+   * `ifUnmodifiedSince`: the `modified_gmt` that he has seen, so that nothing newer is replaced unseen.
    *
-   * Errors: RestError 404 where there is no such post or revision, 401 or 403 where he may not edit the post.
+   * Errors: RestError 404 where there is no such post or revision, 401 or 403 where he may not edit the post, 412 where it was changed since;
+   * `invalid_argument`.
    */
-  restoreRevision(postId: number, revisionId: number, options: { readonly as: number }): Promise<void>;
+  restoreRevision(
+    postId: number,
+    revisionId: number,
+    options: { readonly as: number; readonly ifUnmodifiedSince?: Date | undefined },
+  ): Promise<void>;
   /**
    * Brings the content of a WXR file, WordPress's form for it, into the site. Streamed and committed in batches; doing it again changes nothing that is
    * the same in the file, and ends what an import that failed has begun. Posts get new ids, and what points at them follows.
@@ -276,9 +284,19 @@ export function createContent(options: ContentOptions): Content {
     async request({ as, baseUrl = site.url, ...request }) {
       return server.dispatch({ ...request, baseUrl, caller: as === null ? anonymous : await asUser(as) });
     },
-    async restoreRevision(postId, revisionId, { as }) {
+    async restoreRevision(postId, revisionId, { as, ifUnmodifiedSince }) {
+      const known = isDate(ifUnmodifiedSince) ? ifUnmodifiedSince.getTime() : Number.NaN;
+      if (ifUnmodifiedSince !== undefined && Number.isNaN(known)) {
+        throw new PostbellError(
+          "invalid_argument",
+          "restoreRevision: ifUnmodifiedSince must be a valid Date.",
+          {
+            field: "ifUnmodifiedSince",
+          },
+        );
+      }
       await library.current();
-      await restore(postId, revisionId, await asUser(as));
+      await restore(postId, revisionId, await asUser(as), known);
     },
     import: createImport({
       ...{ library, site, users, asUser, files, images, uploadBytes: limits.uploadBytes },

@@ -82,6 +82,22 @@ describe("posts", () => {
     expect(await host.request("editor", `GET /posts/${id}`)).toMatchObject({ code: "rest_post_invalid_id" });
   });
 
+  it("are made once, however often the button is pressed, and what was typed before is kept", async () => {
+    const page = await host.visit("editor", "/posts/new");
+    await page.getByLabel("Title").fill("Half a tit");
+    await page.getByRole("link", { name: "Pages", exact: true }).click();
+    await page.getByText("0 pages.").waitFor();
+    await page.goBack();
+    await said(page, "What you had not saved is still here.");
+    await page.getByLabel("Title").fill("Once");
+    await page.getByRole("button", { name: "Save as a draft" }).dblclick();
+    await said(page, "Saved as a draft.");
+    expect(await host.request("editor", "GET /posts?status=any")).toMatchObject([{ title: { raw: "Once" } }]);
+    await page.goto(`${host.origin}/portal/#/posts/new`);
+    await page.getByRole("heading", { level: 1, name: "New post" }).waitFor();
+    expect(await page.getByLabel("Title").inputValue()).toBe("");
+  });
+
   it("are searched for in any status, and paged", async () => {
     for (let number = 1; number <= 21; number += 1)
       await host.request("editor", "POST /posts", {
@@ -143,7 +159,7 @@ describe("what somebody else has saved meanwhile", () => {
     const page = await host.visit("editor", `/posts/${id}`);
     await page.getByLabel("Content").fill("Monday\nTuesday\nSunday");
     // The time of a state is told in whole seconds.
-    await new Promise((resolve) => setTimeout(resolve, 1_100));
+    await host.clock.advance(1_000);
     await host.request("administrator", `POST /posts/${id}`, {
       content: "Monday\nWednesday",
       title: "Hours",
@@ -180,7 +196,7 @@ describe("what somebody else has saved meanwhile", () => {
     const { id } = await host.request("administrator", "POST /posts", TEXT);
     const page = await host.visit("editor", `/posts/${id}`);
     await page.getByLabel("Title").waitFor();
-    await new Promise((resolve) => setTimeout(resolve, 1_100));
+    await host.clock.advance(1_000);
     await host.request("administrator", `POST /posts/${id}`, { title: "Not this one" });
     await press(page, "Move to the trash");
     await said(page, "Somebody else has changed this meanwhile");
@@ -225,6 +241,28 @@ describe("revisions", () => {
     expect(await host.request("editor", `GET /pages/${id}`)).toMatchObject({
       content: { raw: "Monday\nTuesday\nFriday" },
     });
+  });
+
+  it("are not restored over what somebody else has saved since they were compared", async () => {
+    const { id } = await host.request("editor", "POST /posts", { ...TEXT, content: "" });
+    for (const content of ["Monday", "Tuesday"])
+      await host.request("editor", `POST /posts/${id}`, { content });
+    const page = await host.visit("editor", `/posts/${id}/revisions`);
+    const added = page.getByRole("table", { name: "Content" }).locator("td.right ins");
+    await added.getByText("Tuesday").waitFor();
+    await host.clock.advance(1_000);
+    await host.request("administrator", `POST /posts/${id}`, { content: "Wednesday" });
+    const restore = async (): Promise<void> => {
+      await press(page, "Restore the left one");
+      await page.getByRole("dialog").getByRole("button", { name: "Restore" }).click();
+    };
+    await restore();
+    await said(page, "Nothing was restored.");
+    await added.getByText("Wednesday").waitFor();
+    expect(await host.request("editor", `GET /posts/${id}`)).toMatchObject({ content: { raw: "Wednesday" } });
+    await restore();
+    await said(page, "It is again as it was at");
+    expect(await host.request("editor", `GET /posts/${id}`)).toMatchObject({ content: { raw: "Monday" } });
   });
 });
 
@@ -278,6 +316,9 @@ describe("media", () => {
       uploadThroughput: 20_000,
     });
     await upload(page, { name: "long.txt", mimeType: "text/plain", buffer: Buffer.alloc(190_000, "a") });
+    await upload(page, { name: "next.txt", mimeType: "text/plain", buffer: Buffer.from("a") });
+    await press(page, "Cancel the upload of next.txt");
+    await said(page, "next.txt: Cancelled");
     const bar = page.getByRole("progressbar", { name: "Upload of long.txt" });
     await expect.poll(() => shareOf(bar), { timeout: 15_000 }).toBeGreaterThan(0.1);
     expect(await shareOf(bar)).toBeLessThan(1);

@@ -1,6 +1,8 @@
+import { createServer } from "node:http";
 import { join, resolve } from "node:path";
 import type { Browser, Locator } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { listen } from "../support/hosts.js";
 import { axeFindings, launch, open } from "./support/chromium.js";
 import { answered, type PortalHost, SUBSCRIBER, startPortalHost } from "./support/portal-host.js";
 
@@ -57,7 +59,7 @@ describe("the portal in a browser", () => {
     await page.getByRole("link", { name: URL_A }).click();
     const plot = page.getByRole("img", { name: /Time axis/ });
     await expect(plot.getAttribute("aria-label")).resolves.toMatch(
-      /4 deliveries on the time axis, 3 of them failing\. Next attempt 13 Jan, .*Will be disabled 16 Jan, 10:00/,
+      /4 deliveries on the time axis: 3 failing and tried again, 0 failed for good\. Next attempt 13 Jan, .*Will be disabled 16 Jan, 10:00/,
     );
     expect(await plot.locator("line.warn, line.disable, line.now").count()).toBe(3);
     expect(await plot.locator("circle.good").count()).toBe(1);
@@ -192,15 +194,204 @@ describe("the portal in a browser", () => {
     ]);
   });
 
+  it("finds what failed below thousands that did not", async () => {
+    await host.close();
+    host = await startPortalHost();
+    const id = await register();
+    host.answer(answered(410));
+    await host.emit();
+    await host.clock.advance(73 * HOUR);
+    host.answer(answered(204));
+    for (let count = 0; count < 2_000; count++) await host.emit();
+    await host.webhooks.idle();
+    const { page } = await open(browser, host.origin);
+    await page.goto(`${host.url}#/webhooks/${id}`);
+    await page
+      .getByRole("img", { name: /20 of 2001 deliveries on the time axis: .* 1 failed for good/ })
+      .waitFor();
+    await page.getByLabel("State").selectOption("failed");
+    await page.getByRole("button", { name: "Filter" }).click();
+    const rows = page.getByRole("region", { name: "Deliveries, the newest first" }).locator("tbody tr");
+    await rows.filter({ hasText: "HTTP 410" }).waitFor();
+    expect(await rows.count()).toBe(1);
+  });
+
+  it("shows what fails behind many that wait for their first attempt", async () => {
+    const id = await register();
+    host.answer(answered(500));
+    await host.emit();
+    await host.clock.advance(1_000);
+    let end = () => {};
+    host.answer(
+      new Promise((resolve) => {
+        end = () => resolve(answered(204));
+      }),
+    );
+    for (let count = 0; count < 60; count++) await host.emit();
+    const { page } = await open(browser, host.origin);
+    await page.goto(`${host.url}#/webhooks/${id}`);
+    await page
+      .getByRole("img", { name: /20 of 61 deliveries on the time axis: 1 failing and tried again/ })
+      .waitFor();
+    end();
+  });
+
+  it("sends again from the list, and once however often it is pressed while it waits", async () => {
+    const id = await troubled();
+    host.answer(answered(204));
+    const { page } = await open(browser, host.origin);
+    await page.clock.install();
+    let posts = 0;
+    let answer = () => {};
+    const held = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    await page.route("**/resend", async (route) => {
+      posts += 1;
+      await held;
+      await route.continue();
+    });
+    await page.goto(`${host.url}#/webhooks/${id}`);
+    const again = page.getByRole("button", { name: "Send again: patient.updated, 13 Jan, 00:00" });
+    await again.click();
+    // The page renews itself meanwhile.
+    await host.emit();
+    await page.clock.runFor(6_000);
+    await page.getByRole("img", { name: /5 deliveries/ }).waitFor();
+    expect(await again.getAttribute("aria-disabled")).toBe("true");
+    await again.dispatchEvent("click");
+    answer();
+    await page.getByText("It is attempted once more now, and keeps its schedule.").waitFor();
+    expect(posts).toBe(1);
+    await host.clock.advance(1_000);
+    await page.clock.runFor(6_000);
+    await again.waitFor({ state: "detached" });
+    expect((await host.webhooks.deliveries.stats({ webhookId: id })).delivered).toBe(3);
+  });
+
+  it("changes what the visitor has changed, and nothing that somebody else has meanwhile", async () => {
+    const id = await register();
+    const { page } = await open(browser, host.origin);
+    await page.goto(`${host.url}#/webhooks/${id}`);
+    await page.getByText("Change address and event types").click();
+    const save = page.getByRole("button", { name: "Save" });
+    await save.click();
+    await page.getByText("There is nothing to save.").waitFor();
+    await host.webhooks.registrations.update(id, { url: "https://new.example.com/" });
+    await page.getByLabel("All types, also future ones").check();
+    await save.click();
+    await page.getByText("The webhook was changed.").waitFor();
+    expect(await host.webhooks.registrations.get(id)).toMatchObject({
+      url: "https://new.example.com/",
+      eventTypes: ["*"],
+    });
+  });
+
+  it("turns the pages of more webhooks than fit on one", async () => {
+    await host.close();
+    host = await startPortalHost({ webhooks: 200 });
+    for (let count = 1; count <= 101; count++) await register(`https://hooks.example.com/${count}`);
+    const { page } = await open(browser, host.origin);
+    await page.goto(host.url);
+    const rows = page.locator("tbody tr");
+    await rows.first().waitFor();
+    expect(await rows.count()).toBe(100);
+    await page.getByRole("button", { name: "More webhooks" }).press("Enter");
+    await page.getByText("Page 2 of the webhooks.").waitFor();
+    expect(await rows.allTextContents()).toEqual([expect.stringContaining("/101")]);
+    expect(await hasFocus(page.getByRole("button", { name: "Back" }))).toBe(true);
+  });
+
+  it("shows what an endpoint answers as text, and says where nothing of it was kept", async () => {
+    const hostile = `<img src=x onerror="document.title='owned'"><script>document.title='owned'</script>`;
+    for (const excerptCharacters of [200, 0]) {
+      await host.close();
+      host = await startPortalHost({ excerptCharacters });
+      const id = await register("https://hooks.example.com/?q=%3Cimg%20src=x%3E'<b>");
+      host.answer(answered(500, hostile));
+      await host.emit();
+      await host.clock.advance(1_000);
+      const { deliveries } = await host.webhooks.deliveries.list({ webhookId: id });
+      const { page, faults } = await open(browser, host.origin);
+      for (const path of [
+        "/webhooks",
+        `/webhooks/${id}`,
+        `/webhooks/${id}/deliveries/${deliveries[0]?.id}`,
+      ]) {
+        await page.goto(`${host.url}#${path}`);
+        await page.locator("main table:visible").first().waitFor();
+        expect(await page.locator("main img, main script, main b").count()).toBe(0);
+        expect(await page.title()).not.toBe("owned");
+      }
+      const cell = page
+        .getByRole("region", { name: /Attempts/ })
+        .locator("tbody td")
+        .last();
+      expect(await cell.textContent()).toBe(excerptCharacters === 0 ? "not kept" : hostile);
+      expect(await page.getByText("delivery.excerptCharacters").count()).toBe(
+        excerptCharacters === 0 ? 1 : 0,
+      );
+      expect(faults).toEqual([]);
+    }
+  });
+
+  it("says that the session has ended, keeps what was typed, and goes on after a new sign-in", async () => {
+    const id = await register();
+    const { page } = await open(browser, host.origin);
+    await page.clock.install();
+    await page.goto(`${host.url}#/webhooks/${id}`);
+    await page.getByText("Change address and event types").click();
+    const address = page.getByLabel("Address of the endpoint");
+    await address.fill("https://typed.example.com/");
+    let answer: object = { status: 302, headers: { location: `${host.origin}/sign-in` } };
+    await page.route("**/api/**", (route) => route.fulfill(answer));
+    const ended = page.getByText("You are not signed in any more.");
+    await page.clock.runFor(6_000);
+    await ended.waitFor();
+    answer = { status: 401, contentType: "text/html", body: "<h1>Who are you?</h1>" };
+    await page.getByRole("button", { name: "Save" }).click();
+    await ended.waitFor();
+    await page.unroute("**/api/**");
+    await page.clock.runFor(6_000);
+    await page.getByText("The page is up to date again.").waitFor();
+    expect(await address.inputValue()).toBe("https://typed.example.com/");
+  });
+
+  it("takes no change from a page of another origin, whatever it sends along", async () => {
+    const id = await register();
+    const { page } = await open(browser, host.origin);
+    await page.goto(host.url);
+    const address = `${host.url}/api/webhooks/${id}`;
+    // Of another port, so of the same site: cookies with SameSite go along.
+    const elsewhere = await listen(createServer((_request, response) => response.end("Nothing to see here")));
+    const foreign = await page.context().newPage();
+    await foreign.goto(elsewhere.origin);
+    const outcomes = await foreign.evaluate<string[]>(
+      `Promise.all([
+        fetch("${address}/rotate", { method: "POST", credentials: "include", mode: "no-cors", body: "{}" }),
+        fetch("${address}", { method: "DELETE", credentials: "include", headers: { "x-postbell-portal": "1" } }),
+        fetch("${address}", { credentials: "include" }),
+      ].map((asked) => asked.then(({ type }) => type, () => "refused")))`,
+    );
+    await elsewhere.close();
+    expect(outcomes.filter((outcome) => !["opaque", "refused"].includes(outcome))).toEqual([]);
+    // It came as far as the portal, and no further.
+    expect(host.answers).toContain("POST 403");
+    expect(host.answers).not.toContain("POST 200");
+    expect(await host.webhooks.registrations.get(id)).toMatchObject({ id });
+  });
+
   it("stays up to date without taking the focus", async () => {
     const id = await register();
     const { page } = await open(browser, host.origin);
+    await page.clock.install();
     await page.goto(`${host.url}#/webhooks/${id}`);
     await page.getByText("No delivery yet.").waitFor();
     const test = page.getByRole("button", { name: "Send a test" });
     await test.focus();
     await host.emit();
     await host.clock.advance(1_000);
+    await page.clock.runFor(6_000);
     await page.getByRole("img", { name: /1 delivery on the time axis/ }).waitFor();
     expect(await hasFocus(test)).toBe(true);
   });

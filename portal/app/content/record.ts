@@ -3,7 +3,7 @@
 import type { ContentAnswerJson, RecordJson } from "../../content-shapes.js";
 import { ApiError } from "../api.js";
 import { type Child, h } from "../dom.js";
-import { confirmed, type Field, facts, field } from "../forms.js";
+import { button, confirmed, type Field, facts, field, form } from "../forms.js";
 import type { Page, View } from "../view.js";
 import { comparison } from "./compare.js";
 import {
@@ -16,6 +16,7 @@ import {
   textOf,
   titleOf,
 } from "./kinds.js";
+import { ifUnchanged, isConflict } from "./unchanged.js";
 
 type Input = HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement;
 
@@ -50,6 +51,9 @@ const ROWS: { readonly [name in FieldName]?: number } = {
 
 /** What was typed and not saved when a record was left, to go on from; with the state that it was typed over. */
 const unsaved = new Map<string, { readonly record: RecordJson; readonly values: Values }>();
+
+/** The same of one that is not made yet, by its collection. */
+const begun = new Map<string, Values>();
 
 interface Open {
   readonly record: RecordJson;
@@ -90,13 +94,6 @@ function sayAtField(fields: ReadonlyMap<string, Entry>, error: unknown): boolean
   return true;
 }
 
-/** Makes a write fail with 412 where the record is no longer the one that is shown. */
-const ifUnchanged = ({ modified_gmt: modified }: RecordJson): Readonly<Record<string, string>> => ({
-  "if-unmodified-since": new Date(`${modified}Z`).toUTCString(),
-});
-
-const isConflict = (error: unknown): boolean => error instanceof ApiError && error.status === 412;
-
 function outcomeOf({ status, date }: RecordJson): string {
   if (status === "inherit") return "Saved.";
   return `Saved. ${statusWord(status)}${status === "future" ? ` for ${moment(date)}` : ""}.`;
@@ -106,32 +103,32 @@ export const newView = (kind: Kind): View => ({
   path: `/${kind.name}/new`,
   title: `New ${kind.one}`,
   part: "content",
-  async render(root, _params, { api, say, fail, go }) {
+  async render(root, _params, page) {
     const names = (["title", "content", "excerpt"] as const).filter((name) => kind.fields.includes(name));
-    const fields = new Map(names.map((name) => [name as string, fieldFor(name, undefined)]));
-    const submit = async (event: Event): Promise<void> => {
-      event.preventDefault();
-      const values = Object.fromEntries([...fields].map(([name, { input }]) => [name, input.value]));
-      try {
-        const { body } = await api.send<ContentAnswerJson<RecordJson>>(
-          "POST",
-          `content/${kind.name}`,
-          values,
-        );
-        say("Saved as a draft.");
-        go(`/${kind.name}/${body.id}`);
-      } catch (error) {
-        if (!sayAtField(fields, error)) fail(error);
-      }
+    const fields = Object.fromEntries(names.map((name) => [name, fieldFor(name, undefined)]));
+    const entries = Object.entries(fields);
+    for (const [name, { input }] of entries) input.value = begun.get(kind.name)?.[name as FieldName] ?? "";
+    const values = (): Values => Object.fromEntries(entries.map(([name, { input }]) => [name, input.value]));
+    const isBegun = (): boolean => Object.values(values()).some((value) => value !== "");
+    const { signal } = page;
+    const warn = (event: Event): void => {
+      if (isBegun()) event.preventDefault();
     };
-    root.append(
-      h(
-        "form",
-        { onsubmit: submit },
-        [...fields.values()].map(({ element }) => element),
-        h("button", {}, "Save as a draft"),
-      ),
-    );
+    addEventListener("beforeunload", warn, { signal });
+    signal.addEventListener("abort", () => begun.set(kind.name, values()));
+    const act = async (): Promise<void> => {
+      const { body } = await page.api.send<ContentAnswerJson<RecordJson>>(
+        "POST",
+        `content/${kind.name}`,
+        values(),
+      );
+      for (const [, { input }] of entries) input.value = "";
+      page.say("Saved as a draft.");
+      page.go(`/${kind.name}/${body.id}`);
+    };
+    const content = entries.map(([, { element }]) => element);
+    root.append(form(page, { fields, content, submit: "Save as a draft", act }));
+    if (isBegun()) page.say("What you had not saved is still here.");
   },
 });
 
@@ -173,15 +170,13 @@ export const recordView = (kind: Kind): View => ({
       const isTrashed = record.status === "trash";
       root.replaceChildren(
         about,
-        mayEdit && !isTrashed ? form(typed) : readOnly(kind, record),
-        ...(mayEdit && isTrashed
-          ? [h("button", { type: "button", onclick: restore }, "Restore as a draft")]
-          : []),
+        mayEdit && !isTrashed ? editor(typed) : readOnly(kind, record),
+        ...(mayEdit && isTrashed ? [button("Restore as a draft", page, restore)] : []),
         ...(mayDelete ? [removal()] : []),
       );
     };
 
-    function form(typed: Values): HTMLElement {
+    function editor(typed: Values): HTMLElement {
       const fields = new Map(kind.fields.map((name) => [name, fieldFor(name, record)]));
       const base: Values = {};
       const each = (act: (name: FieldName, entry: Entry) => void): void => {
@@ -373,8 +368,10 @@ export const recordView = (kind: Kind): View => ({
 
     function removal(): HTMLElement {
       const isLast = !kind.hasTrash || record.status === "trash";
-      const attributes = { type: "button", class: "danger", onclick: isLast ? remove : trash };
-      return h("p", {}, h("button", attributes, isLast ? "Delete for good" : "Move to the trash"));
+      const [label, act] = isLast
+        ? (["Delete for good", remove] as const)
+        : (["Move to the trash", trash] as const);
+      return h("p", {}, button(label, page, act, { class: "danger" }));
     }
 
     const kept = unsaved.get(key);

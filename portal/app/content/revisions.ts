@@ -2,10 +2,11 @@
 
 import type { ContentAnswerJson, RecordJson, RevisionJson } from "../../content-shapes.js";
 import { h } from "../dom.js";
-import { confirmed } from "../forms.js";
+import { button, confirmed } from "../forms.js";
 import type { View } from "../view.js";
 import { comparison } from "./compare.js";
 import { authorOf, type Kind, titleOf } from "./kinds.js";
+import { ifUnchanged, isConflict } from "./unchanged.js";
 
 const TEXTS = [
   ["title", "Title"],
@@ -14,6 +15,7 @@ const TEXTS = [
 ] as const;
 
 type Texts = Pick<RevisionJson, "title" | "content" | "excerpt">;
+type Present = Texts & Pick<RecordJson, "modified_gmt">;
 
 const NOW = "now";
 
@@ -58,14 +60,18 @@ export const revisionsView = (kind: Kind): View => ({
     const left = choice("left", "Left", String((revisions[1] ?? revisions[0])?.id));
     const right = choice("right", "Right", NOW);
     const shown = h("div", { "aria-live": "polite" });
-    const restore = h("button", { type: "button" }, "Restore the left one");
+    const restore = button("Restore the left one", page, () => restoreLeft());
     root.append(choices, shown, ...(allow.includes("POST") && record.status !== "trash" ? [restore] : []));
 
+    const read = async <T>(url: string, fields: string): Promise<T> =>
+      (await api.get<ContentAnswerJson<T>>(url, { context: "edit", _fields: fields })).body;
+    /** The present state as the visitor has seen it last: what is newer is not replaced unseen. */
+    let seen: Pick<RecordJson, "modified_gmt"> = record;
     const textsOf = async (choice: string): Promise<Texts> => {
-      const url = choice === NOW ? path : `${path}/revisions/${choice}`;
-      return (
-        await api.get<ContentAnswerJson<Texts>>(url, { context: "edit", _fields: "title,content,excerpt" })
-      ).body;
+      if (choice !== NOW) return read<Texts>(`${path}/revisions/${choice}`, "title,content,excerpt");
+      const present = await read<Present>(path, "title,content,excerpt,modified_gmt");
+      seen = present;
+      return present;
     };
 
     let latest = 0;
@@ -87,16 +93,22 @@ export const revisionsView = (kind: Kind): View => ({
       shown.replaceChildren(...(tables.length === 0 ? [h("p", {}, "Both say the same.")] : tables));
     };
 
-    restore.onclick = async () => {
+    const restoreLeft = async (): Promise<void> => {
       const name = names.get(left.value);
       const explanation = "What it is now stays among the revisions.";
       if (!(await confirmed(`Make the state of ${name} the present one?`, explanation, "Restore"))) return;
       try {
-        await api.send("POST", `${path}/revisions/${left.value}/restore`);
+        await api.send("POST", `${path}/revisions/${left.value}/restore`, {}, ifUnchanged(seen));
         page.say(`It is again as it was at ${name}.`);
         page.go(`/${kind.name}/${id}`);
       } catch (error) {
-        page.fail(error);
+        if (!isConflict(error)) throw error;
+        right.value = NOW;
+        await compare();
+        page.say(
+          "Somebody else has changed this meanwhile: on the right is how it is now. Nothing was restored.",
+          "failed",
+        );
       }
     };
     await compare();

@@ -18,7 +18,11 @@ export function uploadPanel({ api, say, fail, signal }: Page, done: () => Promis
       { type: "button", class: "plain", "aria-label": `Cancel the upload of ${file.name}` },
       "Cancel",
     );
-    cancel.onclick = () => controller.abort();
+    let isWaiting = true;
+    cancel.onclick = () => {
+      controller.abort();
+      if (isWaiting) end("Cancelled", "failed");
+    };
     signal.addEventListener("abort", () => controller.abort());
     rows.append(h("li", {}, h("span", { class: "address" }, file.name), bar, state, cancel));
     const end = (words: string, kind: "done" | "failed"): void => {
@@ -29,7 +33,8 @@ export function uploadPanel({ api, say, fail, signal }: Page, done: () => Promis
       say(`${file.name}: ${words}`, kind);
     };
     queue = queue.then(async () => {
-      if (controller.signal.aborted) return end("Cancelled", "failed");
+      if (controller.signal.aborted) return;
+      isWaiting = false;
       try {
         await send(file, api, controller.signal, (share) => {
           bar.value = share;

@@ -1,11 +1,20 @@
 /** One delivery with all its attempts. */
 
-import type { DeliveryDetail } from "../../shapes.js";
-import { h, renew } from "../dom.js";
+import type { AttemptJson, DeliveryDetail } from "../../shapes.js";
+import { type Child, h, renew } from "../dom.js";
 import { lengthText, time } from "../format.js";
 import { button, facts, table } from "../forms.js";
 import type { View } from "../view.js";
 import { attemptText, reasonText, stateBadge } from "./health.js";
+import { deliveryPath, resend } from "./log.js";
+
+/** There was an answer, and nothing of it is in the log. */
+const isWithoutExcerpt = ({ kind, excerpt }: AttemptJson): boolean => kind === "http" && !excerpt;
+
+function excerptOf(attempt: AttemptJson): Child {
+  if (attempt.excerpt) return h("pre", {}, attempt.excerpt);
+  return isWithoutExcerpt(attempt) ? "not kept" : "–";
+}
 
 export const delivery: View = {
   path: "/webhooks/:webhookId/deliveries/:deliveryId",
@@ -13,17 +22,14 @@ export const delivery: View = {
   part: "webhooks",
   async render(root, { webhookId = "", deliveryId = "" }, page) {
     const { api } = page;
-    const path = `webhooks/${encodeURIComponent(webhookId)}/deliveries/${encodeURIComponent(deliveryId)}`;
+    const webhookPath = `webhooks/${encodeURIComponent(webhookId)}`;
+    const path = deliveryPath(webhookPath, { id: deliveryId });
     const body = h("div");
-    const resend = async (): Promise<void> => {
-      const { id } = await api.send<{ id: string }>("POST", `${path}/resend`);
-      if (id === deliveryId) {
-        page.say("It is attempted once more now, and keeps its schedule.");
-        await load();
-      } else {
-        page.say("A new delivery of the same event was made; this is it.");
-        page.go(`/webhooks/${webhookId}/deliveries/${encodeURIComponent(id)}`);
-      }
+    const again = async (): Promise<void> => {
+      const { id, text } = await resend(api, webhookPath, { id: deliveryId });
+      page.say(text);
+      if (id === deliveryId) await load();
+      else page.go(`/${deliveryPath(webhookPath, { id })}`);
     };
     const load = async (): Promise<void> => {
       const { webhook, delivery: found } = await api.get<DeliveryDetail>(path);
@@ -52,13 +58,21 @@ export const delivery: View = {
                   h("code", {}, attempt.code),
                   lengthText(attempt.durationMs),
                   attempt.isExtra ? "asked for" : `${attempt.step + 1}`,
-                  attempt.excerpt === null || attempt.excerpt === "" ? "–" : h("pre", {}, attempt.excerpt),
+                  excerptOf(attempt),
                 ],
               })),
             ),
+        found.attempts.some(isWithoutExcerpt) &&
+          h(
+            "p",
+            { class: "quiet" },
+            "The first bytes of an answer are kept where the host has set ",
+            h("code", {}, "delivery.excerptCharacters"),
+            "; an answer may also have been empty.",
+          ),
       );
     };
-    root.append(h("p", {}, button("Send again", page, resend)), body);
+    root.append(h("p", {}, button("Send again", page, again)), body);
     await load();
     page.keepFresh(load);
   },

@@ -3,22 +3,32 @@
 import type { WebhookPage } from "../../shapes.js";
 import { h, renew } from "../dom.js";
 import { time } from "../format.js";
-import { table } from "../forms.js";
+import { createPager, table } from "../forms.js";
 import type { View } from "../view.js";
 import { typesText } from "./event-types.js";
 import { healthBadge, healthText } from "./health.js";
+
+const PAGE = 100;
 
 export const list: View = {
   path: "/webhooks",
   title: "Webhooks",
   part: "webhooks",
   label: "Webhooks",
-  async render(root, _params, { api, keepFresh }) {
+  async render(root, _params, page) {
+    const { api, keepFresh } = page;
+    const turned = async (): Promise<void> => {
+      await load();
+      page.say(`Page ${pager.number()} of the webhooks.`);
+    };
+    const pager = createPager(page, turned, ["Back", "More webhooks"]);
     const load = async (): Promise<void> => {
-      const { webhooks, next } = await api.get<WebhookPage>("webhooks", { limit: 100 });
+      const cursor = pager.cursor();
+      const { webhooks, next } = await api.get<WebhookPage>("webhooks", { cursor, limit: PAGE });
+      if (cursor !== pager.cursor()) return;
       renew(
         root,
-        webhooks.length === 0
+        webhooks.length === 0 && cursor === undefined
           ? h("p", {}, "There is no webhook yet. ", h("a", { href: "#/webhooks/new" }, "Register one"), ".")
           : table(
               "Webhooks of the account, the oldest first",
@@ -36,7 +46,7 @@ export const list: View = {
                 ],
               })),
             ),
-        next === null ? null : h("p", { class: "quiet" }, "The account has more than these hundred."),
+        pager.buttons(next),
       );
     };
     await load();

@@ -1,7 +1,7 @@
 /** One webhook: how it is, what can be done, its time axis and its deliveries. */
 
 import type {
-  DeliveryPage,
+  DeliveryJson,
   DeliveryState,
   EventTypesJson,
   SecretJson,
@@ -9,11 +9,12 @@ import type {
   WebhookJson,
 } from "../../shapes.js";
 import { h, renew } from "../dom.js";
-import { counted, fromLocalInput, time, toLocalInput } from "../format.js";
-import { button, confirmed, facts, field, form, table } from "../forms.js";
+import { counted, fromLocalInput, time, timeText, toLocalInput } from "../format.js";
+import { button, confirmed, createPager, facts, field, form, table } from "../forms.js";
 import type { Page, View } from "../view.js";
 import { typeChoice, typesText } from "./event-types.js";
 import { attemptText, healthBadge, healthText, reasonText, stateBadge } from "./health.js";
+import { deliveryPath, type Filter, findDeliveries, resend } from "./log.js";
 import { plotted, type Span } from "./plan.js";
 import { timeAxis } from "./plot.js";
 import { secretPanel } from "./secret.js";
@@ -36,12 +37,17 @@ export const one: View = {
     const secret = h("div");
     const { eventTypes } = await api.get<EventTypesJson>("event-types");
     const axis = createAxis(page, path);
-    const log = createLog(page, path, eventTypes);
+    const log = createLog(page, path, eventTypes, () => load());
 
+    /** What the deliveries came to when they were read last: while it is the same, so are they. */
+    let known = "";
     const load = async (): Promise<void> => {
-      const detail = await api.get<WebhookDetail>(path);
-      showOverview(detail);
-      await Promise.all([axis.load(detail), log.load()]);
+      const newest = await api.get<WebhookDetail>(path);
+      showOverview(newest);
+      const figures = JSON.stringify(newest.stats);
+      if (figures === known) return axis.draw(newest);
+      await Promise.all([axis.load(newest), log.load()]);
+      known = figures;
     };
     const refresh = (text: string): Promise<void> => {
       page.say(text);
@@ -202,8 +208,18 @@ function changePart(
     "What waits goes to the new address, with a clean record.",
   );
   const types = typeChoice(eventTypes, webhook.eventTypes);
+  const namesOf = (chosen: readonly string[] | null | undefined): readonly string[] =>
+    [...(chosen ?? ["*"])].sort();
+  let base = webhook;
   const act = async (): Promise<void> => {
-    await api.send("PUT", path, { url: input.value.trim(), eventTypes: types.chosen() ?? ["*"] });
+    const [address, chosen] = [input.value.trim(), namesOf(types.chosen())];
+    // What the visitor has left alone may have been changed by somebody else meanwhile.
+    const changes = {
+      ...(address !== base.url && { url: address }),
+      ...(chosen.join() !== namesOf(base.eventTypes).join() && { eventTypes: chosen }),
+    };
+    if (Object.keys(changes).length === 0) return page.say("There is nothing to save.");
+    base = await api.send<WebhookJson>("PUT", path, changes);
     await refresh("The webhook was changed.");
   };
   return h(
@@ -230,22 +246,30 @@ function createAxis({ api, signal, fail }: Page, path: string) {
     option("hour", "an hour around now"),
   );
   const span = field("Show", select);
-  let last: { readonly detail: WebhookDetail; readonly deliveries: DeliveryPage["deliveries"] } | undefined;
+  let detail: WebhookDetail | undefined;
+  let deliveries: readonly DeliveryJson[] = [];
   const draw = (): void => {
-    if (!last) return;
-    const { detail, deliveries } = last;
+    if (!detail) return;
     renew(
       drawn,
       deliveries.length === 0
         ? h("p", {}, "No delivery yet.")
-        : timeAxis({
-            deliveries,
-            stats: detail.stats,
-            schedule: detail.schedule,
-            now: Date.parse(detail.now),
-            span: select.value as Span,
-            width: Math.max(320, drawn.clientWidth),
-          }),
+        : timeAxis(
+            {
+              deliveries,
+              stats: detail.stats,
+              schedule: detail.schedule,
+              now: Date.parse(detail.now),
+              span: select.value as Span,
+              width: Math.max(320, drawn.clientWidth),
+            },
+            (delivery) =>
+              h(
+                "a",
+                { href: `#/${deliveryPath(path, delivery)}` },
+                `${delivery.type}, ${timeText(delivery.createdAt)}`,
+              ),
+          ),
     );
   };
   const observer = new ResizeObserver(() => {
@@ -259,25 +283,46 @@ function createAxis({ api, signal, fail }: Page, path: string) {
   signal.addEventListener("abort", () => observer.disconnect());
   return {
     element: h("div", {}, span.element, drawn),
-    async load(detail: WebhookDetail): Promise<void> {
-      const states: readonly (DeliveryState | undefined)[] = ["pending", "failed", undefined];
-      const pages = await Promise.all(
-        states.map((state) => api.get<DeliveryPage>(`${path}/deliveries`, { state, limit: 50 })),
+    /** The same deliveries at a later time. */
+    draw(newest: WebhookDetail): void {
+      detail = newest;
+      draw();
+    },
+    async load(newest: WebhookDetail): Promise<void> {
+      const { pending, failed, health } = newest.stats;
+      const { failingSince } = health;
+      // Never more than there are, so that a log without more of them is not searched to its end.
+      const find = (count: number, filter: Filter) =>
+        count === 0 ? { deliveries: [] } : findDeliveries(api, path, filter, Math.min(count, ROOM));
+      const pages = await Promise.all([
+        find(ROOM, {}),
+        find(failed, { state: "failed" }),
+        find(pending, { state: "pending" }),
+        // The newest may all wait for their first attempt, behind those that the trouble began with.
+        failingSince === null
+          ? { deliveries: [] }
+          : find(pending, {
+              state: "pending",
+              until: new Date(Date.parse(failingSince) + 1).toISOString(),
+            }),
+      ]);
+      deliveries = plotted(
+        pages.flatMap((page) => page.deliveries),
+        ROOM,
       );
-      last = {
-        detail,
-        deliveries: plotted(
-          pages.flatMap(({ deliveries }) => deliveries),
-          ROOM,
-        ),
-      };
+      detail = newest;
       draw();
     },
   };
 }
 
 /** The deliveries as a table, with filters and pages. */
-function createLog({ api, ...page }: Page, path: string, eventTypes: readonly string[]) {
+function createLog(
+  { api, ...page }: Page,
+  path: string,
+  eventTypes: readonly string[],
+  refresh: () => Promise<void>,
+) {
   const state = h(
     "select",
     {},
@@ -302,65 +347,62 @@ function createLog({ api, ...page }: Page, path: string, eventTypes: readonly st
     until: field("until", until),
   };
   const rows = h("div");
-  let query: Readonly<Record<string, string | undefined>> = {};
-  /** Where the pages before this one began. */
-  let trail: readonly (string | undefined)[] = [undefined];
+  let query: Filter = {};
+  const turned = async (): Promise<void> => {
+    await load();
+    page.say(`Page ${pager.number()} of the deliveries.`);
+  };
+  const pager = createPager(page, turned, ["Newer", "Older"]);
+  const again = (delivery: DeliveryJson) => async (): Promise<void> => {
+    const { text } = await resend(api, path, delivery);
+    page.say(text);
+    await refresh();
+  };
 
   const load = async (): Promise<void> => {
     const asked = query;
-    const cursor = trail.at(-1);
-    const { deliveries, next } = await api.get<DeliveryPage>(`${path}/deliveries`, {
-      ...asked,
-      cursor,
-      limit: PAGE,
-    });
+    const cursor = pager.cursor();
+    const { deliveries, next } = await findDeliveries(api, path, asked, PAGE, cursor);
     // Turned, or filtered, meanwhile.
-    if (asked !== query || cursor !== trail.at(-1)) return;
-    const turn = (to: readonly (string | undefined)[]) => async (): Promise<void> => {
-      trail = to;
-      await load();
-      page.say(`Page ${trail.length} of the deliveries.`);
-    };
+    if (asked !== query || cursor !== pager.cursor()) return;
     renew(
       rows,
       deliveries.length === 0
-        ? h("p", {}, next === null ? "No delivery here." : "None on this page; older ones may follow.")
+        ? h("p", {}, next === null ? "No delivery here." : "None so far; older ones may follow.")
         : table(
             "Deliveries, the newest first",
-            ["Event type", "State", "Emitted", "Attempts", "Last attempt", "Next attempt"],
+            ["Event type", "State", "Emitted", "Attempts", "Last attempt", "Next attempt", "Repair"],
             deliveries.map((delivery) => {
               const lastAttempt = delivery.attempts.at(-1);
               return {
                 key: delivery.id,
                 cells: [
-                  h("a", { href: `#/${path}/deliveries/${encodeURIComponent(delivery.id)}` }, delivery.type),
+                  h("a", { href: `#/${deliveryPath(path, delivery)}` }, delivery.type),
                   [stateBadge(delivery), delivery.reason === null ? null : ` ${reasonText(delivery.reason)}`],
                   time(delivery.createdAt),
                   delivery.attempts.length,
                   lastAttempt === undefined ? "none" : attemptText(lastAttempt),
                   time(delivery.nextAttemptAt),
+                  delivery.state !== "delivered" &&
+                    button("Send again", page, again(delivery), {
+                      class: "plain",
+                      "aria-label": `Send again: ${delivery.type}, ${timeText(delivery.createdAt)}`,
+                    }),
                 ],
               };
             }),
           ),
-      h(
-        "div",
-        { class: "pager" },
-        trail.length > 1 &&
-          button("Newer", page, turn(trail.slice(0, -1)), { class: "plain", "data-key": "newer" }),
-        next !== null &&
-          button("Older", page, turn([...trail, next]), { class: "plain", "data-key": "older" }),
-      ),
+      pager.buttons(next),
     );
   };
   const filter = async (): Promise<void> => {
     query = {
-      state: state.value,
+      state: state.value as DeliveryState | "",
       type: type.value,
       since: fromLocalInput(since.value),
       until: fromLocalInput(until.value),
     };
-    trail = [undefined];
+    pager.reset();
     await load();
     page.say("The deliveries were filtered.");
   };

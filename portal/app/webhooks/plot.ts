@@ -43,19 +43,27 @@ const LEGEND: readonly (readonly [MarkKind, string])[] = [
   ["idle", "planned, but the endpoint is disabled by then"],
 ];
 
-/** One sentence with what the plot shows at a glance. */
+/** What the plot shows at a glance, in words; and how much there is that it has no room for. */
 export function summaryOf({ stats, deliveries }: Pick<PlotInput, "stats" | "deliveries">): string {
-  const failing = deliveries.filter(
+  const retried = deliveries.filter(
     ({ state, attempts }) => state === "pending" && attempts.length > 0,
   ).length;
+  const failed = deliveries.filter(({ state }) => state === "failed").length;
+  const all = stats.pending + stats.delivered + stats.failed + stats.withheld;
+  const count =
+    all > deliveries.length
+      ? `${deliveries.length} of ${all} deliveries`
+      : counted(deliveries.length, "delivery", "deliveries");
   const { warnAt, disableAt, status } = stats.health;
   const parts = [
-    `${counted(deliveries.length, "delivery", "deliveries")} on the time axis, ${failing} of them failing.`,
+    `${count} on the time axis: ${retried} failing and tried again, ${failed} failed for good.`,
+    all > deliveries.length ? "Those in trouble come first; the others stand in the list below." : "",
     stats.nextAttemptAt === null
       ? "Nothing waits for an attempt."
       : `Next attempt ${timeText(stats.nextAttemptAt)}.`,
     warnAt === null ? "" : `${status === "warned" ? "Warned" : "Will be warned"} ${timeText(warnAt)}.`,
     disableAt === null ? "" : `Will be disabled ${timeText(disableAt)}.`,
+    status === "disabled" ? "The endpoint is disabled: nothing is sent." : "",
   ];
   return parts.filter((part) => part !== "").join(" ");
 }
@@ -127,7 +135,8 @@ export function plot(input: PlotInput): SVGElement {
     const last = planned.at(-1) ?? ended ?? created;
     const past = Math.min(ended ?? now, now);
     const room = Math.floor((left - 12) / 6.6);
-    const label = `${delivery.type}`;
+    const full = `${delivery.type}, ${timeText(delivery.createdAt)}`;
+    const label = full.length > room ? delivery.type : full;
     const line = (className: string, a: number, b: number): Child =>
       b <= from || a >= to || b <= a
         ? null
@@ -137,7 +146,7 @@ export function plot(input: PlotInput): SVGElement {
         "text",
         { x: 8, y: y + 4 },
         label.length > room ? `${label.slice(0, Math.max(1, room - 1))}…` : label,
-        svg("title", {}, `${label}, ${timeText(delivery.createdAt)}`),
+        svg("title", {}, full),
       ),
       line("span", created, past),
       line("span ahead", now, last),
@@ -171,7 +180,10 @@ export function plot(input: PlotInput): SVGElement {
 }
 
 /** The plot with its legend, and the same facts as a table. */
-export function timeAxis(input: PlotInput): readonly Child[] {
+export function timeAxis(
+  input: PlotInput,
+  deliveryLink: (delivery: DeliveryJson) => Child,
+): readonly Child[] {
   const legend = LEGEND.map(([kind, text]) =>
     h(
       "li",
@@ -188,7 +200,7 @@ export function timeAxis(input: PlotInput): readonly Child[] {
     return {
       key: delivery.id,
       cells: [
-        `${delivery.type}, ${timeText(delivery.createdAt)}`,
+        deliveryLink(delivery),
         stateBadge(delivery),
         lastFailed === undefined
           ? "none"

@@ -18,7 +18,7 @@ import { listArguments, queryOf, refuseStatuses } from "./list.js";
 import { createRights } from "./rights.js";
 import { itemSchema, orUnchanged, writeArguments } from "./schema.js";
 import { ancestorsOf } from "./tree.js";
-import { refuseModified } from "./unmodified.js";
+import { knownState, refuseModified } from "./unmodified.js";
 import { lifted, trashedPost, type Values, type WriteContext, writtenDates, writtenPost } from "./writing.js";
 
 /** Takes the file that comes with a new media item. */
@@ -239,7 +239,7 @@ export function postRoutes(collection: Collection, options: PostRoutesOptions): 
       const previous = await load(id);
       // The version that is judged is the one that the change is stored over.
       rights.update(request, previous);
-      refuseModified(request, previous);
+      refuseModified(knownState(request.headers), previous);
       const post = write(values, previous, id, writeContext(request), dates);
       draft.putPost(await keepRevision(draft, post, { library, author: caller.id, most: maxRevisions }));
       if (collection.isHierarchical)
@@ -262,7 +262,7 @@ export function postRoutes(collection: Collection, options: PostRoutesOptions): 
     const previous = await library.change(async (draft) => {
       const post = await load(id);
       rights.delete(request, post);
-      refuseModified(request, post);
+      refuseModified(knownState(request.headers), post);
       if (isForced) await removeWhole(draft, post);
       else {
         if (post.status === "trash") {

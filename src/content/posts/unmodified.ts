@@ -2,16 +2,17 @@
 
 import type { PostColumns } from "../records.js";
 import { RestError } from "../rest/error.js";
-import type { RestRequest } from "../rest/types.js";
+
+/** Epoch milliseconds of `If-Unmodified-Since` (RFC 9110 §13.1.4). NaN for what is no date: it is ignored, as the RFC asks. */
+export const knownState = (headers: Readonly<Record<string, string>>): number =>
+  Date.parse(headers["if-unmodified-since"] ?? "");
 
 /**
- * `If-Unmodified-Since` (RFC 9110 §13.1.4), compared with `modified_gmt`: both in whole seconds. What is no date is ignored, as the RFC asks. The
- * reference knows no conditions on writing.
+ * Compares the state that a client knows with `modified_gmt`, both in whole seconds; NaN: he does not say. The reference knows no conditions on writing.
  *
  * Errors: RestError 412 `rest_precondition_failed`.
  */
-export function refuseModified({ headers }: RestRequest, { modifiedGmt }: PostColumns): void {
-  const known = Date.parse(headers["if-unmodified-since"] ?? "");
+export function refuseModified(known: number, { modifiedGmt }: PostColumns): void {
   if (Number.isNaN(known) || Math.floor(modifiedGmt / 1000) * 1000 <= known) return;
   throw new RestError(412, "rest_precondition_failed", "The item was changed since then.");
 }

@@ -4,6 +4,7 @@ import type { Caller } from "../caller.js";
 import { collectionOf } from "../collections.js";
 import type { Library } from "../library.js";
 import { writerOf } from "../posts/routes.js";
+import { refuseModified } from "../posts/unmodified.js";
 import { writtenDates } from "../posts/writing.js";
 import type { Post } from "../records.js";
 import { RestError, refusal } from "../rest/error.js";
@@ -15,9 +16,16 @@ import { createRevisionRights } from "./rights.js";
  * Gives a post the texts and kept meta fields of one of its revisions or autosaves, as an update by `caller` would; that leaves a revision of its own
  * where something changed.
  *
- * Errors: RestError 404 for an unknown post or revision, or one of another post; 401 or 403 `rest_cannot_edit`; 400 where an update would be refused.
+ * Errors: RestError 404 for an unknown post or revision, or one of another post; 401 or 403 `rest_cannot_edit`; 412 where the post was changed since `known`; 400 where an
+ * update would be refused.
  */
-export type RestoreRevision = (postId: number, revisionId: number, caller: Caller) => Promise<void>;
+export type RestoreRevision = (
+  postId: number,
+  revisionId: number,
+  caller: Caller,
+  /** Epoch milliseconds of the state that he has seen. Default: he does not say. */
+  known?: number,
+) => Promise<void>;
 
 export interface RestoreOptions {
   readonly library: Library;
@@ -37,7 +45,7 @@ export function createRestoreRevision({ library, site, maxRevisions }: RestoreOp
     return post;
   }
 
-  return async (postId, revisionId, caller) => {
+  return async (postId, revisionId, caller, known = Number.NaN) => {
     await library.change(async (draft) => {
       const post = await load(postId);
       const collection = collectionOf(post.type);
@@ -45,6 +53,7 @@ export function createRestoreRevision({ library, site, maxRevisions }: RestoreOp
       if (!caller.may("edit", post)) {
         throw refusal(caller, "rest_cannot_edit", "Sorry, you are not allowed to edit this post.");
       }
+      refuseModified(known, post);
       const revision = await createRevisionRights(post.type, { library, what: "revisions" }).find(
         revisionId,
         post,

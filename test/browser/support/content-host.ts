@@ -6,6 +6,7 @@ import type { Browser, Page } from "playwright-core";
 import { nodeAdapter } from "../../../adapters/node.js";
 import { createPortal } from "../../../portal/index.js";
 import type { JsonObject } from "../../../src/schema/types.js";
+import { manualClock } from "../../../src/testing/manual-clock.js";
 import { memoryFiles } from "../../../storage/files/index.js";
 import { contentSite, idOf, type Role } from "../../support/content-site.js";
 import { listen } from "../../support/hosts.js";
@@ -18,7 +19,8 @@ const fixtures = JSON.parse(
 export const fixture = (name: string): Buffer => Buffer.from(fixtures[name]?.base64 ?? "", "base64");
 
 export async function contentHost(browser: Browser, limits: { uploadBytes?: number } = {}) {
-  const content = contentSite({ files: memoryFiles(), limits });
+  const clock = manualClock(Date.UTC(2026, 10, 22, 9));
+  const content = contentSite({ clock, files: memoryFiles(), limits });
   const portal = createPortal({
     content,
     title: "The clinic's site",
@@ -31,6 +33,8 @@ export async function contentHost(browser: Browser, limits: { uploadBytes?: numb
   const pages: Watched[] = [];
 
   return {
+    /** The content service's. */
+    clock,
     content,
     origin: running.origin,
     /** A page of somebody in the role, at a view of the console. */

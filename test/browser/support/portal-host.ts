@@ -3,6 +3,7 @@
 import { createServer } from "node:http";
 import { nodeAdapter } from "../../../adapters/node.js";
 import { createPortal } from "../../../portal/index.js";
+import type { Service } from "../../../src/http/types.js";
 import { createWebhooks, type OutboundResult, type Webhooks } from "../../../src/index.js";
 import { type ManualClock, manualClock } from "../../../src/testing/manual-clock.js";
 import { memoryStorage } from "../../../storage/memory/index.js";
@@ -17,8 +18,10 @@ export interface PortalHost {
   readonly url: string;
   readonly clock: ManualClock;
   readonly webhooks: Webhooks;
+  /** What the portal answered so far: `POST 403`. */
+  readonly answers: readonly string[];
   /** What every endpoint answers from now on. */
-  answer(result: OutboundResult): void;
+  answer(result: OutboundResult | Promise<OutboundResult>): void;
   /** Emits a change of a patient. */
   emit(): Promise<void>;
   close(): Promise<void>;
@@ -32,13 +35,22 @@ export const answered = (status: number, body = ""): OutboundResult => ({
   complete: true,
 });
 
-export async function startPortalHost(prefix = "/tools/portal"): Promise<PortalHost> {
+const PREFIX = "/tools/portal";
+
+export async function startPortalHost({
+  excerptCharacters = 200,
+  webhooks: most = 100,
+}: {
+  excerptCharacters?: number;
+  webhooks?: number;
+} = {}): Promise<PortalHost> {
   const clock = manualClock(START);
-  let result = answered(204);
+  let result: OutboundResult | Promise<OutboundResult> = answered(204);
   const webhooks = createWebhooks({
     storage: memoryStorage(),
     access: { authenticate: () => null, canRead: () => true },
-    delivery: { send: async () => result, excerptCharacters: 200 },
+    delivery: { send: async () => result, excerptCharacters },
+    limits: { webhooks: most, enabledWebhooks: most },
     clock,
   });
   const portal = createPortal({
@@ -48,12 +60,19 @@ export async function startPortalHost(prefix = "/tools/portal"): Promise<PortalH
     clock,
   });
   await webhooks.start();
-  const server = await listen(createServer(nodeAdapter(portal, { prefix })));
+  const answers: string[] = [];
+  const handle: Service["handle"] = async (request) => {
+    const response = await portal.handle(request);
+    answers.push(`${request.method} ${response?.status}`);
+    return response;
+  };
+  const server = await listen(createServer(nodeAdapter({ handle }, { prefix: PREFIX })));
   return {
     origin: server.origin,
-    url: `${server.origin}${prefix}`,
+    url: `${server.origin}${PREFIX}`,
     clock,
     webhooks,
+    answers,
     answer(next) {
       result = next;
     },
