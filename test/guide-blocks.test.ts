@@ -117,6 +117,7 @@ const of = (languages: readonly string[], kind: "runs" | "verifies") =>
 /** Blocks for a reader with a machine of his own, each with its reason. */
 const NOT_RUN: readonly string[] = [
   "README.md: not-run: it installs and builds this folder; CI runs it",
+  "README.md: not-run: it serves until it is stopped; a test runs it with --once",
   "README.md: not-run: it installs and builds this folder; CI runs it",
 ];
 

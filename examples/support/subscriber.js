@@ -17,6 +17,10 @@ export async function startSubscriber() {
   return {
     url: `https://localhost:${server.address().port}/`,
     ca: certificate.cert,
+    /** From here on every request is answered by `listener`. */
+    answer(listener) {
+      server.on("request", listener);
+    },
     /** From here on, what is signed with one of the secrets is handed to `onEvent`, once. */
     receive(secrets, onEvent) {
       server.on("request", nodeAdapter(createReceiver({ secrets, onEvent })));
