@@ -146,7 +146,7 @@ if (once) {
   const cookie = login.headers.get("set-cookie").split(";")[0];
   const page = await fetch(`${base}/portal/`, { headers: { cookie } });
   say(`With a session: ${page.status} ${page.headers.get("content-type")}`);
-  const ask = async (path, method = "GET", body = undefined) => {
+  const ask = async (path, method = "GET", body) => {
     const headers = { cookie, "x-postbell-portal": "1", "content-type": "application/json" };
     const answer = await fetch(`${base}/portal/api/webhooks/${path}`, {
       method,

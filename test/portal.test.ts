@@ -184,13 +184,12 @@ describe("the portal's page", () => {
       expect(make({ webhooks: webhooksGiven, authorize: () => null })).toThrow(
         expect.objectContaining({ field: "webhooks" }),
       );
-    const { registrations, deliveries, eventTypes, schedule } = webhooks;
-    expect(
-      make({ webhooks: { registrations, deliveries, eventTypes, schedule }, authorize: () => null }),
-    ).not.toThrow();
-    const { handle, request } = contentSite();
+    const pick = (from: object, names: readonly string[]) =>
+      Object.fromEntries(Object.entries(from).filter(([name]) => names.includes(name)));
+    const asked = pick(webhooks, ["registrations", "deliveries", "eventTypes", "schedule"]);
+    expect(make({ webhooks: asked, authorize: () => null })).not.toThrow();
     for (const content of [
-      { handle, request },
+      pick(contentSite(), ["handle", "request"]),
       { ...contentSite(), uploads: undefined },
     ])
       expect(make({ content, authorize: () => null })).toThrow(expect.objectContaining({ field: "content" }));

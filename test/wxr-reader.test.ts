@@ -279,7 +279,7 @@ describe("values of PHP", () => {
 
 describe("what an entry of a file may take", () => {
   const inItem = (inner: string, attributes = ""): string =>
-    wxrHead() + `<item${attributes}>${inner}</item>${WXR_END}`;
+    `${wxrHead()}<item${attributes}>${inner}</item>${WXR_END}`;
 
   it.each<[string, string]>([
     ["empty meta values", inItem("<wp:postmeta/>".repeat(200))],
