@@ -122,12 +122,12 @@ describe("a receiver", () => {
 });
 
 describe("a repetition", () => {
-  it("is acknowledged without a second call, for four days", async () => {
+  it("is acknowledged without a second call, for six days", async () => {
     const { post, events, clock } = receiverOf();
     await post(notification);
     expect(await post(notification)).toMatchObject({ status: 204 });
     expect(await post(await bodyOf("envelope"))).toMatchObject({ status: 204 });
-    await clock.advance(4 * 86_400_000);
+    await clock.advance(6 * 86_400_000);
     expect(await post(notification)).toMatchObject({ status: 204 });
     expect(events).toHaveLength(1);
     await clock.advance(1);

@@ -21,7 +21,7 @@ export interface ReceiverOptions {
   readonly path?: string | undefined;
   /** Seconds the time of a signature may differ from now. Default 300. */
   readonly toleranceSeconds?: number | undefined;
-  /** How many event ids are remembered, and for how many milliseconds. Default 10 000, for 4 days: a day more than retries go on. */
+  /** How many event ids are remembered, and for how many milliseconds. Default 10 000, for 6 days: three of retries, and three in which what failed may be sent again. */
   readonly duplicates?:
     | { readonly max?: number | undefined; readonly ttlMs?: number | undefined }
     | undefined;
@@ -56,7 +56,7 @@ export const receiverOptions = {
   toleranceSeconds: wholeNumber("seconds", 300, { min: 0 }),
   duplicates: {
     max: wholeNumber("count", 10_000, { min: 1, max: 10_000_000 }),
-    ttlMs: wholeNumber("ms", 4 * DAY_MS, { min: 1 }),
+    ttlMs: wholeNumber("ms", 6 * DAY_MS, { min: 1 }),
   },
   bodyLimitBytes: wholeNumber("bytes", 1_048_576, { min: 1 }),
   clock: value<Clock>("a clock", isObject, systemClock),

@@ -87,11 +87,13 @@ it("repairs an endpoint that fails and one that was disabled, and gets both thei
   await page.getByText("The webhook was changed.").waitFor();
   await page.getByRole("button", { name: "Enable" }).click();
   await page.getByText("The webhook was enabled.").waitFor();
+  await page.getByText("Unproved").waitFor();
   expect(await arrivedAt("/archive")).toBe(0);
   const recover = page.getByRole("button", { name: "Recover", exact: true });
   if (!(await recover.isVisible())) await page.getByText("Recover events", { exact: true }).click();
   await recover.click();
   await page.getByText("4 events are delivered again").waitFor();
   await expect.poll(() => arrivedAt("/archive"), { timeout: 10_000 }).toBe(4);
+  await page.getByText("Well").waitFor();
   expect(faults).toEqual([]);
 }, 120_000);

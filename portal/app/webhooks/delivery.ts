@@ -40,7 +40,7 @@ export const delivery: View = {
         facts([
           ["State", [stateBadge(found), found.reason === null ? null : ` ${reasonText(found.reason)}`]],
           ["Next attempt", time(found.nextAttemptAt, "none")],
-          ["Emitted", time(found.createdAt)],
+          ["Made", time(found.createdAt)],
           ["Ended", time(found.endedAt, "not yet")],
           ["Event", h("code", {}, found.eventId)],
         ]),

@@ -81,8 +81,12 @@ export const one: View = {
       };
       renew(
         actions,
-        button("Send a test", page, test, { "data-key": "test" }),
-        button(isEnabled ? "Disable" : "Enable", page, turn, { "data-key": "turn", class: "plain" }),
+        // The first thing to do stands out.
+        button("Send a test", page, test, { "data-key": "test", class: isEnabled ? "" : "plain" }),
+        button(isEnabled ? "Disable" : "Enable", page, turn, {
+          "data-key": "turn",
+          class: isEnabled ? "plain" : "",
+        }),
         button("Delete…", page, remove, { "data-key": "delete", class: "danger" }),
       );
     };
@@ -150,7 +154,7 @@ function recoverPart(
     });
     await refresh(
       count === 0
-        ? "There was nothing to recover."
+        ? "There was nothing to recover. What is pending goes with its next attempt, or at once with Send again."
         : `${counted(count, "event is", "events are")} delivered again, one after another.`,
     );
   };
@@ -343,7 +347,7 @@ function createLog(
   const fields = {
     state: field("State", state),
     type: field("Event type", type),
-    since: field("Emitted from", since),
+    since: field("Made from", since),
     until: field("until", until),
   };
   const rows = h("div");
@@ -371,7 +375,7 @@ function createLog(
         ? h("p", {}, next === null ? "No delivery here." : "None so far; older ones may follow.")
         : table(
             "Deliveries, the newest first",
-            ["Event type", "State", "Emitted", "Attempts", "Last attempt", "Next attempt", "Repair"],
+            ["Event type", "State", "Made", "Attempts", "Last attempt", "Next attempt", "Repair"],
             deliveries.map((delivery) => {
               const lastAttempt = delivery.attempts.at(-1);
               return {
