@@ -62,6 +62,8 @@ export interface Surroundings {
   /** Inside the package, so that programs find it by its name. */
   readonly folder: string;
   readonly redisUrl: string;
+  /** For programs that say `postgres`. */
+  readonly databaseUrl?: string | undefined;
 }
 
 /** What a reader has at hand: the command on the PATH, and a folder of his own. */
@@ -81,10 +83,11 @@ export function prepare({ folder }: Surroundings): void {
   }
 }
 
-const environment = ({ folder, redisUrl }: Surroundings): NodeJS.ProcessEnv => ({
+const environment = ({ folder, redisUrl, databaseUrl }: Surroundings): NodeJS.ProcessEnv => ({
   ...process.env,
   PATH: `${join(folder, "bin")}:${process.env["PATH"]}`,
   REDIS_URL: redisUrl,
+  DATABASE_URL: databaseUrl,
   SEAL_KEY: randomBytes(32).toString("base64"),
 });
 

@@ -8,7 +8,7 @@ const root = resolve(import.meta.dirname, "../..");
 export interface Block {
   /** First word of the info string. */
   readonly language: string;
-  /** What follows it: `continues`, `verifies`, or `not-run: <reason>`. */
+  /** What follows it: `continues`, `verifies`, `postgres` (runs with a DATABASE_URL), or `not-run: <reason>`. */
   readonly note: string;
   readonly code: string;
   /** Of its first fence, from 1. */
