@@ -11,6 +11,8 @@ const second = new Intl.DateTimeFormat(undefined, {
   hourCycle: "h23",
 });
 
+/** The visitor's zone, as `Europe/Berlin`. */
+export const zone = (): string => day.resolvedOptions().timeZone;
 export const dayText = (ms: number): string => day.format(ms);
 export const minuteText = (ms: number): string => minute.format(ms);
 /** `22 Nov, 14:05` */

@@ -4,6 +4,7 @@ import type { SessionJson } from "../shapes.js";
 import { ApiError, createApi } from "./api.js";
 import { contentViews } from "./content/views.js";
 import { h, renew } from "./dom.js";
+import { zone } from "./format.js";
 import { match, messageOf, type Page, type View } from "./view.js";
 import { webhookViews } from "./webhooks/views.js";
 
@@ -155,6 +156,7 @@ async function start(): Promise<void> {
     h("a", { class: "skip", href: "#main", onclick: skip }, "Skip to the content"),
     h("header", {}, brand, h("nav", { "aria-label": "Parts of this page" }, links), visitor),
     main,
+    h("footer", {}, `Times of webhooks are those of ${zone()}.`),
   );
   let session: SessionJson;
   try {

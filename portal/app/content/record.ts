@@ -226,7 +226,7 @@ export const recordView = (kind: Kind): View => ({
         try {
           const { body } = await page.api.send<ContentAnswerJson<RecordJson>>(
             "POST",
-            path,
+            `${path}?_embed=author`,
             asSent(values),
             ifUnchanged(record),
           );

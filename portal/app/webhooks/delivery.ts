@@ -12,8 +12,8 @@ import { deliveryPath, resend } from "./log.js";
 const isWithoutExcerpt = ({ kind, excerpt }: AttemptJson): boolean => kind === "http" && !excerpt;
 
 function excerptOf(attempt: AttemptJson): Child {
-  if (attempt.excerpt) return h("pre", {}, attempt.excerpt);
-  return isWithoutExcerpt(attempt) ? "not kept" : "–";
+  if (attempt.excerpt) return ["It answered:", h("pre", {}, attempt.excerpt)];
+  return isWithoutExcerpt(attempt) && h("span", { class: "quiet" }, "Its answer was not kept.");
 }
 
 export const delivery: View = {
@@ -24,6 +24,7 @@ export const delivery: View = {
     const { api } = page;
     const webhookPath = `webhooks/${encodeURIComponent(webhookId)}`;
     const path = deliveryPath(webhookPath, { id: deliveryId });
+    const actions = h("p");
     const body = h("div");
     const again = async (): Promise<void> => {
       const { id, text } = await resend(api, webhookPath, { id: deliveryId });
@@ -34,6 +35,11 @@ export const delivery: View = {
     const load = async (): Promise<void> => {
       const { webhook, delivery: found } = await api.get<DeliveryDetail>(path);
       page.title(`Delivery of ${found.type}`);
+      // What arrived is sent again by nobody in a hurry.
+      renew(
+        actions,
+        button("Send again", page, again, { class: found.state === "delivered" ? "plain" : "" }),
+      );
       renew(
         body,
         h("p", {}, "To ", h("a", { href: `#/webhooks/${webhook.id}`, class: "address" }, webhook.url)),
@@ -49,16 +55,15 @@ export const delivery: View = {
           ? h("p", {}, "None yet.")
           : table(
               "Attempts, the first one first",
-              ["When", "Outcome", "Code", "Took", "Step", "First bytes of the answer"],
+              ["When", "Outcome", "Code", "Took", "Step"],
               found.attempts.map((attempt, index) => ({
                 key: String(index),
                 cells: [
                   time(attempt.at),
-                  attemptText(attempt),
+                  [h("div", {}, attemptText(attempt)), excerptOf(attempt)],
                   h("code", {}, attempt.code),
                   lengthText(attempt.durationMs),
                   attempt.isExtra ? "asked for" : `${attempt.step + 1}`,
-                  excerptOf(attempt),
                 ],
               })),
             ),
@@ -72,7 +77,7 @@ export const delivery: View = {
           ),
       );
     };
-    root.append(h("p", {}, button("Send again", page, again)), body);
+    root.append(actions, body);
     await load();
     page.keepFresh(load);
   },

@@ -12,12 +12,12 @@ const HEALTH: Readonly<Record<StatsJson["health"]["status"], string>> = {
 };
 
 /** Enabled or given another address after a failure, or only a test has failed: that counts for nothing, and says nothing good either. */
-const isUnproved = ({ health, lastAttempt }: StatsJson): boolean =>
+const isToBeTested = ({ health, lastAttempt }: StatsJson): boolean =>
   health.status === "ok" && lastAttempt !== null && lastAttempt.kind !== "delivered";
 
 export function healthBadge(stats: StatsJson): HTMLElement {
   const { status } = stats.health;
-  if (isUnproved(stats)) return h("span", { class: "badge pending" }, "Unproved");
+  if (isToBeTested(stats)) return h("span", { class: "badge pending" }, "To be tested");
   const isUntried = status === "ok" && stats.lastAttempt === null;
   return h("span", { class: `badge ${status}` }, isUntried ? "Not tried yet" : HEALTH[status]);
 }
@@ -26,9 +26,11 @@ export function healthText(stats: StatsJson): string {
   const { health, lastAttempt } = stats;
   const { status, failingSince, warnAt, disableAt } = health;
   const since = failingSince === null ? "" : ` Failing since ${timeText(failingSince)}.`;
-  if (status === "disabled") return `Nothing is sent.${since} Enable it, then recover what it missed.`;
-  if (isUnproved(stats))
-    return "The last attempt failed, and none since shows that the endpoint answers now: send a test.";
+  const repair =
+    failingSince === null ? "Enable it" : "Repair the endpoint or correct its address, then enable it";
+  if (status === "disabled") return `Nothing is sent.${since} ${repair}, then recover what it missed.`;
+  if (isToBeTested(stats))
+    return "The last attempt failed, and none since shows that the endpoint answers now: send a test, then recover what it missed.";
   if (status === "ok") return lastAttempt === null ? "Nothing was sent yet." : "The endpoint answers.";
   const warned =
     warnAt === null

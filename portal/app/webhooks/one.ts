@@ -133,11 +133,12 @@ export const one: View = {
 function recoverPart(
   { api, ...page }: Page,
   path: string,
-  { stats, now }: WebhookDetail,
+  { stats, webhook }: WebhookDetail,
   refresh: (text: string) => Promise<void>,
 ): HTMLElement {
   const { failingSince } = stats.health;
-  const from = failingSince === null ? Date.parse(now) - 24 * HOUR_MS : Date.parse(failingSince);
+  // Repairing it has ended the trouble, and with it the time of its beginning: then all that it may have missed.
+  const from = Date.parse(failingSince ?? webhook.createdDate);
   const input = h("input", {
     type: "datetime-local",
     value: toLocalInput(from),
@@ -146,7 +147,7 @@ function recoverPart(
   const since = field(
     "Since",
     input,
-    "Events since then that failed, or were emitted while the webhook was disabled.",
+    "Events since then that failed, or were emitted while the webhook was disabled, as far as they are kept. What was delivered is not sent again.",
   );
   const act = async (): Promise<void> => {
     const { count } = await api.send<{ count: number }>("POST", `${path}/recover`, {
@@ -155,7 +156,7 @@ function recoverPart(
     await refresh(
       count === 0
         ? "There was nothing to recover. What is pending goes with its next attempt, or at once with Send again."
-        : `${counted(count, "event is", "events are")} delivered again, one after another.`,
+        : `${counted(count, "event is", "events are")} sent, one after another.`,
     );
   };
   return h(
@@ -209,7 +210,7 @@ function changePart(
   const url = field(
     "Address of the endpoint",
     input,
-    "What waits goes to the new address, with a clean record.",
+    "What waits goes to the new address, and how long it has failed is counted anew.",
   );
   const types = typeChoice(eventTypes, webhook.eventTypes);
   const namesOf = (chosen: readonly string[] | null | undefined): readonly string[] =>
@@ -369,6 +370,8 @@ function createLog(
     const { deliveries, next } = await findDeliveries(api, path, asked, PAGE, cursor);
     // Turned, or filtered, meanwhile.
     if (asked !== query || cursor !== pager.cursor()) return;
+    /** Of each event that was sent again, where both stand on this page. */
+    const newest = new Map<string, DeliveryJson>();
     renew(
       rows,
       deliveries.length === 0
@@ -378,6 +381,8 @@ function createLog(
             ["Event type", "State", "Made", "Attempts", "Last attempt", "Next attempt", "Repair"],
             deliveries.map((delivery) => {
               const lastAttempt = delivery.attempts.at(-1);
+              const newer = newest.get(delivery.eventId);
+              newest.set(delivery.eventId, newer ?? delivery);
               return {
                 key: delivery.id,
                 cells: [
@@ -387,11 +392,13 @@ function createLog(
                   delivery.attempts.length,
                   lastAttempt === undefined ? "none" : attemptText(lastAttempt),
                   time(delivery.nextAttemptAt),
-                  delivery.state !== "delivered" &&
-                    button("Send again", page, again(delivery), {
-                      class: "plain",
-                      "aria-label": `Send again: ${delivery.type}, ${timeText(delivery.createdAt)}`,
-                    }),
+                  newer !== undefined
+                    ? h("a", { href: `#/${deliveryPath(path, newer)}` }, "sent again")
+                    : delivery.state !== "delivered" &&
+                      button("Send again", page, again(delivery), {
+                        class: "plain",
+                        "aria-label": `Send again: ${delivery.type}, ${timeText(delivery.createdAt)}`,
+                      }),
                 ],
               };
             }),
