@@ -152,7 +152,7 @@ export function confirmed(question: string, explanation: string, label: string):
   });
 }
 
-/** A table that scrolls in itself where it is too wide. */
+/** A table that scrolls in itself where it is too wide; on a narrow screen each row is a list of its cells. The roles hold also where the layout is that of no table. */
 export function table(
   caption: string,
   columns: readonly string[],
@@ -163,26 +163,30 @@ export function table(
     { class: "scroll", role: "region", "aria-label": caption, tabindex: "0" },
     h(
       "table",
-      {},
+      { class: "stacks", role: "table" },
       h("caption", {}, caption),
       h(
         "thead",
-        {},
+        { role: "rowgroup" },
         h(
           "tr",
-          {},
-          columns.map((column) => h("th", { scope: "col", "data-key": column }, column)),
+          { role: "row" },
+          columns.map((column) =>
+            h("th", { role: "columnheader", scope: "col", "data-key": column }, column),
+          ),
         ),
       ),
       h(
         "tbody",
-        {},
+        { role: "rowgroup" },
         rows.map(({ key, cells }) =>
           h(
             "tr",
-            { "data-key": key },
+            { role: "row", "data-key": key },
             cells.map((cell, index) =>
-              index === 0 ? h("th", { scope: "row" }, cell) : h("td", { "data-key": index }, cell),
+              index === 0
+                ? h("th", { role: "rowheader", scope: "row" }, cell)
+                : h("td", { role: "cell", "data-key": index, "data-column": columns[index] }, cell),
             ),
           ),
         ),

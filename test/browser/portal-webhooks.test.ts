@@ -337,6 +337,24 @@ describe("the portal in a browser", () => {
     }
   });
 
+  it("has all of a table within a narrow screen", async () => {
+    const id = await troubled();
+    const { deliveries } = await host.webhooks.deliveries.list({ webhookId: id });
+    const { page } = await open(browser, host.origin);
+    await page.setViewportSize({ width: 375, height: 800 });
+    for (const path of ["", `/${id}`, `/${id}/deliveries/${deliveries[0]?.id}`]) {
+      await page.goto(`${host.url}#/webhooks${path}`);
+      await page
+        .getByRole("cell", { name: /HTTP 500|Failing/ })
+        .first()
+        .waitFor();
+      const tooWide = await page.evaluate(
+        "[document.documentElement, ...document.querySelectorAll('.scroll')].filter((e) => e.scrollWidth > e.clientWidth).length",
+      );
+      expect([path, tooWide]).toEqual([path, 0]);
+    }
+  });
+
   it("says that the session has ended, keeps what was typed, and goes on after a new sign-in", async () => {
     const id = await register();
     const { page } = await open(browser, host.origin);
