@@ -22,6 +22,7 @@ import { secretPanel } from "./secret.js";
 const ROOM = 20;
 const PAGE = 25;
 const HOUR_MS = 3_600_000;
+const SOON_MS = 1_000;
 
 const option = (value: string, label: string) => h("option", { value }, label);
 
@@ -49,9 +50,11 @@ export const one: View = {
       await Promise.all([axis.load(newest), log.load()]);
       known = figures;
     };
-    const refresh = (text: string): Promise<void> => {
+    const refresh = async (text: string): Promise<void> => {
       page.say(text);
-      return load();
+      await load();
+      // What was asked for comes to an outcome within moments, sooner than the page is renewed by itself.
+      setTimeout(() => void load().catch(page.fail), SOON_MS);
     };
 
     const showOverview = ({ webhook, stats }: WebhookDetail): void => {
@@ -155,7 +158,7 @@ function recoverPart(
     });
     await refresh(
       count === 0
-        ? "There was nothing to recover. What is pending goes with its next attempt, or at once with Send again."
+        ? "There was nothing to recover. Whatever is pending goes with its next attempt, or at once with Send again."
         : `${counted(count, "event is", "events are")} sent, one after another.`,
     );
   };
