@@ -136,8 +136,11 @@ export function smtpNotifier(options: SmtpNotifierOptions): SmtpNotifier {
   ): Promise<void> => {
     const deadline = clock.monotonic() + timeoutMs;
     const messageId = idOf(kind, webhook, failingSince);
-    const period = periods.get(messageId) ?? {
-      ...{ served: new Set(), isSent: false, putOffAt: undefined, lateUntil: Number.NEGATIVE_INFINITY },
+    const period: Period = periods.get(messageId) ?? {
+      served: new Set(),
+      isSent: false,
+      putOffAt: undefined,
+      lateUntil: Number.NEGATIVE_INFINITY,
     };
     periods.set(messageId, period);
     if (clock.monotonic() < period.lateUntil)
