@@ -136,12 +136,11 @@ export const one: View = {
 function recoverPart(
   { api, ...page }: Page,
   path: string,
-  { stats, webhook }: WebhookDetail,
+  { webhook }: WebhookDetail,
   refresh: (text: string) => Promise<void>,
 ): HTMLElement {
-  const { failingSince } = stats.health;
-  // Repairing it has ended the trouble, and with it the time of its beginning: then all that it may have missed.
-  const from = Date.parse(failingSince ?? webhook.createdDate);
+  // All that it may have missed: a new address, or enabling it, moves the time since when it fails, and what was lost before stays lost.
+  const from = Date.parse(webhook.createdDate);
   const input = h("input", {
     type: "datetime-local",
     value: toLocalInput(from),
