@@ -27,7 +27,8 @@ export type ExpressHandler = (
 
 /**
  * A middleware: `app.use("/api", expressAdapter(service))`. A path that is not the service's goes to `next()`, an error to
- * `next(error)`. `baseUrl` follows Express's `trust proxy`.
+ * `next(error)`. `baseUrl` follows Express's `trust proxy`. Express matches the mount path without regard to case, unless
+ * `case sensitive routing` is set; everything below it arrives as the client sent it.
  *
  * Errors: PostbellError `invalid_option`.
  */

@@ -73,8 +73,28 @@ const plugin: FastifyPluginAsync<FastifyAdapterOptions> = async (app, options) =
 /** The routes, in a scope of their own: what is set here stays here. */
 function mount(scope: FastifyInstance, root: string, services: readonly Service[]): void {
   scope.removeAllContentTypeParsers();
+  // Fastify refuses some requests by their content type before it looks for a parser. Whether they are right is the service's to say.
+  const asSent = new WeakMap<FastifyRequest, FastifyRequest["headers"]>();
+  const putBack = (request: FastifyRequest): void => {
+    const headers = asSent.get(request);
+    if (headers !== undefined) request.headers = headers;
+  };
+  scope.addHook("preParsing", (request, _reply, payload, done) => {
+    const { headers } = request;
+    // Fastify parses no body of these, so that nothing would put the header back.
+    const isBodyless = BODYLESS.has(request.method);
+    if (!isBodyless && isRefused(request.method, headers["content-type"])) {
+      asSent.set(request, headers);
+      request.headers = { ...headers, "content-type": OPAQUE };
+    }
+    done(null, payload);
+  });
   // Hands the stream on unread, as a `preParsing` hook of the host may have replaced it.
-  scope.addContentTypeParser("*", (_request, payload, done) => done(null, payload));
+  scope.addContentTypeParser("*", (request, payload, done) => {
+    putBack(request);
+    done(null, payload);
+  });
+  scope.addHook("preValidation", async (request) => putBack(request));
 
   const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const { raw, protocol, host, body } = request;
@@ -103,6 +123,17 @@ function mount(scope: FastifyInstance, root: string, services: readonly Service[
   for (const url of isRoot ? ["/*"] : ["/*", ""])
     claim(scope, { method, url, exposeHeadRoute: false, handler });
 }
+
+/** Fastify's own list. A method that the host has added without a body is put right before validation. */
+const BODYLESS: ReadonlySet<string> = new Set(["GET", "HEAD", "TRACE"]);
+
+const OPAQUE = "application/octet-stream";
+
+/** Whether Fastify itself would refuse it: a media type it cannot read, or a QUERY without one. */
+const isRefused = (method: string, contentType: string | undefined): boolean =>
+  contentType === undefined
+    ? method === "QUERY"
+    : !/^[\w!#$%&'*+.^`|~-]+\/[\w!#$%&'*+.^`|~-]+(?:;|$)/.test(contentType);
 
 function claim(scope: FastifyInstance, route: RouteOptions): void {
   try {
@@ -141,8 +172,8 @@ function respond(reply: FastifyReply, { status, headers, body }: HttpResponse): 
  * A plugin: `app.register(fastifyAdapter, { service, prefix: "/api", decorate: "webhooks" })`.
  *
  * The host keeps its own content-type parsers, hooks and not-found handler; its hooks do run for the service's requests.
- * A body whose content type is no media type at all is refused by Fastify itself, with 415.
- * At the root OPTIONS is left to the host; below a prefix it is answered with `Allow`.
+ * Fastify itself answers 404 for methods that it does not know (`app.addHttpMethod("PROPFIND")`, called before, adds one) and 400 for
+ * a path whose percent-encoding cannot be decoded. At the root OPTIONS is left to the host; below a prefix it is answered with `Allow`.
  * Errors: PostbellError `invalid_option`, also when the host has a wildcard route at the same prefix (Fastify's own where that comes later).
  */
 export const fastifyAdapter = fastifyPlugin(plugin, { fastify: "5.x", name: "postbell" });

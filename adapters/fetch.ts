@@ -17,7 +17,8 @@ export interface FetchAdapterOptions extends MountOptions {
 }
 
 /**
- * A fetch handler. Rejects only where `notFound` does.
+ * A fetch handler. Rejects only where `notFound` does. The service gets what the `Request` holds: its URL has `..` and `\\` resolved, and
+ * it can have no body with GET and HEAD.
  *
  * Errors: PostbellError `invalid_option`.
  */

@@ -63,5 +63,8 @@ export function mountAt(prefix: string, target: string, wholeTarget = target): M
     : path === "/"
       ? whole
       : "";
+  // Express 4 cuts off `/api/` where the client sent `/api//posts`: that slash is the service's.
+  if (prefix === "" && cutOff.endsWith("/"))
+    return { path: `/${path}`, query, basePath: cutOff.slice(0, -1) };
   return { path: path.slice(prefix.length) || "/", query, basePath: cutOff + prefix };
 }

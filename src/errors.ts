@@ -26,6 +26,14 @@ export type ErrorCode =
   | "rate_limited"
   /** The `Idempotency-Key` came before with another body. */
   | "idempotency_key_reused"
+  /** The webhook that this `Idempotency-Key` registered was deleted since. */
+  | "webhook_deleted"
+  /** The secret that was made for this `Idempotency-Key` was rotated since. */
+  | "secret_rotated"
+  /** Another API key of the account owns the webhook, and this one may not act for it. */
+  | "webhook_owned_by_another_key"
+  /** A hook of `access` threw, gave no usable answer, or none in time: nothing was done. */
+  | "access_unavailable"
   /** The file of an import cannot be read; the message names the line. */
   | "invalid_import"
   | "not_found"

@@ -105,6 +105,7 @@ export {
 } from "./webhooks/catalogue.js";
 export type { Deliveries, Delivery, DeliveryAttempt, DeliveryCounts } from "./webhooks/deliveries.js";
 export { type DeliveryKey, formatDeliveryId, parseDeliveryId } from "./webhooks/delivery-id.js";
+export type { Actor } from "./webhooks/entitlement.js";
 export type { FhirResource, ParsedResource, ResourceHead } from "./webhooks/fhir.js";
 export type { EndpointHealth } from "./webhooks/health.js";
 export type { Access, Notify, ResolveReference, Subscriber, WebhooksOptions } from "./webhooks/options.js";

@@ -52,6 +52,7 @@ describe("the verdict on a URL", () => {
     ["https://example.com/\ud800", "R1"],
     ["https://example.com/\u0085", "R1"],
     ["https:/example.com/", "R1"],
+    ["https:/user@example.com/https://example.org/", "R1"],
     [`https://example.com/${"a".repeat(2049 - "https://example.com/".length)}`, "R1"],
     [`https://example.com/${"a".repeat(2048 - "https://example.com/".length)}`, undefined],
     [`https://${"a".repeat(63)}.example.com/`, undefined],

@@ -85,6 +85,50 @@ describe("the Fastify adapter", () => {
     expect((await send(origin, "/bytes", long)).text).toBe(long.body);
   });
 
+  it("shows the host's hooks the content type as it came, and lets the host's own routes refuse it", async () => {
+    const app = host();
+    const seen: unknown[] = [];
+    app.addHook("onRequest", async ({ headers }) => void seen.push(headers["content-type"]));
+    app.addHook("preHandler", async ({ headers }) => void seen.push(headers["content-type"]));
+    app.register(fastifyAdapter, { service: echoService(), prefix: "/api" });
+    app.post("/own", async ({ body }) => body);
+    const origin = await listen(app);
+    const sent = { method: "POST", headers: { "content-type": "nonsense" }, body: "abc" };
+    expect((await send(origin, "/api/bytes", sent)).text).toBe("abc");
+    expect(seen).toEqual(["nonsense", "nonsense"]);
+    expect((await send(origin, "/own", sent)).status).toBe(415);
+    expect((await send(origin, "/own", { ...sent, headers: {} })).status).toBe(415);
+    expect((await send(origin, "/own", json({ a: 1 }))).json).toEqual({ a: 1 });
+  });
+
+  it.each(["GET", "HEAD", "POST", "QUERY"])(
+    "shows the host the content type of a %s as it came, at paths of the service and at others",
+    async (method) => {
+      const app = host();
+      const seen: unknown[] = [];
+      for (const hook of ["onRequest", "preValidation", "preHandler"] as const)
+        app.addHook(hook, async ({ headers }) => void seen.push(headers["content-type"]));
+      app.setNotFoundHandler(async ({ headers }, reply) => {
+        seen.push(headers["content-type"]);
+        return reply.code(404).send("of the host");
+      });
+      app.register(fastifyAdapter, { service: echoService(), prefix: "/api" });
+      const origin = await listen(app);
+      for (const path of ["/api/things/a", "/api/nothing/of/the/service"])
+        await send(origin, path, { method, headers: { "content-type": "nonsense" } });
+      expect(seen.length).toBeGreaterThanOrEqual(6);
+      expect(new Set(seen)).toEqual(new Set(["nonsense"]));
+    },
+  );
+
+  it("hands a method on that the host has added", async () => {
+    const app = host();
+    app.addHttpMethod("PROPFIND", { hasBody: true });
+    app.register(fastifyAdapter, { service: echoService(), prefix: "/api" });
+    const reply = await send(await listen(app), "/api/things/a", { method: "PROPFIND", body: "abc" });
+    expect(reply.status).toBe(405);
+  });
+
   it("runs the host's hooks for the service's requests, and keeps what they set", async () => {
     const app = host();
     app.addHook("onRequest", async (request, reply) => {

@@ -8,6 +8,9 @@ const PUBLIC_IPV6 = "2606:4700:4700:0:0:0:0:1111";
 let server: DnsServer;
 let resolve: Resolve;
 
+const resolverThatWaits = (timeoutMs: number): Resolve =>
+  createResolver({ servers: [server.address], timeoutMs });
+
 beforeAll(async () => {
   server = await startDnsServer({
     "both.example.com": { ipv4: ["93.184.215.14"], ipv6: [PUBLIC_IPV6] },
@@ -24,7 +27,7 @@ beforeAll(async () => {
       ipv6: [PUBLIC_IPV6],
     },
   });
-  resolve = createResolver({ servers: [server.address], timeoutMs: 50 });
+  resolve = resolverThatWaits(30_000);
 });
 
 afterAll(async () => {
@@ -54,10 +57,13 @@ describe("the resolver", () => {
     ["missing.example.com", "ENOTFOUND"],
     ["none.example.com", "ENODATA"],
     ["broken.example.com", "ESERVFAIL"],
-    ["mute.example.com", "ETIMEOUT"],
     ["a..b", "EBADNAME"],
   ])("rejects %s with %s", async (name, code) => {
     await expect(resolve(name)).rejects.toMatchObject({ code });
+  });
+
+  it("rejects a name that no server answers for with ETIMEOUT", async () => {
+    await expect(resolverThatWaits(50)("mute.example.com")).rejects.toMatchObject({ code: "ETIMEOUT" });
   });
 
   it("finds nothing behind a name that is an alias of itself", async () => {

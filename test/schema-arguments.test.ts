@@ -19,7 +19,7 @@ const LIST: Arguments = {
 
 const valuesOf = (args: Arguments, given: JsonObject): unknown => {
   const result = readArguments(args, given);
-  return result.ok ? { ...result.values } : result;
+  return result.ok ? { ...result.sanitised() } : result;
 };
 
 const refused = (args: Arguments, given: JsonObject): Exclude<ArgumentsResult, { ok: true }> => {
@@ -49,7 +49,7 @@ describe("the arguments of a request", () => {
   it("contain no others, and nothing that is inherited", () => {
     const args: Arguments = { constructor: { type: "string" }, a: { type: "string" } } as Arguments;
     const result = readArguments(args, { b: "1" });
-    expect(result).toEqual({ ok: true, values: {} });
+    expect(result).toEqual({ ok: true, values: {}, sanitised: expect.any(Function) });
     expect(result.ok && Object.getPrototypeOf(result.values)).toBeNull();
   });
 
@@ -163,7 +163,7 @@ describe("an argument with rules of its own", () => {
     });
   });
 
-  it("is sanitised instead of coerced, a default too, once everything is valid", () => {
+  it("is sanitised instead of coerced, a default too, once everything is valid and the caller may go on", () => {
     const sanitised: Json[] = [];
     const sanitize = (value: Json): Json => {
       sanitised.push(value);
@@ -177,6 +177,8 @@ describe("an argument with rules of its own", () => {
     };
     expect(invalidNames(args, { a: "1", n: "x" })).toEqual(["n"]);
     expect(invalidNames(args, { a: 1 })).toEqual(["a"]);
+    const read = readArguments(args, { a: "1", n: "2" });
+    expect(read.ok && { ...read.values }).toEqual({ a: "1", b: "d", n: 2 });
     expect(sanitised).toEqual([]);
     expect(valuesOf(args, { a: "1", n: "2" })).toEqual({ a: ["1"], b: ["d"], n: 2 });
   });

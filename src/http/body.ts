@@ -2,7 +2,8 @@
 
 import { PostbellError } from "../errors.js";
 import { gatherBytes } from "../gathered-bytes.js";
-import { chunksUntilLeft } from "./body-chunks.js";
+import { hasMoreValues, MAX_JSON_VALUES, tooManyValues } from "../schema/json-limits.js";
+import { type BodyPace, chunksUntilLeft } from "./body-chunks.js";
 import { HttpError } from "./errors.js";
 import type { HttpRequest, ParsedBody, ReadableBody, RequestBody } from "./types.js";
 
@@ -11,16 +12,19 @@ type BodyRequest = Pick<HttpRequest, "body" | "headers" | "signal">;
 export interface ReadOptions {
   /** Bytes; a longer body is refused. */
   readonly limit: number;
+  /** Absent: a body is waited for without end. */
+  readonly pace?: BodyPace | undefined;
 }
 
 /**
  * The bytes of the body; none at all where there is no body.
  *
  * Guarantee: what was announced longer than `limit` is not read, and no more than one chunk beyond it otherwise.
- * Errors: HttpError 413 `body_too_large`; HttpError 400 `request_aborted` when the client leaves or the stream fails;
+ * Errors: HttpError 413 `body_too_large`; HttpError 408 `request_timeout` for one slower than `pace`; HttpError 400
+ * `request_aborted` when the client leaves or the stream fails;
  * PostbellError `raw_body_unavailable` when a body parser of the host has consumed the bytes.
  */
-export async function readBytes(request: BodyRequest, { limit }: ReadOptions): Promise<Uint8Array> {
+export async function readBytes(request: BodyRequest, { limit, pace }: ReadOptions): Promise<Uint8Array> {
   const { body } = request;
   if (body === null) return new Uint8Array(0);
   if (isParsed(body)) throw rawBodyUnavailable();
@@ -29,7 +33,7 @@ export async function readBytes(request: BodyRequest, { limit }: ReadOptions): P
     return body;
   }
   refuseAnnounced(request.headers, limit);
-  return collect(body, limit, request.signal);
+  return collect(body, { limit, pace }, request.signal);
 }
 
 /**
@@ -37,7 +41,8 @@ export async function readBytes(request: BodyRequest, { limit }: ReadOptions): P
  *
  * Of equal names in one object the last counts; a byte order mark is ignored (RFC 8259 §8.1).
  * Errors: those of {@link readBytes}; HttpError 415 `unsupported_media_type` unless the content type is JSON in UTF-8 without a
- * content coding; HttpError 400 `invalid_json` when the body is empty, not UTF-8 or not JSON. No message repeats the body.
+ * content coding; HttpError 400 `invalid_json` when the body is empty, not UTF-8, not JSON or has more than {@link MAX_JSON_VALUES} values, which
+ * are counted before it is parsed. No message repeats the body.
  */
 export async function readJson(request: BodyRequest, options: ReadOptions): Promise<unknown> {
   const { body } = request;
@@ -81,6 +86,7 @@ export function refuseCoded(headers: HttpRequest["headers"]): void {
 const trimLower = (text: string): string => text.trim().toLowerCase();
 
 function parseJson(bytes: Uint8Array): unknown {
+  if (hasMoreValues(bytes, MAX_JSON_VALUES)) throw invalidJson(tooManyValues(MAX_JSON_VALUES).message);
   let text: string;
   try {
     text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
@@ -97,12 +103,12 @@ function parseJson(bytes: Uint8Array): unknown {
 
 async function collect(
   body: ReadableBody,
-  limit: number,
+  { limit, pace }: ReadOptions,
   signal: AbortSignal | undefined,
 ): Promise<Uint8Array> {
   const bytes = gatherBytes();
   try {
-    for await (const chunk of chunksUntilLeft(body, signal)) {
+    for await (const chunk of chunksUntilLeft(body, signal, pace)) {
       if (bytes.length() + chunk.length > limit) throw tooLarge(limit);
       bytes.add(chunk);
     }

@@ -1,6 +1,7 @@
 /** Which URLs and addresses Postbell may send to. Decides on text alone: nothing here resolves a name or opens a socket. */
 
 import { BlockList, isIP } from "node:net";
+import { MAX_URL_LENGTH, parseUrl } from "../parse-url.js";
 
 export interface AddressPolicy {
   /** Lets `http:` pass beside `https:` (R3). Default false. */
@@ -43,7 +44,6 @@ export interface Target {
 export type UrlVerdict = { readonly ok: true; readonly target: Target } | AddressRefusal;
 export type AddressVerdict = { readonly ok: true } | AddressRefusal;
 
-const MAX_URL_LENGTH = 2048;
 /** Control characters, every kind of blank, lone surrogates, and the backslash, which parsers read as different things. */
 const FORBIDDEN_CHARACTER = /[\p{Cc}\p{Z}\p{Cs}\\]/u;
 const WEB_URL = /^https?:\/\/(?<authority>[^/?#]+)/i;
@@ -175,8 +175,8 @@ export function judgeUrl(text: string, policy: AddressPolicy = {}): UrlVerdict {
   if (FORBIDDEN_CHARACTER.test(text)) {
     return refuse("R1", "The URL holds a blank, a control character or a backslash: percent-encode it.");
   }
-  if (!URL.canParse(text)) return refuse("R2", "This is no absolute URL: use the form https://host/path.");
-  const url = new URL(text);
+  const url = parseUrl(text);
+  if (url === undefined) return refuse("R2", "This is no absolute URL: use the form https://host/path.");
   const isSecure = url.protocol === "https:";
   if (!isSecure && !(policy.allowHttp && url.protocol === "http:")) {
     return refuse("R3", "The URL must begin with https://.");

@@ -3,6 +3,7 @@
 import { pipeline, Readable, Transform } from "node:stream";
 import { createGunzip } from "node:zlib";
 import type { Clock } from "../clock.js";
+import { parseUrl } from "../parse-url.js";
 import { classifyError, deadlineFailure } from "./failure.js";
 import type { OutboundClient, OutboundFailure, OutboundResponse } from "./types.js";
 
@@ -84,7 +85,7 @@ export function createGuardedGet({ client, clock, anyPort = false }: GuardedGetO
     for (let hop = 0; ; hop += 1) {
       const leftMs = deadlineMs - (clock.monotonic() - startedAt);
       if (leftMs <= 0) return deadlineFailure("http", deadlineMs);
-      if (!anyPort && URL.canParse(url) && new URL(url).port !== "") return badPort;
+      if (!anyPort && (parseUrl(url)?.port ?? "") !== "") return badPort;
       const opened = await open(client, { url, accept, maxBytes, deadlineMs: leftMs });
       if (opened.kind !== "response") return opened;
       const next = hop < maxRedirects ? redirectOf(opened, url) : undefined;
@@ -159,8 +160,8 @@ function open(
 
 function redirectOf({ status, headers }: Opened, from: string): string | undefined {
   const location = headers["location"];
-  if (!REDIRECTS.has(status) || location === undefined || !URL.canParse(location, from)) return undefined;
-  return new URL(location, from).href;
+  if (!REDIRECTS.has(status) || location === undefined) return undefined;
+  return parseUrl(location, from)?.href;
 }
 
 function finished({ status, headers, source }: Opened, url: string, cap: Cap): GetResponse | OutboundFailure {

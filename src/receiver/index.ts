@@ -6,6 +6,7 @@
 
 import { PostbellError } from "../errors.js";
 import { readBytes } from "../http/body.js";
+import { BODY_MS } from "../http/body-chunks.js";
 import { HttpError } from "../http/errors.js";
 import type { HttpRequest, HttpResponse, Service } from "../http/types.js";
 import { guardedLogger } from "../logger.js";
@@ -70,7 +71,7 @@ export interface Receiver extends Service {
  * Guarantee: a delivery is answered with 2xx only after `onEvent` was done with its event, then or before. Within the window of `duplicates`, and within one process,
  * `onEvent` is not called again for an event it was done with. The window is in memory: after a restart, and across processes, `onEvent` may see an event twice.
  *
- * Answers: 204 received, or received before; 400 signature or body refused; 405, 413; 409 the same event is being handled at this moment
+ * Answers: 204 received, or received before; 400 signature or body refused; 405; 408 the body took longer than 10 seconds; 413; 409 the same event is being handled at this moment
  * (not 503, which would tell proxies that the endpoint is down); 500 `onEvent` threw, or a body parser of the host consumed the raw bytes.
  * Errors: `invalid_option`.
  */
@@ -112,7 +113,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
     }
     let result: ReceiveResult;
     try {
-      const body = await readBytes(request, { limit: bodyLimitBytes });
+      const body = await readBytes(request, { limit: bodyLimitBytes, pace: { clock, ms: BODY_MS } });
       result = await receive({ body, headers: request.headers });
     } catch (error) {
       if (error instanceof HttpError) return failure(error.status, error.code, error.message);

@@ -1,12 +1,21 @@
 /** The arguments of an endpoint: reads those of a request, and describes them to clients. Knows no route and no HTTP. */
 
+import { checkBounds } from "./bounds.js";
 import { coerceValue } from "./coerce.js";
 import type { Argument, Arguments, Json, JsonObject, Schema, SchemaProblem } from "./types.js";
 import { type ReadResult, readValue } from "./validate.js";
 
+export type ArgumentValues = { readonly [name: string]: Json | undefined };
+
 /** Of an error in the reference's form: what stands in its `data`. */
 export type ArgumentsResult =
-  | { readonly ok: true; readonly values: { readonly [name: string]: Json | undefined } }
+  | {
+      readonly ok: true;
+      /** Coerced by the schema. An argument with a `sanitize` has the value that was given. */
+      readonly values: ArgumentValues;
+      /** The same with every `sanitize` applied: for a caller who may do what he asks for. */
+      readonly sanitised: () => ArgumentValues;
+    }
   | { readonly ok: false; readonly code: "rest_missing_callback_param"; readonly missing: readonly string[] }
   | {
       readonly ok: false;
@@ -19,6 +28,8 @@ export type ArgumentsResult =
 
 /**
  * The arguments of a request, coerced, and the defaults of those it lacks. Without prototype; what `args` does not know is left out.
+ *
+ * Lengths and counts are judged before `validate` or the schema sees a value. No `sanitize` runs until `sanitised` is called.
  *
  * In the order of the reference: required arguments that are missing are reported alone, then all invalid ones together, then all invalid ones that are
  * `late`. `null` counts as missing where the argument is required and has no default. Otherwise, unless the argument is `late`, `null` is valid without
@@ -54,19 +65,28 @@ export function readArguments(args: Arguments, given: JsonObject): ArgumentsResu
     if (problems.size > 0) return invalid(problems);
   }
 
+  const deferred: (readonly [name: string, value: Json, sanitize: NonNullable<Argument["sanitize"]>])[] = [];
   for (const { name, argument, value = argument.default } of known) {
     if (value === undefined) continue;
-    if (argument.sanitize !== undefined) values[name] = argument.sanitize(value, name);
-    else if (!(name in values)) values[name] = value === null ? null : coerceValue(value, argument);
+    if (argument.sanitize !== undefined) {
+      values[name] = value;
+      deferred.push([name, value, argument.sanitize]);
+    } else if (!(name in values)) values[name] = value === null ? null : coerceValue(value, argument);
   }
-  return { ok: true, values };
+  const sanitised = (): ArgumentValues => {
+    if (deferred.length === 0) return values;
+    const all: { [name: string]: Json } = Object.assign(Object.create(null), values);
+    for (const [name, value, sanitize] of deferred) all[name] = sanitize(value, name);
+    return all;
+  };
+  return { ok: true, values, sanitised };
 }
 
 function readGiven(value: Json, argument: Argument, name: string, given: JsonObject): ReadResult {
   const { validate } = argument;
   if (value === null && argument.late !== true) return { value: coerceValue(null, argument) };
   if (validate === undefined) return readValue(value, argument, name);
-  const problem = validate(value, name, given);
+  const problem = checkBounds(value, argument, name) ?? validate(value, name, given);
   return problem === undefined ? { value: coerceValue(value, argument) } : { problem };
 }
 
@@ -101,7 +121,8 @@ export function describeSchema(schema: Schema): JsonObject {
     const value = schema[keyword];
     if (value !== undefined) described[keyword] = value as Json;
   }
-  const { items, properties, additionalProperties, oneOf, anyOf } = schema;
+  const { items, mostItems, properties, additionalProperties, oneOf, anyOf } = schema;
+  if (mostItems !== undefined) described["x-maxItems"] = mostItems;
   if (items !== undefined) described["items"] = describeSchema(items);
   if (properties !== undefined) {
     const told = Object.entries(properties).filter(([, member]) => member.undescribed !== true);
@@ -131,6 +152,7 @@ const KEYWORDS = [
   "minItems",
   "maxItems",
   "uniqueItems",
+  "maxProperties",
   "additionalProperties",
   "required",
   "context",

@@ -3,11 +3,14 @@
 import { isIP } from "node:net";
 import type { Schema, SchemaProblem } from "./types.js";
 
+/** Characters of a text in one of these formats; an e-mail address is the longest (RFC 5321 §4.5.3.1). */
+export const MAX_FORMATTED = 254;
+
 type Format = NonNullable<Schema["format"]>;
 
-/** Why `text` has not the format, or nothing. A `uri` has no wrong form: it is cleaned instead, by {@link cleanUri}. */
+/** Why `text` does not have the format, or nothing. Its length is judged first. A `uri` has no wrong form: it is cleaned instead, by {@link cleanUri}. */
 export function checkFormat(text: string, format: Format, name: string): SchemaProblem | undefined {
-  if (format === "uri" || CHECKS[format].accepts(text)) return undefined;
+  if (format === "uri" || (text.length <= MAX_FORMATTED && CHECKS[format].accepts(text))) return undefined;
   const { code, what } = CHECKS[format];
   return { code, message: `${name} is not a valid ${what}.` };
 }

@@ -23,11 +23,18 @@ export interface Schema {
   readonly exclusiveMinimum?: boolean;
   readonly exclusiveMaximum?: boolean;
   readonly minLength?: number;
+  /** In characters. On a schema of several types, or of none, it bounds the value when that is a text. */
   readonly maxLength?: number;
   readonly items?: Schema;
   readonly minItems?: number;
   readonly maxItems?: number;
+  /**
+   * The bound on a list for which WordPress states none. Checked like `maxItems`. OPTIONS writes it as `x-maxItems`, because clients compare the keywords
+   * of WordPress; OpenAPI writes it as `maxItems`.
+   */
+  readonly mostItems?: number;
   readonly uniqueItems?: boolean;
+  readonly maxProperties?: number;
   readonly properties?: { readonly [name: string]: Schema };
   readonly additionalProperties?: boolean | Schema;
   /** A boolean on a property (draft 3, as the reference writes it), or the names of the required properties of an object (draft 4). */

@@ -1,5 +1,16 @@
 /** Reads a value by a schema: whether it fits, and what it is once its texts were made numbers, lists and so on. Knows no argument and no request. */
 
+import {
+  checkBounds,
+  checkItemCount,
+  checkTextLength,
+  countCharacters,
+  counted,
+  MAX_SCALAR_TEXT,
+  mostItems,
+  mostListText,
+  splitList,
+} from "./bounds.js";
 import { checkFormat, cleanUri } from "./formats.js";
 import type { Json, JsonObject, JsonType, Schema, SchemaProblem } from "./types.js";
 
@@ -22,10 +33,14 @@ export function validateValue(value: Json, schema: Schema, name: string): Schema
  * Unlike the reference: integers are safe integers and numbers finite, and of several types a list, a number and a boolean keep their own, as an empty text
  * does there.
  *
+ * Lengths and counts are judged first: what is too large is refused before an expression, a split or a format sees it.
+ *
  * Guarantee: what it answers fits too, and stays the same when it is read again, as long as only one alternative of `anyOf` or `oneOf` fits it and a `uri`
  * has no bounds of length. Objects it makes have no prototype. Recursion follows the schema, but with `uniqueItems` the value, whose depth has to be bounded.
  */
 export function readValue(value: Json, schema: Schema, name: string): ReadResult {
+  const tooLarge = checkBounds(value, schema, shorten(name));
+  if (tooLarge !== undefined) return { problem: tooLarge };
   let current = value;
   let types = schema.type;
   for (const combination of ["anyOf", "oneOf"] as const) {
@@ -79,22 +94,23 @@ const READERS: { readonly [type in JsonType]: Reader } = {
 
   string: (value, schema, name) => {
     if (typeof value !== "string") return wrongType("string", name);
-    const { minLength = 0, maxLength = Number.POSITIVE_INFINITY } = schema;
-    if (minLength > 0 || maxLength < value.length) {
-      const length = Array.from(value).length;
-      if (length < minLength) {
-        return failed("rest_too_short", name, `must have at least ${counted(minLength, "character")}.`);
-      }
-      if (length > maxLength) {
-        return failed("rest_too_long", name, `must have at most ${counted(maxLength, "character")}.`);
-      }
+    const { minLength = 0 } = schema;
+    if (value.length < 2 * minLength && countCharacters(value) < minLength) {
+      return failed("rest_too_short", name, `must have at least ${counted(minLength, "character")}.`);
     }
     return readText(value, schema, name);
   },
 
   array: (value, schema, name) => {
-    const list = toList(value);
+    const tooLong =
+      typeof value === "string"
+        ? checkTextLength(value, { maxLength: mostListText(schema) }, shorten(name))
+        : undefined;
+    if (tooLong !== undefined) return { problem: tooLong };
+    const list = toList(value, mostItems(schema));
     if (list === undefined) return wrongType("array", name);
+    const tooMany = checkItemCount(list.length, schema, shorten(name));
+    if (tooMany !== undefined) return { problem: tooMany };
     const items: Json[] = [];
     for (const [index, item] of list.entries()) {
       const read =
@@ -102,12 +118,9 @@ const READERS: { readonly [type in JsonType]: Reader } = {
       if (read.problem !== undefined) return read;
       items.push(read.value);
     }
-    const { minItems = 0, maxItems = Number.POSITIVE_INFINITY } = schema;
+    const { minItems = 0 } = schema;
     if (items.length < minItems) {
       return failed("rest_too_few_items", name, `must have at least ${counted(minItems, "item")}.`);
-    }
-    if (items.length > maxItems) {
-      return failed("rest_too_many_items", name, `must have at most ${counted(maxItems, "item")}.`);
     }
     if (schema.uniqueItems === true && new Set(items.map(stableText)).size < items.length) {
       return failed("rest_duplicate_items", name, "has an item more than once.");
@@ -169,19 +182,21 @@ const HAS_TYPE: { readonly [type in JsonType]: (value: Json) => boolean } = {
   number: (value) => toNumber(value) !== undefined,
   integer: (value) => Number.isSafeInteger(toNumber(value)),
   string: (value) => typeof value === "string",
-  array: (value) => toList(value) !== undefined,
+  array: isListLike,
   object: (value) => toObject(value) !== undefined,
 };
 
 function toBoolean(value: Json): boolean | undefined {
   if (typeof value === "boolean") return value;
-  const text = typeof value === "string" ? value.toLowerCase() : value;
+  const text = typeof value === "string" && value.length <= MAX_SCALAR_TEXT ? value.toLowerCase() : value;
   if (text === "true" || text === "1" || text === 1) return true;
   return text === "false" || text === "0" || text === 0 ? false : undefined;
 }
 
 function toNumber(value: Json): number | undefined {
-  const isNumber = typeof value === "number" || (typeof value === "string" && NUMERIC.test(value));
+  const isNumber =
+    typeof value === "number" ||
+    (typeof value === "string" && value.length <= MAX_SCALAR_TEXT && NUMERIC.test(value));
   // Zero has no sign in an answer.
   const number = isNumber ? Number(value) + 0 : Number.NaN;
   return Number.isFinite(number) ? number : undefined;
@@ -189,17 +204,26 @@ function toNumber(value: Json): number | undefined {
 
 const NUMERIC = /^[ \t\n\r\v\f]*[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?[ \t\n\r\v\f]*$/i;
 
-function toList(value: Json): readonly Json[] | undefined {
+/** Whether {@link toList} finds a list, at the cost of its names at most. */
+function isListLike(value: Json): boolean {
+  if (value === null || typeof value !== "object" || isList(value)) return value !== null;
+  return Object.keys(value).every((name) => name.length <= MAX_INDEX && INDEX.test(name));
+}
+
+const INDEX = /^(?:0|-?[1-9]\d{0,14})$/;
+const MAX_INDEX = 16;
+
+/** Of an object or a text, no more than `most` + 1 items are looked at: the caller refuses as many. */
+function toList(value: Json, most: number): readonly Json[] | undefined {
   if (value === null) return undefined;
   if (typeof value === "object") {
     if (isList(value)) return value;
-    const names = Object.keys(value);
-    return names.every((name) => /^(?:0|-?[1-9]\d{0,14})$/.test(name)) ? Object.values(value) : undefined;
+    const names = Object.keys(value).slice(0, most + 1);
+    if (!names.every((name) => name.length <= MAX_INDEX && INDEX.test(name))) return undefined;
+    return names.map((name) => value[name] as Json);
   }
   if (typeof value === "boolean") return value ? ["1"] : [];
-  return String(value)
-    .split(/[ \t\n\r\v\f,]/)
-    .filter((item) => item !== "");
+  return splitList(String(value), most);
 }
 
 function toObject(value: Json): JsonObject | undefined {
@@ -268,8 +292,6 @@ function findMatch(
   const why = alternatives.length === 1 ? `is not valid: ${reason}` : "has none of the forms it may have.";
   return failed("rest_no_matching_schema", name, why);
 }
-
-const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`;
 
 const MAX_QUOTE = 100;
 

@@ -34,6 +34,15 @@ export interface AdapterCase {
   readonly parsers: readonly HostOptions["parser"][];
   /** True for a framework in which answering OPTIONS at the root would take it from the host. */
   readonly leavesOptionsAtRoot?: boolean;
+  /** What the framework answers itself, before a service is asked. */
+  readonly answersItself?: Partial<FrameworkAnswers>;
+}
+
+interface FrameworkAnswers {
+  /** Methods that it does not know, with 404. */
+  readonly methods: readonly string[];
+  /** Paths whose percent-encoding cannot be decoded, with 400. */
+  readonly undecodable: boolean;
 }
 
 const BEHIND: Readonly<Record<HostOptions["parser"], string>> = {
@@ -43,13 +52,22 @@ const BEHIND: Readonly<Record<HostOptions["parser"], string>> = {
   "of other media": ", behind parsers of forms and plain text",
 };
 
-export function adapterContract({ name, mount, parsers, leavesOptionsAtRoot = false }: AdapterCase): void {
+export function adapterContract({
+  name,
+  mount,
+  parsers,
+  leavesOptionsAtRoot = false,
+  answersItself = {},
+}: AdapterCase): void {
   for (const prefix of ["", "/api"]) {
     for (const parser of parsers) {
       describe(`${name}, mounted at '${prefix}'${BEHIND[parser]}`, () => {
         hostContract(mount, { prefix, parser, leavesOptions: leavesOptionsAtRoot && prefix === "" });
       });
     }
+    describe(`${name}, mounted at '${prefix}', hands on as it came`, () => {
+      passingContract(mount, prefix, answersItself);
+    });
     describe(`${name}, with what operates a service at '${prefix}'`, () => {
       operatingContract(mount, { prefix, leavesOptions: leavesOptionsAtRoot && prefix === "" });
     });
@@ -134,6 +152,134 @@ function operatingContract(
       expect([other.status, other.text]).toEqual([404, "host not found"]);
     },
   );
+}
+
+/** Whether a request is right is for the service to say, and the same in every host. */
+function passingContract(
+  mount: MountHost,
+  prefix: string,
+  { methods: unknownMethods = [], undecodable = false }: Partial<FrameworkAnswers>,
+): void {
+  let service: EchoService;
+  let host: RunningHost;
+  const get = (path: string, sent?: Sent): Promise<Reply> => send(host.origin, prefix + path, sent);
+
+  beforeAll(async () => {
+    service = echoService();
+    host = await mount({ service, prefix, parser: "none" });
+  });
+  afterAll(() => host.close());
+
+  it.each([
+    "",
+    "nonsense",
+    "/",
+    "text/",
+    "a/b, c/d",
+    "application/json;;;",
+    "application/json; charset",
+    'APPLICATION/JSON ; charset="utf',
+    "application/x-unknown",
+    "multipart/form-data",
+    "text/html ",
+  ])("a body of the content type '%s', and an empty one", async (type) => {
+    const headers = { "content-type": type };
+    for (const body of ["abc", ""]) {
+      const reply = await get("/bytes", { method: "POST", headers, body });
+      expect([reply.status, reply.text]).toEqual([201, body]);
+      const described = await get("/things/a", { method: "DELETE", headers, body });
+      expect(described.json).toMatchObject({ method: "DELETE", headers: { "content-type": type.trim() } });
+    }
+    const chunked = { ...headers, "transfer-encoding": "chunked" };
+    expect((await get("/bytes", { method: "POST", headers: chunked })).status).toBe(201);
+    for (const method of ["PUT", "PATCH", "QUERY"]) {
+      const reply = await get("/things/a", { method, headers, body: "abc" });
+      expect([method, reply.status, reply.headers.allow]).toEqual([
+        method,
+        405,
+        "GET, HEAD, DELETE, OPTIONS",
+      ]);
+    }
+  });
+
+  it("bodies that come with GET and DELETE, and none where one is usual", async () => {
+    for (const method of ["GET", "DELETE"]) {
+      const reply = await get("/things/a", { ...json({ a: 1 }), method });
+      expect([method, reply.status, reply.json]).toMatchObject([method, 200, { method }]);
+    }
+    for (const method of ["PUT", "PATCH"]) expect((await get("/things/a", { method })).status).toBe(405);
+    const empty = { ...json(null), body: "" };
+    expect((await get("/json", empty)).json).toMatchObject({ code: "invalid_json" });
+  });
+
+  it.each(["QUERY", "PROPFIND", "SEARCH", "MKCOL", "LOCK", "PURGE", "M-SEARCH"])(
+    "the method %s, with a body and without",
+    async (method) => {
+      const isUnknown = unknownMethods.includes(method);
+      for (const sent of [{ method }, { method, body: "abc" }]) {
+        const reply = await get("/things/a", sent);
+        const told = isUnknown ? [404, undefined] : [405, "GET, HEAD, DELETE, OPTIONS"];
+        expect([method, reply.status, reply.headers.allow]).toEqual([method, ...told]);
+      }
+    },
+  );
+
+  it("a header that would override the method", async () => {
+    const headers = { "x-http-method-override": "POST", "x-method-override": "POST" };
+    expect((await get("/things/a", { method: "DELETE", headers })).json).toMatchObject({
+      method: "DELETE",
+      headers,
+    });
+  });
+
+  it.each([
+    "/things/A",
+    "/things/a;b=1",
+    "/things/a%2Fb",
+    "/things/a%20",
+    "/things/%E2%82%AC",
+    "/things/:name",
+  ])("the path %s", async (path) => {
+    expect((await get(path)).json).toMatchObject({ path, baseUrl: host.origin + prefix });
+  });
+
+  it.each(["//things/a", "/Things/a", "/THINGS/a", "/things//a", "/th%69ngs/a", "/things/a/b"])(
+    "the path %s, which is not the service's",
+    async (path) => {
+      const reply = await get(path);
+      expect([reply.status, reply.text]).toEqual([404, "host not found"]);
+    },
+  );
+
+  it.each(["/things/%zz", "/things/a%"])("the path %s, which cannot be decoded", async (path) => {
+    const reply = await get(path);
+    const { path: told } = reply.json as { path?: string };
+    expect([reply.status, told]).toEqual(undecodable ? [400, undefined] : [200, path]);
+  });
+
+  it("a query that cannot be decoded", async () => {
+    expect((await get("/things/a?x=%zz&=&&y")).json).toMatchObject({ query: "x=%zz&=&&y" });
+  });
+
+  it("Expect: 100-continue, which the server confirms", async () => {
+    const socket = await dial(host.origin);
+    const closed = untilClosed(socket);
+    socket.write(`POST ${prefix}/bytes HTTP/1.1\r\nhost: a\r\nconnection: close\r\n`);
+    socket.write("expect: 100-continue\r\ncontent-length: 3\r\n\r\n");
+    await once(socket, "data");
+    socket.write("abc");
+    expect(await closed).toMatch(/^HTTP\/1\.1 100 [\s\S]*HTTP\/1\.1 201 [\s\S]*abc/);
+  });
+
+  it("a body that arrives too slowly, whose sender gets 408 and is cut off", async () => {
+    const socket = await dial(host.origin);
+    const closed = untilClosed(socket);
+    socket.write(`POST ${prefix}/slow HTTP/1.1\r\nhost: a\r\ncontent-length: 1000\r\n\r\nabc`);
+    expect(await service.next()).toBe("upload began");
+    await service.clock.advance(10_000);
+    expect(await closed).toMatch(/^HTTP\/1\.1 408 [\s\S]*connection: close[\s\S]*request_timeout/i);
+    expect((await get("/things/again")).status).toBe(200);
+  });
 }
 
 function hostContract(

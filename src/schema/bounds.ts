@@ -1,0 +1,107 @@
+/** Judges how large a value is before anything reads it: no expression, split, normalisation or URL parser sees a text that is too long. */
+
+import type { Json, Schema, SchemaProblem } from "./types.js";
+
+/** Characters of a text that stands for a number, a boolean or a date; the longest that fits one is far shorter. */
+export const MAX_SCALAR_TEXT = 64;
+
+/** Items of a list whose schema states no bound. Every argument of a route states one. */
+const DEFAULT_ITEMS = 1_000;
+
+/** Between two items of a list that is written as one text: a comma and a blank. */
+const SEPARATORS = 2;
+
+/** Nested items with bounds of their own; a list inside a list counts as a text of this length. */
+const DEFAULT_ITEM_TEXT = 256;
+
+export const mostItems = ({ maxItems, mostItems }: Schema): number => maxItems ?? mostItems ?? DEFAULT_ITEMS;
+
+/** The longest text that can stand for a list: every item at its longest, with separators between them. */
+export function mostListText(schema: Schema): number {
+  const { items = {} } = schema;
+  return mostItems(schema) * (mostItemText(items) + SEPARATORS);
+}
+
+function mostItemText({ type, maxLength, enum: choices }: Schema): number {
+  if (maxLength !== undefined) return maxLength;
+  if (choices !== undefined) return Math.max(...choices.map((choice) => String(choice).length));
+  return type === "string" ? DEFAULT_ITEM_TEXT : MAX_SCALAR_TEXT;
+}
+
+/**
+ * Why `value` is larger than `schema` allows, or nothing. Looks at lengths and counts alone, and at no more members than the bounds allow.
+ * A value of another type than the schema's passes: that is for the reader of the type to say.
+ */
+export function checkBounds(value: Json, schema: Schema, name: string): SchemaProblem | undefined {
+  if (typeof value === "string") return checkTextLength(value, schema, name);
+  if (typeof value !== "object" || value === null) return undefined;
+  if (Array.isArray(value)) {
+    if (schema.items === undefined && schema.type !== "array") return undefined;
+    return checkItemCount(value.length, schema, name);
+  }
+  return checkMembers(value as { readonly [name: string]: Json }, schema, name);
+}
+
+function checkMembers(
+  value: { readonly [name: string]: Json },
+  schema: Schema,
+  name: string,
+): SchemaProblem | undefined {
+  const { properties = {}, maxProperties = Number.POSITIVE_INFINITY } = schema;
+  if (maxProperties < Number.POSITIVE_INFINITY && Object.keys(value).length > maxProperties) {
+    return {
+      code: "rest_too_many_properties",
+      message: `${name} must have at most ${maxProperties} properties.`,
+    };
+  }
+  for (const [property, member] of Object.entries(properties)) {
+    const inner = Object.hasOwn(value, property) ? value[property] : undefined;
+    if (inner === undefined) continue;
+    const problem = checkBounds(inner, member, `${name}[${property}]`);
+    if (problem !== undefined) return problem;
+  }
+  return undefined;
+}
+
+/** By UTF-16 units first, so that only texts which may fit are counted in code points. */
+export function checkTextLength(text: string, schema: Schema, name: string): SchemaProblem | undefined {
+  const { maxLength } = schema;
+  if (maxLength === undefined || text.length <= maxLength) return undefined;
+  if (text.length <= 2 * maxLength && countCharacters(text) <= maxLength) return undefined;
+  return { code: "rest_too_long", message: `${name} must have at most ${counted(maxLength, "character")}.` };
+}
+
+export function checkItemCount(count: number, schema: Schema, name: string): SchemaProblem | undefined {
+  const most = mostItems(schema);
+  if (count <= most) return undefined;
+  return { code: "rest_too_many_items", message: `${name} must have at most ${counted(most, "item")}.` };
+}
+
+/** Code points, without a copy of the text. */
+export function countCharacters(text: string): number {
+  let count = text.length;
+  for (let at = 0; at + 1 < text.length; at += 1) {
+    if ((text.charCodeAt(at) & 0xfc00) === 0xd800 && (text.charCodeAt(at + 1) & 0xfc00) === 0xdc00) {
+      count -= 1;
+      at += 1;
+    }
+  }
+  return count;
+}
+
+export const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`;
+
+const isSeparator = (code: number): boolean =>
+  code === 0x2c || code === 0x20 || (code >= 0x09 && code <= 0x0d);
+
+/** The parts of a text between commas and white space. Stops after `most` + 1 of them, so that a caller sees that there are too many. */
+export function splitList(text: string, most: number): readonly string[] {
+  const parts: string[] = [];
+  let start = 0;
+  for (let at = 0; at <= text.length && parts.length <= most; at += 1) {
+    if (at < text.length && !isSeparator(text.charCodeAt(at))) continue;
+    if (at > start) parts.push(text.slice(start, at));
+    start = at + 1;
+  }
+  return parts;
+}
