@@ -41,6 +41,17 @@ const frameOf = (src: string, sandbox = "allow-scripts", title = "A &quot;title&
   `<iframe sandbox="${sandbox}" src="${src}" width="600" height="400" title="${title}" loading="lazy" allowfullscreen ` +
   'referrerpolicy="strict-origin-when-cross-origin"></iframe>';
 
+describe("a foreign text that is longer than what is read of it", () => {
+  const titleOf = (title: string): string | undefined =>
+    safeEmbed({ type: "link", title }, { ...TERMS })?.title;
+
+  it("shows no half of a tag, and says that it goes on", () => {
+    expect(titleOf(`Short${"<b></b>".repeat(570)}<i class="x">${" ".repeat(100)}more`)).toBe("Short…");
+    expect(titleOf(`Short${" ".repeat(3_990)}<a href="https://a.example.net/">more</a>`)).toBe("Short…");
+    expect(titleOf(`1 < 2${"<b></b>".repeat(700)}`)).toBe("1 &lt; 2…");
+  });
+});
+
 describe("E33: what is left of another site's HTML", () => {
   it.each([
     ['<iframe src="https://a.example.net/1"></iframe>', frameOf("https://a.example.net/1")],

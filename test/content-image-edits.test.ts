@@ -14,6 +14,7 @@ import { missingSizes, shownVersion } from "../src/content/media/image-versions.
 import { ownedFiles } from "../src/content/media/owned-files.js";
 import type { MediaFile } from "../src/content/records.js";
 import { stagesOf } from "../storage/images/stages.js";
+import { expectAtMost } from "./support/cpu-time.js";
 import { gifOf, movingWebp, smallestChunks } from "./support/images.js";
 
 const LIMIT = 50_000_000;
@@ -352,12 +353,12 @@ describe("the frames of an image", () => {
 
   test.each(["png", "webp", "gif", "avif", "jpeg"] as const)(
     "and the dimensions of 33 MB of the smallest chunks of %s hold the event loop up for no more than a moment",
-    (format) => {
+    async (format) => {
       const [type, bytes] = [`image/${format}`, smallestChunks(format, 33_000_000)];
-      const start = performance.now();
-      const frames = frameCount(type, bytes);
-      const size = imageSize(type, bytes);
-      expect(performance.now() - start).toBeLessThan(600);
+      const { frames, size } = await expectAtMost(60, () => ({
+        frames: frameCount(type, bytes),
+        size: imageSize(type, bytes),
+      }));
       const isRefused = frames === Number.POSITIVE_INFINITY || size === undefined;
       expect(isRefused).toBe(true);
     },

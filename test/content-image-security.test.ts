@@ -18,12 +18,11 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import type { ImageSource, ImageTool } from "../src/content/media/image-tool.js";
 import { sharpImages } from "../storage/images/index.js";
 import { memoryStorage } from "../storage/memory/index.js";
+import { expectAtMost, expectTurning } from "./support/cpu-time.js";
 import { bytesOf, rotate, siteWith, stored } from "./support/image-site.js";
 import { gifOf, jpegClaiming, movingWebp, plain, pngChunk, pngOf, withMetadata } from "./support/images.js";
 
 const MEGABYTE = 1_048_576;
-// Seven versions of a large photograph take a busy machine some seconds.
-vi.setConfig({ testTimeout: 60_000 });
 
 const photo = (width = 400, height = 300) => plain(width, height).jpeg().toBuffer();
 
@@ -63,20 +62,16 @@ function watchedTool(): { readonly tool: ImageTool; readonly reads: () => number
   return { tool: counting, reads: () => reads };
 }
 
-/** How much the process grew at most, in bytes, and the longest that the event loop stood still, in ms, while `work` ran. */
+/** How much the process grew at most, in bytes, while `work` ran. */
 async function costOf<T>(work: () => Promise<T>) {
   const before = process.memoryUsage.rss();
   let most = before;
-  let longest = 0;
-  let last = performance.now();
   const timer = setInterval(() => {
     most = Math.max(most, process.memoryUsage.rss());
-    longest = Math.max(longest, performance.now() - last);
-    last = performance.now();
   }, 5);
   try {
     const result = await work();
-    return { result, grown: Math.max(most, process.memoryUsage.rss()) - before, stalled: longest };
+    return { result, grown: Math.max(most, process.memoryUsage.rss()) - before };
   } finally {
     clearInterval(timer);
   }
@@ -124,12 +119,14 @@ describe("an edit", () => {
         url.toUpperCase(),
         "own.jpg",
         "",
-        "x".repeat(100_000),
+        "x".repeat(2_000),
       ];
       for (const src of wrong) {
         const answer = await edit(own.id, { src, modifiers: [rotate(90)] });
         expect([answer.status, answer.body.code], src.slice(0, 80)).toEqual([404, "rest_unknown_attachment"]);
       }
+      const long = await edit(own.id, { src: "x".repeat(100_000), modifiers: [rotate(90)] });
+      expect([long.status, long.body.code]).toEqual([400, "rest_invalid_param"]);
       expect(await stored(files)).toEqual(before);
       expect(fetched).not.toHaveBeenCalled();
       expect(connections).toEqual([]);
@@ -301,14 +298,13 @@ describe("an upload", () => {
     const { send, files } = siteWith();
     const bytes = await gifOf(100_000, 200);
     const before = decoder.calls;
-    const { result, grown, stalled } = await costOf(() => send("film.gif", bytes));
+    const { result, grown } = await costOf(() => expectTurning(100, () => send("film.gif", bytes)));
     expect(decoder.calls).toBe(before);
     expect(result.status).toBe(201);
     expect(result.body.media_details.sizes).toEqual({});
     expect((await bytesOf(files, result.body.source_url)).equals(bytes)).toBe(true);
     expect(grown).toBeLessThan(12 * bytes.length + 100 * MEGABYTE);
-    expect(stalled).toBeLessThan(1_000);
-  }, 30_000);
+  });
 
   test("E40: with compressed texts and profiles that swell is bounded in memory", async () => {
     const swollen = deflateSync(Buffer.alloc(300 * MEGABYTE));
@@ -325,24 +321,23 @@ describe("an upload", () => {
       expect(edited.result.status).toBe(201);
       expect(edited.grown).toBeLessThan(150 * MEGABYTE);
     }
-  }, 60_000);
+  });
 
   test("E40: one of many at once waits or goes without sizes; the event loop goes on", async () => {
     const { send, postProcess } = siteWith({ images: sharpImages({ concurrency: 1, maxWaiting: 2 }) });
     const bytes = await photo(3_000, 2_000);
-    const { result, stalled } = await costOf(() =>
+    const result = await expectTurning(100, () =>
       Promise.all(Array.from({ length: 10 }, (_, index) => send(`many-${index}.jpg`, bytes))),
     );
     expect(result.map(({ status }) => status)).toEqual(Array.from({ length: 10 }, () => 201));
     const bare = result.filter(({ body }) => body.missing_image_sizes.length > 0);
     expect(bare.length).toBe(7);
-    expect(stalled).toBeLessThan(1_000);
     const later = await postProcess(bare[0]?.body.id);
     expect(later.body).toMatchObject({
       missing_image_sizes: [],
       media_details: { original_image: bare[0]?.body.filename },
     });
-  }, 60_000);
+  });
 
   test("E41, E42: polyglots are what their first bytes say, served as that and nothing else", async () => {
     const { send, site, files } = siteWith();
@@ -450,10 +445,10 @@ describe("an upload", () => {
       [`attachment${many(1_000)}; filename=a.jpg`, [201, "a.jpg"]],
       [`attachment; filename="${"\\\\".repeat(4_000)}b.jpg"`, [201, "b.jpg"]],
     ] as const) {
-      const start = performance.now();
-      const { status, body } = await send("", bytes, "administrator", { "content-disposition": header });
+      const { status, body } = await expectAtMost(50, () =>
+        send("", bytes, "administrator", { "content-disposition": header }),
+      );
       expect([status, body.code ?? body.source_url.split("/").at(-1)]).toEqual(expected);
-      expect(performance.now() - start).toBeLessThan(500);
     }
   });
 

@@ -113,6 +113,32 @@ describe("dates", () => {
   });
 });
 
+describe("a role that may write patterns and not assign their categories", () => {
+  const site = () =>
+    contentSite({
+      roles: { keeper: { capabilities: ["read", "publish_posts"] } },
+      users: [
+        { id: idOf("editor"), slug: "ed", name: "Ed", roles: ["editor"] },
+        { id: idOf("author"), slug: "keeper", name: "Keeper", roles: ["keeper"] },
+      ],
+    });
+  const pattern = (categories: readonly number[]) => ({
+    body: { title: "Pattern", status: "publish", wp_pattern_category: categories },
+  });
+
+  it("is refused a category that exists", async () => {
+    const created = site();
+    const { id } = await create(created, "editor", { name: "Hero" }, "/wp_pattern_category");
+    const refused = await ask(created, "author", "POST", "/blocks", pattern([999, id]));
+    expect([refused.status, bodyOf(refused)["code"]]).toEqual([403, "rest_cannot_assign_term"]);
+  });
+
+  it("may name categories that do not exist: they are left out for everybody", async () => {
+    const answer = await ask(site(), "author", "POST", "/blocks", pattern([999]));
+    expect([answer.status, bodyOf(answer)["wp_pattern_category"]]).toEqual([201, []]);
+  });
+});
+
 describe("writers at the same time", () => {
   it("never make the same slug twice", async () => {
     const site = contentSite();

@@ -8,9 +8,10 @@ import { put } from "../src/testing/content-store-contract/scenario.js";
 import { manualClock } from "../src/testing/manual-clock.js";
 import { type RedisStorageOptions, redisStorage } from "../storage/redis/index.js";
 import { contentFaults } from "./faults/support/content-checker.js";
-import { eventually, listLogger } from "./faults/support/redis-store.js";
+import { listLogger } from "./faults/support/redis-store.js";
 import { type Call, callsOf } from "./support/content-call.js";
 import { contentSite } from "./support/content-site.js";
+import { eventually } from "./support/eventually.js";
 import { freshPrefix, redisUrl } from "./support/redis.js";
 import { type RedisOptions, type RedisServer, startRedis } from "./support/redis-server.js";
 
@@ -104,7 +105,7 @@ describe("durability 'replicated'", () => {
     const isInStep = async (): Promise<boolean> =>
       /master_link_status:up/.test(await replica.cli("INFO", "replication")) &&
       (await master.cli("WAIT", "1", "100")).trim() === "1";
-    await eventually(isInStep, { ms: 10_000, what: "a replica in step" });
+    await eventually(isInStep, "a replica in step");
     const options = { durability: "replicated", replicationTimeoutMs: 2_000 } as const;
     const { storage, prefix } = storageOn(master.url, freshPrefix(), options);
     const { logger, log } = listLogger();
@@ -114,7 +115,7 @@ describe("durability 'replicated'", () => {
     const key = `{${prefix}:content}:columns`;
     expect(await replica.cli("HGET", key, `post/${body.id}`)).toContain("Stored twice");
     expect(log).not.toContainEqual(isUnconfirmed);
-  }, 30_000);
+  });
 });
 
 describe("check()", () => {

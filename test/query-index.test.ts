@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 import { createSiteIndex, type SiteIndex } from "../src/content/query/site-index.js";
-import type { PostQuery } from "../src/content/query/types.js";
+import type { PostQuery, TermFilter } from "../src/content/query/types.js";
 import {
   DAY_MS,
   DEFAULT_CATEGORY,
@@ -75,6 +75,40 @@ describe("records", () => {
   });
 });
 
+describe("the order of a list that the caller gives", () => {
+  const posts = () =>
+    indexOf([
+      ofPost(post({ id: 1, slug: "b" })),
+      ofPost(post({ id: 2, slug: "a" })),
+      ofPost(post({ id: 3, slug: "b" })),
+      ofPost(post({ id: 4, slug: "c" })),
+    ]);
+
+  it("is kept for ids, the first place of each counting", async () => {
+    const fields = { include: [3, 1, 9, 4, 3, 2], orderBy: "include" } as const;
+    expect(await idsOf(await posts(), fields)).toEqual([3, 1, 4, 2]);
+  });
+
+  it("is kept for slugs, posts with the same one by their ids", async () => {
+    const fields = { slug: ["c", "b", "x", "a", "c"], orderBy: "include_slugs" } as const;
+    expect(await idsOf(await posts(), fields)).toEqual([4, 1, 3, 2]);
+    expect(await idsOf(await posts(), { ...fields, include: [3, 2, 1, 4] })).toEqual([4, 1, 3, 2]);
+  });
+});
+
+describe("a range of dates", () => {
+  it.each([
+    ["asc", "date", [3, 4]],
+    ["desc", "date", [4, 3]],
+    ["asc", "slug", [3, 4]],
+  ] as const)("excludes both its ends: %s by %s", async (order, orderBy, ids) => {
+    const index = await indexOf([1, 2, 3, 4, 5, 6, 7].map((id) => ofPost(post({ id }))));
+    const range = { after: 2 * DAY_MS, before: 5 * DAY_MS, order, orderBy };
+    expect(await idsOf(index, range)).toEqual(ids);
+    expect(await idsOf(index, { ...range, after: 9 * DAY_MS })).toEqual([]);
+  });
+});
+
 describe("terms", () => {
   it("are found by taxonomy, parent and slug", async () => {
     const index = await indexOf([
@@ -140,6 +174,91 @@ describe("terms", () => {
     index.apply([removal("term/3"), removal("term/2"), ofPost(post({ id: 1, version: 2 }))]);
     expect(await idsOf(index, inCategory(DEFAULT_CATEGORY))).toEqual([4, 2]);
   });
+
+  describe("whose deletion left posts to the default category", () => {
+    const category = (id: number, operator: TermFilter["operator"] = "OR"): TermFilter => ({
+      taxonomy: "category",
+      terms: [id],
+      includeChildren: false,
+      operator,
+    });
+    const tag: TermFilter = { ...category(5), taxonomy: "post_tag" };
+    const site = () =>
+      indexOf([
+        ofTerm(term({ id: DEFAULT_CATEGORY })),
+        ofTerm(term({ id: 2 })),
+        ofTerm(term({ id: 5, taxonomy: "post_tag" })),
+        ofPost(post({ id: 1, slug: "left", terms: { category: [99], post_tag: [5] } })),
+        ofPost(post({ id: 2, slug: "other", terms: { category: [2], post_tag: [5] } })),
+        ofPost(post({ id: 3, slug: "default", terms: { category: [DEFAULT_CATEGORY] } })),
+        ofPost(post({ id: 4, slug: "bare", terms: { category: [] } })),
+      ]);
+    const slug = ["left", "other", "default", "bare"];
+
+    it.each<[string, Partial<PostQuery>, readonly number[]]>([
+      ["in the default category", { terms: [category(1)] }, [3, 1]],
+      ["in it, found by their slugs", { slug, terms: [category(1)] }, [3, 1]],
+      ["in every term of a list of one", { slug, terms: [category(1, "AND")] }, [3, 1]],
+      ["in it and in a tag", { slug, terms: [category(1), tag] }, [1]],
+      ["in it or in a tag", { terms: [category(1), tag], termRelation: "OR" }, [3, 2, 1]],
+      ["not in it", { terms: [category(1, "NOT")] }, [4, 2]],
+      ["in a category of their own no longer", { slug, terms: [category(99)] }, []],
+    ])("lists them %s", async (_, fields, ids) => {
+      expect(await idsOf(await site(), fields)).toEqual(ids);
+    });
+
+    it.each([{ type: "page" }, { type: "page", slug: ["a"] }] as const)(
+      "lists no page in the default category: %o",
+      async (fields) => {
+        const index = await indexOf([
+          ofTerm(term({ id: DEFAULT_CATEGORY })),
+          ofPost(post({ id: 1, type: "page", slug: "a" })),
+          ofPost(post({ id: 2, type: "page", slug: "a", terms: { category: [99] } })),
+        ]);
+        expect(await idsOf(index, { ...fields, terms: [category(DEFAULT_CATEGORY)] })).toEqual([]);
+        expect(index.countOf("category", DEFAULT_CATEGORY)).toBe(0);
+      },
+    );
+
+    it.each([undefined, slug])("lists them in no tag, whatever its id (slugs: %j)", async (named) => {
+      const index = await indexOf([
+        ofTerm(term({ id: DEFAULT_CATEGORY, taxonomy: "post_tag" })),
+        ofPost(post({ id: 1, slug: "left", terms: { category: [99] } })),
+      ]);
+      const terms = [{ ...tag, terms: [DEFAULT_CATEGORY] }];
+      expect(await idsOf(index, named ? { slug: named, terms } : { terms })).toEqual([]);
+      expect(
+        await idsOf(index, { slug, terms: [{ ...tag, terms: [DEFAULT_CATEGORY], operator: "AND" }] }),
+      ).toEqual([]);
+    });
+  });
+
+  it("of a list give each of their posts once", async () => {
+    const index = await indexOf([
+      ofTerm(term({ id: 2 })),
+      ofTerm(term({ id: 3 })),
+      ofPost(post({ id: 1, terms: { category: [2] } })),
+      ofPost(post({ id: 2, terms: { category: [3] } })),
+      ofPost(post({ id: 3, terms: { category: [2, 3] } })),
+      ofPost(post({ id: 4, terms: { category: [3, 99] } })),
+    ]);
+    const terms = [{ taxonomy: "category", terms: [2, 3], includeChildren: false, operator: "OR" }] as const;
+    const { ids, total } = await index.find(query({ terms }), noTexts);
+    expect([ids, total]).toEqual([[4, 3, 2, 1], 4]);
+  });
+
+  it.each<Partial<PostQuery>>([inCategory(2), { parent: [9] }, { author: [4, 5] }, {}])(
+    "show an author only their own drafts, whatever index leads to them: %j",
+    async (fields) => {
+      const draft = { status: "draft", parent: 9, terms: { category: [2] } } as const;
+      const index = await indexOf([
+        ofTerm(term({ id: 2 })),
+        ofPost(post({ id: 1, author: 4, ...draft })),
+        ofPost(post({ id: 2, author: 5, ...draft })),
+      ]);
+      expect(await idsOf(index, { ...fields, visibility: { draft: { author: 4 } } })).toEqual([1]);
+    },
+  );
 
   it("that are deleted with many posts in them, too", async () => {
     const many = Array.from({ length: 100 }, (_, place) =>
@@ -245,7 +364,13 @@ describe("sticky posts", () => {
     expect(await page({ exclude: [3] })).toEqual([1, 6, 5, 2]);
     expect(await page({ after: DAY_MS })).toEqual([3, 6, 5, 2]);
     expect(await page({ sticky: false })).toEqual([6, 5, 2]);
-    const search = { text: "title", columns: ["title"], isExact: false, seesProtected: true } as const;
+    const search = {
+      text: "title",
+      columns: ["title"],
+      isExact: false,
+      seesProtected: true,
+      searchedProtected: {},
+    } as const;
     expect(await page({ search })).toEqual([6, 5, 3, 2, 1]);
   });
 });

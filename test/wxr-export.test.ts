@@ -129,9 +129,7 @@ describe("content.export", () => {
     }
   });
 
-  it("is well-formed, and loses nothing on the way, whatever the texts are", {
-    timeout: 60_000,
-  }, async () => {
+  it("is well-formed, and loses nothing on the way, whatever the texts are", async () => {
     const text = fc.string({ unit: "binary", maxLength: 40 });
     await fc.assert(
       fc.asyncProperty(

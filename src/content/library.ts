@@ -2,6 +2,7 @@
 
 import { LRUCache } from "lru-cache";
 import { isPostbellError, PostbellError } from "../errors.js";
+import { inTurns } from "../next-turn.js";
 import { type ContentChanged, postChanged, termChanged } from "./changes.js";
 import { fileNames, namedWrites, unnamedWrites } from "./file-notes.js";
 import { createSiteIndex, type SiteIndex } from "./query/site-index.js";
@@ -66,6 +67,7 @@ export interface SearchedTexts {
   readonly content: string;
   readonly excerpt: string;
   readonly file: string | undefined;
+  readonly isProtected: boolean;
 }
 
 export interface StoredRevision extends Revision {
@@ -237,7 +239,7 @@ export function createLibrary({ store, changed, cacheCharacters, lookedUp }: Lib
     for (let start = 0; start < missing.length; start += READ_KEYS) {
       const batch = missing.slice(start, start + READ_KEYS);
       const records = await store.read(batch.map((id) => `post/${id}`));
-      for (const record of records) {
+      for await (const record of inTurns(records)) {
         if (record === undefined) continue;
         const post = postOf(record);
         if (loads === loadsBefore) cache.set(post.id, post);
@@ -252,11 +254,11 @@ export function createLibrary({ store, changed, cacheCharacters, lookedUp }: Lib
     const records = await store.read(ids.map((id) => `post/${id}`));
     return records.map((record) => {
       if (record === undefined) return undefined;
-      const { content, excerpt, media } = JSON.parse(record.body) as Pick<
+      const { content, excerpt, media, password } = JSON.parse(record.body) as Pick<
         Post,
-        "content" | "excerpt" | "media"
+        "content" | "excerpt" | "media" | "password"
       >;
-      return { content, excerpt, file: media?.name };
+      return { content, excerpt, file: media?.name, isProtected: password !== "" };
     });
   }
 
@@ -264,7 +266,7 @@ export function createLibrary({ store, changed, cacheCharacters, lookedUp }: Lib
     const found: (StoredRevision | undefined)[] = [];
     for (let start = 0; start < ids.length; start += READ_KEYS) {
       const records = await store.read(ids.slice(start, start + READ_KEYS).map((id) => `revision/${id}`));
-      for (const record of records) {
+      for await (const record of inTurns(records)) {
         found.push(record && { ...(JSON.parse(record.body) as Revision), version: record.version });
       }
     }

@@ -3,6 +3,7 @@
 import type { Clock } from "../clock.js";
 import { PostbellError } from "../errors.js";
 import { hasMethods, hostOptions } from "../host-options.js";
+import { BODY_MS } from "../http/body-chunks.js";
 import type { HttpRequest } from "../http/types.js";
 import type { Logger } from "../logger.js";
 import { flag, hook, type OptionValues, oneOf, readOptions, value, wholeNumber } from "../options.js";
@@ -15,7 +16,7 @@ import { type EmbedProvider, isPattern } from "./embeds/providers.js";
 import type { FileStore } from "./files.js";
 import type { ImageTool } from "./media/image-tool.js";
 import type { RoleOptions } from "./roles.js";
-import type { Render, SiteOptions } from "./site.js";
+import { DEFAULT_FILTERED_CHARACTERS, type Render, type SiteOptions } from "./site.js";
 import type { ContentStorage } from "./store.js";
 import type { UsersOption } from "./users/users.js";
 
@@ -127,7 +128,11 @@ export const contentOptions = {
   unknownPaths: oneOf(["pass", "answer"], "pass"),
   limits: {
     bodyBytes: wholeNumber("bytes", 2_097_152, { min: 1024, max: 67_108_864 }),
+    bodyMs: wholeNumber("ms", BODY_MS, { min: 100, max: 3_600_000 }),
+    filteredCharacters: wholeNumber("count", DEFAULT_FILTERED_CHARACTERS, { min: 1024 }),
+    responseBytes: wholeNumber("bytes", 8_388_608, { min: 65_536 }),
     uploadBytes: wholeNumber("bytes", 33_554_432, { min: 1024 }),
+    uploadBytesPerSecond: wholeNumber("bytes", 4_096, { min: 1 }),
     cacheBytes: wholeNumber("bytes", 67_108_864, { min: 0 }),
     revisions: wholeNumber("count", 100, { min: 1, max: 5_000 }),
     passwordsPerMinute: wholeNumber("count", 30, { min: 0 }),
@@ -199,13 +204,27 @@ export interface ContentOptions {
     | {
         /** Of a JSON or form body. Default: 2 MiB. */
         readonly bodyBytes?: number | undefined;
+        /**
+         * How long to wait for a body, in milliseconds; of an upload, for its first bytes and for each next ones. A slower one is
+         * answered 408. Default: 10 s.
+         */
+        readonly bodyMs?: number | undefined;
+        /**
+         * Characters of one text by somebody without `unfiltered_html`, such as a contributor; a longer one is answered with 413. Filtering it
+         * occupies the process, so raise it with care. Default: 65 536.
+         */
+        readonly filteredCharacters?: number | undefined;
+        /** Of the records in one list; a longer list is answered with 413, which says to ask for fewer. Default: 8 MiB. */
+        readonly responseBytes?: number | undefined;
         /** Of one uploaded file. Default: 32 MiB. */
         readonly uploadBytes?: number | undefined;
+        /** What an upload that takes longer than `bodyMs` must bring on average. A slower one is answered 408. Default: 4 KiB. */
+        readonly uploadBytesPerSecond?: number | undefined;
         /** For records and answers kept in memory, in all. Default: 64 MiB. */
         readonly cacheBytes?: number | undefined;
         /** Kept of each post. Default: 100. */
         readonly revisions?: number | undefined;
-        /** Wrong passwords tried on one post. Default: 30; 0 sets no limit. */
+        /** Wrong passwords tried on one protected post, alone and in lists together; each process counts its own. Default: 30; 0 sets no limit. */
         readonly passwordsPerMinute?: number | undefined;
       }
     | undefined;

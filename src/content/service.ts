@@ -1,11 +1,10 @@
 /** `createContent`: puts the parts of the content service together. */
 
-import { createHash, timingSafeEqual } from "node:crypto";
 import { isDate } from "node:util/types";
 import type { Condition } from "../condition.js";
 import { countedFailures } from "../counted-failures.js";
 import { PostbellError } from "../errors.js";
-import { createRateLimit } from "../http/rate-limit.js";
+import { documentOnce } from "../http/openapi-document.js";
 import type { Handler, HttpRequest, HttpResponse, ReadableBody, Service } from "../http/types.js";
 import { guardedLogger } from "../logger.js";
 import { createOutboundClient } from "../outbound/client.js";
@@ -31,13 +30,14 @@ import { notedFiles } from "./media/noted-files.js";
 import { createStoredImages } from "./media/stored-images.js";
 import { type ContentOptions, readContentSettings } from "./options.js";
 import { createItems } from "./posts/items.js";
+import { createPasswords } from "./posts/passwords.js";
 import { postRoutes } from "./posts/routes.js";
 import type { User } from "./records.js";
 import { createContentReport } from "./report.js";
 import { RestError } from "./rest/error.js";
+import { createListRooms } from "./rest/list-room.js";
 import { describeOpenApi } from "./rest/openapi.js";
 import { createRestServer } from "./rest/server.js";
-import type { RestRoute } from "./rest/types.js";
 import { autosaveRoutes } from "./revisions/autosaves.js";
 import { createRestoreRevision } from "./revisions/restore.js";
 import { revisionRoutes } from "./revisions/routes.js";
@@ -128,11 +128,6 @@ export interface Content {
 /** Hosts that an import keeps connections to: the files of a site lie on one or a few. */
 const FETCHED_ORIGINS = 16;
 
-const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
-
-/** Constant time whatever the two are. */
-const isSameText = (given: string, stored: string): boolean => timingSafeEqual(digest(given), digest(stored));
-
 /** Methods whose answers may be as old as `consistency` lets them; what is written is judged by the newest state. */
 const READS: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
 
@@ -150,7 +145,8 @@ export function createContent(options: ContentOptions): Content {
   const { clock, limits, render, authenticate } = settings;
   const logger = guardedLogger(settings.logger);
   const namespace = `${settings.namespace}/v2`;
-  const site = createSite(settings.site, createSiteZone(settings.site.timezone ?? "UTC"), render);
+  const zone = createSiteZone(settings.site.timezone ?? "UTC");
+  const site = createSite(settings.site, zone, render, limits.filteredCharacters);
   const users = createUsers({ users: settings.users, clock, logger });
   const roles = readRoles(settings.roles);
   const callerOf = createCallers({ roles });
@@ -175,21 +171,12 @@ export function createContent(options: ContentOptions): Content {
     lookedUp: report?.lookedUpRecords,
   });
   const following = createFollowing({ consistency: settings.consistency, library, clock, logger });
-  const attempts = createRateLimit({ perMinute: limits.passwordsPerMinute, clock });
-
-  const takeAttempt = (what: string): void => {
-    const seconds = attempts.take(what);
-    if (seconds === 0) return;
-    const message = `Too many passwords were tried; wait ${seconds} s.`;
-    throw new RestError(429, "rest_too_many_passwords", message, { retryAfter: seconds });
-  };
-
+  const passwords = createPasswords({ perMinute: limits.passwordsPerMinute, clock });
   const items = createItems({
     library,
     site,
     namespace,
     cacheBytes: Math.max(share * 2, 1),
-    isPassword: isSameText,
   });
   const scheduled = createScheduled({ library, site, clock, logger });
 
@@ -203,6 +190,7 @@ export function createContent(options: ContentOptions): Content {
     files,
     images,
     limit: limits.uploadBytes,
+    pace: { clock, ms: limits.bodyMs, bytesPerSecond: limits.uploadBytesPerSecond },
     site,
     now: library.now,
     logger,
@@ -214,6 +202,7 @@ export function createContent(options: ContentOptions): Content {
     ? createForeignEmbeds({ ...settings.embeds, clock, isOwn: ownEmbeds.isOwn })
     : undefined;
 
+  const lists = createListRooms(limits.responseBytes);
   const routes = [
     ...Object.values<Collection>(collections).flatMap((collection) => [
       ...postRoutes(collection, {
@@ -223,11 +212,12 @@ export function createContent(options: ContentOptions): Content {
         users,
         uploads,
         namespace,
-        passwords: { isRight: isSameText, take: takeAttempt, putBack: attempts.putBack },
+        passwords,
         maxRevisions: limits.revisions,
+        lists,
       }),
-      ...revisionRoutes(collection, { library, site, namespace }),
-      ...autosaveRoutes(collection, { library, site, users, namespace }),
+      ...revisionRoutes(collection, { library, site, namespace, lists }),
+      ...autosaveRoutes(collection, { library, site, users, namespace, lists }),
     ]),
     ...imageRoutes(collections.media, { library, site, items, images, namespace }),
     ...embedRoutes({ own: ownEmbeds, foreign: foreignEmbeds }),
@@ -246,12 +236,11 @@ export function createContent(options: ContentOptions): Content {
     known === null || known === undefined ? anonymous : asUser(known.id);
   const restore = createRestoreRevision({ library, site, maxRevisions: limits.revisions });
 
-  const openApi = (table: readonly RestRoute[], baseUrl: string): JsonObject =>
-    describeOpenApi(table, { title: site.name, baseUrl });
+  const openApi = documentOnce(() => describeOpenApi(server.routes, { title: site.name, baseUrl: site.url }));
 
   const server = createRestServer({
     routes,
-    describeOpenApi: openApi,
+    openApi,
     describeSite: () => describeSite(site, clock.now()),
     authenticate: (request) => {
       const known = authenticate(request);
@@ -263,7 +252,9 @@ export function createContent(options: ContentOptions): Content {
     },
     stamp: () => library.stamp() + users.stamp(),
     origins: settings.cors.origins,
+    bodyPace: { clock, ms: limits.bodyMs },
     limits: { bodyBytes: limits.bodyBytes, cacheBytes: share },
+    lists,
     unknownPaths: settings.unknownPaths,
     logger,
     lookedUp: report?.lookedUpAnswer,
@@ -309,7 +300,7 @@ export function createContent(options: ContentOptions): Content {
       },
     }),
     export: createExport({ library, site, users }),
-    openApi: ({ baseUrl = site.url } = {}) => openApi(server.routes, baseUrl),
+    openApi: ({ baseUrl = site.url } = {}) => structuredClone(openApi(baseUrl)),
     async start() {
       await library.current();
       following.start();

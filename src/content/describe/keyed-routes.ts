@@ -1,6 +1,7 @@
 /** Routes over a fixed table that is answered as an object from name to entry: types, statuses, taxonomies. Knows none of them. */
 
 import type { Arguments, Json } from "../../schema/types.js";
+import { LENGTHS } from "../bounds.js";
 import type { Caller } from "../caller.js";
 import { RestError, refusal } from "../rest/error.js";
 import { createItem, withLinks } from "../rest/item.js";
@@ -98,7 +99,11 @@ export function keyedRoutes<T>(table: KeyedTable<T>, namespace: string): readonl
         {
           methods: ["GET"],
           args: {
-            [parameter]: { description: table.parameterDescription, type: "string" },
+            [parameter]: {
+              description: table.parameterDescription,
+              type: "string",
+              maxLength: LENGTHS.name,
+            },
             context: contextArgument,
           },
           permit(request) {

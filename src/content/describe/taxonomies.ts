@@ -1,5 +1,6 @@
 /** `/taxonomies`: the taxonomies that the site has, from their table. */
 
+import { LENGTHS } from "../bounds.js";
 import { capabilityNames } from "../capabilities.js";
 import { ALL, EDIT, FULL, type RecordFields } from "../rest/record-fields.js";
 import { type TaxonomyDefinition, taxonomies } from "../terms/taxonomies.js";
@@ -92,6 +93,7 @@ export const taxonomiesTable = (namespace: string): KeyedTable<TaxonomyDefinitio
     type: {
       description: "Limit results to taxonomies associated with a specific post type.",
       type: "string",
+      maxLength: LENGTHS.name,
     },
   },
   isListed: ({ types }, { type }) =>

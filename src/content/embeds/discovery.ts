@@ -1,5 +1,6 @@
 /** Finds in a page where its embed is: `<link rel="alternate" type="application/json+oembed" href="…">` in its head. */
 
+import { parseUrl } from "../../parse-url.js";
 import { boundedParser } from "./parse.js";
 
 const TYPES: readonly string[] = ["application/json+oembed", "text/xml+oembed"];
@@ -21,8 +22,9 @@ export async function discoverEndpoint(
       const { rel = "", type = "", href = "" } = attributes;
       const kind = type.trim().toLowerCase();
       const isAlternate = rel.toLowerCase().split(/\s+/).includes("alternate");
-      if (!isAlternate || !TYPES.includes(kind) || found.has(kind) || !URL.canParse(href, pageUrl)) return;
-      found.set(kind, new URL(href, pageUrl).href);
+      if (!isAlternate || !TYPES.includes(kind) || found.has(kind)) return;
+      const endpoint = parseUrl(href, pageUrl);
+      if (endpoint !== undefined) found.set(kind, endpoint.href);
     },
     close(name) {
       if (name === "head") isOver = true;

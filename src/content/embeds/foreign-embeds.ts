@@ -9,6 +9,7 @@ import { createOutboundClient } from "../../outbound/client.js";
 import { createGuardedGet, type GuardedGet } from "../../outbound/guarded-get.js";
 import type { Resolve } from "../../outbound/resolver.js";
 import type { OutboundClient } from "../../outbound/types.js";
+import { parseUrl } from "../../parse-url.js";
 import { discoverEndpoint } from "./discovery.js";
 import type { Embed } from "./embed.js";
 import { readForeign } from "./foreign.js";
@@ -137,10 +138,11 @@ export function createForeignEmbeds({
     { url, maxWidth, maxHeight, discover }: EmbedQuestion,
     leftMs: () => number,
   ): Promise<Found> {
-    const known = endpointOf(new URL(url));
+    const page = parseUrl(url);
+    const known = page && endpointOf(page);
     const endpoint = known ?? (discover && isDiscovering ? await discovered(url, leftMs()) : undefined);
-    if (endpoint === undefined || !URL.canParse(endpoint)) return NOTHING;
-    const question = new URL(endpoint);
+    const question = endpoint === undefined ? undefined : parseUrl(endpoint);
+    if (question === undefined) return NOTHING;
     // An endpoint that a page has named already says which page it is for, and in which format it answers.
     const asked = known === undefined ? {} : { url, format: "json" };
     const bounds = {
@@ -189,8 +191,8 @@ export function createForeignEmbeds({
 
   return {
     async of(question) {
-      if (!isAllowed(question.url)) return undefined;
-      const page = new URL(question.url);
+      const page = isAllowed(question.url) ? parseUrl(question.url) : undefined;
+      if (page === undefined) return undefined;
       page.hash = "";
       const normalised = { ...question, url: page.href };
       const { maxWidth, maxHeight = "", discover } = normalised;

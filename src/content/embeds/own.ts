@@ -1,5 +1,7 @@
 /** The site's own posts for others to embed: which one an address names, and what is told of it. Fetches nothing. */
 
+import { parseUrl } from "../../parse-url.js";
+import { trimEnd } from "../../trim-end.js";
 import type { Caller } from "../caller.js";
 import type { Library } from "../library.js";
 import type { Post, PostColumns, PostType } from "../records.js";
@@ -31,9 +33,10 @@ const TYPES: readonly PostType[] = ["post", "page", "attachment"];
 
 /** Escapes of one character are the same whatever their letters' case; a slash at the end says nothing. */
 const comparable = (path: string): string =>
-  path.replace(/%[\da-f]{2}/gi, (octet) => octet.toLowerCase()).replace(/\/+$/, "");
-
-const parsed = (url: string): URL | undefined => (URL.canParse(url) ? new URL(url) : undefined);
+  trimEnd(
+    path.replace(/%[\da-f]{2}/gi, (octet) => octet.toLowerCase()),
+    "/",
+  );
 
 export function createOwnEmbeds({ library, site, users, anonymous }: OwnEmbedsOptions): OwnEmbeds {
   const { index } = library;
@@ -77,11 +80,11 @@ export function createOwnEmbeds({ library, site, users, anonymous }: OwnEmbedsOp
 
   return {
     isOwn(text) {
-      const url = parsed(text);
+      const url = parseUrl(text);
       return url !== undefined && isHost(url);
     },
     async of(text, maxWidth) {
-      const url = parsed(text);
+      const url = parseUrl(text);
       if (url === undefined || !isHost(url) || url.username !== "" || url.password !== "") return undefined;
       const found = find(url);
       if (!mayBeSeen(found)) return undefined;

@@ -95,15 +95,29 @@ interface Entry {
   /** With the names below it. */
   readonly isWild: boolean;
   readonly host: string;
-  readonly path: RegExp;
+  readonly path: string;
   readonly endpoint: string;
 }
 
-/** No part can match in more than one way, so matching is linear. */
-function pathExpression(pattern: string): RegExp {
-  const parts = pattern.replace(/\*$/, "").split("*");
-  const source = parts.map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).join("[^/?]+");
-  return new RegExp(`^${source}${pattern.endsWith("*") ? "" : "$"}`);
+/**
+ * Whether `path` fits a pattern in which `*` stands for one or more characters other than `/` and `?`, and for anything
+ * at the end of the pattern.
+ *
+ * Takes the first place where each text between two `*` fits: where a later one fits too, the `*` behind the first can
+ * reach it.
+ */
+function matchesPath(path: string, pattern: string): boolean {
+  const isOpen = pattern.endsWith("*");
+  const [start = "", ...texts] = (isOpen ? pattern.slice(0, -1) : pattern).split("*");
+  if (!path.startsWith(start)) return false;
+  let at = start.length;
+  for (const [index, text] of texts.entries()) {
+    const isEnd = !isOpen && index === texts.length - 1;
+    const found = isEnd ? path.length - text.length : path.indexOf(text, at + 1);
+    if (found <= at || /[/?]/.test(path.slice(at, found)) || !path.startsWith(text, found)) return false;
+    at = found + text.length;
+  }
+  return isOpen || at === path.length;
 }
 
 /** Finds the endpoint for a page, the first pattern first; `undefined` where none fits. Errors: TypeError for what is no pattern. */
@@ -112,13 +126,13 @@ export function createProviderTable(providers: readonly EmbedProvider[]): (page:
     pages.map((page): Entry => {
       const { wild, host = "", path = "" } = PATTERN.exec(page)?.groups ?? {};
       if (host === "") throw new TypeError(`No pattern for pages: ${page}`);
-      return { isWild: wild !== undefined, host, path: pathExpression(path), endpoint };
+      return { isWild: wild !== undefined, host, path, endpoint };
     }),
   );
   return (page) =>
     entries.find(
       ({ isWild, host, path }) =>
         (page.host === host || (isWild && page.host.endsWith(`.${host}`))) &&
-        path.test(page.pathname + page.search),
+        matchesPath(page.pathname + page.search, path),
     )?.endpoint;
 }

@@ -2,6 +2,7 @@
 
 import { textOf } from "../../schema/text-of.js";
 import type { Json } from "../../schema/types.js";
+import { LENGTHS } from "../bounds.js";
 import { RestError, refusal } from "../rest/error.js";
 import type { RestAnswer, RestRoute } from "../rest/types.js";
 import { type Embed, embedSchema, toXml } from "./embed.js";
@@ -58,9 +59,10 @@ export const embedRoutes = ({ own, foreign }: EmbedRoutesOptions): readonly Rest
             required: true,
             type: "string",
             format: "uri",
+            maxLength: LENGTHS.url,
           },
-          format: { default: "json" },
-          maxwidth: { default: DEFAULT_WIDTH },
+          format: { default: "json", maxLength: LENGTHS.name },
+          maxwidth: { default: DEFAULT_WIDTH, maxLength: LENGTHS.number },
         },
         described: {
           summary: "Embed a post of this site elsewhere",
@@ -91,6 +93,7 @@ export const embedRoutes = ({ own, foreign }: EmbedRoutesOptions): readonly Rest
             required: true,
             type: "string",
             format: "uri",
+            maxLength: LENGTHS.url,
           },
           format: {
             description: "The oEmbed format to use.",

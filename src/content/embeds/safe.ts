@@ -4,6 +4,7 @@
  * Its HTML is never passed on: a parser takes out the address of its frame and the text of its quotation, and new HTML is written around those.
  */
 
+import { parseUrl } from "../../parse-url.js";
 import { stripAll } from "../text/plain.js";
 import { type Embed, escapeHtml } from "./embed.js";
 import type { ForeignEmbed } from "./foreign.js";
@@ -31,11 +32,21 @@ const DEFAULT_HEIGHT = 400;
 const UNKNOWN_SANDBOX = "allow-scripts";
 const KNOWN_SANDBOX = "allow-scripts allow-same-origin allow-popups allow-presentation";
 
+/** How much of a text is read for one of `most` characters: tags and blanks in it may take as much again. */
+const READ_PER_CHARACTER = 8;
+
 const oneLine = (text: string, most: number): string => {
-  const line = stripAll(text);
+  const read = text.slice(0, READ_PER_CHARACTER * most);
+  const isCut = read.length < text.length;
+  const line = stripAll(isCut ? withoutOpenTag(read) : read);
+  if (line === "" || (!isCut && line.length <= most)) return line;
   // Cut between characters, not inside one.
-  return line.length > most ? `${line.slice(0, most - 1).replace(/[\ud800-\udbff]$/, "")}…` : line;
+  return `${line.slice(0, most - 1).replace(/[\ud800-\udbff]$/, "")}…`;
 };
+
+/** Half a tag at the end of a text would be shown as text. */
+const withoutOpenTag = (text: string): string =>
+  text.lastIndexOf("<") > text.lastIndexOf(">") ? text.slice(0, text.lastIndexOf("<")) : text;
 
 const pixels = (text: string | undefined): number | undefined => {
   const match = /^\s*(\d{1,6})(?:\.\d*)?(?:px)?\s*$/.exec(text ?? "");
@@ -60,7 +71,7 @@ export function safeEmbed(foreign: ForeignEmbed, terms: EmbedTerms): Embed | und
   const text = (value: string | undefined): string | undefined =>
     value === undefined ? undefined : oneLine(value, MAX_TEXT) || undefined;
   const address = (value: string | undefined): string | undefined =>
-    value !== undefined && terms.isAllowed(value) ? new URL(value).href : undefined;
+    value !== undefined && terms.isAllowed(value) ? parseUrl(value)?.href : undefined;
   const title = text(foreign.title);
   const shown = bodyOf(foreign, terms, { title, address });
   if (shown === undefined) return undefined;

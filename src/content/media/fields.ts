@@ -2,7 +2,9 @@
 
 import { textOf } from "../../schema/text-of.js";
 import type { Context, Json, Schema } from "../../schema/types.js";
+import { LENGTHS } from "../bounds.js";
 import { asItComes, type Field, rawOf, type Target, type View } from "../posts/fields.js";
+import { filterText } from "../posts/filtered-text.js";
 import type { MediaFile } from "../records.js";
 import { ALL, EDIT, FULL } from "../rest/record-fields.js";
 import { missingSizes, uploadedImage } from "./image-versions.js";
@@ -17,9 +19,16 @@ const textSchema = (description: string, context: readonly Context[]): Schema =>
   description,
   type: "object",
   context,
+  maxLength: LENGTHS.content,
   properties: {
-    raw: { description: "As it is stored.", type: "string", context: EDIT },
-    rendered: { description: "As it is shown.", type: "string", context, readonly: true },
+    raw: { description: "As it is stored.", type: "string", context: EDIT, maxLength: LENGTHS.content },
+    rendered: {
+      description: "As it is shown.",
+      type: "string",
+      context,
+      readonly: true,
+      maxLength: LENGTHS.content,
+    },
   },
 });
 
@@ -30,7 +39,7 @@ const writeText =
     const raw = rawOf(value);
     if (raw === undefined) return;
     post.isTrusted = caller.has("unfiltered_html");
-    post[name] = post.isTrusted ? raw : site.filter[name](raw);
+    post[name] = post.isTrusted ? raw : filterText(raw, name, site);
   };
 
 const OF_IMAGES: Schema = { sometimes: true };
@@ -92,6 +101,7 @@ export const mediaFields: { readonly [name: string]: Field } = {
     schema: {
       description: "Alternative text to display when attachment is not displayed.",
       type: "string",
+      maxLength: LENGTHS.title,
       context: ALL,
     },
     read: (view) => fileOf(view).altText,

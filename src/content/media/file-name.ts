@@ -1,5 +1,7 @@
 /** Names of stored media, made from what a client calls its file. Pure; knows no store. */
 
+import { trimEnd } from "../../trim-end.js";
+import { normaliseBounded } from "../text/normalise.js";
 import { isAcceptedExtension } from "./media-type.js";
 
 /** Leaves room in the 255 bytes of a file system for a number, for the dimensions of a smaller version and for the extension. */
@@ -39,8 +41,7 @@ export const titleOf = (given: string): string =>
  * part that could pass for an extension (`x.php.png`) is marked: `x.php_`. Linear.
  */
 export function baseNameOf(given: string): string {
-  const cleaned = withoutExtension(lastSegment(given))
-    .normalize("NFC")
+  const cleaned = normaliseBounded(withoutExtension(lastSegment(given)), "NFC")
     .replace(/%20|[\s+]/g, "-")
     .replace(UNSEEN, "")
     .replace(/\p{L}\p{M}*/gu, withoutAccents)
@@ -62,13 +63,11 @@ function marked(name: string): string {
 
 /** A mark without its letter cannot begin a name either. */
 function trimmed(text: string): string {
-  let end = text.length;
-  while (end > 0 && "._-".includes(text.charAt(end - 1))) end -= 1;
-  return text.slice(0, end).replace(/^[\p{M}._-]+/u, "");
+  return trimEnd(text, "._-").replace(/^[\p{M}._-]+/u, "");
 }
 
 function withoutAccents(letter: string): string {
-  const plain = letter.normalize("NFD").replace(/[\u0300-\u036f]/g, "");
+  const plain = normaliseBounded(letter, "NFD").replace(/[\u0300-\u036f]/g, "");
   return /^[a-z]$/i.test(plain) ? plain : (LETTERS.get(letter) ?? letter);
 }
 

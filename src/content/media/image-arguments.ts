@@ -1,6 +1,7 @@
 /** What the routes that work on the file of a media item take. */
 
 import type { Argument, Arguments, Schema } from "../../schema/types.js";
+import { COUNTS, LENGTHS } from "../bounds.js";
 import type { Collection } from "../collections.js";
 import { writeArguments } from "../posts/schema.js";
 
@@ -35,6 +36,7 @@ const modifiers: Argument = {
   description: "Array of image edits.",
   type: "array",
   minItems: 1,
+  mostItems: COUNTS.edits,
   items: {
     description: "Image edit.",
     type: "object",
@@ -74,7 +76,13 @@ const EDITED_FIELDS = ["caption", "description", "title", "post", "alt_text"] as
 export function editArguments(collection: Collection): Arguments {
   const writable = writeArguments(collection);
   return {
-    src: { description: "URL to the edited image file.", type: "string", format: "uri", required: true },
+    src: {
+      description: "URL to the edited image file.",
+      type: "string",
+      format: "uri",
+      maxLength: LENGTHS.url,
+      required: true,
+    },
     modifiers,
     rotation: {
       description:

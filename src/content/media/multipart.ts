@@ -2,6 +2,7 @@
 
 import type { Readable } from "node:stream";
 import { Busboy, type BusboyInstance } from "@fastify/busboy";
+import type { BodyPace } from "../../http/body-chunks.js";
 import type { HttpRequest, ReadableBody } from "../../http/types.js";
 import { parseQuery } from "../../schema/query-string.js";
 import type { JsonObject } from "../../schema/types.js";
@@ -36,6 +37,7 @@ export interface MultipartOptions<T extends Taken> {
   readonly fileField: string;
   /** Of the file. */
   readonly limit: number;
+  readonly pace?: BodyPace | undefined;
   /** Reads the file to its end, or throws. `fileName` is not empty, and is the client's. */
   readonly take: (fileName: string, bytes: ReadableBody) => Promise<T>;
 }
@@ -49,7 +51,7 @@ export interface MultipartOptions<T extends Taken> {
  */
 export async function readMultipart<T extends Taken>(
   request: Pick<HttpRequest, "body" | "headers" | "signal">,
-  { fileField, limit, take }: MultipartOptions<T>,
+  { fileField, limit, pace, take }: MultipartOptions<T>,
 ): Promise<{ readonly fields: JsonObject; readonly file: T | undefined }> {
   const parser = createParser(request.headers["content-type"] ?? "", limit);
   const fields: [name: string, value: string][] = [];
@@ -90,7 +92,7 @@ export async function readMultipart<T extends Taken>(
   parsed.then(settle, settle);
 
   try {
-    for await (const chunk of receivedBytes(request, limit + TEXT_BYTES)) {
+    for await (const chunk of receivedBytes(request, limit + TEXT_BYTES, pace)) {
       for (let start = 0; start < chunk.length; start += PIECE_BYTES) {
         // What follows the closing boundary is read over.
         if (isSettled) await parsed;

@@ -1,5 +1,6 @@
 /** Makes a media item of the file that came with a request. */
 
+import type { BodyPace } from "../../http/body-chunks.js";
 import type { HttpRequest } from "../../http/types.js";
 import type { Logger } from "../../logger.js";
 import type { Caller } from "../caller.js";
@@ -22,6 +23,7 @@ export function createMediaUploads({
   files,
   images,
   limit,
+  pace,
   site,
   now,
   logger,
@@ -29,6 +31,7 @@ export function createMediaUploads({
   readonly files: FileStore | undefined;
   readonly images: StoredImages | undefined;
   readonly limit: number;
+  readonly pace: BodyPace;
   readonly site: Site;
   readonly now: () => number;
   readonly logger: Logger;
@@ -42,7 +45,7 @@ export function createMediaUploads({
     if (files === undefined || !caller.has("upload_files")) {
       return { fields: NO_FIELDS, release: async () => {} };
     }
-    const upload = await receiveUpload(request, { files, limit, maxPixels: images?.maxPixels });
+    const upload = await receiveUpload(request, { files, limit, pace, maxPixels: images?.maxPixels });
     const received: ReceivedBody = {
       fields: upload.fields,
       async release() {

@@ -2,6 +2,7 @@
 
 import { createHash } from "node:crypto";
 import { gatherBytes } from "../../gathered-bytes.js";
+import type { BodyPace } from "../../http/body-chunks.js";
 import type { HttpRequest, ReadableBody } from "../../http/types.js";
 import type { JsonObject } from "../../schema/types.js";
 import type { FileStore, StagedFile } from "../files.js";
@@ -24,6 +25,8 @@ export interface UploadOptions {
   readonly files: FileStore;
   /** Of the file. */
   readonly limit: number;
+  /** How fast the body must arrive. Absent: it is waited for without end. */
+  readonly pace?: BodyPace | undefined;
   /** Of an image, by its header. Default: no bound. */
   readonly maxPixels?: number | undefined;
 }
@@ -69,6 +72,7 @@ export async function receiveUpload(request: HttpRequest, options: UploadOptions
     const { fields, file } = await readMultipart(request, {
       fileField: "file",
       limit: options.limit,
+      pace: options.pace,
       take: async (fileName, bytes) => ({
         ...(await stageFile(bytes, fileName, digest, options)),
         title: titleOf(fileName),
@@ -79,7 +83,12 @@ export async function receiveUpload(request: HttpRequest, options: UploadOptions
   }
   if (request.body === null || headers["content-length"] === "0") throw noData();
   const fileName = nameOfRawBody(headers);
-  const file = await stageFile(receivedBytes(request, options.limit), fileName, digest, options);
+  const file = await stageFile(
+    receivedBytes(request, options.limit, options.pace),
+    fileName,
+    digest,
+    options,
+  );
   return uploadOf({ ...file, title: "" }, Object.freeze(Object.create(null)), options);
 }
 
@@ -91,7 +100,7 @@ export async function receiveUpload(request: HttpRequest, options: UploadOptions
 export async function takeFile(
   source: ReadableBody,
   fileName: string,
-  options: Omit<UploadOptions, "limit">,
+  options: Omit<UploadOptions, "limit" | "pace">,
 ): Promise<Upload> {
   const file = await stageFile(source, fileName, undefined, options);
   return uploadOf({ ...file, title: titleOf(fileName) }, Object.freeze(Object.create(null)), options);
@@ -127,7 +136,7 @@ async function stageFile(
   source: ReadableBody,
   fileName: string,
   digest: string | undefined,
-  { files, maxPixels }: Omit<UploadOptions, "limit">,
+  { files, maxPixels }: Omit<UploadOptions, "limit" | "pace">,
 ): Promise<Staged> {
   const iterator = source[Symbol.asyncIterator]();
   try {
@@ -192,7 +201,7 @@ const isDigest = (given: string, actual: Buffer): boolean =>
 function uploadOf(
   { staged, type, size: early, baseName, title }: Staged & { readonly title: string },
   fields: JsonObject,
-  { files, maxPixels }: Omit<UploadOptions, "limit">,
+  { files, maxPixels }: Omit<UploadOptions, "limit" | "pace">,
 ): Upload {
   let published: string | undefined;
   return {

@@ -2,6 +2,7 @@
 
 import { textOf } from "../../schema/text-of.js";
 import type { Json, Schema } from "../../schema/types.js";
+import { LENGTHS, NAMES } from "../bounds.js";
 import { collectionOf } from "../collections.js";
 import type { Field, View } from "../posts/fields.js";
 import { STATUSES } from "../query/row.js";
@@ -80,9 +81,21 @@ export const menuItemFields: { readonly [name: string]: Field } = {
       {
         description: "The title for the object.",
         type: ["string", "object"],
+        maxLength: LENGTHS.title,
         properties: {
-          raw: { description: "As it is stored.", type: "string", context: ["edit"] },
-          rendered: { description: "As it is shown.", type: "string", context: ALL, readonly: true },
+          raw: {
+            description: "As it is stored.",
+            type: "string",
+            maxLength: LENGTHS.title,
+            context: ["edit"],
+          },
+          rendered: {
+            description: "As it is shown.",
+            type: "string",
+            maxLength: LENGTHS.content,
+            context: ALL,
+            readonly: true,
+          },
         },
       },
       (view) => {
@@ -118,16 +131,18 @@ export const menuItemFields: { readonly [name: string]: Field } = {
   attr_title: text(
     "Text for the title attribute of the link element for this menu item.",
     ({ attrTitle }) => attrTitle,
+    { maxLength: LENGTHS.title },
   ),
   classes: field(
     {
       description: "Class names for the link element of this menu item.",
-      type: "array",
-      items: { type: "string" },
+      ...NAMES,
     },
     (view) => words(itemOf(view).classes),
   ),
-  description: text("The description of this menu item.", ({ description }) => description),
+  description: text("The description of this menu item.", ({ description }) => description, {
+    maxLength: LENGTHS.title,
+  }),
   menu_order: field(
     {
       description: "The order of the item among those of its menu.",
@@ -139,6 +154,7 @@ export const menuItemFields: { readonly [name: string]: Field } = {
   object: text(
     'The type of object originally represented, such as "category", "post", or "attachment".',
     ({ object }) => object,
+    { maxLength: LENGTHS.name },
   ),
   object_id: field(
     {
@@ -153,7 +169,12 @@ export const menuItemFields: { readonly [name: string]: Field } = {
   }),
   url: {
     ...field(
-      { description: "The URL to which this menu item points.", type: "string", format: "uri" },
+      {
+        description: "The URL to which this menu item points.",
+        type: "string",
+        format: "uri",
+        maxLength: LENGTHS.url,
+      },
       address,
     ),
     argument: {
@@ -169,8 +190,7 @@ export const menuItemFields: { readonly [name: string]: Field } = {
   xfn: field(
     {
       description: "The XFN relationship expressed in the link of this menu item.",
-      type: "array",
-      items: { type: "string" },
+      ...NAMES,
     },
     (view) => words(itemOf(view).xfn),
   ),

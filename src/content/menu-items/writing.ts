@@ -3,6 +3,7 @@
 import { textOf } from "../../schema/text-of.js";
 import type { Json } from "../../schema/types.js";
 import { rawOf } from "../posts/fields.js";
+import { filterText } from "../posts/filtered-text.js";
 import { writeMeta } from "../posts/meta.js";
 import { newPost, type Values, type WriteContext, type WrittenDates } from "../posts/writing.js";
 import type { SiteIndex } from "../query/site-index.js";
@@ -87,7 +88,7 @@ export function writtenMenuItem(
 }
 
 const filtered = (title: string, { caller, site }: WriteContext): string =>
-  caller.has("unfiltered_html") ? title : site.filter.title(title);
+  caller.has("unfiltered_html") ? title : filterText(title, "title", site);
 
 /** `null` empties a field, as in the reference. */
 function itemOf(values: Values, before: MenuItem): MenuItem {

@@ -2,6 +2,7 @@
 
 import { textOf } from "../../schema/text-of.js";
 import type { Argument, Context, Json, JsonObject, Schema } from "../../schema/types.js";
+import { IDS, LENGTHS } from "../bounds.js";
 import type { Caller } from "../caller.js";
 import { type Collection, POST_FORMATS, WRITABLE_STATUSES } from "../collections.js";
 import { STATUSES } from "../query/row.js";
@@ -12,6 +13,7 @@ import type { Site } from "../site.js";
 import { taxonomyOf } from "../terms/taxonomies.js";
 import { hasBlocks } from "../text/blocks.js";
 import { formatDate } from "../text/dates.js";
+import { filterText } from "./filtered-text.js";
 import { readMeta } from "./meta.js";
 
 /** What a field is read from. */
@@ -73,7 +75,7 @@ function writeText(name: "title" | "content" | "excerpt") {
     // The reference takes an empty `raw` of a title for none.
     if (raw === undefined || (name === "title" && raw === "" && value !== "")) return;
     const isTrusted = canPublishHtml(target);
-    const kept = isTrusted ? raw : target.site.filter[name](raw);
+    const kept = isTrusted ? raw : filterText(raw, name, target.site);
     target.post[name] = name === "title" ? kept.trim() : kept;
     target.post.isTrusted = isTrusted;
   };
@@ -101,8 +103,7 @@ export const termsOf = (
 const termField = (taxonomy: Taxonomy): Field => ({
   schema: {
     description: `The terms assigned to the post in the ${taxonomy} taxonomy.`,
-    type: "array",
-    items: { type: "integer" },
+    ...IDS,
     context: FULL,
   },
   read: (view) => termsOf(view, taxonomy),
@@ -112,12 +113,19 @@ const termField = (taxonomy: Taxonomy): Field => ({
   },
 });
 
-const rendered = (context: readonly Context[], extra: { readonly [name: string]: Schema } = {}): Schema => ({
+/** Written as a text, or as an object with `raw`. `maxLength`: of the text in either form. */
+const rendered = (
+  context: readonly Context[],
+  maxLength: number,
+  extra: { readonly [name: string]: Schema } = {},
+): Schema => ({
   type: "object",
   context,
+  maxLength,
   properties: {
-    raw: text(EDIT, { description: "As it is stored." }),
-    rendered: text(context, { description: "As it is shown.", readonly: true }),
+    raw: text(EDIT, { description: "As it is stored.", maxLength }),
+    // A client sends back what it was answered; it is ignored.
+    rendered: text(context, { description: "As it is shown.", readonly: true, maxLength: LENGTHS.content }),
     ...extra,
   },
 });
@@ -130,7 +138,7 @@ const PROTECTED: Schema = {
 };
 
 /** Shown to everybody who may see the pattern: an editor needs the text as it is stored. */
-const rawInView: Schema = text(FULL, { description: "As it is stored." });
+const rawInView = (maxLength: number): Schema => text(FULL, { description: "As it is stored.", maxLength });
 
 const classList = ({ post, collection, index }: View): readonly string[] => [
   `post-${post.id}`,
@@ -154,7 +162,7 @@ const dateField = (
   read: (post: Post, site: Site) => number,
   more: Schema = {},
 ): Field => ({
-  schema: { description, type: "string", format: "date-time", context, ...more },
+  schema: { description, type: "string", format: "date-time", maxLength: LENGTHS.date, context, ...more },
   read: ({ post, site }) => formatDate(read(post, site)),
 });
 
@@ -208,14 +216,20 @@ export const postFields: { readonly [name: string]: Field } = {
     },
   },
   password: {
-    schema: text(EDIT, { description: "A password to protect access to the content and excerpt." }),
+    schema: text(EDIT, {
+      description: "A password to protect access to the content and excerpt.",
+      maxLength: LENGTHS.password,
+    }),
     read: ({ post }) => post.password,
     write: (value, { post }) => {
       post.password = textOf(value);
     },
   },
   slug: {
-    schema: text(ALL, { description: "An alphanumeric identifier for the post unique to its type." }),
+    schema: text(ALL, {
+      description: "An alphanumeric identifier for the post unique to its type.",
+      maxLength: LENGTHS.slug,
+    }),
     read: ({ post }) => post.slug,
     write: (value, { post }) => {
       post.slug = textOf(value);
@@ -238,13 +252,13 @@ export const postFields: { readonly [name: string]: Field } = {
     read: ({ post, site, index }) => site.link(post, index),
   },
   title: {
-    schema: rendered(ALL),
+    schema: rendered(ALL, LENGTHS.title),
     read: (view) => ({ raw: view.post.title, rendered: title(view) }),
     write: writeText("title"),
     argument: asItComes,
   },
   content: {
-    schema: rendered(FULL, {
+    schema: rendered(FULL, LENGTHS.content, {
       block_version: {
         description: "Version of the content block format used by the post.",
         type: "integer",
@@ -263,7 +277,7 @@ export const postFields: { readonly [name: string]: Field } = {
     argument: asItComes,
   },
   excerpt: {
-    schema: rendered(ALL, { protected: PROTECTED }),
+    schema: rendered(ALL, LENGTHS.content, { protected: PROTECTED }),
     read: (view) => ({
       raw: view.post.excerpt,
       rendered: isHidden(view) ? "" : excerptOf(view),
@@ -337,7 +351,10 @@ export const postFields: { readonly [name: string]: Field } = {
     },
   },
   template: {
-    schema: text(FULL, { description: "The theme file to use to display the post." }),
+    schema: text(FULL, {
+      description: "The theme file to use to display the post.",
+      maxLength: LENGTHS.name,
+    }),
     read: ({ post }) => post.template,
     write: (value, { post }) => {
       post.template = textOf(value);
@@ -401,15 +418,21 @@ export const blockFields: { readonly [name: string]: Field } = {
   },
   title: {
     ...(postFields["title"] as Field),
-    schema: { type: "object", context: FULL, properties: { raw: rawInView } },
+    schema: {
+      type: "object",
+      context: FULL,
+      maxLength: LENGTHS.title,
+      properties: { raw: rawInView(LENGTHS.title) },
+    },
   },
   content: {
     ...(postFields["content"] as Field),
     schema: {
       type: "object",
       context: FULL,
+      maxLength: LENGTHS.content,
       properties: {
-        raw: rawInView,
+        raw: rawInView(LENGTHS.content),
         block_version: { type: "integer", context: EDIT, readonly: true },
         protected: PROTECTED,
       },

@@ -6,6 +6,7 @@ import type { Caller } from "../caller.js";
 import { type Collection, collectionOf } from "../collections.js";
 import type { Library } from "../library.js";
 import type { Post, PostColumns, Term } from "../records.js";
+import type { FieldSelection } from "../rest/fields.js";
 import { createItem } from "../rest/item.js";
 import type { Item, Link, Links } from "../rest/types.js";
 import type { Site } from "../site.js";
@@ -20,9 +21,11 @@ export interface ItemRequest {
   readonly context: Context;
   readonly caller: Caller;
   readonly url: (path: string) => string;
-  /** What the client gave to see a protected text. */
-  readonly password?: string | undefined;
+  /** True where the client gave the password of this post. */
+  readonly isUnlocked?: boolean | undefined;
   readonly excerptLength?: number | undefined;
+  /** The fields that are answered; default: all. Where a costly one is left out, the item is made without it, and is not cached. */
+  readonly selection?: FieldSelection | undefined;
 }
 
 export interface Items {
@@ -37,11 +40,18 @@ export interface ItemsOptions {
   /** `core/v2` */
   readonly namespace: string;
   readonly cacheBytes: number;
-  /** Compares in constant time. */
-  readonly isPassword: (given: string, stored: string) => boolean;
 }
 
 const DEFAULT_EXCERPT_WORDS = 55;
+
+/** Fields that take longer to render than all others together. */
+const COSTLY: readonly string[] = ["content", "excerpt", "caption", "description"];
+
+/** `undefined` where every field is made: what is made whole can be cached. */
+function partOf({ selection }: ItemRequest, collection: Collection): FieldSelection | undefined {
+  const isCostly = COSTLY.some((name) => collection.fields.includes(name) && selection?.has(name));
+  return isCostly ? undefined : selection;
+}
 
 interface Cached {
   readonly item: Item;
@@ -49,7 +59,7 @@ interface Cached {
   readonly versions: ReadonlyMap<string, number | undefined>;
 }
 
-export function createItems({ library, site, namespace, cacheBytes, isPassword }: ItemsOptions): Items {
+export function createItems({ library, site, namespace, cacheBytes }: ItemsOptions): Items {
   const { index } = library;
   const shown = new Map<string, ReturnType<typeof shownFields>>();
   const fieldsFor = (collection: Collection, context: Context): ReturnType<typeof shownFields> => {
@@ -74,8 +84,8 @@ export function createItems({ library, site, namespace, cacheBytes, isPassword }
 
   /** `undefined` where the item is made for this caller alone, or is rarely asked for: it is not kept. */
   function cacheKey(id: number, request: ItemRequest): string | undefined {
-    const { context, password, excerptLength, url } = request;
-    if (context === "edit" || password !== undefined || excerptLength !== undefined) return undefined;
+    const { context, isUnlocked, excerptLength, url } = request;
+    if (context === "edit" || isUnlocked || excerptLength !== undefined) return undefined;
     return `${library.loads()} ${id} ${context} ${allowed(id, request).length} ${url("")}`;
   }
 
@@ -112,13 +122,13 @@ export function createItems({ library, site, namespace, cacheBytes, isPassword }
     return found.item;
   }
 
-  function viewOf(post: Post, { context, password, excerptLength }: ItemRequest): View {
+  function viewOf(post: Post, { context, isUnlocked, excerptLength }: ItemRequest): View {
     return {
       post,
       collection: collectionOf(post.type),
       site,
       index,
-      isRevealed: context === "edit" || (password !== undefined && isPassword(password, post.password)),
+      isRevealed: context === "edit" || isUnlocked === true,
       excerptLength: excerptLength ?? DEFAULT_EXCERPT_WORDS,
     };
   }
@@ -126,8 +136,10 @@ export function createItems({ library, site, namespace, cacheBytes, isPassword }
   function make(post: Post, request: ItemRequest): Item {
     const collection = collectionOf(post.type);
     const view = viewOf(post, request);
+    const part = partOf(request, collection);
     const fields: { [name: string]: Json } = {};
     for (const { name, field, show } of fieldsFor(collection, request.context)) {
+      if (part !== undefined && !part.has(name)) continue;
       const value = field.read(view);
       if (value !== undefined) fields[name] = show(value);
     }
@@ -233,7 +245,8 @@ export function createItems({ library, site, namespace, cacheBytes, isPassword }
       const known = cached(post.id, request);
       if (known !== undefined) return known;
       const item = make(post, request);
-      const key = cacheKey(post.id, request);
+      const isPart = partOf(request, collectionOf(post.type)) !== undefined;
+      const key = isPart ? undefined : cacheKey(post.id, request);
       // A record that changed between reading and here must not be kept under its new version.
       if (key !== undefined && post.version === index.post(post.id)?.version) {
         cache.set(key, { item, versions: dependencies(post, collectionOf(post.type)) });

@@ -2,6 +2,7 @@
 
 import { textOf } from "../../schema/text-of.js";
 import type { Argument, Arguments, Context, Json, JsonObject } from "../../schema/types.js";
+import { COUNTS, IDS, LENGTHS, NAMES, SLUGS } from "../bounds.js";
 import type { Caller } from "../caller.js";
 import { type Collection, POST_FORMATS } from "../collections.js";
 import type { PostOrder, PostQuery, Sight, TermFilter, Visibility } from "../query/types.js";
@@ -13,8 +14,8 @@ import { taxonomyOf } from "../terms/taxonomies.js";
 import { parseDate } from "../text/dates.js";
 import type { Values } from "./writing.js";
 
-const integers: Argument = { type: "array", items: { type: "integer" }, default: [] };
-const moment: Argument = { type: "string", format: "date-time" };
+const integers: Argument = { ...IDS, default: [] };
+const moment: Argument = { type: "string", format: "date-time", maxLength: LENGTHS.date };
 
 const SEARCH_COLUMNS = { post_title: "title", post_content: "content", post_excerpt: "excerpt" } as const;
 type SearchColumn = keyof typeof SEARCH_COLUMNS;
@@ -27,12 +28,12 @@ const termQuery = (taxonomy: Taxonomy, isExclude: boolean): Argument => {
     description: `Limit result set to items ${verb} specific ${labels.name.toLowerCase()}.`,
     type: ["object", "array"],
     oneOf: [
-      { title: "Term ID List", type: "array", items: { type: "integer" } },
+      { title: "Term ID List", ...IDS },
       {
         title: "Term ID Taxonomy Query",
         type: "object",
         properties: {
-          terms: { description: "Term IDs.", type: "array", items: { type: "integer" }, default: [] },
+          terms: { description: "Term IDs.", ...IDS, default: [] },
           ...(isHierarchical
             ? {
                 include_children: {
@@ -84,6 +85,7 @@ const FILTERS: Arguments = {
   format: {
     description: "Limit result set to items assigned one or more given formats.",
     type: "array",
+    mostItems: COUNTS.names,
     uniqueItems: true,
     items: {
       type: "string",
@@ -93,13 +95,13 @@ const FILTERS: Arguments = {
   media_type: {
     description: "Limit result set to attachments of a particular media type or media types.",
     type: "array",
+    mostItems: COUNTS.names,
     items: { type: "string", enum: listed(MEDIA_KINDS) },
     default: null,
   },
   mime_type: {
     description: "Limit result set to attachments of a particular MIME type or MIME types.",
-    type: "array",
-    items: { type: "string" },
+    ...NAMES,
     default: null,
   },
 };
@@ -124,7 +126,11 @@ export function listArguments(collection: Collection): Arguments {
     context: contextArgument,
     ...pageArguments,
     per_page: { ...pageArguments["per_page"], default: list.perPage },
-    search: { description: "Limit results to those matching a string.", type: "string" },
+    search: {
+      description: "Limit results to those matching a string.",
+      type: "string",
+      maxLength: LENGTHS.search,
+    },
     ...mapLate({
       after: {
         description: "Limit response to posts published after a given ISO8601 compliant date.",
@@ -165,17 +171,18 @@ export function listArguments(collection: Collection): Arguments {
       search_columns: {
         description: "Array of column names to be searched.",
         type: "array",
+        mostItems: COUNTS.names,
         default: [],
         items: { type: "string", enum: Object.keys(SEARCH_COLUMNS) },
       },
       slug: {
         description: "Limit result set to posts with one or more specific slugs.",
-        type: "array",
-        items: { type: "string" },
+        ...SLUGS,
       },
       status: {
         description: "Limit result set to posts assigned one or more statuses.",
         type: "array",
+        mostItems: COUNTS.names,
         default: list.status,
         items: { type: "string", enum: list.statuses },
       },
@@ -230,6 +237,17 @@ function visibilityOf(
   );
   return { visibility, inherited };
 }
+
+/** Whose posts of each status the caller may edit. */
+const editableBy = (caller: Caller, { type }: Collection, statuses: readonly PostStatus[]): Visibility =>
+  filled(
+    Object.fromEntries(
+      statuses.map((status) => [
+        status,
+        sightOf(caller, (author) => caller.may("edit", { type, status, author } as PostColumns)),
+      ]),
+    ),
+  );
 
 /** Refuses statuses that the caller may not ask for, whoever the posts belong to. */
 export function refuseStatuses(
@@ -354,6 +372,7 @@ export function queryOf(values: Values, collection: Collection, caller: Caller, 
               columns: columns.length > 0 ? columns : Object.values(SEARCH_COLUMNS),
               isExact: values["search_semantics"] === "exact",
               seesProtected: caller.id !== 0,
+              searchedProtected: editableBy(caller, collection, asked),
             },
     }),
   };

@@ -4,10 +4,11 @@ import { coerceValue } from "../../schema/coerce.js";
 import { textOf } from "../../schema/text-of.js";
 import type { Json, JsonObject, Schema } from "../../schema/types.js";
 import { validateValue } from "../../schema/validate.js";
+import { COUNTS, LENGTHS } from "../bounds.js";
 import type { Caller } from "../caller.js";
 import type { MetaField } from "../collections.js";
 import { RestError } from "../rest/error.js";
-import type { Site } from "../site.js";
+import { filterText, type TextFilter } from "./filtered-text.js";
 
 type MetaFields = { readonly [name: string]: MetaField };
 
@@ -17,13 +18,18 @@ const answeredChoice = (choices: readonly string[]): Schema => ({
   answered: { type: ["string", "null"], enum: [...choices, null] },
 });
 
+/** A text of a meta field may be HTML, such as footnotes. */
+const boundedField = (field: MetaField): Schema =>
+  field.type === "string" && field.enum === undefined ? { ...field, maxLength: LENGTHS.content } : field;
+
 export const metaSchema = (fields: MetaFields): Schema => ({
   type: "object",
+  maxProperties: COUNTS.members,
   properties: Object.fromEntries(
     Object.entries(fields).map(([name, field]) => [
       name,
       {
-        ...field,
+        ...boundedField(field),
         context: ["view", "edit"],
         ...(field.enum === undefined ? {} : answeredChoice(field.enum)),
       } as Schema,
@@ -44,7 +50,7 @@ export function writeMeta(
   stored: JsonObject,
   value: Json,
   fields: MetaFields,
-  { caller, site }: { readonly caller: Pick<Caller, "has">; readonly site: Pick<Site, "filter"> },
+  { caller, site }: { readonly caller: Pick<Caller, "has">; readonly site: TextFilter },
 ): JsonObject {
   const given =
     typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JsonObject) : {};
@@ -57,13 +63,15 @@ export function writeMeta(
     if (problem !== undefined) throw new RestError(400, problem.code, problem.message);
     const coerced = coerceValue(meta, schema);
     if (name !== "footnotes" || caller.has("unfiltered_html")) return [[name, coerced] as const];
-    return [[name, filteredNotes(textOf(coerced), site.filter.content)] as const];
+    return [[name, filteredNotes(textOf(coerced), site)] as const];
   });
   return { ...stored, ...Object.fromEntries(changed) };
 }
 
 /** Of a JSON list of notes the id and the filtered content of each; of anything else nothing. Source: WordPress 7.1. */
-function filteredNotes(text: string, filter: (raw: string) => string): string {
+function filteredNotes(text: string, site: TextFilter): string {
+  // Each note is filtered by itself: their sum is what counts.
+  if (text.length > site.filteredCharacters) return filterText(text, "content", site);
   let notes: unknown;
   try {
     notes = JSON.parse(text);
@@ -74,7 +82,9 @@ function filteredNotes(text: string, filter: (raw: string) => string): string {
   const kept = notes.flatMap((note: { readonly id?: unknown; readonly content?: unknown } | null) => {
     const { id, content } = note ?? {};
     if (typeof id !== "string" || typeof content !== "string" || id === "" || content === "") return [];
-    return [{ id: id.toLowerCase().replace(/[^a-z0-9_-]/g, ""), content: filter(content) }];
+    return [
+      { id: id.toLowerCase().replace(/[^a-z0-9_-]/g, ""), content: filterText(content, "content", site) },
+    ];
   });
   return JSON.stringify(kept);
 }

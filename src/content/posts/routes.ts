@@ -1,12 +1,16 @@
 /** The routes of a collection of posts, made from its row of the table: list, create, read, update, delete. */
 
+import { nextTurn } from "../../next-turn.js";
 import { textOf } from "../../schema/text-of.js";
 import type { Argument, Arguments, Context, Json, JsonObject } from "../../schema/types.js";
+import { LENGTHS } from "../bounds.js";
 import type { Collection } from "../collections.js";
 import type { Draft, Library } from "../library.js";
 import { writtenMenuItem } from "../menu-items/writing.js";
 import type { Post, PostColumns } from "../records.js";
 import { RestError } from "../rest/error.js";
+import { parseFields } from "../rest/fields.js";
+import type { ListRoom, ListRooms } from "../rest/list-room.js";
 import { pageHeaders } from "../rest/paging.js";
 import { contextOf } from "../rest/record-fields.js";
 import type { Endpoint, Item, RestAnswer, RestRequest, RestRoute } from "../rest/types.js";
@@ -15,11 +19,20 @@ import type { Site } from "../site.js";
 import type { Users } from "../users/users.js";
 import type { Items } from "./items.js";
 import { listArguments, queryOf, refuseStatuses } from "./list.js";
+import type { Passwords } from "./passwords.js";
 import { createRights } from "./rights.js";
 import { itemSchema, orUnchanged, writeArguments } from "./schema.js";
 import { ancestorsOf } from "./tree.js";
 import { knownState, refuseModified } from "./unmodified.js";
-import { lifted, trashedPost, type Values, type WriteContext, writtenDates, writtenPost } from "./writing.js";
+import {
+  emptyContent,
+  lifted,
+  trashedPost,
+  type Values,
+  type WriteContext,
+  writtenDates,
+  writtenPost,
+} from "./writing.js";
 
 /** Takes the file that comes with a new media item. */
 export interface MediaUploads {
@@ -47,21 +60,21 @@ export interface PostRoutesOptions {
   readonly uploads: MediaUploads;
   /** `core/v2` */
   readonly namespace: string;
-  readonly passwords: {
-    /** Compares in constant time. */
-    readonly isRight: (given: string, stored: string) => boolean;
-    /** Counts an attempt. Errors: RestError 429 above the limit. */
-    readonly take: (what: string) => void;
-    /** Of an attempt that was right. */
-    readonly putBack: (what: string) => void;
-  };
+  readonly passwords: Passwords;
   /** Revisions kept of one post; the oldest go first. */
   readonly maxRevisions: number;
+  readonly lists: ListRooms;
 }
 
 /** What opens a protected text; the reference looks for it in the query alone, since a body may write another one. */
 const passwordIn = ({ password }: JsonObject): string | undefined =>
   typeof password === "string" && password !== "" ? password : undefined;
+
+/** In characters. */
+const LONG_TEXT = 16_384;
+
+/** Whole records that a list reads before it renders them. */
+const READ_AT_ONCE = 25;
 
 const idArgument: Argument = { description: "Unique identifier for the post.", type: "integer" };
 
@@ -105,7 +118,7 @@ export function updateArguments(
 }
 
 export function postRoutes(collection: Collection, options: PostRoutesOptions): readonly RestRoute[] {
-  const { library, site, items, users, uploads, namespace, passwords, maxRevisions } = options;
+  const { library, site, items, users, uploads, namespace, passwords, maxRevisions, lists } = options;
   const { index } = library;
   const { base, type, allowBatch } = collection;
   const rights = createRights(collection, index);
@@ -127,7 +140,7 @@ export function postRoutes(collection: Collection, options: PostRoutesOptions): 
       context,
       caller,
       url,
-      password: passwordIn(query),
+      isUnlocked: post.password !== "" && opened.get(query) === post.password,
       excerptLength: typeof values["excerpt_length"] === "number" ? values["excerpt_length"] : undefined,
     });
 
@@ -136,49 +149,60 @@ export function postRoutes(collection: Collection, options: PostRoutesOptions): 
     const query = queryOf(values, collection, caller, site);
     const { ids, total } = await index.find(query, library.texts);
     const headers = pageHeaders({ values, total, given, url: url(`/${namespace}/${base}`) });
-    const asked = {
-      context: contextOf(request),
-      caller,
-      url,
-      password: passwordIn(given),
-    };
+    const selection = parseFields(request.given["_fields"]);
+    const asked = { context: contextOf(request), caller, url, selection };
     const action = asked.context === "edit" ? "edit" : "read";
-    const isSeen = (post: PostColumns | undefined): boolean =>
+    // Who edits a post is shown its texts without its password.
+    const password = action === "edit" ? undefined : passwordIn(given);
+    const isSeen = (post: PostColumns | undefined): post is PostColumns =>
       post !== undefined && rights.may(caller, action, post);
-    const found: (Item | undefined)[] = ids.map((id) =>
-      isSeen(index.post(id)) ? items.cached(id, asked) : undefined,
-    );
-    if (found.includes(undefined)) {
-      const posts = await library.posts(ids);
-      // What went, or was taken back, between the query and here is left out.
-      for (const [at, post] of posts.entries()) {
-        if (post !== undefined && isSeen(post)) found[at] ??= items.of(post, asked);
+    const cachedOf = (id: number): Item | undefined => {
+      const post = index.post(id);
+      const isTried = password !== undefined && post?.hasPassword === true;
+      return isSeen(post) && !isTried ? items.cached(id, asked) : undefined;
+    };
+    const fill = async ({ add }: ListRoom): Promise<void> => {
+      // A password is tried on all posts at once, or on none.
+      const step = password === undefined ? READ_AT_ONCE : Math.max(ids.length, 1);
+      for (let start = 0; start < ids.length; start += step) {
+        const slice = ids.slice(start, start + step);
+        const known = slice.map(cachedOf);
+        // What went, or was taken back, between the query and here is left out.
+        const loaded = known.includes(undefined) ? await library.posts(slice) : [];
+        const posts = loaded.flatMap((post) => (isSeen(post) ? [post] : []));
+        const unlocked = password === undefined ? undefined : passwords.open(posts, password);
+        const read = new Map(posts.map((post) => [post.id, post]));
+        for (const [at, cached] of known.entries()) {
+          const post = read.get(slice[at] ?? 0);
+          const item = cached ?? (post && items.of(post, { ...asked, isUnlocked: unlocked?.has(post.id) }));
+          if (item !== undefined) await add(item);
+        }
       }
-      const { password } = asked;
-      const isRight = (post: Post | undefined): boolean =>
-        password !== undefined && post?.password !== "" && passwords.isRight(password, post?.password ?? "");
-      if (posts.some(isRight)) passwords.putBack(attemptOn(request));
-    }
-    return { status: 200, headers, body: { items: found.filter((item) => item !== undefined) } };
+    };
+    return { status: 200, headers, body: { items: await lists.collect(selection, fill) } };
   }
 
-  /** A list is tried as a whole: it shows every post that the password opens. */
-  const attemptOn = ({ values }: RestRequest): string => `${base}/${textOf(values["id"])}`;
+  /**
+   * By the query of a read with a password: the stored password that it matched, `null` for a wrong one, `undefined` before it is
+   * tried. Permission is asked more than once in a request, and the password must count once.
+   */
+  const opened = new WeakMap<JsonObject, string | null | undefined>();
 
-  const counted = new WeakSet<JsonObject>();
-
-  /** Counted here, since a permission is asked more than once in a request. */
-  const countPassword = (request: RestRequest): void => {
-    if (passwordIn(request.query) === undefined) return;
-    passwords.take(attemptOn(request));
-    counted.add(request.query);
+  const expectPassword = ({ query }: RestRequest): void => {
+    if (passwordIn(query) !== undefined) opened.set(query, undefined);
   };
 
-  /** A request of another method asks for `Allow` alone and was not counted: it must not be told whether the password is right. */
-  const isOpened = async ({ query, values }: RestRequest): Promise<boolean> => {
+  /** A request of another method asks for `Allow` alone: it tries no password, so that it is not told whether one is right. */
+  const isOpened = async ({ query, values, caller }: RestRequest): Promise<boolean> => {
     const given = passwordIn(query);
-    if (given === undefined || !counted.has(query)) return true;
-    return passwords.isRight(given, (await load(Number(values["id"]))).password);
+    if (given === undefined || !opened.has(query)) return true;
+    if (opened.get(query) === undefined) {
+      const post = await load(Number(values["id"]));
+      // Any password is wrong for a caller who could not read the post with the right one either.
+      const isRight = rights.may(caller, "read", post) && passwords.open([post], given).has(post.id);
+      opened.set(query, isRight ? post.password : null);
+    }
+    return opened.get(query) !== null;
   };
 
   async function read(request: RestRequest): Promise<RestAnswer> {
@@ -191,7 +215,6 @@ export function postRoutes(collection: Collection, options: PostRoutesOptions): 
     const post = known === undefined ? await load(id) : undefined;
     if (post !== undefined) rights.read(request, post);
     const item = known ?? itemOf(post as Post, request, contextOf(request));
-    if (passwordIn(query) !== undefined) passwords.putBack(attemptOn(request));
     return { status: 200, headers: {}, body: { item } };
   }
 
@@ -226,8 +249,15 @@ export function postRoutes(collection: Collection, options: PostRoutesOptions): 
     return {
       status: 201,
       headers: { Location: request.url(`/${namespace}/${base}/${id}`) },
-      body: { item: itemOf(await load(id), request, "edit") },
+      body: { item: await written(id, request) },
     };
+  }
+
+  /** The item as it was stored. To filter a long text and to render it are two pieces of work: others have their turn between them. */
+  async function written(id: number, request: RestRequest): Promise<Item> {
+    const post = await load(id);
+    if (post.content.length + post.excerpt.length > LONG_TEXT) await nextTurn();
+    return itemOf(post, request, "edit");
   }
 
   async function update(request: RestRequest): Promise<RestAnswer> {
@@ -245,7 +275,7 @@ export function postRoutes(collection: Collection, options: PostRoutesOptions): 
       if (collection.isHierarchical)
         for (const above of ancestorsOf(post, index)) draft.basedOn(`post/${above}`);
     });
-    return { status: 200, headers: {}, body: { item: itemOf(await load(id), request, "edit") } };
+    return { status: 200, headers: {}, body: { item: await written(id, request) } };
   }
 
   async function remove(request: RestRequest): Promise<RestAnswer> {
@@ -310,7 +340,6 @@ export function postRoutes(collection: Collection, options: PostRoutesOptions): 
         check: (request) => {
           const statuses = (request.values["status"] ?? []) as readonly string[];
           refuseStatuses(statuses, collection, request.caller);
-          countPassword(request);
         },
         permit: rights.list,
         handle: list,
@@ -319,6 +348,7 @@ export function postRoutes(collection: Collection, options: PostRoutesOptions): 
         methods: ["POST"],
         args: createArguments(collection, writable),
         ...(type === "attachment" ? { receive: uploads.receive } : {}),
+        ...(hasText ? { noObject: emptyContent } : {}),
         permit: rights.create,
         handle: create,
       }),
@@ -342,12 +372,13 @@ export function postRoutes(collection: Collection, options: PostRoutesOptions): 
                 password: {
                   description: "The password for the post if it is password protected.",
                   type: "string",
+                  maxLength: LENGTHS.password,
                 } as const,
               }
             : {}),
         }),
         described: { errors: [429] },
-        check: countPassword,
+        check: expectPassword,
         permit: async (request) => rights.read(request, undefined, await isOpened(request)),
         handle: read,
       }),

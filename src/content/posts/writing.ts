@@ -190,6 +190,9 @@ function writtenStatus(
   return status;
 }
 
+export const emptyContent = (): RestError =>
+  new RestError(400, "empty_content", "Content, title, and excerpt are empty.");
+
 function refuseContradictions(values: Values, post: Post, { collection, index }: WriteContext): void {
   if (post.sticky && post.password !== "" && (values["sticky"] === true || Boolean(values["password"]))) {
     throw new RestError(400, "rest_invalid_field", "A post can not be sticky and have a password.");
@@ -207,7 +210,7 @@ function refuseContradictions(values: Values, post: Post, { collection, index }:
   }
   const isEmpty = post.title === "" && post.content === "" && post.excerpt === "";
   if (isEmpty && collection.supports.includes("editor") && collection.type !== "nav_menu_item") {
-    throw new RestError(400, "empty_content", "Content, title, and excerpt are empty.");
+    throw emptyContent();
   }
 }
 

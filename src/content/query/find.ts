@@ -1,5 +1,6 @@
 /** Answers a query: the plan, then the search among what it leaves, then the page. */
 
+import { nextTurn, TURN_CHARACTERS } from "../../next-turn.js";
 import { planOf } from "./plan.js";
 import { compareBy, DEFAULT_ORDERING, type Row } from "./row.js";
 import { type Found, type Indexes, runPlan, testOfPlan } from "./run.js";
@@ -13,6 +14,18 @@ export type SearchTexts = (ids: readonly number[]) => Promise<readonly (SearchTe
 const TEXTS_AT_ONCE = 500;
 
 const idOf = ({ columns }: Row): number => columns.id;
+
+/**
+ * The texts of a post as far as the caller may read them: not those behind a password, unless the caller may edit the post.
+ *
+ * Looks at the version in the index and at the one that the texts were read from: the post may have got its password in between.
+ */
+function readableTexts({ columns }: Row, text: SearchText, { searchedProtected }: PostSearch): SearchText {
+  if (!columns.hasPassword && !text.isProtected) return text;
+  const editable = searchedProtected[columns.status];
+  const mayEdit = editable === "all" || (editable !== undefined && editable.author === columns.author);
+  return mayEdit ? text : { content: "", excerpt: "", file: text.file };
+}
 
 function searched(
   { lists, compare, total }: Found,
@@ -41,12 +54,19 @@ function searched(
   }
 
   async function read(): Promise<readonly Row[]> {
+    let sinceTurn = 0;
     for (let start = 0; start < open.length; start += TEXTS_AT_ONCE) {
       const batch = open.slice(start, start + TEXTS_AT_ONCE);
       const found = await texts(batch.map(idOf));
       for (const [place, row] of batch.entries()) {
-        const text = found[place];
-        if (text && match.byText(row.title(), text)) ranks.set(row, match.rank(row.title(), text));
+        const read = found[place];
+        if (read === undefined) continue;
+        const text = readableTexts(row, read, search);
+        if (match.byText(row.title(), text)) ranks.set(row, match.rank(row.title(), text));
+        sinceTurn += row.title().length + text.content.length + text.excerpt.length;
+        if (sinceTurn < TURN_CHARACTERS) continue;
+        sinceTurn = 0;
+        await nextTurn();
       }
     }
     return finish();

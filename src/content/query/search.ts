@@ -1,5 +1,6 @@
 /** What a search text asks for, and whether a post fits. Knows no index and no storage. */
 
+import { contains } from "./contains.js";
 import { fold } from "./folding.js";
 import type { PostQuery } from "./types.js";
 
@@ -11,6 +12,8 @@ export interface SearchText {
   readonly excerpt: string;
   /** Of attachments: the path of the file, which the reference searches too. */
   readonly file?: string | undefined;
+  /** True for a post that has a password in the version that the texts were read from. */
+  readonly isProtected?: boolean;
 }
 
 export interface SearchTerm {
@@ -108,7 +111,7 @@ const MANY_RANKED = 7;
 
 /** What `search` asks of posts whose file names count (`hasFiles`, attachments) or not. */
 export function matchOf(
-  search: PostSearch,
+  search: Pick<PostSearch, "text" | "columns" | "isExact">,
   { hasFiles, isRanked }: { hasFiles: boolean; isRanked: boolean },
 ): SearchMatch {
   const { terms, sentence, count } = parseSearch(search.text);
@@ -117,7 +120,8 @@ export function matchOf(
     (column) => all || search.columns.includes(column),
   );
   const needsTexts = inContent || inExcerpt || hasFiles;
-  const has = (text: string, term: string): boolean => (search.isExact ? text === term : text.includes(term));
+  const has = (text: string, term: string): boolean =>
+    search.isExact ? text === term : contains(text, term);
   const wanted = terms.filter(({ isExcluded }) => !isExcluded);
   const unwanted = terms.filter(({ isExcluded }) => isExcluded);
   const ranked = search.isExact ? [] : wanted;
@@ -148,13 +152,13 @@ export function matchOf(
       ]),
     rank(title, text) {
       if (!isRanked) return 0;
-      const isIn = ({ text: term }: SearchTerm): boolean => title.includes(term);
+      const isIn = ({ text: term }: SearchTerm): boolean => contains(title, term);
       if (count <= 1) return ranked.some(isIn) ? 0 : 1;
-      if (isPlain && title.includes(sentence)) return 1;
+      if (isPlain && contains(title, sentence)) return 1;
       if (ranksByTerms && ranked.every(isIn)) return 2;
       if (ranksByTerms && ranked.some(isIn)) return 3;
-      if (isPlain && text && fold(text.excerpt).includes(sentence)) return 4;
-      if (isPlain && text && fold(text.content).includes(sentence)) return 5;
+      if (isPlain && text && contains(fold(text.excerpt), sentence)) return 4;
+      if (isPlain && text && contains(fold(text.content), sentence)) return 5;
       return 6;
     },
   };

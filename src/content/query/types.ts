@@ -61,8 +61,13 @@ export interface PostQuery {
     readonly columns: readonly ("title" | "content" | "excerpt")[];
     /** The phrase as it stands, rather than its words. */
     readonly isExact: boolean;
-    /** Posts with a password are never found by what is in them. */
+    /** False: posts with a password are never found, not even by their titles. WordPress does this for anonymous callers. */
     readonly seesProtected: boolean;
+    /**
+     * The protected posts whose texts are searched, by status and author: those that the caller may edit. All other protected
+     * posts are compared and ranked by their titles alone, which are public.
+     */
+    readonly searchedProtected: Visibility;
   };
   readonly orderBy: PostOrder;
   readonly order: "asc" | "desc";

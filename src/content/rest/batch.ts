@@ -1,42 +1,89 @@
 /** The batch route: several requests in one, each judged by its own route, method and permission. Knows no collection. */
 
-import type { Arguments, Json, JsonObject } from "../../schema/types.js";
+import type { Argument, Arguments, Json, JsonObject, SchemaProblem } from "../../schema/types.js";
+import { validateValue } from "../../schema/validate.js";
+import { COUNTS, LENGTHS } from "../bounds.js";
 import type { Call, Dispatcher, Judged, Outcome } from "./dispatch.js";
 import { RestError } from "./error.js";
-import { merged, readQuery } from "./input.js";
+import { merged, noJsonObject, readQuery } from "./input.js";
+import { sizeOf } from "./list-room.js";
 import { segmentsOf } from "./route-tree.js";
-import type { Described, RestAnswer, RestRequest, RestRoute } from "./types.js";
+import type { Described, Endpoint, RestAnswer, RestRequest, RestRoute } from "./types.js";
 
 export interface BatchOptions {
   readonly dispatcher: () => Pick<Dispatcher, "find" | "judge" | "run" | "failure">;
   /** Brings what is read up to date; before each item, which may depend on the one before it. */
   readonly ready: () => void | Promise<void>;
+  /** Errors: RestError for answers that are together too large: what is left is not run. */
+  readonly mayGoOn: (characters: number) => void;
   /** The JSON of an answer to a request with this `_fields`. */
   readonly present: (outcome: Outcome, fields: Json | undefined) => Json;
 }
 
-const FREE_FORM = { type: "object", properties: {}, additionalProperties: true } as const;
+const FREE_FORM = {
+  type: "object",
+  properties: {},
+  additionalProperties: true,
+  maxProperties: COUNTS.members,
+} as const;
 
-const ARGUMENTS: Arguments = {
-  validation: { type: "string", enum: ["require-all-validate", "normal"], default: "normal" },
-  requests: {
-    type: "array",
-    required: true,
-    maxItems: 25,
-    items: {
-      type: "object",
-      properties: {
-        method: { type: "string", enum: ["POST", "PUT", "PATCH", "DELETE"], default: "POST" },
-        path: { type: "string", required: true },
-        body: FREE_FORM,
-        headers: {
-          type: "object",
-          properties: {},
-          additionalProperties: { type: ["string", "array"], items: { type: "string" } },
+const REQUESTS: Argument = {
+  type: "array",
+  required: true,
+  maxItems: 25,
+  items: {
+    type: "object",
+    properties: {
+      method: { type: "string", enum: ["POST", "PUT", "PATCH", "DELETE"], default: "POST" },
+      path: { type: "string", required: true, maxLength: LENGTHS.batchPath },
+      body: FREE_FORM,
+      headers: {
+        type: "object",
+        properties: {},
+        maxProperties: COUNTS.names,
+        additionalProperties: {
+          type: ["string", "array"],
+          maxLength: LENGTHS.header,
+          mostItems: COUNTS.names,
+          items: { type: "string", maxLength: LENGTHS.header },
         },
       },
     },
   },
+};
+
+/**
+ * Headers must be texts: the schema alone would take a number for one, and a list for an object, as WordPress does. An empty list stands for an empty
+ * object, because PHP writes both alike.
+ */
+function checkRequests(value: Json, name: string): SchemaProblem | undefined {
+  const problem = validateValue(value, REQUESTS, name);
+  if (problem !== undefined) return problem;
+  for (const [index, item] of Object.entries(value as readonly JsonObject[])) {
+    const { headers } = item;
+    const at = `${name}[${index}]`;
+    if (isFilledList(headers)) return notOfType(`${at}[headers]`, "object");
+    const wrong = Object.entries((headers ?? {}) as JsonObject).find(([, header]) => !isHeader(header));
+    if (wrong !== undefined) return notOfType(`${at}[headers][${wrong[0]}]`, "string or array");
+  }
+  return undefined;
+}
+
+const isFilledList = (value: Json | undefined): boolean => Array.isArray(value) && value.length > 0;
+
+const isHeader = (value: Json): boolean =>
+  typeof value === "string" ||
+  (Array.isArray(value) && value.every((part: Json) => typeof part === "string"));
+
+const notOfType = (param: string, type: string): SchemaProblem => ({
+  code: "rest_invalid_type",
+  message: `${param} is not of type ${type}.`,
+  param,
+});
+
+const ARGUMENTS: Arguments = {
+  validation: { type: "string", enum: ["require-all-validate", "normal"], default: "normal" },
+  requests: { ...REQUESTS, validate: checkRequests },
 };
 
 const DESCRIBED: Described = {
@@ -71,15 +118,16 @@ const DESCRIBED: Described = {
  * `POST /batch/v1`. The items run one after another, as the caller of the batch whatever their headers say; one that fails says so at its place. With
  * `require-all-validate` nothing runs unless the arguments of all are valid. Only endpoints with `allowBatch` may be used, so no batch in a batch.
  */
-export function batchRoute({ dispatcher, ready, present }: BatchOptions): RestRoute {
+export function batchRoute({ dispatcher, ready, mayGoOn, present }: BatchOptions): RestRoute {
   const envelope = (outcome: Outcome, { call }: Judged): Json => ({
     body: present(outcome, merged(call.body, call.query)["_fields"]),
     status: outcome.status,
     headers: outcome.headers,
   });
 
-  const run = async (judged: Judged): Promise<Outcome> => {
+  const run = async (judged: Judged, characters: number): Promise<Outcome> => {
     try {
+      mayGoOn(characters);
       await ready();
     } catch (error) {
       return dispatcher().failure(error);
@@ -89,12 +137,19 @@ export function batchRoute({ dispatcher, ready, present }: BatchOptions): RestRo
 
   const handle = async (request: RestRequest): Promise<RestAnswer> => {
     const items = request.values["requests"] as readonly JsonObject[];
-    const judged = items.map((item) => judge(dispatcher(), item, request));
+    // As they came: the schema makes an object of a list.
+    const given = Object.values((request.given["requests"] ?? []) as readonly JsonObject[]);
+    const judged = items.map((item, at) =>
+      judge(dispatcher(), { ...item, body: given[at]?.["body"] ?? null }, request),
+    );
     const mayRun =
       request.values["validation"] !== "require-all-validate" || judged.every(({ verdict }) => verdict.ok);
     const responses: Json[] = [];
+    let characters = 0;
     for (const item of judged) {
-      responses.push(mayRun || !item.verdict.ok ? envelope(await run(item), item) : null);
+      const response = mayRun || !item.verdict.ok ? envelope(await run(item, characters), item) : null;
+      responses.push(response);
+      characters += sizeOf(response);
     }
     const json: JsonObject = mayRun ? { responses } : { failed: "validation", responses };
     return { status: 207, headers: {}, body: { json } };
@@ -127,7 +182,7 @@ function judge(
     headers: headersOf(objectOf(item["headers"])),
     caller: request.caller,
     baseUrl: request.url(""),
-    fault: match?.row.byMethod.get(method)?.allowBatch === true ? undefined : notAllowed(),
+    fault: faultOf(match?.row.byMethod.get(method), item["body"]),
   };
   try {
     if (ELSEWHERE.test(target)) throw new RestError(400, "parse_path_failed", "Could not parse the path.");
@@ -138,13 +193,19 @@ function judge(
   }
 }
 
+/** Why the item cannot be answered whatever its arguments are. A list as its body is refused as it is outside of a batch, unless it is empty. */
+function faultOf(endpoint: Endpoint | undefined, body: Json | undefined): RestError | undefined {
+  if (endpoint?.allowBatch !== true) return notAllowed();
+  return isFilledList(body) ? (endpoint.noObject ?? noJsonObject)() : undefined;
+}
+
 /** A URL with a scheme or a host: an item names a path of this interface. */
 const ELSEWHERE = /^(?:[a-z][a-z0-9+.-]*:|\/\/)/i;
 
 const notAllowed = (): RestError =>
   new RestError(400, "rest_batch_not_allowed", "The requested route does not support batch requests.");
 
-/** A list, which the reference takes for an object, has no members. */
+/** A list has no members. */
 const objectOf = (value: Json | undefined): JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value) ? merged(value as JsonObject, {}) : {};
 

@@ -2,6 +2,7 @@
 
 import { describeArguments, describeSchema } from "../../schema/arguments.js";
 import type { Arguments, Json, JsonObject, Schema } from "../../schema/types.js";
+import { LENGTHS } from "../bounds.js";
 import { patternOf } from "./route-tree.js";
 import type { RestRequest, RestRoute } from "./types.js";
 
@@ -46,7 +47,7 @@ const INDEX: Schema = {
   additionalProperties: true,
 };
 
-const INDEX_ARGUMENTS: Arguments = { context: { default: "view" } };
+const INDEX_ARGUMENTS: Arguments = { context: { default: "view", maxLength: LENGTHS.name } };
 
 /**
  * The table with the index and a root for each namespace added, these in front of the rows they describe.
@@ -70,7 +71,7 @@ export function withIndex(rows: readonly RestRoute[], describeSite: () => JsonOb
       route(
         namespace,
         "",
-        { namespace: { default: namespace }, ...INDEX_ARGUMENTS },
+        { namespace: { default: namespace, maxLength: LENGTHS.name }, ...INDEX_ARGUMENTS },
         "Read which paths the namespace has",
         ({ url }) => ({
           namespace,

@@ -40,7 +40,13 @@ export interface Judged {
   readonly call: Call;
   readonly endpoint: Endpoint | undefined;
   readonly verdict:
-    | { readonly ok: true; readonly request: RestRequest }
+    | {
+        readonly ok: true;
+        /** As it is shown to `check` and `permit`: valid, but not sanitised. */
+        readonly request: RestRequest;
+        /** As it is handled, once it is permitted. */
+        readonly sanitised: () => RestRequest;
+      }
     | { readonly ok: false; readonly error: unknown };
 }
 
@@ -50,7 +56,7 @@ export interface Outcome extends RestAnswer {
 
 export interface Dispatcher {
   readonly find: (segments: readonly string[]) => RouteMatch<Row> | undefined;
-  /** Validates and sanitises; changes nothing and never throws. */
+  /** Validates; sanitises nothing, changes nothing and never throws. */
   readonly judge: (call: Call) => Judged;
   /** Asks for permission and answers. Never rejects: whatever is thrown is an error of the answer. */
   readonly run: (judged: Judged) => Promise<Outcome>;
@@ -82,11 +88,25 @@ export function createDispatcher(
     return errorOutcome(new RestError(500, "rest_internal_error", "The request could not be answered."));
   };
 
-  const attempt = async ({ endpoint, verdict }: Judged): Promise<Outcome> => {
-    if (endpoint === undefined || !verdict.ok) return failure(verdict.ok ? noRoute() : verdict.error);
+  /** Somebody who may not do it at all is told so instead of that his body is too large: no smaller one would help him. */
+  const withoutBody = async (call: Call, endpoint: Endpoint): Promise<Outcome> => {
+    try {
+      await endpoint.permit(requestOf(call, endpoint, readable(call, endpoint)));
+    } catch (error) {
+      if (isRefusal(error)) return failure(error);
+    }
+    return failure(call.fault);
+  };
+
+  const attempt = async ({ call, endpoint, verdict }: Judged): Promise<Outcome> => {
+    if (!verdict.ok) {
+      const mayAskAgain = endpoint !== undefined && isTooLarge(call.fault);
+      return mayAskAgain ? withoutBody(call, endpoint) : failure(verdict.error);
+    }
+    if (endpoint === undefined) return failure(noRoute());
     try {
       await endpoint.permit(verdict.request);
-      return { ...(await endpoint.handle(verdict.request)), isError: false };
+      return { ...(await endpoint.handle(verdict.sanitised())), isError: false };
     } catch (error) {
       return failure(error);
     }
@@ -119,9 +139,9 @@ export function createDispatcher(
       if (endpoint === undefined) return { call, endpoint, verdict: { ok: false, error: noRoute() } };
       if (call.fault !== undefined) return { call, endpoint, verdict: { ok: false, error: call.fault } };
       try {
-        const request = validated(call, endpoint);
+        const { request, sanitised } = validated(call, endpoint);
         endpoint.check?.(request);
-        return { call, endpoint, verdict: { ok: true, request } };
+        return { call, endpoint, verdict: { ok: true, request, sanitised } };
       } catch (error) {
         return { call, endpoint, verdict: { ok: false, error } };
       }
@@ -139,6 +159,11 @@ export function createDispatcher(
     failure,
   };
 }
+
+const isTooLarge = (error: unknown): boolean => error instanceof RestError && error.status === 413;
+
+const isRefusal = (error: unknown): boolean =>
+  error instanceof RestError && (error.status === 401 || error.status === 403);
 
 function rowOf(route: RestRoute): Row {
   const byMethod = new Map<string, Endpoint>();
@@ -171,12 +196,20 @@ function errorOutcome({ status, code, message, data, additional, retryAfter }: R
 }
 
 /** Errors: RestError 400 `rest_invalid_param`, `rest_missing_callback_param`. */
-function validated(call: Call, endpoint: Endpoint): RestRequest {
+function validated(
+  call: Call,
+  endpoint: Endpoint,
+): { readonly request: RestRequest; readonly sanitised: () => RestRequest } {
   const parameters = call.match?.parameters ?? {};
   refuseOtherIds(parameters, [call.query, call.body]);
   const given = merged(call.body, call.query);
   const result = readArguments(endpoint.args, merged(parameters, given));
-  if (result.ok) return requestOf(call, endpoint, result.values, given);
+  if (result.ok) {
+    return {
+      request: requestOf(call, endpoint, result.values, given),
+      sanitised: () => requestOf(call, endpoint, result.sanitised(), given),
+    };
+  }
   if (result.code === "rest_invalid_param") throw invalidParams(result.params, result.details);
   throw new RestError(400, result.code, `Missing parameter(s): ${result.missing.join(", ")}`, {
     data: { params: result.missing },

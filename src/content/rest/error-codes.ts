@@ -98,14 +98,20 @@ const STATUSES: { readonly [status: number]: { readonly text: string; readonly c
         "rest_user_invalid_id",
       ],
     },
+    408: { text: "The body did not arrive in time.", codes: ["rest_request_timeout"] },
     410: { text: "It is in the trash already.", codes: ["rest_already_trashed"] },
     412: {
       text: "The item was changed since then, or the file is not the one that was announced.",
       codes: ["rest_precondition_failed", "rest_upload_hash_mismatch"],
     },
     413: {
-      text: "The body, or the file, is too large.",
-      codes: ["rest_body_too_large", "rest_upload_file_too_big"],
+      text: "The body, a text in it, the file or what would be answered is too large.",
+      codes: [
+        "rest_body_too_large",
+        "rest_response_too_large",
+        "rest_text_too_large",
+        "rest_upload_file_too_big",
+      ],
     },
     415: { text: "The body is compressed.", codes: ["rest_unsupported_media_type"] },
     429: {
@@ -119,7 +125,13 @@ const STATUSES: { readonly [status: number]: { readonly text: string; readonly c
     },
     503: {
       text: "The service cannot answer at the moment.",
-      codes: ["rest_image_busy", "rest_storage_full", "rest_storage_unavailable", "rest_users_unavailable"],
+      codes: [
+        "rest_busy",
+        "rest_image_busy",
+        "rest_storage_full",
+        "rest_storage_unavailable",
+        "rest_users_unavailable",
+      ],
     },
   };
 

@@ -1,13 +1,16 @@
 /** The `_fields` parameter: which members of an answer are left. Knows no record type. */
 
+import { splitList } from "../../schema/bounds.js";
 import type { Json, JsonObject } from "../../schema/types.js";
+import { COUNTS, LENGTHS } from "../bounds.js";
+import { invalidParams } from "./input.js";
 
 /** What is kept of an object, by member: all of it, or what the selection below says. */
 export type FieldSelection = ReadonlyMap<string, true | FieldSelection>;
 
 type Selection = Map<string, true | Selection>;
 
-const MAX_FIELDS = 1000;
+const MAX_FIELDS = COUNTS.selection;
 const MAX_LEVELS = 64;
 
 /**
@@ -26,12 +29,30 @@ export function parseFields(given: Json | undefined): FieldSelection | undefined
   return root;
 }
 
-/** The texts of a list, or between the commas and blanks of one text; empty ones are left out. */
+/** The texts of a list, or between the commas and blanks of one text; empty ones are left out. At most 1 001. */
 export function listOf(given: Json | undefined): readonly string[] {
-  const texts = Array.isArray(given) ? given : [given];
-  return texts.flatMap((text: Json | undefined) =>
-    typeof text === "string" ? text.split(/[\s,]/).filter((name) => name !== "") : [],
-  );
+  const texts: readonly (Json | undefined)[] = Array.isArray(given) ? given : [given];
+  const names: string[] = [];
+  for (const text of texts) {
+    if (names.length > MAX_FIELDS) break;
+    if (typeof text === "string") names.push(...splitList(text, MAX_FIELDS - names.length));
+  }
+  return names;
+}
+
+/**
+ * Judges the length of `_fields` or `_embed` before it is split.
+ *
+ * Errors: RestError 400 `rest_invalid_param`.
+ */
+export function refuseLongSelection(given: Json | undefined, name: string): void {
+  const texts: readonly (Json | undefined)[] = Array.isArray(given) ? given : [given];
+  const length = texts
+    .slice(0, MAX_FIELDS + 1)
+    .reduce((sum: number, text) => sum + (typeof text === "string" ? text.length : 0), 0);
+  if (length <= LENGTHS.selection && texts.length <= MAX_FIELDS) return;
+  const message = `${name} must have at most ${MAX_FIELDS} names and ${LENGTHS.selection} characters.`;
+  throw invalidParams({ [name]: message }, { [name]: { code: "rest_too_long", message, data: null } });
 }
 
 function add(root: Selection, parts: readonly string[]): void {

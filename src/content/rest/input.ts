@@ -1,7 +1,7 @@
 /** What a client gives with a request: the parameters of its query and its body, read into plain objects. Knows no argument. */
 
 import { isPostbellError } from "../../errors.js";
-import { readBytes, readJson, refuseCoded } from "../../http/body.js";
+import { type ReadOptions, readBytes, readJson, refuseCoded } from "../../http/body.js";
 import { HttpError } from "../../http/errors.js";
 import type { HttpRequest } from "../../http/types.js";
 import { checkJsonLimits } from "../../schema/json-limits.js";
@@ -12,8 +12,23 @@ import type { PathParameters } from "./route-tree.js";
 
 const NOTHING: JsonObject = Object.freeze(Object.create(null));
 
-/** Errors: RestError 400 `rest_invalid_query` above the bounds of `parseQuery`. */
+/**
+ * The largest body that GET and DELETE take, and that anybody takes who is not signed in. WordPress's clients send their arguments in the query there,
+ * seldom as JSON; 64 KiB are four times as much as Node takes in a URL.
+ */
+export const SMALL_BODY_BYTES = 65_536;
+
+/** Characters of a query string; Node's own limit of a request's head is 16 KiB, other hosts may take more. */
+const MAX_QUERY = 131_072;
+
+/** Errors: RestError 400 `rest_invalid_query` for a query string that is too long, and as `readForm`. */
 export function readQuery(text: string): JsonObject {
+  if (text.length <= MAX_QUERY) return readForm(text);
+  throw new RestError(400, "rest_invalid_query", `The query has at most ${MAX_QUERY} characters.`);
+}
+
+/** Errors: RestError 400 `rest_invalid_query` above the bounds of `parseQuery`. */
+function readForm(text: string): JsonObject {
   if (text === "") return NOTHING;
   const result = parseQuery(text);
   if (result.ok) return result.values;
@@ -21,16 +36,16 @@ export function readQuery(text: string): JsonObject {
 }
 
 /**
- * The parameters in the body: the members of a JSON object or of a form. A JSON value of another kind has none, nor has an empty body.
+ * The parameters in the body: the members of a JSON object or of a form. An empty body has none; a JSON value that is no object is refused with `noObject`.
  * With GET and HEAD only JSON is looked at, as in the reference.
  *
  * Errors: RestError 400 `rest_invalid_json`, also for JSON too deep or too large to be walked; 400 `rest_invalid_query` for such a form; 413
  * `rest_body_too_large`; 415 `rest_unsupported_media_type` for a body that is neither JSON in UTF-8 nor a form, or has a content coding;
- * 400 `rest_request_aborted`. PostbellError `raw_body_unavailable`.
+ * 400 `rest_request_aborted`; 408 `rest_request_timeout`. PostbellError `raw_body_unavailable`.
  */
 export async function readBody(
   request: Pick<HttpRequest, "method" | "body" | "headers" | "signal">,
-  { limit }: { readonly limit: number },
+  { noObject = noJsonObject, ...options }: ReadOptions & { readonly noObject?: () => RestError },
 ): Promise<JsonObject> {
   const { body, headers, method } = request;
   if (body === null) return NOTHING;
@@ -39,16 +54,16 @@ export async function readBody(
   if ((method === "GET" || method === "HEAD") && !type?.endsWith("json")) return NOTHING;
   try {
     if ("parsed" in body) {
-      if (body.parsed === undefined && Number(headers["content-length"] ?? 0) === 0) return NOTHING;
-      return membersOf(isForm ? body.parsed : await readJson(request, { limit }));
+      if ((body.parsed ?? null) === null && Number(headers["content-length"] ?? 0) === 0) return NOTHING;
+      return membersOf(isForm ? body.parsed : await readJson(request, options), noObject);
     }
-    const bytes = await readBytes(request, { limit });
+    const bytes = await readBytes(request, options);
     if (bytes.length === 0) return NOTHING;
     if (isForm) {
       refuseCoded(headers);
-      return readQuery(new TextDecoder().decode(bytes));
+      return readForm(new TextDecoder().decode(bytes));
     }
-    return membersOf(await readJson({ ...request, body: bytes }, { limit }));
+    return membersOf(await readJson({ ...request, body: bytes }, options), noObject);
   } catch (error) {
     throw isPostbellError(error) ? error : translated(error);
   }
@@ -68,16 +83,19 @@ export function refuseCodedBody({ headers }: Pick<HttpRequest, "headers">): void
 }
 
 /**
- * The members of a JSON object, without prototype; of any other value none. Checked, so that what comes after may walk them.
+ * The members of a JSON object, without prototype. Checked, so that what comes after may walk them.
  *
- * Errors: RestError 400 `rest_invalid_json` for a value too deep or too large.
+ * Errors: what `noObject` makes for any other value; RestError 400 `rest_invalid_json` for a value too deep or too large.
  */
-export function membersOf(value: unknown): JsonObject {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return NOTHING;
+export function membersOf(value: unknown, noObject: () => RestError = noJsonObject): JsonObject {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) throw noObject();
   const problem = checkJsonLimits(value);
   if (problem !== undefined) throw invalidJson(1, problem.message);
   return merged(value as JsonObject, NOTHING);
 }
+
+/** The error for a JSON body that is no object. */
+export const noJsonObject = (): RestError => invalidJson(4, "The body must be a JSON object.");
 
 /** The numbers are PHP's, which the reference answers. */
 function invalidJson(number: number, reason: string): RestError {
@@ -90,6 +108,7 @@ const CODES: { readonly [code: string]: string } = {
   body_too_large: "rest_body_too_large",
   unsupported_media_type: "rest_unsupported_media_type",
   request_aborted: "rest_request_aborted",
+  request_timeout: "rest_request_timeout",
 };
 
 function translated(error: unknown): unknown {

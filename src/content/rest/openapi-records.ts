@@ -72,7 +72,7 @@ function valueIn(schema: Schema, context: Context): JsonObject {
     return objectIn(schema, context);
   }
   // What limits or completes an argument says nothing of an answer.
-  const { default: _, readOnly: __, minimum: ___, ...described } = toJsonSchema(schema);
+  const { default: _, readOnly: __, minimum: ___, ...described } = toJsonSchema(schema, "answer");
   return { ...described, ...formatOf(schema) };
 }
 

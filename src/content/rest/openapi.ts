@@ -1,11 +1,12 @@
 /** The route table as an OpenAPI 3.1 document. Pure; knows no row. */
 
 import type { Argument, Json, JsonObject } from "../../schema/types.js";
+import { LENGTHS } from "../bounds.js";
 import { pathOf } from "./describe.js";
 import { ERROR_STATUSES, errorResponse } from "./error-codes.js";
 import { type NameRecord, recordNames } from "./openapi-records.js";
 import { toJsonSchema } from "./openapi-schema.js";
-import { parameterNamesOf } from "./route-tree.js";
+import { MAX_SEGMENT, parameterNamesOf } from "./route-tree.js";
 import type { Endpoint, Method, RestRoute } from "./types.js";
 
 /** Changes with the form of the interface, not with the package. */
@@ -52,6 +53,9 @@ published content is readable.
 A path that answers GET answers HEAD too, and every path OPTIONS, with its arguments and the schema of its records. An unknown path or method is answered 404
 with the code \`rest_no_route\`. POST with \`_method\` in the query, or with the header \`X-HTTP-Method-Override\`, stands for another method. With \`_envelope\` in
 the query, status and headers stand beside the body; with \`_jsonp\`, an anonymous answer to GET is a script; with \`_pretty\` it is indented.
+
+Every argument has a maximum. GET, DELETE and anonymous requests take a body of 64 KiB at most, and a JSON body 10 000 values. An answer that would be too
+large is refused with 413 \`rest_response_too_large\`: ask for fewer records, or for less of each with \`_fields\`.
 
 Records have one schema for each context, \`post.view\` and so on, since a context has fields of its own. What a schema requires is in every answer unless \`_fields\`
 asks for less; where it asks for members that an object does not have, an empty list stands in its place. Dates are written without an offset: \`2026-03-01T12:00:00\`, in the time zone of the site or, where the name ends in \`_gmt\`, in UTC.`;
@@ -103,7 +107,7 @@ const PARAMETERS: JsonObject = {
     name: "_fields",
     in: "query",
     description: "The members that are wanted, with commas between them: `id,title.rendered`.",
-    schema: { type: "string" },
+    schema: { type: "string", maxLength: LENGTHS.selection },
   },
   Embed: {
     name: "_embed",
@@ -111,14 +115,14 @@ const PARAMETERS: JsonObject = {
     description:
       "Relations whose records are wanted in `_embedded`, with commas between them; empty for all.",
     allowEmptyValue: true,
-    schema: { type: "string" },
+    schema: { type: "string", maxLength: LENGTHS.selection },
   },
   IfUnmodifiedSince: {
     name: "If-Unmodified-Since",
     in: "header",
     description:
       "The item's `modified_gmt` as an HTTP date: where somebody has changed it since, nothing is done.",
-    schema: { type: "string" },
+    schema: { type: "string", maxLength: LENGTHS.date },
   },
 };
 
@@ -192,12 +196,13 @@ function pathParameter(route: RestRoute, name: string): JsonObject {
     required: true,
     ...(described === undefined ? {} : { description: described }),
     schema: route.path.includes(`:${name}(word)`)
-      ? { type: "string", pattern: "^[\\w-]+$" }
+      ? { type: "string", pattern: "^[\\w-]+$", maxLength: MAX_SEGMENT }
       : { type: "integer", minimum: 0 },
   };
 }
 
-const endsInParameter = ({ path }: RestRoute): boolean => /:[^/]+$/.test(path);
+const endsInParameter = ({ path }: RestRoute): boolean =>
+  path.slice(path.lastIndexOf("/") + 1).startsWith(":");
 
 function summaryOf(route: RestRoute, endpoint: Endpoint, method: Method): string {
   const words = route.path.split("/").filter((segment) => segment !== "" && !segment.startsWith(":"));
@@ -305,7 +310,7 @@ function responsesOf(route: RestRoute, endpoint: Endpoint, method: Method, nameO
   if (formOf(route, endpoint, method) !== "json") errors.add(403);
   if (route.path.includes("/:")) errors.add(404);
   // Whatever the method is, a body that comes with it is read.
-  for (const error of [413, 415]) errors.add(error);
+  for (const error of [408, 413, 415]) errors.add(error);
   if (receive !== undefined) for (const error of [412, 501]) errors.add(error);
   if (method === "DELETE") errors.add(501);
   const isPaged = formOf(route, endpoint, method) === "items" && "per_page" in endpoint.args;

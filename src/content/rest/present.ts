@@ -1,5 +1,6 @@
 /** Turns an answer into the JSON that is sent: a selection of its members, what it links to embedded. Knows no HTTP message. */
 
+import { nextTurn, TURN_CHARACTERS } from "../../next-turn.js";
 import type { Json, JsonObject } from "../../schema/types.js";
 import { type EmbedSelection, embeddedFor, type FetchEmbedded } from "./embeds.js";
 import { type FieldSelection, pickFields } from "./fields.js";
@@ -20,18 +21,42 @@ const COMMA = Buffer.from(",");
 const OPENING = Buffer.from("[");
 const CLOSING = Buffer.from("]");
 
-/** UTF-8 of the JSON text of {@link toJson}, put together from what the items keep. */
-export function toBytes(body: RestBody): Uint8Array {
+/** UTF-8 of the JSON text of {@link toJson}, put together from what the items keep. Of a long list in several turns. */
+export async function toBytes(body: RestBody): Promise<Uint8Array> {
   if ("item" in body) return body.item.bytes();
   if ("text" in body) return Buffer.from(body.text);
   if (!("items" in body)) return Buffer.from(JSON.stringify(toJson(body)));
   const parts: Uint8Array[] = [OPENING];
+  let sinceTurn = 0;
   for (const [index, item] of body.items.entries()) {
     if (index > 0) parts.push(COMMA);
-    parts.push(item.bytes());
+    const bytes = item.bytes();
+    parts.push(bytes);
+    sinceTurn += bytes.length;
+    if (sinceTurn < TURN_CHARACTERS) continue;
+    sinceTurn = 0;
+    await nextTurn();
   }
   parts.push(CLOSING);
   return Buffer.concat(parts);
+}
+
+/** The JSON text of a value, as `JSON.stringify` writes it with this indentation. Of a long list in several turns. */
+export async function toText(json: Json, indent: number): Promise<string> {
+  if (!Array.isArray(json) || json.length === 0) return JSON.stringify(json, null, indent);
+  const texts: string[] = [];
+  let sinceTurn = 0;
+  for (const entry of json) {
+    const text = JSON.stringify(entry, null, indent);
+    // No text in JSON holds a line break: these are between members.
+    texts.push(indent === 0 ? text : text.replaceAll("\n", `\n${" ".repeat(indent)}`));
+    sinceTurn += text.length;
+    if (sinceTurn < TURN_CHARACTERS) continue;
+    sinceTurn = 0;
+    await nextTurn();
+  }
+  const line = `\n${" ".repeat(indent)}`;
+  return indent === 0 ? `[${texts.join(",")}]` : `[${line}${texts.join(`,${line}`)}\n]`;
 }
 
 export interface Selection {

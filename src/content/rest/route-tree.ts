@@ -30,6 +30,9 @@ const PARAMETER = /^:([a-z_]+)(\(word\))?$/;
 const DIGITS = /^[0-9]+$/;
 const WORD = /^[\w-]+$/;
 
+/** Characters of a `word` in the path. */
+export const MAX_SEGMENT = 200;
+
 const newNode = <T>(): Node<T> => ({ literals: new Map() });
 
 /** The segments of a row's path, or of one inside the service: nothing is decoded, no trailing slash tolerated. */
@@ -125,7 +128,7 @@ function descend<T>(
     if (below !== undefined) return below;
     values.pop();
   }
-  if (node.word !== undefined && WORD.test(segment)) {
+  if (node.word !== undefined && segment.length <= MAX_SEGMENT && WORD.test(segment)) {
     values.push(segment);
     const below = descend(node.word, segments, index + 1, values);
     if (below !== undefined) return below;

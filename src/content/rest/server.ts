@@ -1,19 +1,21 @@
 /** The REST server in front of the route table: requests in, answers out, over HTTP and inside the process. Knows no row. */
 
 import { isPostbellError } from "../../errors.js";
+import type { BodyPace } from "../../http/body-chunks.js";
 import { isMatch } from "../../http/entity-tag.js";
 import type { Handler, HttpRequest, HttpResponse } from "../../http/types.js";
 import type { Logger } from "../../logger.js";
 import type { Json, JsonObject } from "../../schema/types.js";
 import type { Caller } from "../caller.js";
 import { createAnswerCache, type WholeAnswer } from "./answer-cache.js";
+import { createAnswerKeys, knownQuery } from "./answer-key.js";
 import { batchRoute } from "./batch.js";
 import { createCors } from "./cors.js";
 import { openApiRoute, pathOf, withIndex } from "./describe.js";
 import { type Call, createDispatcher, type Outcome } from "./dispatch.js";
 import { type FetchEmbedded, fetchOnce, parseEmbed } from "./embeds.js";
 import { RestError } from "./error.js";
-import { parseFields, pickFields } from "./fields.js";
+import { parseFields, pickFields, refuseLongSelection } from "./fields.js";
 import {
   asScript,
   entityTag,
@@ -24,16 +26,17 @@ import {
   notModified,
   withoutBody,
 } from "./http-answer.js";
-import { membersOf, merged, readBody, readQuery } from "./input.js";
-import { select, toBytes, toJson } from "./present.js";
+import { membersOf, merged, readBody, readQuery, SMALL_BODY_BYTES } from "./input.js";
+import { type ListRooms, sizeOf } from "./list-room.js";
+import { select, toBytes, toJson, toText } from "./present.js";
 import { decodedSegments, segmentsOf } from "./route-tree.js";
 import type { ReceivedBody, RestRoute } from "./types.js";
 
 export interface RestServerOptions {
   /** All but the index, the roots of the namespaces and the batch route, which are added. */
   readonly routes: readonly RestRoute[];
-  /** The OpenAPI document of such a table, mounted at `baseUrl`. */
-  readonly describeOpenApi: (routes: readonly RestRoute[], baseUrl: string) => JsonObject;
+  /** The OpenAPI document of the whole table, mounted at `baseUrl`. Asked for each time it is read. */
+  readonly openApi: (baseUrl: string) => JsonObject;
   /** The members of the index that say what the site is. */
   readonly describeSite: () => JsonObject;
   /** What it throws is answered with 401, but for a RestError, which is answered as it is, and a storage that is away. */
@@ -47,12 +50,15 @@ export interface RestServerOptions {
   readonly stamp: () => number;
   /** Origins whose pages may send credentials: `https://app.example.org`. */
   readonly origins: readonly string[];
+  /** How long a body is waited for; a route that receives its body itself has a pace of its own. */
+  readonly bodyPace: BodyPace;
   readonly limits: {
     /** Of a request's body. */
     readonly bodyBytes: number;
     /** Of the whole answers that are kept; 0 keeps none. */
     readonly cacheBytes: number;
   };
+  readonly lists: ListRooms;
   /** `pass`: a path whose first segment is none of the table's is not answered, and the host goes on. */
   readonly unknownPaths: "pass" | "answer";
   readonly logger: Logger;
@@ -117,10 +123,11 @@ const PLAIN: View = {
 
 /** Errors: Error for a table that is ambiguous. */
 export function createRestServer(options: RestServerOptions): RestServer {
-  const { authenticate, ready, stamp, limits, unknownPaths, logger, lookedUp } = options;
+  const { authenticate, ready, stamp, limits, lists, unknownPaths, logger, lookedUp } = options;
   const batch = batchRoute({
     dispatcher: () => dispatcher,
     ready: () => ready("POST"),
+    mayGoOn: (characters) => lists.refuseBeyond(characters),
     present: (outcome, fields) => {
       const json = toJson(outcome.body);
       const selection = outcome.isError ? undefined : parseFields(fields);
@@ -129,16 +136,18 @@ export function createRestServer(options: RestServerOptions): RestServer {
   });
   const routes: readonly RestRoute[] = [
     ...withIndex([batch, ...options.routes], options.describeSite),
-    openApiRoute((baseUrl) => options.describeOpenApi(routes, baseUrl)),
+    openApiRoute(options.openApi),
   ];
   const dispatcher = createDispatcher(routes, { logger });
   const ownSegments = new Set(routes.map((route) => segmentsOf(pathOf(route))[0]));
   const cors = createCors(options.origins);
   const cache = createAnswerCache(limits.cacheBytes);
+  const answerKey = createAnswerKeys(dispatcher.find);
 
   /** What a link of an answer leads to, asked for by the same caller. */
-  const fetchAs = (caller: Caller, baseUrl: string): FetchEmbedded =>
-    fetchOnce(async (href) => {
+  const fetchAs = (caller: Caller, baseUrl: string): FetchEmbedded => {
+    let embedded = 0;
+    return fetchOnce(async (href) => {
       if (!href.startsWith(`${baseUrl}/`)) return undefined;
       const [path = "", search = ""] = href.slice(baseUrl.length).split("?", 2);
       const segments = decodedSegments(path);
@@ -149,8 +158,12 @@ export function createRestServer(options: RestServerOptions): RestServer {
       const most = match.row.byMethod.get("GET")?.args["per_page"]?.maximum;
       const query = merged(given, { context: "embed", ...(most === undefined ? {} : { per_page: most }) });
       const call = { method: "GET", path, match, query, body: {}, headers: {}, caller, baseUrl };
-      return toJson((await dispatcher.run(dispatcher.judge(call))).body);
+      const json = toJson((await dispatcher.run(dispatcher.judge(call))).body);
+      embedded += sizeOf(json);
+      lists.refuseBeyond(embedded);
+      return json;
     });
+  };
 
   const jsonOf = (
     outcome: Outcome,
@@ -173,7 +186,7 @@ export function createRestServer(options: RestServerOptions): RestServer {
     const answered = await jsonOf(outcome, view, caller, baseUrl);
     const { status, headers } = outcome;
     const json = view.isEnveloped ? { body: answered, status, headers } : answered;
-    const text = JSON.stringify(json, null, view.isPretty ? 4 : undefined);
+    const text = await toText(json, view.isPretty ? 4 : 0);
     return Buffer.from(view.callback === undefined ? text : asScript(view.callback, text));
   };
 
@@ -203,7 +216,9 @@ export function createRestServer(options: RestServerOptions): RestServer {
   };
 
   const keptOrAnew = (request: HttpRequest, caller: Caller): HttpResponse | Promise<HttpResponse> => {
-    const key = keyOf(request, caller, cors.classOf(request.headers["origin"]));
+    const mayBeCached = limits.cacheBytes > 0 && isCacheable(request, caller);
+    const named = mayBeCached ? answerKey(request) : undefined;
+    const key = named === undefined ? undefined : `${cors.classOf(request.headers["origin"])} ${named}`;
     const current = stamp();
     const kept = key === undefined ? undefined : cache.get(key, current);
     if (key !== undefined) lookedUp?.(kept !== undefined);
@@ -299,7 +314,10 @@ export function createRestServer(options: RestServerOptions): RestServer {
       if (endpoint !== undefined) {
         try {
           received = await endpoint.receive?.(request, caller);
-          body = received?.fields ?? (await readBody(request, { limit: limits.bodyBytes }));
+          const limit = bodyLimit(asked, caller, limits.bodyBytes);
+          const { noObject } = endpoint;
+          const reading = { limit, pace: options.bodyPace, ...(noObject && { noObject }) };
+          body = received?.fields ?? (await readBody(request, reading));
         } catch (error) {
           fault = error;
         }
@@ -310,7 +328,7 @@ export function createRestServer(options: RestServerOptions): RestServer {
         method: asked,
         path,
         match,
-        query,
+        query: knownQuery(query, match),
         body,
         received,
         headers,
@@ -358,12 +376,13 @@ export function createRestServer(options: RestServerOptions): RestServer {
         await ready(method);
         const query = typeof search === "string" ? readQuery(search) : membersOf(copied(search));
         const segments = decodedSegments(path);
+        const match = dispatcher.find(segments);
         const call: Call = {
           method: method === "HEAD" ? "GET" : method,
           path: `/${segments.join("/")}`,
-          match: dispatcher.find(segments),
-          query,
-          body: membersOf(copied(body)),
+          match,
+          query: knownQuery(query, match),
+          body: membersOf(copied(body), match?.row.byMethod.get(method)?.noObject),
           headers,
           caller,
           baseUrl,
@@ -409,15 +428,16 @@ function forMethod(request: HttpRequest, whole: WholeAnswer): HttpResponse {
   return request.method === "HEAD" ? withoutBody(whole, whole.body) : whole;
 }
 
-/** `undefined` for a request whose answer is not kept. */
-function keyOf(request: HttpRequest, caller: Caller, originClass: string): string | undefined {
-  const { method, baseUrl, path, query, body, headers } = request;
+function isCacheable({ method, path, body, headers }: HttpRequest, caller: Caller): boolean {
   // The index tells what time it is: its zone's offset changes by itself.
-  if (path === "" || path === "/") return undefined;
-  if ((method !== "GET" && method !== "HEAD") || !isNobody(caller)) return undefined;
-  if (body !== null && headers["content-type"] !== undefined) return undefined;
-  return `${originClass} ${baseUrl}${path}?${query}`;
+  if (path === "" || path === "/") return false;
+  if ((method !== "GET" && method !== "HEAD") || !isNobody(caller)) return false;
+  return body === null || headers["content-type"] === undefined;
 }
+
+/** Whoever writes a text signs in first, and no other request needs much of a body. */
+const bodyLimit = (method: string, caller: Caller, most: number): number =>
+  method === "GET" || method === "DELETE" || isNobody(caller) ? Math.min(most, SMALL_BODY_BYTES) : most;
 
 /** Only POST may stand for another method: a link or an image must not change anything. */
 function methodOf({ method, headers }: HttpRequest, query: JsonObject): string {
@@ -429,6 +449,8 @@ function methodOf({ method, headers }: HttpRequest, query: JsonObject): string {
 }
 
 function viewOf(query: JsonObject, fields: Json | undefined): View {
+  refuseLongSelection(fields, "_fields");
+  refuseLongSelection(query["_embed"], "_embed");
   const callback = query["_jsonp"];
   const view = {
     fields,

@@ -3,6 +3,7 @@
 import type { HttpRequest } from "../../http/types.js";
 import type { Arguments, Context, Json, JsonObject, Schema } from "../../schema/types.js";
 import type { Caller } from "../caller.js";
+import type { RestError } from "./error.js";
 
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
@@ -101,6 +102,11 @@ export interface Endpoint {
    * wrong with the arguments.
    */
   readonly receive?: (request: HttpRequest, caller: Caller) => Promise<ReceivedBody | undefined>;
+  /**
+   * What a JSON body that is no object is refused with; default: 400 `rest_invalid_json`. For a route where WordPress reads such a body as an empty one
+   * and has an error of its own for that.
+   */
+  readonly noObject?: () => RestError;
   /** Throws a RestError for arguments whose validity depends on the caller, such as a status he may not list. Asked before `permit`, not for `Allow`. */
   readonly check?: (request: RestRequest) => void;
   /**

@@ -12,6 +12,8 @@ import { ancestorsOf } from "../posts/tree.js";
 import { type Values, type WriteContext, writtenDates } from "../posts/writing.js";
 import type { Post, Revision } from "../records.js";
 import { RestError } from "../rest/error.js";
+import { parseFields } from "../rest/fields.js";
+import type { ListRooms } from "../rest/list-room.js";
 import { contextArgument, contextOf } from "../rest/record-fields.js";
 import type { Item, RestAnswer, RestRequest, RestRoute } from "../rest/types.js";
 import type { Site } from "../site.js";
@@ -26,6 +28,7 @@ export interface AutosaveRoutesOptions {
   readonly users: Users;
   /** `core/v2` */
   readonly namespace: string;
+  readonly lists: ListRooms;
 }
 
 /** What of a request reaches a draft that its author autosaves: the reference writes the post's own columns alone. */
@@ -88,7 +91,7 @@ function differs(written: Revision, values: Values, post: Post, collection: Coll
 /** None for media, which have no autosaves. */
 export function autosaveRoutes(
   collection: Collection,
-  { library, site, users, namespace }: AutosaveRoutesOptions,
+  { library, site, users, namespace, lists }: AutosaveRoutesOptions,
 ): readonly RestRoute[] {
   const { base, type } = collection;
   if (!collection.supports.includes("autosave")) return [];
@@ -113,11 +116,10 @@ export function autosaveRoutes(
       .filter((autosave) => autosave !== undefined)
       .sort((a, b) => b.date - a.date || b.id - a.id);
     const asked = { context: contextOf(request), url };
-    return {
-      status: 200,
-      headers: {},
-      body: { items: autosaves.map((autosave) => items.of(autosave, parent, asked)) },
-    };
+    const listed = await lists.collect(parseFields(request.given["_fields"]), async ({ add }) => {
+      for (const autosave of autosaves) await add(items.of(autosave, parent, asked));
+    });
+    return { status: 200, headers: {}, body: { items: listed } };
   }
 
   async function read(request: RestRequest): Promise<RestAnswer> {

@@ -1,6 +1,7 @@
 /** The list of a post's revisions: its arguments, which of them it answers, and in which order. Pure. */
 
 import type { Argument, Arguments, Json } from "../../schema/types.js";
+import { IDS as ID_LIST, LENGTHS } from "../bounds.js";
 import { fold } from "../query/folding.js";
 import { matchOf, type SearchMatch } from "../query/search.js";
 import type { Revision } from "../records.js";
@@ -10,14 +11,18 @@ import { contextArgument, pageArguments } from "../rest/record-fields.js";
 const ORDERS = ["date", "id", "include", "relevance", "slug", "include_slugs", "title"] as const;
 
 const { default: _, ...perPageArgument } = pageArguments["per_page"] as Argument;
-const IDS = { type: "array", items: { type: "integer" }, default: [], late: true } as const;
+const IDS = { ...ID_LIST, default: [], late: true } as const;
 
 /** Without `per_page`, all revisions are one page. */
 export const revisionListArguments: Arguments = {
   context: contextArgument,
   page: pageArguments["page"] as Argument,
   per_page: perPageArgument,
-  search: { description: "Limit results to those matching a string.", type: "string" },
+  search: {
+    description: "Limit results to those matching a string.",
+    type: "string",
+    maxLength: LENGTHS.search,
+  },
   exclude: { description: "Ensure result set excludes specific IDs.", ...IDS },
   include: { description: "Limit result set to specific IDs.", ...IDS },
   offset: {
@@ -83,10 +88,7 @@ export function revisionQueryOf(values: Values): RevisionQuery {
     match:
       search.trim() === ""
         ? undefined
-        : matchOf(
-            { text: search, columns: [], isExact: false, seesProtected: true },
-            { hasFiles: false, isRanked },
-          ),
+        : matchOf({ text: search, columns: [], isExact: false }, { hasFiles: false, isRanked }),
     orderBy,
     order: values["order"] as "asc" | "desc",
   };

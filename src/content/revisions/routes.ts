@@ -5,6 +5,8 @@ import type { Collection } from "../collections.js";
 import type { Library, StoredRevision } from "../library.js";
 import type { Post } from "../records.js";
 import { RestError } from "../rest/error.js";
+import { parseFields } from "../rest/fields.js";
+import type { ListRooms } from "../rest/list-room.js";
 import { pageHeaders } from "../rest/paging.js";
 import { contextArgument, contextOf } from "../rest/record-fields.js";
 import type { RestAnswer, RestRequest, RestRoute } from "../rest/types.js";
@@ -30,6 +32,7 @@ export interface RevisionRoutesOptions {
   readonly site: Site;
   /** `core/v2` */
   readonly namespace: string;
+  readonly lists: ListRooms;
 }
 
 /** Whole revisions in memory at once, where all of a post are looked at. */
@@ -41,7 +44,7 @@ const idArgument: Argument = { description: "Unique identifier for the revision.
 /** None for a collection without revisions. */
 export function revisionRoutes(
   collection: Collection,
-  { library, site, namespace }: RevisionRoutesOptions,
+  { library, site, namespace, lists }: RevisionRoutesOptions,
 ): readonly RestRoute[] {
   const { base, type, hasRevisions } = collection;
   if (!hasRevisions) return [];
@@ -78,8 +81,16 @@ export function revisionRoutes(
     const parent = await load(parentIdOf(request));
     const ids = idsInOrder(await entriesOf(parent, query), query);
     const { start, end, perPage } = pageOf(values, ids.length);
-    const revisions = await library.revisions(ids.slice(start, end));
     const asked = { context: contextOf(request), url };
+    const listed = ids.slice(start, end);
+    const found = await lists.collect(parseFields(request.given["_fields"]), async ({ add }) => {
+      for (let from = 0; from < listed.length; from += READ_AT_ONCE) {
+        for (const revision of await library.revisions(listed.slice(from, from + READ_AT_ONCE))) {
+          // A revision that went between the list and here is left out.
+          if (revision !== undefined) await add(items.of(revision, parent, asked));
+        }
+      }
+    });
     return {
       status: 200,
       headers: pageHeaders({
@@ -89,8 +100,7 @@ export function revisionRoutes(
         url: url(`/${namespace}/${base}/${parent.id}/revisions`),
         isOpenEnded: true,
       }),
-      // A revision that went between the list and here is left out.
-      body: { items: revisions.flatMap((revision) => (revision ? [items.of(revision, parent, asked)] : [])) },
+      body: { items: found },
     };
   }
 

@@ -1,6 +1,7 @@
 /** Every field of a term of any taxonomy: its schema and how it is read. Which of them a taxonomy has stands in its row of the table. */
 
 import type { Schema } from "../../schema/types.js";
+import { LENGTHS } from "../bounds.js";
 import type { Library } from "../library.js";
 import type { Term } from "../records.js";
 import { ALL, FULL, NO_META, type RecordField, type RecordFields } from "../rest/record-fields.js";
@@ -54,7 +55,12 @@ export function termFields(
       read: ({ taxonomy, id }) => index.countOf(taxonomy, id),
     },
     description: {
-      schema: { description: "HTML description of the term.", type: "string", context: FULL },
+      schema: {
+        description: "HTML description of the term.",
+        type: "string",
+        maxLength: LENGTHS.termText,
+        context: FULL,
+      },
       read: ({ description }) => description,
     },
     link: {
@@ -62,13 +68,19 @@ export function termFields(
       read: (term) => termLink(term, definition, site, index),
     },
     name: {
-      schema: { description: "HTML title for the term.", type: "string", context: ALL },
+      schema: {
+        description: "HTML title for the term.",
+        type: "string",
+        maxLength: LENGTHS.termName,
+        context: ALL,
+      },
       read: ({ name }) => name,
     },
     slug: {
       schema: {
         description: "An alphanumeric identifier for the term unique to its type.",
         type: "string",
+        maxLength: LENGTHS.slug,
         context: ALL,
       },
       read: ({ slug }) => slug,

@@ -1,6 +1,8 @@
 /** The list of a taxonomy's terms: its arguments, and which terms it answers in which order. Pure. */
 
 import type { Arguments, Json } from "../../schema/types.js";
+import { IDS as ID_LIST, LENGTHS, SLUGS } from "../bounds.js";
+import { contains } from "../query/contains.js";
 import { fold } from "../query/folding.js";
 import type { Term } from "../records.js";
 import { RestError } from "../rest/error.js";
@@ -20,13 +22,17 @@ const ORDERS = [
 ] as const;
 type TermOrder = (typeof ORDERS)[number];
 
-const IDS = { type: "array", items: { type: "integer" }, default: [] } as const;
+const IDS = { ...ID_LIST, default: [] } as const;
 
 export function termListArguments({ isHierarchical }: TaxonomyDefinition): Arguments {
   return {
     context: contextArgument,
     ...pageArguments,
-    search: { description: "Limit results to those matching a string.", type: "string" },
+    search: {
+      description: "Limit results to those matching a string.",
+      type: "string",
+      maxLength: LENGTHS.search,
+    },
     exclude: { description: "Ensure result set excludes specific IDs.", ...IDS },
     include: { description: "Limit result set to specific IDs.", ...IDS },
     ...(isHierarchical
@@ -64,8 +70,7 @@ export function termListArguments({ isHierarchical }: TaxonomyDefinition): Argum
     },
     slug: {
       description: "Limit result set to terms with one or more specific slugs.",
-      type: "array",
-      items: { type: "string" },
+      ...SLUGS,
     },
   };
 }
@@ -148,7 +153,7 @@ export function listedTerms(
       !excluded.has(term.id) &&
       (parent === undefined || term.parent === parent) &&
       (slugs === undefined || slugs.has(term.slug)) &&
-      (wanted === undefined || fold(term.name).includes(wanted) || fold(term.slug).includes(wanted)) &&
+      (wanted === undefined || contains(fold(term.name), wanted) || contains(fold(term.slug), wanted)) &&
       (filled === undefined || filled.has(term.id)),
   );
   if (orderBy === "include") return inOrderOf(found, ({ id }) => id, include ?? []);

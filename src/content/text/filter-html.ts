@@ -96,7 +96,7 @@ export function filterHtml(raw: string): string {
     .join("");
   return filter(marked, POST).replace(MARK, (_, index: string) => {
     const comment = kept[Number(index)] ?? "";
-    // Once: an entity may have made another mark with the same number.
+    // Once, in case another mark has the same number.
     kept[Number(index)] = "";
     return comment;
   });
@@ -107,7 +107,11 @@ export const filterTitle = (raw: string): string => filter(withoutMarks(raw), TI
 
 // Comments are set aside behind marks that the text itself does not hold, and put back where the parser found the mark to be text.
 const MARK = /\ufdd0(\d+)\ufdd1/g;
-const withoutMarks = (raw: string): string => raw.replace(/[\0\ufdd0\ufdd1]/g, "");
+const withoutMarks = (raw: string): string =>
+  raw.replace(/[\0\ufdd0\ufdd1\ufdd3-\ufdd6]/g, "").replace(MARK_REFERENCE, "\ufffd");
+
+/** References that the parser would turn into marks. A character takes their place, as what is around them could make another. */
+const MARK_REFERENCE = /&#(?:x0*fdd[0-6]|0*6497[6-9]|0*6498[0-2])(?![\da-f]);?/gi;
 
 function mark(comment: string, kept: string[]): string {
   kept.push(comment);
@@ -163,14 +167,14 @@ function optionsFor(attributesByTag: AttributesByTag, globals: string): sanitize
     // Its CSS parser takes quadratic time on brackets that are never closed.
     parseStyleAttributes: false,
     transformTags: { "*": (tagName, attributes) => ({ tagName, attribs: harmlessAttributes(attributes) }) },
-    textFilter: (text) => text.replaceAll("\u00a0", "&nbsp;"),
+    textFilter: withMarksForWrittenSigns,
   };
 }
 
 function harmlessAttributes(attributes: sanitizeHtml.Attributes): sanitizeHtml.Attributes {
   const harmless: sanitizeHtml.Attributes = Object.create(null);
   for (const [name, value] of Object.entries(attributes)) {
-    const text = withoutMarkedComments(value);
+    const text = withSigns(withoutMarkedComments(value));
     if (!/^[a-z][a-z0-9_.:-]*$/.test(name)) continue;
     // The library takes quadratic time on comments in an address.
     if (URL_ATTRIBUTES.has(name) && (text.includes("<") || !isSafeUrl(text))) continue;
@@ -183,16 +187,44 @@ function harmlessAttributes(attributes: sanitizeHtml.Attributes): sanitizeHtml.A
 /** A comment that is put back into an attribute could end it. */
 const withoutMarkedComments = (value: string): string => value.replace(MARK, "");
 
+/**
+ * What stands for `<`, `>`, `&` and the no-break space in texts while they are filtered. The parser takes some µs for each
+ * of these signs in a text, and once more for their references in each further pass.
+ */
+const SIGNS = [
+  { mark: "\ufdd3", sign: "<", written: "&lt;" },
+  { mark: "\ufdd4", sign: ">", written: "&gt;" },
+  { mark: "\ufdd5", sign: "&", written: "&amp;" },
+  { mark: "\ufdd6", sign: "\u00a0", written: "&nbsp;" },
+] as const;
+
+/** Signs that begin neither a tag, a comment nor a reference, wherever they stand. */
+const withSignMarks = (html: string): string =>
+  html.replace(/<(?![a-z!?/])/gi, SIGNS[0].mark).replace(/&(?!(?:[a-z]|#(?:\d|x[\da-f])))/gi, SIGNS[2].mark);
+
+/** Of a text as the library writes it: with `&lt;`, `&gt;` and `&amp;`, and no other reference. */
+function withMarksForWrittenSigns(text: string): string {
+  const marked = text.replaceAll("\u00a0", SIGNS[3].mark);
+  if (!marked.includes("&")) return marked;
+  return SIGNS.reduce((whole, { mark, written }) => whole.replaceAll(written, mark), marked);
+}
+
+const withSigns = (text: string): string =>
+  SIGNS.reduce((whole, { mark, sign }) => whole.replaceAll(mark, sign), text);
+
+const withWrittenSigns = (html: string): string =>
+  SIGNS.reduce((whole, { mark, written }) => whole.replaceAll(mark, written), html);
+
 /** Whether nothing can be wrong with a text. */
 const isPlain = (text: string): boolean => !/[<>&\u00a0]/.test(text);
 
 function filter(html: string, options: sanitizeHtml.IOptions): string {
   if (isPlain(html)) return html;
-  let text = html;
+  let text = withSignMarks(html);
   try {
     for (let pass = 0; pass < MAX_PASSES; pass += 1) {
       const filtered = filterOnce(text, options);
-      if (filtered === text) return text;
+      if (filtered === text) return withWrittenSigns(text);
       text = filtered;
     }
   } catch {

@@ -9,10 +9,19 @@ export interface HtmlToken {
   readonly isClosing: boolean;
 }
 
-const RAW_TEXT: ReadonlySet<string> = new Set(["script", "style", "textarea", "xmp"]);
+/** Elements that hold no tags, and what ends them. */
+const RAW_TEXT: ReadonlyMap<string, RegExp> = new Map([
+  ["script", /<\/script/gi],
+  ["style", /<\/style/gi],
+  ["textarea", /<\/textarea/gi],
+  ["xmp", /<\/xmp/gi],
+]);
 
-/** Bounded by the next `<`, so that a text of many is still read once. */
-const TAG = /<(\/?)([a-zA-Z][^\s/<>]*)[^<>]*>|<[!?/][^<>]*>/y;
+/**
+ * Bounded by the next `<`, so that a text of many is still read once. What follows a name begins with a character that
+ * no name has, so that a name can end in one place only.
+ */
+const TAG = /<(\/?)([a-zA-Z][^\s/<>]*)(?:[\s/][^<>]*)?>|<[!?/][^<>]*>/y;
 
 /** The tokens in order; their texts together are `html`. A `<` that begins no tag is text. Linear. */
 export function tokensOf(html: string): HtmlToken[] {
@@ -45,8 +54,9 @@ export function tokensOf(html: string): HtmlToken[] {
     const [text, slash, name = ""] = match;
     const isClosing = slash === "/";
     tokens.push({ kind: "tag", text, name: name.toLowerCase(), isClosing });
-    if (isClosing || !RAW_TEXT.has(name.toLowerCase())) continue;
-    const end = endOf(name.toLowerCase(), at);
+    const close = isClosing ? undefined : RAW_TEXT.get(name.toLowerCase());
+    if (close === undefined) continue;
+    const end = endOf(close, at);
     push("raw", at, end, name.toLowerCase());
     at = textFrom = end;
   }
@@ -55,15 +65,14 @@ export function tokensOf(html: string): HtmlToken[] {
 }
 
 /** Finds where an element's raw text ends; at its start when it is never closed. */
-function elementEnds(html: string): (name: string, from: number) => number {
-  const unclosed = new Set<string>();
-  return (name, from) => {
-    if (unclosed.has(name)) return from;
-    const close = new RegExp(`</${name}`, "gi");
+function elementEnds(html: string): (close: RegExp, from: number) => number {
+  const unclosed = new Set<RegExp>();
+  return (close, from) => {
+    if (unclosed.has(close)) return from;
     close.lastIndex = from;
     const match = close.exec(html);
     if (match !== null) return match.index;
-    unclosed.add(name);
+    unclosed.add(close);
     return from;
   };
 }

@@ -1,6 +1,7 @@
 /** Slugs: a readable name for an address, made from any text, and made unique. Knows no post and no store. */
 
 import { tokensOf } from "./markup.js";
+import { normaliseBounded } from "./normalise.js";
 
 /** In bytes, which are characters here: a slug is ASCII. */
 const MAX_LENGTH = 200;
@@ -55,13 +56,12 @@ export function slugOf(text: string): string {
   return trimDashes(slug);
 }
 
-const plainCharacters = (text: string): string =>
-  withoutEntities(withoutTags(decodedOctets(text)))
-    .toLowerCase()
-    .normalize("NFC")
-    .replace(NOTHING, "")
-    // What stood apart may stand together now.
-    .normalize("NFC");
+function plainCharacters(text: string): string {
+  const shown = withoutEntities(withoutTags(decodedOctets(text))).toLowerCase();
+  const letters = normaliseBounded(shown, "NFC").replace(NOTHING, "");
+  // What stood apart may stand together now.
+  return normaliseBounded(letters, "NFC");
+}
 
 function writtenAs(character: string): string {
   if (DASH.test(character)) return "-";
@@ -71,7 +71,7 @@ function writtenAs(character: string): string {
 
 /** The Latin letter that is left of `character` without its marks. */
 function baseOf(character: string): string | undefined {
-  const [base = "", ...marks] = character.normalize("NFD");
+  const [base = "", ...marks] = normaliseBounded(character, "NFD");
   return /^[a-z]$/.test(base) && marks.every((mark) => /[\u0300-\u036f]/.test(mark)) ? base : undefined;
 }
 

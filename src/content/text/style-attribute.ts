@@ -14,7 +14,10 @@ const PROPERTIES: ReadonlySet<string> = new Set(
   ).split(" "),
 );
 
-const FAMILY = /^(?:--|background-?|border-|font-?|margin-?|padding-?|text-)[a-z0-9-]*$/;
+const FAMILIES = ["--", "background", "border-", "font", "margin", "padding", "text-"] as const;
+
+const isInFamily = (property: string): boolean =>
+  FAMILIES.some((family) => property.startsWith(family)) && /^[a-z0-9-]*$/.test(property);
 
 const FUNCTIONS: ReadonlySet<string> = new Set(
   (
@@ -34,11 +37,16 @@ export const cleanStyle = (style: string): string =>
 function isHarmless(declaration: string): boolean {
   const colon = declaration.indexOf(":");
   const property = declaration.slice(0, colon).trim().toLowerCase();
-  if (colon === -1 || !(PROPERTIES.has(property) || FAMILY.test(property))) return false;
+  if (colon === -1 || !(PROPERTIES.has(property) || isInFamily(property))) return false;
   const [first = "", ...others] = declaration.slice(colon + 1).split("(");
   const parts = [first];
   for (const part of others) {
-    const name = /[a-z-]*$/i.exec((parts.at(-1) ?? "").slice(-32))?.[0].toLowerCase() ?? "";
+    const name =
+      (parts.at(-1) ?? "")
+        .slice(-32)
+        .split(/[^a-z-]/i)
+        .at(-1)
+        ?.toLowerCase() ?? "";
     const argument = name === "url" ? urlArgument(part) : "";
     if (argument === undefined || (name !== "url" && !FUNCTIONS.has(name))) return false;
     parts.push(part.slice(argument.length));
@@ -49,6 +57,10 @@ function isHarmless(declaration: string): boolean {
 
 /** What stands up to the bracket that closes `url(`, where it is a picture of the web or of the site. */
 function urlArgument(part: string): string | undefined {
-  const [argument, , url = ""] = /^\s*(["']?)([^"'()\\\s<>]*)\1\s*(?=\))/.exec(part) ?? [];
-  return isSafeUrl(url) && /^(?:https?:|[^:]*$)/i.test(url) ? argument : undefined;
+  const end = part.indexOf(")");
+  if (end === -1) return undefined;
+  const argument = part.slice(0, end);
+  const [, , url] = /^(["']?)([^"'()\\\s<>]*)\1$/.exec(argument.trim()) ?? [];
+  if (url === undefined || !isSafeUrl(url)) return undefined;
+  return /^(?:https?:|[^:]*$)/i.test(url) ? argument : undefined;
 }

@@ -1,6 +1,8 @@
 /** The list of users: its arguments, and which users it answers in which order. Pure. */
 
 import type { Arguments, Json } from "../../schema/types.js";
+import { IDS as ID_LIST, LENGTHS, NAMES, SLUGS } from "../bounds.js";
+import { contains } from "../query/contains.js";
 import { fold } from "../query/folding.js";
 import type { User } from "../records.js";
 import { RestError } from "../rest/error.js";
@@ -10,8 +12,7 @@ import { contextArgument, pageArguments } from "../rest/record-fields.js";
 const ORDERS = ["id", "include", "name", "slug", "include_slugs"] as const;
 type UserOrder = (typeof ORDERS)[number];
 
-const IDS = { type: "array", items: { type: "integer" }, default: [] } as const;
-const NAMES = { type: "array", items: { type: "string" } } as const;
+const IDS = { ...ID_LIST, default: [] } as const;
 
 export const userListArguments: Arguments = {
   context: contextArgument,
@@ -19,6 +20,7 @@ export const userListArguments: Arguments = {
   search: {
     description: "Limit results to those whose name or slug matches a string.",
     type: "string",
+    maxLength: LENGTHS.search,
   },
   exclude: { description: "Ensure result set excludes specific IDs.", ...IDS },
   include: { description: "Limit result set to specific IDs.", ...IDS },
@@ -35,7 +37,7 @@ export const userListArguments: Arguments = {
     default: "name",
     enum: ORDERS,
   },
-  slug: { description: "Limit result set to users with one or more specific slugs.", ...NAMES },
+  slug: { description: "Limit result set to users with one or more specific slugs.", ...SLUGS },
   roles: {
     description: "Limit result set to users matching at least one specific role provided.",
     ...NAMES,
@@ -82,7 +84,7 @@ export function listedUsers(
       !excluded.has(id) &&
       (slugSet === undefined || slugSet.has(slug)) &&
       (roles === undefined || roles.some((role) => own.includes(role))) &&
-      (search === "" || fold(name).includes(search) || fold(slug).includes(search)),
+      (search === "" || contains(fold(name), search) || contains(fold(slug), search)),
   );
   const includePlaces = new Map(include?.map((id, at) => [id, at]));
   const slugPlaces = new Map(slugs?.map((slug, at) => [slug, at]));

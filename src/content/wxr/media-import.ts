@@ -1,6 +1,7 @@
 /** Gets the bytes of media that are imported, a few at a time, and puts them among the host's files. Knows no record but an attachment's own. */
 
 import type { ReadableBody } from "../../http/types.js";
+import { parseUrl } from "../../parse-url.js";
 import type { FileStore } from "../files.js";
 import { publishMedia } from "../media/published-media.js";
 import type { StoredImages } from "../media/stored-images.js";
@@ -63,7 +64,7 @@ export function createMediaImport({
     try {
       const bytes = await stoppable(source(file), signal);
       if (bytes === null) return undefined;
-      const name = path || (URL.canParse(file.url) ? new URL(file.url).pathname : file.title);
+      const name = path || (parseUrl(file.url)?.pathname ?? file.title);
       const upload = await takeFile(capped(bytes, limit, signal), name, {
         files,
         maxPixels: images?.maxPixels,

@@ -1,5 +1,6 @@
 /** What an attachment in a file tells of its own file. Pure. */
 
+import { parseUrl } from "../../parse-url.js";
 import { isFileName } from "../files.js";
 import { baseNameOf } from "../media/file-name.js";
 import { mimeTypeOf } from "../media/media-type.js";
@@ -19,11 +20,11 @@ function countOf(value: PhpValue | undefined): number {
   return Number.isSafeInteger(count) && count > 0 ? count : 0;
 }
 
-const isWebAddress = (url: string): boolean => URL.canParse(url) && /^https?:\/\//i.test(url);
+const isWebAddress = (url: string): boolean => /^https?:\/\//i.test(url) && parseUrl(url) !== undefined;
 
 /** The last part of the path of an address; empty where there is none. */
 const lastOfAddress = (url: string): string =>
-  isWebAddress(url) ? (new URL(url).pathname.split("/").at(-1) ?? "") : "";
+  isWebAddress(url) ? (parseUrl(url)?.pathname.split("/").at(-1) ?? "") : "";
 
 function nameOf(path: string, url: string): string {
   if (isFileName(path)) return path;

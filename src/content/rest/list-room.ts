@@ -1,0 +1,115 @@
+/** Bounds what one list answers and how many large lists are rendered at once, and lets other requests run meanwhile. Knows no record type. */
+
+import { fewAtOnce } from "../../few-at-once.js";
+import { nextTurn, TURN_CHARACTERS } from "../../next-turn.js";
+import type { Json } from "../../schema/types.js";
+import { RestError } from "./error.js";
+import type { FieldSelection } from "./fields.js";
+import type { Item } from "./types.js";
+
+/** A list beyond it needs one of the few places for large lists. */
+const LARGE_CHARACTERS = 1_048_576;
+const LARGE_AT_ONCE = 3;
+const LARGE_WAITING = 100;
+
+/** Seconds. */
+const RETRY_AFTER = 2;
+
+/** The room of one answer. */
+export interface ListRoom {
+  readonly items: readonly Item[];
+  /**
+   * Takes an item into the list; a promise where others have their turn first.
+   *
+   * Errors: RestError 413 `rest_response_too_large`; 503 `rest_busy`.
+   */
+  readonly add: (item: Item) => void | Promise<void>;
+}
+
+export interface ListRooms {
+  /** Calls `fill` with a room, and resolves with the items that it was given. `selection`: what of them is answered. */
+  readonly collect: (
+    selection: FieldSelection | undefined,
+    fill: (room: ListRoom) => Promise<void>,
+  ) => Promise<readonly Item[]>;
+  /** Errors: RestError 413 `rest_response_too_large`. */
+  readonly refuseBeyond: (characters: number) => void;
+}
+
+/** `most`: characters of the texts in one answer, about as many as its bytes. */
+export function createListRooms(most: number): ListRooms {
+  const places = fewAtOnce({ running: LARGE_AT_ONCE, waiting: LARGE_WAITING });
+
+  const takePlace = (): Promise<() => void> =>
+    new Promise((resolve, reject) => {
+      const held = places.run(() => new Promise<void>((release) => resolve(release)));
+      if (held === undefined) reject(busy());
+    });
+
+  const refuseBeyond = (characters: number): void => {
+    if (characters > most) throw tooLarge(most);
+  };
+
+  const collect: ListRooms["collect"] = async (selection, fill) => {
+    const items: Item[] = [];
+    let total = 0;
+    let sinceTurn = 0;
+    let release: (() => void) | undefined;
+    const room: ListRoom = {
+      items,
+      add(item) {
+        const size = sizeOfItem(item, selection);
+        total += size;
+        sinceTurn += size;
+        refuseBeyond(total);
+        items.push(item);
+        return sinceTurn < TURN_CHARACTERS ? undefined : wait();
+      },
+    };
+    const wait = async (): Promise<void> => {
+      sinceTurn = 0;
+      if (release === undefined && total > LARGE_CHARACTERS) release = await takePlace();
+      await nextTurn();
+    };
+    try {
+      await fill(room);
+      return items;
+    } finally {
+      release?.();
+    }
+  };
+  return { collect, refuseBeyond };
+}
+
+const tooLarge = (most: number): RestError =>
+  new RestError(
+    413,
+    "rest_response_too_large",
+    `The answer would be larger than ${most} bytes: lower per_page, or ask for less with _fields.`,
+  );
+
+const busy = (): RestError =>
+  new RestError(503, "rest_busy", "Too many large lists are being read; try again in a moment.", {
+    retryAfter: RETRY_AFTER,
+  });
+
+/** What is answered of the item; without a selection, everything. */
+function sizeOfItem({ fields }: Item, selection: FieldSelection | undefined): number {
+  let size = 0;
+  for (const [name, value] of Object.entries(fields)) {
+    if (selection === undefined || selection.has(name)) size += sizeOf(value);
+  }
+  return size;
+}
+
+/** What a value costs beside the characters of its texts. */
+const OVERHEAD = 16;
+
+/** About the characters of its JSON, without writing it. */
+export function sizeOf(value: Json): number {
+  if (typeof value === "string") return value.length + OVERHEAD;
+  if (typeof value !== "object" || value === null) return OVERHEAD;
+  let size = OVERHEAD;
+  for (const member of Object.values(value)) size += sizeOf(member as Json);
+  return size;
+}
