@@ -15,7 +15,7 @@ export const exportSite = command({
   usage: "export --redis URL --site URL [options]",
   summary: "write a site as a WXR file",
   details: `${siteDetails}
-  --output FILE       default: standard output
+  --output FILE       default: standard output; only its owner may read FILE, since it holds drafts and the passwords of posts
   --json              print as JSON where it was written, and how many bytes`,
   options: { ...siteOptions, output: { type: "string", default: "" } },
   read({ output, json, quiet, ...given }, operands) {
@@ -56,8 +56,10 @@ async function write(
     });
   }
   const part = `${output}.part`;
+  // The mode counts for new files alone: what an earlier export left, or somebody put there, must not be written into.
+  await rm(part, { force: true });
   try {
-    await pipeline(source, createWriteStream(part), { signal });
+    await pipeline(source, createWriteStream(part, { flags: "wx", mode: 0o600 }), { signal });
     await rename(part, output);
   } catch (error) {
     await rm(part, { force: true });

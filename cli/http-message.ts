@@ -1,5 +1,7 @@
 /** A request as text: reading what `listen --save` wrote or somebody pasted, and writing it. Pure. */
 
+import { trimEnd } from "../src/trim-end.js";
+
 export interface HttpMessage {
   readonly method: string;
   readonly path: string;
@@ -21,7 +23,7 @@ export function headerOf({ headers }: HttpMessage, name: string): string | undef
   return values.length === 0 ? undefined : values.join(", ");
 }
 
-const HEADER = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*(.*?)[ \t]*$/;
+const HEADER = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):(.*)$/;
 const REQUEST_LINE = /^([A-Z]+) (\S+) HTTP\/\d(?:\.\d)?$/;
 /** What `curl -v` writes around a request: its remarks, both heads, and how much data went by. */
 const CURL_LINE = /^(?:[*<>](?: |\r?$)|[{}] \[\d+ bytes data\])/;
@@ -45,7 +47,7 @@ export function readMessage(bytes: Uint8Array): ReadMessage {
       throw new Error(
         `Line ${index + (isNamed ? 2 : 1)} of the request is no header: 'Name: value' was expected.`,
       );
-    return [name, value];
+    return [name, trimEnd(value.replace(/^[ \t]+/, ""), " \t")];
   });
   const message = { method, path, headers, body: Buffer.from(body, "latin1") };
   return { ...message, ...measured(message) };

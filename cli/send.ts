@@ -5,9 +5,13 @@ import { request as requestHttps } from "node:https";
 import type { HttpMessage } from "./http-message.js";
 
 const TIMEOUT_MS = 15_000;
-/** Of the connection it came over, not of the request. */
-const HOP =
-  /^(?:connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|host|content-length|expect)$/i;
+/** Headers of the connection that the request came over, besides `proxy-*`. */
+const HOP_HEADERS: ReadonlySet<string> = new Set(
+  "connection keep-alive te trailer transfer-encoding upgrade host content-length expect".split(" "),
+);
+
+const isHopHeader = (name: string): boolean =>
+  HOP_HEADERS.has(name.toLowerCase()) || name.toLowerCase().startsWith("proxy-");
 
 /** POSTs the body and the headers, byte for byte and in order, to `url`; resolves with the status. Redirects are not followed. */
 export function send(
@@ -16,7 +20,7 @@ export function send(
   signal: AbortSignal,
 ): Promise<number> {
   const { protocol, host } = new URL(url);
-  const own = [...headers.filter(([name]) => !HOP.test(name)), ["Content-Length", String(body.length)]];
+  const own = [...headers.filter(([name]) => !isHopHeader(name)), ["Content-Length", String(body.length)]];
   return new Promise((resolve, reject) => {
     const request = (protocol === "https:" ? requestHttps : requestHttp)(
       url,

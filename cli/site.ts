@@ -1,6 +1,7 @@
 /** The site that is imported into or exported: its options, and opening it. */
 
 import { type Content, createContent } from "../src/content/service.js";
+import { trimEnd } from "../src/trim-end.js";
 import { diskFiles } from "../storage/files/index.js";
 import { type CliIo, wrongUsage } from "./command.js";
 import { imageTool } from "./images.js";
@@ -47,7 +48,7 @@ export function readSite({
   readonly timezone: string;
   readonly files: string;
 }): Site {
-  return { redis, prefix, url: site.replace(/\/+$/, ""), timezone, files };
+  return { redis, prefix, url: trimEnd(site, "/"), timezone, files };
 }
 
 /** Opens the site for `work`. The people of the site are the host's, who is not here: every id is somebody, and nobody is found by his name. */

@@ -2,9 +2,9 @@
 
 import { PostbellError } from "../src/errors.js";
 import { isUuid, randomUUID } from "../src/uuid.js";
+import { checkName } from "../src/webhooks/arguments.js";
 import { readTime } from "../src/webhooks/deliveries.js";
 import type { OutboxClaim } from "../src/webhooks/outbox-source.js";
-import { checkName } from "../src/webhooks/registrations.js";
 import type { EventInput } from "../src/webhooks/service.js";
 
 export interface EventRow {

@@ -43,6 +43,7 @@ const STATUS: Readonly<Record<string, number>> = {
   invalid_argument: 400,
   invalid_url: 400,
   unknown_event_type: 400,
+  webhook_owned_by_another_key: 403,
   not_found: 404,
   webhook_limit_reached: 409,
   webhook_disabled: 409,

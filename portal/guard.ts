@@ -4,6 +4,7 @@ import { type Clock, withTimeout } from "../src/clock.js";
 import { HttpError } from "../src/http/errors.js";
 import type { HttpRequest } from "../src/http/types.js";
 import type { Logger } from "../src/logger.js";
+import { parseUrl } from "../src/parse-url.js";
 import type { Authorize, Visitor } from "./options.js";
 
 const HOOK_MS = 5_000;
@@ -55,13 +56,7 @@ function readVisitor({ name, subscriber, userId }: Visitor): Visitor {
   return { name, subscriber: subscriber ?? undefined, userId };
 }
 
-const hostOf = (address: string): string | undefined => {
-  try {
-    return new URL(address).host;
-  } catch {
-    return undefined;
-  }
-};
+const hostOf = (address: string): string | undefined => parseUrl(address)?.host;
 
 /**
  * Refuses a change that the page itself did not send.

@@ -1,6 +1,8 @@
 /** `postbell/portal`: a page for operators and subscribers, as one more service to mount. */
 
+import type { Clock } from "../src/clock.js";
 import { readJson } from "../src/http/body.js";
+import { BODY_MS } from "../src/http/body-chunks.js";
 import { createRouter, type Route } from "../src/http/router.js";
 import type { HttpRequest, HttpResponse, Service } from "../src/http/types.js";
 import { guardedLogger } from "../src/logger.js";
@@ -16,8 +18,8 @@ export type { Authorize, PortalOptions, PortalWebhooks, Visitor } from "./option
 
 const BODY_BYTES = 65_536;
 
-async function fieldsOf(request: HttpRequest): Promise<Readonly<Record<string, unknown>>> {
-  const body = await readJson(request, { limit: BODY_BYTES });
+async function fieldsOf(request: HttpRequest, clock: Clock): Promise<Readonly<Record<string, unknown>>> {
+  const body = await readJson(request, { limit: BODY_BYTES, pace: { clock, ms: BODY_MS } });
   if (typeof body === "object" && body !== null && !Array.isArray(body))
     return body as Record<string, unknown>;
   throw invalid("body", "The body must be a JSON object.");
@@ -31,7 +33,15 @@ async function fieldsOf(request: HttpRequest): Promise<Readonly<Record<string, u
  * Errors: `invalid_option`, with the path of the option as `field`.
  */
 export function createPortal(options: PortalOptions): Service {
-  const { webhooks, content, authorize, title, clock, logger: given } = readPortalOptions(options);
+  const {
+    webhooks,
+    content,
+    authorize,
+    title,
+    requestsPerMinute,
+    clock,
+    logger: given,
+  } = readPortalOptions(options);
   const logger = guardedLogger(given);
 
   const session: ApiRoute = {
@@ -48,7 +58,7 @@ export function createPortal(options: PortalOptions): Service {
   };
   const routes: readonly ApiRoute[] = [
     session,
-    ...(webhooks ? webhookRoutes(webhooks, clock) : []),
+    ...(webhooks ? webhookRoutes(webhooks, { clock, requestsPerMinute }) : []),
     ...(content ? contentRoutes(content) : []),
   ];
 
@@ -57,7 +67,7 @@ export function createPortal(options: PortalOptions): Service {
       if (request.method !== "GET" && request.method !== "HEAD") refuseForeign(request);
       const visitor = await visitorOf(request, { authorize, clock, logger });
       const query = new URLSearchParams(request.query);
-      return { request, parameter, query, visitor, fields: () => fieldsOf(request) };
+      return { request, parameter, query, visitor, fields: () => fieldsOf(request, clock) };
     },
     onError: (thrown) => errorAnswer(toHttpError(thrown, logger)),
   });

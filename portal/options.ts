@@ -6,7 +6,7 @@ import { PostbellError } from "../src/errors.js";
 import { hasMethods, hostOptions } from "../src/host-options.js";
 import type { HttpRequest } from "../src/http/types.js";
 import type { Logger } from "../src/logger.js";
-import { hook, readOptions, value } from "../src/options.js";
+import { hook, readOptions, value, wholeNumber } from "../src/options.js";
 import type { Subscriber } from "../src/webhooks/options.js";
 import type { Webhooks } from "../src/webhooks/service.js";
 
@@ -40,6 +40,11 @@ export interface PortalOptions {
   readonly authorize: Authorize;
   /** What the page is called. Default: `Postbell`. */
   readonly title?: string | undefined;
+  /**
+   * Requests about webhooks that the page may send for one account in this process; 0 sets no limit. A list counts one
+   * more for each webhook in it. Default: 3 000.
+   */
+  readonly requestsPerMinute?: number | undefined;
   readonly clock?: Clock | undefined;
   readonly logger?: Logger | undefined;
 }
@@ -70,6 +75,7 @@ export const portalOptions = {
     "Postbell",
     "text",
   ),
+  requestsPerMinute: wholeNumber("count", 3_000, { min: 0 }),
   ...hostOptions,
 };
 
@@ -79,6 +85,7 @@ export interface PortalSettings {
   readonly content: Content | undefined;
   readonly authorize: Authorize;
   readonly title: string;
+  readonly requestsPerMinute: number;
   readonly clock: Clock;
   readonly logger: Logger;
 }

@@ -3,6 +3,7 @@
 import { createHash } from "node:crypto";
 import { script, style } from "virtual:portal-app";
 import type { HttpRequest, HttpResponse } from "../src/http/types.js";
+import { parseUrl } from "../src/parse-url.js";
 
 const POLICY = [
   "default-src 'none'",
@@ -39,7 +40,7 @@ const escaped = (text: string): string => text.replace(/[&<>"]/g, (character) =>
  * and without a slash at its end, between which only a path from the root is the same.
  */
 function baseOf({ baseUrl }: Pick<HttpRequest, "baseUrl">): string {
-  const path = URL.canParse(baseUrl) ? new URL(baseUrl).pathname.replace(/\/$/, "") : "";
+  const path = parseUrl(baseUrl)?.pathname.replace(/\/$/, "") ?? "";
   return path === "" ? "./" : `${path}/`;
 }
 

@@ -1,7 +1,10 @@
 /** The API routes for webhooks: the same calls that the host has in-process, for webhooks of the visitor's account only. */
 
 import type { Clock } from "../src/clock.js";
-import { notFound, type Webhook } from "../src/webhooks/registrations.js";
+import { PostbellError } from "../src/errors.js";
+import { createRateLimit } from "../src/http/rate-limit.js";
+import { notFound } from "../src/webhooks/arguments.js";
+import type { Webhook } from "../src/webhooks/registrations.js";
 import type { DeliveryState, WebhookStatus } from "../src/webhooks/store.js";
 import { type ApiCall, type ApiRoute, invalid, json } from "./api.js";
 import type { PortalWebhooks } from "./options.js";
@@ -34,26 +37,36 @@ async function known(call: ApiCall, names: readonly string[]): Promise<Readonly<
   return fields;
 }
 
-export function webhookRoutes(webhooks: PortalWebhooks, clock: Clock): readonly ApiRoute[] {
+export function webhookRoutes(
+  webhooks: PortalWebhooks,
+  { clock, requestsPerMinute }: { readonly clock: Clock; readonly requestsPerMinute: number },
+): readonly ApiRoute[] {
   const { registrations, deliveries, schedule } = webhooks;
+  const accounts = createRateLimit({ perMinute: requestsPerMinute, clock });
 
+  /** Every route begins with it, before it reads a body or the storage, so that each request counts once. */
   const subscriberOf = ({ visitor }: ApiCall) => {
-    if (visitor.subscriber) return visitor.subscriber;
-    throw notFound("webhook");
+    if (!visitor.subscriber) throw notFound("webhook");
+    const seconds = accounts.take(visitor.subscriber.account);
+    if (seconds === 0) return visitor.subscriber;
+    throw new PostbellError(
+      "rate_limited",
+      `This account sends too many requests; try again in ${seconds} s.`,
+      { retryAfterSeconds: seconds },
+    );
   };
 
-  const own = async (call: ApiCall): Promise<Webhook> => {
-    const { account } = subscriberOf(call);
-    const webhook = await registrations.get(call.parameter("webhookId"));
-    if (webhook.account !== account) throw notFound("webhook");
-    return webhook;
+  /** The webhook of the path, if it is the visitor's account's, and as whom to go on. */
+  const own = async (call: ApiCall) => {
+    const as = subscriberOf(call);
+    return { webhook: await registrations.get(call.parameter("webhookId"), { as }), as };
   };
 
   const ownDelivery = async (call: ApiCall) => {
-    const webhook = await own(call);
-    const delivery = await deliveries.get(call.parameter("deliveryId"));
+    const { webhook, as } = await own(call);
+    const delivery = await deliveries.get(call.parameter("deliveryId"), { as });
     if (delivery.webhookId !== webhook.id) throw notFound("delivery");
-    return { webhook, delivery };
+    return { webhook, delivery, as };
   };
 
   const withStats = async (webhook: Webhook) => ({
@@ -80,6 +93,8 @@ export function webhookRoutes(webhooks: PortalWebhooks, clock: Clock): readonly 
           cursor: filterOf(call.query, "cursor"),
           limit: limitOf(call.query),
         });
+        // Each row reads the figures of its webhook, as a request for that webhook does.
+        accounts.charge(account, found.length);
         return json(200, { webhooks: await Promise.all(found.map(withStats)), next });
       },
     },
@@ -87,8 +102,9 @@ export function webhookRoutes(webhooks: PortalWebhooks, clock: Clock): readonly 
       method: "POST",
       path: "/api/webhooks",
       async handle(call) {
+        const subscriber = subscriberOf(call);
         const { url, eventTypes: types } = await known(call, ["url", "eventTypes"]);
-        const { webhook, secret } = await registrations.create(subscriberOf(call), {
+        const { webhook, secret } = await registrations.create(subscriber, {
           url: url as string,
           eventTypes: types as readonly string[] | undefined,
         });
@@ -99,7 +115,7 @@ export function webhookRoutes(webhooks: PortalWebhooks, clock: Clock): readonly 
       method: "GET",
       path: "/api/webhooks/:webhookId",
       async handle(call) {
-        const found = await withStats(await own(call));
+        const found = await withStats((await own(call)).webhook);
         return json(200, { ...found, schedule, now: new Date(clock.now()).toISOString() });
       },
     },
@@ -107,22 +123,21 @@ export function webhookRoutes(webhooks: PortalWebhooks, clock: Clock): readonly 
       method: "PUT",
       path: "/api/webhooks/:webhookId",
       async handle(call) {
-        const { id } = await own(call);
+        const { webhook, as } = await own(call);
         const { url, status, eventTypes: types } = await known(call, ["url", "status", "eventTypes"]);
-        const webhook = await registrations.update(id, {
+        const change = {
           url: url as string | undefined,
           status: status as WebhookStatus | undefined,
           eventTypes: types as readonly string[] | undefined,
-        });
-        return json(200, toJson(webhook));
+        };
+        return json(200, toJson(await registrations.update(webhook.id, change, { as })));
       },
     },
     {
       method: "DELETE",
       path: "/api/webhooks/:webhookId",
       async handle(call) {
-        const { id } = await own(call);
-        await registrations.remove(id);
+        await registrations.remove(call.parameter("webhookId"), { as: subscriberOf(call) });
         return json(200, {});
       },
     },
@@ -130,10 +145,11 @@ export function webhookRoutes(webhooks: PortalWebhooks, clock: Clock): readonly 
       method: "POST",
       path: "/api/webhooks/:webhookId/rotate",
       async handle(call) {
-        const { id } = await own(call);
+        const { webhook, as } = await own(call);
         const { overlapMs } = await known(call, ["overlapMs"]);
-        const { secret } = await registrations.rotateSecret(id, {
+        const { secret } = await registrations.rotateSecret(webhook.id, {
           overlapMs: overlapMs as number | undefined,
+          as,
         });
         return json(200, { secret });
       },
@@ -142,35 +158,39 @@ export function webhookRoutes(webhooks: PortalWebhooks, clock: Clock): readonly 
       method: "POST",
       path: "/api/webhooks/:webhookId/test",
       async handle(call) {
-        const { id: webhookId } = await own(call);
+        const { webhook, as } = await own(call);
         const { type } = await known(call, ["type"]);
-        return json(202, await deliveries.test({ webhookId, type: type as string | undefined }));
+        return json(
+          202,
+          await deliveries.test({ webhookId: webhook.id, type: type as string | undefined, as }),
+        );
       },
     },
     {
       method: "POST",
       path: "/api/webhooks/:webhookId/recover",
       async handle(call) {
-        const { id: webhookId } = await own(call);
+        const { webhook, as } = await own(call);
         const { since } = await known(call, ["since"]);
         if (typeof since !== "string") throw invalid("since", "since is missing: say from when on.");
-        return json(202, await deliveries.recover({ webhookId, since }));
+        return json(202, await deliveries.recover({ webhookId: webhook.id, since, as }));
       },
     },
     {
       method: "GET",
       path: "/api/webhooks/:webhookId/deliveries",
       async handle(call) {
-        const { id: webhookId } = await own(call);
+        const { webhook, as } = await own(call);
         const { query } = call;
         const page = await deliveries.list({
-          webhookId,
+          webhookId: webhook.id,
           state: filterOf(query, "state") as DeliveryState | undefined,
           type: filterOf(query, "type"),
           since: filterOf(query, "since"),
           until: filterOf(query, "until"),
           cursor: filterOf(query, "cursor"),
           limit: limitOf(query),
+          as,
         });
         return json(200, page);
       },
@@ -187,8 +207,8 @@ export function webhookRoutes(webhooks: PortalWebhooks, clock: Clock): readonly 
       method: "POST",
       path: "/api/webhooks/:webhookId/deliveries/:deliveryId/resend",
       async handle(call) {
-        const { delivery } = await ownDelivery(call);
-        return json(202, await deliveries.resend(delivery.id));
+        const { delivery, as } = await ownDelivery(call);
+        return json(202, await deliveries.resend(delivery.id, { as }));
       },
     },
   ];

@@ -37,22 +37,25 @@ const next = (
   return found && { step: found.step, at: clockTime(found.dueAt - START) };
 };
 
+/** Any policy, with its schedule. */
+const policies = fc
+  .record({
+    intervalsMs: fc.array(fc.integer({ min: 1, max: HOUR }), { maxLength: 10 }),
+    everyMs: fc.integer({ min: MINUTE, max: 8 * HOUR }),
+    windowMs: fc.integer({ min: 1, max: 3 * DAY }),
+    jitter: fc.double({ min: 0, max: 1, noNaN: true }),
+    maxJitterMs: fc.integer({ min: 0, max: HOUR }),
+  })
+  .map((other) => ({ policy: other, schedule: scheduleOf(other) }));
+
 describe("the schedule", () => {
   it("has the fourteen times of the interface document", () => {
     expect(schedule.map(clockTime)).toEqual(ATTEMPT_TIMES);
   });
 
   it("goes on at the last interval, and ends before the window does, for any policy", () => {
-    const policies = fc.record({
-      intervalsMs: fc.array(fc.integer({ min: 1, max: HOUR }), { maxLength: 10 }),
-      everyMs: fc.integer({ min: MINUTE, max: 8 * HOUR }),
-      windowMs: fc.integer({ min: 1, max: 3 * DAY }),
-      jitter: fc.constant(0),
-      maxJitterMs: fc.constant(0),
-    });
     fc.assert(
-      fc.property(policies, (other) => {
-        const offsets = scheduleOf(other);
+      fc.property(policies, ({ policy: other, schedule: offsets }) => {
         const intervals = offsets.slice(1).map((offset, index) => offset - (offsets[index] ?? 0));
         expect(offsets[0]).toBe(0);
         expect(intervals).toEqual(intervals.map((_, index) => other.intervalsMs[index] ?? other.everyMs));
@@ -62,6 +65,14 @@ describe("the schedule", () => {
         expect(last + following).toBeGreaterThanOrEqual(other.windowMs);
       }),
     );
+  });
+
+  it("has no attempt at the very end of the window", () => {
+    expect(scheduleOf({ ...policy, intervalsMs: [], everyMs: HOUR, windowMs: 3 * HOUR })).toEqual([
+      0,
+      HOUR,
+      2 * HOUR,
+    ]);
   });
 });
 
@@ -81,6 +92,20 @@ describe("the next attempt", () => {
     expect(next(step, now, { random: 1 })).toEqual({ step: to, at });
   });
 
+  it("is never due after the window, however much chance may add", () => {
+    const short = { ...policy, intervalsMs: [], everyMs: HOUR, windowMs: 2 * HOUR + MINUTE, jitter: 1 };
+    const found = nextStep({
+      policy: short,
+      schedule: scheduleOf(short),
+      startedAt: START,
+      step: 1,
+      now: START + HOUR,
+      random: () => 0.5,
+      retryAfterMs: null,
+    });
+    expect(found).toEqual({ step: 2, dueAt: START + 2 * HOUR + MINUTE });
+  });
+
   it("does not carry the chance of one step over to the next", () => {
     expect(next(1, 16.5 * MINUTE)).toEqual({ step: 2, at: "0:45" });
   });
@@ -89,6 +114,11 @@ describe("the next attempt", () => {
     expect(next(0, 5 * HOUR)).toEqual({ step: 5, at: "7:45" });
     expect(next(0, 7 * HOUR + 45 * MINUTE)).toEqual({ step: 6, at: "15:45" });
     expect(next(2, 80 * HOUR)).toBeNull();
+  });
+
+  it("repeats no step after the clock of the storage was set back", () => {
+    const steps = schedule.map((_, step) => next(step, -HOUR)?.step);
+    expect(steps).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, undefined]);
   });
 
   it.each([
@@ -105,38 +135,38 @@ describe("the next attempt", () => {
 
   it("is never early, never late by more than chance or Retry-After allow, and never outside the window", () => {
     const cases = fc.record({
-      step: fc.integer({ min: 0, max: 13 }),
+      any: fc.oneof(fc.constant({ policy, schedule }), policies),
+      place: fc.nat(),
       late: fc.oneof(fc.integer({ min: 0, max: HOUR }), fc.integer({ min: 0, max: 100 * HOUR })),
       random: fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
       retryAfterMs: fc.option(fc.integer({ min: 0, max: 200 * HOUR })),
     });
     fc.assert(
-      fc.property(cases, ({ step, late, random, retryAfterMs }) => {
-        const now = START + (schedule[step] ?? 0) + late;
+      fc.property(cases, ({ any, place, late, random, retryAfterMs }) => {
+        const { windowMs, jitter, maxJitterMs } = any.policy;
+        const offsetOf = (step: number): number => any.schedule[step] ?? windowMs;
+        const step = place % any.schedule.length;
+        const now = START + offsetOf(step) + late;
         const found = nextStep({
-          policy,
-          schedule,
+          ...any,
           startedAt: START,
           step,
           now,
           random: () => random,
           retryAfterMs,
         });
-        expect(found === null).toBe(now >= START + (schedule.at(-1) ?? 0));
+        expect(found === null).toBe(now >= START + (any.schedule.at(-1) ?? 0));
         if (found === null) return;
-        const due = START + (schedule[found.step] ?? 0);
-        const interval = (schedule[found.step] ?? 0) - (schedule[found.step - 1] ?? 0);
-        const following = START + (schedule[found.step + 1] ?? 72 * HOUR);
+        const due = START + offsetOf(found.step);
+        const interval = offsetOf(found.step) - offsetOf(found.step - 1);
+        const asked = Math.min(now + (retryAfterMs ?? 0), START + offsetOf(found.step + 1));
         expect(found.step).toBeGreaterThan(step);
         expect(due).toBeGreaterThan(now);
-        expect(START + (schedule[found.step - 1] ?? 0)).toBeLessThanOrEqual(now);
-        expect(found.dueAt).toBeGreaterThanOrEqual(due);
-        expect(found.dueAt).toBeGreaterThanOrEqual(Math.min(now + (retryAfterMs ?? 0), following));
-        const latest = due + Math.min(interval / 10, 15 * MINUTE);
-        expect(found.dueAt).toBeLessThanOrEqual(
-          Math.max(latest, Math.min(now + (retryAfterMs ?? 0), following)),
-        );
-        expect(found.dueAt).toBeLessThanOrEqual(START + 72 * HOUR);
+        expect(START + offsetOf(found.step - 1)).toBeLessThanOrEqual(now);
+        expect(found.dueAt).toBeGreaterThanOrEqual(Math.max(due, asked));
+        const latest = due + Math.min(interval * jitter, maxJitterMs);
+        expect(found.dueAt).toBeLessThanOrEqual(Math.max(latest, asked));
+        expect(found.dueAt).toBeLessThanOrEqual(START + windowMs);
       }),
       { numRuns: 1_000 },
     );
@@ -207,6 +237,8 @@ describe("Retry-After", () => {
     "Wed, 31 Dec 2025 00:00:00 GMT",
     "Thu, 99 Foo 2026 00:02:00 GMT",
     "Thu, 01 Jan 2026 00:02:00 Nowhere",
+    "after Thu, 01 Jan 2026 00:02:00 GMT",
+    "Thu, 01 Jan 2026 00:02:00 GMT (or so)",
     "1, 2",
   ])("asks for nothing where it is malformed or past: %s", (value) => {
     expect(parseRetryAfter(value, START)).toBeNull();

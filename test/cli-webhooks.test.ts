@@ -22,7 +22,7 @@ const COMMAND = resolve(import.meta.dirname, "../dist/cli.js");
 const SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo=";
 const SIGNED_AT = Date.parse("2026-11-20T09:30:00Z");
 /** Real processes on a busy machine. */
-const LIMIT = { timeout: 120_000 };
+const LIMIT = { timeout: 180_000 };
 
 let folder: string;
 beforeAll(() => {

@@ -1,4 +1,13 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  lstatSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Writable } from "node:stream";
@@ -94,9 +103,7 @@ describe("postbell import", () => {
     expect((await run("import @none.xml --redis redis://h")).code).toBe(1);
   });
 
-  it("ends with 130 when it is interrupted, and goes on when it is run again", {
-    timeout: 30_000,
-  }, async () => {
+  it("ends with 130 when it is interrupted, and goes on when it is run again", async () => {
     const storage = memoryStorage();
     const stop = new AbortController();
     async function* piped(): AsyncGenerator<Uint8Array> {
@@ -179,6 +186,27 @@ describe("postbell export", () => {
     ).toBe(0);
     expect(readFileSync(join(folder, "out.xml"), "utf8")).toBe(out);
     expect(readdirSync(folder).filter((name) => name.endsWith(".part"))).toEqual([]);
+  });
+
+  it("writes a file that its owner alone may read, in place of one that others could, and follows no link", async () => {
+    const storage = memoryStorage();
+    const path = (name: string): string => join(folder, name);
+    const line = "export --redis redis://h --site https://example.org --output";
+    const modeOf = (name: string): number => lstatSync(path(name)).mode & 0o777;
+    expect((await run(`${line} @new.xml`, storage)).code).toBe(0);
+    expect(modeOf("new.xml")).toBe(0o600);
+
+    // What an earlier export left, which ended half-way, and a link that somebody has put in its place.
+    for (const name of ["old.xml", "old.xml.part", "elsewhere"]) {
+      writeFileSync(path(name), "earlier");
+      chmodSync(path(name), 0o644);
+    }
+    symlinkSync(path("elsewhere"), path("linked.xml.part"));
+    expect((await run(`${line} @old.xml`, storage)).code).toBe(0);
+    expect((await run(`${line} @linked.xml`, storage)).code).toBe(0);
+    expect([modeOf("old.xml"), modeOf("linked.xml")]).toEqual([0o600, 0o600]);
+    expect(readFileSync(path("elsewhere"), "utf8")).toBe("earlier");
+    expect(readFileSync(path("old.xml"), "utf8")).toBe(readFileSync(path("new.xml"), "utf8"));
   });
 });
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { PostbellError } from "../src/errors.js";
 import type { EventInput } from "../src/index.js";
 import { readTime } from "../src/webhooks/deliveries.js";
 import {
@@ -283,6 +284,26 @@ describe("resend()", () => {
   });
 });
 
+describe("the log of a new webhook", () => {
+  it("begins with its registration, so that what the account got before is not examined", async () => {
+    const asked: unknown[] = [];
+    const { register, run, webhooks } = await startHarness({
+      change: (store) => ({
+        listDeliveries: (request) => {
+          asked.push(request.since);
+          return store.listDeliveries(request);
+        },
+      }),
+    });
+    await run(DAY);
+    const { id } = await register();
+    for (const given of [undefined, since, new Date(START + 2 * DAY)])
+      await webhooks.deliveries.list({ webhookId: id, since: given });
+    const earliest = START + DAY - MINUTE;
+    expect(asked).toEqual([earliest, earliest, START + 2 * DAY]);
+  });
+});
+
 describe("recover()", () => {
   it("makes deliveries of what failed and of what came while the webhook was disabled, and of nothing else", async () => {
     const { emit, run, runUntil, respond, webhooks, sent } = await startHarness({ options: PUNCTUAL });
@@ -363,6 +384,59 @@ describe("recover()", () => {
     await run(1);
     expect(new Set(sent.map(({ eventId }) => eventId)).size).toBe(251);
     expect(sent).toHaveLength(251);
+  });
+
+  it("examines a bounded number of events of an account in a minute, and leaves none out", async () => {
+    const { register, emit, run, webhooks } = await startHarness({
+      options: { limits: { recoveredEventsPerMinute: 600, repairsPerMinute: 0 } },
+    });
+    const [first, second] = [await register(), await register()];
+    const other = await register(undefined, "hospital");
+    for (const { id } of [first, second]) await webhooks.registrations.update(id, { status: "DISABLED" });
+    for (let count = 0; count < 1_200; count++) await emit();
+    for (const { id } of [first, second]) await webhooks.registrations.update(id, { status: "ENABLED" });
+    const recover = ({ id }: { readonly id: string }) =>
+      webhooks.deliveries.recover({ webhookId: id, since });
+    const refused = { code: "rate_limited", retryAfterSeconds: 61 };
+    const asked = [recover(first), recover(second)];
+    expect(await asked[0]).toEqual({ count: 1_200 });
+    await expect(asked[1]).rejects.toMatchObject(refused);
+    expect(await recover(other)).toEqual({ count: 0 });
+    await run(60 * SECOND);
+    await expect(recover(second)).rejects.toMatchObject({ ...refused, retryAfterSeconds: 1 });
+    await run(SECOND);
+    expect(await recover(second)).toEqual({ count: 1_200 });
+  });
+
+  it("that the budget of the account refuses takes no turn of the webhook", async () => {
+    const { register, emit, run, webhooks } = await startHarness({
+      options: { limits: { recoveredEventsPerMinute: 60, repairsPerMinute: 1 } },
+    });
+    const [first, second] = [await register(), await register()];
+    for (let count = 0; count < 62; count++) await emit();
+    const recover = ({ id }: { readonly id: string }) =>
+      webhooks.deliveries.recover({ webhookId: id, since });
+    expect(await recover(first)).toEqual({ count: 0 });
+    for (let count = 0; count < 3; count++)
+      await expect(recover(second)).rejects.toMatchObject({
+        message: expect.stringContaining("this account"),
+      });
+    await run(5 * SECOND);
+    expect(await recover(second)).toEqual({ count: 0 });
+  });
+
+  it("counts an examination that the storage broke off like a full one", async () => {
+    const { register, webhooks } = await startHarness({
+      options: { limits: { recoveredEventsPerMinute: 600, repairsPerMinute: 0 } },
+      change: () => ({ recover: () => Promise.reject(new PostbellError("storage_full", "no room")) }),
+    });
+    const { id } = await register();
+    const codes: unknown[] = [];
+    for (let count = 0; count < 3; count++)
+      await webhooks.deliveries
+        .recover({ webhookId: id, since })
+        .catch(({ code }: { code: string }) => codes.push(code));
+    expect(codes).toEqual(["storage_full", "storage_full", "rate_limited"]);
   });
 
   it("gives a slow endpoint new events before thousands that wait to be recovered", async () => {

@@ -1,5 +1,6 @@
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { healthStep } from "../src/webhooks/health.js";
+import { endpointHealth, healthStep, warningGivenUpAt } from "../src/webhooks/health.js";
 import { failing } from "./support/failing-endpoint.js";
 import {
   clockTime,
@@ -70,6 +71,49 @@ describe("the health decision", () => {
   ])("of an endpoint that is %s", (_, record, now, step) => {
     expect(healthStep(record, policy, now)).toEqual(step);
   });
+
+  it("tries a warning that the host does not take until the endpoint would have been disabled", () => {
+    expect(warningGivenUpAt(DAY, policy)).toBe(5 * DAY);
+  });
+});
+
+describe("the health that is shown of an endpoint", () => {
+  const policy = { warnAfterMs: 3 * DAY, disableAfterMs: 4 * DAY };
+  const ENABLED = "ENABLED" as const;
+  const DISABLED = "DISABLED" as const;
+
+  it.each([
+    [{ status: ENABLED, failingSince: null, warnedAt: null }, ["ok", null, null, null]],
+    [{ status: ENABLED, failingSince: DAY, warnedAt: null }, ["failing", DAY, 4 * DAY, 5 * DAY]],
+    [{ status: ENABLED, failingSince: DAY, warnedAt: 4 * DAY }, ["warned", DAY, 4 * DAY, 5 * DAY]],
+    [{ status: ENABLED, failingSince: DAY, warnedAt: 9 * DAY }, ["warned", DAY, 9 * DAY, 10 * DAY]],
+    [{ status: DISABLED, failingSince: DAY, warnedAt: 4 * DAY }, ["disabled", DAY, null, null]],
+    [{ status: DISABLED, failingSince: null, warnedAt: null }, ["disabled", null, null, null]],
+  ] as const)("of %o is %j", (record, [status, failingSince, warnAt, disableAt]) => {
+    expect(endpointHealth(record, policy)).toEqual({ status, failingSince, warnAt, disableAt });
+  });
+
+  it("names the times at which the steps are taken, under any policy", () => {
+    const cases = fc.record({
+      warnAfterMs: fc.integer({ min: 1, max: 9 * DAY }),
+      betweenMs: fc.nat(9 * DAY),
+      lateMs: fc.option(fc.nat(30 * DAY)),
+      failingSince: fc.nat(30 * DAY),
+    });
+    fc.assert(
+      fc.property(cases, ({ warnAfterMs, betweenMs, lateMs, failingSince }) => {
+        const any = { warnAfterMs, disableAfterMs: warnAfterMs + betweenMs };
+        const warnedAt = lateMs === null ? null : failingSince + warnAfterMs + lateMs;
+        const record = { status: ENABLED, failingSince, warnedAt };
+        const { warnAt, disableAt } = endpointHealth(record, any);
+        const at = (warnedAt === null ? warnAt : disableAt) ?? 0;
+        expect(healthStep(record, any, at - 1)).toEqual({ kind: "wait", failingSince, at });
+        expect(healthStep(record, any, at)).toEqual(
+          warnedAt === null ? { kind: "warn", failingSince, disableAt } : { kind: "disable", failingSince },
+        );
+      }),
+    );
+  });
 });
 
 describe("an endpoint that fails for days", () => {
@@ -92,6 +136,19 @@ describe("an endpoint that fails for days", () => {
     });
     await runUntil(START + 60 * DAY);
     expect(told).toHaveLength(2);
+  });
+
+  it("is warned of and disabled on time when that is sooner than the next look for due steps", async () => {
+    const { emit, run, told } = await failing({
+      options: { health: { warnAfterMs: 5 * MINUTE, disableAfterMs: 12 * MINUTE } },
+    });
+    await run(7 * MINUTE);
+    await emit();
+    await run(HOUR);
+    expect(told).toEqual([
+      ["warning", "0:12", "0:07"],
+      ["disabled", "0:19", "0:07"],
+    ]);
   });
 
   it("is told of with its id and when it will be disabled, and without its secret", async () => {

@@ -291,9 +291,7 @@ describe("a process that stalls", () => {
   });
 
   // Four days of two services, which wake every minute.
-  it("after the send has its success accepted even where the delivery has failed for good since", {
-    timeout: 120_000,
-  }, async () => {
+  it("after the send has its success accepted even where the delivery has failed for good since", async () => {
     const { second, state, release } = await takenOver(response(200), () => 500);
     await second.run(4 * DAY);
     expect(second.sent).toHaveLength(14);

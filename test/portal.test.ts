@@ -289,6 +289,54 @@ describe("the portal's API", () => {
     expect([status, json]).toEqual([400, { error: expect.objectContaining({ field }) }]);
   });
 
+  it("bounds the requests about webhooks by account and minute: 429, and when to ask again", async () => {
+    const { ask, clock } = portalWith({ requestsPerMinute: 3 });
+    for (let count = 0; count < 3; count++) expect((await ask("GET", "/api/webhooks")).status).toBe(200);
+    const refused = await ask("GET", "/api/webhooks");
+    expect([refused.status, refused.json]).toEqual([
+      429,
+      { error: { code: "rate_limited", message: expect.stringContaining("20 s") } },
+    ]);
+    expect(refused.headers["retry-after"]).toBe("20");
+    expect((await ask("GET", "/api/webhooks", { user: "eve" })).status).toBe(200);
+    await clock.advance(20_000);
+    expect((await ask("GET", "/api/webhooks")).status).toBe(200);
+  });
+
+  it("counts a list of webhooks as one request and one for each webhook in it", async () => {
+    const made = portalWith({ requestsPerMinute: 6 });
+    for (let count = 0; count < 4; count++) await register(made);
+    expect((await made.ask("GET", "/api/webhooks?limit=2")).status).toBe(200);
+    // 3 of 6 are left: one more list may begin, and overdraws the rest.
+    expect((await made.ask("GET", "/api/webhooks")).status).toBe(200);
+    const refused = await made.ask("GET", "/api/webhooks");
+    expect([refused.status, refused.headers["retry-after"]]).toEqual([429, "30"]);
+    await made.clock.advance(30_000);
+    expect((await made.ask("GET", "/api/webhooks")).status).toBe(200);
+  });
+
+  it("reads no body of an account that sends too many requests", async () => {
+    const { portal, ask } = portalWith({ requestsPerMinute: 1 });
+    await ask("GET", "/api/webhooks");
+    let reads = 0;
+    const body = new Proxy(Buffer.from("{}"), {
+      get(target, name) {
+        reads += 1;
+        const value: unknown = Reflect.get(target, name, target);
+        return typeof value === "function" ? value.bind(target) : value;
+      },
+    });
+    const answer = await portal.handle({
+      method: "POST",
+      path: "/api/webhooks",
+      query: "",
+      headers: { host: "host.example", "x-user": "ada", ...FROM_PAGE },
+      body,
+      baseUrl: "https://host.example/portal",
+    });
+    expect([answer?.status, reads]).toEqual([429, 0]);
+  });
+
   it("filters deliveries by state, type and time, and counts what is recovered", async () => {
     const made = portalWith();
     const id = await register(made);

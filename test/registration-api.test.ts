@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { PostbellError } from "../src/errors.js";
 import type { HttpRequest, ReadableBody } from "../src/http/types.js";
-import type { Access, WebhooksOptions } from "../src/webhooks/options.js";
+import { manualClock } from "../src/testing/manual-clock.js";
+import type { Access, Subscriber, WebhooksOptions } from "../src/webhooks/options.js";
 import type { WebhookStore } from "../src/webhooks/store.js";
 import {
   type Answer,
@@ -14,6 +15,7 @@ import {
   URL_1,
   URL_2,
 } from "./support/registration-api.js";
+import { eventLoopTurn } from "./support/webhook-harness.js";
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 const COLLECTION = "/v1/webhooks";
@@ -655,32 +657,166 @@ describe("what the API defends itself against", () => {
       return { ...api, asked, valid, statusOf };
     };
 
-    it("asks the host about as many a minute as an account may send, also where they come at once", async () => {
-      const { asked, statusOf, call } = stage(10);
-      const statuses = await Promise.all(
-        Array.from({ length: 1000 }, (_, index) => statusOf(`guess-${index}`)),
+    it("asks the host about no more than sixteen at once, and lets a thousand wait", async () => {
+      let open = 0;
+      let most = 0;
+      const waiting: (() => void)[] = [];
+      const authenticate = async () => {
+        most = Math.max(most, ++open);
+        await new Promise<void>((resolve) => waiting.push(resolve));
+        open -= 1;
+        return null;
+      };
+      const { call } = registrationApi({ access: { ...access, authenticate } });
+      const guesses = Array.from({ length: 1020 }, async (_, index) => {
+        const answer = await call("GET", COLLECTION, { key: `guess-${index}` });
+        return answer.status === 429 ? answer.headers["retry-after"] : answer.status;
+      });
+      let isOver = false;
+      const answers = Promise.all(guesses).finally(() => {
+        isOver = true;
+      });
+      while (!isOver) {
+        await eventLoopTurn();
+        for (const answer of waiting.splice(0)) answer();
+      }
+      const seen = await answers;
+      expect(most).toBe(16);
+      expect(seen.filter((status) => status === 401)).toHaveLength(1016);
+      expect(seen.filter((retryAfter) => retryAfter === "1")).toHaveLength(4);
+    });
+
+    it.each([
+      { perSecond: 40, hostMs: 200, fromMs: 30_000 },
+      { perSecond: 1000, hostMs: 12, fromMs: 900 },
+    ])(
+      "serves 78 valid keys that it has not seen, right after a start, under $perSecond guesses a second",
+      async ({ perSecond, hostMs, fromMs }) => {
+        const asked = { guess: 0, valid: 0 };
+        const clock = manualClock(START);
+        const authenticate = (apiKey: string): Promise<Subscriber | null> => {
+          const isValid = apiKey.startsWith("valid-");
+          asked[isValid ? "valid" : "guess"] += 1;
+          const found = isValid ? { id: apiKey, account: apiKey } : null;
+          return new Promise((resolve) => clock.setTimeout(() => resolve(found), hostMs));
+        };
+        const { call } = registrationApi({ clock, access: { ...access, authenticate } });
+        const statuses: Record<"guess" | "valid", number[]> = { guess: [], valid: [] };
+        const ask = (who: "guess" | "valid", index: number): void =>
+          void call("GET", COLLECTION, { key: `${who}-${index}` }).then(({ status }) =>
+            statuses[who].push(status),
+          );
+        // Guesses come evenly; among them, for four seconds, a valid key every 50 ms.
+        for (let ms = 0, guesses = 0, valid = 0; ms < fromMs + 4_000; ms += 10) {
+          while (guesses < (ms * perSecond) / 1000) ask("guess", guesses++);
+          if (ms >= fromMs && valid < 78 && ms % 50 === 0) ask("valid", valid++);
+          await clock.advance(10);
+          await eventLoopTurn();
+        }
+        for (let ms = 0; ms < 5_000; ms += 100) {
+          await clock.advance(100);
+          await eventLoopTurn();
+        }
+        expect(statuses.valid).toEqual(Array.from({ length: 78 }, () => 200));
+        expect(asked.valid).toBe(78);
+        expect(asked.guess).toBe(statuses.guess.filter((status) => status === 401).length);
+      },
+    );
+
+    it.each([
+      { perSecond: 40, hostMs: 450, fromMs: 45_000, share: 0.3 },
+      { perSecond: 300, hostMs: 100, fromMs: 12_000, share: 0.1 },
+    ])(
+      "serves its share of valid keys under $perSecond guesses a second, more than a host that takes $hostMs ms can answer",
+      async ({ perSecond, hostMs, fromMs, share }) => {
+        const clock = manualClock(START);
+        /** When each open question began. Every fiftieth is never answered. */
+        const open = new Map<number, number>();
+        let asked = 0;
+        let most = 0;
+        const authenticate = (apiKey: string): Promise<Subscriber | null> => {
+          const question = ++asked;
+          open.set(question, clock.monotonic());
+          // Postbell gives a question up after 5 s; the host may keep running it.
+          most = Math.max(most, [...open.values()].filter((at) => at > clock.monotonic() - 4_999).length);
+          return new Promise((resolve) => {
+            if (question % 50 === 0) return;
+            clock.setTimeout(
+              () => {
+                open.delete(question);
+                resolve(apiKey.startsWith("valid-") ? { id: apiKey, account: apiKey } : null);
+              },
+              hostMs * (0.8 + 0.4 * clock.random()),
+            );
+          });
+        };
+        const { call } = registrationApi({ clock, access: { ...access, authenticate } });
+        const statuses: number[] = [];
+        const ask = async (key: string): Promise<void> => {
+          const { status } = await call("GET", COLLECTION, { key });
+          if (key.startsWith("valid-")) statuses.push(status);
+        };
+        // All come at times of chance: guesses all along, ten valid keys a second from `fromMs` on.
+        const arrivals: { at: number; key: string }[] = [];
+        for (let at = 0; at < fromMs + 8_000; at += (2_000 / perSecond) * clock.random())
+          arrivals.push({ at, key: `guess-${arrivals.length}` });
+        for (let index = 0; index < 80; index++)
+          arrivals.push({ at: fromMs + 8_000 * clock.random(), key: `valid-${index}` });
+        arrivals.sort((one, other) => one.at - other.at);
+        const pending: Promise<void>[] = [];
+        for (const { at, key } of arrivals) {
+          await clock.advance(at - clock.monotonic());
+          pending.push(ask(key));
+        }
+        for (let ms = 0; ms < 12_000; ms += 100) await clock.advance(100);
+        await Promise.all(pending);
+        const served = statuses.filter((status) => status === 200).length;
+        expect(statuses).toHaveLength(80);
+        expect(served).toBeGreaterThan(80 * share);
+        expect(statuses.filter((status) => ![200, 429, 503].includes(status))).toEqual([]);
+        expect(most).toBe(16);
+      },
+    );
+
+    it("answers 503 to those that the host keeps waiting, and goes on with the next", async () => {
+      let isSilent = true;
+      const authenticate = (apiKey: string) =>
+        isSilent ? new Promise<null>(() => {}) : (SUBSCRIBERS[apiKey] ?? null);
+      const { call, clock } = registrationApi({ access: { ...access, authenticate } });
+      const asked = Array.from({ length: 40 }, (_, index) =>
+        call("GET", COLLECTION, { key: `guess-${index}` }),
       );
-      expect(asked).toHaveLength(10);
-      expect(statuses.filter((status) => status === 401)).toHaveLength(10);
-      expect(statuses.filter((status) => status === 429)).toHaveLength(990);
-      const refused = await call("GET", COLLECTION, { key: "guess" });
-      expect(refused).toMatchObject(error(429, "rate_limited"));
-      expect(refused.headers).toEqual({ ...PRIVATE, "retry-after": "6" });
+      await eventLoopTurn();
+      await clock.advance(5_000);
+      expect(new Set((await Promise.all(asked)).map(({ status }) => status))).toEqual(new Set([503]));
+      isSilent = false;
+      expect((await call("GET", COLLECTION)).status).toBe(200);
+    });
+
+    it("asks about one key once for all that come with it meanwhile", async () => {
+      const { asked, statusOf } = stage(10);
+      const statuses = await Promise.all(Array.from({ length: 50 }, () => statusOf("guess")));
+      expect([new Set(statuses), asked]).toEqual([new Set([401]), ["guess"]]);
+      const valid = await Promise.all(Array.from({ length: 5 }, () => statusOf("key-a1")));
+      expect([new Set(valid), asked]).toEqual([new Set([200]), ["guess", "key-a1"]]);
     });
 
     it("lets keys go on meanwhile that were valid before, and asks the host about them each time", async () => {
-      const { asked, valid, statusOf, clock } = stage(3);
+      const { asked, valid, statusOf, call, clock } = stage(3);
       expect(await statusOf("key-a1")).toBe(200);
-      for (let count = 0; count < 5; count++) await statusOf("guess");
+      for (let count = 0; count < 3; count++) expect(await statusOf("guess")).toBe(401);
+      const refused = await call("GET", COLLECTION, { key: "guess" });
+      expect(refused).toMatchObject(error(429, "rate_limited"));
+      expect(refused.headers).toEqual({ ...PRIVATE, "retry-after": "20" });
       asked.length = 0;
-      expect([await statusOf("key-a1"), await statusOf("key-b")]).toEqual([200, 429]);
-      valid.delete("key-a1");
-      expect([await statusOf("key-a1"), await statusOf("key-a1")]).toEqual([401, 429]);
-      expect(asked).toEqual(["key-a1", "key-a1"]);
-      await clock.advance(20_000);
-      expect([await statusOf("key-b"), await statusOf("guess"), await statusOf("guess")]).toEqual([
-        200, 401, 429,
+      expect([await statusOf("key-a1"), await statusOf("key-b"), await statusOf("guess")]).toEqual([
+        200, 200, 429,
       ]);
+      valid.delete("key-a1");
+      expect([await statusOf("key-a1"), await statusOf("key-a1")]).toEqual([401, 401]);
+      expect(asked).toEqual(["key-a1", "key-b", "key-a1", "key-a1"]);
+      await clock.advance(20_000);
+      expect([await statusOf("guess"), await statusOf("guess")]).toEqual([401, 429]);
     });
 
     it("counts neither keys that turn out valid, nor a host without an answer, nor a request without a key", async () => {

@@ -207,6 +207,7 @@ describe("registrations in-process", () => {
     expect(webhook).toEqual({
       id: webhook.id,
       account: "acme",
+      subscriberId: "first",
       url: URL_1,
       status: "ENABLED",
       eventTypes: ["patient.created"],

@@ -173,6 +173,7 @@ describe("the OpenAPI document", () => {
     expect(document.paths["/core/v2/kinds/{kind}"].parameters[0].schema).toEqual({
       type: "string",
       pattern: "^[\\w-]+$",
+      maxLength: 200,
     });
     expect(item.delete.parameters).toEqual([
       {

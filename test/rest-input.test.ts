@@ -30,12 +30,19 @@ describe("the body of a request", () => {
     expect(await json('{"a":1}', "application/vnd.api+json; charset=UTF-8")).toEqual({ a: 1 });
   });
 
-  it("gives nothing where it is empty or no object", async () => {
-    for (const text of ["", "[]", "[1,2]", '"text"', "null", "5", "{}"]) {
-      expect(Object.keys(await json(text))).toEqual([]);
-    }
+  it("gives nothing where it is empty", async () => {
+    for (const text of ["", "{}"]) expect(Object.keys(await json(text))).toEqual([]);
     expect(Object.keys(await read(null, "application/json"))).toEqual([]);
     expect(Object.keys(await read(new Uint8Array(0), "image/png"))).toEqual([]);
+  });
+
+  it("is refused when it is JSON but no object", async () => {
+    for (const text of ["[]", "[1,2]", '"text"', "null", "5", "true"]) {
+      expect(await refusal(json(text))).toBe("400 rest_invalid_json");
+    }
+    for (const parsed of [[1], "text", 5, true]) {
+      expect(await refusal(read({ parsed }, "application/json"))).toBe("400 rest_invalid_json");
+    }
   });
 
   it("may be a form, in PHP's notation", async () => {

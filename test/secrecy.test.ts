@@ -213,7 +213,9 @@ describe("secrets, keys and records", () => {
     ]) {
       expect(log.map((entry) => entry.message)).toContain(message);
     }
-    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200, 400, 401, 404, 405, 503]));
+    expect(new Set(answers.map(({ status }) => status))).toEqual(
+      new Set([200, 400, 401, 403, 404, 405, 503]),
+    );
     // And what an operator needs is there: what failed, and where.
     expect(shown).toMatch(/ECONNRESET[\s\S]*at careless \(/);
   });

@@ -4,6 +4,7 @@ import { Webhook } from "standardwebhooks";
 import { describe, expect, it } from "vitest";
 import {
   newSecret,
+  SIGNATURE_HEADER,
   signatureHeader,
   standardHeaders,
   type VerifyInput,
@@ -252,6 +253,10 @@ describe("verifySignature", () => {
 });
 
 describe("signatureHeader", () => {
+  it("is for the header that the interface names", () => {
+    expect(SIGNATURE_HEADER).toBe("X-Service-Signature");
+  });
+
   it("refuses an empty secret", () => {
     for (const empty of ["", "whsec_"]) {
       const call = () => signatureHeader({ secret: empty, timestamp: t, body });
@@ -287,11 +292,17 @@ describe("standardHeaders", () => {
     expect(() => new Webhook(secret).verify("{}", headers)).toThrow("No matching signature found");
   });
 
-  it.each(["", "whsec_", "whsec_!!!!", "whsec_abc", "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"])(
-    "cannot be made with the secret %j",
-    (given) => {
-      const call = () => standardHeaders({ secret: given, id, timestamp: t, body });
-      expect(call).toThrow(expect.objectContaining({ code: "invalid_argument", field: "secret" }));
-    },
-  );
+  it.each([
+    "",
+    "whsec_",
+    "whsec_!!!!",
+    "whsec_!!!!AAAA",
+    "whsec_AAAA!!!!",
+    "whsec_AA==AAAA",
+    "whsec_abc",
+    "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+  ])("cannot be made with the secret %j", (given) => {
+    const call = () => standardHeaders({ secret: given, id, timestamp: t, body });
+    expect(call).toThrow(expect.objectContaining({ code: "invalid_argument", field: "secret" }));
+  });
 });

@@ -8,7 +8,7 @@ import { freshPrefix, redisUrl } from "./support/redis.js";
 import { HOUR, MINUTE, START } from "./support/webhook-harness.js";
 
 const HOST = resolve(import.meta.dirname, "support/mailing-host.mjs");
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 180_000 };
 
 async function scene(options: MailServerOptions = {}) {
   const server: MailServer = await startMailServer(options);

@@ -16,6 +16,7 @@ const FROM = "Webhooks <hooks@clinic.example>";
 const TO = "ops@clinic.example";
 const WEBHOOK: Webhook = {
   id: "7c9b1f0e-3d52-4c1b-9e6f-2a4d8e0b1c3d",
+  subscriberId: "key-1",
   account: "clinic",
   url: "https://user:pass@hooks.example.com/in/%3Cb%3E?token=s3cret&x=1#part",
   status: "ENABLED",

@@ -41,6 +41,7 @@ describe("event_types of a registration", () => {
     ["an unknown prefix", ["patients.*"], "unknown_event_type", "event_types[0]"],
     ["a star within", ["patient.c*"], "unknown_event_type", "event_types[0]"],
     ["a prefix alone", ["patient"], "unknown_event_type", "event_types[0]"],
+    ["a prefix and another ending", ["patient.x"], "unknown_event_type", "event_types[0]"],
     ["__proto__", ["__proto__"], "unknown_event_type", "event_types[0]"],
     ["__proto__.*", ["__proto__.*"], "unknown_event_type", "event_types[0]"],
     ["constructor", ["constructor"], "unknown_event_type", "event_types[0]"],
@@ -85,6 +86,13 @@ describe("subscribes", () => {
       }),
     );
   });
+
+  it.each([["patient.created"], ["consent.created", "patient.created"], ["patient.*"], ["*"]])(
+    "wants what its list names or covers: %j",
+    (...list) => {
+      expect(subscribes(list, "patient.created")).toBe(true);
+    },
+  );
 
   it("does not take a longer prefix for a shorter one", () => {
     expect(subscribes(["encounter.*"], "encounter-admission.created")).toBe(false);

@@ -15,6 +15,7 @@ import {
 } from "./back-off.js";
 import { TEST_EVENT_TYPE } from "./catalogue.js";
 import { warningDueAt } from "./health.js";
+import { toLoggedAttempt } from "./logged-attempt.js";
 import { type PreparedEvent, readPayload } from "./notification.js";
 import type { ReadSettings, Subscriber } from "./options.js";
 import { signatureHeader, standardHeaders } from "./signature.js";
@@ -303,7 +304,15 @@ export function createAttempts({
       if (!claim.isExtra) telemetry.record("attemptLag", seconds(at - claim.dueAt), { lane: claim.lane });
       span?.end({ at: clock.now(), ...seenOf(verdict) });
     }
-    const attempt: Attempt = { at, durationMs, step: claim.step, isExtra: claim.isExtra, ...verdict };
+    const seen: Attempt = { at, durationMs, step: claim.step, isExtra: claim.isExtra, ...verdict };
+    const attempt = toLoggedAttempt(seen);
+    if (attempt !== seen) {
+      const code = wordOr(verdict.code, verdict.kind);
+      logger.info(
+        { account: webhook.account, webhook: webhook.id, kind: verdict.kind, code },
+        "an endpoint's host has no address that may be used",
+      );
+    }
     const endpoint: Verdict["endpoint"] = {
       ok: isOk,
       generation: webhook.generation,

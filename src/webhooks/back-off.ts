@@ -35,11 +35,14 @@ export interface NextStep {
 }
 
 /**
- * The step that follows `step`, or `null` where the schedule is exhausted.
+ * Returns the step that follows `step`, or `null` if the schedule is exhausted.
  *
- * Steps whose time has passed meanwhile (no process ran, the endpoint was disabled) are not made up for: the one just made or skipped stands for them.
- * Jitter is added to the step's own time, so it does not add up over steps. `retryAfterMs`, what the endpoint asked for, may put the step off up to
- * the time of the following one. Nothing is due past the window.
+ * Steps whose time has passed meanwhile (no process ran, the endpoint was disabled) are not made up for. A single attempt counts for all of them.
+ * No step is repeated, even if the storage's clock was set back.
+ * Jitter is added to the step's own time, so it does not add up over steps. `retryAfterMs`, which the endpoint asked for, may delay the step until
+ * the time of the following one. Nothing is due after the window.
+ *
+ * @param schedule must be the schedule of `policy`: all its times lie within the window.
  */
 export function nextStep({
   policy,
@@ -63,8 +66,8 @@ export function nextStep({
   if (offset === undefined) return null;
   const interval = offset - (schedule[next - 1] ?? 0);
   const jitter = Math.floor(random() * Math.min(policy.jitter * interval, policy.maxJitterMs));
-  const following = Math.min(schedule[next + 1] ?? policy.windowMs, policy.windowMs);
-  const asked = retryAfterMs === null ? 0 : Math.min(now + retryAfterMs, startedAt + following);
+  const following = schedule[next + 1] ?? policy.windowMs;
+  const asked = Math.min(now + (retryAfterMs ?? 0), startedAt + following);
   return {
     step: next,
     dueAt: Math.max(Math.min(startedAt + offset + jitter, startedAt + policy.windowMs), asked),

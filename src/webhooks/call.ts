@@ -1,10 +1,11 @@
 /** What the rows of the registration API have in common: what they are given, how they answer, and how they read an object. */
 
 import { PostbellError } from "../errors.js";
+import { HttpError } from "../http/errors.js";
 import type { PathParameter } from "../http/router.js";
 import type { HttpRequest, HttpResponse } from "../http/types.js";
 import { nearest } from "./catalogue.js";
-import type { BodySchema } from "./operations.js";
+import { type BodySchema, LENGTHS } from "./operations.js";
 import type { Subscriber } from "./options.js";
 
 export interface Call {
@@ -35,6 +36,16 @@ export const json = (
 export const invalid = (field: string, message: string): PostbellError =>
   new PostbellError("invalid_request", message, { field });
 
+export const unavailable = (): HttpError =>
+  new HttpError(503, "unavailable", "The service cannot answer at the moment; try again later.", {
+    headers: { "retry-after": "5" },
+  });
+
+export const rateLimited = (seconds: number, reason: string): HttpError =>
+  new HttpError(429, "rate_limited", `${reason}; try again in ${seconds} s.`, {
+    headers: { "retry-after": String(seconds) },
+  });
+
 /** The object a request body must be. What is not declared is refused, so that a slip of the pen does not subscribe to everything. */
 export function readFields(body: unknown, { properties }: BodySchema): Readonly<Record<string, unknown>> {
   if (typeof body !== "object" || body === null || Array.isArray(body)) {
@@ -59,9 +70,15 @@ export function readPage(query: URLSearchParams): {
   readonly limit: number | undefined;
 } {
   const limit = query.get("limit");
+  const cursor = query.get("cursor") ?? undefined;
+  if (cursor !== undefined && cursor.length > LENGTHS.cursor) {
+    throw new PostbellError("invalid_argument", "cursor must be the `next` of the page before.", {
+      field: "cursor",
+    });
+  }
   const isNumber = /^[0-9]{1,9}$/.test(limit ?? "");
   return {
-    cursor: query.get("cursor") ?? undefined,
+    cursor,
     // What is no number is refused by whoever checks the range.
     limit: limit === null ? undefined : isNumber ? Number(limit) : Number.NaN,
   };

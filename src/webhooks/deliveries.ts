@@ -2,14 +2,16 @@
 
 import { isDate } from "node:util/types";
 import type { Clock } from "../clock.js";
-import { PostbellError } from "../errors.js";
+import { isPostbellError, PostbellError } from "../errors.js";
 import { createRateLimit } from "../http/rate-limit.js";
-import { isUuid } from "../uuid.js";
+import { notFound, readArguments, readLimit } from "./arguments.js";
 import { type Catalogue, focalTypes, TEST_EVENT_TYPE } from "./catalogue.js";
 import { formatDeliveryId, parseDeliveryId } from "./delivery-id.js";
+import type { Actor, Entitlement } from "./entitlement.js";
 import { type EndpointHealth, endpointHealth } from "./health.js";
-import type { ReadSettings } from "./options.js";
-import { notFound, readArguments, readLimit } from "./registrations.js";
+import { LENGTHS } from "./operations.js";
+import type { ReadSettings, Subscriber } from "./options.js";
+import { createRecover } from "./recovery.js";
 import type {
   Attempt,
   AttemptSummary,
@@ -53,11 +55,18 @@ export interface DeliveryCounts extends Readonly<Record<DeliveryState, number>> 
   readonly lastAttempt: (Omit<AttemptSummary, "at"> & { readonly at: Date }) | null;
 }
 
-/** Errors of all: `not_found`, `invalid_argument`, and those of the storage. What has ended is kept for `retention`. */
+/**
+ * The delivery log, and what repairs it. What has ended is kept for `retention`.
+ *
+ * A call without `as` acts as the host; with `as` it is held to what that API key may do, as in `registrations`: every key of the account reads the log,
+ * without the excerpts of answers, which may repeat a record; `resend`, `recover` and `test` are for whoever may manage the webhook.
+ *
+ * Errors of all: `not_found`, `invalid_argument`, with `as` also `webhook_owned_by_another_key` and `access_unavailable`, and those of the storage.
+ */
 export interface Deliveries {
   /**
    * Newest first, of those created at or after `since` and before `until`. `limit` 1 to 100, default 50; `next` is the cursor of the next page, `null` on the last.
-   * With `state` or `type` a page may be short, or empty, and still have a `next`. `unknown_event_type` for a `type` that is not in the catalogue, nor `webhook.test`.
+   * A call examines a bounded part of the log, so a page may hold fewer than `limit`, or none, and still have a `next`: read on until it is `null`. `unknown_event_type` for a `type` that is not in the catalogue, nor `webhook.test`.
    */
   list(request: {
     readonly webhookId: string;
@@ -68,24 +77,27 @@ export interface Deliveries {
     readonly until?: Date | string | undefined;
     readonly cursor?: string | undefined;
     readonly limit?: number | undefined;
+    readonly as?: Subscriber;
   }): Promise<{ readonly deliveries: readonly Delivery[]; readonly next: string | null }>;
   /** With all attempts that are kept. */
-  get(id: string): Promise<Delivery>;
+  get(id: string, options?: Actor): Promise<Delivery>;
   /**
    * One more attempt, now. A pending delivery keeps its schedule; for an ended one a new delivery of the same event is made, with a schedule of its own.
    * Returns the one that will be attempted. `webhook_disabled` while the webhook is DISABLED; `resend_limit_reached` once an event was sent again to a webhook a hundred times.
    */
-  resend(id: string): Promise<{ readonly id: string }>;
+  resend(id: string, options?: Actor): Promise<{ readonly id: string }>;
   /**
    * Makes deliveries of all kept events since then that the webhook subscribes to and did not get: emitted while it was disabled, or failed.
    * Those pending, delivered or withheld are left alone, so calling it twice is harmless, and where it was interrupted it may be made again. What was emitted before the webhook was registered is no loss of its.
    *
    * They fall due one after another, `delivery.recoverEveryMs` apart, the oldest first, and new events go before them.
-   * `rate_limited` beyond `limits.repairsPerMinute` of a webhook, in this process; `webhook_disabled` while it is DISABLED.
+   * Recoveries of one account run one after the other. `rate_limited` beyond `limits.repairsPerMinute` of a webhook, and once the recoveries of its account have examined
+   * more than `limits.recoveredEventsPerMinute`, both in this process; `webhook_disabled` while it is DISABLED.
    */
   recover(request: {
     readonly webhookId: string;
     readonly since: Date | string;
+    readonly as?: Subscriber;
   }): Promise<{ readonly count: number }>;
   /**
    * Sends a test to this webhook alone, whatever types it subscribes to: signed and logged like any other, attempted once. It is of the type `webhook.test`
@@ -97,12 +109,14 @@ export interface Deliveries {
   test(request: {
     readonly webhookId: string;
     readonly type?: string | undefined;
+    readonly as?: Subscriber;
   }): Promise<{ readonly id: string }>;
   /** What the log of a webhook comes to, and how its endpoint is. Costs the same however long the log is. */
-  stats(request: { readonly webhookId: string }): Promise<DeliveryCounts>;
+  stats(request: { readonly webhookId: string; readonly as?: Subscriber }): Promise<DeliveryCounts>;
 }
 
-const RECOVER_PAGE = 100;
+/** How far apart the times of two processes on one storage may be. */
+const CLOCK_SKEW_MS = 60_000;
 /** Each one is a record of its own beside its event: without a bound somebody who resends in a loop would fill the storage. */
 const MOST_RESENT = 100;
 const STATES: readonly DeliveryState[] = ["pending", "delivered", "failed", "withheld"];
@@ -117,6 +131,11 @@ const disabled = (): PostbellError =>
   );
 
 const dateOrNull = (ms: number | null): Date | null => (ms === null ? null : new Date(ms));
+
+const withoutExcerpts = (record: DeliveryRecord): DeliveryRecord => ({
+  ...record,
+  attempts: record.attempts.map((attempt) => ({ ...attempt, excerpt: null })),
+});
 
 const toDelivery = (record: DeliveryRecord): Delivery => ({
   id: record.id,
@@ -139,6 +158,7 @@ const LAST_TIME = Date.parse("9999-12-31T23:59:59.999Z");
 
 /** Epoch milliseconds of an ISO 8601 date and time; NaN where it is none. The engine would take the 30th of February for the 2nd of March. */
 function parseTime(text: string): number {
+  if (text.length > LENGTHS.time) return Number.NaN;
   const day = Date.parse(`${DATE_TIME.exec(text)?.[1]}T00:00:00Z`);
   return Number.isNaN(day) || !text.startsWith(new Date(day).toISOString().slice(0, 10))
     ? Number.NaN
@@ -160,14 +180,16 @@ export function readTime(field: string, value: Date | string): number {
 
 export function createDeliveries({
   store,
-  settings: { delivery, health, limits },
+  settings,
   catalogue,
+  entitlement,
   clock,
   append,
 }: {
   readonly store: WebhookStore;
   readonly settings: ReadSettings;
   readonly catalogue: Catalogue;
+  readonly entitlement: Entitlement;
   readonly clock: Clock;
   /** Stores an event for one webhook. */
   readonly append: (
@@ -175,10 +197,14 @@ export function createDeliveries({
     webhookId: string,
   ) => Promise<{ readonly deliveries: readonly { readonly id: string }[] }>;
 }): Deliveries {
+  const { health, limits } = settings;
   const repairs = createRateLimit({ perMinute: limits.repairsPerMinute, clock });
+  const recover = createRecover({ store, settings, clock });
+
+  const turnOf = (what: "recover" | "test", webhookId: string): string => `${what} ${webhookId}`;
 
   const takeTurn = (what: "recover" | "test", webhookId: string): void => {
-    const seconds = repairs.take(`${what} ${webhookId}`);
+    const seconds = repairs.take(turnOf(what, webhookId));
     if (seconds === 0) return;
     const asked = what === "test" ? "tests" : "recoveries";
     throw new PostbellError("rate_limited", `Too many ${asked} of this webhook; try again in ${seconds} s.`, {
@@ -186,15 +212,29 @@ export function createDeliveries({
     });
   };
 
-  const find = async (webhookId: string): Promise<WebhookRecord> => {
-    const webhook = isUuid(webhookId) ? await store.getWebhook(webhookId) : undefined;
-    if (!webhook) throw notFound("webhook");
+  /** The same webhook, if the actor may have something sent to it and it is ENABLED. */
+  const requireToSend = async (webhook: WebhookRecord, actor: Actor): Promise<WebhookRecord> => {
+    await entitlement.requireManager(webhook, actor);
+    if (webhook.status !== "ENABLED") throw disabled();
     return webhook;
   };
 
-  const requireEnabled = (webhook: WebhookRecord): WebhookRecord => {
-    if (webhook.status !== "ENABLED") throw disabled();
-    return webhook;
+  /** A hook that fails hides the excerpts; the rest of the log is everybody's to read. */
+  const mayReadExcerpts = (webhook: WebhookRecord, actor: Actor): Promise<boolean> =>
+    entitlement.canManage(webhook, actor).catch((error: unknown) => {
+      if (isPostbellError(error, "access_unavailable")) return false;
+      throw error;
+    });
+
+  /** The host is asked about the actor only where there is an excerpt to show. */
+  const toShown = async (
+    records: readonly DeliveryRecord[],
+    webhook: WebhookRecord,
+    actor: Actor,
+  ): Promise<readonly Delivery[]> => {
+    const hasExcerpt = records.some(({ attempts }) => attempts.some(({ excerpt }) => excerpt !== null));
+    const isShown = !hasExcerpt || (await mayReadExcerpts(webhook, actor));
+    return (isShown ? records : records.map(withoutExcerpts)).map(toDelivery);
   };
 
   /** Of something in the log: of the catalogue, or of a test. */
@@ -214,6 +254,15 @@ export function createDeliveries({
     return delivery;
   };
 
+  /** The webhook of a delivery. Of another account, the delivery is answered like one that does not exist. */
+  const webhookOf = async ({ webhookId }: DeliveryRecord, actor: Actor): Promise<WebhookRecord> => {
+    try {
+      return await entitlement.find(webhookId, actor);
+    } catch (error) {
+      throw isPostbellError(error, "not_found") ? notFound("delivery") : error;
+    }
+  };
+
   return Object.freeze<Deliveries>({
     async list(request) {
       const { webhookId, state, type, since, until, cursor, limit } = readArguments("list", request, [
@@ -224,6 +273,7 @@ export function createDeliveries({
         "until",
         "cursor",
         "limit",
+        "as",
       ]);
       if (state !== undefined && !STATES.includes(state)) {
         throw new PostbellError("invalid_argument", `state must be one of ${STATES.join(", ")}.`, {
@@ -240,18 +290,30 @@ export function createDeliveries({
         cursor,
         limit: readLimit(limit),
       };
-      await find(webhookId);
-      const page = await store.listDeliveries(asked);
-      return { deliveries: page.deliveries.map(toDelivery), next: page.next };
+      const webhook = await entitlement.find(webhookId, request);
+      // Its log begins with the registration, so the account's events before that need not be examined.
+      const earliest = webhook.createdAt - CLOCK_SKEW_MS;
+      const page = await store.listDeliveries({
+        ...asked,
+        since: Math.max(asked.since ?? earliest, earliest),
+      });
+      return { deliveries: await toShown(page.deliveries, webhook, request), next: page.next };
     },
 
-    async get(id) {
-      return toDelivery(await get(id));
+    async get(id, options = {}) {
+      const actor = readArguments("get", options, ["as"]);
+      const record = await get(id);
+      if (!("as" in actor)) return toDelivery(record);
+      const [shown] = await toShown([record], await webhookOf(record, actor), actor);
+      if (!shown) throw notFound("delivery");
+      return shown;
     },
 
-    async resend(id) {
-      const { webhookId, eventId } = await get(id);
-      const { account } = requireEnabled(await find(webhookId));
+    async resend(id, options = {}) {
+      const actor = readArguments("resend", options, ["as"]);
+      const record = await get(id);
+      const { webhookId, eventId } = record;
+      const { account } = await requireToSend(await webhookOf(record, actor), actor);
       if (await store.getDelivery(formatDeliveryId({ webhookId, eventId, serial: MOST_RESENT }))) {
         throw new PostbellError(
           "resend_limit_reached",
@@ -264,37 +326,30 @@ export function createDeliveries({
     },
 
     async recover(request) {
-      const { webhookId, since } = readArguments("recover", request, ["webhookId", "since"]);
+      const { webhookId, since } = readArguments("recover", request, ["webhookId", "since", "as"]);
       const from = readTime("since", since);
-      const { account, createdAt } = requireEnabled(await find(webhookId));
+      const webhook = await requireToSend(await entitlement.find(webhookId, request), request);
       takeTurn("recover", webhookId);
-      const everyMs = delivery.recoverEveryMs;
-      let dueAt = store.now() + everyMs;
-      let count = 0;
-      let cursor: string | undefined;
-      do {
-        const page = await store.recover({
-          webhookId,
-          account,
-          since: Math.max(from, createdAt),
-          dueAt,
-          everyMs,
-          now: store.now(),
-          cursor,
-          limit: RECOVER_PAGE,
-        });
-        if (!page) throw notFound("webhook");
-        count += page.count;
-        dueAt += page.count * everyMs;
-        cursor = page.next ?? undefined;
-      } while (cursor !== undefined);
-      return { count };
+      try {
+        return { count: await recover(webhook, from) };
+      } catch (error) {
+        // Refused by the budget of the account: nothing of this webhook was examined.
+        if (isPostbellError(error, "rate_limited")) repairs.putBack(turnOf("recover", webhookId));
+        throw error;
+      }
     },
 
     async test(request) {
-      const { webhookId, type = TEST_EVENT_TYPE } = readArguments("test", request, ["webhookId", "type"]);
+      const { webhookId, type = TEST_EVENT_TYPE } = readArguments("test", request, [
+        "webhookId",
+        "type",
+        "as",
+      ]);
       requireType(type);
-      const { account, eventTypes } = requireEnabled(await find(webhookId));
+      const { account, eventTypes } = await requireToSend(
+        await entitlement.find(webhookId, request),
+        request,
+      );
       requireSubscribed(eventTypes, type);
       takeTurn("test", webhookId);
       const event = await testEvent({ account, sentType: type, now: store.now() });
@@ -305,8 +360,8 @@ export function createDeliveries({
     },
 
     async stats(request) {
-      const { webhookId } = readArguments("stats", request, ["webhookId"]);
-      const webhook = await find(webhookId);
+      const { webhookId } = readArguments("stats", request, ["webhookId", "as"]);
+      const webhook = await entitlement.find(webhookId, request);
       const stats = await store.deliveryStats(webhookId);
       if (!stats) throw notFound("webhook");
       const { nextDueAt, lastAttempt, ...counts } = stats;

@@ -3,11 +3,12 @@
 import { isPostbellError, PostbellError } from "../errors.js";
 import type { Route } from "../http/router.js";
 import type { HttpRequest } from "../http/types.js";
+import { notFound } from "./arguments.js";
 import { type Call, invalid, json, readFields, readPage } from "./call.js";
 import type { Deliveries, Delivery } from "./deliveries.js";
 import { parseDeliveryId } from "./delivery-id.js";
 import { operations } from "./operations.js";
-import { notFound, type Registrations, type Webhook } from "./registrations.js";
+import type { Registrations, Webhook } from "./registrations.js";
 
 export interface DeliveryRoutesContext {
   readonly registrations: Registrations;
@@ -80,6 +81,7 @@ export function deliveryRoutes({
       async handle(call) {
         const { id: webhookId } = await ownWebhook(call);
         const query = new URLSearchParams(call.request.query);
+        // As the host: a row has no excerpts, so `canActFor` need not be asked about them.
         const page = await deliveries.list({
           webhookId,
           state: (query.get("state") ?? undefined) as Delivery["state"] | undefined,
@@ -94,13 +96,13 @@ export function deliveryRoutes({
     {
       ...operations.readDelivery,
       async handle(call) {
-        return json(200, await deliveries.get(await ownDelivery(call)));
+        return json(200, await deliveries.get(await ownDelivery(call), { as: call.subscriber }));
       },
     },
     {
       ...operations.resendDelivery,
       async handle(call) {
-        return json(202, await deliveries.resend(await ownDelivery(call)));
+        return json(202, await deliveries.resend(await ownDelivery(call), { as: call.subscriber }));
       },
     },
     {
@@ -110,7 +112,10 @@ export function deliveryRoutes({
         const { since } = readFields(await readBody(call.request), operations.recoverDeliveries.body);
         if (since === undefined)
           throw invalid("since", "since is missing: from when on to recover, in ISO 8601.");
-        return json(202, await deliveries.recover({ webhookId, since: since as string }));
+        return json(
+          202,
+          await deliveries.recover({ webhookId, since: since as string, as: call.subscriber }),
+        );
       },
     },
     {
@@ -118,7 +123,8 @@ export function deliveryRoutes({
       async handle(call) {
         const { id: webhookId } = await ownWebhook(call);
         const { event_type } = readFields(await readOptionalBody(call.request), operations.testWebhook.body);
-        const asked = deliveries.test({ webhookId, type: event_type as string | undefined });
+        const type = event_type as string | undefined;
+        const asked = deliveries.test({ webhookId, type, as: call.subscriber });
         return json(202, await naming({ type: "event_type" }, asked));
       },
     },
@@ -131,7 +137,7 @@ export function deliveryRoutes({
           operations.rotateSecret.body,
         );
         const overlapMs = readOverlap(overlap_seconds);
-        return json(200, await registrations.rotateSecret(id, { overlapMs }));
+        return json(200, await registrations.rotateSecret(id, { overlapMs, as: call.subscriber }));
       },
     },
     {

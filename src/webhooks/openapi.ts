@@ -8,6 +8,7 @@ import {
   EXAMPLE_SECRET,
   EXAMPLE_WEBHOOK,
   errorCodes,
+  LENGTHS,
   type Operation,
   operations,
   tags,
@@ -87,7 +88,7 @@ function pathParameters(path: string): Record<string, Json> {
       in: "path",
       required: true,
       description: `The \`id\` of the ${name.replace(/Id$/, "")}.`,
-      schema: { type: "string" },
+      schema: { type: "string", maxLength: LENGTHS.id },
     })),
   };
 }
@@ -152,6 +153,7 @@ const RESPONSES = (Object.keys(errorCodes).map(Number) as ErrorStatus[]).filter(
 const DESCRIPTIONS: { readonly [status in ErrorStatus]: string } = {
   400: "The request cannot be used. `field` names what is wrong in it.",
   401: "There is no API key, or it is not valid.",
+  403: "The webhook is owned by another API key of the account.",
   404: "The account has nothing with this id.",
   405: "The path does not answer this method.",
   408: "The body did not arrive in time.",

@@ -1,6 +1,7 @@
 /** What the registration API takes and answers, one entry for each row of its route table, and every code of its errors. Plain data. */
 
 import type { JsonObject } from "../schema/types.js";
+import { MAX_EVENT_TYPES } from "./subscription.js";
 
 /** By status, every code that an error answer of it can carry. */
 export const errorCodes = {
@@ -13,10 +14,18 @@ export const errorCodes = {
     "request_aborted",
   ],
   401: ["unauthorized"],
+  403: ["webhook_owned_by_another_key"],
   404: ["not_found"],
   405: ["method_not_allowed"],
   408: ["request_timeout"],
-  409: ["webhook_limit_reached", "idempotency_key_reused", "webhook_disabled", "resend_limit_reached"],
+  409: [
+    "webhook_limit_reached",
+    "idempotency_key_reused",
+    "webhook_deleted",
+    "secret_rotated",
+    "webhook_disabled",
+    "resend_limit_reached",
+  ],
   413: ["body_too_large"],
   415: ["unsupported_media_type"],
   429: ["rate_limited"],
@@ -82,13 +91,31 @@ export const EXAMPLE_WEBHOOK = {
 
 export const EXAMPLE_SECRET = "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=";
 
-const url: JsonObject = { type: "string", description: "The address of the endpoint: absolute, HTTPS." };
+/** The largest value of each argument. */
+export const LENGTHS = {
+  /** A browser takes no longer one; `judgeUrl` refuses it before it is parsed. */
+  url: 2_048,
+  /** ISO 8601 with milliseconds and an offset has 29 characters. */
+  time: 64,
+  /** A page's `next` is far shorter in every storage. */
+  cursor: 256,
+  /** A UUID, and two with a serial number. */
+  id: 100,
+  header: 8_192,
+} as const;
+
+const url: JsonObject = {
+  type: "string",
+  maxLength: LENGTHS.url,
+  description: "The address of the endpoint: absolute, HTTPS.",
+};
 
 const eventTypes: JsonObject = {
   type: "array",
   description:
     "The event types it is sent: names, `prefix.*` or `*`. Without it: every type, also future ones.",
   minItems: 1,
+  maxItems: MAX_EVENT_TYPES,
   uniqueItems: true,
   items: { $ref: "#/components/schemas/EventTypePattern" },
 };
@@ -106,7 +133,7 @@ const cursor: JsonObject = {
   name: "cursor",
   in: "query",
   description: "`next` of the page before.",
-  schema: { type: "string" },
+  schema: { type: "string", maxLength: LENGTHS.cursor },
 };
 
 /** `next` of a page. */
@@ -143,13 +170,16 @@ const outcome: { readonly [name: string]: JsonObject } = {
     type: "string",
     enum: ["delivered", "http", "dns", "connect", "tls", "timeout", "refused"],
     description:
-      "`delivered`, or what went wrong: `http` is a status other than 2xx, `refused` an address that is not allowed.",
+      "`delivered`, or what went wrong: `http` is a status other than 2xx, `dns` a host name without an address that may be used, `refused` a URL that is not allowed.",
   },
   status: {
     type: ["integer", "null"],
     description: "The HTTP status of the answer; null where there was none.",
   },
-  code: { type: "string", description: "A short stable word for it: `HTTP_500`, `ECONNREFUSED`." },
+  code: {
+    type: "string",
+    description: "A short stable word for it: `HTTP_500`, `ECONNREFUSED`, `NO_USABLE_ADDRESS`.",
+  },
 };
 
 export const EXAMPLE_OUTCOME = {
@@ -218,7 +248,7 @@ export const deliverySchemas: { readonly [name: string]: JsonObject } = {
         excerpt: {
           type: ["string", "null"],
           description:
-            "The first characters of the answer to a failed attempt, where the service keeps them.",
+            "The first characters of the answer to a failed attempt, where the service keeps them. Shown to the API key that owns the webhook, or one that the service lets act for it.",
         },
       }),
     },
@@ -244,7 +274,7 @@ export const operations = {
         name: "Idempotency-Key",
         in: "header",
         description:
-          "Makes it safe to repeat the request after an answer was lost: for ten minutes the same key gets the same answer, secret included.",
+          "Makes it safe to repeat the request after an answer was lost: for ten minutes the same key gets the same answer, secret included. Once the webhook is deleted or its secret rotated, the answer is 409 instead.",
         schema: { type: "string", pattern: "^[\\x21-\\x7e]{1,255}$" },
       },
     ],
@@ -266,7 +296,7 @@ export const operations = {
         },
       },
     },
-    errors: [...READ_BODY, 409],
+    errors: [...READ_BODY, 403, 409],
   },
   listWebhooks: {
     method: "GET",
@@ -297,7 +327,7 @@ export const operations = {
     tag: "Webhooks",
     summary: "Change, enable or disable a webhook",
     description:
-      "What is pending goes to the new address. A new address, or enabling it again, gives the endpoint a clean record. While it is DISABLED, due attempts are skipped and new events make no delivery.",
+      "What is pending goes to the new address. A new address, or enabling it again, gives the endpoint a clean record. While it is DISABLED, due attempts are skipped and new events make no delivery. Only the API key that owns the webhook, or one that the service lets act for it, may change its address or event types, or enable it; every key of the account may disable it.",
     body: {
       required: ["url", "status"],
       properties: {
@@ -319,14 +349,14 @@ export const operations = {
       schema: webhook,
       example: { ...EXAMPLE_WEBHOOK, status: "DISABLED", updatedDate: "2026-03-02T08:30:00.000Z" },
     },
-    errors: [...READ_BODY, 404, 409],
+    errors: [...READ_BODY, 403, 404, 409],
   },
   deleteWebhook: {
     method: "DELETE",
     path: "/v1/webhooks/:webhookId",
     tag: "Webhooks",
     summary: "Delete a webhook",
-    description: "With all its deliveries: nothing more is sent.",
+    description: "With all its deliveries: nothing more is sent. Every key of the account may delete it.",
     answer: {
       status: 200,
       description: "It was deleted.",
@@ -341,7 +371,7 @@ export const operations = {
     tag: "Webhooks",
     summary: "Get a new secret",
     description:
-      "The old one goes on signing until the cut-over, so that the new one can be put in place first.",
+      "The old one goes on signing until the cut-over, so that the new one can be put in place first. Only the API key that owns the webhook, or one that the service lets act for it, may ask for it.",
     body: {
       isOptional: true,
       properties: {
@@ -364,7 +394,7 @@ export const operations = {
       }),
       example: { secret: EXAMPLE_SECRET, rotatesAt: "2026-03-01T13:00:00.000Z" },
     },
-    errors: [...READ_BODY, 404],
+    errors: [...READ_BODY, 403, 404],
   },
   readStats: {
     method: "GET",
@@ -408,7 +438,7 @@ export const operations = {
     tag: "Deliveries",
     summary: "List a webhook's deliveries",
     description:
-      "Newest first, without their attempts. With `state` or `type` a page may be short, or empty, and still have a `next`.",
+      "Newest first, without their attempts. A page may hold fewer deliveries than `limit`, or none, while `next` is given: read on until `next` is null.",
     parameters: [
       { name: "state", in: "query", schema: { $ref: "#/components/schemas/DeliveryState" } },
       {
@@ -421,13 +451,13 @@ export const operations = {
         name: "since",
         in: "query",
         description: "Those created then or later: ISO 8601 with its offset.",
-        schema: { type: "string", format: "date-time" },
+        schema: { type: "string", format: "date-time", maxLength: LENGTHS.time },
       },
       {
         name: "until",
         in: "query",
         description: "Those created earlier: ISO 8601 with its offset.",
-        schema: { type: "string", format: "date-time" },
+        schema: { type: "string", format: "date-time", maxLength: LENGTHS.time },
       },
       limit,
       cursor,
@@ -468,14 +498,14 @@ export const operations = {
     tag: "Deliveries",
     summary: "Attempt a delivery once more, now",
     description:
-      "A pending one keeps its schedule; of an ended one a new delivery of the same event is made, with a schedule of its own.",
+      "A pending one keeps its schedule; of an ended one a new delivery of the same event is made, with a schedule of its own. Only the API key that owns the webhook, or one that the service lets act for it, may ask for it.",
     answer: {
       status: 202,
       description: "It will be attempted.",
       schema: object({ id }),
       example: { id: DELIVERY_ID },
     },
-    errors: [404, 409],
+    errors: [403, 404, 409],
   },
   recoverDeliveries: {
     method: "POST",
@@ -483,10 +513,10 @@ export const operations = {
     tag: "Deliveries",
     summary: "Deliver what was missed",
     description:
-      "Makes deliveries of all kept events since then, or since the webhook was registered, that it subscribes to and did not get. They are sent one after another, the oldest first. Asking again changes nothing.",
+      "Makes deliveries of all kept events since then, or since the webhook was registered, that it subscribes to and did not get. They are sent one after another, the oldest first. Asking again changes nothing. 429 once the recoveries of the account have examined too many events in a minute. Only the API key that owns the webhook, or one that the service lets act for it, may ask for it.",
     body: {
       required: ["since"],
-      properties: { since: time("ISO 8601 with its offset.") },
+      properties: { since: { ...time("ISO 8601 with its offset."), maxLength: LENGTHS.time } },
       example: { since: "2026-03-01T00:00:00Z" },
     },
     answer: {
@@ -495,7 +525,7 @@ export const operations = {
       schema: object({ count: { type: "integer", minimum: 0, description: "How many were made." } }),
       example: { count: 12 },
     },
-    errors: [...READ_BODY, 404, 409],
+    errors: [...READ_BODY, 403, 404, 409],
   },
   testWebhook: {
     method: "POST",
@@ -503,7 +533,7 @@ export const operations = {
     tag: "Deliveries",
     summary: "Send a test event",
     description:
-      "To this webhook alone, signed and logged like any other, attempted once. It is about an OperationOutcome, never about a record.",
+      "To this webhook alone, signed and logged like any other, attempted once. It is about an OperationOutcome, never about a record. Only the API key that owns the webhook, or one that the service lets act for it, may ask for it.",
     body: {
       isOptional: true,
       properties: {
@@ -520,7 +550,7 @@ export const operations = {
       schema: object({ id }),
       example: { id: DELIVERY_ID },
     },
-    errors: [...READ_BODY, 404, 409],
+    errors: [...READ_BODY, 403, 404, 409],
   },
   listEventTypes: {
     method: "GET",
@@ -546,7 +576,7 @@ export const operations = {
         in: "header",
         description:
           "The `ETag` of the document that is known already: while it is current, the answer is 304.",
-        schema: { type: "string" },
+        schema: { type: "string", maxLength: 8_192 },
       },
     ],
     answer: {
@@ -561,7 +591,13 @@ export const operations = {
           paths: { type: "object" },
         },
       },
-      headers: { ETag: { description: "Names this version.", required: true, schema: { type: "string" } } },
+      headers: {
+        ETag: {
+          description: "Names this version.",
+          required: true,
+          schema: { type: "string", maxLength: LENGTHS.header },
+        },
+      },
     },
     errors: [],
   },

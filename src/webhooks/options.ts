@@ -37,10 +37,18 @@ export interface Access {
   /** The subscriber behind a Bearer token; `null` where there is none (401). A throw or a silence of 5 s is answered 503. */
   authenticate(apiKey: string): Awaitable<Subscriber | null | undefined>;
   /**
-   * Whether the key that created the webhook may read `resource` now: asked for each entry at each attempt. Only `true` and `false` are answers; with anything else,
+   * Whether the key that owns the webhook may read `resource` now: asked for each entry at each attempt. Only `true` and `false` are answers; with anything else,
    * a throw or a silence of 5 s, nothing is sent and it is asked again later.
    */
   canRead(subscriber: Subscriber, resource: ParsedResource): Awaitable<boolean>;
+  /**
+   * Lets a key manage the webhooks of another key of its account. Return `true` only if `subscriber` may receive all that `owner` may: it can then change the
+   * url of the owner's webhooks, enable them, learn a new secret, and have events sent again. Default: never. A throw or a silence of 5 s is answered 503.
+   *
+   * @example
+   * canActFor: (subscriber, owner) => scopesOf(owner).every((scope) => scopesOf(subscriber).includes(scope))
+   */
+  canActFor?(subscriber: Subscriber, owner: Subscriber): Awaitable<boolean>;
 }
 
 /** Looks up a referenced resource that was not among `related`. Nothing found, a throw or a silence of 5 s: the reference stays as it is, without an entry. */
@@ -112,6 +120,7 @@ export const webhooksOptions = {
   access: {
     authenticate: hook<Access["authenticate"]>(),
     canRead: hook<Access["canRead"]>(),
+    canActFor: hook<NonNullable<Access["canActFor"]>>(),
   },
   events: value<EventCatalogue>(
     "a table of event types",
@@ -173,6 +182,7 @@ export const webhooksOptions = {
     requestBytes: wholeNumber("bytes", 65_536, { min: 1024, max: 16_777_216 }),
     requestsPerMinute: wholeNumber("count", 600, { min: 0 }),
     repairsPerMinute: wholeNumber("count", 6, { min: 0 }),
+    recoveredEventsPerMinute: wholeNumber("count", 100_000, { min: 0 }),
     entries: wholeNumber("count", 100, { min: 1, max: 10_000 }),
     notificationBytes: wholeNumber("bytes", 262_144, { min: 1024, max: 16_777_216 }),
     hookMs: wholeNumber("ms", 5_000, { min: 1, max: MINUTE }),
@@ -195,7 +205,9 @@ const refuse = (field: string, message: string): never => {
 /** `T` without `undefined` for the options that have no default. */
 export type ReadSettings = Settings & {
   readonly storage: Storage;
-  readonly access: { readonly [K in keyof Access]: Access[K] };
+  readonly access: {
+    readonly [K in keyof Access]: K extends "canActFor" ? Access[K] | undefined : Access[K];
+  };
 };
 
 /** Reads and checks the options, also against each other. Pure; errors: `invalid_option`. */

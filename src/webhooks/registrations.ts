@@ -3,8 +3,9 @@
 import { createHash } from "node:crypto";
 import { PostbellError } from "../errors.js";
 import { judgeUrl } from "../outbound/address-policy.js";
-import { isUuid } from "../uuid.js";
-import { type Catalogue, nearest } from "./catalogue.js";
+import { checkName, notFound, readArguments, readLimit } from "./arguments.js";
+import type { Catalogue } from "./catalogue.js";
+import { type Actor, type Entitlement, isDisablingOnly, ownedByAnotherKey } from "./entitlement.js";
 import type { ReadSettings, Subscriber } from "./options.js";
 import { newSecret } from "./signature.js";
 import type { WebhookChange, WebhookRecord, WebhookStatus, WebhookStore } from "./store.js";
@@ -14,6 +15,8 @@ import { readEventTypes } from "./subscription.js";
 export interface Webhook {
   readonly id: string;
   readonly account: string;
+  /** Names the API key that owns the webhook: it receives what this key may read. */
+  readonly subscriberId: string;
   readonly url: string;
   readonly status: WebhookStatus;
   /** `null`: every type, also future ones. */
@@ -35,12 +38,17 @@ export interface WebhookWithSecret {
 /**
  * The registrations, in-process; the REST routes stand on the same functions.
  *
- * Errors of all: `not_found`, `invalid_request`, `invalid_url`, `unknown_event_type` (with the `field`), `webhook_limit_reached`, and those of the storage.
+ * A webhook is owned by the API key that created it. A call without `as` acts as the host, with full authority; with `as` it is held to what that key may do:
+ * its owner, or a key that `access.canActFor` lets act for it, may do everything, the other keys of the account may read, disable and delete.
+ *
+ * Errors of all: `not_found`, `invalid_request`, `invalid_url`, `unknown_event_type` (with the `field`), `webhook_limit_reached`, with `as` also
+ * `webhook_owned_by_another_key` and `access_unavailable`, and those of the storage.
  */
 export interface Registrations {
   /**
    * Registers an endpoint, ENABLED. The same `idempotencyKey` of the same subscriber returns the same answer, secret included, for ten minutes;
-   * with other values it is refused with `idempotency_key_reused`.
+   * with other values it is refused with `idempotency_key_reused`. Other later changes do not show in that answer. Once the webhook was deleted, its secret
+   * rotated or the webhook transferred, the repetition is refused: `webhook_deleted`, `secret_rotated` or `webhook_owned_by_another_key`.
    */
   create(
     subscriber: Subscriber,
@@ -50,15 +58,18 @@ export interface Registrations {
       readonly idempotencyKey?: string | undefined;
     },
   ): Promise<WebhookWithSecret>;
-  /** A webhook of any account: the caller checks whose it is. */
-  get(id: string): Promise<Webhook>;
+  /** A webhook of any account; with `as`, of that key's account. */
+  get(id: string, options?: Actor): Promise<Webhook>;
   /** Oldest first. `limit` 1 to 100, default 50; `next` is the cursor of the next page, `null` on the last. */
   list(request: {
     readonly account: string;
     readonly cursor?: string | undefined;
     readonly limit?: number | undefined;
   }): Promise<{ readonly webhooks: readonly Webhook[]; readonly next: string | null }>;
-  /** Changes what is given. Pending deliveries go to a new url; a new url or re-enabling gives the endpoint a clean record. */
+  /**
+   * Changes what is given. Pending deliveries go to a new url; a new url or re-enabling gives the endpoint a clean record.
+   * Every key of the account may disable: `status: "DISABLED"`, with `url` and `eventTypes` absent or as they are.
+   */
   update(
     id: string,
     change: {
@@ -66,74 +77,39 @@ export interface Registrations {
       readonly status?: WebhookStatus | undefined;
       readonly eventTypes?: readonly string[] | undefined;
     },
+    options?: Actor,
   ): Promise<Webhook>;
-  /** Removes the webhook and all its deliveries. */
-  remove(id: string): Promise<void>;
+  /** Removes the webhook and all its deliveries. Every key of the account may. */
+  remove(id: string, options?: Actor): Promise<void>;
   /**
    * A new secret. The old one goes on signing for `overlapMs` (default 24 h, 0 to 7 days), so that the subscriber can learn the new one first: a notification carries one signature,
    * by the old secret before `rotatesAt` and by the new one from then on. Rotated again before that, the old one goes on, and the secret that had not signed yet never does.
    */
   rotateSecret(
     id: string,
-    options?: { readonly overlapMs?: number | undefined },
+    options?: { readonly overlapMs?: number | undefined } & Actor,
   ): Promise<{ readonly secret: string; readonly rotatesAt: Date }>;
+  /**
+   * Hands a webhook over to another API key of its account, for example when its key is replaced by a new one. From the next attempt on, `canRead` is asked for
+   * the new key, also about pending deliveries. The url and the secret stay: whoever reads that url receives what the new key may read. The new owner also
+   * sees the excerpts of earlier responses in the log. Only the host can call it.
+   *
+   * @example
+   * await webhooks.registrations.transfer(webhook.id, { subscriberId: "key-2" });
+   */
+  transfer(id: string, to: { readonly subscriberId: string }): Promise<Webhook>;
 }
 
 const REPLAY_MS = 600_000;
 const DAY_MS = 86_400_000;
-const MAX_PAGE = 100;
-
-export const notFound = (what: string): PostbellError =>
-  new PostbellError("not_found", `There is no such ${what}.`);
 
 const invalid = (field: string, message: string): PostbellError =>
   new PostbellError("invalid_request", message, { field });
 
-/** A page size from 1 to 100; 50 where none is given. */
-export function readLimit(limit: number | undefined): number {
-  if (limit === undefined) return MAX_PAGE / 2;
-  if (Number.isInteger(limit) && limit >= 1 && limit <= MAX_PAGE) return limit;
-  throw invalid("limit", `limit must be a whole number from 1 to ${MAX_PAGE}.`);
-}
-
-/** Checks an account or the name of a key: what hosts give is stored and compared, so it must be plain and short. */
-export function checkName(field: string, name: unknown): asserts name is string {
-  // The storages join such names with NUL.
-  if (typeof name === "string" && name !== "" && name.length <= 256 && !name.includes("\u0000")) return;
-  throw new PostbellError(
-    "invalid_argument",
-    `${field} must be a string of 1 to 256 characters without NUL.`,
-    { field },
-  );
-}
-
-/**
- * The argument object of a call in-process. Errors: `invalid_argument` where it is none, or has a key that is not in `known`: a typing error must not
- * subscribe to everything.
- */
-export function readArguments<T extends object>(
-  call: string,
-  given: T,
-  known: readonly (keyof T & string)[],
-): T {
-  if (typeof given !== "object" || given === null) {
-    throw new PostbellError("invalid_argument", `${call}() takes an object with ${known.join(", ")}.`);
-  }
-  for (const key of Object.keys(given)) {
-    if ((known as readonly string[]).includes(key)) continue;
-    const hint = nearest(key, known);
-    throw new PostbellError(
-      "invalid_argument",
-      `${call}() knows no '${key.slice(0, 40)}'; did you mean '${hint}'?`,
-      { field: key.slice(0, 40) },
-    );
-  }
-  return given;
-}
-
 export const toWebhook = (record: WebhookRecord): Webhook => ({
   id: record.id,
   account: record.account,
+  subscriberId: record.subscriberId,
   url: record.url,
   status: record.status,
   eventTypes: record.eventTypes,
@@ -146,10 +122,12 @@ export function createRegistrations({
   store,
   settings: { destinations, limits },
   catalogue,
+  entitlement,
 }: {
   readonly store: WebhookStore;
   readonly settings: ReadSettings;
   readonly catalogue: Catalogue;
+  readonly entitlement: Entitlement;
 }): Registrations {
   const enabledLimit = limits.enabledWebhooks;
 
@@ -175,6 +153,20 @@ export function createRegistrations({
   const tooMany = (): PostbellError =>
     limitReached(`The account has ${limits.webhooks} webhooks, the most there may be; delete one first.`);
 
+  const webhookDeleted = (): PostbellError =>
+    new PostbellError(
+      "webhook_deleted",
+      "The webhook that this Idempotency-Key registered was deleted since; use a new key to register another one.",
+      { field: "Idempotency-Key" },
+    );
+
+  const secretRotated = (id: string): PostbellError =>
+    new PostbellError(
+      "secret_rotated",
+      `This Idempotency-Key registered the webhook ${id}, whose secret was rotated since; use the new secret, or rotate it again to get one.`,
+      { field: "Idempotency-Key" },
+    );
+
   const keyReused = (): PostbellError =>
     new PostbellError(
       "idempotency_key_reused",
@@ -182,18 +174,36 @@ export function createRegistrations({
       { field: "Idempotency-Key" },
     );
 
-  const find = async (id: string): Promise<WebhookRecord> => {
-    // What is no UUID names no webhook; no storage should have to make a key of it.
-    const record = isUuid(id) ? await store.getWebhook(id) : undefined;
-    if (!record) throw notFound("webhook");
-    return record;
+  /** `owner`: whom the change was judged by, so that it is not applied to a webhook that was handed over since. */
+  const update = async (
+    { id, account }: WebhookRecord,
+    change: WebhookChange,
+    owner?: string,
+  ): Promise<WebhookRecord> => {
+    const updated = await store.updateWebhook({ id, account, change, owner, enabledLimit, now: store.now() });
+    if (updated.result === "updated") return updated.webhook;
+    if (updated.result === "not_owner") throw ownedByAnotherKey();
+    throw updated.result === "enabled_limit" ? tooManyEnabled() : notFound("webhook");
   };
 
-  const update = async (id: string, change: WebhookChange): Promise<WebhookRecord> => {
-    const { account } = await find(id);
-    const updated = await store.updateWebhook({ id, account, change, enabledLimit, now: store.now() });
-    if (updated.result === "updated") return updated.webhook;
-    throw updated.result === "enabled_limit" ? tooManyEnabled() : notFound("webhook");
+  const updateAs = async (
+    webhook: WebhookRecord,
+    change: WebhookChange,
+    actor: Actor,
+  ): Promise<WebhookRecord> => {
+    if (actor.as === undefined) return update(webhook, change);
+    // Only the status is written: another key's request must not put back a url that the owner replaces at the same time.
+    if (isDisablingOnly(webhook, change)) return update(webhook, { status: "DISABLED" });
+    await entitlement.requireManager(webhook, actor);
+    return update(webhook, change, webhook.subscriberId);
+  };
+
+  /** The first answer to a registration is given again only while the webhook exists and has the same owner and secret. */
+  const requireSameOwnerAndSecret = async (created: WebhookRecord): Promise<void> => {
+    const webhook = await store.getWebhook(created.id);
+    if (!webhook) throw webhookDeleted();
+    if (webhook.subscriberId !== created.subscriberId) throw ownedByAnotherKey();
+    if (webhook.secret !== created.secret) throw secretRotated(created.id);
   };
 
   return Object.freeze<Registrations>({
@@ -241,14 +251,15 @@ export function createRegistrations({
               },
         now,
       });
+      if (created.result === "replayed") await requireSameOwnerAndSecret(created.webhook);
       if ("webhook" in created)
         return { webhook: toWebhook(created.webhook), secret: created.webhook.secret };
       if (created.result === "key_reused") throw keyReused();
       throw created.result === "enabled_limit" ? tooManyEnabled() : tooMany();
     },
 
-    async get(id) {
-      return toWebhook(await find(id));
+    async get(id, options = {}) {
+      return toWebhook(await entitlement.find(id, readArguments("get", options, ["as"])));
     },
 
     async list(request) {
@@ -258,30 +269,38 @@ export function createRegistrations({
       return { webhooks: webhooks.map(toWebhook), next };
     },
 
-    async update(id, given) {
+    async update(id, given, options = {}) {
+      const actor = readArguments("update", options, ["as"]);
       const { url, status, eventTypes } = readArguments("update", given, ["url", "status", "eventTypes"]);
       const change: WebhookChange = {
         ...(url === undefined ? {} : { url: readUrl(url) }),
         ...(status === undefined ? {} : { status: readStatus(status) }),
         ...(eventTypes === undefined ? {} : { eventTypes: readEventTypes(eventTypes, catalogue) }),
       };
-      return toWebhook(await update(id, change));
+      return toWebhook(await updateAs(await entitlement.find(id, actor), change, actor));
     },
 
-    async remove(id) {
-      const { account } = await find(id);
+    async remove(id, options = {}) {
+      const { account } = await entitlement.find(id, readArguments("remove", options, ["as"]));
       if (!(await store.removeWebhook({ id, account, now: store.now() }))) throw notFound("webhook");
     },
 
     async rotateSecret(id, options = {}) {
-      const { overlapMs = DAY_MS } = readArguments("rotateSecret", options, ["overlapMs"]);
+      const { overlapMs = DAY_MS } = readArguments("rotateSecret", options, ["overlapMs", "as"]);
       if (!(Number.isSafeInteger(overlapMs) && overlapMs >= 0 && overlapMs <= 7 * DAY_MS)) {
         throw invalid("overlapMs", "overlapMs must be a whole number of milliseconds from 0 to 7 days.");
       }
+      const webhook = await entitlement.find(id, options);
       const secret = newSecret();
       const rotateAt = store.now() + overlapMs;
-      await update(id, { rotation: { secret, rotateAt } });
+      await updateAs(webhook, { rotation: { secret, rotateAt } }, options);
       return { secret, rotatesAt: new Date(rotateAt) };
+    },
+
+    async transfer(id, to) {
+      const { subscriberId } = readArguments("transfer", to, ["subscriberId"]);
+      checkName("subscriberId", subscriberId);
+      return toWebhook(await update(await entitlement.find(id, {}), { subscriberId }));
     },
   });
 }

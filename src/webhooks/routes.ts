@@ -5,6 +5,7 @@ import { LRUCache } from "lru-cache";
 import { type Clock, withTimeout } from "../clock.js";
 import { isPostbellError } from "../errors.js";
 import { readBytes, readJson } from "../http/body.js";
+import { BODY_MS } from "../http/body-chunks.js";
 import { isMatch } from "../http/entity-tag.js";
 import { HttpError } from "../http/errors.js";
 import { createRateLimit } from "../http/rate-limit.js";
@@ -12,12 +13,22 @@ import { createRouter, type Route } from "../http/router.js";
 import type { Handler, HttpRequest, HttpResponse } from "../http/types.js";
 import type { Logger } from "../logger.js";
 import type { JsonObject } from "../schema/types.js";
-import { type Call, invalid, JSON_TYPE, json, readFields, readPage } from "./call.js";
+import { createAuthentication } from "./authentication.js";
+import {
+  type Call,
+  invalid,
+  JSON_TYPE,
+  json,
+  rateLimited,
+  readFields,
+  readPage,
+  unavailable,
+} from "./call.js";
 import type { Deliveries } from "./deliveries.js";
 import { deliveryRoutes } from "./delivery-routes.js";
 import { errorCodes, operations } from "./operations.js";
-import type { ReadSettings, Subscriber } from "./options.js";
-import { checkName, notFound, type Registrations, type Webhook } from "./registrations.js";
+import type { ReadSettings } from "./options.js";
+import type { Registrations, Webhook } from "./registrations.js";
 
 /** The record of the interface document, and nothing besides. */
 const toResource = ({ id, status, url, createdDate, updatedDate }: Webhook) => ({
@@ -33,16 +44,6 @@ const STATUS: ReadonlyMap<string, number> = new Map(
   Object.entries(errorCodes).flatMap(([status, codes]) => codes.map((code) => [code, Number(status)])),
 );
 
-const RETRY_AFTER_SECONDS = "5";
-
-/** A request body that trickles in is not waited for longer. */
-const BODY_MS = 10_000;
-
-/** Keys that were valid lately: beyond it the one not used for longest is a new one again. */
-const MAX_KNOWN_KEYS = 10_000;
-
-const BEARER = /^Bearer +([\x21-\x7e]{1,4096})$/i;
-
 function readIdempotencyKey(headers: HttpRequest["headers"]): string | undefined {
   const key = headers["idempotency-key"];
   if (key === undefined || /^[\x21-\x7e]{1,255}$/.test(key)) return key;
@@ -50,7 +51,7 @@ function readIdempotencyKey(headers: HttpRequest["headers"]): string | undefined
 }
 
 export function createRoutes({
-  settings: { access, limits },
+  settings,
   registrations,
   openApi,
   deliveries,
@@ -67,17 +68,9 @@ export function createRoutes({
   readonly clock: Clock;
   readonly logger: Logger;
 }): Handler {
-  const perMinute = limits.requestsPerMinute;
-  const accounts = createRateLimit({ perMinute, clock });
-  /** One bucket for all keys that were not valid lately, so that guessing does not become a flood of questions to the host. */
-  const newKeys = createRateLimit({ perMinute, clock });
-  /** Digests, so that no key stays in memory. */
-  const knownKeys = new LRUCache<string, true>({ max: MAX_KNOWN_KEYS });
-
-  const unavailable = (): HttpError =>
-    new HttpError(503, "unavailable", "The service cannot answer at the moment; try again later.", {
-      headers: { "retry-after": RETRY_AFTER_SECONDS },
-    });
+  const { limits } = settings;
+  const accounts = createRateLimit({ perMinute: limits.requestsPerMinute, clock });
+  const authenticate = createAuthentication({ settings, clock, logger });
 
   const limit = limits.requestBytes;
   const inTime = <T>(read: Promise<T>): Promise<T> =>
@@ -94,60 +87,9 @@ export function createRoutes({
     return body.length === 0 ? {} : readJson({ ...request, body }, { limit });
   };
 
-  const authenticate = async ({ headers }: HttpRequest): Promise<Subscriber> => {
-    const key = BEARER.exec(headers["authorization"] ?? "")?.[1];
-    const found = key === undefined ? null : await identify(key);
-    if (found) return found;
-    throw new HttpError(401, "unauthorized", "Send a valid API key: Authorization: Bearer <API_KEY>.", {
-      headers: { "www-authenticate": "Bearer" },
-    });
-  };
-
-  /** Asks the host at once about a key that was valid lately; about others `requestsPerMinute` times a minute beside those that turn out valid. */
-  const identify = async (key: string): Promise<Subscriber | null> => {
-    const digest = createHash("sha256").update(key).digest("base64");
-    const isKnown = knownKeys.get(digest) === true;
-    if (!isKnown) refuseBeyond(newKeys.take(""), "Too many requests came with unknown API keys");
-    let isRefused = false;
-    try {
-      const found = await askWho(key);
-      isRefused = found === null;
-      if (found) knownKeys.set(digest, true);
-      else knownKeys.delete(digest);
-      return found;
-    } finally {
-      if (!isKnown && !isRefused) newKeys.putBack("");
-    }
-  };
-
-  const refuseBeyond = (seconds: number, reason: string): void => {
-    if (seconds === 0) return;
-    throw new HttpError(429, "rate_limited", `${reason}; try again in ${seconds} s.`, {
-      headers: { "retry-after": String(seconds) },
-    });
-  };
-
-  const askWho = async (key: string): Promise<Subscriber | null> => {
-    try {
-      const answer = (async () => access.authenticate(key))();
-      const found = await withTimeout(clock, limits.hookMs, answer, () => new Error("no answer in time"));
-      if (!found) return null;
-      const { id, account } = found;
-      checkName("subscriber.id", id);
-      checkName("subscriber.account", account);
-      return { id, account };
-    } catch (error) {
-      logger.error({ error }, "access.authenticate gave no usable answer");
-      throw unavailable();
-    }
-  };
-
   /** The webhook of a path, if it is the caller's account's. Another account's is answered like one that does not exist. */
-  const ownWebhook = async ({ parameter, subscriber }: Call): Promise<Webhook> => {
-    const webhook = await registrations.get(parameter("webhookId"));
-    if (webhook.account !== subscriber.account) throw notFound("webhook");
-    return webhook;
-  };
+  const ownWebhook = ({ parameter, subscriber }: Call): Promise<Webhook> =>
+    registrations.get(parameter("webhookId"), { as: subscriber });
 
   const routes: readonly Route<Call>[] = [
     ...deliveryRoutes({ registrations, deliveries, eventTypes, ownWebhook, readBody, readOptionalBody }),
@@ -189,19 +131,19 @@ export function createRoutes({
         );
         if (url === undefined) throw invalid("url", "url is missing: an update needs url and status.");
         if (status === undefined) throw invalid("status", "status is missing: ENABLED or DISABLED.");
-        const webhook = await registrations.update(id, {
+        const change = {
           url: url as string,
           status: status as Webhook["status"],
           eventTypes: event_types as readonly string[] | undefined,
-        });
+        };
+        const webhook = await registrations.update(id, change, { as: call.subscriber });
         return json(200, toResource(webhook));
       },
     },
     {
       ...operations.deleteWebhook,
       async handle(call) {
-        const { id } = await ownWebhook(call);
-        await registrations.remove(id);
+        await registrations.remove(call.parameter("webhookId"), { as: call.subscriber });
         return json(200, { message: "The webhook was deleted." });
       },
     },
@@ -228,21 +170,28 @@ export function createRoutes({
   const registered = createRouter(routes, {
     async context(request, parameter) {
       const subscriber = await authenticate(request);
-      refuseBeyond(accounts.take(subscriber.account), "The account has sent too many requests");
+      const seconds = accounts.take(subscriber.account);
+      if (seconds > 0) throw rateLimited(seconds, "The account has sent too many requests");
       return { request, parameter, subscriber };
     },
     onError,
   });
-  const published = createRouter(
+  const texts = new LRUCache<string, PublishedText>({ max: MAX_PUBLISHED });
+  const published = (baseUrl: string): PublishedText => {
+    const known = texts.get(baseUrl) ?? publishedText(openApi(baseUrl));
+    texts.set(baseUrl, known);
+    return known;
+  };
+  const everybodys = createRouter(
     [
       {
         ...operations.readOpenApi,
-        handle: async (request: HttpRequest) => asPublished(request, openApi(request.baseUrl)),
+        handle: async (request: HttpRequest) => asPublished(request, published(request.baseUrl)),
       },
     ],
     { context: (request) => request, onError },
   );
-  return async (request) => (await registered(request)) ?? published(request);
+  return async (request) => (await registered(request)) ?? everybodys(request);
 }
 
 const PUBLISHED_HEADERS = {
@@ -252,10 +201,21 @@ const PUBLISHED_HEADERS = {
   "x-content-type-options": "nosniff",
 } as const;
 
-/** Something that everybody may read and keep, with its validator. */
-function asPublished({ headers }: HttpRequest, document: JsonObject): HttpResponse {
+/** Base URLs whose document is cached as text: they follow from the `Host` header, so there may be any number of them. */
+const MAX_PUBLISHED = 16;
+
+interface PublishedText {
+  readonly body: string;
+  readonly etag: string;
+}
+
+function publishedText(document: JsonObject): PublishedText {
   const body = JSON.stringify(document);
-  const etag = `"${createHash("sha256").update(body).digest("base64url").slice(0, 27)}"`;
+  return { body, etag: `"${createHash("sha256").update(body).digest("base64url").slice(0, 27)}"` };
+}
+
+/** Something that everybody may read and keep, with its validator. */
+function asPublished({ headers }: HttpRequest, { body, etag }: PublishedText): HttpResponse {
   const own = { ...PUBLISHED_HEADERS, etag };
   if (isMatch(headers["if-none-match"], etag)) return { status: 304, headers: own, body: null };
   return { status: 200, headers: { "content-type": JSON_TYPE, ...own }, body };

@@ -5,6 +5,7 @@ import { withTimeout } from "../clock.js";
 import type { Condition } from "../condition.js";
 import { countedFailures } from "../counted-failures.js";
 import { isPostbellError, PostbellError } from "../errors.js";
+import { documentOnce } from "../http/openapi-document.js";
 import type { HttpRequest, HttpResponse } from "../http/types.js";
 import { guardedLogger } from "../logger.js";
 import { createOutboundClient } from "../outbound/client.js";
@@ -12,6 +13,7 @@ import type { OutboundClient, Send } from "../outbound/types.js";
 import type { JsonObject } from "../schema/types.js";
 import { guardedTelemetry, type SpanAttributes } from "../telemetry.js";
 import { isUuid } from "../uuid.js";
+import { checkName } from "./arguments.js";
 import { createAttempts } from "./attempt.js";
 import { scheduleOf } from "./back-off.js";
 import { boundedStore } from "./bounded-store.js";
@@ -27,12 +29,13 @@ import { conditionOf } from "./condition.js";
 import { createDeliveries, type Deliveries, readTime } from "./deliveries.js";
 import { createDispatcher } from "./dispatcher.js";
 import { createEmitReport } from "./emit-report.js";
+import { createEntitlement } from "./entitlement.js";
 import type { FhirResource } from "./fhir.js";
 import { readGauges } from "./gauges.js";
 import { createNotices } from "./notices.js";
 import { describeOpenApi } from "./openapi.js";
 import { readSettings, type WebhooksOptions } from "./options.js";
-import { checkName, createRegistrations, type Registrations } from "./registrations.js";
+import { createRegistrations, type Registrations } from "./registrations.js";
 import { createRoutes } from "./routes.js";
 import { guardedSend } from "./send.js";
 import { type EventRecord, REMEMBER_MS, type WebhookStore } from "./store.js";
@@ -155,7 +158,8 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
   });
   const store = countedFailures(boundedStore(stored, clock), telemetry, "webhooks");
   const report = createEmitReport(telemetry, clock);
-  const registrations = createRegistrations({ store, settings, catalogue });
+  const entitlement = createEntitlement({ store, settings, clock });
+  const registrations = createRegistrations({ store, settings, catalogue, entitlement });
 
   let client: OutboundClient | undefined;
   const ownSend: Send = (request) => {
@@ -269,9 +273,9 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
     };
   };
 
-  const deliveries = createDeliveries({ store, settings, catalogue, clock, append });
+  const deliveries = createDeliveries({ store, settings, catalogue, entitlement, clock, append });
   const eventTypes = Object.freeze([...catalogue.types.keys()].sort()) as readonly EventTypeOf<C>[];
-  const openApi = (baseUrl: string): JsonObject => describeOpenApi(settings, catalogue, baseUrl);
+  const openApi = documentOnce(() => describeOpenApi(settings, catalogue, "/"));
   const routes = createRoutes({ settings, registrations, deliveries, eventTypes, openApi, clock, logger });
 
   const emitOne = async (input: EventInput, trace?: string, note?: Note): Promise<Emitted> => {
@@ -352,7 +356,7 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
     deliveries,
     eventTypes: () => eventTypes,
     schedule,
-    openApi: ({ baseUrl = "/" } = {}) => openApi(baseUrl),
+    openApi: ({ baseUrl = "/" } = {}) => structuredClone(openApi(baseUrl)),
     async start() {
       isWanted = true;
       await stopping;

@@ -110,9 +110,8 @@ export function verifySignature({
 /** The one `t`, kept as written since these characters were signed, and the one `s`. */
 function readHeader(header: string): { timestamp: string; signature: string } | undefined {
   const elements = header.split(",").map((element) => element.trim());
-  const [timestamp, ...otherTimes] = valuesOf("t=", elements);
-  const [signature, ...otherSignatures] = valuesOf("s=", elements);
-  if (timestamp === undefined || signature === undefined) return undefined;
+  const [timestamp = "", ...otherTimes] = valuesOf("t=", elements);
+  const [signature = "", ...otherSignatures] = valuesOf("s=", elements);
   if (otherTimes.length > 0 || otherSignatures.length > 0) return undefined;
   const isWellFormed = /^[0-9]{1,15}$/.test(timestamp) && /^[0-9a-f]{64}$/.test(signature);
   return isWellFormed ? { timestamp, signature } : undefined;

@@ -38,7 +38,7 @@ export type WebhookStatus = "ENABLED" | "DISABLED";
 export interface WebhookRecord {
   readonly id: string;
   readonly account: string;
-  /** Names the API key that created the webhook (it is not the key): the one that `canRead` is asked for. */
+  /** Names the API key that owns the webhook (it is not the key): the one that `canRead` is asked for. */
   readonly subscriberId: string;
   readonly url: string;
   readonly status: WebhookStatus;
@@ -68,6 +68,8 @@ export interface WebhookChange {
   readonly eventTypes?: readonly string[] | null | undefined;
   /** A new secret. What signs now goes on signing until `rotateAt`, also where a rotation is under way already; not at all where `rotateAt` is not after `now`. */
   readonly rotation?: { readonly secret: string; readonly rotateAt: number } | undefined;
+  /** Hands the webhook over to another key of its account. */
+  readonly subscriberId?: string | undefined;
 }
 
 /** An event as it is stored. */
@@ -108,7 +110,7 @@ export interface Attempt {
   readonly isExtra: boolean;
   readonly kind: "delivered" | "http" | "dns" | "connect" | "tls" | "timeout" | "refused";
   readonly status: number | null;
-  /** A short stable word: `ECONNREFUSED`, `R5`, `HTTP_500` … */
+  /** A short stable word: `ECONNREFUSED`, `NO_USABLE_ADDRESS`, `HTTP_500` … */
   readonly code: string;
   /** The first characters of the answer to a failed attempt. */
   readonly excerpt: string | null;
@@ -132,6 +134,7 @@ export interface DeliveryRecord {
   /** When that step is due; `null` once it has ended. */
   readonly dueAt: number | null;
   readonly endedAt: number | null;
+  /** The latest 50, oldest first. A schedule has at most 14 unless the host sets another one; `resend` adds more. */
   readonly attempts: readonly Attempt[];
 }
 
@@ -284,16 +287,18 @@ export interface WebhookStore {
   /**
    * Applies a change. Enabling counts against `enabledLimit`, not counting the webhook itself. A new url or DISABLED → ENABLED raises the generation and
    * clears the health; ENABLED → DISABLED clears it too. Pending deliveries stay and go to the new url.
+   * With `owner`, nothing is changed unless the webhook's `subscriberId` is that one: `not_owner`, judged in the same step as the change.
    */
   updateWebhook(request: {
     readonly id: string;
     readonly account: string;
     readonly change: WebhookChange;
+    readonly owner?: string | undefined;
     readonly enabledLimit: number;
     readonly now: number;
   }): Promise<
     | { readonly result: "updated"; readonly webhook: WebhookRecord }
-    | { readonly result: "enabled_limit" | "not_found" }
+    | { readonly result: "enabled_limit" | "not_found" | "not_owner" }
   >;
   /**
    * Removes a webhook with its deliveries, also those under way: at once for all other methods, while later calls may free what it held, some at a time.
@@ -355,7 +360,8 @@ export interface WebhookStore {
   /** With all attempts that are kept; `undefined` where there is no such delivery (any more). */
   getDelivery(id: string): Promise<DeliveryRecord | undefined>;
   /**
-   * Newest first, those created at or after `since` and before `until`. With `state` or `type` a page may be short, or empty, and still have a `next`.
+   * Newest first, those created at or after `since` and before `until`. A page may be short, or empty, and still have a `next`: the work of one call is bounded, whatever the log
+   * of the account holds. `next` is `null` only at the end of the log.
    */
   listDeliveries(
     request: {
@@ -380,7 +386,8 @@ export interface WebhookStore {
   /**
    * Makes a delivery of each kept event of the webhook's account that was stored at or after `since`, that the webhook subscribes to, and that it neither has pending nor got delivered or withheld.
    * The first of them is due at `dueAt`, each further one `everyMs` later: with a `dueAt` after `now` none has the head start of a first attempt, so that new events go before them.
-   * At most `limit` events are looked at, oldest first; `next` goes on from there. `undefined` where there is no such webhook.
+   * Examines at most `limit` events, oldest first, or fewer, so that the work of one call is bounded; `examined` says how many. `next` continues from there; `null`: all were examined.
+   * `undefined` where there is no such webhook.
    */
   recover(
     request: {
@@ -391,7 +398,7 @@ export interface WebhookStore {
       readonly everyMs: number;
       readonly now: number;
     } & Page,
-  ): Promise<{ readonly count: number; readonly next: string | null } | undefined>;
+  ): Promise<{ readonly count: number; readonly examined: number; readonly next: string | null } | undefined>;
 
   /**
    * Leases webhooks whose `noticeAt` has come, by moving it to `leaseUntil`: if the process dies, another one takes the step up.
@@ -429,7 +436,7 @@ export interface StoreStats {
   readonly pending: number;
   /** Part of `pending` that is under lease. */
   readonly leased: number;
-  /** Deliveries that are due and not under lease, of endpoints that have a free slot. Of very many such endpoints a store may count some. */
+  /** Deliveries that are due and not under lease, of endpoints that have a free slot. Of very many such endpoints or deliveries a store may count some. */
   readonly due: number;
   /**
    * Webhooks by their health: ENABLED and well, failing, failing and warned of, DISABLED. `null` where there are too many to count them in a moment.

@@ -5,6 +5,9 @@ import { type Catalogue, unknownEventType } from "./catalogue.js";
 
 const FIELD = "event_types";
 
+/** Patterns of one webhook. `*` and `prefix.*` stand for many types, and no pattern may come twice. */
+export const MAX_EVENT_TYPES = 1_000;
+
 /**
  * Reads the `event_types` of a registration.
  *
@@ -19,6 +22,13 @@ export function readEventTypes(value: unknown, catalogue: Catalogue): readonly s
     throw new PostbellError(
       "invalid_request",
       "event_types must be a list of at least one event type; leave it out to receive all",
+      { field: FIELD },
+    );
+  }
+  if (value.length > MAX_EVENT_TYPES) {
+    throw new PostbellError(
+      "invalid_request",
+      `event_types must have at most ${MAX_EVENT_TYPES} items (got ${value.length}); a pattern such as prefix.* stands for many`,
       { field: FIELD },
     );
   }

@@ -329,7 +329,7 @@ describe("the portal in a browser", () => {
         .getByRole("region", { name: /Attempts/ })
         .locator("tbody td")
         .first();
-      expect(await cell.textContent()).toContain(excerptCharacters === 0 ? "not kept" : hostile);
+      expect(await cell.textContent()).toContain(excerptCharacters === 0 ? "not shown" : hostile);
       expect(await page.getByText("delivery.excerptCharacters").count()).toBe(
         excerptCharacters === 0 ? 1 : 0,
       );

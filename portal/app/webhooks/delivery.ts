@@ -13,7 +13,7 @@ const isWithoutExcerpt = ({ kind, excerpt }: AttemptJson): boolean => kind === "
 
 function excerptOf(attempt: AttemptJson): Child {
   if (attempt.excerpt) return ["It answered:", h("pre", {}, attempt.excerpt)];
-  return isWithoutExcerpt(attempt) && h("span", { class: "quiet" }, "Its answer was not kept.");
+  return isWithoutExcerpt(attempt) && h("span", { class: "quiet" }, "Its response is not shown.");
 }
 
 export const delivery: View = {

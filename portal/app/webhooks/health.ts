@@ -68,7 +68,7 @@ export const reasonText = (reason: string | null): string | null =>
 const KIND: Readonly<Record<string, string>> = {
   delivered: "delivered",
   http: "the endpoint answered with an error",
-  dns: "the name did not resolve",
+  dns: "the host has no usable address",
   connect: "no connection",
   tls: "TLS failed",
   timeout: "no answer in time",

@@ -10,7 +10,7 @@ export interface Filter {
   readonly until?: string | undefined;
 }
 
-/** With a filter a page may come back short, or empty, before the end. Ten thousand deliveries, what is kept of an account by default, take fewer. */
+/** A page may come back short, or empty, before the end. Twenty pages examine ten thousand events, what is kept of an account by default. */
 const MOST_PAGES = 20;
 
 /** `most` deliveries of the webhook at `path`, the newest first, over as many pages as that takes. */
