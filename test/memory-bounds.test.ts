@@ -253,18 +253,6 @@ describe("the bounds of the memory storage", () => {
     expect(await s.store.stats()).toMatchObject({ events: 0, ended: 0, bytes: 0 });
   });
 
-  test("of a delivery that is sent again and again the latest fifty attempts are kept", async () => {
-    const s = scenarioWith({});
-    await s.register();
-    const { ids } = await s.emit();
-    await times(60, async () => {
-      await s.advance(1);
-      await s.retry(await claimOne(s), 0);
-    });
-    const { attempts } = await s.delivery(only(ids));
-    expect(attempts.map(({ at }) => s.now() - at)).toEqual(Array.from({ length: 50 }, (_, ago) => 49 - ago));
-  });
-
   test("beyond limits.rememberedIds the oldest id is forgotten", async () => {
     const s = scenarioWith({ rememberedIds: 2 });
     const [first, second, third] = [s.eventOf(), s.eventOf(), s.eventOf()];

@@ -2,21 +2,21 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { Cluster, Redis } from "ioredis";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { isPostbellError } from "../src/errors.js";
 import { warningsOf } from "../storage/redis/check.js";
 import { type RedisClient, type RedisStorageOptions, redisStorage } from "../storage/redis/index.js";
 import { createPartitions } from "../storage/redis/partition.js";
 import { createSeal } from "../storage/redis/seal.js";
 import { shortId } from "../storage/redis/texts.js";
-import { eventually, newEvent, openStore } from "./faults/support/redis-store.js";
+import { newEvent, openStore } from "./faults/support/redis-store.js";
+import { eventually } from "./support/eventually.js";
 import { freshPrefix, redisUrl } from "./support/redis.js";
 import { type RedisCluster, startCluster, startRedis } from "./support/redis-server.js";
 
 /** What `createWebhook` counts: the first webhook of a partition. */
 const FIRST_WEBHOOK = "1";
 const HOST = "127.0.0.1";
-const SYNC_MS = 5_000;
 
 const [firstKey, secondKey] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)];
 
@@ -226,7 +226,7 @@ describe("warnings", () => {
       opened.log.flatMap(({ level, message }) => (level === "warn" ? [message] : []));
     expect(opened.log).toEqual([]);
     await opened.store.stats();
-    await eventually(() => warnings().length > 0, { ms: 2_000, what: "a warning" });
+    await eventually(() => warnings().length > 0, "a warning");
     await opened.register();
     await opened.append(newEvent("clinic"));
     await opened.claim();
@@ -263,8 +263,7 @@ async function useAll(options: RedisStorageOptions): Promise<ReturnType<typeof o
   await opened.append(newEvent("clinic"));
   await opened.drain();
   await opened.storage.check();
-  if (options.durability !== "replicated")
-    await eventually(() => isHeard, { ms: 2_000, what: "a subscription" });
+  if (options.durability !== "replicated") await eventually(() => isHeard, "a subscription");
   return opened;
 }
 
@@ -281,10 +280,7 @@ describe("close()", () => {
       const opened = await useAll({ client, durability, replicationTimeoutMs: 10 });
       expect(await connections()).toBe(2);
       await opened.storage.close();
-      await eventually(async () => (await connections()) === 1, {
-        ms: 2_000,
-        what: "our connection is closed",
-      });
+      await eventually(async () => (await connections()) === 1, "our connection is closed");
       expect(listenersOf(client)).toEqual(before);
       expect(client.status).toBe("ready");
       expect(await client.ping()).toBe("PONG");
@@ -302,7 +298,7 @@ describe("close()", () => {
     const opened = await useAll({ client });
     await opened.storage.close();
     await client.publish(channel, "still here");
-    await eventually(() => heard.length > 0, { ms: 2_000, what: "the message" });
+    await eventually(() => heard.length > 0, "the message");
     expect(heard).toEqual(["still here"]);
     client.disconnect();
     listening.disconnect();
@@ -437,10 +433,7 @@ describe("what a later version wrote into a record (F55)", () => {
 
     await claimOne(1);
     expect(await kept()).toBe(true);
-    await eventually(async () => (await opened.claim({ most: 1 })).length === 1, {
-      ms: 2_000,
-      what: "the lease has run out",
-    });
+    await eventually(async () => (await opened.claim({ most: 1 })).length === 1, "the lease has run out");
     expect(await kept()).toBe(true);
 
     const { deliveries: listed } = await store.listDeliveries({ webhookId, limit: 10 });
@@ -462,7 +455,7 @@ describe("hints", () => {
     other.store.watch((at) => heard.push(at));
     const channel = `{${own.prefix}}:hints`;
     const subscribers = async (): Promise<number> => Number((await admin.pubsub("NUMSUB", channel))[1]);
-    await eventually(async () => (await subscribers()) === 1, { ms: 2_000, what: "the subscription" });
+    await eventually(async () => (await subscribers()) === 1, "the subscription");
     // The subscription itself is a reason to look, which is not the hint.
     for (let known = -1; known !== heard.length; await sleep(50)) known = heard.length;
     heard.length = 0;
@@ -470,12 +463,12 @@ describe("hints", () => {
     await other.store.stats();
 
     await own.append(newEvent("clinic"));
-    await eventually(() => heard.length > 0, { ms: 2_000, what: "the hint" });
+    await eventually(() => heard.length > 0, "the hint");
     expect(Math.min(...heard)).toBeLessThanOrEqual(own.store.now());
     expect(await other.claim()).toHaveLength(1);
 
     await other.storage.close();
-    await eventually(async () => (await subscribers()) === 0, { ms: 2_000, what: "the end of it" });
+    await eventually(async () => (await subscribers()) === 0, "the end of it");
     await own.storage.close();
   });
 });
@@ -488,7 +481,7 @@ describe("durability 'replicated'", () => {
     const isInStep = async (): Promise<boolean> =>
       /master_link_status:up/.test(await replica.cli("INFO", "replication")) &&
       (await master.cli("WAIT", "1", "100")).trim() === "1";
-    await eventually(isInStep, { ms: SYNC_MS, what: "a replica in step" });
+    await eventually(isInStep, "a replica in step");
     const opened = openStore({ url: master.url, durability: "replicated" });
     const { id: webhookId } = await opened.register();
     let event = newEvent("clinic");
@@ -498,7 +491,7 @@ describe("durability 'replicated'", () => {
       const stored = await opened.append(event);
       return stored.result === "stored" && stored.confirmed === true;
     };
-    await eventually(isConfirmed, { ms: SYNC_MS, what: "an event that a replica has confirmed" });
+    await eventually(isConfirmed, "an event that a replica has confirmed");
     expect(await replica.cli("HEXISTS", opened.key("events"), `1/${shortId(event.id)}`)).toBe("1");
     expect(await opened.store.getDelivery(`${webhookId}.${event.id}`)).toMatchObject({ state: "pending" });
 
@@ -506,7 +499,7 @@ describe("durability 'replicated'", () => {
     expect(await opened.append(newEvent("clinic"))).toMatchObject({ result: "stored", confirmed: false });
     await opened.storage.close();
     await master.stop();
-  }, 20_000);
+  });
 
   describe("on a Cluster of masters without replicas", () => {
     let cluster: RedisCluster;
@@ -515,7 +508,7 @@ describe("durability 'replicated'", () => {
       cluster = await startCluster(3);
       client = new Cluster([...cluster.nodes]);
       await client.ping();
-    }, 30_000);
+    });
     afterAll(async () => {
       client.disconnect();
       await cluster.stop();
@@ -525,11 +518,15 @@ describe("durability 'replicated'", () => {
       const replicationTimeoutMs = 200;
       const opened = openStore({ client, durability: "replicated", replicationTimeoutMs });
       for (let count = 0; count < 6; count++) await opened.register(`clinic-${count}`);
-      const begin = performance.now();
+      const asked = vi.spyOn(Redis.prototype, "call");
       const answers = await Promise.all(
         Array.from({ length: 6 }, (_, count) => opened.append(newEvent(`clinic-${count}`))),
       );
-      expect(performance.now() - begin).toBeLessThan(10 * replicationTimeoutMs);
+      const waits = asked.mock.calls.filter(([command]) => command === "WAIT");
+      asked.mockRestore();
+      expect(waits.length).toBeGreaterThan(0);
+      expect(waits.length).toBeLessThanOrEqual(6);
+      for (const wait of waits) expect(wait).toEqual(["WAIT", 1, replicationTimeoutMs]);
       for (const answer of answers) expect(answer).toMatchObject({ result: "stored", confirmed: false });
       expect(await opened.drain()).toHaveLength(6);
       await opened.storage.close();

@@ -1,6 +1,7 @@
 /** The tests that every storage has to pass. They run in any test runner and know nothing of how a storage works. */
 
 import { appending } from "./storage-contract/appending.js";
+import { budgets } from "./storage-contract/budgets.js";
 import { claiming } from "./storage-contract/claiming.js";
 import { creation } from "./storage-contract/creation.js";
 import { deliveries } from "./storage-contract/deliveries.js";
@@ -29,6 +30,7 @@ const THEMES = [
   deliveries,
   retention,
   notices,
+  budgets,
 ] as const;
 
 /** What {@link storageContract} takes. */

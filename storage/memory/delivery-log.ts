@@ -18,6 +18,12 @@ import {
   type StoredEvent,
 } from "./state.js";
 
+/** The most events that one `recover` examines: it blocks the event loop meanwhile. */
+const MOST_RECOVERED = 500;
+
+/** The most deliveries that one `recover` looks at: an event may have a hundred to each webhook. */
+const MOST_DELIVERIES = 1_000;
+
 const isPending = (delivery: Delivery): boolean => delivery.state === "pending";
 
 const toRecord = (delivery: Delivery): DeliveryRecord => ({
@@ -48,18 +54,24 @@ const isLost = (event: StoredEvent, endpoint: Endpoint): boolean =>
   subscribes(endpoint.record.eventTypes, event.record.type) &&
   deliveriesOf(event, endpoint).every(({ state }) => state === "failed");
 
+/** The first of these events, up to the one that fills the budget of deliveries; at least one. */
+function withinBudget(events: readonly StoredEvent[]): readonly StoredEvent[] {
+  let deliveries = 0;
+  const last = events.findIndex((event) => {
+    deliveries += event.deliveries.length;
+    return deliveries >= MOST_DELIVERIES;
+  });
+  return last < 0 ? events : events.slice(0, last + 1);
+}
+
 const findDelivery = (state: State, id: string): Delivery | undefined =>
   state.endpoints.get(parseDeliveryId(id)?.webhookId ?? "")?.deliveries.get(id);
 
-/** Of deliveries from the newest on, those created at or after `since` and before `until`. */
-function* createdWithin(
-  newestFirst: Iterable<Delivery>,
-  since = Number.NEGATIVE_INFINITY,
-  until = Number.POSITIVE_INFINITY,
-): Iterable<Delivery> {
+/** Deliveries from the newest on, until one was created before `since`. */
+function* createdSince(newestFirst: Iterable<Delivery>, since: number): Iterable<Delivery> {
   for (const delivery of newestFirst) {
     if (delivery.createdAt < since) return;
-    if (delivery.createdAt < until) yield delivery;
+    yield delivery;
   }
 }
 
@@ -80,10 +92,11 @@ export function deliveryLog(
     },
 
     async listDeliveries({ webhookId, state: wanted, type, since, until, cursor, limit }) {
-      const before = pageStart(cursor) ?? Number.POSITIVE_INFINITY;
-      const newestFirst = state.endpoints.get(webhookId)?.deliveries.before(before) ?? [];
+      const start = pageStart(cursor) ?? Number.POSITIVE_INFINITY;
+      const log = state.endpoints.get(webhookId)?.deliveries;
+      const before = log && until !== undefined ? Math.min(start, log.firstSince(until)) : start;
       const { rows, next } = page(
-        createdWithin(newestFirst, since, until),
+        createdSince(log?.before(before) ?? [], since ?? Number.NEGATIVE_INFINITY),
         limit,
         (delivery) =>
           (wanted === undefined || delivery.state === wanted) &&
@@ -126,14 +139,17 @@ export function deliveryLog(
       expire(state, now);
       const endpoint = endpointOf(state, account, webhookId);
       if (!endpoint) return undefined;
-      const oldestFirst = endpoint.account.events.after(pageStart(cursor) ?? 0);
-      const { rows, next } = page(oldestFirst, limit, ({ storedAt }) => storedAt >= since);
+      const { events } = endpoint.account;
+      const after = Math.max(pageStart(cursor) ?? 0, events.firstSince(since) - 1);
+      const found = page(events.after(after), Math.min(limit, MOST_RECOVERED));
+      const rows = withinBudget(found.rows);
+      const next = rows.length < found.rows.length ? String(rows.at(-1)?.order) : found.next;
       const lost = rows.filter((event) => isLost(event, endpoint));
       checkRoom(state, endpoint.account, lost, now);
       for (const [index, event] of lost.entries()) {
         addDelivery(binding, endpoint, event, nextSerial(event, endpoint), now, dueAt + index * everyMs);
       }
-      return { count: lost.length, next };
+      return { count: lost.length, examined: rows.length, next };
     },
   };
 }

@@ -5,7 +5,7 @@ import type { Attempt, EndpointReport, SettleResult, WebhookStore } from "../../
 import { subscribes } from "../../src/webhooks/subscription.js";
 import { attemptBytes, checkPending, DELIVERY_BYTES, eventBytes, full, resize } from "./bounds.js";
 import { change } from "./registry.js";
-import { end, endEvent, expire, makeRoom, reopen } from "./retention.js";
+import { end, endEvent, expire, freeRemoved, makeRoom, reopen } from "./retention.js";
 import { claimDue, enqueue, moveToLane, offer, releaseLease } from "./schedule.js";
 import {
   type Binding,
@@ -59,7 +59,7 @@ export function addDelivery(
     isRecovered: false,
     token: null,
   };
-  endpoint.deliveries.add(delivery);
+  endpoint.deliveries.add(delivery, now);
   endpoint.counts.pending += 1;
   event.deliveries.push(delivery);
   event.open += 1;
@@ -67,6 +67,7 @@ export function addDelivery(
   resize(state, event, DELIVERY_BYTES);
   endpoint.account.pending += 1;
   state.pending += 1;
+  state.deliveries += 1;
   enqueue(delivery, now);
   offer(binding, endpoint, now);
   return delivery;
@@ -110,6 +111,7 @@ export function deliveryQueue(binding: Binding): Pick<WebhookStore, "append" | "
   return {
     async append({ event, rememberMs, now, webhookId }) {
       expire(state, now);
+      freeRemoved(binding, now);
       const account = state.accounts.get(event.account);
       const kept = account?.events.get(event.id);
       const known = kept
@@ -155,7 +157,7 @@ export function deliveryQueue(binding: Binding): Pick<WebhookStore, "append" | "
         isTest,
         open: 0,
       };
-      account.events.add(stored);
+      account.events.add(stored, now);
       resize(state, stored, bytes);
       for (const endpoint of receivers) addDelivery(binding, endpoint, stored, 0, now);
       if (receivers.length === 0) endEvent(binding, stored, now);
@@ -164,6 +166,7 @@ export function deliveryQueue(binding: Binding): Pick<WebhookStore, "append" | "
 
     async claim(request) {
       expire(state, request.now);
+      freeRemoved(binding, request.now);
       return claimDue(binding, request);
     },
 

@@ -16,22 +16,22 @@ export function pageStart(cursor: string | undefined): number | undefined {
 /** Most rows that one page looks at: a rare kind of row must not hold up the event loop. */
 const MAX_LOOKED_AT = 1_000;
 
-/** The first of the rows that are wanted. A page may be short, and still have a `next`. */
+/** The first of the rows that are wanted. A page may be short, and still have a `next`. `examined` counts the rows up to it. */
 export function page<T extends { readonly order: number }>(
   candidates: Iterable<T>,
   limit: number,
   isWanted: (row: T) => boolean = () => true,
-): { rows: readonly T[]; next: string | null } {
+): { rows: readonly T[]; examined: number; next: string | null } {
   const shown: T[] = [];
   let looked = 0;
   let last = 0;
   for (const row of candidates) {
     const isMatch = isWanted(row);
     if (looked === MAX_LOOKED_AT || (isMatch && shown.length === limit))
-      return { rows: shown, next: String(last) };
+      return { rows: shown, examined: looked, next: String(last) };
     if (isMatch) shown.push(row);
     looked += 1;
     last = row.order;
   }
-  return { rows: shown, next: null };
+  return { rows: shown, examined: looked, next: null };
 }

@@ -5,7 +5,7 @@ import { rotated } from "../../src/webhooks/rotation.js";
 import type { WebhookRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { full } from "./bounds.js";
 import { page, pageStart } from "./page.js";
-import { expire, forget } from "./retention.js";
+import { expire, freeRemoved } from "./retention.js";
 import { type Rows, rows } from "./rows.js";
 import { moveToLane, offer } from "./schedule.js";
 import {
@@ -84,6 +84,7 @@ export function registry(binding: Binding): Registry {
         lane: "slow",
         counts: { pending: 0, delivered: 0, failed: 0, withheld: 0 },
         lastAttempt: null,
+        isRemoved: false,
       };
       account.endpoints.add(endpoint);
       state.endpoints.set(webhook.id, endpoint);
@@ -104,10 +105,12 @@ export function registry(binding: Binding): Registry {
       return { webhooks: shown.map(({ record }) => record), next };
     },
 
-    async updateWebhook({ id, account, change: { url, status, eventTypes, rotation }, enabledLimit, now }) {
+    async updateWebhook({ id, account, change: given, owner, enabledLimit, now }) {
+      const { url, status, eventTypes, rotation, subscriberId } = given;
       const endpoint = endpointOf(state, account, id);
       if (!endpoint) return { result: "not_found" };
       const { record } = endpoint;
+      if (owner !== undefined && owner !== record.subscriberId) return { result: "not_owner" };
       const isEnabled = status === "ENABLED" && record.status === "DISABLED";
       const isDisabled = status === "DISABLED" && record.status === "ENABLED";
       const isMoved = url !== undefined && url !== record.url;
@@ -120,6 +123,7 @@ export function registry(binding: Binding): Registry {
         eventTypes:
           eventTypes === undefined ? record.eventTypes : eventTypes && Object.freeze([...eventTypes]),
         ...(rotation && rotated(record, rotation, now)),
+        subscriberId: subscriberId ?? record.subscriberId,
         ...(isEnabled || isMoved ? { generation: record.generation + 1 } : {}),
         ...(isEnabled || isMoved || isDisabled ? { failingSince: null, warnedAt: null, noticeAt: null } : {}),
       });
@@ -134,11 +138,13 @@ export function registry(binding: Binding): Registry {
     async removeWebhook({ id, account, now }) {
       const endpoint = endpointOf(state, account, id);
       if (!endpoint) return false;
-      for (const delivery of endpoint.deliveries.after(0)) forget(binding, delivery, now);
       for (const line of Object.values(state.ready)) line.delete(endpoint);
       state.notices.delete(endpoint);
       state.endpoints.delete(id);
       endpoint.account.endpoints.delete(endpoint);
+      endpoint.isRemoved = true;
+      state.removals.set(endpoint, 0);
+      freeRemoved(binding, now);
       dropIfEmpty(state, endpoint.account);
       return true;
     },

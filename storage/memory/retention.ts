@@ -35,14 +35,30 @@ export function end(
 }
 
 /** Removes a delivery of a webhook that is being removed, without a trace. */
-export function forget(binding: Binding, delivery: Delivery, now: number): void {
+function forget(binding: Binding, delivery: Delivery, now: number): void {
   const { state } = binding;
   const { event } = delivery;
   const wasOpen = delivery.state === "pending";
   if (wasOpen) close(state, delivery);
   event.deliveries = event.deliveries.filter((other) => other !== delivery);
+  state.deliveries -= 1;
   resize(state, event, -deliveryBytes(delivery));
   if (wasOpen && event.open === 0) endEvent(binding, event, now);
+}
+
+/** Frees some of what removed webhooks held. */
+export function freeRemoved(binding: Binding, now: number): void {
+  const { removals } = binding.state;
+  let left = MAX_PER_CALL;
+  for (const [endpoint, after] of removals) {
+    for (const delivery of endpoint.deliveries.after(after)) {
+      if (left === 0) return;
+      forget(binding, delivery, now);
+      removals.set(endpoint, delivery.order);
+      left -= 1;
+    }
+    removals.delete(endpoint);
+  }
 }
 
 /** Starts the retention of an event with no open delivery, and lets the oldest go where the account has too many. */
@@ -53,9 +69,11 @@ export function endEvent({ state, retention }: Binding, event: StoredEvent, now:
   }
   reopen(state, event);
   keep(state, event, now, now + retention.ms);
-  for (let left = MAX_PER_CALL; left > 0 && event.account.ended.size > retention.events; left--) {
+  let left = MAX_PER_CALL;
+  while (left > 0 && event.account.ended.size > retention.events) {
     const oldest = event.account.ended.head();
     if (!oldest) break;
+    left -= costOf(oldest);
     free(state, oldest, now);
   }
 }
@@ -75,6 +93,7 @@ export function reopen(state: State, event: StoredEvent): void {
 
 function free(state: State, event: StoredEvent, now: number): void {
   const { account, record, receivers, rememberUntil } = event;
+  state.deliveries -= event.deliveries.length;
   for (const delivery of event.deliveries) {
     delivery.endpoint.deliveries.delete(delivery);
     delivery.endpoint.counts[delivery.state] -= 1;
@@ -92,15 +111,17 @@ function free(state: State, event: StoredEvent, now: number): void {
   dropIfEmpty(state, account);
 }
 
+/** What freeing an event counts against a bound: 1, and 1 for each later delivery, since an event may have a hundred to each webhook. */
+const costOf = ({ deliveries }: StoredEvent): number =>
+  1 + deliveries.filter(({ serial }) => serial > 0).length;
+
 /** Frees what has been kept long enough. */
 export function expire(state: State, now: number): void {
-  for (
-    let left = MAX_PER_CALL;
-    left > 0 && (state.endedEvents.headAt() ?? Number.POSITIVE_INFINITY) <= now;
-    left--
-  ) {
+  let left = MAX_PER_CALL;
+  while (left > 0 && (state.endedEvents.headAt() ?? Number.POSITIVE_INFINITY) <= now) {
     const event = state.endedEvents.head();
     if (!event) break;
+    left -= costOf(event);
     free(state, event, now);
   }
   state.remembered.dropExpired(now, MAX_PER_CALL);

@@ -30,6 +30,7 @@ export function offer(
   now: number,
   { served = false }: { served?: boolean } = {},
 ): void {
+  if (endpoint.isRemoved) return;
   const { state } = binding;
   const line = state.ready[endpoint.lane];
   const head = endpoint.queue.headAt();

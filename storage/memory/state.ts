@@ -55,6 +55,7 @@ export interface Endpoint {
   /** Of `deliveries`, by state. */
   readonly counts: Record<DeliveryState, number>;
   lastAttempt: AttemptSummary | null;
+  isRemoved: boolean;
 }
 
 export interface StoredEvent {
@@ -121,10 +122,14 @@ export interface State {
   readonly remembered: ExpiringMap<Remembered>;
   /** By account and idempotency key. */
   readonly replays: ExpiringMap<Replay>;
+  /** Removed endpoints whose deliveries are still to be freed, with the order of the last one that was. */
+  readonly removals: Map<Endpoint, number>;
   readonly watchers: Set<(at: number) => void>;
   /** What the storage's time adds to a monotonic clock; set by the first look at it. */
   epoch: number | undefined;
   pending: number;
+  /** Pending and kept, also of removed endpoints until they are freed. */
+  deliveries: number;
   /** Of events, deliveries and attempts, pending and kept. */
   bytes: number;
   /** The part of `bytes` in events without an open delivery, which gives way to new ones. */
@@ -150,9 +155,11 @@ export function createState(limits: Limits): State {
     endedEvents: timeQueue(),
     remembered: expiringMap(limits.rememberedIds),
     replays: expiringMap(limits.webhooks),
+    removals: new Map(),
     watchers: new Set(),
     epoch: undefined,
     pending: 0,
+    deliveries: 0,
     bytes: 0,
     endedBytes: 0,
     order: 0,

@@ -28,7 +28,11 @@ export interface StorageReport {
 }
 
 const fieldOf = (info: string, name: string): string =>
-  new RegExp(`^${name}:(.*)$`, "m").exec(info)?.[1]?.trim() ?? "";
+  info
+    .split("\n")
+    .find((line) => line.startsWith(`${name}:`))
+    ?.slice(name.length + 1)
+    .trim() ?? "";
 
 async function configOf(node: Link, name: string): Promise<string | undefined> {
   try {
@@ -106,11 +110,30 @@ async function eachPage(
   return sum;
 }
 
-/** Compares the books of a partition with what they count, and puts right what differs; resolves with how much that was. */
+/** Runs one of the repair scripts on a partition. */
+export interface Repairs {
+  /** Resolves with how much was corrected. */
+  readonly repair: (
+    what: "in-flight" | "counters" | "places" | "entries",
+    names: readonly string[],
+  ) => Promise<number>;
+  /** Counts one page of an account's log. */
+  readonly tallies: (account: string, after: string, counted: string) => Promise<TalliesReply>;
+}
+
+export type TalliesReply = readonly [next: string, counted: string, repaired: number];
+
+async function repairTallies(account: string, tallies: Repairs["tallies"]): Promise<number> {
+  let [next, counted, repaired] = await tallies(account, "", "");
+  while (next !== "") [next, counted, repaired] = await tallies(account, next, counted);
+  return repaired;
+}
+
+/** Compares the books of a partition with what they count, a page at a time, and corrects what differs; resolves with how much that was. */
 export async function repairPartition(
   partition: Partition,
   call: (command: string, ...args: (string | number)[]) => Promise<unknown>,
-  repair: (what: "counters" | "places" | "entries" | "tallies", names: readonly string[]) => Promise<number>,
+  { repair, tallies }: Repairs,
 ): Promise<number> {
   const scan =
     (command: "HSCAN" | "ZSCAN", key: string) =>
@@ -118,11 +141,11 @@ export async function repairPartition(
       call(command, key, cursor, "COUNT", SCANNED_PER_CALL);
   const entries = await eachPage(scan("ZSCAN", partition.key("log")), (own) => repair("entries", own));
   const places = await eachPage(scan("HSCAN", partition.key("deliveries")), (own) => repair("places", own));
+  const inFlight = await repair("in-flight", []);
   const counters = await eachPage(scan("HSCAN", partition.key("accounts")), async (own) => {
     let sum = await repair("counters", own);
-    // One at a time: each looks at a whole log.
-    for (const account of own) sum += await repair("tallies", [account]);
+    for (const account of own) sum += await repairTallies(account, tallies);
     return sum;
   });
-  return entries + places + counters;
+  return entries + places + inFlight + counters;
 }

@@ -1,7 +1,7 @@
 /** The content of a site on Redis. Every change is one script, so it is stored whole or not at all. */
 
 import { randomUUID } from "node:crypto";
-import type { ContentChanges, ContentStore } from "../../src/content/store.js";
+import type { ContentChange, ContentChanges, ContentRecord, ContentStore } from "../../src/content/store.js";
 import type { Logger } from "../../src/logger.js";
 import type { ContentKeys } from "./content-keys.js";
 import { commitTexts, decodeName, readChanges, readRecord } from "./content-texts.js";
@@ -11,6 +11,8 @@ import type { Session } from "./session.js";
 
 /** Records in one page of a load. */
 const PAGE = 1_000;
+/** The most whole records that one script reads. */
+const READ_PER_CALL = 100;
 /** Commits whose nonces are remembered here: a process goes on from the last one that it was told of. */
 const COMMITS_KNOWN = 100;
 
@@ -29,6 +31,8 @@ interface LastCommit {
   readonly sequence: number;
   readonly nonce: string;
 }
+
+type Texts = readonly (string | null)[];
 
 type Page = readonly [run: string, cursor: string, texts: readonly string[]];
 
@@ -87,13 +91,17 @@ export function createContentStore(options: ContentStoreOptions): ContentStore {
     },
 
     async read(asked) {
-      const wanted = [...asked];
-      if (wanted.length === 0) return [];
-      const [heads, columns, bodies] = (await (await link()).run(SCRIPTS.contentRead, keys, wanted)) as (
-        | string
-        | null
-      )[][];
-      return wanted.map((key, place) => readRecord(key, heads?.[place], columns?.[place], bodies?.[place]));
+      let left = [...asked];
+      const records: (ContentRecord | undefined)[] = [];
+      while (left.length > 0) {
+        const wanted = left.slice(0, READ_PER_CALL);
+        const reply = await (await link()).run(SCRIPTS.contentRead, keys, wanted);
+        const [heads, columns, bodies, count] = reply as [Texts, Texts, Texts, number];
+        for (const [place, key] of wanted.slice(0, count).entries())
+          records.push(readRecord(key, heads[place], columns[place], bodies[place]));
+        left = left.slice(count);
+      }
+      return records;
     },
 
     async allocate(kind, count) {
@@ -123,11 +131,19 @@ export function createContentStore(options: ContentStoreOptions): ContentStore {
       const { sequence, nonce: current } = await last();
       // Most often nothing has changed, and this was all.
       if (sequence === since && current === nonce) return { sequence, changes: [] };
-      const reply = await (await link()).run(SCRIPTS.contentChanges, keys, [since, nonce ?? ""]);
-      if (reply === "reload") return "reload";
-      const [newest, of, ...texts] = reply as [number, string, ...string[]];
-      note({ sequence: Number(newest), nonce: of });
-      return { sequence: Number(newest), changes: readChanges(texts) };
+      /** A record that changes between two pages comes again, in its newest state. */
+      const changes = new Map<string, ContentChange>();
+      let seen: LastCommit = { sequence: since, nonce: nonce ?? "" };
+      for (let isMore = true; isMore; ) {
+        const reply = await (await link()).run(SCRIPTS.contentChanges, keys, [seen.sequence, seen.nonce]);
+        if (reply === "reload") return "reload";
+        const [newest, of, more, ...texts] = reply as [number, string, number, ...string[]];
+        for (const change of readChanges(texts)) changes.set(change.key, change);
+        seen = { sequence: Number(newest), nonce: of };
+        isMore = Number(more) === 1;
+      }
+      note(seen);
+      return { sequence: seen.sequence, changes: [...changes.values()] };
     },
   });
 }

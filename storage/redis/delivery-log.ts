@@ -10,10 +10,9 @@ import { decodeText, encodeText, numberOrNull, numberText, readDelivery } from "
 /** Places in the order of a partition. */
 const ORDER = /^[0-9a-f]{15}$/;
 
-/** Events that one script looks at for `recover`. */
+/** The most events that one `recover` script examines, and the most deliveries it creates. */
+const EXAMINED_PER_CALL = 250;
 const RECOVERED_PER_CALL = 100;
-/** Pages of the log that one listing reads: with a rare type or state it may come back short. */
-const PAGES_PER_LIST = 4;
 
 type Row = readonly [suffix: string, type: string, text: string];
 
@@ -43,28 +42,19 @@ export function deliveryLog(
 
     async listDeliveries({ webhookId, state, type, since, until, cursor, limit }) {
       const now = await binding.at(0);
-      const partition = partitions.ofWebhook(webhookId);
-      const deliveries: DeliveryRecord[] = [];
-      let before = readCursor(cursor, ORDER);
-      for (let page = 0; ; page++) {
-        const left = limit - deliveries.length;
-        const args = [
-          "deliveries",
-          webhookId,
-          state ?? "",
-          type === undefined ? "" : encodeText(type),
-          before,
-          left,
-          numberText(since),
-          numberText(until),
-        ];
-        const [rows, next] = (await run(SCRIPTS.read, partition, now, args)) as [Row[], string];
-        deliveries.push(...rows.map((row) => toRecord(webhookId, row)));
-        before = next;
-        const isFiltered = state !== undefined || type !== undefined;
-        if (next === "" || deliveries.length === limit || (isFiltered && page + 1 >= PAGES_PER_LIST)) break;
-      }
-      return { deliveries, next: before || null };
+      const args = [
+        "deliveries",
+        webhookId,
+        state ?? "",
+        type === undefined ? "" : encodeText(type),
+        readCursor(cursor, ORDER),
+        limit,
+        numberText(since),
+        numberText(until),
+      ];
+      const reply = await run(SCRIPTS.read, partitions.ofWebhook(webhookId), now, args);
+      const [rows, next] = reply as [Row[], string];
+      return { deliveries: rows.map((row) => toRecord(webhookId, row)), next: next || null };
     },
 
     async deliveryStats(webhookId) {
@@ -106,21 +96,28 @@ export function deliveryLog(
     async recover({ webhookId, account, since, dueAt, everyMs, now, cursor, limit }) {
       const after = readCursor(cursor, ORDER);
       const at = await binding.at(now);
-      const [result, detail, next, hintAt] = (await run(SCRIPTS.recover, partitions.ofAccount(account), at, [
-        limits.pending,
-        limits.pendingPerAccount,
-        encodeText(account),
-        webhookId,
-        since,
-        after,
-        Math.min(limit, RECOVERED_PER_CALL),
-        randomUUID(),
-        dueAt,
-        everyMs,
-      ])) as [string?, (string | number)?, string?, string?];
+      const [result, detail, next, hintAt, examined] = (await run(
+        SCRIPTS.recover,
+        partitions.ofAccount(account),
+        at,
+        [
+          limits.pending,
+          limits.pendingPerAccount,
+          encodeText(account),
+          webhookId,
+          since,
+          after,
+          Math.min(limit, EXAMINED_PER_CALL),
+          randomUUID(),
+          dueAt,
+          everyMs,
+          RECOVERED_PER_CALL,
+        ],
+      )) as [string?, (string | number)?, string?, string?, (string | number)?];
       if (result === "full") throw full(String(detail), limits);
       hint(hintAt);
-      return result === "made" ? { count: Number(detail), next: next || null } : undefined;
+      if (result !== "made") return undefined;
+      return { count: Number(detail), examined: Number(examined), next: next || null };
     },
   };
 }

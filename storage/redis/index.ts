@@ -11,7 +11,7 @@ import { type Logger, silentLogger } from "../../src/logger.js";
 import { readOptions } from "../../src/options.js";
 import type { Storage } from "../../src/webhooks/store.js";
 import type { Binding } from "./binding.js";
-import { repairPartition, type StorageReport } from "./check.js";
+import { repairPartition, type StorageReport, type TalliesReply } from "./check.js";
 import type { RedisClient } from "./client.js";
 import { createConnections } from "./connections.js";
 import { contentWarningsOf, createContentKeys } from "./content-keys.js";
@@ -96,9 +96,12 @@ export function redisStorage(options: RedisStorageOptions): RedisStorage {
     const link = await own.link();
     let repaired = 0;
     for (const partition of partitions.all) {
-      repaired += await repairPartition(partition, link.call, async (what, names) => {
-        const args = [own.time.now(), slots ?? ANY_NUMBER, 0, 0, what, ...names];
-        return Number(await link.run(SCRIPTS.repair, partition, args));
+      const before = (): readonly number[] => [own.time.now(), slots ?? ANY_NUMBER, 0, 0];
+      repaired += await repairPartition(partition, link.call, {
+        repair: async (what, names) =>
+          Number(await link.run(SCRIPTS.repair, partition, [...before(), what, ...names])),
+        tallies: async (...args) =>
+          (await link.run(SCRIPTS.repairTallies, partition, [...before(), ...args])) as TalliesReply,
       });
     }
     const sizes = (await link.run(SCRIPTS.contentCheck, contentKeys, [])) as number[];

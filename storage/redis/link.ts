@@ -14,6 +14,8 @@ const MAX_RETRY_MS = 800;
 /** What Redis answers while it cannot serve for a moment, and what ioredis says where it cannot send (`Stream`): nothing was done, so the command may be sent again. */
 const PASSING = new Set(["LOADING", "BUSY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "READONLY", "Stream"]);
 
+const SCRIPT = "@user_script:";
+
 /**
  * The first word of an error reply names its kind, as the code of a system error does; up to Redis 6.2 that of a script stands behind where it failed.
  * The rest may quote what was sent, and goes nowhere.
@@ -21,9 +23,15 @@ const PASSING = new Set(["LOADING", "BUSY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGA
 export const kindOf = (error: unknown): string => {
   const { message, code } = error instanceof Error ? (error as NodeJS.ErrnoException) : {};
   const text = message ?? String(error);
-  const word = /@user_script: ?\d+: -([A-Z]+)\b/.exec(text)?.[1] ?? code ?? text.split(" ", 1)[0] ?? "";
+  const word = scriptErrorOf(text) ?? code ?? text.split(" ", 1)[0] ?? "";
   return /^(?:[A-Z_]{2,30}|Stream|Connection)$/.test(word) ? word : "error";
 };
+
+/** The word after the last place in a script that an error names: `@user_script: 3: -OOM …`. */
+function scriptErrorOf(text: string): string | undefined {
+  const at = text.lastIndexOf(SCRIPT);
+  return at === -1 ? undefined : /^ ?\d+: -([A-Z]+)\b/.exec(text.slice(at + SCRIPT.length))?.[1];
+}
 
 /** Redis says where in a script it failed, which holds nothing that was stored. */
 const defectOf = (error: unknown): string => /user_script: ?\d+/.exec(String(error))?.[0] ?? "";

@@ -94,18 +94,21 @@ export function registry(binding: Binding): Registry {
       return { webhooks, next: next || null };
     },
 
-    async updateWebhook({ id, account, change, enabledLimit, now }) {
+    async updateWebhook({ id, account, change, owner, enabledLimit, now }) {
       const at = await binding.at(now);
-      const { url, status, eventTypes, rotation } = change;
+      const { url, status, eventTypes, rotation, subscriberId } = change;
       for (let tries = 0; tries < MAX_TRIES; tries++) {
         const stored = await read(id);
         if (stored?.record.account !== account) return { result: "not_found" };
         const { record, config } = stored;
+        // The script takes the change only while the config, with the owner in it, is the one read here.
+        if (owner !== undefined && owner !== record.subscriberId) return { result: "not_owner" };
         const changed: WebhookRecord = {
           ...record,
           url: url ?? record.url,
           eventTypes: eventTypes === undefined ? record.eventTypes : eventTypes,
           ...(rotation && rotated(record, rotation, at)),
+          subscriberId: subscriberId ?? record.subscriberId,
         };
         const [result, text, hintAt] = (await run(SCRIPTS.update, partitions.ofAccount(account), at, [
           encodeText(account),

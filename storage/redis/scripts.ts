@@ -20,6 +20,7 @@ import read from "./scripts/read.lua";
 import recover from "./scripts/recover.lua";
 import remove from "./scripts/remove.lua";
 import repair from "./scripts/repair.lua";
+import repairTallies from "./scripts/repair-tallies.lua";
 import resend from "./scripts/resend.lua";
 import retention from "./scripts/retention.lua";
 import rosters from "./scripts/rosters.lua";
@@ -55,6 +56,7 @@ export const SCRIPTS = {
   recover: script("recover", calls, prelude, rosters, retention, additions, recover),
   remove: script("remove", calls, prelude, rosters, retention, remove),
   repair: script("repair", calls, prelude, rosters, repair),
+  repairTallies: script("repair-tallies", calls, prelude, rosters, repairTallies),
   resend: script("resend", calls, prelude, retention, additions, resend),
   settle: script("settle", calls, prelude, retention, settle),
   settleNotice: script("settle-notice", calls, prelude, rosters, retention, settleNotice),

@@ -101,6 +101,40 @@ export function changes(declare: Declare): void {
     assert.deepEqual(await changesOf(s.other, sequence), [changeOf(recordOf(write))]);
   });
 
+  declare("changes of many commits are all there, each record once and in its newest state", async (s) => {
+    const since = await sequenceOf(s.store);
+    const expected = new Map<string, ReturnType<typeof changeOf>>();
+    const commit = async (...writes: readonly ReturnType<typeof put>[]): Promise<void> => {
+      await s.commit(...writes);
+      for (const write of writes) expected.set(write.key, changeOf(recordOf(write)));
+    };
+    for (let round = 0; round < 15; round += 1) {
+      const keys = Array.from({ length: 50 }, (_, place) => `post/${round}-${place}`);
+      await commit(...keys.map((key) => put(key, 0)));
+      await commit(put(`post/${round}-0`, 1), put(`post/0-${round + 1}`, 1));
+    }
+    assert.deepEqual(await changesOf(s.other, since), sorted(expected.values()));
+    const write = put("post/14-49", 1);
+    const before = await sequenceOf(s.store);
+    await s.commit(write);
+    assert.deepEqual(await changesOf(s.other, before), [changeOf(recordOf(write))]);
+  });
+
+  declare("records are read in the order of their keys, however many and however large", async (s) => {
+    const writes = Array.from({ length: 300 }, (_, place) =>
+      put(`post/${place}`, 0, { body: `${place} ${"x".repeat(20_000)}` }),
+    );
+    for (let first = 0; first < writes.length; first += 100)
+      await s.commit(...writes.slice(first, first + 100));
+    const asked = writes.flatMap((write, place) => (place % 7 ? [write.key] : [write.key, `none/${place}`]));
+    const known = new Map(writes.map((write) => [write.key, recordOf(write)]));
+    assert.deepEqual(
+      await s.other.read(asked),
+      asked.map((key) => known.get(key)),
+    );
+    assert.deepEqual(await s.other.read([]), []);
+  });
+
   declare("a sequence number that was never given is no place to go on from", async (s) => {
     const sequence = await s.commit(put("post/1", 0));
     assert.equal(await s.other.changes(sequence + 1), "reload");

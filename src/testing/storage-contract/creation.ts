@@ -119,6 +119,16 @@ export function creation(declare: Declare): void {
     assert.ok(replayed.result === "replayed");
     assert.deepEqual(replayed.webhook, first.webhook);
     vandalise(replayed.webhook);
+    // Whoever repeats the first answer can tell by these whether it is still true.
+    await s.update(first.webhook.id, {
+      rotation: { secret: "rotated", rotateAt: s.now() },
+      subscriberId: "key-2",
+    });
+    const rotated = await other.createWebhook(request());
+    assert.ok(rotated.result === "replayed");
+    assert.deepEqual(rotated.webhook, first.webhook);
+    const { secret, subscriberId } = await s.webhook(first.webhook.id);
+    assert.deepEqual([secret, subscriberId], ["rotated", "key-2"]);
     assert.equal((await other.createWebhook(request("another body"))).result, "key_reused");
 
     const elsewhere = { ...request(), webhook: s.webhookOf({ account: "hospital" }) };
@@ -128,6 +138,7 @@ export function creation(declare: Declare): void {
     const again = await store.createWebhook(request());
     assert.ok(again.result === "replayed");
     assert.deepEqual(again.webhook, first.webhook);
+    assert.equal(await store.getWebhook(first.webhook.id), undefined);
     assert.equal((await store.stats()).webhooks, 1);
   });
 

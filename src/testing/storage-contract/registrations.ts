@@ -160,6 +160,47 @@ export function registrations(declare: Declare): void {
     assert.equal(updates.find(({ updatedAt }) => updatedAt === last.updatedAt)?.secret, last.secret);
   });
 
+  declare("a webhook is handed over to another key, and goes on with what waits", async (s) => {
+    const webhook = await s.register();
+    await s.emit();
+    const answer = await s.update(webhook.id, { subscriberId: "key-2" });
+    assert.ok(answer.result === "updated");
+    const { updatedAt } = answer.webhook;
+    assert.ok(updatedAt > webhook.updatedAt);
+    assert.deepEqual(answer.webhook, { ...webhook, subscriberId: "key-2", updatedAt });
+    assert.deepEqual(await s.other.getWebhook(webhook.id), answer.webhook);
+    assert.equal(only(await s.claim()).webhook.subscriberId, "key-2");
+  });
+
+  declare("a change in the name of a key that does not own the webhook changes nothing", async (s) => {
+    const webhook = await s.register();
+    const url = "https://subscriber.example/new";
+    const rotation = { secret: "new", rotateAt: s.now() };
+    for (const change of [{ url }, { status: "DISABLED" }, { eventTypes: null }, { rotation }] as const)
+      assert.deepEqual(await s.update(webhook.id, change, { owner: "key-2" }), { result: "not_owner" });
+    assert.deepEqual(await s.webhook(webhook.id), webhook);
+    const absent = await s.update(s.store.newWebhookId("clinic"), { url }, { owner: "key-1" });
+    assert.equal(absent.result, "not_found");
+    assert.equal((await s.update(webhook.id, { url }, { owner: "key-1" })).result, "updated");
+  });
+
+  declare("no change of the former owner is applied after a webhook was handed over", async (s) => {
+    const { id } = await s.register();
+    const change = (index: number) =>
+      s.update(
+        id,
+        { url: `https://subscriber.example/of-key-1/${index}` },
+        { owner: "key-1", by: index % 2 ? s.other : s.store },
+      );
+    const before = [change(1), change(2), change(3)];
+    const handedOver = s.update(id, { subscriberId: "key-2", url: "https://subscriber.example/of-key-2" });
+    const answers = await Promise.all([...before, change(4), change(5), change(6)]);
+    assert.ok((await handedOver).result === "updated");
+    for (const { result } of answers) assert.ok(result === "updated" || result === "not_owner");
+    const { subscriberId, url } = await s.webhook(id);
+    assert.deepEqual([subscriberId, url], ["key-2", "https://subscriber.example/of-key-2"]);
+  });
+
   declare("a webhook named with another account is like an unknown one", async (s) => {
     const webhook = await s.register();
     await s.register({ account: "hospital" });

@@ -42,6 +42,11 @@ export interface StorageUnderTest {
   readonly storage: Storage;
   /** Another connection to the same records, as a second process would have it. Default: the same storage, bound a second time. */
   readonly peer?: Storage | undefined;
+  /**
+   * How much work the storage has done so far, in a unit that grows with each record it touches: database commands and their elements, rows examined.
+   * Where it is given, the contract also checks that the work of a call does not grow with the log of its account.
+   */
+  readonly work?: (() => number | Promise<number>) | undefined;
   /** Called after the test, once the storages are closed. */
   readonly destroy?: (() => unknown) | undefined;
 }
@@ -117,7 +122,7 @@ const attemptAt = (at: number, { step, isExtra }: Claim, isOk: boolean): Attempt
 });
 
 export function createScenario(
-  { storage, peer = storage }: StorageUnderTest,
+  { storage, peer = storage, work }: StorageUnderTest,
   {
     seed = 1,
     perEndpoint = PER_ENDPOINT,
@@ -179,8 +184,11 @@ export function createScenario(
     return webhook;
   };
 
-  const update = (id: string, change: WebhookChange, { by = store, account = accountOf(id) }: Of = {}) =>
-    by.updateWebhook({ id, account, change, enabledLimit: ENABLED_LIMIT, now: clock.now() });
+  const update = (
+    id: string,
+    change: WebhookChange,
+    { by = store, account = accountOf(id), owner }: Of & { readonly owner?: string } = {},
+  ) => by.updateWebhook({ id, account, change, owner, enabledLimit: ENABLED_LIMIT, now: clock.now() });
 
   const remove = (id: string, { by = store, account = accountOf(id) }: Of = {}) =>
     by.removeWebhook({ id, account, now: clock.now() });
@@ -261,6 +269,7 @@ export function createScenario(
   return {
     store,
     other,
+    work,
     clock,
     now: () => clock.now(),
     advance: (ms: number) => clock.advance(ms),

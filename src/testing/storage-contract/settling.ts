@@ -108,6 +108,20 @@ export function settling(declare: Declare): void {
     assert.deepEqual((await s.delivery(claim.id)).attempts, attempts);
   });
 
+  declare("the latest fifty attempts of a delivery are kept", async (s) => {
+    const { claim } = await underway(s);
+    await s.retry(claim, 0);
+    await times(51, async () => {
+      await s.advance(1);
+      await s.retry(only(await s.claim()), 0);
+    });
+    const { attempts } = await s.delivery(claim.id);
+    assert.deepEqual(
+      attempts.map(({ at }) => s.now() - at),
+      Array.from({ length: 50 }, (_, ago) => 49 - ago),
+    );
+  });
+
   declare("a repeated report of a failed attempt counts once", async (s) => {
     const { claim } = await underway(s);
     assert.equal(await s.retry(claim, MINUTE_MS), "settled");

@@ -350,6 +350,15 @@ local function delivery(a, ref)
   return freshDelivery(event.order, event.count)
 end
 
+-- The deliveries of an entry of the log, by their references and their webhooks.
+local function deliveriesIn(ek, receivers)
+  local refs = {}
+  for w, serial in string.gmatch(receivers, '(%d+)(%.?%d*)') do
+    refs[w .. '/' .. ek .. (serial == '.0' and '' or serial)] = w
+  end
+  return refs
+end
+
 -- `<pending deliveries>,<ended events>` of each account that has any.
 local books = records(BOOKS, function(value)
   local pending, kept = string.match(value, '^(%d+),(%d+)')

@@ -41,48 +41,87 @@ local function serialOf(w, receivers)
   return string.match(receivers, '^' .. w .. '(%.%d+)$')
 end
 
-local LOOKED_AT = 500
+local function countPending(w)
+  local from, to = below(w)
+  return call('ZLEXCOUNT', QUEUE, from, to) + (inFlight.get(w) or 0)
+end
+
+-- How many deliveries of a webhook are in the log: those in one state, or all of them where `state` is empty.
+local function countInLog(w, state)
+  local own = tallyOf(w)
+  if state == 'delivered' then return own.d end
+  if state == 'failed' then return own.f end
+  if state == 'withheld' then return own.w end
+  return countPending(w) + (state == 'pending' and 0 or own.d + own.f + own.w)
+end
+
+-- A page examines at most this many entries of the account's log, whatever it finds: this costs Redis about as much as a page of 100 deliveries.
+local MOST_EXAMINED = 500
+local READ_TOGETHER = 50
 local STATES = { pending = 'p', delivered = 'd', failed = 'f', withheld = 'w' }
 
+-- Of the entries from `first` to `last` those that are about webhook `w` and of the type, with the order of the entry before each.
+local function candidatesIn(entries, first, last, w, type)
+  local found, previous = {}, ''
+  for i = first, last do
+    local order, ek, of, receivers = string.match(entries[i], '^%d+/(%x+)/([^/]+)/([^/]*)/(.*)$')
+    local serial = serialOf(w, receivers)
+    if serial and (type == '' or of == type) then
+      found[#found + 1] = { ref = w .. '/' .. ek .. (serial == '.0' and '' or serial), order = order, type = of, previous = previous }
+    end
+    previous = order
+  end
+  return found, previous
+end
+
+-- The records of candidates that are in a state, or in any where `wanted` is nil; the state is the first letter of a record's text. Without a record it was never claimed.
+local function readMatching(candidates, wanted)
+  local refs, found = {}, {}
+  for i, candidate in ipairs(candidates) do refs[i] = candidate.ref end
+  local values = fieldsOf(DELIVERIES, refs)
+  for _, candidate in ipairs(candidates) do
+    local value = values[candidate.ref]
+    local letter = value and string.sub(value, 1, 1) or 'p'
+    if not wanted or wanted == (letter == 'l' and 'p' or letter) then
+      candidate.delivery = value and readDelivery(value) or freshDelivery(candidate.order, 0)
+      if not candidate.delivery.isBroken then found[#found + 1] = candidate end
+    end
+  end
+  return found
+end
+
+-- A page holds up to `limit` deliveries, also fewer or none; the second part of the reply says where to continue, and is empty at the end of the log.
 local function deliveriesOf(id, state, type, before, limit, since, untilAt)
   local w = call('HGET', IDS, id)
   local e = w and endpoints.get(w)
-  if not e then return { {}, '' } end
+  if not e or countInLog(w, state) == 0 then return { {}, '' } end
   local from = before == '' and '(' .. e.a .. '0' or '(' .. e.a .. '/' .. before .. '/'
   if untilAt and (before == '' or hex(untilAt) < before) then from = '(' .. e.a .. '/' .. hex(untilAt) end
   local to = '[' .. e.a .. '/' .. (since and hex(since) or '')
-  local entries = call('ZREVRANGEBYLEX', LOG, from, to, 'LIMIT', 0, LOOKED_AT)
+  local entries = call('ZREVRANGEBYLEX', LOG, from, to, 'LIMIT', 0, MOST_EXAMINED)
   local rows, last = {}, ''
-  for _, entry in ipairs(entries) do
-    local order, ek, of, receivers = string.match(entry, '^%d+/(%x+)/([^/]+)/([^/]*)/(.*)$')
-    local serial = serialOf(w, receivers)
-    if serial and (type == '' or of == type) then
-      local ref = w .. '/' .. ek .. (serial == '.0' and '' or serial)
-      local d = deliveries.get(ref) or freshDelivery(order, 0)
-      local isMatch = not d.isBroken and (state == '' or STATES[state] == (d.state == 'l' and 'p' or d.state))
-      if isMatch then
-        if #rows == limit then return { rows, last } end
-        rows[#rows + 1] = row(ref, d, of)
-      end
+  for first = 1, #entries, READ_TOGETHER do
+    local candidates, lastRead = candidatesIn(entries, first, math.min(first + READ_TOGETHER - 1, #entries), w, type)
+    for _, match in ipairs(readMatching(candidates, STATES[state])) do
+      if #rows == limit then return { rows, match.previous ~= '' and match.previous or last } end
+      rows[#rows + 1] = row(match.ref, match.delivery, match.type)
     end
-    last = order
+    last = lastRead
   end
-  return { rows, #entries == LOOKED_AT and last or '' }
+  return { rows, #entries == MOST_EXAMINED and last or '' }
 end
 
 local function tallyFor(id)
   local w = call('HGET', IDS, id)
   if not w or not endpoints.get(w) then return {} end
   local own = tallyOf(w)
-  local from, to = below(w)
-  local pending = call('ZLEXCOUNT', QUEUE, from, to) + (inFlight.get(w) or 0)
   local head, nextAt = queueHead(w), ''
   local headAt = head and timeOf(head)
   if headAt then
     local d = deliveries.get(w .. '/' .. string.match(head, '[^/]+$'))
     nextAt = d and not d.isBroken and (d.extraAt ~= '' and d.extraAt or d.dueAt) or text(headAt + HEAD_START_MS)
   end
-  return { { pending, own.d, own.f, own.w }, nextAt, own.last }
+  return { { countPending(w), own.d, own.f, own.w }, nextAt, own.last }
 end
 
 -- More of them would take longer than others should have to wait.

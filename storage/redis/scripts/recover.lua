@@ -1,14 +1,17 @@
--- Makes deliveries of kept events that a webhook should have, has not got, and is not about to get.
--- ARGV: most pending, most pending of an account, account, webhook's id, since, the order to go on after or empty, most events to look at, nonce, when the first one is due, and how much later each further one.
--- Answers: empty where there is no such webhook, `full` with the bound, or `made` with how many, where to go on, and the hint.
+-- Creates deliveries of kept events that a webhook should have, did not get and is not about to get.
+-- ARGV: most pending, most pending of an account, account, webhook's id, since, the order to continue after or empty, most events to examine, nonce, when the first one is due, how much later each further one, most deliveries to create.
+-- Replies: empty where there is no such webhook, `full` with the bound, or `made` with how many, where to continue, the hint, and how many events were examined.
 
 local mostPending, mostPendingPerAccount = tonumber(ARGV[5]), tonumber(ARGV[6])
 local account, id, since, after, limit = ARGV[7], ARGV[8], tonumber(ARGV[9]), ARGV[10], tonumber(ARGV[11])
-local nonce, dueAt, everyMs = ARGV[12], tonumber(ARGV[13]), tonumber(ARGV[14])
+local nonce, dueAt, everyMs, mostMade = ARGV[12], tonumber(ARGV[13]), tonumber(ARGV[14]), tonumber(ARGV[15])
+local READ_TOGETHER = 25
+-- Later deliveries of the examined events: each may have a hundred to a webhook, and each is a record to read.
+local MOST_LATER = 1000
 local answered = answerOf(nonce)
 if answered then
-  local made, next = string.match(answered, '^(%d+) (%x*)$')
-  return { 'made', made, next, '' }
+  local made, examined, next = string.match(answered, '^(%d+) (%d+) (%x*)$')
+  return { 'made', made, next, '', examined }
 end
 local w = call('HGET', IDS, id)
 local e = w and endpoints.get(w)
@@ -18,29 +21,88 @@ local types = ''
 for own, known in string.gmatch(rosterOf(account).lines, '(%d+) %a %S+ ([^\n]*)\n') do
   if own == w then types = known end
 end
+local isWanted = {}
+local function wantsType(type)
+  if isWanted[type] == nil then isWanted[type] = wants(types, wishes(type)) end
+  return isWanted[type]
+end
+
+-- Of an entry of the log what follows needs; `isCandidate` where its event is of a type that the webhook subscribes to, and no test.
+local function readEntry(entry)
+  local order, ek, type, receivers = string.match(entry, '^%d+/(%x+)/([^/]+)/([^/]*)/(.*)$')
+  local isCandidate = not string.find(receivers, '.', 1, true) and wantsType(type)
+  return { order = order, ek = ek, type = type, receivers = receivers, isCandidate = isCandidate }
+end
+
+-- Reads with few commands what most entries need: the progress of the event and its first delivery to the webhook.
+local function fetchFor(batch)
+  local eks, refs = {}, {}
+  for _, entry in ipairs(batch) do
+    if entry.isCandidate then
+      eks[#eks + 1] = e.a .. '/' .. entry.ek
+      refs[#refs + 1] = w .. '/' .. entry.ek
+    end
+  end
+  progresses.fetch(eks)
+  deliveries.fetch(refs)
+end
+
+local laterRead = 0
+
+-- The serials of the later deliveries of an entry to this webhook, the oldest first, with their records in memory.
+local function laterSerials(entry, count)
+  local serials, refs = {}, {}
+  for own, serial in string.gmatch(progressOf(e.a, entry.ek, count).later, '(%d+)%.(%d+)') do
+    laterRead = laterRead + 1
+    if own == w and serial ~= '0' then
+      serials[#serials + 1] = serial
+      refs[#refs + 1] = w .. '/' .. entry.ek .. '.' .. serial
+    end
+  end
+  if #refs > 0 then deliveries.fetch(refs) end
+  return serials
+end
+
+-- The event of an entry with the serial of the delivery to create, or nil where one is pending, delivered or withheld.
+local function lostIn(entry)
+  local first = w .. '/' .. entry.ek
+  local d = deliveries.get(first)
+  local isReceiver = string.find(';' .. entry.receivers .. ';', ';' .. w .. ';', 1, true)
+  -- Without a record it was never claimed: it is pending.
+  if isReceiver and not d or d and d.state ~= 'f' then return nil end
+  local _, count = string.gsub(entry.receivers, '%d+', '')
+  local nextSerial = d and 1 or 0
+  for _, serial in ipairs(laterSerials(entry, count)) do
+    local later = deliveries.get(first .. '.' .. serial)
+    if later and later.state ~= 'f' then return nil end
+    nextSerial = tonumber(serial) + 1
+  end
+  return { ek = entry.ek, event = { count = count, type = entry.type }, serial = nextSerial }
+end
 
 local from = '[' .. e.a .. '/' .. hex(since)
 if after ~= '' and after > hex(since) then from = '[' .. e.a .. '/' .. after .. '0' end
 local _, to = below(e.a)
 local entries = call('ZRANGEBYLEX', LOG, from, to, 'LIMIT', 0, limit)
-local lost, last = {}, ''
-for _, entry in ipairs(entries) do
-  local order, ek, type, receivers = string.match(entry, '^%d+/(%x+)/([^/]+)/([^/]*)/(.*)$')
-  last = order
-  if not string.find(receivers, '.', 1, true) and wants(types, wishes(type)) then
-    local event = { count = select(2, string.gsub(receivers, '%d+', '')), type = type }
-    local found, nextSerial = deliveriesTo(w, e, ek, event)
-    local isLost = true
-    for _, item in ipairs(found) do isLost = isLost and item[2].state == 'f' end
-    if isLost then lost[#lost + 1] = { ek, event, nextSerial } end
+local lost, last, examined = {}, '', 0
+local function isFull() return #lost == mostMade or laterRead >= MOST_LATER end
+for first = 1, #entries, READ_TOGETHER do
+  if isFull() then break end
+  local batch = {}
+  for i = first, math.min(first + READ_TOGETHER - 1, #entries) do batch[#batch + 1] = readEntry(entries[i]) end
+  fetchFor(batch)
+  for _, entry in ipairs(batch) do
+    if isFull() then break end
+    examined, last = examined + 1, entry.order
+    lost[#lost + 1] = entry.isCandidate and lostIn(entry) or nil
   end
 end
 
 local bound = #lost > 0 and passedBound(e.a, #lost, mostPending, mostPendingPerAccount)
 if bound then return { 'full', bound } end
-for i, item in ipairs(lost) do addDelivery(w, e, item[1], item[2], item[3], dueAt + (i - 1) * everyMs) end
+for i, item in ipairs(lost) do addDelivery(w, e, item.ek, item.event, item.serial, dueAt + (i - 1) * everyMs) end
 progresses.flush()
 flush()
-local next = #entries == limit and last or ''
-if #lost > 0 then rememberAnswer(nonce, #lost .. ' ' .. next) end
-return { 'made', #lost, next, hintAt and text(hintAt) or '' }
+local next = (examined < #entries or #entries == limit) and last or ''
+if #lost > 0 then rememberAnswer(nonce, #lost .. ' ' .. examined .. ' ' .. next) end
+return { 'made', #lost, next, hintAt and text(hintAt) or '', examined }

@@ -7,6 +7,12 @@ local w = call('HGET', IDS, id)
 local e = w and endpoints.get(w)
 if not e or e.account ~= account then return 0 end
 
+local from, to = below(w)
+local own = tallyOf(w)
+local isEmpty = call('ZLEXCOUNT', QUEUE, from, to) + (inFlight.get(w) or 0) + own.d + own.f + own.w == 0
+-- Nothing in the log is older than the webhook. The minute covers clocks that differ.
+local createdAt = tonumber(string.match(e.config, '"createdAt":(%d+)') or 0)
+
 goOnWhenFull()
 changeRoster(account, w, function() return nil end)
 call('HDEL', IDS, id)
@@ -17,6 +23,7 @@ call('ZREM', FAST, w)
 call('ZREM', SLOW, w)
 call('ZREM', NOTICES, w)
 rememberAnswer(nonce, '')
-cleanRemoved(w, e.a .. ',' .. account .. ',')
+-- Without deliveries there is nothing to free, so that a webhook created and removed costs the same however long the log is.
+if isEmpty then dropIfEmpty(e.a, account) else cleanRemoved(w, e.a .. ',' .. account .. ',' .. hex(createdAt - 60000)) end
 flush()
 return 1

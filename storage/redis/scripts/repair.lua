@@ -1,13 +1,13 @@
 -- Compares the books of a partition with what they count, and puts right what differs. Nothing should: a defect, a partial restore or a hand did it.
--- ARGV[5]: `counters` of the accounts that follow, `places` of the deliveries that follow, the `entries` of the log that follow, or the `tallies` of the account that follows.
+-- ARGV[5]: `in-flight` for what the leases add up to, `counters` of the accounts that follow, `places` of the deliveries that follow, or the `entries` of the log that follow.
 -- Answers how much was put right.
 
 goOnWhenFull()
 local repaired = 0
-local MOST_LEASES, MOST_TALLIED, ANY_NUMBER = 5000, 20000, 1000000
+local MOST_LEASES, ANY_NUMBER = 2000, 1000000
 
 local function repairInFlight()
-  if call('ZCARD', LEASES) > MOST_LEASES then return end
+  if call('ZCARD', LEASES) > MOST_LEASES or call('HLEN', IN_FLIGHT) > MOST_LEASES then return end
   local counts = {}
   for _, ref in ipairs(call('ZRANGE', LEASES, 0, -1)) do
     local w = webhookOf(ref)
@@ -41,15 +41,6 @@ local function repairFresh(w, ek, order)
   queue.add(member, 0)
   touched[w] = true
   repaired = repaired + 1
-end
-
--- The deliveries of an entry of the log, by their references and their webhooks.
-local function deliveriesIn(ek, receivers)
-  local refs = {}
-  for w, serial in string.gmatch(receivers, '(%d+)(%.?%d*)') do
-    refs[w .. '/' .. ek .. (serial == '.0' and '' or serial)] = w
-  end
-  return refs
 end
 
 -- A place in the log. Where its event is not there any more it goes, with what is left of its deliveries.
@@ -94,36 +85,6 @@ local function repairAccount(account)
   end
 end
 
--- How many ended deliveries of each webhook are kept, in each state. Of more than a moment's worth they stay as they are.
-local function repairTallies(account)
-  local isReadable, roster = pcall(rosterOf, account)
-  if not isReadable or not roster then return end
-  local from, to = below(roster.a)
-  if call('ZLEXCOUNT', LOG, from, to) > MOST_TALLIED then return end
-  local refs = {}
-  for _, entry in ipairs(call('ZRANGEBYLEX', LOG, from, to)) do
-    local ek, receivers = string.match(entry, '^%d+/%x+/([^/]+)/[^/]*/(.*)$')
-    for ref in pairs(ek and deliveriesIn(ek, receivers) or {}) do refs[#refs + 1] = ref end
-  end
-  if #refs > MOST_TALLIED then return end
-  local right = {}
-  for w in string.gmatch(roster.lines, '(%d+) [^\n]*\n') do right[w] = { d = 0, f = 0, w = 0, last = tallyOf(w).last } end
-  for first = 1, #refs, MOST_ARGUMENTS do
-    local last = math.min(first + MOST_ARGUMENTS - 1, #refs)
-    for i, value in ipairs(call('HMGET', DELIVERIES, unpack(refs, first, last))) do
-      local own, state = right[webhookOf(refs[first + i - 1])], value and string.match(value, '^([dfw]),')
-      if own and state then own[state] = own[state] + 1 end
-    end
-  end
-  for w, counted in pairs(right) do
-    local own = tallyOf(w)
-    if endpoints.get(w) and (own.d ~= counted.d or own.f ~= counted.f or own.w ~= counted.w) then
-      tallies.set(w, counted)
-      repaired = repaired + 1
-    end
-  end
-end
-
 local function repairPlace(ref)
   local w = webhookOf(ref)
   local d = w and endpoints.get(w) and deliveries.get(ref)
@@ -137,13 +98,12 @@ local function repairPlace(ref)
   end
 end
 
-if ARGV[5] == 'counters' then
+if ARGV[5] == 'in-flight' then
   repairInFlight()
+elseif ARGV[5] == 'counters' then
   for i = 6, #ARGV do repairAccount(ARGV[i]) end
 elseif ARGV[5] == 'entries' then
   for i = 6, #ARGV do repairEntry(ARGV[i]) end
-elseif ARGV[5] == 'tallies' then
-  repairTallies(ARGV[6])
 else
   for i = 6, #ARGV do repairPlace(ARGV[i]) end
 end

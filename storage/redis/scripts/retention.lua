@@ -49,6 +49,7 @@ local function freeDelivery(ref)
 end
 
 -- Frees an event with no open delivery: its deliveries, its places in the log, and in the end itself.
+-- Returns what that counts against a bound: 1, and 1 for each later delivery, since an event may have a hundred to each webhook.
 local function freeEvent(a, account, ek)
   local value = call('HGET', EVENTS, a .. '/' .. ek)
   local event = value and readEvent(value)
@@ -59,7 +60,9 @@ local function freeEvent(a, account, ek)
     for w in string.gmatch(string.match(entry, '[^/]*$'), '%d+') do freeDelivery(w .. '/' .. ek) end
     log.remove(entry)
   end
+  local cost = 1
   for w, serial in string.gmatch(progress.later, '(%d+)%.(%d+)') do
+    cost = cost + 1
     local d = freeDelivery(w .. '/' .. ek .. (serial == '0' and '' or '.' .. serial))
     local own = d and d.order and isBelow(LOG, a .. '/' .. d.order)
     if own then log.remove(own) end
@@ -69,13 +72,14 @@ local function freeEvent(a, account, ek)
     count(a, 'ended', -1)
   end
   progresses.delete(a .. '/' .. ek)
-  if not event then return end
+  if not event then return cost end
   call('HDEL', EVENTS, a .. '/' .. ek)
   byteChange = byteChange - #value
   if event.rememberUntil > now then
     local known = table.concat({ text(event.rememberUntil), event.nonce, event.receivers, event.digest }, '\n')
     remember('e/' .. ek .. '/' .. account, known, event.rememberUntil)
   end
+  return cost
 end
 
 -- Accounts in which events ended in this script.
@@ -118,8 +122,10 @@ local function boundEnded()
     local extra = book(a).ended - keepEvents
     if extra > 0 then
       local from, to = below(a)
+      local cost = 0
       for _, member in ipairs(call('ZRANGEBYLEX', ENDED, from, to, 'LIMIT', 0, math.min(extra, 100))) do
-        freeEvent(a, account, string.match(member, '[^/]+$'))
+        cost = cost + freeEvent(a, account, string.match(member, '[^/]+$'))
+        if cost >= 100 then break end
       end
     end
   end
@@ -197,7 +203,7 @@ end
 
 local FREED_PER_CALL = 200
 
--- Frees the events of an account that have been kept long enough, `most` of them; resolves with how many that were.
+-- Frees the events of an account that have been kept long enough, until they cost `most`, at least one; returns what they cost.
 local function freeKept(member, most)
   local a, account = string.match(member, '^(%d+)/(.*)$')
   if not a then
@@ -206,15 +212,15 @@ local function freeKept(member, most)
   end
   local from, to = below(a)
   local kept = call('ZRANGEBYLEX', ENDED, from, to, 'LIMIT', 0, most + 1)
-  local freed = 0
-  for i, own in ipairs(kept) do
+  local freed, cost = 0, 0
+  for _, own in ipairs(kept) do
     local at, ek = string.match(own, '^%d+/(%x+)/(.+)$')
     local freeAt = at and tonumber(at, 16) + keepMs or 0
-    if i > most or freeAt > now then
+    if cost >= most or freeAt > now then
       call('ZADD', FREEING, text(freeAt), member)
       break
     end
-    if ek then freeEvent(a, account, ek) end
+    cost = cost + (ek and freeEvent(a, account, ek) or 1)
     ended.remove(own)
     freed = freed + 1
   end
@@ -225,7 +231,7 @@ local function freeKept(member, most)
     call('ZREM', FREEING, member)
     dropIfEmpty(a, account)
   end
-  return freed
+  return cost
 end
 
 local function forgetSome(most)

@@ -43,7 +43,8 @@ local function record(w, d, attempt, short)
   d.attempts = d.attempts .. '\n' .. attempt
   d.tries = d.tries + 1
   if d.tries > MAX_ATTEMPTS_KEPT then
-    d.attempts = string.sub(d.attempts, string.find(d.attempts, '\n', 2, true))
+    -- In parentheses: find also returns where the match ends, which would end the part that is kept.
+    d.attempts = string.sub(d.attempts, (string.find(d.attempts, '\n', 2, true)))
     d.tries = MAX_ATTEMPTS_KEPT
   end
 end
