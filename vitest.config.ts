@@ -1,22 +1,56 @@
+import type { Plugin } from "vite";
 import { defineConfig } from "vitest/config";
 import { portalAppForVite } from "./scripts/portal-app.js";
+import { LongestFirst } from "./test/support/longest-first.js";
+import { filesWithOwnProcess } from "./test/support/own-process.js";
+import { watchedModules } from "./test/support/watched-modules.js";
+
+// They kill real processes and servers, one after another, or need a browser: `npm run test:faults`, `test:databases`, `test:browser`.
+const OTHER_SUITES = ["test/faults/**", "test/databases/**", "test/browser/**"];
+
+/** Ends what hangs and judges nothing: a busy machine may take a hundred times as long as a quiet one. */
+const LIMIT_MS = 180_000;
+
+const plugins: Plugin[] = [
+  {
+    name: "lua-text",
+    transform: (text, id) => (id.endsWith(".lua") ? `export default ${JSON.stringify(text)}` : undefined),
+  },
+  portalAppForVite,
+];
+
+// The projects do not extend this configuration: each would start a Redis server of its own and overrule `--maxWorkers`.
+const inEvery = {
+  testTimeout: LIMIT_MS,
+  hookTimeout: LIMIT_MS,
+  setupFiles: ["test/support/compare-answers.ts", "test/support/secrecy-watch.ts"],
+};
+const ownProcess = [...filesWithOwnProcess()];
 
 export default defineConfig({
-  plugins: [
-    {
-      name: "lua-text",
-      transform: (text, id) => (id.endsWith(".lua") ? `export default ${JSON.stringify(text)}` : undefined),
-    },
-    portalAppForVite,
-  ],
+  plugins,
   test: {
-    include: ["test/**/*.test.ts"],
-    // They kill real processes and servers, one after another, or need a browser: `npm run test:faults`, `test:databases`, `test:browser`.
-    exclude: ["test/faults/**", "test/databases/**", "test/browser/**"],
-    // Days that pass on the injected clock take seconds on a busy machine.
-    testTimeout: 30_000,
     globalSetup: ["test/support/redis-setup.ts"],
-    setupFiles: ["test/support/compare-answers.ts", "test/support/secrecy-watch.ts"],
+    maxWorkers: "100%",
+    sequence: { sequencer: LongestFirst },
+    // Loading and compiling the package costs more than most files do with it. So there is one process per core, and
+    // files share it, except those that change something of the whole process.
+    projects: [
+      {
+        plugins: [...plugins, watchedModules],
+        test: {
+          ...inEvery,
+          name: "shared",
+          isolate: false,
+          include: ["test/**/*.test.ts"],
+          exclude: [...OTHER_SUITES, ...ownProcess],
+        },
+      },
+      {
+        plugins: [...plugins, watchedModules],
+        test: { ...inEvery, name: "own process", include: ownProcess },
+      },
+    ],
     coverage: {
       provider: "v8",
       include: [

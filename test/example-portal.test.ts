@@ -8,7 +8,7 @@ describe("the example of the portal, run once", () => {
   it("lets in who has a session, and repairs a failing and a disabled endpoint as the page does", async () => {
     const { exitCode, output } = await new Promise<{ exitCode: unknown; output: string }>((done) => {
       const args = [join(root, "examples", "portal.js"), "--once"];
-      execFile(process.execPath, args, { timeout: 25_000 }, (error, stdout, stderr) => {
+      execFile(process.execPath, args, { timeout: 175_000 }, (error, stdout, stderr) => {
         done({ exitCode: error ? error.code : 0, output: stdout + stderr });
       });
     });

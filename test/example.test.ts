@@ -35,7 +35,7 @@ describe.concurrent("the example, run once", () => {
     expect([exitCode, output]).toEqual([0, expect.stringContaining("Done: delivered and verified.")]);
     expect(output).toMatch(/Registered: 201[\s\S]*answers 500[\s\S]*"hub\.event": "patient\.updated"/);
     expect(output).toMatch(/Delivery log:\n.*http {2}HTTP 500.*\n.*delivered {2}HTTP 204/);
-  }, 20_000);
+  });
 
   it("ends with 1 where no verified notification comes", async ({ expect }) => {
     // The half minute that the example waits is over before the retry is due.
@@ -46,7 +46,7 @@ describe.concurrent("the example, run once", () => {
     );
     expect([exitCode, output]).toEqual([1, expect.stringContaining("Failed: no verified notification")]);
     expect(output).not.toContain("Done");
-  }, 20_000);
+  });
 
   it("ends with 1 where the registration is refused", async ({ expect }) => {
     const { exitCode, output } = await run(
@@ -58,5 +58,5 @@ describe.concurrent("the example, run once", () => {
       1,
       expect.stringMatching(/registration was refused: 503.*unavailable/),
     ]);
-  }, 20_000);
+  });
 });

@@ -8,7 +8,20 @@ import { createLeakCheck } from "./support/leak-check.js";
 
 const root = resolve(import.meta.dirname, "..");
 const planted = join(root, "test", "planted-leak.test.ts");
-afterAll(() => rmSync(planted, { force: true }));
+const harmless = join(root, "test", "planted-harmless.test.ts");
+const shared = join(root, "test", "planted-shared-leak.test.ts");
+afterAll(() => {
+  for (const file of [planted, harmless, shared]) rmSync(file, { force: true });
+});
+
+/** Returns what Vitest prints for these files of the suite, run one after another. */
+function outputOf(...files: readonly string[]): Promise<string> {
+  const vitest = join(root, "node_modules/vitest/vitest.mjs");
+  const args = [vitest, "run", "--maxWorkers=1", ...files];
+  return new Promise((done) => {
+    execFile(process.execPath, args, { cwd: root }, (_, stdout, stderr) => done(stdout + stderr));
+  });
+}
 
 describe("the check for leaks", () => {
   it.each([
@@ -91,13 +104,24 @@ describe("the check for leaks", () => {
         await content.request({ method: "GET", path: "/nowhere", as: null });
       });`,
     );
-    const output = await new Promise<string>((done) => {
-      const vitest = join(root, "node_modules/vitest/vitest.mjs");
-      const args = [vitest, "run", "test/planted-leak.test.ts"];
-      execFile(process.execPath, args, { cwd: root }, (_, stdout, stderr) => done(stdout + stderr));
-    });
+    const output = await outputOf("test/planted-leak.test.ts");
     const found = /holds what it must not: (.*)/.exec(output)?.[1];
     for (const leak of ["leak 1", "leak 2", "leak 3", "leak 4", "leak 5", "leak 6"])
       expect(found).toContain(leak);
+  });
+
+  it("fails a file that shares its process with others", async () => {
+    writeFileSync(harmless, 'import { it } from "vitest";\nit("does no harm", () => {});\n');
+    writeFileSync(
+      shared,
+      `import { it } from "vitest";
+      import { guardedLogger, silentLogger } from "../src/logger.js";
+      it("leaks", () => guardedLogger(silentLogger).warn({ key: "leak 7: key-a1" }, "a leak"));`,
+    );
+    const files = ["test/planted-harmless.test.ts", "test/planted-shared-leak.test.ts"];
+    const output = await outputOf(...files);
+    for (const file of files) expect(output).toMatch(new RegExp(`shared.*${file}`));
+    expect(/holds what it must not: (.*)/.exec(output)?.[1]).toContain("leak 7");
+    expect(output).toMatch(/Test Files.*1 failed.*1 passed/);
   });
 });

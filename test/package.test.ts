@@ -46,7 +46,7 @@ beforeAll(() => {
     execFileSync("cp", ["-r", join(root, "node_modules", dependency), folder]);
   }
   writeFileSync(join(consumer, "package.json"), "{}");
-}, 30_000);
+});
 
 afterAll(() => rmSync(consumer, { recursive: true, force: true }));
 

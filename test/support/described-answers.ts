@@ -213,7 +213,8 @@ function templatesOf(paths: JsonObject): readonly Template[] {
           ? "[\\w-]+"
           : "[^/]+";
     });
-    return { text, item, pattern: new RegExp(`^${segments.join("/")}/?$`) };
+    // One slash at the end is allowed, but `//` is not the root.
+    return { text, item, pattern: new RegExp(`^${segments.join("/").replace(/^\/$/, "")}/?$`) };
   });
   const rank = ({ text }: Template): number => text.split("{").length;
   return list.sort((one, other) => rank(one) - rank(other));

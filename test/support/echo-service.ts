@@ -2,9 +2,11 @@
 
 import { isPostbellError } from "../../src/errors.js";
 import { readBytes, readJson } from "../../src/http/body.js";
+import { BODY_MS } from "../../src/http/body-chunks.js";
 import { HttpError } from "../../src/http/errors.js";
 import { createRouter, type PathParameter, type Route } from "../../src/http/router.js";
 import type { HttpRequest, HttpResponse, ReadableBody, Service } from "../../src/http/types.js";
+import { type ManualClock, manualClock } from "../../src/testing/manual-clock.js";
 
 export const BODY_LIMIT = 256 * 1024;
 
@@ -18,6 +20,8 @@ export interface EchoService extends Service {
   readonly life: string[];
   /** Resolves with what happens next on the server's side: `upload began`, `upload failed: <code>`, `stream closed`, `client left`. */
   next(): Promise<string>;
+  /** The time by which `/slow` waits for a body. */
+  readonly clock: ManualClock;
 }
 
 const json = (value: unknown): HttpResponse => ({
@@ -28,6 +32,7 @@ const json = (value: unknown): HttpResponse => ({
 
 export function echoService(root = ""): EchoService {
   const life: string[] = [];
+  const clock = manualClock(0);
   const happened: string[] = [];
   const waiting: ((what: string) => void)[] = [];
   const happen = (what: string): void => {
@@ -52,6 +57,13 @@ export function echoService(root = ""): EchoService {
   const describe = async ({ request, parameter }: Context): Promise<HttpResponse> => {
     const { method, path, query, headers, baseUrl } = request;
     return json({ method, path, name: parameter("name"), query, headers, baseUrl });
+  };
+
+  const slow = async ({ request }: Context): Promise<HttpResponse> => {
+    const read = readBytes(request, { limit: BODY_LIMIT, pace: { clock, ms: BODY_MS } });
+    happen("upload began");
+    await read;
+    return { status: 204, headers: {}, body: null };
   };
 
   const upload = async ({ request }: Context): Promise<HttpResponse> => {
@@ -103,6 +115,7 @@ export function echoService(root = ""): EchoService {
       }),
     },
     { method: "POST", path: `${root}/upload`, handle: upload },
+    { method: "POST", path: `${root}/slow`, handle: slow },
     {
       method: "POST",
       path: `${root}/unread`,
@@ -146,6 +159,7 @@ export function echoService(root = ""): EchoService {
 
   return {
     life,
+    clock,
     next: () => {
       const what = happened.shift();
       return what === undefined ? new Promise((resolve) => waiting.push(resolve)) : Promise.resolve(what);

@@ -5,6 +5,7 @@ import { randomBytes } from "node:crypto";
 import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join, resolve } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { type Block, blocksOf, type MarkdownFile } from "./markdown.js";
 
 const root = resolve(import.meta.dirname, "../..");
@@ -106,6 +107,8 @@ const answers = async (url: string, child: ChildProcess, stderr: () => string): 
       () => false,
     );
     if (isUp) return;
+    // Without a pause the looks take the processor from the program that they wait for.
+    await sleep(25);
   }
   throw new Error(`The program ended before it listened:\n${stderr()}`);
 };

@@ -205,6 +205,10 @@ export const HOSTS: readonly AdapterCase[] = [
     mount: fastifyHost,
     parsers: ["none", "keeping", "of other media"],
     leavesOptionsAtRoot: true,
+    answersItself: {
+      methods: ["PROPFIND", "SEARCH", "MKCOL", "LOCK", "PURGE", "M-SEARCH"],
+      undecodable: true,
+    },
   },
   { name: "node:http", mount: nodeHost, parsers: ALL },
   { name: "fetch", mount: fetchHost, parsers: ["none", "keeping"] },

@@ -40,6 +40,8 @@ export interface LeakCheck {
   readonly note: (where: string, value: unknown) => void;
   /** Where something was found, and the text. */
   readonly found: () => readonly string[];
+  /** The same, and forgets it: the next test file of the process starts with nothing. */
+  readonly take: () => readonly string[];
 }
 
 export function createLeakCheck(): LeakCheck {
@@ -61,8 +63,17 @@ export function createLeakCheck(): LeakCheck {
       noteText(where, inspect(value, { depth: MOST_DEPTH }));
     }
   };
-  return { note: (where, value) => note(where, value, 0), found: () => [...leaks] };
+  const found = (): readonly string[] => [...leaks];
+  return {
+    note: (where, value) => note(where, value, 0),
+    found,
+    take() {
+      const taken = found();
+      leaks.clear();
+      return taken;
+    },
+  };
 }
 
-/** That of the test file that is running. */
+/** Of the test file that this process runs at the moment. */
 export const fileLeaks = createLeakCheck();

@@ -31,7 +31,8 @@ export interface PretendInternet {
 
 const PUBLIC_ADDRESS = "93.184.215.14";
 
-let shared: Promise<{ readonly ca: string; readonly certificate: Certificate }> | undefined;
+/** By the names that they are for. */
+const issued = new Map<string, Promise<{ readonly ca: string; readonly certificate: Certificate }>>();
 
 async function certificates(hosts: readonly string[]): Promise<{ ca: string; certificate: Certificate }> {
   const authority = await makeAuthority();
@@ -40,8 +41,10 @@ async function certificates(hosts: readonly string[]): Promise<{ ca: string; cer
 
 /** Replaces `net.connect` until mocks are restored. */
 export async function pretendInternet(hosts: readonly string[]): Promise<PretendInternet> {
-  shared ??= certificates(hosts);
-  const { ca, certificate } = await shared;
+  const names = hosts.join();
+  const made = issued.get(names) ?? certificates(hosts);
+  issued.set(names, made);
+  const { ca, certificate } = await made;
   const dialled: string[] = [];
   const visits: Visit[] = [];
   const addresses = new Map<string, string>();

@@ -1,9 +1,11 @@
 /** A REST server over a few made-up routes, and requests to it as somebody. */
 
+import { systemClock } from "../../src/clock.js";
 import type { Caller } from "../../src/content/caller.js";
 import type { User } from "../../src/content/records.js";
 import { RestError } from "../../src/content/rest/error.js";
 import { createItem } from "../../src/content/rest/item.js";
+import { createListRooms } from "../../src/content/rest/list-room.js";
 import { createRestServer, type RestServer, type RestServerOptions } from "../../src/content/rest/server.js";
 import type { Endpoint, Item, RestRequest, RestRoute } from "../../src/content/rest/types.js";
 import type { HttpRequest, HttpResponse } from "../../src/http/types.js";
@@ -190,13 +192,15 @@ export function restServer(
 ): RestServer {
   return createRestServer({
     routes,
-    describeOpenApi: () => ({}),
+    openApi: () => ({}),
     describeSite: () => ({ name: "Clinic" }),
     authenticate: ({ headers }) => CALLERS[headers["authorization"] ?? ""] ?? nobody,
     ready: () => {},
     stamp: () => 1,
     origins: ["https://app.example"],
+    bodyPace: { clock: systemClock, ms: 10_000 },
     limits: { bodyBytes: 10_000, cacheBytes: 0 },
+    lists: createListRooms(1_048_576),
     unknownPaths: "answer",
     logger: silentLogger,
     ...options,

@@ -67,7 +67,16 @@ async function listenAnywhere(accept: (socket: net.Socket) => void): Promise<net
   }
 }
 
-export async function startProxy(target: { host: string; port: number }): Promise<TcpProxy> {
+export interface ProxyTarget {
+  readonly host: string;
+  readonly port: number;
+  /** Waits for `delayMs`. Default: a timer. */
+  readonly pause?: ((ms: number) => Promise<void>) | undefined;
+}
+
+/** Reads the host and port of `target` at each connection, so that a test can point the proxy elsewhere. */
+export async function startProxy(target: ProxyTarget): Promise<TcpProxy> {
+  const { pause = sleep } = target;
   const open = new Set<Connection>();
   let accepted = 0;
   let mode: ProxyMode = "pass";
@@ -91,7 +100,7 @@ export async function startProxy(target: { host: string; port: number }): Promis
         connection.hasLostBytes = true;
         return;
       }
-      const arrival = typeof mode === "object" && "delayMs" in mode ? sleep(mode.delayMs) : undefined;
+      const arrival = typeof mode === "object" && "delayMs" in mode ? pause(mode.delayMs) : undefined;
       sent = sent.then(() => arrival).then(step);
     };
     from.on("data", (chunk: Buffer) => pass(() => send(chunk)));

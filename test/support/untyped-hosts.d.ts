@@ -1,4 +1,4 @@
-/** The second majors and the parser, which come without types under these names. */
+/** Packages that come without types under these names. */
 
 declare module "express4" {
   export { default } from "express";
@@ -11,4 +11,9 @@ declare module "koa2" {
 declare module "koa-bodyparser" {
   import type { Middleware } from "koa";
   export default function bodyParser(options?: { readonly jsonLimit?: string }): Middleware;
+}
+
+/** The build of recheck that is JavaScript alone: it starts no process and downloads nothing. */
+declare module "recheck/lib/browser.js" {
+  export { checkSync } from "recheck";
 }

@@ -1,0 +1,35 @@
+/** The project's own source as syntax trees, for tests that look at all of it. */
+
+import { readdirSync, readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import ts from "typescript";
+
+const root = resolve(import.meta.dirname, "..", "..");
+
+/** Everything that is published or runs in the portal's page. */
+const FOLDERS = ["src", "storage", "adapters", "portal", "cli", "outbox", "notify", "telemetry"] as const;
+
+export interface SourceFile {
+  /** From the project's root. */
+  readonly path: string;
+  readonly text: string;
+}
+
+export const sourceFiles = (): readonly SourceFile[] =>
+  FOLDERS.flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
+      .filter((name) => /\.[cm]?[jt]sx?$/.test(name))
+      .map((name) => {
+        const path = join(folder, name).replaceAll("\\", "/");
+        return { path, text: readFileSync(join(root, path), "utf8") };
+      }),
+  );
+
+/** Calls `visit` with each node of the file. */
+export function eachNode({ path, text }: SourceFile, visit: (node: ts.Node) => void): void {
+  const walk = (node: ts.Node): void => {
+    visit(node);
+    ts.forEachChild(node, walk);
+  };
+  walk(ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true));
+}

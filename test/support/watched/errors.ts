@@ -1,0 +1,13 @@
+/** Stands in for `src/errors.ts` in the tests: each error is searched for secrets as it is made. */
+
+import { PostbellError as Original } from "../../../src/errors.js";
+import { fileLeaks } from "../leak-check.js";
+
+export * from "../../../src/errors.js";
+
+export class PostbellError extends Original {
+  constructor(...given: ConstructorParameters<typeof Original>) {
+    super(...given);
+    fileLeaks.note(`an error, ${this.code}`, [this.message, this.field]);
+  }
+}

@@ -1,0 +1,8 @@
+/** Stands in for `src/webhooks/service.ts` in the tests: each response is compared with the OpenAPI document. */
+
+import { createWebhooks as original } from "../../../src/webhooks/service.js";
+import { comparing } from "../compared-service.js";
+
+export * from "../../../src/webhooks/service.js";
+
+export const createWebhooks: typeof original = comparing(original);
