@@ -3,6 +3,7 @@ import net from "node:net";
 import tls from "node:tls";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { afterEach, assert, beforeAll, describe, expect, it, vi } from "vitest";
+import { createDeadlines } from "../src/deadlines.js";
 import { judgeUrl } from "../src/outbound/address-policy.js";
 import { openChannel } from "../src/outbound/channel.js";
 import { createOutboundClient, type OutboundClientOptions } from "../src/outbound/client.js";
@@ -234,10 +235,12 @@ describe("connections", () => {
     const verdict = judgeUrl(`http://${NAME}:${endpoint.port}/`, { allowHttp: true });
     assert(verdict.ok);
     const seen: string[] = [];
+    const clock = manualClock(0);
     const channel = openChannel(
       verdict.target,
       {
-        clock: manualClock(0),
+        clock,
+        deadlines: createDeadlines(clock),
         policy: { allowPrivateNetworks: true },
         resolve: async () => ["127.0.0.1"],
         secureContext: () => tls.createSecureContext(),

@@ -2,7 +2,8 @@
 
 import type { Socket } from "node:net";
 import { Client, type Dispatcher } from "undici";
-import type { Clock, Timer } from "../clock.js";
+import type { Clock } from "../clock.js";
+import type { Deadline, Deadlines } from "../deadlines.js";
 import type { Target } from "./address-policy.js";
 import { type ConnectionSettings, type Opening, openConnection } from "./connection.js";
 import { classifyError, deadlineFailure } from "./failure.js";
@@ -10,6 +11,8 @@ import type { OutboundFailure, OutboundRequest, OutboundResult, ResponseReceiver
 
 export interface ChannelSettings extends ConnectionSettings {
   readonly clock: Clock;
+  /** Shared by all channels of a client. */
+  readonly deadlines: Deadlines;
 }
 
 export interface ChannelEvents {
@@ -61,7 +64,7 @@ function readHeaders(raw: readonly Buffer[]): Record<string, string> {
  * the byte cap, or a response that came before the whole request was sent.
  */
 export function openChannel(target: Target, settings: ChannelSettings, events: ChannelEvents): Channel {
-  const { clock } = settings;
+  const { clock, deadlines } = settings;
   let opening: Opening | undefined;
   let socket: Socket | undefined;
   /** Why the connection could not be opened; undici only carries the error. */
@@ -70,7 +73,7 @@ export function openChannel(target: Target, settings: ChannelSettings, events: C
   // The exchange under way; `settle` is undefined between exchanges.
   let settle: ((result: OutboundResult) => void) | undefined;
   let receive: ResponseReceiver | undefined;
-  let timer: Timer | undefined;
+  let deadline: Deadline | undefined;
   let deadlineMs = 0;
   let maxBodyBytes = 0;
   let interimResponses = 0;
@@ -106,8 +109,8 @@ export function openChannel(target: Target, settings: ChannelSettings, events: C
     const resolve = settle;
     settle = undefined;
     receive = undefined;
-    clock.clearTimeout(timer);
-    timer = undefined;
+    deadlines.remove(deadline);
+    deadline = undefined;
     headers = NO_HEADERS;
     body = NO_BODY;
     resolve?.(result);
@@ -211,7 +214,7 @@ export function openChannel(target: Target, settings: ChannelSettings, events: C
       interimResponses = 0;
       status = 0;
       bodyLength = 0;
-      timer = clock.setTimeout(onDeadline, deadlineMs);
+      deadline = deadlines.add(clock.monotonic() + deadlineMs, onDeadline);
       const requestHeaders = ["accept-encoding", "identity"];
       for (const name in request.headers) requestHeaders.push(name, request.headers[name] as string);
       client.dispatch({ path, method: request.method, headers: requestHeaders, body: request.body }, handler);

@@ -3,6 +3,7 @@
 import tls from "node:tls";
 import { LRUCache } from "lru-cache";
 import type { Clock } from "../clock.js";
+import { createDeadlines } from "../deadlines.js";
 import { type AddressPolicy, judgeUrl, type Target, type UrlVerdict } from "./address-policy.js";
 import { type Channel, openChannel } from "./channel.js";
 import { clientClosed, refusalFailure } from "./failure.js";
@@ -62,7 +63,7 @@ export function createOutboundClient({
     });
     return sharedContext;
   };
-  const settings = { clock, policy, resolve, secureContext };
+  const settings = { clock, deadlines: createDeadlines(clock), policy, resolve, secureContext };
 
   /** Refusals are not kept: a stranger could fill the cache with them. */
   const judge = (url: string): UrlVerdict => {

@@ -7,7 +7,10 @@ export interface OutboundRequest {
   /** Sent as they are, beside `host`, `content-length` and `accept-encoding: identity`. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array | null;
-  /** Milliseconds for everything: DNS, connect, TLS, request, and the last byte read of the response. */
+  /**
+   * Milliseconds for everything: DNS, connect, TLS, request, and the last byte read of the response. The built-in
+   * client may be up to 50 ms late, because all its requests share one timer.
+   */
   readonly deadlineMs: number;
   /** Bytes of the response body to read at most; the connection is destroyed beyond them. */
   readonly maxBodyBytes: number;
