@@ -2,6 +2,7 @@
 
 import { randomBytes } from "node:crypto";
 import type { Clock, Timer } from "../clock.js";
+import { createDeadlines } from "../deadlines.js";
 import { PostbellError } from "../errors.js";
 import type { Logger } from "../logger.js";
 import type { Telemetry } from "../telemetry.js";
@@ -97,6 +98,7 @@ export function createDispatcher({
   telemetry,
 }: DispatcherContext): Dispatcher {
   const worker = randomBytes(8).toString("hex");
+  const slowMarks = createDeadlines(clock);
   const slots = createSlots({ fast: delivery.concurrency, slow: delivery.slowConcurrency });
   const flights = new Set<Flight>();
   /** Attempts that are over and not recorded yet hold no slot, and must stay few where the storage is slow. */
@@ -197,12 +199,12 @@ export function createDispatcher({
   };
 
   const carryOut = async (claim: Claim, control: AttemptControl, slot: Slot): Promise<void> => {
-    const slowTimer =
+    const slowMark =
       claim.lane === "fast"
-        ? clock.setTimeout(() => {
+        ? slowMarks.add(clock.monotonic() + delivery.slowAfterMs, () => {
             slot.slowDown();
             wake();
-          }, delivery.slowAfterMs)
+          })
         : undefined;
     try {
       const verdict = await attempt(claim, control);
@@ -218,7 +220,7 @@ export function createDispatcher({
       // A defect, not an outcome: the lease runs out, and the crash rules hold the delivery back.
       logger.error({ delivery: claim.id, error }, "an attempt failed unexpectedly");
     } finally {
-      clock.clearTimeout(slowTimer);
+      slowMarks.remove(slowMark);
       slot.leave();
     }
   };
