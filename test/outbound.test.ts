@@ -200,6 +200,20 @@ describe("connections", () => {
     expect(endpoint.connections()).toBe(1);
   });
 
+  it("leave the headers of earlier answers as they were, whenever those are read", async () => {
+    const endpoint = await start({
+      respond: (socket) => socket.write(reply(204, "", { "x-number": String(endpoint.requests.length) })),
+    });
+    const { send } = sender(endpoint.port);
+    const results = [await send(), await send(), await send()];
+    expect(endpoint.connections()).toBe(1);
+    expect(results.map((result) => result.kind === "response" && result.headers)).toEqual([
+      { "x-number": "1" },
+      { "x-number": "2" },
+      { "x-number": "3" },
+    ]);
+  });
+
   it("are as many as sends under way, and no more", async () => {
     const endpoint = await start();
     const { send } = sender(endpoint.port);

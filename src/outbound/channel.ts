@@ -40,7 +40,7 @@ const MAX_INTERIM_RESPONSES = 32;
 const KEEP_ALIVE_MS = 4000;
 const MAX_KEEP_ALIVE_MS = 30_000;
 
-const NO_HEADERS: Readonly<Record<string, string>> = Object.freeze({});
+const NO_HEADERS: readonly Buffer[] = [];
 const NO_BODY = Buffer.alloc(0);
 
 /** The reason is told by the exchange itself, so what undici is given only has to be an error. */
@@ -78,7 +78,7 @@ export function openChannel(target: Target, settings: ChannelSettings, events: C
   let maxBodyBytes = 0;
   let interimResponses = 0;
   let status = 0;
-  let headers = NO_HEADERS;
+  let rawHeaders = NO_HEADERS;
   let body: Buffer = NO_BODY;
   let bodyLength = 0;
 
@@ -111,7 +111,7 @@ export function openChannel(target: Target, settings: ChannelSettings, events: C
     receive = undefined;
     deadlines.remove(deadline);
     deadline = undefined;
-    headers = NO_HEADERS;
+    rawHeaders = NO_HEADERS;
     body = NO_BODY;
     resolve?.(result);
   };
@@ -122,13 +122,19 @@ export function openChannel(target: Target, settings: ChannelSettings, events: C
     await client.destroy(STOPPED);
   };
 
-  const response = (complete: boolean): OutboundResult => ({
-    kind: "response",
-    status,
-    headers,
-    body: bodyLength >= body.length ? body : body.subarray(0, bodyLength),
-    complete,
-  });
+  const response = (complete: boolean): OutboundResult => {
+    const raw = rawHeaders;
+    return {
+      kind: "response",
+      status,
+      // Most responses are judged by their status alone, so the headers are parsed only when they are read.
+      get headers() {
+        return readHeaders(raw);
+      },
+      body: bodyLength >= body.length ? body : body.subarray(0, bodyLength),
+      complete,
+    };
+  };
 
   /** A status that was read decides, whatever became of the rest. */
   const end = (failure: OutboundFailure): Promise<void> => {
@@ -143,7 +149,7 @@ export function openChannel(target: Target, settings: ChannelSettings, events: C
     const own = settle;
     receiver.onHead({
       status,
-      headers,
+      headers: readHeaders(rawHeaders),
       resume: () => {
         if (settle === own) resume();
       },
@@ -155,11 +161,11 @@ export function openChannel(target: Target, settings: ChannelSettings, events: C
 
   const handler: Dispatcher.DispatchHandler = {
     onConnect() {},
-    onHeaders(statusCode, rawHeaders, resume) {
+    onHeaders(statusCode, received, resume) {
       if (settle === undefined) return true;
       if (statusCode >= 200) {
         status = statusCode;
-        headers = readHeaders(rawHeaders);
+        rawHeaders = received;
         if (receive !== undefined) tellHead(receive, resume);
       } else if (++interimResponses > MAX_INTERIM_RESPONSES) {
         void end(classifyError({ code: "TOO_MANY_INTERIM_RESPONSES" }, "http"));
