@@ -4,6 +4,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { HttpRequest, HttpResponse, ReadableBody, RequestBody, Service } from "../src/http/types.js";
+import { isPromiseLike } from "../src/promise-like.js";
 import type { Mount } from "./mount.js";
 
 /** What a host knows of a request beside its message. */
@@ -48,31 +49,64 @@ class IncomingRequest implements HttpRequest {
   }
 }
 
-/** What the service answers. Rejects only where the service breaks its word and does. */
-export async function answer(
+type Answered = HttpResponse | undefined;
+
+/** The service's response, without a promise where it gives none. Throws or rejects only where the service breaks its word and does. */
+export function answer(
   service: Service,
   req: IncomingMessage,
   res: ServerResponse,
   view: HostView,
-): Promise<HttpResponse | undefined> {
-  const response = await service.handle(new IncomingRequest(req, res, view));
-  // What is left of an unread body would be taken for the next request, and a client need not stop sending it.
+): Answered | PromiseLike<Answered> {
+  const request = new IncomingRequest(req, res, view);
+  const response = service.handle(request);
+  // A request without a body is complete, although Node says so only after the turn in which it came.
+  return request.body === null ? response : closeIfUnread(req, response);
+}
+
+/** What is left of an unread body would be taken for the next request, and a client need not stop sending it. */
+async function closeIfUnread(
+  req: IncomingMessage,
+  answered: Answered | PromiseLike<Answered>,
+): Promise<Answered> {
+  const response = await answered;
   if (response === undefined || req.complete !== false || req.httpVersionMajor !== 1) return response;
   return { ...response, headers: { ...response.headers, connection: "close" } };
 }
 
 /** Lets the service answer over `res`, or calls `next`: with nothing where the path is not the service's, else with the error. */
-export async function serve(
+export function serve(
   service: Service,
   req: IncomingMessage,
   res: ServerResponse,
   view: HostView,
   next: (error?: unknown) => void,
-): Promise<void> {
-  let response: HttpResponse | undefined;
+): void {
+  let answered: Answered | PromiseLike<Answered>;
   try {
-    response = await answer(service, req, res, view);
-    if (response !== undefined) await write(res, response);
+    answered = answer(service, req, res, view);
+    if (answered !== undefined && !isPromiseLike(answered) && isWhole(answered.body)) {
+      setHead(res, answered);
+      res.end(answered.body ?? "");
+      return;
+    }
+  } catch (error) {
+    next(error);
+    return;
+  }
+  if (answered === undefined) next();
+  else void serveLater(res, answered, next);
+}
+
+async function serveLater(
+  res: ServerResponse,
+  answered: Answered | PromiseLike<Answered>,
+  next: (error?: unknown) => void,
+): Promise<void> {
+  let response: Answered;
+  try {
+    response = await answered;
+    if (response !== undefined) await send(res, response);
   } catch (error) {
     next(error);
     return;
@@ -92,10 +126,20 @@ export const bufferOf = (body: string | Uint8Array): Buffer =>
       ? body
       : Buffer.from(body.buffer, body.byteOffset, body.byteLength);
 
-async function write(res: ServerResponse, { status, headers, body }: HttpResponse): Promise<void> {
+type WholeBody = Exclude<HttpResponse["body"], ReadableBody>;
+
+const isWhole = (body: HttpResponse["body"]): body is WholeBody =>
+  body === null || typeof body === "string" || body instanceof Uint8Array;
+
+function setHead(res: ServerResponse, { status, headers }: HttpResponse): void {
   res.statusCode = status;
-  for (const [name, value] of Object.entries(headers)) res.setHeader(name, value);
-  if (body === null || typeof body === "string" || body instanceof Uint8Array) {
+  for (const name of Object.keys(headers)) res.setHeader(name, headers[name] ?? "");
+}
+
+async function send(res: ServerResponse, response: HttpResponse): Promise<void> {
+  const { body } = response;
+  setHead(res, response);
+  if (isWhole(body)) {
     res.end(body ?? "");
     return;
   }

@@ -41,7 +41,7 @@ export function expressAdapter(service: Service): ExpressHandler {
       return;
     }
     const { protocol, body, rawBody } = req;
-    void serve(service, req, res, { mount, protocol, host: hostOf(req), body, rawBody }, next);
+    serve(service, req, res, { mount, protocol, host: hostOf(req), body, rawBody }, next);
   };
 }
 

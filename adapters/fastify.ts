@@ -16,7 +16,8 @@ import fastifyPlugin from "fastify-plugin";
 import { PostbellError } from "../src/errors.js";
 import type { HttpResponse, Service } from "../src/http/types.js";
 import { readOptions, value } from "../src/options.js";
-import { answer, bufferOf, readable } from "./bridge.js";
+import { isPromiseLike } from "../src/promise-like.js";
+import { answer, bufferOf, type HostView, readable } from "./bridge.js";
 import {
   checkService,
   type Mount,
@@ -94,27 +95,27 @@ function mount(scope: FastifyInstance, root: string, services: readonly Service[
     putBack(request);
     done(null, payload);
   });
-  scope.addHook("preValidation", async (request) => putBack(request));
+  scope.addHook("preValidation", (request, _reply, done) => {
+    putBack(request);
+    done();
+  });
 
-  const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-    const { raw, protocol, host, body } = request;
-    const stream = body instanceof Readable ? body : undefined;
-    const { rawBody } = request as { readonly rawBody?: unknown };
-    const view = {
-      mount: mountOf(scope.prefix, raw.url ?? "/"),
-      protocol,
-      host,
-      stream,
-      body: undefined,
-      rawBody,
-    };
-    for (const service of services) {
-      const response = await answer(service, raw, reply.raw, view);
-      if (response !== undefined) return respond(reply, response);
+  const handler = (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> | undefined => {
+    const view = viewOf(request, scope.prefix);
+    const ask: Ask = (service) => answer(service, request.raw, reply.raw, view);
+    for (const [place, service] of services.entries()) {
+      const answered = ask(service);
+      if (isPromiseLike(answered)) {
+        const others = services.slice(place + 1);
+        return firstOf(answered, others, ask).then((response) => finish(request, reply, response));
+      }
+      if (answered === undefined) continue;
+      respond(reply, answered);
+      // Fastify would wait for a reply that is returned, since it has a `then`.
+      return undefined;
     }
-    request.body = undefined;
-    reply.callNotFound();
-    return reply;
+    finish(request, reply, undefined);
+    return undefined;
   };
   const isRoot = root === "";
   // At the root the wildcard of OPTIONS is the host's: @fastify/cors, for one, has it.
@@ -158,6 +159,37 @@ function mountOf(prefix: string, target: string): Mount {
     cut = next < 0 ? path.length : next;
   }
   return { path: path.slice(cut) || "/", query, basePath: path.slice(0, cut) };
+}
+
+type Ask = (service: Service) => ReturnType<typeof answer>;
+
+/** The response that is waited for, or, where that service has none, the first one of `others`. */
+async function firstOf(
+  answered: ReturnType<typeof answer>,
+  others: readonly Service[],
+  ask: Ask,
+): Promise<HttpResponse | undefined> {
+  let response = await answered;
+  for (const service of others) response ??= await ask(service);
+  return response;
+}
+
+function viewOf(request: FastifyRequest, prefix: string): HostView {
+  const { raw, protocol, host, body } = request;
+  const stream = body instanceof Readable ? body : undefined;
+  const { rawBody } = request as { readonly rawBody?: unknown };
+  return { mount: mountOf(prefix, raw.url ?? "/"), protocol, host, stream, body: undefined, rawBody };
+}
+
+function finish(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  response: HttpResponse | undefined,
+): FastifyReply {
+  if (response !== undefined) return respond(reply, response);
+  request.body = undefined;
+  reply.callNotFound();
+  return reply;
 }
 
 function respond(reply: FastifyReply, { status, headers, body }: HttpResponse): FastifyReply {

@@ -6,6 +6,7 @@
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { HttpResponse, Service } from "../src/http/types.js";
+import { isPromiseLike } from "../src/promise-like.js";
 import { answer, bufferOf, readable } from "./bridge.js";
 import { checkService, type MountOptions, mountAt, readPrefix } from "./mount.js";
 
@@ -24,8 +25,8 @@ export interface KoaContext {
   readonly host: string;
   status: number;
   body: unknown;
-  /** Sets a header of the answer. */
-  set(name: string, value: string | string[]): void;
+  /** Sets headers of the response. */
+  set(headers: { readonly [name: string]: unknown }): void;
   /** Takes a header of the answer away. */
   remove(name: string): void;
 }
@@ -46,29 +47,39 @@ export function koaAdapter(service: Service, options?: KoaAdapterOptions): KoaMi
     const { req, res, request, protocol, host } = ctx;
     const mount = mountAt(prefix, req.url ?? "/", ctx.originalUrl);
     const view = mount && { mount, protocol, host, body: request.body, rawBody: request.rawBody };
-    const response = view && (await answer(service, req, res, view));
+    const answered = view && answer(service, req, res, view);
+    const response = isPromiseLike(answered) ? await answered : answered;
     if (response === undefined) await next();
     else respond(ctx, response);
   };
 }
 
-function respond(ctx: KoaContext, { status, headers, body }: HttpResponse): void {
+function respond(ctx: KoaContext, response: HttpResponse): void {
+  const { body } = response;
   // A default type of the host would make Koa take no body for the JSON value `null`.
   ctx.remove("content-type");
+  if (typeof body === "string" || body instanceof Uint8Array) {
+    setHead(ctx, response);
+    const hasType = ctx.res.hasHeader("content-type");
+    ctx.body = bufferOf(body);
+    // Koa guesses a type where there is none.
+    if (!hasType) ctx.remove("content-type");
+    return;
+  }
   if (body === null) {
     ctx.body = null;
-  } else if (typeof body === "string" || body instanceof Uint8Array) {
-    ctx.body = bufferOf(body);
   } else {
     const stream = readable(body);
     // Koa 2 would leave a response open whose body fails half-way.
     stream.once("error", () => ctx.res.headersSent && ctx.res.destroy());
     ctx.body = stream;
   }
-  // To Koa, no body means 204, and it has guessed a type from the others.
-  ctx.status = status;
+  // To Koa, no body means 204, and it takes the stream for binary data.
   ctx.remove("content-type");
-  for (const [name, value] of Object.entries(headers)) {
-    ctx.set(name, typeof value === "string" ? value : [...value]);
-  }
+  setHead(ctx, response);
+}
+
+function setHead(ctx: KoaContext, { status, headers }: HttpResponse): void {
+  ctx.status = status;
+  ctx.set(headers);
 }

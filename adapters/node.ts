@@ -46,7 +46,7 @@ export function nodeAdapter(service: Service, options?: NodeAdapterOptions): Nod
       return;
     }
     const protocol = (req.socket as Partial<TLSSocket>).encrypted === true ? "https" : "http";
-    void serve(service, req, res, { mount, protocol, host: req.headers.host, body, rawBody }, next);
+    serve(service, req, res, { mount, protocol, host: req.headers.host, body, rawBody }, next);
   };
 }
 

@@ -68,6 +68,7 @@ export {
   type PartHealth,
 } from "./health-check.js";
 export type {
+  DirectHandler,
   Handler,
   HttpRequest,
   HttpResponse,

@@ -67,19 +67,18 @@ async function asked(
     begin();
     yield* body;
   };
-  const done = service
-    .handle({
-      method: "POST",
-      path: "/",
-      query: "",
-      headers: JSON_TYPE,
-      body: watched(),
-      baseUrl: "http://localhost",
-      ...request,
-    })
-    .then((answer) => {
-      found.answer = answer;
-    });
+  const answered = service.handle({
+    method: "POST",
+    path: "/",
+    query: "",
+    headers: JSON_TYPE,
+    body: watched(),
+    baseUrl: "http://localhost",
+    ...request,
+  });
+  const done = Promise.resolve(answered).then((answer) => {
+    found.answer = answer;
+  });
   await Promise.race([begun, done]);
   return { found, done };
 }

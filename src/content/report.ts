@@ -1,7 +1,7 @@
 /** What the content service reports: how requests were answered, and what the caches were good for. */
 
 import type { Clock } from "../clock.js";
-import type { Handler } from "../http/types.js";
+import type { DirectHandler, HttpResponse } from "../http/types.js";
 import { type Reading, seconds, type Telemetry } from "../telemetry.js";
 import type { Library } from "./library.js";
 
@@ -11,7 +11,7 @@ export interface ContentReport {
   readonly lookedUpAnswer: (isHit: boolean) => void;
   readonly lookedUpRecords: (hits: number, misses: number) => void;
   /** The same handler, each answer of it timed. A path is told as the pattern that it fits. */
-  readonly timed: (handle: Handler, routeOf: (path: string) => string | undefined) => Handler;
+  readonly timed: (handle: DirectHandler, routeOf: (path: string) => string | undefined) => DirectHandler;
   readonly observe: (library: Pick<Library, "index" | "held">) => () => void;
 }
 
@@ -25,17 +25,20 @@ export function createContentReport(telemetry: Telemetry, clock: Clock): Content
       lookedUp("records", "hit", hits);
       lookedUp("records", "miss", misses);
     },
-    timed: (handle, routeOf) => async (request) => {
+    timed: (handle, routeOf) => (request) => {
       const began = clock.monotonic();
-      const answer = await handle(request);
-      if (answer === undefined) return undefined;
-      telemetry.record("contentRequestDuration", seconds(clock.monotonic() - began), {
-        // As the semantic conventions of HTTP have it.
-        method: METHODS.has(request.method) ? request.method : "_OTHER",
-        route: routeOf(request.path) ?? "none",
-        status_class: `${Math.floor(answer.status / 100)}xx`,
-      });
-      return answer;
+      const record = (response: HttpResponse | undefined): HttpResponse | undefined => {
+        if (response === undefined) return undefined;
+        telemetry.record("contentRequestDuration", seconds(clock.monotonic() - began), {
+          // As the semantic conventions of HTTP have it.
+          method: METHODS.has(request.method) ? request.method : "_OTHER",
+          route: routeOf(request.path) ?? "none",
+          status_class: `${Math.floor(response.status / 100)}xx`,
+        });
+        return response;
+      };
+      const answer = handle(request);
+      return answer instanceof Promise ? answer.then(record) : record(answer);
     },
     observe: ({ index, held }) =>
       telemetry.observe(

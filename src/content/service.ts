@@ -5,10 +5,11 @@ import type { Condition } from "../condition.js";
 import { countedFailures } from "../counted-failures.js";
 import { PostbellError } from "../errors.js";
 import { documentOnce } from "../http/openapi-document.js";
-import type { Handler, HttpRequest, HttpResponse, ReadableBody, Service } from "../http/types.js";
+import type { DirectHandler, HttpRequest, HttpResponse, ReadableBody, Service } from "../http/types.js";
 import { guardedLogger } from "../logger.js";
 import { createOutboundClient } from "../outbound/client.js";
 import { createGuardedGet } from "../outbound/guarded-get.js";
+import { isPromiseLike } from "../promise-like.js";
 import type { Json, JsonObject } from "../schema/types.js";
 import { guardedTelemetry } from "../telemetry.js";
 import { boundedStore } from "./bounded-store.js";
@@ -77,8 +78,11 @@ export interface ContentAnswer {
 
 /** The content service that {@link createContent} makes. */
 export interface Content {
-  /** The REST interface, for an adapter to mount. Never rejects. */
-  handle(request: HttpRequest): Promise<HttpResponse | undefined>;
+  /**
+   * The REST interface, for an adapter to mount. Returns a cached response without a promise, so use `await` rather than `then`. Headers and body are
+   * shared with other requests: do not change them. Never throws or rejects.
+   */
+  handle(request: HttpRequest): HttpResponse | undefined | Promise<HttpResponse | undefined>;
   /**
    * The same for a part of the host that has found out by itself who asks, such as a page behind its own sign-in: `authenticate` is not called, nothing that
    * the request says of its sender counts. `as`: id of the user, with his rights. Bodies are streamed, so that it takes uploads. Never rejects; 401 where nobody has the id.
@@ -261,13 +265,13 @@ export function createContent(options: ContentOptions): Content {
   });
 
   const condition = createCondition({ library, following, clock });
-  const timed = (handle: Handler): Handler => report?.timed(handle, server.routeOf) ?? handle;
+  const timed = (handle: DirectHandler): DirectHandler => report?.timed(handle, server.routeOf) ?? handle;
   let isStarted = false;
   let unobserve: (() => void) | undefined;
 
   return Object.freeze<Content>({
     handle: timed(server.handle),
-    handleAs: (request, as) => timed((asked) => server.handleAs(asked, () => asUser(as)))(request),
+    handleAs: async (request, as) => timed((asked) => server.handleAs(asked, () => asUser(as)))(request),
     namespace,
     uploads: settings.files
       ? createUploads({ files: settings.files, logger })
@@ -321,9 +325,6 @@ export function createContent(options: ContentOptions): Content {
     condition: async () => (isStarted ? condition() : { isStarted, problems: [] }),
   });
 }
-
-const isPromiseLike = <T>(value: T | PromiseLike<T>): value is PromiseLike<T> =>
-  typeof value === "object" && value !== null && "then" in value;
 
 /** The index's part that tells of the site. */
 function describeSite(site: ReturnType<typeof createSite>, now: number): JsonObject {

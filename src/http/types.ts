@@ -41,9 +41,14 @@ export interface HttpResponse {
 /** Answers a request, or says with `undefined` that the path is not its own, and the host goes on. Never rejects. */
 export type Handler = (request: HttpRequest) => Promise<HttpResponse | undefined>;
 
+/** The same, without a promise where the response is ready. Never throws. */
+export type DirectHandler = (
+  request: HttpRequest,
+) => HttpResponse | undefined | Promise<HttpResponse | undefined>;
+
 /** What an adapter mounts. */
 export interface Service {
-  readonly handle: Handler;
+  readonly handle: DirectHandler;
   /** Begins background work. Calling it again changes nothing. */
   start?(): Promise<void>;
   /** Ends background work, giving what is under way `graceMs` to finish. Calling it again changes nothing. */

@@ -2,7 +2,7 @@
 
 import { createHash } from "node:crypto";
 import type { ContentAnswer, ContentRequest } from "../../src/content/service.js";
-import type { Handler, HttpRequest, HttpResponse } from "../../src/http/types.js";
+import type { DirectHandler, HttpRequest, HttpResponse } from "../../src/http/types.js";
 import type { JsonObject } from "../../src/schema/types.js";
 import { type Described, describedBy } from "./described-answers.js";
 import { fileLeaks } from "./leak-check.js";
@@ -37,7 +37,7 @@ export function stopComparing(): void {
 }
 
 interface Service {
-  readonly handle: Handler;
+  readonly handle: DirectHandler;
   readonly handleAs?: (request: HttpRequest, as: number) => Promise<HttpResponse | undefined>;
   readonly openApi: () => JsonObject;
   readonly request?: (request: ContentRequest) => Promise<ContentAnswer>;
@@ -106,8 +106,13 @@ export function comparing<A extends readonly unknown[], S extends Service>(
       if (response !== undefined) noteError(response);
       return response;
     };
-    const handle = async (request: HttpRequest): Promise<HttpResponse | undefined> =>
-      compared(request, await service.handle(request));
+    // Without a promise where the service itself needs none, so that hosts meet it as it is.
+    const handle: DirectHandler = (request) => {
+      const response = service.handle(request);
+      return response instanceof Promise
+        ? response.then((late) => compared(request, late))
+        : compared(request, response);
+    };
     const { request: ask, handleAs: answerAs } = service;
     if (ask === undefined || answerAs === undefined) return Object.freeze({ ...service, handle });
     const handleAs: typeof answerAs = async (request, as) => compared(request, await answerAs(request, as));

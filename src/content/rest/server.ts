@@ -3,7 +3,7 @@
 import { isPostbellError } from "../../errors.js";
 import type { BodyPace } from "../../http/body-chunks.js";
 import { isMatch } from "../../http/entity-tag.js";
-import type { Handler, HttpRequest, HttpResponse } from "../../http/types.js";
+import type { DirectHandler, HttpRequest, HttpResponse } from "../../http/types.js";
 import type { Logger } from "../../logger.js";
 import type { Json, JsonObject } from "../../schema/types.js";
 import type { Caller } from "../caller.js";
@@ -91,8 +91,8 @@ export interface InternalAnswer {
 export interface RestServer {
   /** The whole table, with what was added to it. */
   readonly routes: readonly RestRoute[];
-  /** Never rejects. */
-  readonly handle: Handler;
+  /** Returns a cached response without a promise. Never throws or rejects. */
+  readonly handle: DirectHandler;
   /** The same on behalf of somebody whom the process knows: nothing in the request says who asks. What `caller` rejects with is answered as what `authenticate` throws. */
   readonly handleAs: (
     request: HttpRequest,
@@ -347,22 +347,24 @@ export function createRestServer(options: RestServerOptions): RestServer {
     }
   };
 
-  const handle = async (
+  const handle = (
     request: HttpRequest,
     who: RestServerOptions["authenticate"],
-  ): Promise<HttpResponse | undefined> => {
+  ): ReturnType<DirectHandler> => {
     if (unknownPaths === "pass" && !ownSegments.has(firstSegment(request.path))) return undefined;
+    const fail = (error: unknown): Promise<HttpResponse> => refuse(request, error, undefined);
     try {
-      return await serve(request, who);
+      const response = serve(request, who);
+      return response instanceof Promise ? response.catch(fail) : response;
     } catch (error) {
-      return forMethod(request, await respond(request, dispatcher.failure(error), PLAIN, undefined));
+      return fail(error);
     }
   };
 
   return {
     routes,
     handle: (request) => handle(request, authenticate),
-    handleAs: handle,
+    handleAs: async (request, caller) => handle(request, caller),
     routeOf(path) {
       const match = dispatcher.find(decodedSegments(path));
       return match && pathOf(match.row.route);
