@@ -9,7 +9,7 @@ import {
   type Row,
   type Standing,
 } from "./row.js";
-import { changeSorted } from "./sorted-list.js";
+import { SortedList } from "./sorted-list.js";
 
 /** What the rows of one part have in common beside type and standing; `all` is every row. */
 export type Part =
@@ -26,7 +26,7 @@ export interface Partitions {
   /** Moves rows that are known already in or out of the part `orphan`. */
   readonly changeOrphans: (removed: readonly Row[], added: readonly Row[]) => void;
   /** The rows of one part in that order, which is made on first use and kept from then on. Not to be changed, nor to be kept. */
-  readonly list: (type: PostType, standing: Standing, part: Part, ordering: Ordering) => readonly Row[];
+  readonly list: (type: PostType, standing: Standing, part: Part, ordering: Ordering) => SortedList<Row>;
 }
 
 interface Changes {
@@ -40,7 +40,7 @@ type PartsOf = (row: Row) => Iterable<Part>;
 
 /** `isOrphan` is asked when rows enter and leave; what changes the answer for a row that is in has to be told by `changeOrphans`. */
 export function partitions(isOrphan: (row: Row) => boolean): Partitions {
-  const parts = new Map<string, Map<Ordering, Row[]>>();
+  const parts = new Map<string, Map<Ordering, SortedList<Row>>>();
 
   function* partsOf(row: Row): Iterable<Part> {
     const { author, parent, terms } = row.columns;
@@ -69,9 +69,9 @@ export function partitions(isOrphan: (row: Row) => boolean): Partitions {
     // Put in order once, not once more in each of the parts that a row enters: a load brings all rows, in no order.
     collect(inDefaultOrdering(added), "added");
     for (const [key, { removed: leaving, added: coming }] of changes) {
-      const lists = parts.get(key) ?? new Map<Ordering, Row[]>([[DEFAULT_ORDERING, []]]);
+      const lists = parts.get(key) ?? new Map([[DEFAULT_ORDERING, new SortedList<Row>()]]);
       parts.set(key, lists);
-      for (const [ordering, rows] of lists) changeSorted(rows, compareBy(ordering), leaving, coming);
+      for (const [ordering, rows] of lists) rows.change(compareBy(ordering), leaving, coming);
       if (lists.get(DEFAULT_ORDERING)?.length === 0) parts.delete(key);
     }
   }
@@ -82,8 +82,9 @@ export function partitions(isOrphan: (row: Row) => boolean): Partitions {
     list(type, standing, part, ordering) {
       const lists = parts.get(keyOf(type, standing, part));
       const known = lists?.get(ordering);
-      if (known || !lists) return known ?? [];
-      const made = [...(lists.get(DEFAULT_ORDERING) ?? [])].sort(compareBy(ordering));
+      if (known || !lists) return known ?? new SortedList();
+      const sorted = lists.get(DEFAULT_ORDERING)?.slice().sort(compareBy(ordering));
+      const made = new SortedList(sorted);
       lists.set(ordering, made);
       return made;
     },

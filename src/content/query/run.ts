@@ -5,7 +5,7 @@ import type { MultiMap } from "./multi-map.js";
 import type { Part, Partitions } from "./partitions.js";
 import type { Access, Check, Lead, Plan, PlanOrder } from "./plan.js";
 import { compareBy, DEFAULT_ORDERING, type Ordering, type Row } from "./row.js";
-import { type Compare, countBefore } from "./sorted-list.js";
+import { type Compare, countBefore, type Sequence, type SortedList } from "./sorted-list.js";
 import type { TermIndex } from "./term-index.js";
 import type { TermFilter } from "./types.js";
 
@@ -24,7 +24,7 @@ type Test = (row: Row) => boolean;
 
 /** Rows that fit, in lists that share an order and no row; not to be changed. */
 export interface Found {
-  readonly lists: readonly (readonly Row[])[];
+  readonly lists: readonly Sequence<Row>[];
   readonly compare: Compare<Row>;
   /** Of all that fit, also of those that were not kept. */
   readonly total: number;
@@ -196,7 +196,7 @@ const FEW_BY_DATE = 8;
 /** Consecutive rows of a list. */
 interface Stretch {
   readonly source: Source;
-  readonly rows: readonly Row[];
+  readonly rows: SortedList<Row>;
   readonly start: number;
   readonly end: number;
 }
@@ -206,19 +206,18 @@ function pick(
   { rows, start, end }: Stretch,
   tests: readonly Test[],
   keep: number,
-): { readonly kept: readonly Row[]; readonly count: number } {
+): { readonly kept: Sequence<Row>; readonly count: number } {
   if (tests.length === 0) {
     const isWhole = start === 0 && end === rows.length;
     return { kept: isWhole ? rows : rows.slice(start, Math.min(end, start + keep)), count: end - start };
   }
   const kept: Row[] = [];
   let count = 0;
-  for (let place = start; place < end; place += 1) {
-    const row = rows[place] as Row;
-    if (!tests.every((test) => test(row))) continue;
+  rows.forEach(start, end, (row) => {
+    if (!tests.every((test) => test(row))) return;
     count += 1;
     if (kept.length < keep) kept.push(row);
-  }
+  });
   return { kept, count };
 }
 
@@ -230,7 +229,7 @@ const isByDate = (ordering: Ordering): ordering is DateOrdering =>
 /** The rows within `range`, by two searches. */
 function within(
   source: Source,
-  rows: readonly Row[],
+  rows: SortedList<Row>,
   ordering: DateOrdering,
   { after, before }: { readonly after: number; readonly before: number },
 ): Stretch {
@@ -259,7 +258,7 @@ export function runPlan(indexes: Indexes, plan: Plan, keep: number): Found {
     return { lists: [list], compare, total: list.length };
   }
 
-  const listOf = ({ access: { standing }, part }: Source, ordering: Ordering): readonly Row[] =>
+  const listOf = ({ access: { standing }, part }: Source, ordering: Ordering): SortedList<Row> =>
     indexes.partitions.list(type, standing, part, ordering);
   const sizeOf = (sources: readonly Source[]): number =>
     sources.reduce((sum, source) => sum + listOf(source, DEFAULT_ORDERING).length, 0);
@@ -300,7 +299,7 @@ export function runPlan(indexes: Indexes, plan: Plan, keep: number): Found {
   const stretches = ranged(DEFAULT_ORDERING);
   const inRange = stretches?.reduce((sum, { start, end }) => sum + end - start, 0) ?? 0;
   if (stretches && inRange * FEW_BY_DATE < sizeOf(sources)) {
-    const rows = picked(stretches, true, Number.POSITIVE_INFINITY).flatMap(({ kept }) => kept);
+    const rows = picked(stretches, true, Number.POSITIVE_INFINITY).flatMap(({ kept }) => kept.slice());
     return { lists: [rows.sort(compare)], compare, total: rows.length };
   }
   return found(picked(whole(ordering), false, keep));

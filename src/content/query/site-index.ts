@@ -7,7 +7,7 @@ import { type MultiMap, multiMap } from "./multi-map.js";
 import { type Part, partitions } from "./partitions.js";
 import { DEFAULT_ORDERING, type Row, rowOf, STANDINGS, type Standing, type StoredColumns } from "./row.js";
 import { type Indexes, isOrphan } from "./run.js";
-import { type Compare, changeSorted, countBefore } from "./sorted-list.js";
+import { type Compare, countBefore, SortedList } from "./sorted-list.js";
 import { termIndex } from "./term-index.js";
 import type { PostPage, PostQuery } from "./types.js";
 
@@ -83,7 +83,7 @@ interface Contents extends Indexes {
   readonly others: ReadonlyMap<string, { readonly version: number; readonly columns: string }>;
   readonly children: MultiMap<number>;
   readonly targets: MultiMap<string>;
-  readonly scheduled: readonly Row[];
+  readonly scheduled: SortedList<Row>;
   /** Takes in changes; lists show them once `settle` was called with the same moves. */
   readonly take: (changes: readonly ContentChange[], moves: Moves) => void;
   readonly settle: (moves: Moves) => void;
@@ -98,7 +98,7 @@ function createContents(defaultCategory: () => number | undefined): Contents {
   const stickies = multiMap<PostType>();
   const children = multiMap<number>();
   const targets = multiMap<string>();
-  const scheduled: Row[] = [];
+  const scheduled = new SortedList<Row>();
 
   function enter(row: Row, { added }: Moves): void {
     const { id, type, slug, parent, target, sticky } = row.columns;
@@ -144,7 +144,9 @@ function createContents(defaultCategory: () => number | undefined): Contents {
     const touched =
       isComing === isKnown
         ? []
-        : STANDINGS.flatMap((standing) => parts.list("post", standing, `category/${id}`, DEFAULT_ORDERING));
+        : STANDINGS.flatMap((standing) =>
+            parts.list("post", standing, `category/${id}`, DEFAULT_ORDERING).slice(),
+          );
     const before = new Set(touched.filter((row) => isOrphan(row, terms)));
     if (term) terms.put(term);
     else terms.remove(id);
@@ -183,7 +185,7 @@ function createContents(defaultCategory: () => number | undefined): Contents {
     },
     settle({ removed, added }) {
       parts.change([...removed], [...added]);
-      changeSorted(scheduled, byTime, [...removed].filter(isScheduled), [...added].filter(isScheduled));
+      scheduled.change(byTime, [...removed].filter(isScheduled), [...added].filter(isScheduled));
     },
   };
 }
@@ -259,7 +261,7 @@ export function createSiteIndex({ defaultCategory = () => undefined }: SiteIndex
     },
     targeting: (target) => contents.targets.get(target),
     withSlug: (type, slug) => contents.slugs.get(`${type}/${slug}`),
-    nextDue: () => contents.scheduled[0]?.columns.dateGmt ?? undefined,
+    nextDue: () => contents.scheduled.at(0)?.columns.dateGmt ?? undefined,
     due: (now) =>
       contents.scheduled
         .slice(

@@ -1,46 +1,181 @@
-/** Arrays that are kept in a strict order: search, change, and a page out of several of them at once. Knows no row. */
+/** A list that is kept in a strict order, in chunks, so that a change moves few items however long the list is. Knows no row. */
 
 /** A strict order: 0 only for one and the same item, or one with the same key. */
 export type Compare<T> = (a: T, b: T) => number;
 
+/** What a page is taken from: an array, or a {@link SortedList}. */
+export interface Sequence<T> {
+  readonly length: number;
+  readonly at: (place: number) => T | undefined;
+  readonly slice: (start?: number, end?: number) => T[];
+}
+
 /** How many of the first items of `list` satisfy `isBefore`, which none satisfies after one that does not. O(log n). */
-export function countBefore<T>(list: readonly T[], isBefore: (item: T) => boolean): number {
+export function countBefore<T>(list: Sequence<T>, isBefore: (item: T) => boolean): number {
+  return list instanceof SortedList ? list.countBefore(isBefore) : countBeforeInArray(list, isBefore);
+}
+
+function countBeforeInArray<T>(list: Sequence<T>, isBefore: (item: T) => boolean): number {
   let low = 0;
   let high = list.length;
   while (low < high) {
     const middle = (low + high) >>> 1;
-    if (isBefore(list[middle] as T)) low = middle + 1;
+    if (isBefore(list.at(middle) as T)) low = middle + 1;
     else high = middle;
   }
   return low;
 }
 
-/** From so many changes at once one pass over the list is cheaper than moving its tail for each of them. */
+/** Longer chunks make a change slower, shorter ones a look-up: 60 000 items are about 200 chunks. */
+const MOST_IN_CHUNK = 512;
+
+/** From so many changes at once one pass over the list is cheaper than one search for each of them. */
 const ONE_BY_ONE = 32;
 
-/**
- * Takes `removed` out of `list` and puts `added` in, in place. What is removed must be in the list, what is added must not.
- * O(log n) and one move of the tail for each of a few changes, O(n + m log m) for many.
- */
-export function changeSorted<T>(
-  list: T[],
-  compare: Compare<T>,
-  removed: readonly T[],
-  added: readonly T[],
-): void {
-  const placeOf = (item: T): number => countBefore(list, (other) => compare(other, item) < 0);
-  if (removed.length + added.length <= ONE_BY_ONE) {
-    for (const item of removed) list.splice(placeOf(item), 1);
-    for (const item of added) list.splice(placeOf(item), 0, item);
-    return;
+export class SortedList<T> implements Sequence<T> {
+  /** None is empty. */
+  readonly #chunks: T[][] = [];
+  /** The place of the first item of each chunk. Right up to {@link #counted}. */
+  readonly #starts: number[] = [];
+  #counted = 0;
+  #length = 0;
+
+  /** `sorted`: in the order that every change of the list is told. */
+  constructor(sorted: readonly T[] = []) {
+    this.#fill(sorted);
   }
-  const gone = new Set(removed);
-  let kept = 0;
-  for (const item of list) if (!gone.has(item)) list[kept++] = item;
-  list.length = kept;
-  for (const item of added) list.push(item);
-  // The sort of the language takes runs that are in order as they are.
-  list.sort(compare);
+
+  get length(): number {
+    return this.#length;
+  }
+
+  at(place: number): T | undefined {
+    if (place < 0 || place >= this.#length) return undefined;
+    const chunk = this.#chunkOf(place);
+    return this.#chunks[chunk]?.[place - this.#startOf(chunk)];
+  }
+
+  /** What {@link countBefore} returns, with one look-up of a chunk rather than one for each comparison. */
+  countBefore(isBefore: (item: T) => boolean): number {
+    const chunks = this.#chunks;
+    const chunk = countBeforeInArray(chunks, (items) => isBefore(items[items.length - 1] as T));
+    const items = chunks[chunk];
+    if (items === undefined) return this.#length;
+    return this.#startOf(chunk) + countBeforeInArray(items, isBefore);
+  }
+
+  slice(start = 0, end = this.#length): T[] {
+    const items: T[] = [];
+    this.forEach(start, end, (item) => items.push(item));
+    return items;
+  }
+
+  /** Calls `visit` with the items from `start` to before `end`. */
+  forEach(start: number, end: number, visit: (item: T) => void): void {
+    let left = Math.min(end, this.#length) - start;
+    if (left <= 0) return;
+    let chunk = this.#chunkOf(start);
+    let place = start - this.#startOf(chunk);
+    for (; left > 0; chunk += 1, place = 0) {
+      const items = this.#chunks[chunk] ?? [];
+      const last = Math.min(items.length, place + left);
+      left -= last - place;
+      for (; place < last; place += 1) visit(items[place] as T);
+    }
+  }
+
+  /**
+   * Takes `removed` out and puts `added` in. What is removed must be in the list, what is added must not.
+   * For each of a few changes O(log n), and one move within a chunk; O(n + m log m) for many.
+   */
+  change(compare: Compare<T>, removed: readonly T[], added: readonly T[]): void {
+    if (removed.length + added.length <= ONE_BY_ONE) {
+      for (const item of removed) this.#remove(compare, item);
+      for (const item of added) this.#add(compare, item);
+      return;
+    }
+    const gone = new Set(removed);
+    const items = this.slice().filter((item) => !gone.has(item));
+    for (const item of added) items.push(item);
+    // The sort of the language takes runs that are in order as they are.
+    this.#fill(items.sort(compare));
+  }
+
+  #fill(sorted: readonly T[]): void {
+    this.#chunks.length = 0;
+    for (let start = 0; start < sorted.length; start += MOST_IN_CHUNK)
+      this.#chunks.push(sorted.slice(start, start + MOST_IN_CHUNK));
+    this.#length = sorted.length;
+    this.#changedFrom(0);
+  }
+
+  /** The first chunk whose last item is not before `item`; the last chunk where there is none. */
+  #chunkFor(compare: Compare<T>, item: T): number {
+    const chunks = this.#chunks;
+    const before = countBeforeInArray(chunks, (chunk) => compare(chunk[chunk.length - 1] as T, item) < 0);
+    return Math.max(0, Math.min(before, chunks.length - 1));
+  }
+
+  #add(compare: Compare<T>, item: T): void {
+    const place = this.#chunkFor(compare, item);
+    const chunk = this.#chunks[place];
+    this.#length += 1;
+    this.#changedFrom(place);
+    if (chunk === undefined) {
+      this.#chunks.push([item]);
+      return;
+    }
+    chunk.splice(
+      countBeforeInArray(chunk, (other) => compare(other, item) < 0),
+      0,
+      item,
+    );
+    if (chunk.length > MOST_IN_CHUNK) this.#chunks.splice(place + 1, 0, chunk.splice(MOST_IN_CHUNK / 2));
+  }
+
+  #remove(compare: Compare<T>, item: T): void {
+    const place = this.#chunkFor(compare, item);
+    const chunk = this.#chunks[place] ?? [];
+    chunk.splice(
+      countBeforeInArray(chunk, (other) => compare(other, item) < 0),
+      1,
+    );
+    this.#length -= 1;
+    this.#changedFrom(place);
+    // Chunks that have become short are put together, so that removing leaves no long row of them.
+    const next = this.#chunks[place + 1];
+    if (next !== undefined && chunk.length + next.length <= MOST_IN_CHUNK / 2) {
+      chunk.push(...next);
+      this.#chunks.splice(place + 1, 1);
+    } else if (chunk.length === 0) this.#chunks.splice(place, 1);
+  }
+
+  /** What comes after this chunk has other places now. */
+  #changedFrom(chunk: number): void {
+    this.#counted = Math.min(this.#counted, chunk);
+  }
+
+  #startOf(chunk: number): number {
+    this.#count();
+    return this.#starts[chunk] ?? 0;
+  }
+
+  #chunkOf(place: number): number {
+    this.#count();
+    return countBeforeInArray(this.#starts, (start) => start <= place) - 1;
+  }
+
+  /** With the first look-up rather than with each change, so that many changes in a row count once. */
+  #count(): void {
+    const [chunks, starts] = [this.#chunks, this.#starts];
+    if (this.#counted === chunks.length && starts.length === chunks.length) return;
+    for (let chunk = this.#counted; chunk < chunks.length; chunk += 1) {
+      const before = chunks[chunk - 1];
+      starts[chunk] = before === undefined ? 0 : (starts[chunk - 1] ?? 0) + before.length;
+    }
+    starts.length = chunks.length;
+    this.#counted = chunks.length;
+  }
 }
 
 /** From so many lists on, sorting them together is cheaper than asking each of them about the items of each other. */
@@ -51,7 +186,7 @@ const MANY_LISTS = 24;
  * O(k² log² n + k · limit) for k lists; it does not depend on `offset`.
  */
 export function pageOf<T>(
-  lists: readonly (readonly T[])[],
+  lists: readonly Sequence<T>[],
   compare: Compare<T>,
   offset: number,
   limit: number,
@@ -64,7 +199,10 @@ export function pageOf<T>(
   const end = Math.min(offset + limit, total);
   if (offset >= end) return [];
   if (filled.length > MANY_LISTS || end - offset > total / 2) {
-    return filled.flat().sort(compare).slice(offset, end);
+    return filled
+      .flatMap((list) => list.slice())
+      .sort(compare)
+      .slice(offset, end);
   }
   const rankOf = (item: T): number =>
     filled.reduce((sum, list) => sum + countBefore(list, (other) => compare(other, item) < 0), 0);
@@ -73,7 +211,7 @@ export function pageOf<T>(
   while (page.length < end - offset) {
     let first: { readonly item: T; readonly list: number } | undefined;
     for (const [list, items] of filled.entries()) {
-      const item = items[heads[list] as number];
+      const item = items.at(heads[list] as number);
       if (item !== undefined && (first === undefined || compare(item, first.item) < 0))
         first = { item, list };
     }
