@@ -134,6 +134,39 @@ describe("strong consistency", () => {
     expect(calls).toBe(1);
   });
 
+  it("shows a later read what was stored while the proof of an earlier one was on its way", async () => {
+    const storage = memoryStorage();
+    const writer = callsOf(contentSite({ storage }));
+    const gate = held<void>();
+    const answered = held<void>();
+    let isHeld = false;
+    const reader = callsOf(
+      contentSite({
+        storage: remote(storage, (store) => ({
+          async changes(since) {
+            const changes = await store.changes(since);
+            if (isHeld) {
+              isHeld = false;
+              answered.resolve();
+              await gate.promise;
+            }
+            return changes;
+          },
+        })),
+      }),
+    );
+    expect(await totalOf(reader)).toBe("0");
+    isHeld = true;
+    const early = totalOf(reader);
+    await answered.promise;
+    await created(writer, "Meanwhile");
+    const late = totalOf(reader);
+    await turns();
+    gate.resolve();
+    expect(await late).toBe("1");
+    await early;
+  });
+
   it("shows what was stored while the content was loaded", async () => {
     const storage = memoryStorage();
     const writer = callsOf(contentSite({ storage }));
