@@ -16,8 +16,9 @@ const locked = Object.entries(packages).filter(([path]) => path !== "");
 const nameOf = (path: string): string => path.slice(path.lastIndexOf("node_modules/") + 13);
 
 /** What a user of the package gets: its dependencies with theirs, and what is compiled into the build. */
+const configurations = typeof tsupConfig === "function" ? await tsupConfig({}) : tsupConfig;
 const compiledIn = new Set(
-  [tsupConfig].flat().flatMap((options) => ("noExternal" in options ? options.noExternal : [])),
+  [configurations].flat().flatMap((options) => ("noExternal" in options ? options.noExternal : [])),
 );
 const shipped = locked.filter(
   ([path, { dev, peer }]) => !(dev || peer) || compiledIn.has(path.replace("node_modules/", "")),
