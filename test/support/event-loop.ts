@@ -60,10 +60,10 @@ export function createEventLoopProbe(origin: string, ping: Probe, unit: number) 
   };
 
   return {
-    /** Of up to three tries the cheapest, since a collection of garbage may fall into any; more than one only where the first is above `enough` units. */
+    /** Of up to six tries the cheapest, since a collection of garbage may fall into any; more than one only where the first is above `enough` units. */
     async cost(probe: Probe, enough: number): Promise<Cost> {
       let best = await once(probe);
-      for (let again = 0; again < 2 && best.blocked > enough && best.blocked < 20 * enough; again += 1) {
+      for (let again = 0; again < 5 && best.blocked > enough && best.blocked < 20 * enough; again += 1) {
         const next = await once(probe);
         if (next.blocked < best.blocked) best = next;
       }
