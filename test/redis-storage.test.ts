@@ -96,7 +96,7 @@ describe("the options", () => {
   test("a layout of a later version is refused, and nothing is written beside it", async () => {
     const prefix = freshPrefix();
     const layout = `{${prefix}}:layout`;
-    const later = JSON.stringify({ version: 2, partitions: 1 });
+    const later = JSON.stringify({ version: 3, partitions: 1 });
     await admin.set(layout, later);
     const opened = openStore({ url: redisUrl(), prefix });
     expect(await refusalOf(opened.register())).toBe("invalid_option prefix");

@@ -1,5 +1,6 @@
 /** What the parts of the store work with: one service on one Redis. */
 
+import type { Clock } from "../../src/clock.js";
 import { PostbellError } from "../../src/errors.js";
 import type { Logger } from "../../src/logger.js";
 import type { Argument } from "./client.js";
@@ -34,6 +35,9 @@ export interface Binding {
     args: readonly Argument[],
     options?: CallOptions,
   ) => Promise<{ readonly reply: unknown; readonly confirmed: boolean | undefined }>;
+  /** Sends a command that only reads. */
+  readonly call: (command: string, ...args: readonly Argument[]) => Promise<unknown>;
+  readonly clock: Clock;
   /** Opens the connection with the first call, and keeps the time. Until it has been read, `now` of a caller is not the storage's. */
   readonly at: (now: number) => Promise<number>;
   /** Makes known that something may be due then; an empty text says nothing. */

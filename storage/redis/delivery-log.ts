@@ -3,7 +3,7 @@
 import { randomUUID } from "node:crypto";
 import type { AttemptSummary, DeliveryRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { type Binding, full, readCursor } from "./binding.js";
-import { idOfSuffix, suffixOfId } from "./delivery-queue.js";
+import { idOfSuffix, suffixOfId } from "./delivery-id-text.js";
 import { SCRIPTS } from "./scripts.js";
 import { decodeText, encodeText, numberOrNull, numberText, readDelivery } from "./texts.js";
 

@@ -120,6 +120,7 @@ export function redisStorage(options: RedisStorageOptions): RedisStorage {
         seal,
         limits: { ...limits, pending: Math.ceil(limits.pending / count) },
         logger: ownLogger,
+        clock: ownClock,
         maxSleepMs: isReplicated ? MAX_SLEEP_WITHOUT_HINTS_MS : MAX_SLEEP_MS,
         run: async (script, partition, now, args, callOptions) =>
           (await link()).run(script, partition, [...before(now), ...args], callOptions),
@@ -127,6 +128,7 @@ export function redisStorage(options: RedisStorageOptions): RedisStorage {
           isReplicated
             ? own.runReplicated(script, partition, [...before(now), ...args])
             : { reply: await binding.run(script, partition, now, args, callOptions), confirmed: undefined },
+        call: async (command, ...args) => (await link()).call(command, ...args),
         async at(now) {
           const wasKnown = clockwork.isKnown;
           await open(layout);

@@ -3,7 +3,7 @@
 import { PostbellError } from "../../src/errors.js";
 import type { Link } from "./link.js";
 
-const VERSION = 1;
+const VERSION = 2;
 
 /** Stores the layout, or holds this process to the stored one. Errors: `invalid_option` where it is another one. */
 export type HoldToLayout = (link: Link) => Promise<void>;

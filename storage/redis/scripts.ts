@@ -4,7 +4,6 @@ import { createHash } from "node:crypto";
 import additions from "./scripts/additions.lua";
 import append from "./scripts/append.lua";
 import calls from "./scripts/calls.lua";
-import claim from "./scripts/claim.lua";
 import claiming from "./scripts/claiming.lua";
 import content from "./scripts/content.lua";
 import contentAllocate from "./scripts/content-allocate.lua";
@@ -14,6 +13,7 @@ import contentCommit from "./scripts/content-commit.lua";
 import contentRead from "./scripts/content-read.lua";
 import contentScan from "./scripts/content-scan.lua";
 import create from "./scripts/create.lua";
+import exchange from "./scripts/exchange.lua";
 import notices from "./scripts/notices.lua";
 import prelude from "./scripts/prelude.lua";
 import read from "./scripts/read.lua";
@@ -26,6 +26,7 @@ import retention from "./scripts/retention.lua";
 import rosters from "./scripts/rosters.lua";
 import settle from "./scripts/settle.lua";
 import settleNotice from "./scripts/settle-notice.lua";
+import tidy from "./scripts/tidy.lua";
 import time from "./scripts/time.lua";
 import update from "./scripts/update.lua";
 
@@ -43,7 +44,6 @@ function script(name: string, ...parts: readonly string[]): Script {
 
 export const SCRIPTS = {
   append: script("append", calls, prelude, rosters, retention, additions, claiming, append),
-  claim: script("claim", calls, prelude, rosters, retention, claiming, claim),
   contentAllocate: script("content-allocate", calls, content, contentAllocate),
   contentChanges: script("content-changes", calls, content, contentChanges),
   contentCheck: script("content-check", calls, content, contentCheck),
@@ -51,6 +51,7 @@ export const SCRIPTS = {
   contentRead: script("content-read", calls, content, contentRead),
   contentScan: script("content-scan", calls, content, contentScan),
   create: script("create", calls, prelude, rosters, retention, create),
+  exchange: script("exchange", exchange),
   notices: script("notices", calls, prelude, retention, notices),
   read: script("read", calls, prelude, rosters, read),
   recover: script("recover", calls, prelude, rosters, retention, additions, recover),
@@ -60,6 +61,7 @@ export const SCRIPTS = {
   resend: script("resend", calls, prelude, retention, additions, resend),
   settle: script("settle", calls, prelude, retention, settle),
   settleNotice: script("settle-notice", calls, prelude, rosters, retention, settleNotice),
+  tidy: script("tidy", calls, prelude, rosters, retention, claiming, tidy),
   time: script("time", time),
   update: script("update", calls, prelude, rosters, update),
 } as const;

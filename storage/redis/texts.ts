@@ -116,18 +116,32 @@ function parseWebhook(text: string, seal: Seal): StoredWebhook {
   return { record, config };
 }
 
-/** An event as `claim` gives it, after the line that only scripts read: digest, type, payload. */
-export function readEvent(text: string, account: string, id: string): EventRecord {
-  const digestAt = text.indexOf("\n") + 1;
+/** An event as it is stored. */
+export interface StoredEvent {
+  readonly event: EventRecord;
+  readonly createdAt: number;
+  /** How many deliveries it was stored with. */
+  readonly receivers: number;
+}
+
+/** `order,deliveries,…⏎digest⏎type⏎payload`; `undefined` where it is not such a text. */
+const EVENT_HEAD = /^([0-9a-f]{15}),(\d+),[^\n]*$/;
+
+export function readStoredEvent(text: string, account: string, id: string): StoredEvent | undefined {
+  const headEnd = text.indexOf("\n");
+  const digestAt = headEnd + 1;
   const typeAt = text.indexOf("\n", digestAt) + 1;
   const payloadAt = text.indexOf("\n", typeAt) + 1;
-  return Object.freeze({
+  const [, order = "", receivers = ""] = EVENT_HEAD.exec(text.slice(0, Math.max(0, headEnd))) ?? [];
+  if (order === "" || typeAt === 0 || payloadAt === 0) return undefined;
+  const event = Object.freeze({
     id,
     account,
     type: decodeText(text.slice(typeAt, payloadAt - 1)),
     digest: JSON.parse(text.slice(digestAt, typeAt - 1)) as string,
     payload: text.slice(payloadAt),
   });
+  return { event, createdAt: Number.parseInt(order.slice(0, 11), 16), receivers: Number(receivers) };
 }
 
 /** Whose a webhook is, also where its secret cannot be opened. */

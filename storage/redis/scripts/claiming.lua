@@ -26,9 +26,15 @@ local function reap()
     if e then
       lease(w, -1)
       touched[w] = true
+      local isLeased = d and d.state == 'l'
+      local ek = e.a .. '/' .. eventOf(ref)
       if d and d.isBroken then
         park(ref, w, e, nil, 'record_unreadable')
-      elseif d and d.state == 'l' then
+      elseif isLeased and not storedEvent(e.a, eventOf(ref)) then
+        local reason = call('HEXISTS', EVENTS, ek) == 1 and 'payload_unreadable' or 'payload_missing'
+        park(ref, w, e, not d.isShort and d or nil, reason)
+      elseif isLeased then
+        d = delivery(e.a, ref)
         d.crashes, d.recovered, d.token = text(tonumber(d.crashes) + 1), '1', ''
         enqueue(ref, d)
       end
@@ -104,15 +110,16 @@ local function claimDue(token, leaseUntil, room)
   -- The same request once more, since its answer was lost: it gets what it leased, in the order it was due.
   local held = {}
   for _, ref in ipairs(call('ZRANGEBYSCORE', LEASES, leaseUntil, leaseUntil, 'LIMIT', 0, 1000)) do
-    local d = deliveries.get(ref)
     local w = webhookOf(ref)
-    if d and d.token == token and w and endpoints.get(w) then held[#held + 1] = { ref, d } end
+    local e, known = w and endpoints.get(w), deliveries.get(ref)
+    local d = e and known and known.token == token and delivery(e.a, ref)
+    if d then held[#held + 1] = { ref, d, known.isShort } end
   end
   table.sort(held, function(one, other) return one[2].at < other[2].at end)
   for _, item in ipairs(held) do
     local ref, d = item[1], item[2]
     local e = endpoints.get(webhookOf(ref))
-    give(ref, e, deliveryLine(d))
+    give(ref, e, item[3] and '' or deliveryLine(d))
     local ek = e.a .. '/' .. eventOf(ref)
     if not given[ek] then
       given[ek] = true
@@ -153,8 +160,11 @@ local function claimDue(token, leaseUntil, room)
     local ref, w, e, ek = item[1], item[2], item[3], item[4]
     local event = heads[ek]
     local d = deliveries.get(ref)
-    if not d and event then d = freshDelivery(event.order, event.count) end
-    if not d or d.isBroken or not event then
+    if not d and event then
+      deliveries.set(ref, { isShort = true, state = 'l', token = token }, 'l:' .. token)
+      leases.add(ref, leaseUntil)
+      give(ref, e, '')
+    elseif not d or d.isBroken or not event then
       lease(w, -1)
       local reason = isThere[ek] and 'payload_unreadable' or 'payload_missing'
       park(ref, w, e, d, event and 'record_unreadable' or reason)

@@ -241,7 +241,25 @@ end
 local DELIVERY =
   '^(%a),(%x+),(%d*),(%d+),(%d+),(%d*),(%d+),(%d+),(%d*),(%d),([^,]*),(%d+),(%d+),(%d+),([^,]*)(.*)$'
 
+-- The two short forms name only what differs from a fresh delivery of their event.
+local LEASED_FIRST, DELIVERED_FIRST = '^l:([^,]*)(.*)$', '^d:([^,]*),(%d+),(%d+),(%d+),(%d+),(%d+)(.*)$'
+
+local function readShortDelivery(value)
+  local token, leasedMore = string.match(value, LEASED_FIRST)
+  if token then return { isShort = true, state = 'l', token = token, more = leasedMore } end
+  local nonce, at, startedBefore, endedAfter, durationMs, status, more = string.match(value, DELIVERED_FIRST)
+  if not nonce then return nil end
+  return {
+    isShort = true, state = 'd', token = nonce, seenAt = tonumber(at), startedBefore = tonumber(startedBefore),
+    endedAfter = tonumber(endedAfter), durationMs = durationMs, status = status, more = more,
+  }
+end
+
 local function readDelivery(value)
+  if string.sub(value, 2, 2) == ':' then
+    local short = readShortDelivery(value)
+    if short then return short end
+  end
   local line, attempts = firstLine(value)
   local state, order, startedAt, step, dueAt, endedAt, postponed, crashes, extraAt, recovered, token, at, receivers, tries, reason, more =
     string.match(line, DELIVERY)
@@ -271,6 +289,19 @@ local function freshDelivery(order, receivers)
     crashes = '0', extraAt = '', recovered = '0', token = '', at = math.max(0, createdAt - HEAD_START_MS),
     receivers = receivers, tries = 0, reason = '', more = '', attempts = '',
   }
+end
+
+-- A delivery of a short form as the general scripts work with it.
+local function completed(d, order, receivers)
+  if not d.isShort then return d end
+  local all = freshDelivery(order, receivers)
+  all.state, all.token, all.more = d.state, d.token, d.more
+  if d.state == 'd' then
+    all.startedAt, all.endedAt, all.tries = text(d.seenAt - d.startedBefore), text(d.seenAt + d.endedAfter), 1
+    all.attempts = '\n{"at":' .. text(d.seenAt) .. ',"durationMs":' .. d.durationMs .. ',"step":0,"isExtra":false,"kind":"delivered","status":'
+      .. d.status .. ',"code":"HTTP_' .. d.status .. '","excerpt":null}'
+  end
+  return all
 end
 
 local function isDone(d) return d.state == 'd' or d.state == 'w' end
@@ -340,10 +371,11 @@ end
 -- A delivery as it is now, and nil where there is none.
 local function delivery(a, ref)
   local d = deliveries.get(ref)
-  if d then return d end
+  if d and not d.isShort then return d end
   if string.find(ref, '.', 1, true) then return nil end
   local event = storedEvent(a, eventOf(ref))
   if not event then return nil end
+  if d then return completed(d, event.order, event.count) end
   local entry = call('ZRANGEBYLEX', LOG, '[' .. a .. '/' .. event.order .. '/', '(' .. a .. '/' .. event.order .. '0', 'LIMIT', 0, 1)[1]
   local receivers = entry and ';' .. string.match(entry, '[^/]*$') .. ';'
   if not receivers or not string.find(receivers, ';' .. webhookOf(ref) .. ';', 1, true) then return nil end

@@ -83,7 +83,7 @@ local function readMatching(candidates, wanted)
     local value = values[candidate.ref]
     local letter = value and string.sub(value, 1, 1) or 'p'
     if not wanted or wanted == (letter == 'l' and 'p' or letter) then
-      candidate.delivery = value and readDelivery(value) or freshDelivery(candidate.order, 0)
+      candidate.delivery = value and completed(readDelivery(value), candidate.order, 0) or freshDelivery(candidate.order, 0)
       if not candidate.delivery.isBroken then found[#found + 1] = candidate end
     end
   end

@@ -28,7 +28,7 @@ for _, entry in ipairs(entries) do
   last = order or last
 end
 for ref, value in pairs(fieldsOf(DELIVERIES, refs)) do
-  local own, state = counts[webhookOf(ref)], value and string.match(value, '^([dfw]),')
+  local own, state = counts[webhookOf(ref)], value and string.match(value, '^([dfw])[,:]')
   if own and state then own[state] = own[state] + 1 end
 end
 

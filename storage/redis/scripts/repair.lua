@@ -87,8 +87,11 @@ end
 
 local function repairPlace(ref)
   local w = webhookOf(ref)
-  local d = w and endpoints.get(w) and deliveries.get(ref)
-  if not d or d.isBroken then return end
+  local e = w and endpoints.get(w)
+  local d = e and deliveries.get(ref)
+  if not d or d.isBroken or d.isShort and d.state == 'd' then return end
+  d = delivery(e.a, ref)
+  if not d then return end
   local isQueued = call('ZSCORE', QUEUE, queueMember(ref, d.at))
   local isLeased = call('ZSCORE', LEASES, ref)
   if (d.state == 'l' and not isLeased) or (d.state == 'p' and not isQueued) then

@@ -1,0 +1,202 @@
+/** Claims on Redis: what is due is leased by `exchange`, partition by partition, and handed out with webhooks and events. */
+
+import type { Claim, ClaimRequest, Lane, WebhookStore } from "../../src/webhooks/store.js";
+import type { Binding } from "./binding.js";
+import { createClaimReader, type LeasedRow, type LeasedRows } from "./claim-reader.js";
+import { type Exchange, type Leased, readLeased } from "./exchange.js";
+import type { FirstLeases } from "./first-leases.js";
+import { unavailable } from "./link.js";
+import type { Partition } from "./partition.js";
+import { SCRIPTS } from "./scripts.js";
+import type { Settlements } from "./settlements.js";
+import { encodeText } from "./texts.js";
+
+/** Most of one lane in a script, so that none holds Redis up for more than a few milliseconds. */
+const CLAIMED_PER_CALL = 250;
+/** When a partition that failed is asked again, while others work. */
+const UNREACHED_MS = 500;
+/** How long the deliveries of a webhook wait whose secret cannot be opened, before the next look. */
+const UNUSABLE_MS = 60_000;
+/** Within the four seconds that the service gives a storage: nobody would take claims that come later. */
+const ANSWER_WITHIN_MS = 3_500;
+
+const NO_ROOM = { fast: 0, slow: 0 } as const;
+
+export type ClaimReply = Awaited<ReturnType<WebhookStore["claim"]>>;
+
+export interface Claiming {
+  claim(request: ClaimRequest): Promise<ClaimReply>;
+  /** Makes claims of what a script leased, raises its alarms, and releases what cannot be used. */
+  take(partition: Partition, leased: LeasedRows & Alarms, now: number): Promise<readonly Claim[]>;
+}
+
+/** What a script came upon: records that cannot be read, and the mark of its data set. */
+export interface Alarms {
+  readonly parked: readonly string[];
+  readonly mark: string;
+}
+
+/** Room in the lanes as the scripts take it, with the token and the end of the lease before it. */
+export const leaseArguments = ({
+  token,
+  leaseUntil,
+  room,
+}: Pick<ClaimRequest, "token" | "leaseUntil" | "room">) =>
+  [
+    encodeText(token),
+    leaseUntil,
+    Math.min(room.fast, CLAIMED_PER_CALL),
+    Math.min(room.slow, CLAIMED_PER_CALL),
+  ] as const;
+
+const roomLeft = (room: ClaimRequest["room"], claims: readonly Claim[]): Record<Lane, number> => {
+  const left = { ...room };
+  for (const { lane } of claims) left[lane] -= 1;
+  return { fast: Math.max(0, left.fast), slow: Math.max(0, left.slow) };
+};
+
+const earliest = (times: readonly (number | null)[]): number | null => {
+  const known = times.filter((at): at is number => at !== null);
+  return known.length > 0 ? Math.min(...known) : null;
+};
+
+const rowsOf = ({ claims, webhooks }: Leased, token: string): LeasedRows => ({
+  rows: claims.map(([ref, line]) => ({ ref, line })),
+  webhooks: new Map(webhooks),
+  events: new Map(),
+  token: encodeText(token),
+  requestToken: token,
+});
+
+export function createClaiming(
+  binding: Binding,
+  exchangeOf: (partition: Partition) => Exchange,
+  settlements: Settlements,
+  firstLeases: FirstLeases,
+): Claiming {
+  const { partitions, logger, clock } = binding;
+  const readers = partitions.all.map((partition) => createClaimReader(binding, partition, firstLeases));
+  const marks = new Map<number, string>();
+
+  const raiseAlarms = ({ number }: Partition, { parked, mark }: Alarms): void => {
+    if (parked.length > 0)
+      logger.error(
+        { partition: number, deliveries: parked },
+        "stored records cannot be read; their deliveries ended as failed",
+      );
+    const known = marks.get(number);
+    if (known !== undefined && known !== mark) {
+      logger.error(
+        { partition: number, code: "store_reset" },
+        "Redis was emptied or replaced: what it held is gone",
+      );
+      binding.onReset();
+    }
+    marks.set(number, mark);
+  };
+
+  /** Frees what was kept long enough, takes back leases that ran out, and parks what cannot be read. */
+  const tidy = async (partition: Partition, now: number, accounts: readonly string[]): Promise<void> => {
+    const [parked, mark] = (await binding.run(SCRIPTS.tidy, partition, now, accounts)) as [string[], string];
+    raiseAlarms(partition, { parked, mark });
+  };
+
+  /** Ends leases at once whose events cannot be read, so that `tidy` parks the deliveries. */
+  const park = async (partition: Partition, rows: readonly LeasedRow[], now: number): Promise<void> => {
+    const expired = rows.flatMap(({ ref }) => [0, ref]);
+    await binding.call("ZADD", partition.key("leases"), "XX", ...expired);
+    await tidy(partition, now, []);
+  };
+
+  const take: Claiming["take"] = async (partition, leased, now) => {
+    raiseAlarms(partition, leased);
+    const reader = readers[partition.number];
+    if (reader === undefined || leased.rows.length === 0) return [];
+    try {
+      const { claims, unusable, unreadable } = await reader.read(leased);
+      settlements.releaseRows(unusable, leased, now, now + UNUSABLE_MS);
+      if (unreadable.length > 0) await park(partition, unreadable, now).catch(() => {});
+      return claims;
+    } catch (error) {
+      settlements.releaseRows(leased.rows, leased, now);
+      throw error;
+    }
+  };
+
+  const exchange = async (
+    partition: Partition,
+    request: ClaimRequest,
+  ): Promise<{ readonly leased: Leased; readonly claims: readonly Claim[] }> => {
+    const { now, token } = request;
+    const onLate = (reply: unknown): void => {
+      const rows = rowsOf(readLeased(reply as Parameters<typeof readLeased>[0]), token);
+      settlements.releaseRows(rows.rows, rows, now);
+    };
+    const args = leaseArguments(request);
+    const leased = await exchangeOf(partition).claim({ now, args, options: { onLate } });
+    const { parked, mark } = leased;
+    return { leased, claims: await take(partition, { ...rowsOf(leased, token), parked, mark }, now) };
+  };
+
+  const claimFrom = async (partition: Partition, request: ClaimRequest): Promise<ClaimReply> => {
+    const { leased, claims } = await exchange(partition, request);
+    if (!leased.isOverdue) return { claims, nextAt: leased.nextAt === "" ? null : Number(leased.nextAt) };
+    try {
+      await tidy(partition, request.now, leased.accounts);
+      const room = roomLeft(request.room, claims);
+      // Under another token, as the same request would be given what it leased before.
+      const more = await exchange(partition, { ...request, token: `${request.token}.more`, room });
+      const { nextAt } = more.leased;
+      return { claims: [...claims, ...more.claims], nextAt: nextAt === "" ? null : Number(nextAt) };
+    } catch (error) {
+      if (claims.length === 0) throw error;
+      logger.error({ error }, "a partition could not be tidied up");
+      return { claims, nextAt: request.now + UNREACHED_MS };
+    }
+  };
+
+  /** The partition that is asked first next time: each has its turn. */
+  let first = 0;
+
+  /** Asks all partitions what is due, at once, the first in turn with the whole room; then the others for what is left of it, one after another. */
+  const claimFromAll = async (request: ClaimRequest): Promise<ClaimReply> => {
+    const inTurn = [...partitions.all.slice(first), ...partitions.all.slice(0, first)];
+    first = (first + 1) % inTurn.length;
+    const errors: unknown[] = [];
+    /** A partition that cannot be reached must not cost the others what they leased. It is asked again soon. */
+    const ask = (partition: Partition, room: ClaimRequest["room"]): Promise<ClaimReply> =>
+      claimFrom(partition, { ...request, room }).catch((error: unknown) => {
+        errors.push(error);
+        return { claims: [], nextAt: request.now + UNREACHED_MS };
+      });
+    const replies = await Promise.all(
+      inTurn.map((partition, place) => ask(partition, place === 0 ? request.room : NO_ROOM)),
+    );
+    if (errors.length === inTurn.length) throw errors[0];
+    const claims = [...(replies[0]?.claims ?? [])];
+    for (const [place, partition] of inTurn.entries()) {
+      const { nextAt } = replies[place] ?? { nextAt: null };
+      const room = roomLeft(request.room, claims);
+      if (place === 0 || nextAt === null || nextAt > request.now || room.fast + room.slow === 0) continue;
+      const reply = await ask(partition, room);
+      replies[place] = reply;
+      claims.push(...reply.claims);
+    }
+    for (const error of errors) logger.error({ error }, "a partition could not be asked for due deliveries");
+    return { claims, nextAt: earliest(replies.map(({ nextAt }) => nextAt)) };
+  };
+
+  return {
+    take,
+    async claim(request) {
+      const began = clock.monotonic();
+      const now = await binding.at(request.now);
+      // The times of the request were worked out before the storage's time was known.
+      if (now !== request.now) return { claims: [], nextAt: now + 1 };
+      const reply = await claimFromAll(request);
+      if (reply.claims.length === 0 || clock.monotonic() - began < ANSWER_WITHIN_MS) return reply;
+      settlements.release(reply.claims, now);
+      throw unavailable("no answer in time");
+    },
+  };
+}

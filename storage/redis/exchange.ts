@@ -1,0 +1,230 @@
+/** One call for both halves of the common path: records what was delivered at its first attempt, and claims what is due. */
+
+import type { Attempt, AttemptSummary, Lane, SettleResult } from "../../src/webhooks/store.js";
+import type { Binding } from "./binding.js";
+import type { Argument } from "./client.js";
+import { type FirstDelivered, type FirstLease, firstDeliveredText, firstLeaseText } from "./first-leases.js";
+import type { CallOptions } from "./link.js";
+import type { Partition } from "./partition.js";
+import { SCRIPTS } from "./scripts.js";
+import { encodeText } from "./texts.js";
+
+/** A script holds Redis up for no longer than a few milliseconds. */
+const SETTLED_PER_CALL = 250;
+/** Calls that only settle: while these are in flight, the next one fills up. */
+const CONCURRENT_SETTLEMENTS = 2;
+
+/** What the script leases, and for whom. */
+export interface LeaseRequest {
+  readonly now: number;
+  /** Token, end of the lease, room in the fast lane, room in the slow lane. */
+  readonly args: readonly Argument[];
+  readonly options: CallOptions;
+}
+
+/** What was leased; `isOverdue`: the general claim has to run with `accounts`, which keep too many events. */
+export interface Leased {
+  readonly nextAt: string;
+  readonly mark: string;
+  readonly parked: readonly string[];
+  /** Number and text of each webhook. */
+  readonly webhooks: readonly (readonly [number: string, text: string])[];
+  /** Reference of each claim, with the line of its record unless it is leased for the first time. */
+  readonly claims: readonly (readonly [ref: string, line: string])[];
+  readonly isOverdue: boolean;
+  readonly accounts: readonly string[];
+}
+
+export interface Exchange {
+  /** `unmatched`: the delivery is not as it was leased, so nothing was recorded. */
+  settle(lease: FirstLease, settlement: FirstDelivered): Promise<SettleResult | "unmatched">;
+  /** Claims, and takes along the settlements that wait. */
+  claim(request: LeaseRequest): Promise<Leased>;
+}
+
+type Reply = [
+  unmatched: string,
+  nextAt: string,
+  hint: string,
+  overdue: string,
+  mark: string,
+  parked: string[],
+  webhooks: string[],
+  claims: string,
+];
+
+interface Waiting {
+  readonly lease: FirstLease;
+  readonly settlement: FirstDelivered;
+  readonly resolve: (result: SettleResult | "unmatched") => void;
+  readonly reject: (error: unknown) => void;
+}
+
+export const attemptSummary = ({ at, kind, status, code }: Attempt): string =>
+  JSON.stringify({ at, kind, status, code } satisfies AttemptSummary);
+
+const LANES: Readonly<Record<Lane, string>> = { fast: "f", slow: "s" };
+const NOTHING: readonly Argument[] = ["", "", 0, 0];
+
+interface EndpointGroup {
+  readonly place: number;
+  readonly items: Waiting[];
+}
+
+/** Of the deliveries of one account: how many there are, and how many of each event. */
+interface AccountGroup {
+  readonly name: string;
+  count: number;
+  readonly events: Map<string, { count: number; readonly receivers: number }>;
+}
+
+const byEndpoint = (items: readonly Waiting[]): readonly EndpointGroup[] => {
+  const groups = new Map<string, EndpointGroup>();
+  for (const item of items) {
+    const key = `${item.lease.webhook} ${item.settlement.endpoint.generation}`;
+    const group = groups.get(key);
+    if (group) group.items.push(item);
+    else groups.set(key, { place: groups.size, items: [item] });
+  }
+  return [...groups.values()];
+};
+
+function byAccount(items: readonly Waiting[]): ReadonlyMap<string, AccountGroup> {
+  const groups = new Map<string, AccountGroup>();
+  for (const { lease, settlement } of items) {
+    let group = groups.get(lease.account);
+    if (!group) {
+      group = { name: encodeText(settlement.account), count: 0, events: new Map() };
+      groups.set(lease.account, group);
+    }
+    group.count += 1;
+    const event = group.events.get(lease.event);
+    if (event) event.count += 1;
+    else group.events.set(lease.event, { count: 1, receivers: lease.receivers });
+  }
+  return groups;
+}
+
+/** What the script takes of settlements, as `exchange.lua` lists it. */
+function settlementArguments(
+  items: readonly Waiting[],
+  endpoints: readonly EndpointGroup[],
+  nonce: string,
+): readonly Argument[] {
+  const accounts = byAccount(items);
+  const args: Argument[] = [nonce, items.length, endpoints.length, accounts.size];
+  for (const { lease, settlement } of items) args.push(lease.ref, firstDeliveredText(nonce, settlement));
+  for (const { lease } of items) args.push(firstLeaseText(lease.token));
+  for (const { items: own } of endpoints) {
+    const last = own.at(-1);
+    if (last === undefined) continue;
+    const { account, attempt, endpoint } = last.settlement;
+    args.push(last.lease.webhook, encodeText(account), endpoint.generation, own.length);
+    args.push(LANES[endpoint.lane], attemptSummary(attempt));
+  }
+  for (const [number, { name, count, events }] of accounts) {
+    args.push(number, name, count, events.size);
+    for (const [event, { count: own, receivers }] of events) args.push(event, own, receivers);
+  }
+  return args;
+}
+
+const inPairs = (flat: readonly string[]): readonly (readonly [string, string])[] =>
+  Array.from({ length: flat.length / 2 }, (_, index) => [flat[2 * index] ?? "", flat[2 * index + 1] ?? ""]);
+
+const readClaims = (text: string): Leased["claims"] =>
+  text === ""
+    ? []
+    : text.split("\n").map((claim) => {
+        const blank = claim.indexOf(" ");
+        return blank === -1 ? [claim, ""] : [claim.slice(0, blank), claim.slice(blank + 1)];
+      });
+
+export function readLeased([, nextAt, , overdue, mark, parked, webhooks, claims]: Reply): Leased {
+  return {
+    nextAt,
+    mark,
+    parked,
+    webhooks: inPairs(webhooks),
+    claims: readClaims(claims),
+    isOverdue: overdue !== "",
+    accounts: [],
+  };
+}
+
+export function createExchange(binding: Binding, partition: Partition, nonce: () => string): Exchange {
+  const line: Waiting[] = [];
+  let running = 0;
+  let isScheduled = false;
+  /** Accounts that keep too many events, for the next claim to free some. */
+  const crowded = new Set<string>();
+
+  /** Sends settlements, without those that do not match, which are told so. Rejects with the error of the call. */
+  const send = async (settled: readonly Waiting[], request: LeaseRequest | undefined): Promise<Reply> => {
+    const now = request?.now ?? (await binding.at(settled[0]?.settlement.now ?? 0));
+    const lease = request?.args ?? NOTHING;
+    for (let items = settled; ; ) {
+      const endpoints = byEndpoint(items);
+      const args = [...lease, ...settlementArguments(items, endpoints, nonce())];
+      const reply = (await binding.run(SCRIPTS.exchange, partition, now, args, request?.options)) as Reply;
+      const [unmatched] = reply;
+      if (unmatched === "") {
+        binding.hint(reply[2]);
+        for (const word of reply[3].split("\n")) if (word.includes("/")) crowded.add(word);
+        for (const { resolve } of items) resolve("settled");
+        return reply;
+      }
+      const odd = new Set<Waiting>();
+      for (const place of unmatched.split(" ")) {
+        if (place.startsWith("w"))
+          for (const item of endpoints[Number(place.slice(1))]?.items ?? []) odd.add(item);
+        else for (const item of items.slice(Number(place), Number(place) + 1)) odd.add(item);
+      }
+      for (const { resolve } of odd) resolve("unmatched");
+      items = items.filter((item) => !odd.has(item));
+    }
+  };
+
+  const take = (): readonly Waiting[] => line.splice(0, SETTLED_PER_CALL);
+
+  const carry = async (items: readonly Waiting[], request?: LeaseRequest): Promise<Reply> => {
+    try {
+      return await send(items, request);
+    } catch (error) {
+      // Those that wait have waited as long, for a call that would fare no better.
+      for (const { reject } of [...items, ...line.splice(0)]) reject(error);
+      throw error;
+    }
+  };
+
+  const flush = (): void => {
+    isScheduled = false;
+    while (line.length > 0 && running < CONCURRENT_SETTLEMENTS) {
+      running += 1;
+      const done = (): void => {
+        running -= 1;
+        flush();
+      };
+      carry(take()).then(done, done);
+    }
+  };
+
+  return {
+    settle(lease, settlement) {
+      return new Promise((resolve, reject) => {
+        line.push({ lease, settlement, resolve, reject });
+        if (isScheduled) return;
+        isScheduled = true;
+        // A claim of this turn takes it along.
+        setImmediate(flush);
+      });
+    },
+    async claim(request) {
+      const leased = readLeased(await carry(take(), request));
+      if (crowded.size === 0) return leased;
+      const accounts = [...crowded];
+      crowded.clear();
+      return { ...leased, isOverdue: true, accounts };
+    },
+  };
+}

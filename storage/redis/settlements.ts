@@ -1,0 +1,148 @@
+/** Settlements on Redis: the short way through `exchange`, the general one, and claims that are released. */
+
+import type { Attempt, Claim, Settlement, SettleResult } from "../../src/webhooks/store.js";
+import { createBatch } from "./batch.js";
+import type { Binding } from "./binding.js";
+import { type LeasedRow, type LeasedRows, webhookNumberOf } from "./claim-reader.js";
+import type { Argument } from "./client.js";
+import { idOfSuffix, suffixOfId } from "./delivery-id-text.js";
+import { attemptSummary, type Exchange } from "./exchange.js";
+import { type FirstLeases, isFirstDelivered } from "./first-leases.js";
+import type { Partition } from "./partition.js";
+import { SCRIPTS } from "./scripts.js";
+import { encodeText, numberText, readClaimLine, readOwner } from "./texts.js";
+
+/** A script holds Redis up for no longer than a few milliseconds. */
+const SETTLED_PER_CALL = 100;
+/** While these are in flight, the next one fills up: under load batches grow by themselves. */
+const CONCURRENT_CALLS = 2;
+
+interface NamedSettlement extends Settlement {
+  /** Tells a call that is made again, since its answer was lost, from another one. */
+  readonly nonce: string;
+}
+
+export interface Settlements {
+  settle(settlement: Settlement): Promise<SettleResult>;
+  /** Releases claims without an attempt: due again when they were. Never rejects; where it fails, the leases run out. */
+  release(claims: readonly Claim[], now: number): void;
+  /** The same for rows that did not become claims; `at`: due again then. */
+  releaseRows(rows: readonly LeasedRow[], leased: LeasedRows, now: number, at?: number): void;
+}
+
+function outcomeArguments(outcome: Settlement["outcome"]): readonly Argument[] {
+  if (outcome.state !== "pending") {
+    const reason = outcome.state === "delivered" ? "" : encodeText(outcome.reason);
+    return [outcome.state, reason, "", "", "", "", ""];
+  }
+  const { step, dueAt, postponed, crashes, extraAt } = outcome;
+  return ["pending", "", step, dueAt, postponed, crashes, numberText(extraAt)];
+}
+
+const attemptArguments = (attempt: Attempt | null): readonly Argument[] =>
+  attempt === null ? ["", ""] : [JSON.stringify(attempt), attemptSummary(attempt)];
+
+function endpointArguments(endpoint: Settlement["endpoint"]): readonly Argument[] {
+  if (!endpoint) return ["", "", "", "", ""];
+  const { ok, generation, at, noticeAt, lane } = endpoint;
+  return [ok ? "1" : "0", generation, at, noticeAt, lane === "fast" ? "f" : "s"];
+}
+
+const settlementArguments = (item: NamedSettlement): readonly Argument[] => [
+  encodeText(item.account),
+  item.webhookId,
+  suffixOfId(item.id)?.suffix ?? "-",
+  encodeText(item.token),
+  item.nonce,
+  item.now,
+  ...outcomeArguments(item.outcome),
+  numberText(item.startedAt),
+  ...attemptArguments(item.attempt),
+  ...endpointArguments(item.endpoint),
+];
+
+type Released = Pick<Claim, "token" | "step" | "isExtra" | "dueAt" | "postponed" | "crashes">;
+
+const toRelease = (
+  { token, step, isExtra, dueAt, postponed, crashes }: Released,
+  delivery: Pick<Settlement, "id" | "webhookId" | "account">,
+  now: number,
+  at: number | undefined,
+): Settlement => ({
+  ...delivery,
+  token,
+  now,
+  outcome: {
+    state: "pending",
+    step,
+    dueAt: at ?? dueAt,
+    postponed,
+    crashes,
+    extraAt: isExtra ? (at ?? now) : null,
+  },
+  startedAt: null,
+  attempt: null,
+  endpoint: null,
+});
+
+export function createSettlements(
+  binding: Binding,
+  exchangeOf: (partition: Partition) => Exchange,
+  firstLeases: FirstLeases,
+  nonce: () => string,
+): Settlements {
+  const { partitions } = binding;
+  const batches = partitions.all.map((partition) =>
+    createBatch<NamedSettlement, SettleResult>({
+      run: async (items) => {
+        const now = await binding.at(items[0]?.now ?? 0);
+        const args = items.flatMap(settlementArguments);
+        const answers = (await binding.run(SCRIPTS.settle, partition, now, args)) as [
+          ...SettleResult[],
+          string,
+        ];
+        binding.hint(answers.at(-1));
+        return answers.slice(0, -1) as SettleResult[];
+      },
+      most: SETTLED_PER_CALL,
+      concurrency: CONCURRENT_CALLS,
+    }),
+  );
+  const settleAny = (settlement: Settlement): Promise<SettleResult> => {
+    const batch = batches[partitions.ofAccount(settlement.account).number];
+    if (batch === undefined) throw new RangeError("every account has a partition");
+    return batch.add({ ...settlement, nonce: nonce() });
+  };
+
+  const settle = async (settlement: Settlement): Promise<SettleResult> => {
+    const lease = firstLeases.take(settlement.id, encodeText(settlement.token));
+    if (lease === undefined || !isFirstDelivered(settlement)) return settleAny(settlement);
+    const result = await exchangeOf(partitions.ofAccount(settlement.account)).settle(lease, settlement);
+    return result === "unmatched" ? settleAny(settlement) : result;
+  };
+
+  const releaseOne = (settlement: Settlement): void => {
+    settle(settlement).catch(() => {});
+  };
+
+  return {
+    settle,
+    release(claims, now) {
+      for (const claim of claims) {
+        const { id: webhookId, account } = claim.webhook;
+        releaseOne(toRelease(claim, { id: claim.id, webhookId, account }, now, undefined));
+      }
+    },
+    releaseRows(rows, { webhooks, requestToken }, now, at) {
+      const fresh = { token: requestToken, step: 0, isExtra: false, dueAt: now, postponed: 0, crashes: 0 };
+      for (const { ref, line } of rows) {
+        const number = webhookNumberOf(ref);
+        const owner = readOwner(webhooks.get(number) ?? "");
+        if (!owner) continue;
+        const { account, id: webhookId } = owner;
+        const id = idOfSuffix(webhookId, ref.slice(number.length + 1));
+        releaseOne(toRelease(line === "" ? fresh : readClaimLine(line), { id, webhookId, account }, now, at));
+      }
+    },
+  };
+}
