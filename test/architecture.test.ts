@@ -81,7 +81,7 @@ describe("the house", () => {
           !isBelow("src", to) &&
           !isBelow("storage", to) &&
           !isBuiltin(to) &&
-          !(to === "ioredis" && isBelow("storage/redis", from)) &&
+          !(["ioredis", "lru-cache"].includes(to) && isBelow("storage/redis", from)) &&
           !(to === "sharp" && isBelow("storage/images", from)),
       );
     const ofAdapters = adapters

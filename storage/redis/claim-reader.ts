@@ -92,7 +92,7 @@ export function createClaimReader(
     const missing = [...new Set(keys)].filter((key) => !all.has(key));
     if (missing.length === 0) return all;
     const values = (await call("HMGET", partition.key("events"), ...missing)) as (string | null)[];
-    missing.forEach((key, index) => all.set(key, values[index] ?? null));
+    for (const [index, key] of missing.entries()) all.set(key, values[index] ?? null);
     return all;
   };
 

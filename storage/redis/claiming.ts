@@ -25,9 +25,13 @@ const NO_ROOM = { fast: 0, slow: 0 } as const;
 export type ClaimReply = Awaited<ReturnType<WebhookStore["claim"]>>;
 
 export interface Claiming {
-  claim(request: ClaimRequest): Promise<ClaimReply>;
+  readonly claim: (request: ClaimRequest) => Promise<ClaimReply>;
   /** Makes claims of what a script leased, raises its alarms, and releases what cannot be used. */
-  take(partition: Partition, leased: LeasedRows & Alarms, now: number): Promise<readonly Claim[]>;
+  readonly take: (
+    partition: Partition,
+    leased: LeasedRows & Alarms,
+    now: number,
+  ) => Promise<readonly Claim[]>;
 }
 
 /** What a script came upon: records that cannot be read, and the mark of its data set. */

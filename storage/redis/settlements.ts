@@ -23,7 +23,7 @@ interface NamedSettlement extends Settlement {
 }
 
 export interface Settlements {
-  settle(settlement: Settlement): Promise<SettleResult>;
+  readonly settle: (settlement: Settlement) => Promise<SettleResult>;
   /** Releases claims without an attempt: due again when they were. Never rejects; where it fails, the leases run out. */
   release(claims: readonly Claim[], now: number): void;
   /** The same for rows that did not become claims; `at`: due again then. */

@@ -41,7 +41,7 @@ local function readEndpoint(value, leased)
   local account, status, generation, healthAt, failingSince, lane, window, rest = string.match(value or '', ENDPOINT)
   return account and {
     text = value, account = account, status = status, generation = generation, healthAt = healthAt,
-    failingSince = failingSince, lane = lane, window = window, rest = rest, leased = tonumber(leased or 0),
+    failingSince = failingSince, lane = lane, window = window, rest = rest, leased = tonumber(leased) or 0,
   }
 end
 
@@ -371,7 +371,7 @@ local nextAt = ''
 
 if token ~= '' then
   turn, mark = unpack(call('HMGET', META, 'turn', 'mark'))
-  turn = tonumber(turn or 0)
+  turn = tonumber(turn) or 0
   if not mark then
     mark = token
     call('HSET', META, 'mark', mark)

@@ -8,6 +8,8 @@ export interface Command {
   readonly name: string;
   /** Of an EVALSHA or EVAL: the name of the storage's script. */
   readonly script: string | undefined;
+  /** Of the script `exchange`: true where it carries settlements. */
+  readonly settles: boolean;
 }
 
 export type Fate =
@@ -65,10 +67,19 @@ for (const { name, digest, text } of Object.values(SCRIPTS) as Script[]) {
   byName.set(text, name);
 }
 
+/** Place among the arguments of `exchange.lua` of the number of deliveries it settles. */
+const SETTLED_AT = 9;
+
+function countSettled(args: readonly Buffer[]): number {
+  const keys = Number(args[2]);
+  return Number(args[3 + keys + SETTLED_AT]);
+}
+
 function read(args: readonly Buffer[]): Command {
   const [name = "", script = ""] = args.slice(0, 2).map(String);
   const isScript = /^eval(sha)?$/i.test(name);
-  return { name: name.toUpperCase(), script: isScript ? byName.get(script) : undefined };
+  const known = isScript ? byName.get(script) : undefined;
+  return { name: name.toUpperCase(), script: known, settles: known === "exchange" && countSettled(args) > 0 };
 }
 
 export async function startCommandProxy(target: { readonly port: number }): Promise<CommandProxy> {

@@ -105,10 +105,13 @@ export function openStore(
   };
 
   const settle: OpenStore["settle"] = (
-    { id, token, webhook, startedAt },
+    { id, token, webhook, startedAt, step, lane },
     outcome = { state: "delivered" },
   ) => {
     const now = store.now();
+    const isDelivered = outcome.state === "delivered";
+    const seen = { durationMs: 1, step, isExtra: false, status: 204, code: "HTTP_204", excerpt: null };
+    const endpoint = { ok: true, generation: webhook.generation, at: now, noticeAt: now, lane } as const;
     return store.settle({
       id,
       webhookId: webhook.id,
@@ -117,8 +120,8 @@ export function openStore(
       now,
       outcome,
       startedAt: startedAt ?? now,
-      attempt: null,
-      endpoint: null,
+      attempt: isDelivered ? { at: now, kind: "delivered", ...seen } : null,
+      endpoint: isDelivered ? endpoint : null,
     });
   };
 

@@ -7,9 +7,12 @@ import type { Worker } from "./worker-host.js";
 const EXPIRE = `
   local ended = {}
   for _, ref in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '(1', '+inf')) do
+    local record = redis.call('HGET', KEYS[2], ref) or ''
     local fields = {}
-    for field in string.gmatch((redis.call('HGET', KEYS[2], ref) or '') .. ',', '([^,]*),') do fields[#fields + 1] = field end
-    local owner = string.match(fields[11] or '', '^[^.]*')
+    for field in string.gmatch(record .. ',', '([^,]*),') do fields[#fields + 1] = field end
+    -- Of a first lease the record holds the token alone.
+    local token = string.match(record, '^l:(.*)$') or fields[11] or ''
+    local owner = string.match(token, '^[^.]*')
     for _, dead in ipairs(ARGV) do
       if owner == dead then
         redis.call('ZADD', KEYS[1], 1, ref)
