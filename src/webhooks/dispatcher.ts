@@ -8,6 +8,7 @@ import type { Logger } from "../logger.js";
 import type { Telemetry } from "../telemetry.js";
 import { type AttemptControl, putOff, type Verdict } from "./attempt.js";
 import { crashDelayMs } from "./back-off.js";
+import { createClaimsAhead } from "./claims-ahead.js";
 import type { ReadSettings } from "./options.js";
 import { createSlots, type Slot } from "./slots.js";
 import type { Claim, ClaimRequest, Lane, WebhookStore } from "./store.js";
@@ -101,6 +102,8 @@ export function createDispatcher({
   const slowMarks = createDeadlines(clock);
   const slots = createSlots({ fast: delivery.concurrency, slow: delivery.slowConcurrency });
   const flights = new Set<Flight>();
+  /** Leased and not attempted yet, for want of a slot. */
+  const ahead = createClaimsAhead(delivery.concurrency);
   /** Attempts that are over and not recorded yet hold no slot, and must stay few where the storage is slow. */
   const mostFlights = 2 * (delivery.concurrency + delivery.slowConcurrency);
 
@@ -131,11 +134,22 @@ export function createDispatcher({
   /** Callers of idle() that wait for everything under way to end. */
   const waiting: (() => void)[] = [];
 
-  const isBusy = (): boolean => flights.size > 0 || notices !== undefined;
+  const isBusy = (): boolean => flights.size > 0 || ahead.size() > 0 || notices !== undefined;
 
   const tellIfQuiet = (): void => {
-    if (flights.size === 0) onQuiet();
+    if (flights.size === 0 && ahead.size() === 0) onQuiet();
     if (!isBusy()) for (const resolve of waiting.splice(0)) resolve();
+  };
+
+  /** True where a pass has room to claim for: of a freed slot that a waiting claim takes, the storage need not hear. */
+  const hasRoom = (): boolean => {
+    if (flights.size >= mostFlights) return false;
+    const { fast, slow } = freeRoom();
+    return fast + slow + ahead.room() > 0;
+  };
+
+  const wakeIfShort = (): void => {
+    if (isShort && hasRoom()) wake();
   };
 
   const wake = (): void => {
@@ -203,6 +217,7 @@ export function createDispatcher({
       claim.lane === "fast"
         ? slowMarks.add(clock.monotonic() + delivery.slowAfterMs, () => {
             slot.slowDown();
+            startWaiting();
             wake();
           })
         : undefined;
@@ -212,7 +227,8 @@ export function createDispatcher({
       // The connection is free; recording what came of it may take a while and needs no slot.
       slot.leave();
       freed += 1;
-      if (isShort) wake();
+      startWaiting();
+      wakeIfShort();
       // Given up by stop(): the lease decides, since a failure of a destroyed connection proves nothing. A 2xx is true all the same.
       if (verdict && (!control.isCancelled || verdict.outcome.state === "delivered"))
         await settle(verdict, control);
@@ -247,11 +263,28 @@ export function createDispatcher({
       control,
       done: carryOut(claim, control, slots.enter(claim.lane)).then(() => {
         flights.delete(flight);
+        startWaiting();
         tellIfQuiet();
-        if (isShort) wake();
+        wakeIfShort();
       }),
     };
     flights.add(flight);
+  };
+
+  const launchOrKeep = (claim: Claim, claimedAt: number): void => {
+    const hasSlot = claim.lane === "slow" || (ahead.size() === 0 && freeRoom().fast > 0);
+    if (hasSlot) launch(claim, claimedAt);
+    else ahead.add({ claim, claimedAt });
+  };
+
+  /** Fills freed slots with claims that wait. One that has waited for half its lease is released, so that it is not sent after it. */
+  const startWaiting = (): void => {
+    while (isRunning && flights.size < mostFlights && freeRoom().fast > 0) {
+      const waiting = ahead.next();
+      if (waiting === undefined) return;
+      if (clock.monotonic() - waiting.claimedAt > delivery.leaseMs / 2) void release(waiting.claim);
+      else launch(waiting.claim, waiting.claimedAt);
+    }
   };
 
   /** Runs beside the deliveries: a hook of the host that hangs holds up no claim. */
@@ -303,8 +336,9 @@ export function createDispatcher({
       return;
     }
     const suspects = claims.filter(isSuspect);
-    for (const claim of claims) if (!suspects.includes(claim)) launch(claim, claimedAt);
-    const chosen = [...flights].some(isSuspectUnderWay) ? undefined : suspects[0];
+    for (const claim of claims) if (!suspects.includes(claim)) launchOrKeep(claim, claimedAt);
+    const isFree = suspects[0] !== undefined && freeRoom()[suspects[0].lane] > 0;
+    const chosen = !isFree || [...flights].some(isSuspectUnderWay) ? undefined : suspects[0];
     const others = suspects.filter((claim) => claim !== chosen);
     // Stored before the chosen one is attempted: if that ends the process, the others must not count it as their crash again and again.
     await Promise.all(others.map((claim) => release(claim, SUSPECT_DELAY_MS * (1 + clock.random()))));
@@ -313,7 +347,7 @@ export function createDispatcher({
     // Due by now, though perhaps not yet when it was asked for: reports that were stored meanwhile count from a later time.
     isShort = nextAt !== null && nextAt <= store.now();
     // A slot that was freed while the answer was on its way could not ask for itself: nobody knew yet that slots are short.
-    if (isShort && (claims.length > 0 || (nextAt ?? 0) > now || freed > freedBefore)) wake();
+    if (claims.length > 0 || (nextAt ?? 0) > now || freed > freedBefore) wakeIfShort();
     const later = [nextAt, noticesAt].filter((at): at is number => at !== null && at > now);
     sleepUntil(Math.min(...later, now + store.maxSleepMs));
   };
@@ -322,8 +356,9 @@ export function createDispatcher({
   const pass = async (): Promise<void> => {
     passCount += 1;
     if (noticesAt <= store.now()) startNotices();
-    const room = freeRoom();
-    // Without a free slot there is nothing to ask for: the flight that frees one wakes the loop.
+    const free = freeRoom();
+    const room = { fast: free.fast + ahead.room(), slow: free.slow };
+    // Without room there is nothing to ask for: the flight that frees a slot wakes the loop.
     isShort = room.fast + room.slow === 0 || flights.size >= mostFlights;
     if (isShort) return;
     const request = claimRequest(room);
@@ -350,7 +385,7 @@ export function createDispatcher({
   };
 
   const reserve = (): Reservation | undefined => {
-    if (!isRunning || isShort || flights.size >= mostFlights) return undefined;
+    if (!isRunning || isShort || ahead.size() > 0 || flights.size >= mostFlights) return undefined;
     const { fast, slow } = freeRoom();
     const room = { fast: Math.min(fast, MOST_RESERVED), slow: Math.min(slow, MOST_RESERVED) };
     if (room.fast + room.slow === 0) return undefined;
@@ -364,8 +399,9 @@ export function createDispatcher({
         reserved.fast -= room.fast;
         reserved.slow -= room.slow;
         if (claimed) void accept(claimed, asked);
+        startWaiting();
         // What is due and found no room here finds it in a pass.
-        if (isShort) wake();
+        wakeIfShort();
       },
     };
   };
@@ -415,8 +451,9 @@ export function createDispatcher({
       const grace = new Promise<void>((resolve) => {
         timer = clock.setTimeout(resolve, graceMs);
       });
+      const released = ahead.drain().map(({ claim }) => release(claim));
       const landed = Promise.resolve(loop).then(() =>
-        Promise.all([notices, ...[...flights].map(({ done }) => done)]),
+        Promise.all([notices, ...released, ...[...flights].map(({ done }) => done)]),
       );
       await Promise.race([landed, grace]);
       clock.clearTimeout(timer);
