@@ -84,7 +84,7 @@ describe("the scripts", () => {
     // One member, the first or the one at a place.
     "claiming.lua": ["ZRANGE key 0 0 WITHSCORES"],
     "content-commit.lua": ["ZRANGE key over - 1 over - 1 WITHSCORES"],
-    "exchange.lua": ["ZRANGE key 0 0 WITHSCORES"],
+    "exchange-claim.lua": ["ZRANGE key 0 0 WITHSCORES"],
     "notices.lua": ["ZRANGE NOTICES 0 0 WITHSCORES"],
     // Read only where there are at most 1 000.
     "read.lua": ["HVALS ACCOUNTS", "ZRANGE NOTICES 0 -1"],

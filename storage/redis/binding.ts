@@ -38,6 +38,8 @@ export interface Binding {
   /** Sends a command that only reads. */
   readonly call: (command: string, ...args: readonly Argument[]) => Promise<unknown>;
   readonly clock: Clock;
+  /** How long ended events are kept, in ms. */
+  readonly retentionMs: number;
   /** Opens the connection with the first call, and keeps the time. Until it has been read, `now` of a caller is not the storage's. */
   readonly at: (now: number) => Promise<number>;
   /** Makes known that something may be due then; an empty text says nothing. */

@@ -2,8 +2,8 @@
 
 import type { Claim, ClaimRequest, Lane, WebhookStore } from "../../src/webhooks/store.js";
 import type { Binding } from "./binding.js";
-import { createClaimReader, type LeasedRow, type LeasedRows } from "./claim-reader.js";
-import { type Exchange, type Leased, readLeased } from "./exchange.js";
+import { createClaimReader, type LeasedRows } from "./claim-reader.js";
+import type { Exchange, Leased } from "./exchange.js";
 import type { FirstLeases } from "./first-leases.js";
 import { unavailable } from "./link.js";
 import type { Partition } from "./partition.js";
@@ -17,8 +17,12 @@ const CLAIMED_PER_CALL = 250;
 const UNREACHED_MS = 500;
 /** How long the deliveries of a webhook wait whose secret cannot be opened, before the next look. */
 const UNUSABLE_MS = 60_000;
-/** Within the four seconds that the service gives a storage: nobody would take claims that come later. */
-const ANSWER_WITHIN_MS = 3_500;
+/** Just within the four seconds that the service gives a storage: nobody would take claims that come later. */
+const ANSWER_WITHIN_MS = 3_900;
+/** Where the partitions took longer than this to answer, the others are asked with the next claim. */
+const ASK_OTHERS_WITHIN_MS = 1_000;
+/** Each frees at most a hundred events of an account. */
+const MOST_TIDY_CALLS = 10;
 
 const NO_ROOM = { fast: 0, slow: 0 } as const;
 
@@ -99,17 +103,36 @@ export function createClaiming(
     marks.set(number, mark);
   };
 
-  /** Frees what was kept long enough, takes back leases that ran out, and parks what cannot be read. */
-  const tidy = async (partition: Partition, now: number, accounts: readonly string[]): Promise<void> => {
-    const [parked, mark] = (await binding.run(SCRIPTS.tidy, partition, now, accounts)) as [string[], string];
+  /** Runs `tidy`, with accounts that keep too many events, or `!reference`s whose events cannot be read. Resolves with the accounts that still do. */
+  const tidy = async (
+    partition: Partition,
+    now: number,
+    names: readonly string[],
+  ): Promise<readonly string[]> => {
+    const reply = (await binding.run(SCRIPTS.tidy, partition, now, names)) as [string[], string, string[]];
+    const [parked, mark, crowded] = reply;
     raiseAlarms(partition, { parked, mark });
+    return crowded;
   };
 
-  /** Ends leases at once whose events cannot be read, so that `tidy` parks the deliveries. */
-  const park = async (partition: Partition, rows: readonly LeasedRow[], now: number): Promise<void> => {
-    const expired = rows.flatMap(({ ref }) => [0, ref]);
-    await binding.call("ZADD", partition.key("leases"), "XX", ...expired);
-    await tidy(partition, now, []);
+  /** Frees events until no account keeps too many. Claims wait for it, so that events end no faster than they are freed. */
+  const freeCrowded = async (partition: Partition, now: number): Promise<void> => {
+    const { crowded } = exchangeOf(partition);
+    for (let call = 0; call < MOST_TIDY_CALLS && crowded.size > 0; call++) {
+      const names = [...crowded];
+      const left = new Set(await tidy(partition, now, names));
+      for (const name of names) if (!left.has(name)) crowded.delete(name);
+    }
+  };
+
+  const tidying = new Set<Partition>();
+  /** Frees what was kept long enough, beside the claims; one call at a time. */
+  const startTidying = (partition: Partition, now: number): void => {
+    if (tidying.has(partition)) return;
+    tidying.add(partition);
+    tidy(partition, now, [])
+      .catch((error: unknown) => logger.warn({ error }, "a partition could not be tidied up"))
+      .finally(() => tidying.delete(partition));
   };
 
   const take: Claiming["take"] = async (partition, leased, now) => {
@@ -119,7 +142,9 @@ export function createClaiming(
     try {
       const { claims, unusable, unreadable } = await reader.read(leased);
       settlements.releaseRows(unusable, leased, now, now + UNUSABLE_MS);
-      if (unreadable.length > 0) await park(partition, unreadable, now).catch(() => {});
+      const names = unreadable.map(({ ref }) => `!${ref}`);
+      // Where it fails, the leases run out.
+      if (names.length > 0) await tidy(partition, now, names).catch(() => {});
       return claims;
     } catch (error) {
       settlements.releaseRows(leased.rows, leased, now);
@@ -132,30 +157,36 @@ export function createClaiming(
     request: ClaimRequest,
   ): Promise<{ readonly leased: Leased; readonly claims: readonly Claim[] }> => {
     const { now, token } = request;
-    const onLate = (reply: unknown): void => {
-      const rows = rowsOf(readLeased(reply as Parameters<typeof readLeased>[0]), token);
-      settlements.releaseRows(rows.rows, rows, now);
+    const onLate = (late: Leased): void => {
+      const leased = rowsOf(late, token);
+      settlements.releaseRows(leased.rows, leased, now);
     };
-    const args = leaseArguments(request);
-    const leased = await exchangeOf(partition).claim({ now, args, options: { onLate } });
+    const leased = await exchangeOf(partition).claim({ now, args: leaseArguments(request), onLate });
     const { parked, mark } = leased;
     return { leased, claims: await take(partition, { ...rowsOf(leased, token), parked, mark }, now) };
   };
 
+  const toReply = (claims: readonly Claim[], { nextAt }: Leased): ClaimReply => ({
+    claims,
+    nextAt: nextAt === "" ? null : Number(nextAt),
+  });
+
   const claimFrom = async (partition: Partition, request: ClaimRequest): Promise<ClaimReply> => {
+    const { now } = request;
     const { leased, claims } = await exchange(partition, request);
-    if (!leased.isOverdue) return { claims, nextAt: leased.nextAt === "" ? null : Number(leased.nextAt) };
+    if (leased.isOverdue) startTidying(partition, now);
     try {
-      await tidy(partition, request.now, leased.accounts);
+      await freeCrowded(partition, now);
+      if (!leased.hasExpired) return toReply(claims, leased);
+      await tidy(partition, now, []);
       const room = roomLeft(request.room, claims);
       // Under another token, as the same request would be given what it leased before.
       const more = await exchange(partition, { ...request, token: `${request.token}.more`, room });
-      const { nextAt } = more.leased;
-      return { claims: [...claims, ...more.claims], nextAt: nextAt === "" ? null : Number(nextAt) };
+      return toReply([...claims, ...more.claims], more.leased);
     } catch (error) {
       if (claims.length === 0) throw error;
       logger.error({ error }, "a partition could not be tidied up");
-      return { claims, nextAt: request.now + UNREACHED_MS };
+      return { claims, nextAt: now + UNREACHED_MS };
     }
   };
 
@@ -163,7 +194,7 @@ export function createClaiming(
   let first = 0;
 
   /** Asks all partitions what is due, at once, the first in turn with the whole room; then the others for what is left of it, one after another. */
-  const claimFromAll = async (request: ClaimRequest): Promise<ClaimReply> => {
+  const claimFromAll = async (request: ClaimRequest, began: number): Promise<ClaimReply> => {
     const inTurn = [...partitions.all.slice(first), ...partitions.all.slice(0, first)];
     first = (first + 1) % inTurn.length;
     const errors: unknown[] = [];
@@ -177,11 +208,13 @@ export function createClaiming(
       inTurn.map((partition, place) => ask(partition, place === 0 ? request.room : NO_ROOM)),
     );
     if (errors.length === inTurn.length) throw errors[0];
+    const isLate = clock.monotonic() - began > ASK_OTHERS_WITHIN_MS;
     const claims = [...(replies[0]?.claims ?? [])];
     for (const [place, partition] of inTurn.entries()) {
       const { nextAt } = replies[place] ?? { nextAt: null };
       const room = roomLeft(request.room, claims);
-      if (place === 0 || nextAt === null || nextAt > request.now || room.fast + room.slow === 0) continue;
+      const isDue = nextAt !== null && nextAt <= request.now;
+      if (place === 0 || isLate || !isDue || room.fast + room.slow === 0) continue;
       const reply = await ask(partition, room);
       replies[place] = reply;
       claims.push(...reply.claims);
@@ -197,7 +230,7 @@ export function createClaiming(
       const now = await binding.at(request.now);
       // The times of the request were worked out before the storage's time was known.
       if (now !== request.now) return { claims: [], nextAt: now + 1 };
-      const reply = await claimFromAll(request);
+      const reply = await claimFromAll(request, began);
       if (reply.claims.length === 0 || clock.monotonic() - began < ANSWER_WITHIN_MS) return reply;
       settlements.release(reply.claims, now);
       throw unavailable("no answer in time");

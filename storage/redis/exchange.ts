@@ -19,10 +19,11 @@ export interface LeaseRequest {
   readonly now: number;
   /** Token, end of the lease, room in the fast lane, room in the slow lane. */
   readonly args: readonly Argument[];
-  readonly options: CallOptions;
+  /** Called with what was leased where the reply comes after the caller was told that there is none. */
+  readonly onLate: (leased: Leased) => void;
 }
 
-/** What was leased; `isOverdue`: the general claim has to run with `accounts`, which keep too many events. */
+/** What was leased, and what `tidy` has to do. */
 export interface Leased {
   readonly nextAt: string;
   readonly mark: string;
@@ -31,8 +32,10 @@ export interface Leased {
   readonly webhooks: readonly (readonly [number: string, text: string])[];
   /** Reference of each claim, with the line of its record unless it is leased for the first time. */
   readonly claims: readonly (readonly [ref: string, line: string])[];
+  /** Leases ran out. */
+  readonly hasExpired: boolean;
+  /** Something was kept long enough. */
   readonly isOverdue: boolean;
-  readonly accounts: readonly string[];
 }
 
 export interface Exchange {
@@ -40,6 +43,8 @@ export interface Exchange {
   settle(lease: FirstLease, settlement: FirstDelivered): Promise<SettleResult | "unmatched">;
   /** Claims, and takes along the settlements that wait. */
   claim(request: LeaseRequest): Promise<Leased>;
+  /** Accounts that keep too many events, as `tidy` takes them. Each call may end more of them, so it asks for them when it can free some. */
+  readonly crowded: Set<string>;
 }
 
 type Reply = [
@@ -67,7 +72,7 @@ const LANES: Readonly<Record<Lane, string>> = { fast: "f", slow: "s" };
 const NOTHING: readonly Argument[] = ["", "", 0, 0];
 
 interface EndpointGroup {
-  readonly place: number;
+  readonly generation: number;
   readonly items: Waiting[];
 }
 
@@ -78,16 +83,17 @@ interface AccountGroup {
   readonly events: Map<string, { count: number; readonly receivers: number }>;
 }
 
-const byEndpoint = (items: readonly Waiting[]): readonly EndpointGroup[] => {
+/** Those of another generation than the first of their endpoint are left out: the script counts each endpoint once. */
+function byEndpoint(items: readonly Waiting[]): readonly EndpointGroup[] {
   const groups = new Map<string, EndpointGroup>();
   for (const item of items) {
-    const key = `${item.lease.webhook} ${item.settlement.endpoint.generation}`;
-    const group = groups.get(key);
-    if (group) group.items.push(item);
-    else groups.set(key, { place: groups.size, items: [item] });
+    const { generation } = item.settlement.endpoint;
+    const group = groups.get(item.lease.webhook);
+    if (group === undefined) groups.set(item.lease.webhook, { generation, items: [item] });
+    else if (group.generation === generation) group.items.push(item);
   }
   return [...groups.values()];
-};
+}
 
 function byAccount(items: readonly Waiting[]): ReadonlyMap<string, AccountGroup> {
   const groups = new Map<string, AccountGroup>();
@@ -140,15 +146,16 @@ const readClaims = (text: string): Leased["claims"] =>
         return blank === -1 ? [claim, ""] : [claim.slice(0, blank), claim.slice(blank + 1)];
       });
 
-export function readLeased([, nextAt, , overdue, mark, parked, webhooks, claims]: Reply): Leased {
+function readLeased([, nextAt, , allOverdue, mark, parked, webhooks, claims]: Reply): Leased {
+  const overdue = allOverdue.split("\n");
   return {
     nextAt,
     mark,
     parked,
     webhooks: inPairs(webhooks),
     claims: readClaims(claims),
-    isOverdue: overdue !== "",
-    accounts: [],
+    hasExpired: overdue.includes("l"),
+    isOverdue: overdue.includes("t"),
   };
 }
 
@@ -163,10 +170,20 @@ export function createExchange(binding: Binding, partition: Partition, nonce: ()
   const send = async (settled: readonly Waiting[], request: LeaseRequest | undefined): Promise<Reply> => {
     const now = request?.now ?? (await binding.at(settled[0]?.settlement.now ?? 0));
     const lease = request?.args ?? NOTHING;
+    const options: CallOptions = {
+      onLate: (late) => {
+        const reply = late as Reply;
+        // Else nothing was done.
+        if (reply[0] === "") request?.onLate(readLeased(reply));
+      },
+    };
     for (let items = settled; ; ) {
       const endpoints = byEndpoint(items);
+      const grouped = new Set(endpoints.flatMap((group) => group.items));
+      for (const item of items) if (!grouped.has(item)) item.resolve("unmatched");
+      items = [...grouped];
       const args = [...lease, ...settlementArguments(items, endpoints, nonce())];
-      const reply = (await binding.run(SCRIPTS.exchange, partition, now, args, request?.options)) as Reply;
+      const reply = (await binding.run(SCRIPTS.exchange, partition, now, args, options)) as Reply;
       const [unmatched] = reply;
       if (unmatched === "") {
         binding.hint(reply[2]);
@@ -219,12 +236,7 @@ export function createExchange(binding: Binding, partition: Partition, nonce: ()
         setImmediate(flush);
       });
     },
-    async claim(request) {
-      const leased = readLeased(await carry(take(), request));
-      if (crowded.size === 0) return leased;
-      const accounts = [...crowded];
-      crowded.clear();
-      return { ...leased, isOverdue: true, accounts };
-    },
+    claim: async (request) => readLeased(await carry(take(), request)),
+    crowded,
   };
 }

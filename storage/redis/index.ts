@@ -121,6 +121,7 @@ export function redisStorage(options: RedisStorageOptions): RedisStorage {
         limits: { ...limits, pending: Math.ceil(limits.pending / count) },
         logger: ownLogger,
         clock: ownClock,
+        retentionMs: retention.ms,
         maxSleepMs: isReplicated ? MAX_SLEEP_WITHOUT_HINTS_MS : MAX_SLEEP_MS,
         run: async (script, partition, now, args, callOptions) =>
           (await link()).run(script, partition, [...before(now), ...args], callOptions),

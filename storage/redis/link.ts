@@ -156,7 +156,7 @@ export function createLink(client: RedisClient, clock: Clock, restart: (() => vo
       reply.then(answered, answered);
       if (unanswered > 1) restart?.();
     }
-    if (onLate) reply.then(onLate, () => {});
+    if (onLate) reply.then(onLate).catch(() => {});
   };
 
   const settled = (send: () => Promise<unknown>, options: CallOptions = {}): Promise<unknown> =>

@@ -14,6 +14,8 @@ import contentRead from "./scripts/content-read.lua";
 import contentScan from "./scripts/content-scan.lua";
 import create from "./scripts/create.lua";
 import exchange from "./scripts/exchange.lua";
+import exchangeClaim from "./scripts/exchange-claim.lua";
+import exchangeSettle from "./scripts/exchange-settle.lua";
 import notices from "./scripts/notices.lua";
 import prelude from "./scripts/prelude.lua";
 import read from "./scripts/read.lua";
@@ -51,7 +53,7 @@ export const SCRIPTS = {
   contentRead: script("content-read", calls, content, contentRead),
   contentScan: script("content-scan", calls, content, contentScan),
   create: script("create", calls, prelude, rosters, retention, create),
-  exchange: script("exchange", exchange),
+  exchange: script("exchange", exchange, exchangeSettle, exchangeClaim),
   notices: script("notices", calls, prelude, retention, notices),
   read: script("read", calls, prelude, rosters, read),
   recover: script("recover", calls, prelude, rosters, retention, additions, recover),

@@ -26,7 +26,7 @@ export interface Settlements {
   readonly settle: (settlement: Settlement) => Promise<SettleResult>;
   /** Releases claims without an attempt: due again when they were. Never rejects; where it fails, the leases run out. */
   release(claims: readonly Claim[], now: number): void;
-  /** The same for rows that did not become claims; `at`: due again then. */
+  /** The same for rows that did not become claims. `at`: due again then; otherwise those of first leases are due at once. */
   releaseRows(rows: readonly LeasedRow[], leased: LeasedRows, now: number, at?: number): void;
 }
 
@@ -116,7 +116,9 @@ export function createSettlements(
 
   const settle = async (settlement: Settlement): Promise<SettleResult> => {
     const lease = firstLeases.take(settlement.id, encodeText(settlement.token));
-    if (lease === undefined || !isFirstDelivered(settlement)) return settleAny(settlement);
+    // What is kept for no time at all is freed by the general script.
+    const isShort = lease !== undefined && binding.retentionMs > 0 && isFirstDelivered(settlement);
+    if (!isShort) return settleAny(settlement);
     const result = await exchangeOf(partitions.ofAccount(settlement.account)).settle(lease, settlement);
     return result === "unmatched" ? settleAny(settlement) : result;
   };

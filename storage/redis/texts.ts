@@ -125,7 +125,7 @@ export interface StoredEvent {
 }
 
 /** `order,deliveries,…⏎digest⏎type⏎payload`; `undefined` where it is not such a text. */
-const EVENT_HEAD = /^([0-9a-f]{15}),(\d+),[^\n]*$/;
+const EVENT_HEAD = /^([0-9a-f]{15}),(\d+),[^\n]*$/i;
 
 export function readStoredEvent(text: string, account: string, id: string): StoredEvent | undefined {
   const headEnd = text.indexOf("\n");
@@ -134,14 +134,18 @@ export function readStoredEvent(text: string, account: string, id: string): Stor
   const payloadAt = text.indexOf("\n", typeAt) + 1;
   const [, order = "", receivers = ""] = EVENT_HEAD.exec(text.slice(0, Math.max(0, headEnd))) ?? [];
   if (order === "" || typeAt === 0 || payloadAt === 0) return undefined;
-  const event = Object.freeze({
-    id,
-    account,
-    type: decodeText(text.slice(typeAt, payloadAt - 1)),
-    digest: JSON.parse(text.slice(digestAt, typeAt - 1)) as string,
-    payload: text.slice(payloadAt),
-  });
-  return { event, createdAt: Number.parseInt(order.slice(0, 11), 16), receivers: Number(receivers) };
+  try {
+    const event = Object.freeze({
+      id,
+      account,
+      type: decodeText(text.slice(typeAt, payloadAt - 1)),
+      digest: JSON.parse(text.slice(digestAt, typeAt - 1)) as string,
+      payload: text.slice(payloadAt),
+    });
+    return { event, createdAt: Number.parseInt(order.slice(0, 11), 16), receivers: Number(receivers) };
+  } catch {
+    return undefined;
+  }
 }
 
 /** Whose a webhook is, also where its secret cannot be opened. */

@@ -16,25 +16,44 @@ local function park(ref, w, e, d, reason)
   touched[w] = true
 end
 
+-- Why a delivery cannot be made of a reference; nil where its event can be read.
+local function unreadable(e, ref)
+  local ek = eventOf(ref)
+  if not ek then return 'record_unreadable' end
+  if storedEvent(e.a, ek) then return nil end
+  return call('HEXISTS', EVENTS, e.a .. '/' .. ek) == 1 and 'payload_unreadable' or 'payload_missing'
+end
+
+-- Ends a lease, and the delivery as failed.
+local function parkLeased(ref, w, e, reason)
+  leases.remove(ref)
+  lease(w, -1)
+  touched[w] = true
+  local d = deliveries.get(ref)
+  park(ref, w, e, d and not d.isBroken and not d.isShort and d or nil, reason)
+end
+
 local function reap()
   local refs = call('ZRANGEBYSCORE', LEASES, '-inf', text(now), 'LIMIT', 0, REAPED_PER_CALL)
   deliveries.fetch(refs)
   for _, ref in ipairs(refs) do
-    leases.remove(ref)
     local w = webhookOf(ref)
     local e, d = w and endpoints.get(w), deliveries.get(ref)
-    if e then
+    local reason = e and (d and d.isBroken and 'record_unreadable' or unreadable(e, ref))
+    if not e or not eventOf(ref) then
+      leases.remove(ref)
+    elseif d and not isOpen(d) then
+      leases.remove(ref)
       lease(w, -1)
       touched[w] = true
-      local isLeased = d and d.state == 'l'
-      local ek = e.a .. '/' .. eventOf(ref)
-      if d and d.isBroken then
-        park(ref, w, e, nil, 'record_unreadable')
-      elseif isLeased and not storedEvent(e.a, eventOf(ref)) then
-        local reason = call('HEXISTS', EVENTS, ek) == 1 and 'payload_unreadable' or 'payload_missing'
-        park(ref, w, e, not d.isShort and d or nil, reason)
-      elseif isLeased then
-        d = delivery(e.a, ref)
+    elseif reason or not d or not delivery(e.a, ref) then
+      parkLeased(ref, w, e, reason or 'record_unreadable')
+    else
+      leases.remove(ref)
+      lease(w, -1)
+      touched[w] = true
+      d = delivery(e.a, ref)
+      if d.state == 'l' then
         d.crashes, d.recovered, d.token = text(tonumber(d.crashes) + 1), '1', ''
         enqueue(ref, d)
       end
@@ -160,7 +179,7 @@ local function claimDue(token, leaseUntil, room)
     local ref, w, e, ek = item[1], item[2], item[3], item[4]
     local event = heads[ek]
     local d = deliveries.get(ref)
-    if not d and event then
+    if not d and event and not string.find(ref, '.', 1, true) then
       deliveries.set(ref, { isShort = true, state = 'l', token = token }, 'l:' .. token)
       leases.add(ref, leaseUntil)
       give(ref, e, '')

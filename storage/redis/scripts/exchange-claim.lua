@@ -1,0 +1,177 @@
+-- The claiming half of exchange.lua.
+
+local TURN_MS, LAST_TURN_MS = 1 / 4096, 0.999
+local HEAD_START_MS = 3600000
+
+local claims, webhooks, parked = {}, {}, {}
+local leasesAt = {}
+local isTurnMoved = false
+turn = tonumber(turn) or 0
+
+local function give(w, claim)
+  claims[#claims + 1] = claim
+  local e = endpoints[w]
+  if e.isGiven then return end
+  e.isGiven = true
+  webhooks[#webhooks + 1] = w
+  webhooks[#webhooks + 1] = e.text
+end
+
+-- `p,order,started,step,due,ended,postponed,crashes,extra at,recovered,token,…`, and the lines of its attempts.
+local PENDING = '^p,(%x+,%d*,%d+,%d+,%d*,%d+,%d+,%d*,%d),[^,]*(,[^\n]*)(.*)$'
+
+-- `l,order,started,step,due,ended,postponed,crashes,extra at,recovered,token,at,…`
+local LEASED = '^(l,[^,]*,%d*,%d+,%d+,%d*,%d+,%d+,%d*,%d,([^,]*),(%d+),[^\n]*)'
+
+-- The line of a record that this request leased and its time in the queue; false where it leased it for the first time; nil where it did not.
+local function ownLease(ref, e, record)
+  if string.match(record or '', '^l:([^,]*)') == token then
+    local order = string.match(call('HGET', EVENTS, string.match(e.text, '^%d+') .. '/' .. (string.match(ref, '/(.+)$') or '')) or '', '^%x+') or '0'
+    return false, tonumber(string.sub(order, 1, 11), 16) - HEAD_START_MS
+  end
+  local line, own, at = string.match(record or '', LEASED)
+  if own == token then return line, tonumber(at) end
+end
+
+-- The same request once more, since its answer was lost: gives what it leased, in the order it was due. Returns false where it leased nothing.
+local function giveAgain()
+  local refs = call('ZRANGEBYSCORE', LEASES, leaseUntil, leaseUntil, 'LIMIT', '0', '1000')
+  if #refs == 0 then return false end
+  local held = {}
+  for i, record in ipairs(call('HMGET', DELIVERIES, unpack(refs))) do
+    local w = string.match(refs[i], '^(%d+)/')
+    if w then fetchEndpoints({ w }) end
+    local line, at
+    if endpoints[w] then line, at = ownLease(refs[i], endpoints[w], record) end
+    if at then held[#held + 1] = { at = at, w = w, claim = line and refs[i] .. ' ' .. line or refs[i] } end
+  end
+  table.sort(held, function(one, other) return one.at < other.at or one.at == other.at and one.claim < other.claim end)
+  for _, item in ipairs(held) do give(item.w, item.claim) end
+  return #held > 0
+end
+
+local taken = {}
+
+-- Takes up to `most` due members of an endpoint out of the queue. Returns how many, and when the next one is due.
+local function takeFrom(w, most)
+  local members = call('ZRANGEBYLEX', QUEUE, '[' .. w .. '/', '(' .. w .. '0', 'LIMIT', '0', text(most + 1))
+  local count, headAt, last = 0, nil, nil
+  local from = #w + 2
+  for i, member in ipairs(members) do
+    local at, suffixAt = string.match(member, '^(%x+)/()[^/.]', from)
+    at = at and tonumber(at, 16)
+    if at and (i > most or at > now) then
+      headAt = at
+      break
+    end
+    last = member
+    if at then
+      count = count + 1
+      taken[#taken + 1] = w .. '/' .. string.sub(member, suffixAt)
+    else
+      parked[#parked + 1] = member
+    end
+  end
+  if last then call('ZREMRANGEBYLEX', QUEUE, '[' .. members[1], '[' .. last) end
+  return count, headAt
+end
+
+-- One turn of each endpoint that is due in a lane, as far as there is room; returns how much was taken.
+local function serve(line, left)
+  local ws = call('ZRANGEBYSCORE', line, '-inf', '(' .. text(now + 1), 'LIMIT', '0', text(left))
+  if #ws == 0 then return 0 end
+  fetchEndpoints(ws)
+  local share, sum = math.ceil(left / #ws), 0
+  local gone, placed = {}, {}
+  for _, w in ipairs(ws) do
+    -- Who gets nothing keeps its place, and is among the first next time.
+    if sum >= left then break end
+    local e = endpoints[w]
+    if not e then parked[#parked + 1] = w end
+    local most = e and math.max(0, math.min(left - sum, share, freeSlots(e))) or 0
+    local count, headAt = 0, nil
+    if most > 0 then count, headAt = takeFrom(w, most) end
+    sum = sum + count
+    if count > 0 then countLeases(e, count) end
+    if not headAt or freeSlots(e) <= 0 then
+      gone[#gone + 1] = w
+    else
+      local at = headAt
+      if headAt <= now then
+        turn, isTurnMoved = math.min(math.max(now, turn) + TURN_MS, now + LAST_TURN_MS), true
+        at = turn
+      end
+      placed[#placed + 1] = string.format('%.17g', at)
+      placed[#placed + 1] = w
+    end
+  end
+  if #gone > 0 then call('ZREM', line, unpack(gone)) end
+  if #placed > 0 then call('ZADD', line, unpack(placed)) end
+  return sum
+end
+
+-- Writes the leases of what was taken. What cannot be read gets one that has run out, for tidy.lua to
+-- look at. A delivery made later, whose reference has a serial, always has a record of its own.
+local function leaseTaken()
+  if #taken == 0 then return end
+  local short, set = 'l:' .. token, {}
+  for i, record in ipairs(call('HMGET', DELIVERIES, unpack(taken))) do
+    local ref = taken[i]
+    local w = string.match(ref, '^%d+')
+    local value, line = not string.find(ref, '.', 1, true) and short or nil, nil
+    if record then
+      local kept, rest, attempts = string.match(record, PENDING)
+      line = kept and 'l,' .. kept .. ',' .. token .. rest
+      value = line and line .. attempts
+    end
+    leasesAt[#leasesAt + 1] = value and leaseUntil or '0'
+    leasesAt[#leasesAt + 1] = ref
+    if value then
+      set[#set + 1] = ref
+      set[#set + 1] = value
+      give(w, line and ref .. ' ' .. line or ref)
+    else
+      overdue[#overdue + 1] = 'l'
+    end
+  end
+  if #set > 0 then call('HSET', DELIVERIES, unpack(set)) end
+  call('ZADD', LEASES, unpack(leasesAt))
+end
+
+local nextAt = ''
+
+if token ~= '' then
+  if not mark then
+    mark = token
+    call('HSET', META, 'mark', mark)
+  end
+  if call('ZRANGEBYSCORE', LEASES, '-inf', ARGV[1], 'LIMIT', '0', '1')[1] then overdue[#overdue + 1] = 'l' end
+  if removalCount > 0 or call('ZRANGEBYSCORE', FREEING, '-inf', ARGV[1], 'LIMIT', '0', '1')[1]
+    or call('ZRANGEBYSCORE', FORGETTING, '-inf', ARGV[1], 'LIMIT', '0', '1')[1] then
+    overdue[#overdue + 1] = 't'
+  end
+  if not giveAgain() then
+    for lane, room in pairs({ f = tonumber(ARGV[7]), s = tonumber(ARGV[8]) }) do
+      while room > 0 do
+        local sum = serve(LINES[lane], room)
+        if sum == 0 then break end
+        room = room - sum
+      end
+    end
+    leaseTaken()
+    if isTurnMoved then call('HSET', META, 'turn', string.format('%.17g', turn)) end
+  end
+end
+
+saveLeaseCounts()
+
+if token ~= '' then
+  for _, key in ipairs({ LINES.f, LINES.s, LEASES }) do
+    local at = tonumber(call('ZRANGE', key, '0', '0', 'WITHSCORES')[2] or nil)
+    if at and (nextAt == '' or at < nextAt) then nextAt = at end
+  end
+  if nextAt ~= '' then nextAt = text(math.floor(nextAt)) end
+end
+return {
+  '', nextAt, hintAt and text(hintAt) or '', table.concat(overdue, '\n'), mark or '', parked, webhooks, table.concat(claims, '\n'),
+}

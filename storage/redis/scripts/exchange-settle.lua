@@ -1,0 +1,148 @@
+-- The settling half of exchange.lua: everything is compared first, then written.
+
+-- The time in a member of the queue; nil where somebody else put it there.
+local function timeOf(member) return tonumber(string.match(member, '^%d+/(%x+)/') or '', 16) end
+
+-- Moves an endpoint's lane, slow start and health after successes under its present generation.
+local function reportSuccesses(w, e, count, lane)
+  local isRecovered = e.status == 'E' and e.failingSince ~= ''
+  if lane == e.lane and e.window == '' and not isRecovered then return end
+  local health = string.match(e.text, '^%d*,%d*,%d*', e.healthAt)
+  if isRecovered then
+    call('ZREM', NOTICES, w)
+    health = ',,'
+  end
+  if lane ~= e.lane then call('ZREM', LINES[e.lane], w) end
+  local window = e.window
+  if window ~= '' then
+    local opened = tonumber(window) + count
+    window = opened >= perEndpoint and '' or text(opened)
+  end
+  local value = string.sub(e.text, 1, e.healthAt - 1) .. health .. ',' .. lane .. ',' .. window .. string.sub(e.text, e.rest)
+  call('HSET', WEBHOOKS, w, value)
+  local leased = e.leased
+  endpoints[w] = readEndpoint(value)
+  endpoints[w].leased, endpoints[w].isCounted = leased, true
+end
+
+-- Puts endpoints that had no slot free into their line again.
+local function offer(ws)
+  local fast, slow = call('ZMSCORE', LINES.f, unpack(ws)), call('ZMSCORE', LINES.s, unpack(ws))
+  for i, w in ipairs(ws) do
+    local standing = tonumber(fast[i] or slow[i] or nil)
+    if not standing or standing >= now + 1 then
+      local e = endpoints[w]
+      local head = freeSlots(e) > 0 and call('ZRANGEBYLEX', QUEUE, '[' .. w .. '/', '(' .. w .. '0', 'LIMIT', '0', '1')[1]
+      local at = head and math.max(timeOf(head) or 0, now)
+      if at then
+        call('ZADD', LINES[e.lane], text(at), w)
+        if (not standing or at < standing) and (not hintAt or at < hintAt) then hintAt = at end
+      elseif standing then
+        call('ZREM', LINES[e.lane], w)
+      end
+    end
+  end
+end
+
+local function recordEndpoints(ws, from)
+  local set = {}
+  for i, value in ipairs(call('HMGET', TALLIES, unpack(ws))) do
+    local w, at = ws[i], from + (i - 1) * ENDPOINT_FIELDS
+    local e, count = endpoints[w], tonumber(ARGV[at + 3])
+    countLeases(e, -count)
+    if ARGV[at + 2] == e.generation then reportSuccesses(w, e, count, ARGV[at + 4]) end
+    local delivered, others = string.match(value or '', '^(%d+)(,%d+,%d+\n)')
+    set[#set + 1] = w
+    set[#set + 1] = text(tonumber(delivered or 0) + count) .. (others or ',0,0\n') .. ARGV[at + 5]
+  end
+  call('HSET', TALLIES, unpack(set))
+  offer(ws)
+end
+
+local function noteCrowded(a, account, kept)
+  if kept > keepEvents then overdue[#overdue + 1] = a .. '/' .. account end
+end
+
+-- Ends the events that have no open delivery any more, and counts in the books of their accounts.
+local function recordAccounts(from)
+  local set, endedMembers, freeing, books = {}, {}, {}, {}
+  local nowHex, nowText, freeAt = string.format('%011x', now), text(now), text(now + keepMs)
+  local at = from
+  for _ = 1, accountCount do
+    local a, account, count, eventCount = ARGV[at], ARGV[at + 1], tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3])
+    at = at + ACCOUNT_FIELDS
+    local keys = {}
+    for i = 1, eventCount do keys[i] = a .. '/' .. ARGV[at + (i - 1) * EVENT_FIELDS] end
+    local endedHere = 0
+    for i, progress in ipairs(call('HMGET', PROGRESS, unpack(keys))) do
+      local ek, own, all = ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
+      at = at + EVENT_FIELDS
+      local open, later = all, ''
+      if progress then
+        open, later = string.match(progress, '^(%d+),%d*,(.*)$')
+        open = tonumber(open) or own
+      end
+      open = math.max(0, open - own)
+      set[#set + 1] = keys[i]
+      if open == 0 then
+        endedHere = endedHere + 1
+        set[#set + 1] = '0,' .. nowText .. ',' .. (later or '')
+        endedMembers[#endedMembers + 1] = '0'
+        endedMembers[#endedMembers + 1] = a .. '/' .. nowHex .. '/' .. ek
+      else
+        set[#set + 1] = text(open) .. ',,' .. (later or '')
+      end
+    end
+    local pending, kept = string.match(call('HGET', BOOKS, a) or '', '^(%d+),(%d+)')
+    pending, kept = math.max(0, tonumber(pending or 0) - count), tonumber(kept or 0) + endedHere
+    books[#books + 1] = a
+    books[#books + 1] = text(pending) .. ',' .. text(kept)
+    if endedHere > 0 then
+      freeing[#freeing + 1] = freeAt
+      freeing[#freeing + 1] = a .. '/' .. account
+    end
+    noteCrowded(a, account, kept)
+  end
+  call('HSET', PROGRESS, unpack(set))
+  call('HSET', BOOKS, unpack(books))
+  if #endedMembers > 0 then
+    call('ZADD', ENDED, unpack(endedMembers))
+    call('ZADD', FREEING, 'NX', unpack(freeing))
+  end
+end
+
+if deliveryCount > 0 then
+  local recordsEnd = FIRST + 2 * deliveryCount
+  local endpointsAt = recordsEnd + deliveryCount
+  local refs, ws, odd = {}, {}, {}
+  for i = 1, deliveryCount do refs[i] = ARGV[FIRST + 2 * i - 2] end
+  for i = 1, endpointCount do ws[i] = ARGV[endpointsAt + (i - 1) * ENDPOINT_FIELDS] end
+  local records = call('HMGET', DELIVERIES, unpack(refs))
+  -- The same call once more, since its answer was lost: it did record them.
+  local mine = 'd:' .. nonce .. ','
+  local isAgain = records[1] and string.sub(records[1], 1, #mine) == mine
+  local accountsAt = endpointsAt + endpointCount * ENDPOINT_FIELDS
+  if isAgain then
+    local at = accountsAt
+    for _ = 1, accountCount do
+      local kept = string.match(call('HGET', BOOKS, ARGV[at]) or '', ',(%d+)')
+      noteCrowded(ARGV[at], ARGV[at + 1], tonumber(kept or 0))
+      at = at + ACCOUNT_FIELDS + EVENT_FIELDS * tonumber(ARGV[at + 3])
+    end
+  else
+    fetchEndpoints(ws)
+    for i = 1, deliveryCount do
+      if records[i] ~= ARGV[recordsEnd + i - 1] then odd[#odd + 1] = text(i - 1) end
+    end
+    for i, w in ipairs(ws) do
+      local e = endpoints[w]
+      if not e or e.account ~= ARGV[endpointsAt + (i - 1) * ENDPOINT_FIELDS + 1] then odd[#odd + 1] = 'w' .. text(i - 1) end
+    end
+    if #odd > 0 then return { table.concat(odd, ' ') } end
+    call('HSET', DELIVERIES, unpack(ARGV, FIRST, recordsEnd - 1))
+    call('ZREM', LEASES, unpack(refs))
+    call('HSET', META, 'ended', text((tonumber(endedCount) or 0) + deliveryCount))
+    recordEndpoints(ws, endpointsAt)
+    recordAccounts(accountsAt)
+  end
+end
