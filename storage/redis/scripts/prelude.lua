@@ -1,4 +1,4 @@
--- What every script of a partition starts with, after calls.lua: the keys of its partition, and how endpoints, deliveries and events are read and written.
+-- What every script of a partition but exchange.lua starts with, after calls.lua: the keys of its partition, and how endpoints, deliveries and events are read and written.
 -- docs/redis.md draws the keys and the texts. KEYS is the same list for all scripts (partition.ts); nothing here builds the name of a key.
 
 local META, ACCOUNTS, IDS, WEBHOOKS, IN_FLIGHT = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
