@@ -42,7 +42,7 @@ local function reap()
     local reason = e and (d and d.isBroken and 'record_unreadable' or unreadable(e, ref))
     if not e or not eventOf(ref) then
       leases.remove(ref)
-    elseif d and not isOpen(d) then
+    elseif d and not d.isBroken and not isOpen(d) then
       leases.remove(ref)
       lease(w, -1)
       touched[w] = true
