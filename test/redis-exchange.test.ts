@@ -37,7 +37,7 @@ const settleAll = ({ settle }: Pick<OpenStore, "settle">, claims: readonly Claim
 const codeOf = (promise: Promise<unknown>): Promise<string> =>
   promise.then(
     () => "resolved",
-    (error: { readonly code?: string }) => error.code ?? String(error),
+    (error: { readonly code?: string }) => error.code ?? "another error",
   );
 
 describe("a delivery that is delivered at its first attempt", () => {
@@ -198,13 +198,13 @@ function heldClient() {
   return {
     client: held,
     answered,
-    hold(which: (args: readonly unknown[]) => boolean) {
+    hold: (which: (args: readonly unknown[]) => boolean): void => {
       isHeld = which;
       gate = new Promise((resolve) => {
         open = resolve;
       });
     },
-    release() {
+    release: (): void => {
       isHeld = () => false;
       open();
     },
@@ -226,7 +226,7 @@ describe("a reply that comes too late", () => {
     const [claimed] = await opened.claim();
     if (!claimed) throw new Error("one is due");
     await direct.store.removeWebhook({ id: webhook.id, account: "clinic", now: clock.now() });
-    const rejections = vi.fn();
+    const rejections = vi.fn<(reason: unknown) => void>();
     process.on("unhandledRejection", rejections);
     answered.length = 0;
     hold(isScript);
