@@ -1,18 +1,26 @@
 import { describe, expect, it } from "vitest";
 import type { OutboundResult } from "../src/index.js";
+import { manualClock } from "../src/testing/manual-clock.js";
 import { createClaimsAhead } from "../src/webhooks/claims-ahead.js";
 import type { Claim } from "../src/webhooks/store.js";
-import { type Harness, holdingEndpoint, response, SECOND, startHarness } from "./support/webhook-harness.js";
+import {
+  type Harness,
+  holdingEndpoint,
+  response,
+  SECOND,
+  START,
+  startHarness,
+} from "./support/webhook-harness.js";
 
 const DELIVERY = { concurrency: 2, slowConcurrency: 2, perEndpoint: 20 };
 
 /** A service with two slots whose endpoint is known to be quick, and which holds every request from now on. */
-async function twoSlots() {
+async function twoSlots(clock = manualClock(START)) {
   const endpoint = holdingEndpoint();
   let isHolding = false;
   const answer = (...request: Parameters<typeof endpoint.answer>): Promise<OutboundResult> =>
     isHolding ? endpoint.answer(...request) : Promise.resolve(response(204));
-  const harness = await startHarness({ answer, options: { delivery: DELIVERY } });
+  const harness = await startHarness({ answer, clock, options: { delivery: DELIVERY } });
   await harness.register();
   await harness.emit();
   await harness.quiet();
@@ -65,12 +73,17 @@ describe("claims ahead of free slots", () => {
     await stopped;
   });
 
-  it("are released and claimed again once they have waited for half their lease", async () => {
-    const { sent, quiet, clock, endpoint, ...harness } = await twoSlots();
+  it("are released and claimed again where the process stood still for half their lease", async () => {
+    let stalledMs = 0;
+    const clock = manualClock(START);
+    const stalling = { ...clock, monotonic: () => clock.monotonic() + stalledMs };
+    const { sent, quiet, endpoint, ...harness } = await twoSlots(stalling);
     await emitTimes(harness, 4);
     await quiet();
-    // The lease is 60 s: too little of it is left for an attempt of 15 s.
-    await clock.advance(45 * SECOND);
+    expect(endpoint.open).toHaveLength(2);
+    // Of the lease of 60 s too little is left for an attempt of 15 s.
+    stalledMs = 45 * SECOND;
+    endpoint.release();
     await quiet();
     endpoint.release();
     await quiet();
