@@ -83,16 +83,21 @@ interface AccountGroup {
   readonly events: Map<string, { count: number; readonly receivers: number }>;
 }
 
-/** Those of another generation than the first of their endpoint are left out: the script counts each endpoint once. */
-function byEndpoint(items: readonly Waiting[]): readonly EndpointGroup[] {
+/** `others` are of another generation than the first of their endpoint: the script counts each endpoint once. */
+function byEndpoint(items: readonly Waiting[]): {
+  readonly endpoints: readonly EndpointGroup[];
+  readonly others: ReadonlySet<Waiting>;
+} {
   const groups = new Map<string, EndpointGroup>();
+  const others = new Set<Waiting>();
   for (const item of items) {
     const { generation } = item.settlement.endpoint;
     const group = groups.get(item.lease.webhook);
     if (group === undefined) groups.set(item.lease.webhook, { generation, items: [item] });
     else if (group.generation === generation) group.items.push(item);
+    else others.add(item);
   }
-  return [...groups.values()];
+  return { endpoints: [...groups.values()], others };
 }
 
 function byAccount(items: readonly Waiting[]): ReadonlyMap<string, AccountGroup> {
@@ -178,10 +183,9 @@ export function createExchange(binding: Binding, partition: Partition, nonce: ()
       },
     };
     for (let items = settled; ; ) {
-      const endpoints = byEndpoint(items);
-      const grouped = new Set(endpoints.flatMap((group) => group.items));
-      for (const item of items) if (!grouped.has(item)) item.resolve("unmatched");
-      items = [...grouped];
+      const { endpoints, others } = byEndpoint(items);
+      if (others.size > 0) items = items.filter((item) => !others.has(item));
+      for (const { resolve } of others) resolve("unmatched");
       const args = [...lease, ...settlementArguments(items, endpoints, nonce())];
       const reply = (await binding.run(SCRIPTS.exchange, partition, now, args, options)) as Reply;
       const [unmatched] = reply;
