@@ -37,7 +37,7 @@ describe("the judgement of work by processor time", () => {
     const steps = async (): Promise<string> => {
       for (let step = 0; step < 20; step++) {
         spend(1_000);
-        await new Promise((resolve) => setTimeout(resolve, 6));
+        await new Promise((resolve) => setImmediate(resolve));
       }
       return "done";
     };
