@@ -31,6 +31,21 @@ export interface Database {
 
 const POOL_SIZE = 20;
 
+/** How PostgreSQL and MariaDB report that they ended a statement because it and another waited for each other. */
+const DEADLOCK_CODES: readonly unknown[] = ["40P01", "ER_LOCK_DEADLOCK"];
+
+/** An update of all rows locks them in no particular order, so that two of them beside each other may deadlock. */
+async function untilNoDeadlock(statement: () => Promise<unknown>): Promise<void> {
+  for (;;) {
+    try {
+      await statement();
+      return;
+    } catch (error) {
+      if (!(error instanceof Error && "code" in error && DEADLOCK_CODES.includes(error.code))) throw error;
+    }
+  }
+}
+
 async function openPostgres(): Promise<Database> {
   const server = await startDatabase("postgres");
   const pool = new pg.Pool({ ...server.address, user: "postgres", database: "postgres", max: POOL_SIZE });
@@ -58,8 +73,8 @@ async function openPostgres(): Promise<Database> {
         source,
         sql,
         claimPlan,
-        expire: async () =>
-          void (await sql("UPDATE outbox SET due_at = clock_timestamp() WHERE due_at IS NOT NULL")),
+        expire: () =>
+          untilNoDeadlock(() => sql("UPDATE outbox SET due_at = clock_timestamp() WHERE due_at IS NOT NULL")),
         async begin() {
           const client = await pool.connect();
           let isOver = false;
@@ -131,8 +146,8 @@ async function openMariadb(): Promise<Database> {
         source,
         sql,
         claimPlan,
-        expire: async () =>
-          void (await sql("UPDATE outbox SET due_at = UTC_TIMESTAMP(6) WHERE due_at IS NOT NULL")),
+        expire: () =>
+          untilNoDeadlock(() => sql("UPDATE outbox SET due_at = UTC_TIMESTAMP(6) WHERE due_at IS NOT NULL")),
         async begin() {
           const connection = await pool.getConnection();
           let isOver = false;
