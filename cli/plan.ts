@@ -1,7 +1,7 @@
 /** `postbell plan`: shows when a delivery would be attempted, and when its endpoint is reported and disabled. */
 
 import { systemClock } from "../src/clock.js";
-import { type RetryPolicy, scheduleOf } from "../src/webhooks/back-off.js";
+import { type RetryPolicy, scheduleOf } from "../src/webhooks/delivery/back-off.js";
 import { readSettings } from "../src/webhooks/options.js";
 import { memoryStorage } from "../storage/memory/index.js";
 import { command, EXIT, messageOf, none, painter } from "./command.js";

@@ -7,7 +7,7 @@ import {
   parseRetryAfter,
   type RetryPolicy,
   scheduleOf,
-} from "../src/webhooks/back-off.js";
+} from "../src/webhooks/delivery/back-off.js";
 import { ATTEMPT_TIMES, clockTime, DAY, HOUR, MINUTE, SECOND, START } from "./support/webhook-harness.js";
 
 const policy: RetryPolicy = {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { OutboundResult } from "../src/index.js";
 import { manualClock } from "../src/testing/manual-clock.js";
-import { createClaimsAhead } from "../src/webhooks/claims-ahead.js";
+import { createClaimsAhead } from "../src/webhooks/delivery/claims-ahead.js";
 import type { Claim } from "../src/webhooks/store.js";
 import {
   type Harness,

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { createSlots, type Slot } from "../src/webhooks/slots.js";
+import { createSlots, type Slot } from "../src/webhooks/delivery/slots.js";
 
 describe("slots", () => {
   it("are counted by lane", () => {

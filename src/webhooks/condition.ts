@@ -1,7 +1,7 @@
 /** Whether the delivery loop is well. Pure. */
 
 import { type Condition, problemsOf } from "../condition.js";
-import type { Vitals } from "./dispatcher.js";
+import type { Vitals } from "./delivery/dispatcher.js";
 import type { ReadSettings } from "./options.js";
 
 /** A turn asks the storage, which has four seconds for each of two calls, and on a busy machine waits for the event loop. */

@@ -17,8 +17,8 @@ import {
 import { destinationOptions } from "../outbound/destination-options.js";
 import type { Send } from "../outbound/types.js";
 import type { Telemetry } from "../telemetry.js";
-import { scheduleOf } from "./back-off.js";
 import { clinicalEvents, type EventCatalogue } from "./catalogue.js";
+import { scheduleOf } from "./delivery/back-off.js";
 import type { FhirResource, ParsedResource } from "./fhir.js";
 import type { Webhook } from "./registrations.js";
 import type { Storage } from "./store.js";

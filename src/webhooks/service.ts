@@ -14,8 +14,6 @@ import type { JsonObject } from "../schema/types.js";
 import { guardedTelemetry, type SpanAttributes } from "../telemetry.js";
 import { isUuid } from "../uuid.js";
 import { checkName } from "./arguments.js";
-import { createAttempts } from "./attempt.js";
-import { scheduleOf } from "./back-off.js";
 import { boundedStore } from "./bounded-store.js";
 import { buildPayload } from "./bundle.js";
 import {
@@ -27,17 +25,19 @@ import {
 } from "./catalogue.js";
 import { conditionOf } from "./condition.js";
 import { createDeliveries, type Deliveries, readTime } from "./deliveries.js";
-import { createDispatcher } from "./dispatcher.js";
+import { createAttempts } from "./delivery/attempt.js";
+import { scheduleOf } from "./delivery/back-off.js";
+import { createDispatcher } from "./delivery/dispatcher.js";
+import { createNotices } from "./delivery/notices.js";
+import { guardedSend } from "./delivery/send.js";
 import { createEmitReport } from "./emit-report.js";
 import { createEntitlement } from "./entitlement.js";
 import type { FhirResource } from "./fhir.js";
 import { readGauges } from "./gauges.js";
-import { createNotices } from "./notices.js";
 import { describeOpenApi } from "./openapi.js";
 import { readSettings, type WebhooksOptions } from "./options.js";
 import { createRegistrations, type Registrations } from "./registrations.js";
 import { createRoutes } from "./routes.js";
-import { guardedSend } from "./send.js";
 import { type EventRecord, REMEMBER_MS, type WebhookStore } from "./store.js";
 
 /** What the host says happened. */

@@ -1,6 +1,6 @@
 /** Claims that wait in this process for a slot, so that one is there the moment an attempt ends. */
 
-import type { Claim } from "./store.js";
+import type { Claim } from "../store.js";
 
 /** More would keep deliveries from other processes that have slots free. */
 const MOST_AHEAD = 64;

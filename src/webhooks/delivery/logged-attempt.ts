@@ -1,6 +1,6 @@
 /** Decides what the delivery log tells about an attempt: nothing that a subscriber could map the host's own network with. */
 
-import type { Attempt } from "./store.js";
+import type { Attempt } from "../store.js";
 
 /** Refusals that the text of the URL alone explains (see `AddressRule`). All other ones depend on what a name resolves to. */
 const RULES_OF_THE_TEXT: ReadonlySet<string> = new Set(["R1", "R2", "R3", "R4", "R6", "R8"]);

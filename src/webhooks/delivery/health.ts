@@ -1,6 +1,6 @@
 /** What a failing endpoint leads to, and when: warn the host once, then disable it. Pure. */
 
-import type { WebhookRecord } from "./store.js";
+import type { WebhookRecord } from "../store.js";
 
 export interface HealthPolicy {
   /** Milliseconds without a 2xx, from the first failure, to the warning. */

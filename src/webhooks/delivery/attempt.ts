@@ -1,10 +1,15 @@
 /** One delivery attempt, from a claim to what becomes of it: may it go out, the bytes, the signature, the exchange, the verdict. */
 
 import { LRUCache } from "lru-cache";
-import { type Clock, withTimeout } from "../clock.js";
-import type { Logger } from "../logger.js";
-import type { OutboundRequest, OutboundResult, Send } from "../outbound/types.js";
-import { type Span, seconds, serverOf, type Telemetry, wordOr } from "../telemetry.js";
+import { type Clock, withTimeout } from "../../clock.js";
+import type { Logger } from "../../logger.js";
+import type { OutboundRequest, OutboundResult, Send } from "../../outbound/types.js";
+import { type Span, seconds, serverOf, type Telemetry, wordOr } from "../../telemetry.js";
+import { TEST_EVENT_TYPE } from "../catalogue.js";
+import { type PreparedEvent, readPayload } from "../notification.js";
+import type { ReadSettings, Subscriber } from "../options.js";
+import { signatureHeader, standardHeaders } from "../signature.js";
+import type { Attempt, Claim, Settlement, WebhookRecord } from "../store.js";
 import {
   accessDelayMs,
   crashDelayMs,
@@ -13,13 +18,8 @@ import {
   parseRetryAfter,
   type Schedule,
 } from "./back-off.js";
-import { TEST_EVENT_TYPE } from "./catalogue.js";
 import { warningDueAt } from "./health.js";
 import { toLoggedAttempt } from "./logged-attempt.js";
-import { type PreparedEvent, readPayload } from "./notification.js";
-import type { ReadSettings, Subscriber } from "./options.js";
-import { signatureHeader, standardHeaders } from "./signature.js";
-import type { Attempt, Claim, Settlement, WebhookRecord } from "./store.js";
 
 /** What the dispatcher and an attempt tell each other while it is under way. */
 export interface AttemptControl {

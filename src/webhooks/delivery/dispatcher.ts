@@ -1,17 +1,17 @@
 /** The loop that keeps deliveries moving: claim what is due while there are free slots, attempt it, settle it, sleep until more is due. */
 
 import { randomBytes } from "node:crypto";
-import type { Clock, Timer } from "../clock.js";
-import { createDeadlines } from "../deadlines.js";
-import { PostbellError } from "../errors.js";
-import type { Logger } from "../logger.js";
-import type { Telemetry } from "../telemetry.js";
+import type { Clock, Timer } from "../../clock.js";
+import { createDeadlines } from "../../deadlines.js";
+import { PostbellError } from "../../errors.js";
+import type { Logger } from "../../logger.js";
+import type { Telemetry } from "../../telemetry.js";
+import type { ReadSettings } from "../options.js";
+import type { Claim, ClaimRequest, Lane, WebhookStore } from "../store.js";
 import { type AttemptControl, putOff, type Verdict } from "./attempt.js";
 import { crashDelayMs } from "./back-off.js";
 import { createClaimsAhead } from "./claims-ahead.js";
-import type { ReadSettings } from "./options.js";
 import { createSlots, type Slot } from "./slots.js";
-import type { Claim, ClaimRequest, Lane, WebhookStore } from "./store.js";
 
 export interface DispatcherContext {
   readonly store: WebhookStore;

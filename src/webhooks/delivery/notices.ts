@@ -1,11 +1,11 @@
 /** Carries the health steps out that are due: the host's notifier is called, then the step is recorded. */
 
-import { type Clock, withTimeout } from "../clock.js";
-import type { Logger } from "../logger.js";
+import { type Clock, withTimeout } from "../../clock.js";
+import type { Logger } from "../../logger.js";
+import type { ReadSettings } from "../options.js";
+import { toWebhook } from "../registrations.js";
+import type { WebhookRecord, WebhookStore } from "../store.js";
 import { healthStep, warningGivenUpAt } from "./health.js";
-import type { ReadSettings } from "./options.js";
-import { toWebhook } from "./registrations.js";
-import type { WebhookRecord, WebhookStore } from "./store.js";
 
 /** A step that was begun and not recorded (the notifier threw, the process died) is taken up again after this, or after three times what a hook may take. */
 const LEASE_MS = 60_000;

@@ -1,6 +1,6 @@
 /** How many attempts may be under way in this process, in two budgets: one for endpoints known to be quick, one for all others. */
 
-import type { Lane } from "./store.js";
+import type { Lane } from "../store.js";
 
 export interface Slot {
   /** Moves an attempt that has turned out slow to the slow budget, if that has room, and so frees its place in the fast one. */
