@@ -699,9 +699,9 @@ const appendEvent = (store, account, index) => {
   return store.append({ event, rememberMs: 24 * HOUR, now: store.now() });
 };
 
-const settledNow = (store, { id, token, step, isExtra, webhook }) => {
+const settlementNow = (store, { id, token, step, isExtra, webhook }) => {
   const now = store.now();
-  return store.settle({
+  return {
     id,
     webhookId: webhook.id,
     account: webhook.account,
@@ -720,7 +720,7 @@ const settledNow = (store, { id, token, step, isExtra, webhook }) => {
       excerpt: null,
     },
     endpoint: { ok: true, generation: webhook.generation, at: now, noticeAt: now + 72 * HOUR, lane: "slow" },
-  });
+  };
 };
 
 /** Claims a hundred at a time and settles them as delivered, until `count` are. All stay in the slow lane, where new endpoints begin, so that every claim has the same room. */
@@ -731,7 +731,7 @@ async function work(store, count) {
     const room = { fast: 0, slow: 100 };
     const { claims } = await store.claim({ now, token: `bench.${turn}`, leaseUntil: now + 60_000, room });
     if (claims.length === 0) throw new Error(`nothing to claim after ${settled} of ${count}`);
-    await Promise.all(claims.map((claim) => settledNow(store, claim)));
+    await store.settle(claims.map((claim) => settlementNow(store, claim)));
     settled += claims.length;
   }
   return settled;

@@ -158,8 +158,10 @@ describe("an event whose process dies at every attempt", () => {
       answer: () => 500,
       // Nothing that an attempt showed is ever reported: the process is gone by then.
       change: (store) => ({
-        settle: (settlement) =>
-          settlement.attempt ? Promise.reject(new Error("dead")) : store.settle(settlement),
+        settle: (settlements) =>
+          settlements.some(({ attempt }) => attempt)
+            ? Promise.reject(new Error("dead"))
+            : store.settle(settlements),
       }),
     });
     const { id } = await register();

@@ -334,7 +334,7 @@ describe("a storage that rejects for a while", () => {
   it("has an outcome settled later, and nothing is sent twice", async () => {
     let isAway = true;
     const { register, emit, run, sent, store, log } = await startHarness({
-      change: (real) => ({ settle: (settlement) => (isAway ? away() : real.settle(settlement)) }),
+      change: (real) => ({ settle: (settlements) => (isAway ? away() : real.settle(settlements)) }),
     });
     await register();
     await emit();
@@ -348,6 +348,40 @@ describe("a storage that rejects for a while", () => {
     expect(log).toContain("warn an outcome could not be stored");
   });
 
+  it("that cannot take one outcome has the others stored with a few more tries", async () => {
+    let poison = "";
+    const { register, emit, run, store, webhooks } = await startHarness({
+      change: (real) => ({
+        settle: (settlements) =>
+          settlements.some(({ id }) => id.endsWith(poison)) ? away() : real.settle(settlements),
+      }),
+    });
+    const { id } = await register();
+    poison = await emit();
+    for (let index = 0; index < 4; index++) await emit();
+    await run(2 * SECOND);
+    expect(await store.stats()).toMatchObject({ pending: 1, ended: 4 });
+    expect(await webhooks.deliveries.get(`${id}.${poison}`)).toMatchObject({ state: "pending" });
+  });
+
+  it("is away in one of its parts only has the outcomes of the others stored at once", async () => {
+    const first: string[] = [];
+    const { register, emit, quiet, store } = await startHarness({
+      change: (real) => ({
+        partitionOf: (webhookId) => (first.includes(webhookId) ? 1 : 0),
+        settle: (settlements) =>
+          settlements.some(({ webhookId }) => first.includes(webhookId))
+            ? new Promise(() => {})
+            : real.settle(settlements),
+      }),
+    });
+    first.push((await register()).id);
+    await register();
+    for (let index = 0; index < 4; index++) await emit();
+    await quiet();
+    expect(await store.stats()).toMatchObject({ pending: 4, ended: 4 });
+  });
+
   it.each([
     ["forgets a failure that cannot be stored until the lease is over: the next claim finds out", 500, false],
     ["goes on trying to store a 2xx after the lease: it stays true", 200, true],
@@ -357,9 +391,9 @@ describe("a storage that rejects for a while", () => {
     const { register, emit, run, store, clock } = await startHarness({
       answer: () => status,
       change: (real) => ({
-        settle(settlement) {
-          reports.push({ token: settlement.token, at: clock.now() - START });
-          return isAway ? away() : real.settle(settlement);
+        settle(settlements) {
+          for (const { token } of settlements) reports.push({ token, at: clock.now() - START });
+          return isAway ? away() : real.settle(settlements);
         },
       }),
     });

@@ -121,7 +121,7 @@ describe("the health of webhooks", () => {
     let isAway = false;
     const { webhooks, clock, register, emit, quiet, run, stop, sent } = await startHarness({
       options: { delivery: { concurrency: 1, slowConcurrency: 1 } },
-      change: (store) => ({ settle: (settlement) => (isAway ? away() : store.settle(settlement)) }),
+      change: (store) => ({ settle: (settlements) => (isAway ? away() : store.settle(settlements)) }),
     });
     await register();
     isAway = true;

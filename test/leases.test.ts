@@ -116,7 +116,7 @@ describe("a process that dies during an attempt", () => {
         clock: first.clock,
         // The guilty one ends the process: nothing that is under way then is heard of again, and nothing more is stored.
         change: (store) => ({
-          settle: (settlement) => (isDead ? forever() : store.settle(settlement)),
+          settle: (settlements) => (isDead ? forever() : store.settle(settlements)),
         }),
         answer: ({ eventId }) => {
           isDead ||= eventId === guilty;
@@ -243,9 +243,9 @@ describe("a process that stalls", () => {
       answer: () => late,
       options: PUNCTUAL,
       change: (store) => ({
-        async settle(settlement) {
+        async settle(settlements) {
           if (isHeld) await gate.promise;
-          return store.settle(settlement);
+          return store.settle(settlements);
         },
       }),
     });

@@ -371,18 +371,20 @@ describe("what a later version wrote into a record (F55)", () => {
     const noticeAt = failingSince + 1_000;
     const { generation } = claimed.webhook;
     expect(
-      await store.settle({
-        id: claimed.id,
-        webhookId: id,
-        account: "clinic",
-        token: claimed.token,
-        now: failingSince,
-        outcome: { state: "delivered" },
-        startedAt: failingSince,
-        attempt: null,
-        endpoint: { ok: false, generation, at: failingSince, noticeAt, lane: "fast" },
-      }),
-    ).toBe("settled");
+      await store.settle([
+        {
+          id: claimed.id,
+          webhookId: id,
+          account: "clinic",
+          token: claimed.token,
+          now: failingSince,
+          outcome: { state: "delivered" },
+          startedAt: failingSince,
+          attempt: null,
+          endpoint: { ok: false, generation, at: failingSince, noticeAt, lane: "fast" },
+        },
+      ]),
+    ).toEqual(["settled"]);
     expect(await store.getWebhook(id)).toMatchObject({ failingSince, noticeAt });
     await kept();
 

@@ -377,8 +377,12 @@ describe("two processes, slow endpoints and a crash every few minutes", () => {
           lives.set(request.token, life);
           return store.claim(request);
         },
-        settle: (settlement) =>
-          lives.get(settlement.token) === life ? store.settle(settlement) : Promise.reject(new Error("dead")),
+        async settle(settlements) {
+          const alive = settlements.filter(({ token }) => lives.get(token) === life);
+          const results = await store.settle(alive);
+          if (alive.length < settlements.length) throw new Error("dead");
+          return results;
+        },
       }),
     });
     for (let index = 0; index < 10; index++) await one.register(`https://hooks.example.com/${index}`);

@@ -256,6 +256,11 @@ export interface WebhookStore {
    */
   watch(listener: (at: number) => void): () => void;
 
+  /**
+   * The part of the storage that a webhook lies in with its deliveries, as a small number: 0 where there is one part only. What one call of `settle` brings is of one part,
+   * so that a part that is away holds up no report to another. Does no I/O.
+   */
+  partitionOf(webhookId: string): number;
   /** A new UUID for a webhook of this account, from which the store can tell where the account lives. */
   newWebhookId(account: string): string;
   /**
@@ -350,12 +355,13 @@ export interface WebhookStore {
   ): Promise<{ readonly claims: readonly Claim[]; readonly nextAt: number | null }>;
 
   /**
-   * Records what became of a claim, once. A `delivered` counts whatever the token, also after `failed`: a 2xx that was read is true. Anything else counts only from the lease's holder,
+   * Records what became of claims, each once, and resolves with a result for each, in their order. All are of one partition. Each is recorded or not at all; where the call
+   * rejects, some may have been, and all may be settled again. A `delivered` counts whatever the token, also after `failed`: a 2xx that was read is true. Anything else counts only from the lease's holder,
    * which stops being one when another claim takes the delivery over; between `leaseUntil` and then a report may be taken or be `stale`.
    * `endpoint` moves the health (first failure sets `failingSince` and `noticeAt`, a success clears both and `warnedAt`; an older generation moves nothing, and a DISABLED webhook keeps its health as it is),
    * the lane, and the slow start.
    */
-  settle(settlement: Settlement): Promise<SettleResult>;
+  settle(settlements: readonly Settlement[]): Promise<readonly SettleResult[]>;
 
   /** With all attempts that are kept; `undefined` where there is no such delivery (any more). */
   getDelivery(id: string): Promise<DeliveryRecord | undefined>;

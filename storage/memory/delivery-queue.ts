@@ -1,7 +1,13 @@
 /** Events and their deliveries on the way, in memory: append, claim, settle. */
 
 import { formatDeliveryId } from "../../src/webhooks/delivery-id.js";
-import type { Attempt, EndpointReport, SettleResult, WebhookStore } from "../../src/webhooks/store.js";
+import type {
+  Attempt,
+  EndpointReport,
+  Settlement,
+  SettleResult,
+  WebhookStore,
+} from "../../src/webhooks/store.js";
 import { subscribes } from "../../src/webhooks/subscription.js";
 import { attemptBytes, checkPending, DELIVERY_BYTES, eventBytes, full, resize } from "./bounds.js";
 import { change } from "./registry.js";
@@ -108,6 +114,44 @@ function report({ state, perEndpoint }: Binding, endpoint: Endpoint, seen: Endpo
 
 export function deliveryQueue(binding: Binding): Pick<WebhookStore, "append" | "claim" | "settle"> {
   const { state, retention } = binding;
+
+  const settle = ({
+    id,
+    webhookId,
+    account,
+    token,
+    now,
+    outcome,
+    startedAt,
+    attempt,
+    endpoint: seen,
+  }: Settlement): SettleResult => {
+    const delivery = endpointOf(state, account, webhookId)?.deliveries.get(id);
+    if (!delivery || isDone(delivery)) return "gone";
+    if (outcome.state !== "delivered") {
+      if (delivery.state !== "pending") return "gone";
+      if (delivery.token !== token) return "stale";
+    }
+    const { endpoint } = delivery;
+    releaseLease(state, delivery);
+    delivery.startedAt = startedAt ?? delivery.startedAt;
+    delivery.isRecovered = false;
+    if (attempt) record(state, delivery, attempt, now);
+    if (seen) report(binding, endpoint, seen);
+    if (outcome.state === "pending") {
+      delivery.step = outcome.step;
+      delivery.dueAt = outcome.dueAt;
+      delivery.extraAt = outcome.extraAt ?? null;
+      delivery.postponed = outcome.postponed;
+      delivery.crashes = outcome.crashes;
+      enqueue(delivery, now);
+    } else {
+      end(binding, delivery, { reason: null, ...outcome }, now);
+    }
+    offer(binding, endpoint, now);
+    return "settled";
+  };
+
   return {
     async append({ event, rememberMs, now, webhookId }) {
       expire(state, now);
@@ -170,41 +214,8 @@ export function deliveryQueue(binding: Binding): Pick<WebhookStore, "append" | "
       return claimDue(binding, request);
     },
 
-    async settle({
-      id,
-      webhookId,
-      account,
-      token,
-      now,
-      outcome,
-      startedAt,
-      attempt,
-      endpoint: seen,
-    }): Promise<SettleResult> {
-      const delivery = endpointOf(state, account, webhookId)?.deliveries.get(id);
-      if (!delivery || isDone(delivery)) return "gone";
-      if (outcome.state !== "delivered") {
-        if (delivery.state !== "pending") return "gone";
-        if (delivery.token !== token) return "stale";
-      }
-      const { endpoint } = delivery;
-      releaseLease(state, delivery);
-      delivery.startedAt = startedAt ?? delivery.startedAt;
-      delivery.isRecovered = false;
-      if (attempt) record(state, delivery, attempt, now);
-      if (seen) report(binding, endpoint, seen);
-      if (outcome.state === "pending") {
-        delivery.step = outcome.step;
-        delivery.dueAt = outcome.dueAt;
-        delivery.extraAt = outcome.extraAt ?? null;
-        delivery.postponed = outcome.postponed;
-        delivery.crashes = outcome.crashes;
-        enqueue(delivery, now);
-      } else {
-        end(binding, delivery, { reason: null, ...outcome }, now);
-      }
-      offer(binding, endpoint, now);
-      return "settled";
+    async settle(settlements) {
+      return settlements.map(settle);
     },
   };
 }

@@ -26,6 +26,7 @@ export function createWebhookStore(
         state.watchers.delete(watcher);
       };
     },
+    partitionOf: () => 0,
     newWebhookId: () => randomUUID(),
     ...registry(binding),
     ...deliveryQueue(binding),

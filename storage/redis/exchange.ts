@@ -1,6 +1,6 @@
 /** One call for both halves of the common path: records what was delivered at its first attempt, and claims what is due. */
 
-import type { Attempt, AttemptSummary, Lane, SettleResult } from "../../src/webhooks/store.js";
+import type { Attempt, AttemptSummary, Lane } from "../../src/webhooks/store.js";
 import type { Binding } from "./binding.js";
 import type { Argument } from "./client.js";
 import { type FirstDelivered, type FirstLease, firstDeliveredText, firstLeaseText } from "./first-leases.js";
@@ -39,8 +39,8 @@ export interface Leased {
 }
 
 export interface Exchange {
-  /** `unmatched`: the delivery is not as it was leased, so nothing was recorded. */
-  settle(lease: FirstLease, settlement: FirstDelivered): Promise<SettleResult | "unmatched">;
+  /** A result for each, in their order. `unmatched`: the delivery is not as it was leased, so nothing was recorded. */
+  settle(items: readonly FirstSettlement[]): Promise<readonly ExchangeResult[]>;
   /** Claims, and takes along the settlements that wait. */
   claim(request: LeaseRequest): Promise<Leased>;
   /** Accounts that keep too many events, as `tidy` takes them. Each call may end more of them, so it asks for them when it can free some. */
@@ -58,11 +58,30 @@ type Reply = [
   claims: string,
 ];
 
-interface Waiting {
+export interface FirstSettlement {
   readonly lease: FirstLease;
   readonly settlement: FirstDelivered;
-  readonly resolve: (result: SettleResult | "unmatched") => void;
+}
+
+export type ExchangeResult = "settled" | "unmatched";
+
+/** What one caller of `settle` waits for. */
+interface Batch {
+  readonly results: ExchangeResult[];
+  left: number;
+  readonly resolve: (results: readonly ExchangeResult[]) => void;
   readonly reject: (error: unknown) => void;
+}
+
+interface Waiting extends FirstSettlement {
+  readonly batch: Batch;
+  readonly place: number;
+}
+
+function tell({ batch, place }: Waiting, result: ExchangeResult): void {
+  batch.results[place] = result;
+  batch.left -= 1;
+  if (batch.left === 0) batch.resolve(batch.results);
 }
 
 export const attemptSummary = ({ at, kind, status, code }: Attempt): string =>
@@ -185,14 +204,14 @@ export function createExchange(binding: Binding, partition: Partition, nonce: ()
     for (let items = settled; ; ) {
       const { endpoints, others } = byEndpoint(items);
       if (others.size > 0) items = items.filter((item) => !others.has(item));
-      for (const { resolve } of others) resolve("unmatched");
+      for (const item of others) tell(item, "unmatched");
       const args = [...lease, ...settlementArguments(items, endpoints, nonce())];
       const reply = (await binding.run(SCRIPTS.exchange, partition, now, args, options)) as Reply;
       const [unmatched] = reply;
       if (unmatched === "") {
         binding.hint(reply[2]);
         for (const word of reply[3].split("\n")) if (word.includes("/")) crowded.add(word);
-        for (const { resolve } of items) resolve("settled");
+        for (const item of items) tell(item, "settled");
         return reply;
       }
       const odd = new Set<Waiting>();
@@ -201,7 +220,7 @@ export function createExchange(binding: Binding, partition: Partition, nonce: ()
           for (const item of endpoints[Number(place.slice(1))]?.items ?? []) odd.add(item);
         else for (const item of items.slice(Number(place), Number(place) + 1)) odd.add(item);
       }
-      for (const { resolve } of odd) resolve("unmatched");
+      for (const item of odd) tell(item, "unmatched");
       items = items.filter((item) => !odd.has(item));
     }
   };
@@ -213,7 +232,7 @@ export function createExchange(binding: Binding, partition: Partition, nonce: ()
       return await send(items, request);
     } catch (error) {
       // Those that wait have waited as long, for a call that would fare no better.
-      for (const { reject } of [...items, ...line.splice(0)]) reject(error);
+      for (const { batch } of [...items, ...line.splice(0)]) batch.reject(error);
       throw error;
     }
   };
@@ -231,9 +250,11 @@ export function createExchange(binding: Binding, partition: Partition, nonce: ()
   };
 
   return {
-    settle(lease, settlement) {
+    settle(items) {
       return new Promise((resolve, reject) => {
-        line.push({ lease, settlement, resolve, reject });
+        const batch: Batch = { results: [], left: items.length, resolve, reject };
+        for (const [place, { lease, settlement }] of items.entries())
+          line.push({ lease, settlement, batch, place });
         if (isScheduled) return;
         isScheduled = true;
         // A claim of this turn takes it along.

@@ -1,12 +1,12 @@
 /** Settlements on Redis: the short way through `exchange`, the general one, and claims that are released. */
 
-import type { Attempt, Claim, Settlement, SettleResult } from "../../src/webhooks/store.js";
+import type { Attempt, Claim, Settlement, SettleResult, WebhookStore } from "../../src/webhooks/store.js";
 import { createBatch } from "./batch.js";
 import type { Binding } from "./binding.js";
 import { type LeasedRow, type LeasedRows, webhookNumberOf } from "./claim-reader.js";
 import type { Argument } from "./client.js";
 import { idOfSuffix, suffixOfId } from "./delivery-id-text.js";
-import { attemptSummary, type Exchange } from "./exchange.js";
+import { attemptSummary, type Exchange, type FirstSettlement } from "./exchange.js";
 import { type FirstLeases, isFirstDelivered } from "./first-leases.js";
 import type { Partition } from "./partition.js";
 import { SCRIPTS } from "./scripts.js";
@@ -23,7 +23,8 @@ interface NamedSettlement extends Settlement {
 }
 
 export interface Settlements {
-  readonly settle: (settlement: Settlement) => Promise<SettleResult>;
+  /** All of one partition. */
+  readonly settle: WebhookStore["settle"];
   /** Releases claims without an attempt: due again when they were. Never rejects; where it fails, the leases run out. */
   release(claims: readonly Claim[], now: number): void;
   /** The same for rows that did not become claims. `at`: due again then; otherwise those of first leases are due at once. */
@@ -92,7 +93,7 @@ export function createSettlements(
   nonce: () => string,
 ): Settlements {
   const { partitions } = binding;
-  const batches = partitions.all.map((partition) =>
+  const lines = partitions.all.map((partition) =>
     createBatch<NamedSettlement, SettleResult>({
       run: async (items) => {
         const now = await binding.at(items[0]?.now ?? 0);
@@ -108,23 +109,50 @@ export function createSettlements(
       concurrency: CONCURRENT_CALLS,
     }),
   );
-  const settleAny = (settlement: Settlement): Promise<SettleResult> => {
-    const batch = batches[partitions.ofAccount(settlement.account).number];
-    if (batch === undefined) throw new RangeError("every account has a partition");
-    return batch.add({ ...settlement, nonce: nonce() });
+  /** By the script that knows every case. */
+  const settleAny = ({ number }: Partition, settlement: Settlement): Promise<SettleResult> => {
+    const line = lines[number];
+    if (line === undefined) throw new RangeError("every partition has a line");
+    return line.add({ ...settlement, nonce: nonce() });
   };
 
-  const settle = async (settlement: Settlement): Promise<SettleResult> => {
-    const lease = firstLeases.take(settlement.id, encodeText(settlement.token));
-    // What is kept for no time at all is freed by the general script.
-    const isShort = lease !== undefined && binding.retentionMs > 0 && isFirstDelivered(settlement);
-    if (!isShort) return settleAny(settlement);
-    const result = await exchangeOf(partitions.ofAccount(settlement.account)).settle(lease, settlement);
-    return result === "unmatched" ? settleAny(settlement) : result;
+  const settleAll = (partition: Partition, settlements: readonly Settlement[]) =>
+    Promise.all(settlements.map((settlement) => settleAny(partition, settlement)));
+
+  const settle: Settlements["settle"] = async (settlements) => {
+    const [first] = settlements;
+    if (first === undefined) return [];
+    const partition = partitions.ofWebhook(first.webhookId);
+    const short: FirstSettlement[] = [];
+    const isShort = settlements.map((settlement) => {
+      const lease = firstLeases.take(settlement.id, encodeText(settlement.token));
+      // What is kept for no time at all is freed by the general script.
+      if (lease === undefined || binding.retentionMs === 0 || !isFirstDelivered(settlement)) return false;
+      short.push({ lease, settlement });
+      return true;
+    });
+    const [recorded, others] = await Promise.all([
+      short.length === 0 ? [] : exchangeOf(partition).settle(short),
+      settleAll(
+        partition,
+        settlements.filter((_, place) => !isShort[place]),
+      ),
+    ]);
+    const unmatched = short.filter((_, place) => recorded[place] === "unmatched");
+    const late = await settleAll(
+      partition,
+      unmatched.map(({ settlement }) => settlement),
+    );
+    let [atShort, atOther, atLate] = [0, 0, 0];
+    return isShort.map((is) => {
+      if (!is) return others[atOther++] as SettleResult;
+      const result = recorded[atShort++];
+      return result === "settled" ? result : (late[atLate++] as SettleResult);
+    });
   };
 
   const releaseOne = (settlement: Settlement): void => {
-    settle(settlement).catch(() => {});
+    settle([settlement]).catch(() => {});
   };
 
   return {

@@ -16,6 +16,7 @@ export function createWebhookStore(
     maxSleepMs,
     now,
     watch,
+    partitionOf: (webhookId) => partitions.ofWebhook(webhookId).number,
     newWebhookId: (account) => partitions.newWebhookId(account),
     ...registry(binding),
     ...deliveryQueue(binding),

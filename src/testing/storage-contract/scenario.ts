@@ -241,15 +241,15 @@ export function createScenario(
   const claimAll = ({ by = store, ...options }: ClaimOptions = {}) => by.claim(claimRequest(options));
   const claim = async (options?: ClaimOptions): Promise<readonly Claim[]> => (await claimAll(options)).claims;
 
-  const settle = (
+  const settlementOf = (
     taken: Claim,
     outcome: Settlement["outcome"],
-    { by = store, ...fields }: SettleOptions = {},
-  ): Promise<SettleResult> => {
+    fields: Omit<SettleOptions, "by"> = {},
+  ): Settlement => {
     const isOk = outcome.state === "delivered";
     const wasSent = outcome.state !== "withheld";
     const now = clock.now();
-    return by.settle({
+    return {
       id: taken.id,
       webhookId: taken.webhook.id,
       account: taken.webhook.account,
@@ -260,7 +260,17 @@ export function createScenario(
       attempt: wasSent ? attemptAt(now, taken, isOk) : null,
       endpoint: wasSent ? reportOn(taken, now, { ok: isOk }) : null,
       ...fields,
-    });
+    };
+  };
+
+  const settle = async (
+    taken: Claim,
+    outcome: Settlement["outcome"],
+    { by = store, ...fields }: SettleOptions = {},
+  ): Promise<SettleResult> => {
+    const [result] = await by.settle([settlementOf(taken, outcome, fields)]);
+    assert.ok(result);
+    return result;
   };
 
   const pendingAt = (dueAt: number, step: number) =>
@@ -288,6 +298,7 @@ export function createScenario(
     claimAll,
     claim,
     settle,
+    settlementOf,
     /** Settles as delivered, with a good report on the endpoint. */
     deliver: (taken: Claim, options?: SettleOptions) => settle(taken, { state: "delivered" }, options),
     /** Settles as failed for good, with a bad report on the endpoint. */

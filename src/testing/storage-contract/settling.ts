@@ -1,6 +1,7 @@
 /** The storage contract on reports: what a settlement changes, whose counts, and what it says of the endpoint. */
 
 import assert from "node:assert/strict";
+import type { Claim } from "../../webhooks/store.js";
 import { only, times, vandalise } from "./lists.js";
 import {
   type Declare,
@@ -215,6 +216,47 @@ export function settling(declare: Declare): void {
     assert.deepEqual(answers.sort(), ["settled", "stale"]);
     assert.equal((await s.delivery(claim.id)).attempts.length, 1);
   });
+
+  declare(
+    "reports of one call are recorded each for itself, with a result for each in their order",
+    async (s) => {
+      await s.register();
+      await s.register();
+      await times(3, () => s.emit());
+      const claims = await s.claim();
+      assert.equal(claims.length, 6);
+      const [delivered, retried, stale, failed, alsoDelivered, left] = claims as [
+        Claim,
+        Claim,
+        Claim,
+        Claim,
+        Claim,
+        Claim,
+      ];
+      const pending = {
+        state: "pending",
+        step: 1,
+        dueAt: s.now() + MINUTE_MS,
+        postponed: 0,
+        crashes: 0,
+      } as const;
+      const withheld = { state: "withheld", reason: "access_denied" } as const;
+      const results = await s.store.settle([
+        s.settlementOf(delivered, { state: "delivered" }),
+        s.settlementOf(retried, pending),
+        s.settlementOf(stale, withheld, { token: "made up" }),
+        s.settlementOf({ ...left, id: `${left.id}.7` }, { state: "delivered" }),
+        s.settlementOf(failed, { state: "failed", reason: "exhausted" }),
+        s.settlementOf(alsoDelivered, { state: "delivered" }),
+      ]);
+      assert.deepEqual(results, ["settled", "settled", "stale", "gone", "settled", "settled"]);
+      const states = await Promise.all(claims.map(async ({ id }) => (await s.delivery(id)).state));
+      assert.deepEqual(states, ["delivered", "pending", "pending", "failed", "delivered", "pending"]);
+      const { leased, ended } = await s.store.stats();
+      assert.deepEqual({ leased, ended }, { leased: 2, ended: 3 });
+      assert.deepEqual(await s.store.settle([]), []);
+    },
+  );
 
   declare("an unknown delivery is gone", async (s) => {
     const { claim } = await underway(s);

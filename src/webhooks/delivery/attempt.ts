@@ -9,7 +9,7 @@ import { TEST_EVENT_TYPE } from "../catalogue.js";
 import { type PreparedEvent, readPayload } from "../notification.js";
 import type { ReadSettings, Subscriber } from "../options.js";
 import { signatureHeader, standardHeaders } from "../signature.js";
-import type { Attempt, Claim, Settlement, WebhookRecord } from "../store.js";
+import type { Attempt, Claim, EndpointReport, Settlement, WebhookRecord } from "../store.js";
 import {
   accessDelayMs,
   crashDelayMs,
@@ -18,20 +18,9 @@ import {
   parseRetryAfter,
   type Schedule,
 } from "./back-off.js";
+import type { Flight } from "./flight.js";
 import { warningDueAt } from "./health.js";
 import { toLoggedAttempt } from "./logged-attempt.js";
-
-/** What the dispatcher and an attempt tell each other while it is under way. */
-export interface AttemptControl {
-  /** Monotonic time before the claim was asked for: its lease cannot have begun earlier. */
-  readonly claimedAt: number;
-  /** Set by the dispatcher: do not send any more. */
-  isCancelled: boolean;
-  /** Set by the attempt just before the first byte leaves. */
-  isSent: boolean;
-  /** Set by the dispatcher once it has the verdict: what is left is to record it. */
-  isOver: boolean;
-}
 
 export interface AttemptContext {
   readonly settings: ReadSettings;
@@ -44,8 +33,21 @@ export interface AttemptContext {
   readonly telemetry: Telemetry | undefined;
 }
 
-/** What becomes of a claim; the dispatcher says when. */
-export type Verdict = Omit<Settlement, "now">;
+/** What becomes of a claim. `now` is set when it is recorded. */
+export type Verdict = Omit<Settlement, "now"> & { now: number };
+
+const DELIVERED: Verdict["outcome"] = Object.freeze({ state: "delivered" });
+const NOTHING_SEEN = Object.freeze({ attempt: null, endpoint: null });
+
+/** What is known of an exchange before its result. */
+interface Exchange {
+  /** The storage's time when the request was made. */
+  readonly at: number;
+  /** The same, monotonic. */
+  readonly began: number;
+  readonly startedAt: number;
+  readonly span: Span | undefined;
+}
 
 /** A claim is not sent on any more when its lease could end before its deadline: pauses of the process are fenced off here. */
 const FENCE_MARGIN_MS = 5_000;
@@ -210,17 +212,17 @@ export function createAttempts({
     claim: Claim,
     outcome: Verdict["outcome"],
     startedAt: number | null,
-    seen: Partial<Pick<Settlement, "attempt" | "endpoint">> = {},
+    { attempt, endpoint }: Pick<Settlement, "attempt" | "endpoint"> = NOTHING_SEEN,
   ): Verdict => ({
     id: claim.id,
     webhookId: claim.webhook.id,
     account: claim.webhook.account,
     token: claim.token,
+    now: 0,
     outcome,
     startedAt,
-    attempt: null,
-    endpoint: null,
-    ...seen,
+    attempt,
+    endpoint,
   });
 
   /** Pending again at `next`, or failed where the schedule has no step left. */
@@ -256,71 +258,43 @@ export function createAttempts({
     return settle(claim, { ...putOff(claim, at), postponed: postponed + 1 }, startedAt);
   };
 
-  const exchange = async (
-    claim: Claim,
-    control: AttemptControl,
-    event: PreparedEvent,
-    allowed: readonly boolean[],
-    startedAt: number,
-  ): Promise<Verdict> => {
+  /** What an exchange says about the delivery and its endpoint. */
+  const conclude = (
+    { claim, isCancelled }: Flight,
+    { at, began, startedAt, span }: Exchange,
+    result: OutboundResult,
+  ): Verdict => {
     const { webhook } = claim;
-    const body = event.body({
-      form: settings.body,
-      topic: webhook.id,
-      allowed: allowed.every(Boolean) ? null : allowed,
-      eventIdField: delivery.eventIdField,
-    });
-    const at = storeNow();
-    const timestamp = Math.floor(clock.now() / 1000);
-    const secret = signingSecret(webhook, at);
-    const headers: Record<string, string> = {
-      "content-type": "application/json",
-      "user-agent": "Postbell",
-      [signature.header]: signatureHeader({ secret, timestamp, body }),
-    };
-    if (signature.standardWebhooks) {
-      Object.assign(headers, standardHeaders({ secret, id: claim.event.id, timestamp, body }));
-    }
-    const began = clock.monotonic();
-    const request: OutboundRequest = {
-      url: webhook.url,
-      method: "POST",
-      headers,
-      body,
-      deadlineMs: delivery.deadlineMs,
-      maxBodyBytes: delivery.maxResponseBytes,
-    };
-    const span = telemetry && beginAttempt(telemetry, clock, claim, event);
-    const result = await (span === undefined ? send(request) : span.run(() => send(request)));
     const durationMs = Math.max(0, Math.round(clock.monotonic() - began));
     const now = storeNow();
-    const verdict = judge(result, delivery.excerptCharacters);
-    const isOk = verdict.kind === "delivered";
-    if (control.isCancelled && !isOk) {
+    const { kind, status, code, excerpt } = judge(result, delivery.excerptCharacters);
+    const isOk = kind === "delivered";
+    if (isCancelled && !isOk) {
       // What a process cuts off as it stops says nothing of the endpoint.
       span?.end({ at: clock.now(), error: "cancelled" });
     } else if (telemetry !== undefined) {
-      telemetry.record("attemptDuration", seconds(durationMs), { outcome: verdict.kind, lane: claim.lane });
+      telemetry.record("attemptDuration", seconds(durationMs), { outcome: kind, lane: claim.lane });
       if (!claim.isExtra) telemetry.record("attemptLag", seconds(at - claim.dueAt), { lane: claim.lane });
-      span?.end({ at: clock.now(), ...seenOf(verdict) });
+      span?.end({ at: clock.now(), ...seenOf({ kind, status, code }) });
     }
-    const seen: Attempt = { at, durationMs, step: claim.step, isExtra: claim.isExtra, ...verdict };
+    const { step, isExtra } = claim;
+    const seen: Attempt = { at, durationMs, step, isExtra, kind, status, code, excerpt };
     const attempt = toLoggedAttempt(seen);
     if (attempt !== seen) {
-      const code = wordOr(verdict.code, verdict.kind);
+      const word = wordOr(code, kind);
       logger.info(
-        { account: webhook.account, webhook: webhook.id, kind: verdict.kind, code },
+        { account: webhook.account, webhook: webhook.id, kind, code: word },
         "an endpoint's host has no address that may be used",
       );
     }
-    const endpoint: Verdict["endpoint"] = {
+    const endpoint: EndpointReport = {
       ok: isOk,
       generation: webhook.generation,
       at: now,
       noticeAt: warningDueAt(now, health),
       lane: durationMs > delivery.slowAfterMs ? "slow" : "fast",
     };
-    if (isOk) return settle(claim, { state: "delivered" }, startedAt, { attempt, endpoint });
+    if (isOk) return settle(claim, DELIVERED, startedAt, { attempt, endpoint });
     const retryAfterMs =
       result.kind === "response" && ASKS_TO_WAIT.has(result.status)
         ? parseRetryAfter(result.headers["retry-after"], now)
@@ -329,23 +303,69 @@ export function createAttempts({
     return settle(claim, outcome, startedAt, { attempt, endpoint: isTest(claim) ? null : endpoint });
   };
 
+  const requestFor = (
+    { webhook, event: { id } }: Claim,
+    event: PreparedEvent,
+    allowed: readonly boolean[],
+    at: number,
+  ): OutboundRequest => {
+    const body = event.body({
+      form: settings.body,
+      topic: webhook.id,
+      allowed: allowed.every(Boolean) ? null : allowed,
+      eventIdField: delivery.eventIdField,
+    });
+    const timestamp = Math.floor(clock.now() / 1000);
+    const secret = signingSecret(webhook, at);
+    const headers: Record<string, string> = {
+      "content-type": "application/json",
+      "user-agent": "Postbell",
+      [signature.header]: signatureHeader({ secret, timestamp, body }),
+    };
+    if (signature.standardWebhooks) Object.assign(headers, standardHeaders({ secret, id, timestamp, body }));
+    return {
+      url: webhook.url,
+      method: "POST",
+      headers,
+      body,
+      deadlineMs: delivery.deadlineMs,
+      maxBodyBytes: delivery.maxResponseBytes,
+    };
+  };
+
+  const exchange = (
+    flight: Flight,
+    event: PreparedEvent,
+    allowed: readonly boolean[],
+    startedAt: number,
+  ): Promise<Verdict> => {
+    const { claim } = flight;
+    const at = storeNow();
+    const request = requestFor(claim, event, allowed, at);
+    const began = clock.monotonic();
+    const span = telemetry && beginAttempt(telemetry, clock, claim, event);
+    const answer = span === undefined ? send(request) : span.run(() => send(request));
+    return answer.then((result) => conclude(flight, { at, began, startedAt, span }, result));
+  };
+
   const proceed = (
-    claim: Claim,
-    control: AttemptControl,
+    flight: Flight,
     event: PreparedEvent,
     allowed: Permission,
     startedAt: number,
   ): Verdict | null | Promise<Verdict> => {
-    if (control.isCancelled) return null;
+    const { claim } = flight;
+    if (flight.isCancelled) return null;
     if (allowed === null) return postpone(claim, startedAt, storeNow());
     if (allowed[0] !== true) return settle(claim, { state: "withheld", reason: "access_denied" }, startedAt);
-    const heldMs = clock.monotonic() - control.claimedAt;
+    const heldMs = clock.monotonic() - flight.claimedAt;
     if (heldMs > delivery.leaseMs - delivery.deadlineMs - FENCE_MARGIN_MS) return null;
-    control.isSent = true;
-    return exchange(claim, control, event, allowed, startedAt);
+    flight.isSent = true;
+    return exchange(flight, event, allowed, startedAt);
   };
 
-  const attempt = (claim: Claim, control: AttemptControl): Verdict | null | Promise<Verdict | null> => {
+  const attempt = (flight: Flight): Verdict | null | Promise<Verdict | null> => {
+    const { claim } = flight;
     const now = storeNow();
     const startedAt = claim.startedAt ?? now;
     const { webhook } = claim;
@@ -363,11 +383,11 @@ export function createAttempts({
     }
     const event = prepare(claim);
     if (event === null) return settle(claim, { state: "failed", reason: "payload_unreadable" }, startedAt);
-    if (isTest(claim)) return proceed(claim, control, event, [true], startedAt);
+    if (isTest(claim)) return proceed(flight, event, [true], startedAt);
     const asked = permission({ id: webhook.subscriberId, account: webhook.account }, event);
     return asked instanceof Promise
-      ? asked.then((allowed) => proceed(claim, control, event, allowed, startedAt))
-      : proceed(claim, control, event, asked, startedAt);
+      ? asked.then((allowed) => proceed(flight, event, allowed, startedAt))
+      : proceed(flight, event, asked, startedAt);
   };
 
   return Object.freeze({

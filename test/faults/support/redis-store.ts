@@ -104,7 +104,7 @@ export function openStore(
     return (await store.claim({ now, token: randomUUID(), leaseUntil: now + leaseMs, room })).claims;
   };
 
-  const settle: OpenStore["settle"] = (
+  const settle: OpenStore["settle"] = async (
     { id, token, webhook, startedAt, step, lane },
     outcome = { state: "delivered" },
   ) => {
@@ -112,7 +112,7 @@ export function openStore(
     const isDelivered = outcome.state === "delivered";
     const seen = { durationMs: 1, step, isExtra: false, status: 204, code: "HTTP_204", excerpt: null };
     const endpoint = { ok: true, generation: webhook.generation, at: now, noticeAt: now, lane } as const;
-    return store.settle({
+    const settlement: Settlement = {
       id,
       webhookId: webhook.id,
       account: webhook.account,
@@ -122,7 +122,10 @@ export function openStore(
       startedAt: startedAt ?? now,
       attempt: isDelivered ? { at: now, kind: "delivered", ...seen } : null,
       endpoint: isDelivered ? endpoint : null,
-    });
+    };
+    const [result] = await store.settle([settlement]);
+    if (result === undefined) throw new Error("every settlement has a result");
+    return result;
   };
 
   return {

@@ -19,8 +19,8 @@ const step = (name) => {
   if (process.env.WH_CRASH_AT === name) process.kill(process.pid, "SIGKILL");
 };
 
-const isDelivered = ({ outcome }) => outcome.state === "delivered";
-const isRetried = ({ outcome }) => outcome.state === "pending";
+const isDelivered = (settlements) => settlements.some(({ outcome }) => outcome.state === "delivered");
+const isRetried = (settlements) => settlements.some(({ outcome }) => outcome.state === "pending");
 const isDisabling = ({ from, status }) => from === "ENABLED" && status === "DISABLED";
 const hasClaims = (_request, { claims }) => claims.length > 0;
 
@@ -55,11 +55,13 @@ const pass = (steps = [], ...call) => {
 const report = (method, [request], result) => {
   if (method === "claim" && result.claims.length > 0)
     note({ claimed: result.claims.map(({ id }) => id), token: request.token });
-  if (method === "settle") note({ settled: request.id, as: request.outcome.state, result });
+  if (method === "settle")
+    for (const [index, { id, outcome }] of request.entries())
+      note({ settled: id, as: outcome.state, result: result[index] });
   if (method === "settleNotice" && result && isDisabling(request)) note({ disabled: request.id });
 };
 
-const UNWATCHED = ["maxSleepMs", "now", "watch", "newWebhookId"];
+const UNWATCHED = ["maxSleepMs", "now", "watch", "partitionOf", "newWebhookId"];
 
 const watched = (store) =>
   Object.fromEntries(

@@ -1,0 +1,241 @@
+/** The deliveries that this process holds: those under way, and those that wait here for a slot. */
+
+import type { Clock } from "../../clock.js";
+import { createDeadlines } from "../../deadlines.js";
+import type { Logger } from "../../logger.js";
+import type { ReadSettings } from "../options.js";
+import type { Claim } from "../store.js";
+import type { Verdict } from "./attempt.js";
+import { crashDelayMs } from "./back-off.js";
+import { createClaimsAhead } from "./claims-ahead.js";
+import { createFlight, type Flight } from "./flight.js";
+import type { Settler } from "./settler.js";
+import { createSlots, type Room } from "./slots.js";
+
+export interface FlightsContext {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly settings: Pick<ReadSettings, "delivery" | "retry">;
+  /** Carries an attempt out: with what came of it, or `null` where the claim has to be left to its lease. Throws or rejects only for a defect. */
+  readonly attempt: (flight: Flight) => Verdict | null | Promise<Verdict | null>;
+  readonly settler: Pick<Settler, "add" | "release">;
+  /** Called when there may be room to claim for that was not there before. */
+  readonly onFreed: () => void;
+  /** Called when no delivery is held any more. */
+  readonly onEmpty: () => void;
+}
+
+export interface Flights {
+  /** Deliveries under way, until what came of them is recorded. */
+  readonly size: () => number;
+  /** True where none is held, not even one that waits for a slot. */
+  readonly isEmpty: () => boolean;
+  /** How many to claim. */
+  readonly room: () => Room;
+  readonly hasRoom: () => boolean;
+  /** Keeps slots for claims that another call carries; they may have no more than this. `undefined` where no slot is free for them. */
+  readonly reserve: () => Room | undefined;
+  readonly endReservation: (room: Room) => void;
+  /** Slots that were freed so far. */
+  readonly freedCount: () => number;
+  /** Attempts claims, at once or when a slot is free. Resolves when those are stored again that must not be attempted now. */
+  readonly take: (claims: readonly Claim[], claimedAt: number) => Promise<void>;
+  /** Ends flights whose reports need no more work. */
+  readonly end: (ended: readonly Flight[]) => void;
+  readonly open: () => void;
+  /** From now on claims are released. Resolves when those that waited for a slot are. */
+  readonly close: () => Promise<void>;
+  /** Resolves when nothing is under way. */
+  readonly landed: () => Promise<void>;
+  /** Gives up what is under way. Resolves when those are released that were not sent. */
+  readonly cancel: () => Promise<void>;
+}
+
+/**
+ * A delivery whose lease ran out this often without a word may be what kills the process, and takes those with it that are under way beside it.
+ * Of such ones a process attempts one at a time and gives the others back, so that only the guilty one is there when it dies.
+ */
+const SUSPECT_CRASHES = 3;
+const SUSPECT_DELAY_MS = 1_000;
+
+/** Most slots of a lane that one emit holds while it is stored: as many as an account has ENABLED webhooks. */
+const MOST_RESERVED = 15;
+
+const NO_ROOM: Room = Object.freeze({ fast: 0, slow: 0 });
+
+export function createFlights({
+  clock,
+  logger,
+  settings: { delivery, retry },
+  attempt,
+  settler,
+  onFreed,
+  onEmpty,
+}: FlightsContext): Flights {
+  const slots = createSlots({ fast: delivery.concurrency, slow: delivery.slowConcurrency });
+  const slowMarks = createDeadlines(clock);
+  const flights = new Set<Flight>();
+  /** Leased and not attempted yet, for want of a slot. */
+  const ahead = createClaimsAhead(delivery.concurrency);
+  /** Attempts that are over and not recorded yet hold no slot, and must stay few where the storage is slow. */
+  const most = 2 * (delivery.concurrency + delivery.slowConcurrency);
+  let isOpen = false;
+  let freed = 0;
+  const landing: (() => void)[] = [];
+
+  const isEmpty = (): boolean => flights.size === 0 && ahead.size() === 0;
+
+  const tellIfEmpty = (): void => {
+    if (flights.size === 0) for (const resolve of landing.splice(0)) resolve();
+    if (isEmpty()) onEmpty();
+  };
+
+  const freeSlot = (): void => {
+    freed += 1;
+    startWaiting();
+    onFreed();
+  };
+
+  const land = (flight: Flight, verdict: Verdict | null): void => {
+    flight.isOver = true;
+    slowMarks.remove(flight.slowMark);
+    // The connection is free; recording what came of it may take a while and needs no slot.
+    slots.leave(flight);
+    // Given up by a stop: the lease decides, since a failure of a destroyed connection proves nothing. A 2xx is true all the same.
+    const isKept = verdict !== null && (!flight.isCancelled || verdict.outcome.state === "delivered");
+    if (isKept) settler.add(flight, verdict);
+    else end([flight]);
+    freeSlot();
+  };
+
+  const fail = (flight: Flight, error: unknown): void => {
+    // A defect, not an outcome: the lease runs out, and the crash rules hold the delivery back.
+    logger.error({ delivery: flight.claim.id, error }, "an attempt failed unexpectedly");
+    land(flight, null);
+  };
+
+  const carryOut = (flight: Flight): void => {
+    let verdict: Verdict | null | Promise<Verdict | null>;
+    try {
+      verdict = attempt(flight);
+    } catch (error) {
+      fail(flight, error);
+      return;
+    }
+    if (verdict instanceof Promise)
+      verdict.then(
+        (known) => land(flight, known),
+        (error: unknown) => fail(flight, error),
+      );
+    else land(flight, verdict);
+  };
+
+  const launch = (claim: Claim, claimedAt: number): void => {
+    const flight = createFlight(claim, claimedAt);
+    flights.add(flight);
+    slots.enter(flight, claim.lane);
+    if (claim.lane === "fast")
+      flight.slowMark = slowMarks.add(clock.monotonic() + delivery.slowAfterMs, () => {
+        slots.slowDown(flight);
+        freeSlot();
+      });
+    carryOut(flight);
+  };
+
+  const launchOrKeep = (claim: Claim, claimedAt: number): void => {
+    const hasSlot = claim.lane === "slow" || (ahead.size() === 0 && slots.free("fast") > 0);
+    if (hasSlot) launch(claim, claimedAt);
+    else ahead.add({ claim, claimedAt });
+  };
+
+  /** Fills freed slots with claims that wait. One that has waited for half its lease is released, so that it is not sent after it. */
+  const startWaiting = (): void => {
+    while (isOpen && ahead.size() > 0 && flights.size < most && slots.free("fast") > 0) {
+      const waiting = ahead.next();
+      if (waiting === undefined) return;
+      if (clock.monotonic() - waiting.claimedAt > delivery.leaseMs / 2) void settler.release([waiting.claim]);
+      else launch(waiting.claim, waiting.claimedAt);
+    }
+  };
+
+  const end = (ended: readonly Flight[]): void => {
+    for (const flight of ended) flights.delete(flight);
+    startWaiting();
+    tellIfEmpty();
+    onFreed();
+  };
+
+  /** One that is held back for its crashes is not attempted now, and can do no harm. */
+  const isSuspect = ({ crashes, isRecovered }: Claim): boolean =>
+    crashes >= SUSPECT_CRASHES && !(isRecovered && crashDelayMs(crashes, retry) > 0);
+  const isSuspectUnderWay = (): boolean =>
+    [...flights].some(({ claim, isOver }) => !isOver && isSuspect(claim));
+
+  const takeSuspects = async (suspects: readonly Claim[], claimedAt: number): Promise<void> => {
+    const [first] = suspects;
+    const isFree = first !== undefined && slots.free(first.lane) > 0 && !isSuspectUnderWay();
+    const chosen = isFree ? first : undefined;
+    const others = suspects.filter((claim) => claim !== chosen);
+    // Stored before the chosen one is attempted: if that ends the process, the others must not count it as their crash again and again.
+    await Promise.all(
+      others.map((claim) => settler.release([claim], SUSPECT_DELAY_MS * (1 + clock.random()))),
+    );
+    if (chosen === undefined) return;
+    if (isOpen) launch(chosen, claimedAt);
+    else await settler.release([chosen]);
+  };
+
+  return Object.freeze<Flights>({
+    size: () => flights.size,
+    isEmpty,
+    room: () =>
+      flights.size >= most ? NO_ROOM : { fast: slots.free("fast") + ahead.room(), slow: slots.free("slow") },
+    hasRoom: () => flights.size < most && slots.free("fast") + slots.free("slow") + ahead.room() > 0,
+
+    reserve() {
+      if (!isOpen || ahead.size() > 0 || flights.size >= most) return undefined;
+      const fast = Math.min(slots.free("fast"), MOST_RESERVED);
+      const slow = Math.min(slots.free("slow"), MOST_RESERVED);
+      if (fast + slow === 0) return undefined;
+      const reserved = { fast, slow };
+      slots.reserve(reserved);
+      return reserved;
+    },
+
+    endReservation(reserved) {
+      slots.endReservation(reserved);
+      startWaiting();
+    },
+
+    freedCount: () => freed,
+
+    async take(claims, claimedAt) {
+      if (!isOpen) {
+        await settler.release(claims);
+        return;
+      }
+      const suspects = claims.filter(isSuspect);
+      for (const claim of claims) if (!suspects.includes(claim)) launchOrKeep(claim, claimedAt);
+      if (suspects.length > 0) await takeSuspects(suspects, claimedAt);
+    },
+
+    end,
+
+    open() {
+      isOpen = true;
+    },
+
+    async close() {
+      isOpen = false;
+      await settler.release(ahead.drain().map(({ claim }) => claim));
+    },
+
+    landed: () => (flights.size === 0 ? Promise.resolve() : new Promise((resolve) => landing.push(resolve))),
+
+    async cancel() {
+      const left = [...flights];
+      for (const flight of left) flight.isCancelled = true;
+      await settler.release(left.filter(({ isSent }) => !isSent).map(({ claim }) => claim));
+    },
+  });
+}

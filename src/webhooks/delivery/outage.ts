@@ -1,0 +1,31 @@
+/** How long the storage has been away: since the first call that failed after the last one that did not. */
+
+import type { Clock } from "../../clock.js";
+
+/** After a failed call the storage is asked again after this, doubling up to the second figure: that it is back is noticed within it. */
+const RETRY_MS = 100;
+export const MAX_RETRY_MS = 5_000;
+
+export const retryDelayMs = (failures: number): number => Math.min(RETRY_MS * 2 ** failures, MAX_RETRY_MS);
+
+export interface Outage {
+  /** A call failed. */
+  failed(): void;
+  /** A call did not fail. */
+  ended(): void;
+  /** 0 where the last call did not fail. */
+  ms(): number;
+}
+
+export function createOutage(clock: Clock): Outage {
+  let since: number | undefined;
+  return Object.freeze<Outage>({
+    failed() {
+      since ??= clock.monotonic();
+    },
+    ended() {
+      since = undefined;
+    },
+    ms: () => (since === undefined ? 0 : clock.monotonic() - since),
+  });
+}
