@@ -3,7 +3,7 @@
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { manualClock } from "../src/testing/manual-clock.js";
-import type { Claim } from "../src/webhooks/store.js";
+import type { Claim, EventRecord } from "../src/webhooks/store.js";
 import type { RedisClient } from "../storage/redis/index.js";
 import { shortId } from "../storage/redis/texts.js";
 import { newEvent, type OpenStore, openStore } from "./faults/support/redis-store.js";
@@ -25,6 +25,12 @@ async function open(given: Parameters<typeof openStore>[1] = {}) {
   return {
     ...opened,
     webhook,
+    /** Stores an event by another process, so that this one has to read it. */
+    appendElsewhere: async (event: EventRecord): Promise<void> => {
+      const other = openStore({ url: redisUrl(), prefix: opened.prefix }, given);
+      await other.append(event);
+      await other.storage.close();
+    },
     emit: async (count: number) => {
       for (let index = 0; index < count; index++) await opened.append(newEvent("clinic"));
     },
@@ -117,9 +123,9 @@ describe("an event that cannot be read", () => {
     ["has no head", (text: string) => text.slice(text.indexOf("\n") + 1)],
     ["is empty", () => ""],
   ])("%s: its delivery ends with an alarm, and the others go on", async (_, damage) => {
-    const { store, storage, append, emit, claim, settle, key, log } = await open();
+    const { store, storage, appendElsewhere, emit, claim, settle, key, log } = await open();
     const event = newEvent("clinic");
-    await append(event);
+    await appendElsewhere(event);
     const field = `1/${shortId(event.id)}`;
     await admin.hset(key("events"), field, damage((await admin.hget(key("events"), field)) ?? ""));
     await emit(3);
@@ -246,24 +252,25 @@ describe("a reply that comes too late", () => {
     const clock = manualClock(START);
     const { client, answered, hold, release, end } = heldClient();
     const prefix = freshPrefix();
-    const { store, storage, register, append, claim } = openStore(
+    const { store, storage, register, claim } = openStore(
       { client, prefix, time: "clock", partitions: 2 },
       { clock },
     );
+    const other = openStore({ url: redisUrl(), prefix, time: "clock", partitions: 2 }, { clock });
     const isInFirst = (account: string): boolean =>
       Number.parseInt(store.newWebhookId(account).slice(0, 8), 16) % 2 === 0;
     const account = ["a", "b", "c", "d", "e", "f", "g", "h"].find(isInFirst) ?? "a";
     await register(account);
-    await append(newEvent(account));
+    await other.append(newEvent(account));
     hold((args) => isScript(args) && args.some((arg) => String(arg).includes(`{${prefix}:1}`)));
     const claims = claim();
-    // What the other partition leased comes with its events.
+    // The events that the other partition leased are read after it.
     await eventually(() => answered.includes("HMGET"), "the other partition has answered");
     await new Promise((resolve) => setImmediate(resolve));
     await clock.advance(3_500);
     expect(await claims).toHaveLength(1);
     release();
-    await storage.close();
+    await Promise.all([storage.close(), other.storage.close()]);
     end();
   });
 });

@@ -82,7 +82,6 @@ describe("the scripts", () => {
   /** Reads without LIMIT, and what bounds them. */
   const BOUNDED_OTHERWISE: Readonly<Record<string, readonly string[]>> = {
     // One member, the first or the one at a place.
-    "claiming.lua": ["ZRANGE key 0 0 WITHSCORES"],
     "content-commit.lua": ["ZRANGE key over - 1 over - 1 WITHSCORES"],
     "exchange-claim.lua": ["ZRANGE key 0 0 WITHSCORES"],
     "notices.lua": ["ZRANGE NOTICES 0 0 WITHSCORES"],

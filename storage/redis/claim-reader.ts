@@ -4,6 +4,7 @@ import { LRUCache } from "lru-cache";
 import type { Claim, Lane, WebhookRecord } from "../../src/webhooks/store.js";
 import type { Binding } from "./binding.js";
 import { idOfSuffix } from "./delivery-id-text.js";
+import type { EventCache } from "./event-cache.js";
 import type { FirstLeases } from "./first-leases.js";
 import type { Partition } from "./partition.js";
 import { longId, readClaimLine, readStoredEvent, readWebhook, type StoredEvent } from "./texts.js";
@@ -22,8 +23,8 @@ export interface LeasedRows {
   readonly rows: readonly LeasedRow[];
   /** Texts of the webhooks by their numbers. */
   readonly webhooks: ReadonlyMap<string, string>;
-  /** Texts of events by `A/E`, where the script read them. */
-  readonly events: ReadonlyMap<string, string>;
+  /** Names the data set. */
+  readonly mark: string;
   /** As it is stored. */
   readonly token: string;
   readonly requestToken: string;
@@ -46,9 +47,22 @@ interface KnownWebhook {
   readonly lane: Lane;
 }
 
+/** A row whose webhook can be used. */
+interface Located {
+  readonly row: LeasedRow;
+  /** The partition's number of the webhook. */
+  readonly number: string;
+  readonly webhook: KnownWebhook;
+  /** The event's id as it is stored. */
+  readonly short: string;
+  /** Field of the event among the events of the partition. */
+  readonly field: string;
+}
+
+/** The events of one claim by their fields; `undefined` for one that cannot be read. */
+type Events = Map<string, StoredEvent | undefined>;
+
 export const webhookNumberOf = (ref: string): string => ref.slice(0, ref.indexOf("/"));
-const suffixOf = (ref: string): string => ref.slice(ref.indexOf("/") + 1);
-const eventOf = (ref: string): string => suffixOf(ref).split(".", 1)[0] ?? "";
 
 /** Field of a webhook's text that holds its lane. */
 const LANE_FIELD = 8;
@@ -57,13 +71,27 @@ function readLane(text: string): Lane {
   return text.split(",", LANE_FIELD + 1)[LANE_FIELD] === "f" ? "fast" : "slow";
 }
 
+function locate(row: LeasedRow, number: string, webhook: KnownWebhook): Located {
+  const { ref } = row;
+  const from = number.length + 1;
+  const dot = ref.indexOf(".", from);
+  const short = dot === -1 ? ref.slice(from) : ref.slice(from, dot);
+  return { row, number, webhook, short, field: `${webhook.account}/${short}` };
+}
+
+const deliveryIdOf = ({ row: { ref }, number, webhook, short }: Located, eventId: string): string =>
+  ref.length === number.length + 1 + short.length
+    ? `${webhook.record.id}.${eventId}`
+    : idOfSuffix(webhook.record.id, ref.slice(number.length + 1));
+
 export function createClaimReader(
   { seal, logger, call }: Binding,
   partition: Partition,
   firstLeases: FirstLeases,
+  cache: EventCache,
 ): {
   /** Rejects with the error of the storage where the events cannot be fetched. */
-  read(rows: LeasedRows): Promise<ReadClaims>;
+  read(rows: LeasedRows, now: number): Promise<ReadClaims>;
 } {
   const known = new LRUCache<string, KnownWebhook>({ max: MAX_WEBHOOKS });
 
@@ -84,28 +112,50 @@ export function createClaimReader(
     }
   };
 
-  const fetchTexts = async (
-    keys: readonly string[],
-    texts: ReadonlyMap<string, string>,
-  ): Promise<Map<string, string | null>> => {
-    const all = new Map<string, string | null>(texts);
-    const missing = [...new Set(keys)].filter((key) => !all.has(key));
-    if (missing.length === 0) return all;
-    const values = (await call("HMGET", partition.key("events"), ...missing)) as (string | null)[];
-    for (const [index, key] of missing.entries()) all.set(key, values[index] ?? null);
-    return all;
+  /** Sorts rows by whether their webhooks can be used, and finds the events that this process stored. */
+  const locateAll = ({ rows, webhooks, mark }: LeasedRows, now: number) => {
+    const usable = new Map<string, KnownWebhook | undefined>();
+    for (const [number, text] of webhooks) usable.set(number, readKnown(number, text));
+    const located: Located[] = [];
+    const unusable: LeasedRow[] = [];
+    const events: Events = new Map();
+    const missing = new Map<string, Located>();
+    for (const row of rows) {
+      const number = webhookNumberOf(row.ref);
+      const webhook = usable.get(number);
+      if (webhook === undefined) {
+        unusable.push(row);
+        continue;
+      }
+      const own = locate(row, number, webhook);
+      located.push(own);
+      if (events.has(own.field) || missing.has(own.field)) continue;
+      const stored = cache.get(webhook.record.account, own.short, mark, now);
+      if (stored) events.set(own.field, stored);
+      else missing.set(own.field, own);
+    }
+    return { located, unusable, events, missing };
+  };
+
+  const fetchMissing = async (missing: ReadonlyMap<string, Located>, events: Events): Promise<void> => {
+    const texts = (await call("HMGET", partition.key("events"), ...missing.keys())) as (string | null)[];
+    let place = 0;
+    for (const [field, { webhook, short }] of missing) {
+      const text = texts[place++];
+      events.set(field, text ? readStoredEvent(text, webhook.record.account, longId(short)) : undefined);
+    }
   };
 
   const toClaim = (
-    { ref, line }: LeasedRow,
-    { record: webhook, account, lane }: KnownWebhook,
+    located: Located,
     { event, createdAt, receivers }: StoredEvent,
     { token, requestToken }: LeasedRows,
   ): Claim => {
-    const number = webhookNumberOf(ref);
-    const id = idOfSuffix(webhook.id, suffixOf(ref));
-    if (line !== "") return { ...readClaimLine(line), id, webhook, event, lane };
-    firstLeases.add(id, { ref, webhook: number, account, event: eventOf(ref), receivers, token });
+    const { row, number, webhook: known, short } = located;
+    const { record: webhook, account, lane } = known;
+    const id = deliveryIdOf(located, event.id);
+    if (row.line !== "") return { ...readClaimLine(row.line), id, webhook, event, lane };
+    firstLeases.add(id, { ref: row.ref, webhook: number, account, event: short, receivers, token });
     return {
       token: requestToken,
       startedAt: null,
@@ -123,39 +173,16 @@ export function createClaimReader(
   };
 
   return {
-    async read(leased) {
-      const { rows, webhooks, events: given } = leased;
-      const usable = new Map<string, KnownWebhook>();
-      for (const [number, text] of webhooks) {
-        const webhook = readKnown(number, text);
-        if (webhook) usable.set(number, webhook);
-      }
-      const keyOf = (ref: string): string =>
-        `${usable.get(webhookNumberOf(ref))?.account ?? ""}/${eventOf(ref)}`;
-      const wanted = rows.filter(({ ref }) => usable.has(webhookNumberOf(ref)));
-      const texts = await fetchTexts(
-        wanted.map(({ ref }) => keyOf(ref)),
-        given,
-      );
-      const stored = new Map<string, StoredEvent | undefined>();
+    async read(leased, now) {
+      const { located, unusable, events, missing } = locateAll(leased, now);
+      if (missing.size > 0) await fetchMissing(missing, events);
       const claims: Claim[] = [];
       const unreadable: LeasedRow[] = [];
-      for (const row of wanted) {
-        const webhook = usable.get(webhookNumberOf(row.ref));
-        if (!webhook) continue;
-        const key = keyOf(row.ref);
-        if (!stored.has(key)) {
-          const text = texts.get(key);
-          stored.set(
-            key,
-            text ? readStoredEvent(text, webhook.record.account, longId(eventOf(row.ref))) : undefined,
-          );
-        }
-        const event = stored.get(key);
-        if (event) claims.push(toClaim(row, webhook, event, leased));
-        else unreadable.push(row);
+      for (const own of located) {
+        const stored = events.get(own.field);
+        if (stored) claims.push(toClaim(own, stored, leased));
+        else unreadable.push(own.row);
       }
-      const unusable = rows.filter(({ ref }) => !usable.has(webhookNumberOf(ref)));
       return { claims, unusable, unreadable };
     },
   };

@@ -3,6 +3,7 @@
 import type { Claim, ClaimRequest, Lane, WebhookStore } from "../../src/webhooks/store.js";
 import type { Binding } from "./binding.js";
 import { createClaimReader, type LeasedRows } from "./claim-reader.js";
+import type { EventCache } from "./event-cache.js";
 import type { Exchange, Leased } from "./exchange.js";
 import type { FirstLeases } from "./first-leases.js";
 import { unavailable } from "./link.js";
@@ -30,16 +31,14 @@ export type ClaimReply = Awaited<ReturnType<WebhookStore["claim"]>>;
 
 export interface Claiming {
   readonly claim: (request: ClaimRequest) => Promise<ClaimReply>;
-  /** Makes claims of what a script leased, raises its alarms, and releases what cannot be used. */
-  readonly take: (
-    partition: Partition,
-    leased: LeasedRows & Alarms,
-    now: number,
-  ) => Promise<readonly Claim[]>;
+  /** Leases from one partition, once. */
+  readonly lease: (partition: Partition, request: ClaimRequest) => Promise<ClaimReply>;
+  /** Makes claims of what a script leased under a token, raises its alarms, and releases what cannot be used. */
+  readonly take: (partition: Partition, leased: Leased, token: string, now: number) => Promise<ClaimReply>;
 }
 
 /** What a script came upon: records that cannot be read, and the mark of its data set. */
-export interface Alarms {
+interface Alarms {
   readonly parked: readonly string[];
   readonly mark: string;
 }
@@ -68,22 +67,31 @@ const earliest = (times: readonly (number | null)[]): number | null => {
   return known.length > 0 ? Math.min(...known) : null;
 };
 
-const rowsOf = ({ claims, webhooks }: Leased, token: string): LeasedRows => ({
-  rows: claims.map(([ref, line]) => ({ ref, line })),
-  webhooks: new Map(webhooks),
-  events: new Map(),
+export const rowsOf = ({ rows, webhooks, mark }: Leased, token: string): LeasedRows => ({
+  rows,
+  webhooks,
+  mark,
   token: encodeText(token),
   requestToken: token,
 });
 
-export function createClaiming(
-  binding: Binding,
-  exchangeOf: (partition: Partition) => Exchange,
-  settlements: Settlements,
-  firstLeases: FirstLeases,
-): Claiming {
+export function createClaiming({
+  binding,
+  exchangeOf,
+  settlements,
+  firstLeases,
+  cache,
+}: {
+  readonly binding: Binding;
+  readonly exchangeOf: (partition: Partition) => Exchange;
+  readonly settlements: Settlements;
+  readonly firstLeases: FirstLeases;
+  readonly cache: EventCache;
+}): Claiming {
   const { partitions, logger, clock } = binding;
-  const readers = partitions.all.map((partition) => createClaimReader(binding, partition, firstLeases));
+  const readers = partitions.all.map((partition) =>
+    createClaimReader(binding, partition, firstLeases, cache),
+  );
   const marks = new Map<number, string>();
 
   const raiseAlarms = ({ number }: Partition, { parked, mark }: Alarms): void => {
@@ -98,6 +106,7 @@ export function createClaiming(
         { partition: number, code: "store_reset" },
         "Redis was emptied or replaced: what it held is gone",
       );
+      cache.clear();
       binding.onReset();
     }
     marks.set(number, mark);
@@ -135,12 +144,15 @@ export function createClaiming(
       .finally(() => tidying.delete(partition));
   };
 
-  const take: Claiming["take"] = async (partition, leased, now) => {
-    raiseAlarms(partition, leased);
+  const toClaims = async (
+    partition: Partition,
+    leased: LeasedRows,
+    now: number,
+  ): Promise<readonly Claim[]> => {
     const reader = readers[partition.number];
     if (reader === undefined || leased.rows.length === 0) return [];
     try {
-      const { claims, unusable, unreadable } = await reader.read(leased);
+      const { claims, unusable, unreadable } = await reader.read(leased, now);
       settlements.releaseRows(unusable, leased, now, now + UNUSABLE_MS);
       const names = unreadable.map(({ ref }) => `!${ref}`);
       // Where it fails, the leases run out.
@@ -152,37 +164,38 @@ export function createClaiming(
     }
   };
 
+  const take: Claiming["take"] = async (partition, leased, token, now) => {
+    raiseAlarms(partition, leased);
+    const claims = await toClaims(partition, rowsOf(leased, token), now);
+    return { claims, nextAt: leased.nextAt === "" ? null : Number(leased.nextAt) };
+  };
+
   const exchange = async (
     partition: Partition,
     request: ClaimRequest,
-  ): Promise<{ readonly leased: Leased; readonly claims: readonly Claim[] }> => {
+  ): Promise<{ readonly leased: Leased; readonly reply: ClaimReply }> => {
     const { now, token } = request;
     const onLate = (late: Leased): void => {
       const leased = rowsOf(late, token);
       settlements.releaseRows(leased.rows, leased, now);
     };
     const leased = await exchangeOf(partition).claim({ now, args: leaseArguments(request), onLate });
-    const { parked, mark } = leased;
-    return { leased, claims: await take(partition, { ...rowsOf(leased, token), parked, mark }, now) };
+    return { leased, reply: await take(partition, leased, token, now) };
   };
-
-  const toReply = (claims: readonly Claim[], { nextAt }: Leased): ClaimReply => ({
-    claims,
-    nextAt: nextAt === "" ? null : Number(nextAt),
-  });
 
   const claimFrom = async (partition: Partition, request: ClaimRequest): Promise<ClaimReply> => {
     const { now } = request;
-    const { leased, claims } = await exchange(partition, request);
+    const { leased, reply } = await exchange(partition, request);
+    const { claims } = reply;
     if (leased.isOverdue) startTidying(partition, now);
     try {
       await freeCrowded(partition, now);
-      if (!leased.hasExpired) return toReply(claims, leased);
+      if (!leased.hasExpired) return reply;
       await tidy(partition, now, []);
       const room = roomLeft(request.room, claims);
       // Under another token, as the same request would be given what it leased before.
       const more = await exchange(partition, { ...request, token: `${request.token}.more`, room });
-      return toReply([...claims, ...more.claims], more.leased);
+      return { ...more.reply, claims: [...claims, ...more.reply.claims] };
     } catch (error) {
       if (claims.length === 0) throw error;
       logger.error({ error }, "a partition could not be tidied up");
@@ -225,6 +238,7 @@ export function createClaiming(
 
   return {
     take,
+    lease: async (partition, request) => (await exchange(partition, request)).reply,
     async claim(request) {
       const began = clock.monotonic();
       const now = await binding.at(request.now);

@@ -2,6 +2,7 @@
 
 import type { Attempt, AttemptSummary, Lane } from "../../src/webhooks/store.js";
 import type { Binding } from "./binding.js";
+import type { LeasedRow } from "./claim-reader.js";
 import type { Argument } from "./client.js";
 import { type FirstDelivered, type FirstLease, firstDeliveredText, firstLeaseText } from "./first-leases.js";
 import type { CallOptions } from "./link.js";
@@ -26,12 +27,13 @@ export interface LeaseRequest {
 /** What was leased, and what `tidy` has to do. */
 export interface Leased {
   readonly nextAt: string;
+  /** When something became due by this script; empty where nothing did. */
+  readonly hint: string;
   readonly mark: string;
   readonly parked: readonly string[];
-  /** Number and text of each webhook. */
-  readonly webhooks: readonly (readonly [number: string, text: string])[];
-  /** Reference of each claim, with the line of its record unless it is leased for the first time. */
-  readonly claims: readonly (readonly [ref: string, line: string])[];
+  /** Texts of the webhooks by their numbers. */
+  readonly webhooks: ReadonlyMap<string, string>;
+  readonly rows: readonly LeasedRow[];
   /** Leases ran out. */
   readonly hasExpired: boolean;
   /** Something was kept long enough. */
@@ -47,8 +49,10 @@ export interface Exchange {
   readonly crowded: Set<string>;
 }
 
-type Reply = [
-  unmatched: string,
+/** What `exchange-claim.lua` replies. */
+export type LeaseReply = [
+  /** Of `exchange`: the places of what does not match. Of `append`: what was stored. */
+  answer: string,
   nextAt: string,
   hint: string,
   overdue: string,
@@ -57,6 +61,7 @@ type Reply = [
   webhooks: string[],
   claims: string,
 ];
+type Reply = LeaseReply;
 
 export interface FirstSettlement {
   readonly lease: FirstLease;
@@ -88,7 +93,8 @@ export const attemptSummary = ({ at, kind, status, code }: Attempt): string =>
   JSON.stringify({ at, kind, status, code } satisfies AttemptSummary);
 
 const LANES: Readonly<Record<Lane, string>> = { fast: "f", slow: "s" };
-const NOTHING: readonly Argument[] = ["", "", 0, 0];
+/** Tells a script to lease nothing. */
+export const NO_LEASE: readonly Argument[] = ["", "", 0, 0];
 
 interface EndpointGroup {
   readonly generation: number;
@@ -159,25 +165,30 @@ function settlementArguments(
   return args;
 }
 
-const inPairs = (flat: readonly string[]): readonly (readonly [string, string])[] =>
-  Array.from({ length: flat.length / 2 }, (_, index) => [flat[2 * index] ?? "", flat[2 * index + 1] ?? ""]);
+function readWebhooks(flat: readonly string[]): Leased["webhooks"] {
+  const webhooks = new Map<string, string>();
+  for (let place = 0; place + 1 < flat.length; place += 2)
+    webhooks.set(flat[place] ?? "", flat[place + 1] ?? "");
+  return webhooks;
+}
 
-const readClaims = (text: string): Leased["claims"] =>
-  text === ""
-    ? []
-    : text.split("\n").map((claim) => {
-        const blank = claim.indexOf(" ");
-        return blank === -1 ? [claim, ""] : [claim.slice(0, blank), claim.slice(blank + 1)];
-      });
+function readRow(claim: string): LeasedRow {
+  const blank = claim.indexOf(" ");
+  return blank === -1
+    ? { ref: claim, line: "" }
+    : { ref: claim.slice(0, blank), line: claim.slice(blank + 1) };
+}
 
-function readLeased([, nextAt, , allOverdue, mark, parked, webhooks, claims]: Reply): Leased {
+export function readLeased(reply: LeaseReply): Leased {
+  const [, nextAt, hint, allOverdue, mark, parked, webhooks, claims] = reply;
   const overdue = allOverdue.split("\n");
   return {
     nextAt,
+    hint,
     mark,
     parked,
-    webhooks: inPairs(webhooks),
-    claims: readClaims(claims),
+    webhooks: readWebhooks(webhooks),
+    rows: claims === "" ? [] : claims.split("\n").map(readRow),
     hasExpired: overdue.includes("l"),
     isOverdue: overdue.includes("t"),
   };
@@ -193,7 +204,7 @@ export function createExchange(binding: Binding, partition: Partition, nonce: ()
   /** Sends settlements, without those that do not match, which are told so. Rejects with the error of the call. */
   const send = async (settled: readonly Waiting[], request: LeaseRequest | undefined): Promise<Reply> => {
     const now = request?.now ?? (await binding.at(settled[0]?.settlement.now ?? 0));
-    const lease = request?.args ?? NOTHING;
+    const lease = request?.args ?? NO_LEASE;
     const options: CallOptions = {
       onLate: (late) => {
         const reply = late as Reply;

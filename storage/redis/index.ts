@@ -127,7 +127,7 @@ export function redisStorage(options: RedisStorageOptions): RedisStorage {
           (await link()).run(script, partition, [...before(now), ...args], callOptions),
         runDurably: async (script, partition, now, args, callOptions) =>
           isReplicated
-            ? own.runReplicated(script, partition, [...before(now), ...args])
+            ? own.runReplicated(script, partition, [...before(now), ...args], callOptions)
             : { reply: await binding.run(script, partition, now, args, callOptions), confirmed: undefined },
         call: async (command, ...args) => (await link()).call(command, ...args),
         async at(now) {

@@ -57,6 +57,8 @@ function toPostbellError(error: unknown): PostbellError {
 export interface CallOptions {
   /** Called with the answer where it comes after the caller was told that there is none. */
   readonly onLate?: ((reply: unknown) => void) | undefined;
+  /** False for a reply that says that nothing was changed: then no replica is asked for it. */
+  readonly wasDone?: ((reply: unknown) => boolean) | undefined;
 }
 
 export interface Link {

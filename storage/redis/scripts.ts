@@ -3,8 +3,9 @@
 import { createHash } from "node:crypto";
 import additions from "./scripts/additions.lua";
 import append from "./scripts/append.lua";
+import appendGeneral from "./scripts/append-general.lua";
 import calls from "./scripts/calls.lua";
-import claiming from "./scripts/claiming.lua";
+import commonPath from "./scripts/common-path.lua";
 import content from "./scripts/content.lua";
 import contentAllocate from "./scripts/content-allocate.lua";
 import contentChanges from "./scripts/content-changes.lua";
@@ -16,6 +17,7 @@ import create from "./scripts/create.lua";
 import exchange from "./scripts/exchange.lua";
 import exchangeClaim from "./scripts/exchange-claim.lua";
 import exchangeSettle from "./scripts/exchange-settle.lua";
+import expiredLeases from "./scripts/expired-leases.lua";
 import notices from "./scripts/notices.lua";
 import prelude from "./scripts/prelude.lua";
 import read from "./scripts/read.lua";
@@ -45,7 +47,8 @@ function script(name: string, ...parts: readonly string[]): Script {
 }
 
 export const SCRIPTS = {
-  append: script("append", calls, prelude, rosters, retention, additions, claiming, append),
+  append: script("append", calls, commonPath, rosters, append, exchangeClaim),
+  appendGeneral: script("append-general", calls, prelude, rosters, retention, additions, appendGeneral),
   contentAllocate: script("content-allocate", calls, content, contentAllocate),
   contentChanges: script("content-changes", calls, content, contentChanges),
   contentCheck: script("content-check", calls, content, contentCheck),
@@ -53,7 +56,7 @@ export const SCRIPTS = {
   contentRead: script("content-read", calls, content, contentRead),
   contentScan: script("content-scan", calls, content, contentScan),
   create: script("create", calls, prelude, rosters, retention, create),
-  exchange: script("exchange", exchange, exchangeSettle, exchangeClaim),
+  exchange: script("exchange", calls, commonPath, exchange, exchangeSettle, exchangeClaim),
   notices: script("notices", calls, prelude, retention, notices),
   read: script("read", calls, prelude, rosters, read),
   recover: script("recover", calls, prelude, rosters, retention, additions, recover),
@@ -63,7 +66,7 @@ export const SCRIPTS = {
   resend: script("resend", calls, prelude, retention, additions, resend),
   settle: script("settle", calls, prelude, retention, settle),
   settleNotice: script("settle-notice", calls, prelude, rosters, retention, settleNotice),
-  tidy: script("tidy", calls, prelude, rosters, retention, claiming, tidy),
+  tidy: script("tidy", calls, prelude, rosters, retention, expiredLeases, tidy),
   time: script("time", time),
   update: script("update", calls, prelude, rosters, update),
 } as const;

@@ -7,7 +7,7 @@ import type { Argument, RedisClient } from "./client.js";
 import type { Connections } from "./connections.js";
 import { createHints, type Hints } from "./hints.js";
 import type { HoldToLayout } from "./layout.js";
-import { createLink, type Link, unavailable } from "./link.js";
+import { type CallOptions, createLink, type Link, unavailable } from "./link.js";
 import type { KeySet, Partitions } from "./partition.js";
 import { createReplicationCheck } from "./replication.js";
 import { SCRIPTS, type Script } from "./scripts.js";
@@ -29,6 +29,7 @@ export interface Session {
     script: Script,
     on: KeySet,
     args: readonly Argument[],
+    options?: CallOptions,
   ) => Promise<{ readonly reply: unknown; readonly confirmed: boolean }>;
   /** What each server says of itself. */
   readonly inspect: () => Promise<readonly Omit<StorageReport, "repaired">[]>;
@@ -145,13 +146,13 @@ export function createSession({
       return opening;
     },
     reopen: () => opened.clear(),
-    async runReplicated(script, on, args) {
+    async runReplicated(script, on, args, { wasDone = () => true } = {}) {
       const { client, link: own, check } = await replicated();
       // There has to be a connection that can be remembered.
       if (client.status !== "ready") await own.call("PING");
       const isConfirmed = await check.begin(on);
       const reply = await own.run(script, on, args);
-      return { reply, confirmed: await isConfirmedInTime(isConfirmed()) };
+      return { reply, confirmed: wasDone(reply) && (await isConfirmedInTime(isConfirmed())) };
     },
     inspect: inspectAll,
     close() {

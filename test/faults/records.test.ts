@@ -111,7 +111,10 @@ describe("garbage in the place of", () => {
       await opened.register("sick");
       await opened.register("well");
       const [first, second, other] = [newEvent("sick"), newEvent("sick"), newEvent("well")];
-      for (const event of [first, second, other]) await opened.append(event);
+      // By another process, so that this one has to read them.
+      const emitter = openStore({ url: redis.url, prefix: opened.prefix });
+      for (const event of [first, second, other]) await emitter.append(event);
+      await emitter.storage.close();
       const [left, right] = entry.map((text) => text.replace("EVENT", shortId(first.id))) as [string, string];
       if (isHash) await admin.hset(opened.key(key), left, right);
       else await admin.zadd(opened.key(key), left, right);

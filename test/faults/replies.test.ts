@@ -57,7 +57,7 @@ const CALLS = {
 
 /** The scripts that carry them. */
 const SCRIPTS_OF: Readonly<Record<string, readonly string[]>> = {
-  append: ["append"],
+  append: ["append", "append-general"],
   claim: ["exchange"],
   settle: ["exchange", "settle"],
 };

@@ -1,120 +1,128 @@
--- Stores events, each with all its deliveries or not at all. The first write is one that a full Redis refuses, so nothing is half stored.
--- May lease in the same step what is due for whoever sent them.
--- ARGV: most pending, most pending of an account; token (empty: lease nothing), lease until, room in the fast and in the slow lane; then for each event: account, event, type, digest, payload, remember for, nonce, the short id of the only webhook it is for or empty.
--- Answers for each: `stored` or `duplicate` with the short ids of its webhooks, `conflict`, or `full` with the bound. Last: the hint, and what `claimDue` answers.
+-- The common path of storing events: each with all its deliveries, or none of them. The first write is
+-- one that a full Redis refuses, so nothing is half stored. What is not common (an id met again, a
+-- bound that is passed, an event that nobody gets) is left to append-general.lua. It follows
+-- common-path.lua and rosters.lua; exchange-claim.lua follows it in the same script.
+--
+-- ARGV from the ninth on: most pending, most pending of an account, a name for this data set where it
+-- has none; then for each event its account, id, type, `remember until,nonce`, and
+-- `digest⏎type⏎payload`.
+--
+-- Replies { }, with nothing changed, where an event is not common. Else as exchange-claim.lua does; the
+-- answer is a line for each event, its order, a blank, and the short ids of its webhooks.
 
-local mostPending, mostPendingPerAccount = tonumber(ARGV[5]), tonumber(ARGV[6])
+local FIRST, FIELDS = 12, 5
+-- What Lua can pass on to one command is limited.
+local MOST_WEBHOOKS = 1000
 
-local function again(known, digest, nonce)
-  if known.digest ~= digest then return { 'conflict', '' } end
-  -- The same call once more, since its answer was lost: it did store the event.
-  return { known.nonce == nonce and 'stored' or 'duplicate', known.receivers }
-end
+local accounts, ws = {}, {}
 
-local FIELDS = 8
-local rosters = {}
-
-local function rosterFor(account)
-  if rosters[account] == nil then rosters[account] = rosterOf(account) or false end
-  return rosters[account] or nil
-end
-
--- What is known of the ids already, read at once.
-local eventKeys, rememberedKeys = {}, {}
-for i = 11, #ARGV, FIELDS do
-  local account, ek = ARGV[i], ARGV[i + 1]
-  local roster = rosterFor(account)
-  eventKeys[#eventKeys + 1] = (roster and roster.a or '') .. '/' .. ek
-  rememberedKeys[#rememberedKeys + 1] = 'e/' .. ek .. '/' .. account
-end
-local numbers = {}
-for _, roster in pairs(rosters) do
-  if roster then numbers[#numbers + 1] = roster.a end
-end
-books.fetch(numbers)
-local knownEvents = call('HMGET', EVENTS, unpack(eventKeys))
-local knownIds = call('HMGET', REMEMBERED, unpack(rememberedKeys))
--- Of this script, by account and id.
-local stored = {}
-local values = {}
-
-local function append(place, account, ek, type, digest, payload, rememberFor, nonce, target)
-  local roster, key = rosterFor(account), eventKeys[place]
-  local kept = stored[rememberedKeys[place]] or knownEvents[place] and readEvent(knownEvents[place])
-  if kept then return again(kept, digest, nonce) end
-  local remembered = knownIds[place]
-  if remembered then
-    local expiresAt, by, receivers, of = string.match(remembered, '^(%d+)\n([^\n]*)\n([^\n]*)\n(.*)$')
-    if tonumber(expiresAt) > now then return again({ nonce = by, receivers = receivers, digest = of }, digest, nonce) end
+local function accountOf(name)
+  if accounts[name] == nil then
+    local roster = rosterOf(name)
+    accounts[name] = roster and { a = roster.a, lines = roster.lines, byType = {} } or false
   end
+  return accounts[name]
+end
 
-  local ws, shorts = {}, {}
-  local hasWebhooks, isTest = false, target ~= ''
-  if roster then
-    local wished = wishes(type)
-    for w, status, short, types in string.gmatch(roster.lines, '(%d+) (%a) (%S+) ([^\n]*)\n') do
-      hasWebhooks = true
-      local isWanted = short == target
-      if not isTest then isWanted = wants(types, wished) end
-      if status == 'E' and isWanted then
+-- The webhooks of an account that get events of a type: their numbers, and their short ids.
+local function receiversOf(account, type)
+  local known = account.byType[type]
+  if known then return known end
+  local own, shorts = {}, {}
+  local wished = wishes(type)
+  for w, status, short, types in string.gmatch(account.lines, '(%d+) (%a) (%S+) ([^\n]*)\n') do
+    if status == 'E' and wants(types, wished) then
+      own[#own + 1] = w
+      shorts[#shorts + 1] = short
+      if not ws[w] then
+        ws[w] = true
         ws[#ws + 1] = w
-        shorts[#shorts + 1] = short
       end
     end
   end
-  local receivers = table.concat(shorts, ';')
-  local rememberUntil = now + tonumber(rememberFor)
-  if #ws == 0 and (isTest or not hasWebhooks or keepMs == 0) then
-    remember(rememberedKeys[place], table.concat({ text(rememberUntil), nonce, '', digest }, '\n'), rememberUntil)
-    stored[rememberedKeys[place]] = { nonce = nonce, receivers = '', digest = digest }
-    return { 'stored', '' }
+  known = { ws = own, numbers = table.concat(own, ';'), shorts = table.concat(shorts, ';') }
+  account.byType[type] = known
+  return known
+end
+
+-- Orders grow with each event and later delivery of the partition: 11 digits of the time, 4 that count within it.
+local LAST_TIME = tonumber('fffffffffff', 16)
+local function hex(at) return string.format('%011x', math.min(math.max(0, at), LAST_TIME)) end
+lastOrder = string.match(lastOrder or '', '^%x+$') or ''
+
+local function nextOrder()
+  local order = hex(now) .. '0000'
+  if order <= lastOrder and #lastOrder == #order then
+    local at, count = tonumber(string.sub(lastOrder, 1, 11), 16), tonumber(string.sub(lastOrder, 12), 16) + 1
+    if count > 65535 then at, count = at + 1, 0 end
+    order = hex(at) .. string.format('%04x', count)
   end
+  lastOrder = order
+  return order
+end
 
-  local a = roster.a
-  local bound = passedBound(a, #ws, mostPending, mostPendingPerAccount)
-  if bound then return { 'full', bound } end
-  local order = nextOrder()
-  local value = table.concat({
-    table.concat({ order, #ws, text(rememberUntil), nonce, receivers }, ','), digest, type, payload,
-  }, '\n')
-  values[#values + 1] = key
-  values[#values + 1] = value
-  byteChange = byteChange + #value
-  stored[rememberedKeys[place]] = { nonce = nonce, receivers = receivers, digest = digest }
-  -- A test stands in the log like a delivery made later, which `recover` passes over.
-  log.add(table.concat({ a, order, ek, type, table.concat(ws, ';') .. (isTest and '.0' or '') }, '/'), 0)
-  if #ws == 0 then endEvent(a, account, ek, progressOf(a, ek, 0)) end
-  local fresh = freshDelivery(order, #ws)
-  for _, w in ipairs(ws) do
-    local ref = w .. '/' .. ek
-    queue.add(queueMember(ref, fresh.at), 0)
-    if isTest then deliveries.set(ref, fresh) end
-    touched[w] = true
+-- Everything is looked up first; until the writes, `return {}` changes nothing.
+local keys, ids, owners, groups = {}, {}, {}, {}
+local isMet = {}
+local added, addedTo = 0, {}
+for i = FIRST, #ARGV, FIELDS do
+  local account = accountOf(ARGV[i])
+  if not account then return {} end
+  local group = receiversOf(account, ARGV[i + 2])
+  local key = account.a .. '/' .. ARGV[i + 1]
+  if #group.ws == 0 or isMet[key] then return {} end
+  isMet[key] = true
+  keys[#keys + 1] = key
+  ids[#ids + 1] = 'e/' .. ARGV[i + 1] .. '/' .. ARGV[i]
+  owners[#owners + 1] = account
+  groups[#groups + 1] = group
+  addedTo[account.a] = (addedTo[account.a] or 0) + #group.ws
+  added = added + #group.ws
+end
+if #ws > MOST_WEBHOOKS then return {} end
+for _, known in ipairs({ call('HMGET', EVENTS, unpack(keys)), call('HMGET', REMEMBERED, unpack(ids)) }) do
+  for i = 1, #keys do
+    if known[i] then return {} end
   end
-  count(a, 'pending', #ws)
-  return { 'stored', receivers }
 end
+if call('ZCARD', QUEUE) + call('ZCARD', LEASES) + added > tonumber(ARGV[9]) then return {} end
+local numbers, books = {}, {}
+for _, account in pairs(accounts) do numbers[#numbers + 1] = account.a end
+for i, book in ipairs(call('HMGET', BOOKS, unpack(numbers))) do
+  local a = numbers[i]
+  local pending, kept = string.match(book or '', '^(%d+),(%d+)')
+  pending = tonumber(pending or 0) + addedTo[a]
+  if pending > tonumber(ARGV[10]) then return {} end
+  books[2 * i - 1] = a
+  books[2 * i] = text(pending) .. ',' .. (kept or '0')
+end
+-- A key of another type has to be met before the first write.
+call('ZCARD', LOG)
 
--- A key of another type, which somebody else made, has to be met before the first write.
-for _, key in ipairs({ LOG, FAST, SLOW, ENDED, FREEING }) do call('ZCARD', key) end
-for _, key in ipairs({ WEBHOOKS, IN_FLIGHT, PROGRESS, DELIVERIES }) do call('HLEN', key) end
-
-local answers = {}
-for i = 11, #ARGV, FIELDS do
-  local place = #answers + 1
-  answers[place] = append(place, ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4], ARGV[i + 5], ARGV[i + 6], ARGV[i + 7])
+local values, entries, queued, lines = {}, {}, {}, {}
+bytes = tonumber(bytes) or 0
+for place, key in ipairs(keys) do
+  local i = FIRST + (place - 1) * FIELDS
+  local ek, group, order = ARGV[i + 1], groups[place], nextOrder()
+  local value = order .. ',' .. text(#group.ws) .. ',' .. ARGV[i + 3] .. ',' .. group.shorts .. '\n' .. ARGV[i + 4]
+  values[2 * place - 1] = key
+  values[2 * place] = value
+  bytes = bytes + #value
+  entries[2 * place - 1] = '0'
+  entries[2 * place] = owners[place].a .. '/' .. order .. '/' .. ek .. '/' .. ARGV[i + 2] .. '/' .. group.numbers
+  -- A first attempt stands an hour before its time, so that retries stand behind it.
+  local suffix = '/' .. hex(tonumber(string.sub(order, 1, 11), 16) - HEAD_START_MS) .. '/' .. ek
+  for _, w in ipairs(group.ws) do
+    queued[#queued + 1] = '0'
+    queued[#queued + 1] = w .. suffix
+  end
+  lines[place] = order .. ' ' .. group.shorts
 end
--- The first write of all, unless an id only had to be remembered.
-callMany('HSET', EVENTS, values)
-boundEnded()
-flush()
--- Ids that only had to be remembered come without a claim that would tidy up after them.
-forgetSome(2 * #answers)
-if ARGV[7] == '' then
-  answers[#answers + 1] = hintAt and text(hintAt) or ''
-else
-  -- Who leases here learns from that what is left.
-  answers[#answers + 1] = ''
-  answers[#answers + 1] = claimDue(ARGV[7], ARGV[8], { f = tonumber(ARGV[9]), s = tonumber(ARGV[10]) })
-end
-return answers
+call('HSET', EVENTS, unpack(values))
+call('ZADD', LOG, unpack(entries))
+callMany('ZADD', QUEUE, queued)
+call('HSET', BOOKS, unpack(books))
+mark = mark or ARGV[11]
+call('HSET', META, 'order', lastOrder, 'bytes', text(bytes), 'mark', mark)
+offer(ws)
+answer = table.concat(lines, '\n')

@@ -1,7 +1,12 @@
--- The claiming half of exchange.lua.
+-- The leasing half of the scripts of the common path: leases what is due, and replies.
+--
+-- Replies { answer of the half before, when to claim again, the hint, what is left to tidy.lua, mark,
+-- what was parked, number and text of webhooks in turn, claims }. What is left: `l` for leases that
+-- ran out, `t` for what was kept long enough. A claim is a reference alone where it is the first one
+-- of its delivery; else a blank and the line of the record follow. Nothing here reads the body of an
+-- event: whoever claims does, or still has it.
 
 local TURN_MS, LAST_TURN_MS = 1 / 4096, 0.999
-local HEAD_START_MS = 3600000
 
 local claims, webhooks, parked = {}, {}, {}
 local leasesAt = {}
@@ -151,7 +156,7 @@ if token ~= '' then
     overdue[#overdue + 1] = 't'
   end
   if not giveAgain() then
-    for lane, room in pairs({ f = tonumber(ARGV[7]), s = tonumber(ARGV[8]) }) do
+    for lane, room in pairs({ f = fastRoom, s = slowRoom }) do
       while room > 0 do
         local sum = serve(LINES[lane], room)
         if sum == 0 then break end
@@ -173,5 +178,5 @@ if token ~= '' then
   if nextAt ~= '' then nextAt = text(math.floor(nextAt)) end
 end
 return {
-  '', nextAt, hintAt and text(hintAt) or '', table.concat(overdue, '\n'), mark or '', parked, webhooks, table.concat(claims, '\n'),
+  answer, nextAt, hintAt and text(hintAt) or '', table.concat(overdue, '\n'), mark or '', parked, webhooks, table.concat(claims, '\n'),
 }

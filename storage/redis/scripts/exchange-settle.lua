@@ -1,8 +1,5 @@
 -- The settling half of exchange.lua: everything is compared first, then written.
 
--- The time in a member of the queue; nil where somebody else put it there.
-local function timeOf(member) return tonumber(string.match(member, '^%d+/(%x+)/') or '', 16) end
-
 -- Moves an endpoint's lane, slow start and health after successes under its present generation.
 local function reportSuccesses(w, e, count, lane)
   local isRecovered = e.status == 'E' and e.failingSince ~= ''
@@ -23,25 +20,6 @@ local function reportSuccesses(w, e, count, lane)
   local leased = e.leased
   endpoints[w] = readEndpoint(value)
   endpoints[w].leased, endpoints[w].isCounted = leased, true
-end
-
--- Puts endpoints that had no slot free into their line again.
-local function offer(ws)
-  local fast, slow = call('ZMSCORE', LINES.f, unpack(ws)), call('ZMSCORE', LINES.s, unpack(ws))
-  for i, w in ipairs(ws) do
-    local standing = tonumber(fast[i] or slow[i] or nil)
-    if not standing or standing >= now + 1 then
-      local e = endpoints[w]
-      local head = freeSlots(e) > 0 and call('ZRANGEBYLEX', QUEUE, '[' .. w .. '/', '(' .. w .. '0', 'LIMIT', '0', '1')[1]
-      local at = head and math.max(timeOf(head) or 0, now)
-      if at then
-        call('ZADD', LINES[e.lane], text(at), w)
-        if (not standing or at < standing) and (not hintAt or at < hintAt) then hintAt = at end
-      elseif standing then
-        call('ZREM', LINES[e.lane], w)
-      end
-    end
-  end
 end
 
 local function recordEndpoints(ws, from)

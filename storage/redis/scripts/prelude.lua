@@ -1,4 +1,4 @@
--- What every script of a partition but exchange.lua starts with, after calls.lua: the keys of its partition, and how endpoints, deliveries and events are read and written.
+-- What every script of a partition starts with, but those of the common path, after calls.lua: the keys of its partition, and how endpoints, deliveries and events are read and written.
 -- docs/redis.md draws the keys and the texts. KEYS is the same list for all scripts (partition.ts); nothing here builds the name of a key.
 
 local META, ACCOUNTS, IDS, WEBHOOKS, IN_FLIGHT = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
@@ -166,16 +166,6 @@ end
 
 -- Whose turn it is ----------------------------------------------------------------------------------------------------
 
--- Endpoints that are due stand in the order of their scores; who was just served goes behind the others by a fraction of a millisecond.
-local TURN_MS, LAST_TURN_MS = 1 / 4096, 0.999
-local turn
-
-local function nextTurn()
-  turn = turn or tonumber(call('HGET', META, 'turn') or 0)
-  turn = math.min(math.max(now, turn) + TURN_MS, now + LAST_TURN_MS)
-  return turn
-end
-
 local function freeSlots(w, e)
   local most = perEndpoint
   if e.window ~= '' then most = math.min(most, tonumber(e.window)) end
@@ -340,12 +330,6 @@ local function readEvent(value)
     digest = string.sub(value, lineEnd + 1, digestEnd - 1),
     type = string.sub(value, digestEnd + 1, typeEnd - 1),
   }
-end
-
--- The order of a stored event and how many deliveries it was made with, which is all that a claim needs of it.
-local function headOf(value)
-  local order, count = string.match(value, '^(%x+),(%d+),[^\n]+\n[^\n]*\n[^\n]*\n')
-  return order and { order = order, count = tonumber(count) } or nil
 end
 
 local function storedEvent(a, ek)

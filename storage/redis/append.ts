@@ -1,0 +1,205 @@
+/** Storing events on Redis: by the short script where all is common, by the general one where it is not. */
+
+import { formatDeliveryId } from "../../src/webhooks/delivery-id.js";
+import type { ClaimRequest, EventRecord, WebhookStore } from "../../src/webhooks/store.js";
+import { createBatch } from "./batch.js";
+import { type Binding, full } from "./binding.js";
+import { type Claiming, type ClaimReply, leaseArguments, rowsOf } from "./claiming.js";
+import type { Argument } from "./client.js";
+import type { EventCache } from "./event-cache.js";
+import { type LeaseReply, NO_LEASE, readLeased } from "./exchange.js";
+import type { Partition } from "./partition.js";
+import { SCRIPTS } from "./scripts.js";
+import type { Settlements } from "./settlements.js";
+import { encodeText, longId, shortId } from "./texts.js";
+
+/** Most of one kind in a script, so that none holds Redis up for more than a few milliseconds. */
+const APPENDED_PER_CALL = 32;
+const APPENDED_BYTES_PER_CALL = 1_048_576;
+/** While these are in flight, the next one fills up: under load batches grow by themselves. */
+const CONCURRENT_CALLS = 2;
+
+interface Append {
+  readonly event: EventRecord;
+  /** The event's id as it is stored. */
+  readonly short: string;
+  readonly rememberMs: number;
+  readonly now: number;
+  readonly nonce: string;
+  readonly claim: ClaimRequest | undefined;
+  readonly webhookId: string | undefined;
+}
+
+type Appended = Awaited<ReturnType<WebhookStore["append"]>>;
+type Stored = Extract<Appended, { result: "stored" | "duplicate" }>;
+type Claimer = Append & { readonly claim: ClaimRequest };
+
+/** What `append.lua` takes of an event. */
+const commonArguments = ({ event, short, rememberMs, nonce }: Append, now: number): readonly Argument[] => [
+  encodeText(event.account),
+  short,
+  encodeText(event.type),
+  `${Math.round(now + rememberMs)},${nonce}`,
+  `${JSON.stringify(event.digest)}\n${encodeText(event.type)}\n${event.payload}`,
+];
+
+/** What `append-general.lua` takes of an event. */
+const generalArguments = ({ event, short, rememberMs, nonce, webhookId }: Append): readonly Argument[] => [
+  encodeText(event.account),
+  short,
+  encodeText(event.type),
+  JSON.stringify(event.digest),
+  event.payload,
+  rememberMs,
+  nonce,
+  webhookId === undefined ? "" : shortId(webhookId),
+];
+
+/** Makes the deliveries of events. Events of one call mostly go to the same webhooks, whose ids are then read once. */
+function createDeliveryList(): (eventId: string, shorts: string) => Stored["deliveries"] {
+  const known = new Map<string, readonly string[]>();
+  return (eventId, shorts) => {
+    let webhookIds = known.get(shorts);
+    if (webhookIds === undefined) {
+      webhookIds = shorts === "" ? [] : shorts.split(";").map(longId);
+      known.set(shorts, webhookIds);
+    }
+    return webhookIds.map((webhookId) => ({
+      id: formatDeliveryId({ webhookId, eventId, serial: 0 }),
+      webhookId,
+    }));
+  };
+}
+
+export function createAppend({
+  binding,
+  claiming,
+  settlements,
+  cache,
+  nonce,
+}: {
+  readonly binding: Binding;
+  readonly claiming: Claiming;
+  readonly settlements: Settlements;
+  readonly cache: EventCache;
+  readonly nonce: () => string;
+}): WebhookStore["append"] {
+  const { partitions, limits, runDurably, hint, isReplicated, logger } = binding;
+  const bounds: readonly Argument[] = [limits.pending, limits.pendingPerAccount];
+
+  /** The events are stored: where what was leased beside them cannot be read, that is another claim's work. */
+  const orLater = (claimed: Promise<ClaimReply>, now: number): Promise<ClaimReply | undefined> =>
+    claimed.catch((error: unknown) => {
+      logger.warn({ error }, "nothing could be claimed with an event");
+      hint(String(now));
+      return undefined;
+    });
+
+  /** Keeps an event for the claims to come. `line`: its order and the short ids of its webhooks. */
+  const keep = ({ event, short, rememberMs }: Append, line: string, mark: string, now: number): string => {
+    const [order = "", shorts = ""] = line.split(" ");
+    const createdAt = Number.parseInt(order.slice(0, 11), 16);
+    // Half the time that the id is remembered for, since the clocks of processes may differ a little.
+    const until = now + rememberMs / 2;
+    cache.add(short, { event, createdAt, receivers: shorts.split(";").length }, mark, until);
+    return shorts;
+  };
+
+  /** Resolves with `undefined` where nothing was done, since not all is common. */
+  const appendCommon = async (
+    partition: Partition,
+    items: readonly Append[],
+    claimer: Claimer | undefined,
+    now: number,
+  ): Promise<readonly Appended[] | undefined> => {
+    const token = claimer?.claim.token ?? "";
+    const lease = claimer ? leaseArguments(claimer.claim) : NO_LEASE;
+    const args = [...lease, ...bounds, nonce(), ...items.flatMap((item) => commonArguments(item, now))];
+    const wasDone = (reply: unknown): boolean => (reply as unknown[]).length > 0;
+    const onLate = (late: unknown): void => {
+      if (claimer === undefined || !wasDone(late)) return;
+      const leased = rowsOf(readLeased(late as LeaseReply), token);
+      settlements.releaseRows(leased.rows, leased, now);
+    };
+    const { reply, confirmed } = await runDurably(SCRIPTS.append, partition, now, args, { onLate, wasDone });
+    if (!wasDone(reply)) return undefined;
+    const leased = readLeased(reply as LeaseReply);
+    // Who leases here learns from that what is left.
+    if (claimer === undefined) hint(leased.hint);
+    const lines = (reply as LeaseReply)[0].split("\n");
+    const shorts = items.map((item, place) => keep(item, lines[place] ?? "", leased.mark, now));
+    const claimed = await orLater(claiming.take(partition, leased, token, now), now);
+    const deliveriesOf = createDeliveryList();
+    return items.map((item, place) => ({
+      result: "stored",
+      deliveries: deliveriesOf(item.event.id, shorts[place] ?? ""),
+      ...(confirmed !== undefined && { confirmed }),
+      ...(item === claimer && { claimed }),
+    }));
+  };
+
+  const appendAny = async (
+    partition: Partition,
+    items: readonly Append[],
+    claimer: Claimer | undefined,
+    now: number,
+  ): Promise<readonly (Appended | Error)[]> => {
+    const args = [...bounds, ...items.flatMap(generalArguments)];
+    const { reply, confirmed } = await runDurably(SCRIPTS.appendGeneral, partition, now, args);
+    const answers = reply as [string, string][];
+    hint(String(answers[items.length]));
+    const deliveriesOf = createDeliveryList();
+    const appended = items.map(({ event }, place): Appended | Error => {
+      const [result = "", detail = ""] = answers[place] ?? [];
+      if (result === "full") return full(detail, limits);
+      if (result === "conflict") return { result };
+      const deliveries = deliveriesOf(event.id, detail);
+      return {
+        result: result as Stored["result"],
+        deliveries,
+        ...(confirmed !== undefined && { confirmed }),
+      };
+    });
+    const place = claimer ? items.indexOf(claimer) : -1;
+    const own = appended[place];
+    // Whose event was refused is told so, and does not look for claims.
+    if (claimer === undefined || !own || own instanceof Error || own.result === "conflict") return appended;
+    const claimed = await orLater(claiming.lease(partition, { ...claimer.claim, now }), now);
+    return appended.with(place, { ...own, claimed });
+  };
+
+  const append = async (
+    partition: Partition,
+    items: readonly Append[],
+  ): Promise<readonly (Appended | Error)[]> => {
+    const now = await binding.at(Math.max(...items.map((item) => item.now)));
+    // One of them is enough to lease what is due; with an answer that waits for a replica the leases would wait too.
+    const claimer = isReplicated
+      ? undefined
+      : items.find((item): item is Claimer => item.claim !== undefined);
+    const hasTest = items.some(({ webhookId }) => webhookId !== undefined);
+    const appended = hasTest ? undefined : await appendCommon(partition, items, claimer, now);
+    return appended ?? appendAny(partition, items, claimer, now);
+  };
+
+  const batches = partitions.all.map((partition) =>
+    createBatch<Append, Appended | Error>({
+      run: (items) => append(partition, items),
+      most: APPENDED_PER_CALL,
+      concurrency: CONCURRENT_CALLS,
+      bytesOf: ({ event }) => event.payload.length,
+      mostBytes: APPENDED_BYTES_PER_CALL,
+    }),
+  );
+
+  return async ({ event, ...rest }) => {
+    const batch = batches[partitions.ofAccount(event.account).number];
+    if (batch === undefined) throw new RangeError("every account has a partition");
+    const own = Object.freeze({ ...event });
+    const { rememberMs, now, claim, webhookId } = rest;
+    const item = { event: own, short: shortId(event.id), rememberMs, now, nonce: nonce(), claim, webhookId };
+    const answer = await batch.add(item);
+    if (answer instanceof Error) throw answer;
+    return answer;
+  };
+}
