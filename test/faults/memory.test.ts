@@ -93,7 +93,10 @@ describe("Redis that drops keys (F27)", () => {
       const opened = openStore({ url: redis.url });
       const { id: webhookId } = await opened.register();
       const [gone, kept] = [newEvent("clinic"), newEvent("clinic")];
-      await opened.append(gone);
+      // By another process: this one would still have it.
+      const emitter = openStore({ url: redis.url, prefix: opened.prefix });
+      await emitter.append(gone);
+      await emitter.storage.close();
       if (isRetry) {
         const [claimed] = await opened.claim();
         if (!claimed) throw new Error("one is due");
@@ -116,6 +119,28 @@ describe("Redis that drops keys (F27)", () => {
       await opened.storage.close();
     },
   );
+
+  test("an attempt that failed, of an event that only its emitter still has, ends with an alarm when its lease is over", async () => {
+    const opened = openStore({ url: redis.url });
+    const { id: webhookId } = await opened.register();
+    const gone = newEvent("clinic");
+    await opened.append(gone);
+    await admin.hdel(opened.key("events"), `1/${shortId(gone.id)}`);
+    const [claimed] = await opened.claim({ leaseMs: 1 });
+    if (!claimed) throw new Error("its emitter still has it");
+    const dueAt = opened.store.now();
+    await opened.settle(claimed, { state: "pending", step: 1, dueAt, postponed: 0, crashes: 0 });
+    const isOver = async (): Promise<boolean> => {
+      await opened.drain();
+      return (await opened.store.stats()).leased === 0;
+    };
+    await eventually(isOver, { ms: 2_000, what: "the lease is over" });
+    expect(opened.log.some(({ level }) => level === "error")).toBe(true);
+    const { deliveries } = await opened.store.listDeliveries({ webhookId, limit: 10 });
+    expect(deliveries).toMatchObject([{ state: "failed", reason: "payload_missing" }]);
+    expect(await opened.store.stats()).toMatchObject({ pending: 0, ended: 1 });
+    await opened.storage.close();
+  });
 });
 
 describe("one id with two contents (F60)", () => {
