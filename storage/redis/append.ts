@@ -117,7 +117,9 @@ export function createAppend({
     const args = [...lease, ...bounds, nonce(), ...items.flatMap((item) => commonArguments(item, now))];
     const wasDone = (reply: unknown): boolean => (reply as unknown[]).length > 0;
     const onLate = (late: unknown): void => {
-      if (claimer === undefined || !wasDone(late)) return;
+      if (claimer === undefined) return;
+      // The client may have sent it again, on another connection, after it was done.
+      if (!wasDone(late)) return void claiming.giveBack(partition, { ...claimer.claim, now });
       const leased = rowsOf(readLeased(late as LeaseReply), token);
       settlements.releaseRows(leased.rows, leased, now);
     };
@@ -179,7 +181,11 @@ export function createAppend({
       : items.find((item): item is Claimer => item.claim !== undefined);
     const hasTest = items.some(({ webhookId }) => webhookId !== undefined);
     const appended = hasTest ? undefined : await appendCommon(partition, items, claimer, now);
-    return appended ?? appendAny(partition, items, claimer, now);
+    if (appended) return appended;
+    return appendAny(partition, items, claimer, now).catch((error: unknown) => {
+      if (claimer) void claiming.giveBack(partition, { ...claimer.claim, now });
+      throw error;
+    });
   };
 
   const batches = partitions.all.map((partition) =>

@@ -33,6 +33,8 @@ export interface Claiming {
   readonly claim: (request: ClaimRequest) => Promise<ClaimReply>;
   /** Leases from one partition, once. */
   readonly lease: (partition: Partition, request: ClaimRequest) => Promise<ClaimReply>;
+  /** Releases what a request leased whose answer was lost. Never rejects; where it fails, the leases run out. */
+  readonly giveBack: (partition: Partition, request: ClaimRequest) => Promise<void>;
   /** Makes claims of what a script leased under a token, raises its alarms, and releases what cannot be used. */
   readonly take: (partition: Partition, leased: Leased, token: string, now: number) => Promise<ClaimReply>;
 }
@@ -170,6 +172,18 @@ export function createClaiming({
     return { claims, nextAt: leased.nextAt === "" ? null : Number(leased.nextAt) };
   };
 
+  const giveBack: Claiming["giveBack"] = async (partition, { now, token, leaseUntil }) => {
+    const release = (given: Leased): void => {
+      const leased = rowsOf(given, token);
+      settlements.releaseRows(leased.rows, leased, now);
+    };
+    // Made again, the request is given what it leased before, and without room nothing else.
+    const args = leaseArguments({ token, leaseUntil, room: NO_ROOM });
+    await exchangeOf(partition)
+      .claim({ now, args, onLate: release })
+      .then(release, () => {});
+  };
+
   const exchange = async (
     partition: Partition,
     request: ClaimRequest,
@@ -238,6 +252,7 @@ export function createClaiming({
 
   return {
     take,
+    giveBack,
     lease: async (partition, request) => (await exchange(partition, request)).reply,
     async claim(request) {
       const began = clock.monotonic();
