@@ -272,7 +272,9 @@ describe("a process that stalls", () => {
   it("after the send has its failure report dropped, since the schedule is another one's by then", async () => {
     const { first, second, state, release } = await takenOver(unreachable, () => 500);
     await release();
-    expect(first.log).toContain("warn a report came after its lease and was dropped");
+    expect(first.log).toContain(
+      "warn a report was dropped: it came after its lease, or an earlier try recorded it",
+    );
     expect(await state()).toMatchObject({
       state: "pending",
       attempts: [{ status: 500, step: 0 }],

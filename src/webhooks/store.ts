@@ -257,8 +257,8 @@ export interface WebhookStore {
   watch(listener: (at: number) => void): () => void;
 
   /**
-   * The part of the storage that a webhook lies in with its deliveries, as a small number: 0 where there is one part only. What one call of `settle` brings is of one part,
-   * so that a part that is away holds up no report to another. Does no I/O.
+   * The partition that holds a webhook and its deliveries, as a small number: 0 where there is only one. All settlements of one call belong to one partition,
+   * so that an unavailable partition does not delay the others. Does no I/O.
    */
   partitionOf(webhookId: string): number;
   /** A new UUID for a webhook of this account, from which the store can tell where the account lives. */

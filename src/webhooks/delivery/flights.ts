@@ -36,7 +36,7 @@ export interface Flights {
   /** Keeps slots for claims that another call carries; they may have no more than this. `undefined` where no slot is free for them. */
   readonly reserve: () => Room | undefined;
   readonly endReservation: (room: Room) => void;
-  /** Slots that were freed so far. */
+  /** How often slots were freed so far. */
   readonly freedCount: () => number;
   /** Attempts claims, at once or when a slot is free. Resolves when those are stored again that must not be attempted now. */
   readonly take: (claims: readonly Claim[], claimedAt: number) => Promise<void>;
@@ -81,6 +81,8 @@ export function createFlights({
   const most = 2 * (delivery.concurrency + delivery.slowConcurrency);
   let isOpen = false;
   let freed = 0;
+  /** Whether a suspect was chosen that is attempted once the others are stored again. */
+  let isSuspectChosen = false;
   const landing: (() => void)[] = [];
 
   const isEmpty = (): boolean => flights.size === 0 && ahead.size() === 0;
@@ -169,18 +171,20 @@ export function createFlights({
   const isSuspect = ({ crashes, isRecovered }: Claim): boolean =>
     crashes >= SUSPECT_CRASHES && !(isRecovered && crashDelayMs(crashes, retry) > 0);
   const isSuspectUnderWay = (): boolean =>
-    [...flights].some(({ claim, isOver }) => !isOver && isSuspect(claim));
+    isSuspectChosen || [...flights].some(({ claim, isOver }) => !isOver && isSuspect(claim));
 
   const takeSuspects = async (suspects: readonly Claim[], claimedAt: number): Promise<void> => {
     const [first] = suspects;
     const isFree = first !== undefined && slots.free(first.lane) > 0 && !isSuspectUnderWay();
     const chosen = isFree ? first : undefined;
     const others = suspects.filter((claim) => claim !== chosen);
+    if (chosen !== undefined) isSuspectChosen = true;
     // Stored before the chosen one is attempted: if that ends the process, the others must not count it as their crash again and again.
     await Promise.all(
       others.map((claim) => settler.release([claim], SUSPECT_DELAY_MS * (1 + clock.random()))),
     );
     if (chosen === undefined) return;
+    isSuspectChosen = false;
     if (isOpen) launch(chosen, claimedAt);
     else await settler.release([chosen]);
   };
@@ -204,6 +208,7 @@ export function createFlights({
 
     endReservation(reserved) {
       slots.endReservation(reserved);
+      freed += 1;
       startWaiting();
     },
 

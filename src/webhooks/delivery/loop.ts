@@ -9,7 +9,7 @@ import type { Flights } from "./flights.js";
 import { MAX_RETRY_MS, type Outage, retryDelayMs } from "./outage.js";
 import type { Room } from "./slots.js";
 
-export type ClaimAnswer = Awaited<ReturnType<WebhookStore["claim"]>>;
+type ClaimAnswer = Awaited<ReturnType<WebhookStore["claim"]>>;
 
 /** Slots kept free for a claim that another call of the store carries. */
 export interface Reservation {

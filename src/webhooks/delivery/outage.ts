@@ -1,4 +1,4 @@
-/** How long the storage has been away: since the first call that failed after the last one that did not. */
+/** Counts how long the storage has been unavailable: since the first call that failed after the last one that succeeded. */
 
 import type { Clock } from "../../clock.js";
 

@@ -90,17 +90,25 @@ export function createSettler({
       pauses.add(end);
     });
 
-  const note = ({ verdict }: Report, result: SettleResult | undefined): void => {
+  /** A call that failed may have recorded some of its reports, and what was recorded is no longer there to be settled. */
+  const note = ({ verdict }: Report, result: SettleResult | undefined, isAgain: boolean): void => {
     const { id, endpoint, outcome } = verdict;
-    if (result === "stale") logger.warn({ delivery: id }, "a report came after its lease and was dropped");
-    if (telemetry !== undefined && result === "settled" && outcome.state !== "pending") {
+    if (result === "stale")
+      logger.warn(
+        { delivery: id },
+        isAgain
+          ? "a report was dropped: it came after its lease, or an earlier try recorded it"
+          : "a report came after its lease and was dropped",
+      );
+    const isRecorded = result === "settled" || (isAgain && result === "gone");
+    if (telemetry !== undefined && isRecorded && outcome.state !== "pending") {
       const reason = "reason" in outcome ? outcome.reason : "";
       telemetry.record("deliveriesEnded", 1, { state: outcome.state, reason });
     }
     if (endpoint !== null && !endpoint.ok) onFailure(endpoint.noticeAt);
   };
 
-  /** A 2xx stays true after the lease, so it is tried again for ever; what failed is for the next claim to find out. */
+  /** A 2xx stays true after its lease, so it is tried again for ever. Any other outcome is dropped then: whoever claims the delivery next will find it out. */
   const isWorthAnother = ({ flight, verdict }: Report): boolean =>
     !flight.isCancelled &&
     (verdict.outcome.state === "delivered" || clock.monotonic() - flight.claimedAt <= leaseMs);
@@ -124,7 +132,7 @@ export function createSettler({
     try {
       const results = await store.settle(reports.map(({ verdict }) => verdict));
       outage.ended();
-      for (const [index, report] of reports.entries()) note(report, results[index]);
+      for (const [index, report] of reports.entries()) note(report, results[index], failures > 0);
     } catch (error) {
       outage.failed();
       for (const { verdict } of reports)
@@ -136,11 +144,22 @@ export function createSettler({
     if (ended.length > 0) onEnded(ended.map(({ flight }) => flight));
   };
 
-  const next = (line: Line): Batch | undefined =>
-    line.failed.shift() ??
-    (line.waiting.length > 0
-      ? { reports: line.waiting.splice(0, SETTLED_PER_CALL), failures: 0 }
-      : undefined);
+  /** The next reports that failed before and are still worth a call: they may have waited for long. */
+  const nextFailed = (line: Line): Batch | undefined => {
+    for (let batch = line.failed.shift(); batch !== undefined; batch = line.failed.shift()) {
+      const left = batch.reports.filter(isWorthAnother);
+      const dropped = batch.reports.filter((report) => !left.includes(report));
+      if (dropped.length > 0) onEnded(dropped.map(({ flight }) => flight));
+      if (left.length > 0) return { ...batch, reports: left };
+    }
+    return undefined;
+  };
+
+  const next = (line: Line): Batch | undefined => {
+    const failed = nextFailed(line);
+    if (failed !== undefined || line.waiting.length === 0) return failed;
+    return { reports: line.waiting.splice(0, SETTLED_PER_CALL), failures: 0 };
+  };
 
   const fill = (line: Line): void => {
     while (line.running < CONCURRENT_CALLS) {
