@@ -1,9 +1,11 @@
 /** Storing events on Redis: the short script and what it leaves to the general one, and the events that a process keeps for its own claims. */
 
 import { Redis } from "ioredis";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { manualClock } from "../src/testing/manual-clock.js";
+import { boundedStore } from "../src/webhooks/bounded-store.js";
 import type { ClaimRequest } from "../src/webhooks/store.js";
-import { createEventCache } from "../storage/redis/event-cache.js";
+import { createEventCache, type Origin } from "../storage/redis/event-cache.js";
 import type { RedisClient } from "../storage/redis/index.js";
 import { SCRIPTS } from "../storage/redis/scripts.js";
 import { shortId } from "../storage/redis/texts.js";
@@ -33,12 +35,50 @@ function watched(prefix = freshPrefix(), limits: { pending?: number } = {}) {
   const opened = openStore({ client: watching, prefix, limits });
   return {
     ...opened,
+    async loseConnection() {
+      const closed = new Promise((resolve) => client.once("close", resolve));
+      client.disconnect(true);
+      await closed;
+    },
     /** What was sent since it was asked last, but for the time. */
     sent: () => sent.splice(0).filter((name) => name !== "time"),
     close: async () => {
       await opened.storage.close();
       client.disconnect();
     },
+  };
+}
+
+/** A client whose commands run at once, while what `isHeld` names gets its answer only when it is let go. */
+function heldClient() {
+  const client = new Redis(redisUrl());
+  const send: RedisClient["call"] = client.call.bind(client);
+  let isHeld = (_command: string): boolean => false;
+  let letGo = (): void => {};
+  let gate = Promise.resolve();
+  const answered: string[] = [];
+  const held = Object.assign(client, {
+    async call(command: string, ...args: (string | number)[]) {
+      const own = isHeld(command) ? gate : undefined;
+      const reply = await send(command, ...args);
+      answered.push(command);
+      await own;
+      return reply;
+    },
+  }) as unknown as RedisClient;
+  return {
+    held,
+    hold(which: (command: string) => boolean) {
+      isHeld = which;
+      gate = new Promise<void>((resolve) => {
+        letGo = resolve;
+      });
+      return letGo;
+    },
+    /** Resolves when Redis has answered such a command. */
+    answered: (command: string) => vi.waitFor(() => expect(answered).toContain(command), 10_000),
+    forget: () => void answered.splice(0),
+    disconnect: () => client.disconnect(),
   };
 }
 
@@ -50,6 +90,7 @@ const claimOf = ({ store }: Pick<OpenStore, "store">): ClaimRequest => ({
 });
 
 const DAY_MS = 86_400_000;
+const ORIGIN: Origin = { mark: "mark", connection: 1 };
 
 describe("an event is stored", () => {
   test("by the short script alone, which also leases its delivery, and its body is not read back", async () => {
@@ -149,6 +190,36 @@ describe("an event is stored", () => {
 
 const MET = "0f0e0d0c-0b0a-4908-8706-050403020100";
 
+describe("claims that an append could not hand over in time", () => {
+  test("are released, and the event counts as stored", async () => {
+    const clock = manualClock(1_800_000_000_000);
+    const client = heldClient();
+    const prefix = freshPrefix();
+    const own = openStore({ client: client.held, prefix, time: "clock" }, { clock });
+    const other = openStore({ url: redisUrl(), prefix, time: "clock" }, { clock });
+    await other.register();
+    // Of another process, so that its text has to be read.
+    await other.append(newEvent("clinic"));
+    await own.store.stats();
+    const scriptPasses = client.hold((command) => command.startsWith("EVAL"));
+    client.forget();
+    const request = { event: newEvent("clinic"), rememberMs: DAY_MS, now: clock.now(), claim: claimOf(own) };
+    const appended = boundedStore(own.store, clock).append(request);
+    await client.answered("EVALSHA");
+    await clock.advance(2_000);
+    const readPasses = client.hold((command) => command === "HMGET");
+    scriptPasses();
+    await client.answered("HMGET");
+    await clock.advance(1_900);
+    expect(await appended).toMatchObject({ result: "stored", claimed: undefined });
+    readPasses();
+    await vi.waitFor(async () => expect(await other.store.stats()).toMatchObject({ leased: 0 }), 10_000);
+    expect((await other.claim()).map(({ crashes }) => crashes)).toEqual([0, 0]);
+    await Promise.all([own.storage.close(), other.storage.close()]);
+    client.disconnect();
+  });
+});
+
 describe("the events that a process keeps", () => {
   test("are those it stored itself; the others of a claim are read at once", async () => {
     const own = watched();
@@ -183,6 +254,26 @@ describe("the events that a process keeps", () => {
     await Promise.all([own.close(), other.close()]);
   });
 
+  test("are not used once the connection was lost: Redis may have come back with older data", async () => {
+    const own = watched();
+    const other = watched(own.prefix);
+    await own.register();
+    await own.append(newEvent("clinic"));
+    await own.drain();
+    const keys = await admin.keys(`{${own.prefix}*`);
+    const older = await Promise.all(keys.map((key) => admin.dumpBuffer(key)));
+    const event = newEvent("clinic", { payload: '"before"', digest: "before" });
+    await own.append(event);
+    await own.loseConnection();
+    await admin.del(...(await admin.keys(`{${own.prefix}*`)));
+    await Promise.all(keys.map((key, place) => admin.restore(key, 0, older[place] as Buffer)));
+    const after = { ...event, payload: '"after"', digest: "after" };
+    await other.append(after);
+    const claims = await own.claim();
+    expect(claims.map((claim) => claim.event)).toEqual([after]);
+    await Promise.all([own.close(), other.close()]);
+  });
+
   test("are of the account that is asked for, though the same id is another's too", async () => {
     const { register, append, claim, close } = watched();
     await register("one");
@@ -201,20 +292,22 @@ describe("the events that a process keeps", () => {
     const cache = createEventCache();
     const event = newEvent("clinic");
     const stored = { event, createdAt: 0, receivers: 1 };
-    cache.add(shortId(event.id), stored, "mark", 1_000);
-    expect(cache.get("clinic", shortId(event.id), "mark", 999)).toBe(stored);
-    expect(cache.get("clinic", shortId(event.id), "mark", 1_000)).toBeUndefined();
-    expect(cache.get("clinic", shortId(event.id), "another mark", 999)).toBeUndefined();
+    const get = (origin: Origin, now: number) => cache.get("clinic", shortId(event.id), origin, now);
+    cache.add(shortId(event.id), stored, ORIGIN, 1_000);
+    expect(get(ORIGIN, 999)).toBe(stored);
+    expect(get(ORIGIN, 1_000)).toBeUndefined();
+    expect(get({ ...ORIGIN, mark: "another" }, 999)).toBeUndefined();
+    expect(get({ ...ORIGIN, connection: 2 }, 999)).toBeUndefined();
     cache.clear();
-    expect(cache.get("clinic", shortId(event.id), "mark", 999)).toBeUndefined();
+    expect(get(ORIGIN, 999)).toBeUndefined();
   });
 
   test("are bounded, and the oldest go first", () => {
     const cache = createEventCache(10_000);
     const events = Array.from({ length: 10 }, () => newEvent("clinic", { payload: "x".repeat(1_500) }));
     for (const event of events)
-      cache.add(shortId(event.id), { event, createdAt: 0, receivers: 1 }, "mark", 1);
-    const kept = events.filter(({ id }) => cache.get("clinic", shortId(id), "mark", 0));
+      cache.add(shortId(event.id), { event, createdAt: 0, receivers: 1 }, ORIGIN, 1);
+    const kept = events.filter(({ id }) => cache.get("clinic", shortId(id), ORIGIN, 0));
     expect(kept).toEqual(events.slice(6));
   });
 });

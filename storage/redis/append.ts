@@ -1,13 +1,15 @@
 /** Storing events on Redis: by the short script where all is common, by the general one where it is not. */
 
+import { withTimeout } from "../../src/clock.js";
 import { formatDeliveryId } from "../../src/webhooks/delivery-id.js";
 import type { ClaimRequest, EventRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { createBatch } from "./batch.js";
 import { type Binding, full } from "./binding.js";
-import { type Claiming, type ClaimReply, leaseArguments, rowsOf } from "./claiming.js";
+import { ANSWER_WITHIN_MS, type Claiming, type ClaimReply, leaseArguments, rowsOf } from "./claiming.js";
 import type { Argument } from "./client.js";
-import type { EventCache } from "./event-cache.js";
+import type { EventCache, Origin } from "./event-cache.js";
 import { type LeaseReply, NO_LEASE, readLeased } from "./exchange.js";
+import { unavailable } from "./link.js";
 import type { Partition } from "./partition.js";
 import { SCRIPTS } from "./scripts.js";
 import type { Settlements } from "./settlements.js";
@@ -25,6 +27,8 @@ interface Append {
   readonly short: string;
   readonly rememberMs: number;
   readonly now: number;
+  /** When the storage was called, by the monotonic clock. */
+  readonly calledAt: number;
   readonly nonce: string;
   readonly claim: ClaimRequest | undefined;
   readonly webhookId: string | undefined;
@@ -84,24 +88,35 @@ export function createAppend({
   readonly cache: EventCache;
   readonly nonce: () => string;
 }): WebhookStore["append"] {
-  const { partitions, limits, runDurably, hint, isReplicated, logger } = binding;
+  const { partitions, limits, runDurably, hint, isReplicated, logger, clock, connection } = binding;
   const bounds: readonly Argument[] = [limits.pending, limits.pendingPerAccount];
 
-  /** The events are stored: where what was leased beside them cannot be read, that is another claim's work. */
-  const orLater = (claimed: Promise<ClaimReply>, now: number): Promise<ClaimReply | undefined> =>
-    claimed.catch((error: unknown) => {
+  /** The events are stored: claims that cannot be read while their caller waits are left to a later claim. */
+  const orLater = async (
+    claimed: Promise<ClaimReply>,
+    calledAt: number,
+    now: number,
+  ): Promise<ClaimReply | undefined> => {
+    const late = (): Error => unavailable("no answer in time");
+    const leftMs = ANSWER_WITHIN_MS - (clock.monotonic() - calledAt);
+    try {
+      if (leftMs <= 0) throw late();
+      return await withTimeout(clock, leftMs, claimed, late);
+    } catch (error) {
       logger.warn({ error }, "nothing could be claimed with an event");
       hint(String(now));
+      claimed.then(({ claims }) => settlements.release(claims, now)).catch(() => {});
       return undefined;
-    });
+    }
+  };
 
   /** Keeps an event for the claims to come. `line`: its order and the short ids of its webhooks. */
-  const keep = ({ event, short, rememberMs }: Append, line: string, mark: string, now: number): string => {
+  const keep = ({ event, short, rememberMs }: Append, line: string, origin: Origin, now: number): string => {
     const [order = "", shorts = ""] = line.split(" ");
     const createdAt = Number.parseInt(order.slice(0, 11), 16);
     // Half the time that the id is remembered for, since the clocks of processes may differ a little.
     const until = now + rememberMs / 2;
-    cache.add(short, { event, createdAt, receivers: shorts.split(";").length }, mark, until);
+    cache.add(short, { event, createdAt, receivers: shorts.split(";").length }, origin, until);
     return shorts;
   };
 
@@ -123,14 +138,20 @@ export function createAppend({
       const leased = rowsOf(readLeased(late as LeaseReply), token);
       settlements.releaseRows(leased.rows, leased, now);
     };
+    const before = connection();
     const { reply, confirmed } = await runDurably(SCRIPTS.append, partition, now, args, { onLate, wasDone });
     if (!wasDone(reply)) return undefined;
     const leased = readLeased(reply as LeaseReply);
-    // Who leases here learns from that what is left.
+    // A caller that claims is told by `nextAt`.
     if (claimer === undefined) hint(leased.hint);
+    // What the lease met that only a pass of the dispatcher puts right.
+    if (leased.hasExpired) hint(String(now));
     const lines = (reply as LeaseReply)[0].split("\n");
-    const shorts = items.map((item, place) => keep(item, lines[place] ?? "", leased.mark, now));
-    const claimed = await orLater(claiming.take(partition, leased, token, now), now);
+    const origin = { mark: leased.mark, connection: before === connection() ? before : Number.NaN };
+    const shorts = items.map((item, place) => keep(item, lines[place] ?? "", origin, now));
+    // Also without a claimer, since the reply tells whether Redis was emptied.
+    const taken = claiming.take(partition, leased, token, now);
+    const claimed = await orLater(taken, claimer?.calledAt ?? clock.monotonic(), now);
     const deliveriesOf = createDeliveryList();
     return items.map((item, place) => ({
       result: "stored",
@@ -166,7 +187,11 @@ export function createAppend({
     const own = appended[place];
     // Whose event was refused is told so, and does not look for claims.
     if (claimer === undefined || !own || own instanceof Error || own.result === "conflict") return appended;
-    const claimed = await orLater(claiming.lease(partition, { ...claimer.claim, now }), now);
+    const claimed = await orLater(
+      claiming.lease(partition, { ...claimer.claim, now }),
+      claimer.calledAt,
+      now,
+    );
     return appended.with(place, { ...own, claimed });
   };
 
@@ -203,7 +228,16 @@ export function createAppend({
     if (batch === undefined) throw new RangeError("every account has a partition");
     const own = Object.freeze({ ...event });
     const { rememberMs, now, claim, webhookId } = rest;
-    const item = { event: own, short: shortId(event.id), rememberMs, now, nonce: nonce(), claim, webhookId };
+    const item: Append = {
+      event: own,
+      short: shortId(event.id),
+      rememberMs,
+      now,
+      calledAt: clock.monotonic(),
+      nonce: nonce(),
+      claim,
+      webhookId,
+    };
     const answer = await batch.add(item);
     if (answer instanceof Error) throw answer;
     return answer;

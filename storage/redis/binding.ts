@@ -44,6 +44,8 @@ export interface Binding {
   readonly at: (now: number) => Promise<number>;
   /** Makes known that something may be due then; an empty text says nothing. */
   readonly hint: (at: string | undefined) => void;
+  /** As `connection` of the session. */
+  readonly connection: () => number;
   /** Redis was emptied or replaced. */
   readonly onReset: () => void;
   readonly isReplicated: boolean;

@@ -85,7 +85,7 @@ const deliveryIdOf = ({ row: { ref }, number, webhook, short }: Located, eventId
     : idOfSuffix(webhook.record.id, ref.slice(number.length + 1));
 
 export function createClaimReader(
-  { seal, logger, call }: Binding,
+  { seal, logger, call, connection }: Binding,
   partition: Partition,
   firstLeases: FirstLeases,
   cache: EventCache,
@@ -114,6 +114,7 @@ export function createClaimReader(
 
   /** Sorts rows by whether their webhooks can be used, and finds the events that this process stored. */
   const locateAll = ({ rows, webhooks, mark }: LeasedRows, now: number) => {
+    const origin = { mark, connection: connection() };
     const usable = new Map<string, KnownWebhook | undefined>();
     for (const [number, text] of webhooks) usable.set(number, readKnown(number, text));
     const located: Located[] = [];
@@ -130,7 +131,7 @@ export function createClaimReader(
       const own = locate(row, number, webhook);
       located.push(own);
       if (events.has(own.field) || missing.has(own.field)) continue;
-      const stored = cache.get(webhook.record.account, own.short, mark, now);
+      const stored = cache.get(webhook.record.account, own.short, origin, now);
       if (stored) events.set(own.field, stored);
       else missing.set(own.field, own);
     }

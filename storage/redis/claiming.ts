@@ -19,7 +19,7 @@ const UNREACHED_MS = 500;
 /** How long the deliveries of a webhook wait whose secret cannot be opened, before the next look. */
 const UNUSABLE_MS = 60_000;
 /** Just within the four seconds that the service gives a storage: nobody would take claims that come later. */
-const ANSWER_WITHIN_MS = 3_900;
+export const ANSWER_WITHIN_MS = 3_900;
 /** Where the partitions took longer than this to answer, the others are asked with the next claim. */
 const ASK_OTHERS_WITHIN_MS = 1_000;
 /** Each frees at most a hundred events of an account. */

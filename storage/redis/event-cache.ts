@@ -10,16 +10,24 @@ const ENTRY_CHARACTERS = 500;
 
 interface Entry {
   readonly stored: StoredEvent;
-  /** Of the data set that the event was stored in. */
-  readonly mark: string;
+  readonly origin: Origin;
   readonly until: number;
+}
+
+/**
+ * Where an event was stored: the mark of the data set, and the connection. A Redis that comes back with older data, from a file or by a failover, has the same mark,
+ * but may have lost the event and taken another one with its id.
+ */
+export interface Origin {
+  readonly mark: string;
+  readonly connection: number;
 }
 
 export interface EventCache {
   /** `until`: from then on the id may be free for an event with other content. */
-  add(short: string, stored: StoredEvent, mark: string, until: number): void;
-  /** The event of an account, if it was stored in the data set that `mark` names. `short`: the id as it is stored. */
-  get(account: string, short: string, mark: string, now: number): StoredEvent | undefined;
+  add(short: string, stored: StoredEvent, origin: Origin, until: number): void;
+  /** The event of an account, if it was stored there. `short`: the id as it is stored. */
+  get(account: string, short: string, origin: Origin, now: number): StoredEvent | undefined;
   clear(): void;
 }
 
@@ -29,14 +37,16 @@ const keyOf = (account: string, short: string): string => `${short}${account}`;
 export function createEventCache(maxCharacters = MAX_CHARACTERS): EventCache {
   const entries = new LRUCache<string, Entry>({ maxSize: maxCharacters });
   return {
-    add(short, stored, mark, until) {
+    add(short, stored, origin, until) {
       const { account, type, digest, payload } = stored.event;
       const size = payload.length + digest.length + type.length + account.length + ENTRY_CHARACTERS;
-      entries.set(keyOf(account, short), { stored, mark, until }, { size });
+      entries.set(keyOf(account, short), { stored, origin, until }, { size });
     },
-    get(account, short, mark, now) {
+    get(account, short, { mark, connection }, now) {
       const entry = entries.get(keyOf(account, short));
-      return entry !== undefined && entry.mark === mark && now < entry.until ? entry.stored : undefined;
+      if (entry === undefined || now >= entry.until) return undefined;
+      const isSame = entry.origin.mark === mark && entry.origin.connection === connection;
+      return isSame ? entry.stored : undefined;
     },
     clear: () => entries.clear(),
   };

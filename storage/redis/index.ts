@@ -139,6 +139,7 @@ export function redisStorage(options: RedisStorageOptions): RedisStorage {
         hint: (at) => {
           if (at) hints.tell(Number(at));
         },
+        connection: own.connection,
         onReset: reopen,
         isReplicated,
       };

@@ -69,6 +69,8 @@ export interface Link {
     args: readonly Argument[],
     options?: CallOptions,
   ) => Promise<unknown>;
+  /** Grows with each connection that ends. */
+  readonly epoch: () => number;
   /** Stops listening to the client, and ends the calls that have no answer yet. */
   readonly close: () => void;
 }
@@ -201,6 +203,7 @@ export function createLink(client: RedisClient, clock: Clock, restart: (() => vo
       };
       return settled(send, options);
     },
+    epoch: () => epoch,
     close() {
       client.off("ready", wakeAll);
       client.off("end", wakeAll);

@@ -20,6 +20,8 @@ export interface Session {
   readonly time: ServerTime;
   readonly hints: Hints;
   readonly link: () => Promise<Link>;
+  /** Names the connection: a server cannot lose what it stored without ending it. `NaN`, which equals nothing, before there is one, and in a Cluster, whose nodes fail unseen. */
+  readonly connection: () => number;
   /** Connects, holds this process to the layout, reads the time and logs warnings, once; again after a failure. */
   readonly open: (hold: HoldToLayout) => Promise<void>;
   /** Redis was emptied: what was stored at the beginning has to be stored again. */
@@ -83,7 +85,13 @@ export function createSession({
     else links.add(made);
     return made;
   };
-  const link = once(async () => linkTo(await connections.main(), connections.isOwn));
+  let connection = (): number => Number.NaN;
+  const link = once(async () => {
+    const client = await connections.main();
+    const made = linkTo(client, connections.isOwn);
+    if (client.nodes === undefined) connection = made.epoch;
+    return made;
+  });
   const time =
     whose === "clock"
       ? createClockTime(clock)
@@ -135,6 +143,7 @@ export function createSession({
     time,
     hints,
     link,
+    connection: () => connection(),
     open(hold) {
       const known = opened.get(hold);
       if (known !== undefined) return known;
