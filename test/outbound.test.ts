@@ -8,7 +8,7 @@ import { judgeUrl } from "../src/outbound/address-policy.js";
 import { openChannel } from "../src/outbound/channel.js";
 import { createOutboundClient, type OutboundClientOptions } from "../src/outbound/client.js";
 import { classifyError, type Phase } from "../src/outbound/failure.js";
-import type { OutboundClient, OutboundRequest } from "../src/outbound/types.js";
+import type { OutboundClient, OutboundRequest, OutboundResponse } from "../src/outbound/types.js";
 import { type ManualClock, manualClock } from "../src/testing/manual-clock.js";
 import { type Certificate, issue, makeAuthority } from "./support/certificates.js";
 import {
@@ -95,9 +95,9 @@ describe("a request", () => {
       respond: (socket) => socket.write(reply(200, "thanks", { "X-Seen": "a", "x-seen": "b" })),
     });
     const { send } = sender(endpoint.port);
-    expect(
-      await send({ headers: { "content-type": "application/json", "x-service-signature": "t=1, s=2" } }),
-    ).toEqual({
+    const sent = { "content-type": "application/json", "x-service-signature": "t=1, s=2" };
+    const { kind, status, headers, body, complete } = (await send({ headers: sent })) as OutboundResponse;
+    expect({ kind, status, headers, body, complete }).toEqual({
       kind: "response",
       status: 200,
       headers: { "x-seen": "a, b", "content-length": "6" },
