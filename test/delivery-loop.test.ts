@@ -3,7 +3,7 @@
 import { describe, expect, it } from "vitest";
 import { silentLogger } from "../src/logger.js";
 import { manualClock } from "../src/testing/manual-clock.js";
-import type { Verdict } from "../src/webhooks/delivery/attempt.js";
+import type { AttemptResult } from "../src/webhooks/delivery/attempt.js";
 import { createDispatcher } from "../src/webhooks/delivery/dispatcher.js";
 import type { Flight } from "../src/webhooks/delivery/flight.js";
 import { readSettings } from "../src/webhooks/options.js";
@@ -43,7 +43,7 @@ const claimOf = (id: string, lane: Lane, crashes = 0): Claim =>
     event: { id: "event" },
   }) as unknown as Claim;
 
-const delivered = ({ claim: { id } }: Flight): Verdict => ({
+const delivered = ({ claim: { id } }: Flight): AttemptResult => ({
   id,
   webhookId: "webhook",
   account: "clinic",

@@ -206,7 +206,7 @@ describe("stop()", () => {
     await emit();
     await quiet();
     await stop(0);
-    expect(log).toContain("warn a claim could not be released; its lease will end it");
+    expect(log).toContain("warn a claim could not be released; its lease will expire");
   });
 
   it("may be called twice, and the second call waits for the same", async () => {
@@ -345,7 +345,7 @@ describe("a storage that rejects for a while", () => {
     expect(await store.stats()).toMatchObject({ pending: 0, ended: 1 });
     await run(DAY);
     expect(sent).toHaveLength(1);
-    expect(log).toContain("warn an outcome could not be stored");
+    expect(log).toContain("warn a delivery could not be settled");
   });
 
   it("that cannot take one outcome has the others stored with a few more tries", async () => {

@@ -149,7 +149,7 @@ describe("the health of webhooks", () => {
       access: { authenticate: () => null, canRead: () => true },
     });
     const codes = (overdueMs: number, isFull: boolean) =>
-      conditionOf({ isRunning: true, overdueMs, isFull, storageAwayMs: 0 }, settings).problems.map(
+      conditionOf({ isRunning: true, overdueMs, isFull, storageDownMs: 0 }, settings).problems.map(
         ({ code }) => code,
       );
     expect([codes(10_000, false), codes(10_001, false)]).toEqual([[], ["loop_stalled"]]);

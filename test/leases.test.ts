@@ -273,7 +273,7 @@ describe("a process that stalls", () => {
     const { first, second, state, release } = await takenOver(unreachable, () => 500);
     await release();
     expect(first.log).toContain(
-      "warn a report was dropped: it came after its lease, or an earlier try recorded it",
+      "warn a settlement was discarded: its lease had expired, or an earlier call recorded it",
     );
     expect(await state()).toMatchObject({
       state: "pending",

@@ -209,7 +209,7 @@ describe("secrets, keys and records", () => {
       "a registration request failed",
       "the storage could not be asked for due deliveries",
       "the storage could not be asked for due notices",
-      "an outcome could not be stored",
+      "a delivery could not be settled",
     ]) {
       expect(log.map((entry) => entry.message)).toContain(message);
     }

@@ -374,7 +374,7 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
       return stopping;
     },
     idle: () => dispatcher.idle(),
-    condition: async () => conditionOf(dispatcher.vitals(), settings),
+    condition: async () => conditionOf(dispatcher.stats(), settings),
   });
 }
 

@@ -1,4 +1,4 @@
-/** One delivery attempt, from a claim to what becomes of it: may it go out, the bytes, the signature, the exchange, the verdict. */
+/** One delivery attempt, from a claim to its result: permission, bytes, signature, exchange, result. */
 
 import { LRUCache } from "lru-cache";
 import { type Clock, withTimeout } from "../../clock.js";
@@ -33,10 +33,10 @@ export interface AttemptContext {
   readonly telemetry: Telemetry | undefined;
 }
 
-/** What becomes of a claim. `now` is set when it is recorded. */
-export type Verdict = Omit<Settlement, "now"> & { now: number };
+/** What an attempt says of its delivery. `now` is set when it is settled. */
+export type AttemptResult = Omit<Settlement, "now"> & { now: number };
 
-const DELIVERED: Verdict["outcome"] = Object.freeze({ state: "delivered" });
+const DELIVERED: AttemptResult["outcome"] = Object.freeze({ state: "delivered" });
 const NOTHING_SEEN = Object.freeze({ attempt: null, endpoint: null });
 
 /** What is known of an exchange before its result. */
@@ -86,10 +86,10 @@ export function judge(
  * Due again at `at`, with no step used up. A put-off extra attempt leaves the step its own time, and is dropped where that comes first:
  * the step's attempt stands for it.
  */
-export const putOff = (
+export const reschedule = (
   { step, isExtra, dueAt, postponed, crashes }: Claim,
   at: number,
-): Extract<Verdict["outcome"], { state: "pending" }> => ({
+): Extract<AttemptResult["outcome"], { state: "pending" }> => ({
   state: "pending",
   step,
   dueAt: isExtra ? dueAt : at,
@@ -126,7 +126,7 @@ const beginAttempt = (
   });
 
 /** What a span tells of an exchange. The code of a host's own `send` may be any text. */
-const seenOf = ({ kind, status, code }: Pick<Attempt, "kind" | "status" | "code">) => ({
+const spanOutcome = ({ kind, status, code }: Pick<Attempt, "kind" | "status" | "code">) => ({
   attributes: {
     "postbell.outcome": kind,
     ...(status === null ? {} : { "http.response.status_code": status }),
@@ -210,10 +210,10 @@ export function createAttempts({
 
   const settle = (
     claim: Claim,
-    outcome: Verdict["outcome"],
+    outcome: AttemptResult["outcome"],
     startedAt: number | null,
     { attempt, endpoint }: Pick<Settlement, "attempt" | "endpoint"> = NOTHING_SEEN,
-  ): Verdict => ({
+  ): AttemptResult => ({
     id: claim.id,
     webhookId: claim.webhook.id,
     account: claim.webhook.account,
@@ -226,7 +226,7 @@ export function createAttempts({
   });
 
   /** Pending again at `next`, or failed where the schedule has no step left. */
-  const goOn = (next: NextStep | null, reason: string): Verdict["outcome"] =>
+  const retryOrFail = (next: NextStep | null, reason: string): AttemptResult["outcome"] =>
     next
       ? { state: "pending", step: next.step, dueAt: next.dueAt, postponed: 0, crashes: 0 }
       : { state: "failed", reason };
@@ -250,12 +250,12 @@ export function createAttempts({
     });
   };
 
-  const postpone = (claim: Claim, startedAt: number, now: number): Verdict => {
+  const postpone = (claim: Claim, startedAt: number, now: number): AttemptResult => {
     const windowEnd = startedAt + retry.windowMs;
     if (now >= windowEnd) return settle(claim, { state: "failed", reason: "access_unknown" }, startedAt);
     const { postponed } = claim;
     const at = Math.min(now + accessDelayMs(postponed), windowEnd);
-    return settle(claim, { ...putOff(claim, at), postponed: postponed + 1 }, startedAt);
+    return settle(claim, { ...reschedule(claim, at), postponed: postponed + 1 }, startedAt);
   };
 
   /** What an exchange says about the delivery and its endpoint. */
@@ -263,7 +263,7 @@ export function createAttempts({
     { claim, isCancelled }: Flight,
     { at, began, startedAt, span }: Exchange,
     result: OutboundResult,
-  ): Verdict => {
+  ): AttemptResult => {
     const { webhook } = claim;
     const durationMs = Math.max(0, Math.round(clock.monotonic() - began));
     const now = storeNow();
@@ -275,7 +275,7 @@ export function createAttempts({
     } else if (telemetry !== undefined) {
       telemetry.record("attemptDuration", seconds(durationMs), { outcome: kind, lane: claim.lane });
       if (!claim.isExtra) telemetry.record("attemptLag", seconds(at - claim.dueAt), { lane: claim.lane });
-      span?.end({ at: clock.now(), ...seenOf({ kind, status, code }) });
+      span?.end({ at: clock.now(), ...spanOutcome({ kind, status, code }) });
     }
     const { step, isExtra } = claim;
     const seen: Attempt = { at, durationMs, step, isExtra, kind, status, code, excerpt };
@@ -299,7 +299,7 @@ export function createAttempts({
       result.kind === "response" && ASKS_TO_WAIT.has(result.status)
         ? parseRetryAfter(result.headers["retry-after"], now)
         : null;
-    const outcome = goOn(following(claim, startedAt, now, retryAfterMs), "exhausted");
+    const outcome = retryOrFail(following(claim, startedAt, now, retryAfterMs), "exhausted");
     return settle(claim, outcome, startedAt, { attempt, endpoint: isTest(claim) ? null : endpoint });
   };
 
@@ -338,7 +338,7 @@ export function createAttempts({
     event: PreparedEvent,
     allowed: readonly boolean[],
     startedAt: number,
-  ): Promise<Verdict> => {
+  ): Promise<AttemptResult> => {
     const { claim } = flight;
     const at = storeNow();
     const request = requestFor(claim, event, allowed, at);
@@ -353,7 +353,7 @@ export function createAttempts({
     event: PreparedEvent,
     allowed: Permission,
     startedAt: number,
-  ): Verdict | null | Promise<Verdict> => {
+  ): AttemptResult | null | Promise<AttemptResult> => {
     const { claim } = flight;
     if (flight.isCancelled) return null;
     if (allowed === null) return postpone(claim, startedAt, storeNow());
@@ -364,7 +364,7 @@ export function createAttempts({
     return exchange(flight, event, allowed, startedAt);
   };
 
-  const attempt = (flight: Flight): Verdict | null | Promise<Verdict | null> => {
+  const attempt = (flight: Flight): AttemptResult | null | Promise<AttemptResult | null> => {
     const { claim } = flight;
     const now = storeNow();
     const startedAt = claim.startedAt ?? now;
@@ -375,11 +375,11 @@ export function createAttempts({
       const isOver = now >= startedAt + retry.windowMs;
       const outcome = isOver
         ? ({ state: "failed", reason: "crashed" } as const)
-        : putOff(claim, now + heldBackMs);
+        : reschedule(claim, now + heldBackMs);
       return settle(claim, outcome, startedAt);
     }
     if (webhook.status === "DISABLED") {
-      return settle(claim, goOn(following(claim, startedAt, now, null), "disabled"), startedAt);
+      return settle(claim, retryOrFail(following(claim, startedAt, now, null), "disabled"), startedAt);
     }
     const event = prepare(claim);
     if (event === null) return settle(claim, { state: "failed", reason: "payload_unreadable" }, startedAt);
@@ -392,7 +392,7 @@ export function createAttempts({
 
   return Object.freeze({
     attempt,
-    /** Lets go of what was prepared: records must not stay in memory while nothing is under way. */
+    /** Lets go of what was prepared: records must not stay in memory while nothing is in flight. */
     forget: () => prepared.clear(),
   });
 }

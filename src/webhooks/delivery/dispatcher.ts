@@ -1,4 +1,4 @@
-/** Moves deliveries: the loop claims what is due, flights attempt it, the settler records what came of it. This is their life cycle. */
+/** Moves deliveries: the loop claims what is due, flights attempt it, the settler settles it. This is their life cycle. */
 
 import type { Clock, Timer } from "../../clock.js";
 import { PostbellError } from "../../errors.js";
@@ -6,22 +6,22 @@ import type { Logger } from "../../logger.js";
 import type { Telemetry } from "../../telemetry.js";
 import type { ReadSettings } from "../options.js";
 import type { WebhookStore } from "../store.js";
-import type { Verdict } from "./attempt.js";
+import type { AttemptResult } from "./attempt.js";
 import type { Flight } from "./flight.js";
 import { createFlights, type Flights } from "./flights.js";
-import { createLoop, type Loop, type Reservation, type Vitals } from "./loop.js";
+import { createLoop, type Loop, type LoopStats, type Reservation } from "./loop.js";
 import { createOutage } from "./outage.js";
 import { createSettler } from "./settler.js";
 
-export type { Vitals } from "./loop.js";
+export type { LoopStats } from "./loop.js";
 
 export interface DispatcherContext {
   readonly store: WebhookStore;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly settings: ReadSettings;
-  readonly attempt: (flight: Flight) => Verdict | null | Promise<Verdict | null>;
-  /** Called when nothing is under way any more. */
+  readonly attempt: (flight: Flight) => AttemptResult | null | Promise<AttemptResult | null>;
+  /** Called when nothing is in flight any more. */
   readonly onQuiet: () => void;
   /** Takes the health steps that are due; resolves with when the next one is, `null` where none waits. */
   readonly takeNotices: () => Promise<number | null>;
@@ -32,13 +32,13 @@ export interface Dispatcher {
   /** For a call that makes deliveries, so that the first of them need no call of their own. `undefined` where no slot is free for them. */
   reserve(): Reservation | undefined;
   start(): void;
-  /** Claims nothing more, lets what is under way end within `graceMs`, then gives the rest up to its lease. Resolves in every case. */
+  /** Claims nothing more, lets what is in flight end within `graceMs`, then leaves the rest to its lease. Resolves in every case. */
   stop(graceMs: number): Promise<void>;
-  /** Resolves once nothing is due and nothing under way. Rejects with `not_started`, or with the error of a storage that is away. */
+  /** Resolves once nothing is due and nothing in flight. Rejects with `not_started`, or with the error of an unavailable storage. */
   idle(): Promise<void>;
-  /** How many deliveries are under way. */
+  /** How many deliveries are in flight. */
   inFlight(): number;
-  vitals(): Vitals;
+  stats(): LoopStats;
 }
 
 export function createDispatcher({
@@ -53,11 +53,11 @@ export function createDispatcher({
 }: DispatcherContext): Dispatcher {
   const { leaseMs } = settings.delivery;
   const outage = createOutage(clock);
-  /** Callers of idle() that wait for everything under way to end. */
+  /** Callers of idle() that wait for everything in flight to end. */
   const waiting: (() => void)[] = [];
 
   const isBusy = (): boolean => !flights.isEmpty() || loop.isTakingNotices();
-  const tellIfIdle = (): void => {
+  const notifyIdle = (): void => {
     if (!isBusy()) for (const resolve of waiting.splice(0)) resolve();
   };
 
@@ -77,10 +77,10 @@ export function createDispatcher({
     settings,
     attempt,
     settler,
-    onFreed: () => loop.wakeIfShort(),
+    onFreed: () => loop.wakeIfBacklogged(),
     onEmpty: () => {
       onQuiet();
-      tellIfIdle();
+      notifyIdle();
     },
   });
   const loop: Loop = createLoop({
@@ -92,7 +92,7 @@ export function createDispatcher({
     leaseMs,
     flights,
     takeNotices,
-    onNoticesTaken: tellIfIdle,
+    onNoticesTaken: notifyIdle,
   });
 
   return Object.freeze<Dispatcher>({
@@ -136,6 +136,6 @@ export function createDispatcher({
     },
 
     inFlight: flights.size,
-    vitals: () => loop.vitals(),
+    stats: () => loop.stats(),
   });
 }

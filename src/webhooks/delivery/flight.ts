@@ -11,7 +11,7 @@ export interface Flight {
   isCancelled: boolean;
   /** Set just before the first byte leaves. */
   isSent: boolean;
-  /** Set once it is known what came of the attempt: what is left is to record it. */
+  /** Set once the result of the attempt is known: what is left is to settle it. */
   isOver: boolean;
   /** The budget that its slot belongs to. `null` while it holds none. */
   budget: Lane | null;

@@ -1,11 +1,11 @@
-/** The deliveries that this process holds: those under way, and those that wait here for a slot. */
+/** The deliveries that this process holds: those in flight, and those that wait here for a slot. */
 
 import type { Clock } from "../../clock.js";
 import { createDeadlines } from "../../deadlines.js";
 import type { Logger } from "../../logger.js";
 import type { ReadSettings } from "../options.js";
 import type { Claim } from "../store.js";
-import type { Verdict } from "./attempt.js";
+import type { AttemptResult } from "./attempt.js";
 import { crashDelayMs } from "./back-off.js";
 import { createClaimsAhead } from "./claims-ahead.js";
 import { createFlight, type Flight } from "./flight.js";
@@ -16,8 +16,8 @@ export interface FlightsContext {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly settings: Pick<ReadSettings, "delivery" | "retry">;
-  /** Carries an attempt out: with what came of it, or `null` where the claim has to be left to its lease. Throws or rejects only for a defect. */
-  readonly attempt: (flight: Flight) => Verdict | null | Promise<Verdict | null>;
+  /** Makes an attempt. Returns its result, or `null` if the lease has to decide. Throws or rejects only for a defect. */
+  readonly attempt: (flight: Flight) => AttemptResult | null | Promise<AttemptResult | null>;
   readonly settler: Pick<Settler, "add" | "release">;
   /** Called when there may be room to claim for that was not there before. */
   readonly onFreed: () => void;
@@ -26,9 +26,9 @@ export interface FlightsContext {
 }
 
 export interface Flights {
-  /** Deliveries under way, until what came of them is recorded. */
+  /** Deliveries in flight, until they are settled. */
   readonly size: () => number;
-  /** True where none is held, not even one that waits for a slot. */
+  /** True if none is held, not even one that waits for a slot. */
   readonly isEmpty: () => boolean;
   /** How many to claim. */
   readonly room: () => Room;
@@ -38,25 +38,25 @@ export interface Flights {
   readonly endReservation: (room: Room) => void;
   /** How often slots were freed so far. */
   readonly freedCount: () => number;
-  /** Attempts claims, at once or when a slot is free. Resolves when those are stored again that must not be attempted now. */
+  /** Attempts claims, at once or when a slot is free. Resolves when those that must not be attempted now are released. */
   readonly take: (claims: readonly Claim[], claimedAt: number) => Promise<void>;
-  /** Ends flights whose reports need no more work. */
+  /** Ends flights that are settled or given up. */
   readonly end: (ended: readonly Flight[]) => void;
   readonly open: () => void;
   /** From now on claims are released. Resolves when those that waited for a slot are. */
   readonly close: () => Promise<void>;
-  /** Resolves when nothing is under way. */
+  /** Resolves when nothing is in flight. */
   readonly landed: () => Promise<void>;
-  /** Gives up what is under way. Resolves when those are released that were not sent. */
+  /** Cancels what is in flight. Resolves when those that were not sent are released. */
   readonly cancel: () => Promise<void>;
 }
 
 /**
- * A delivery whose lease ran out this often without a word may be what kills the process, and takes those with it that are under way beside it.
- * Of such ones a process attempts one at a time and gives the others back, so that only the guilty one is there when it dies.
+ * A delivery whose lease expired this often without a settlement may be poison: it kills the process, and with it the deliveries that are in flight beside it.
+ * A process attempts such deliveries one at a time and releases the others, so that only the guilty one is in flight when it dies.
  */
-const SUSPECT_CRASHES = 3;
-const SUSPECT_DELAY_MS = 1_000;
+const POISON_CRASHES = 3;
+const POISON_DELAY_MS = 1_000;
 
 /** Most slots of a lane that one emit holds while it is stored: as many as an account has ENABLED webhooks. */
 const MOST_RESERVED = 15;
@@ -77,17 +77,17 @@ export function createFlights({
   const flights = new Set<Flight>();
   /** Leased and not attempted yet, for want of a slot. */
   const ahead = createClaimsAhead(delivery.concurrency);
-  /** Attempts that are over and not recorded yet hold no slot, and must stay few where the storage is slow. */
+  /** Attempts that are over and not settled yet hold no slot, and must stay few while the storage is slow. */
   const most = 2 * (delivery.concurrency + delivery.slowConcurrency);
   let isOpen = false;
   let freed = 0;
-  /** Whether a suspect was chosen that is attempted once the others are stored again. */
-  let isSuspectChosen = false;
+  /** Whether one was chosen that is attempted once the others are released. */
+  let isPoisonChosen = false;
   const landing: (() => void)[] = [];
 
   const isEmpty = (): boolean => flights.size === 0 && ahead.size() === 0;
 
-  const tellIfEmpty = (): void => {
+  const notifyEmpty = (): void => {
     if (flights.size === 0) for (const resolve of landing.splice(0)) resolve();
     if (isEmpty()) onEmpty();
   };
@@ -98,38 +98,38 @@ export function createFlights({
     onFreed();
   };
 
-  const land = (flight: Flight, verdict: Verdict | null): void => {
+  const land = (flight: Flight, result: AttemptResult | null): void => {
     flight.isOver = true;
     slowMarks.remove(flight.slowMark);
-    // The connection is free; recording what came of it may take a while and needs no slot.
+    // The connection is free; settling may take a while and needs no slot.
     slots.leave(flight);
-    // Given up by a stop: the lease decides, since a failure of a destroyed connection proves nothing. A 2xx is true all the same.
-    const isKept = verdict !== null && (!flight.isCancelled || verdict.outcome.state === "delivered");
-    if (isKept) settler.add(flight, verdict);
+    // Cancelled by a stop: the lease decides, since a failure of a destroyed connection proves nothing. A 2xx is true all the same.
+    const isKept = result !== null && (!flight.isCancelled || result.outcome.state === "delivered");
+    if (isKept) settler.add(flight, result);
     else end([flight]);
     freeSlot();
   };
 
   const fail = (flight: Flight, error: unknown): void => {
-    // A defect, not an outcome: the lease runs out, and the crash rules hold the delivery back.
+    // A defect, not an outcome: the lease expires, and the crash rules delay the delivery.
     logger.error({ delivery: flight.claim.id, error }, "an attempt failed unexpectedly");
     land(flight, null);
   };
 
   const carryOut = (flight: Flight): void => {
-    let verdict: Verdict | null | Promise<Verdict | null>;
+    let result: AttemptResult | null | Promise<AttemptResult | null>;
     try {
-      verdict = attempt(flight);
+      result = attempt(flight);
     } catch (error) {
       fail(flight, error);
       return;
     }
-    if (verdict instanceof Promise)
-      verdict.then(
+    if (result instanceof Promise)
+      result.then(
         (known) => land(flight, known),
         (error: unknown) => fail(flight, error),
       );
-    else land(flight, verdict);
+    else land(flight, result);
   };
 
   const launch = (claim: Claim, claimedAt: number): void => {
@@ -163,28 +163,28 @@ export function createFlights({
   const end = (ended: readonly Flight[]): void => {
     for (const flight of ended) flights.delete(flight);
     startWaiting();
-    tellIfEmpty();
+    notifyEmpty();
     onFreed();
   };
 
-  /** One that is held back for its crashes is not attempted now, and can do no harm. */
-  const isSuspect = ({ crashes, isRecovered }: Claim): boolean =>
-    crashes >= SUSPECT_CRASHES && !(isRecovered && crashDelayMs(crashes, retry) > 0);
-  const isSuspectUnderWay = (): boolean =>
-    isSuspectChosen || [...flights].some(({ claim, isOver }) => !isOver && isSuspect(claim));
+  /** One that is quarantined for its crashes is not attempted now, and can do no harm. */
+  const isPoison = ({ crashes, isRecovered }: Claim): boolean =>
+    crashes >= POISON_CRASHES && !(isRecovered && crashDelayMs(crashes, retry) > 0);
+  const isPoisonInFlight = (): boolean =>
+    isPoisonChosen || [...flights].some(({ claim, isOver }) => !isOver && isPoison(claim));
 
-  const takeSuspects = async (suspects: readonly Claim[], claimedAt: number): Promise<void> => {
-    const [first] = suspects;
-    const isFree = first !== undefined && slots.free(first.lane) > 0 && !isSuspectUnderWay();
+  const takePoison = async (poison: readonly Claim[], claimedAt: number): Promise<void> => {
+    const [first] = poison;
+    const isFree = first !== undefined && slots.free(first.lane) > 0 && !isPoisonInFlight();
     const chosen = isFree ? first : undefined;
-    const others = suspects.filter((claim) => claim !== chosen);
-    if (chosen !== undefined) isSuspectChosen = true;
-    // Stored before the chosen one is attempted: if that ends the process, the others must not count it as their crash again and again.
+    const others = poison.filter((claim) => claim !== chosen);
+    if (chosen !== undefined) isPoisonChosen = true;
+    // Released before the chosen one is attempted: if that ends the process, the others must not count it as their crash again and again.
     await Promise.all(
-      others.map((claim) => settler.release([claim], SUSPECT_DELAY_MS * (1 + clock.random()))),
+      others.map((claim) => settler.release([claim], POISON_DELAY_MS * (1 + clock.random()))),
     );
     if (chosen === undefined) return;
-    isSuspectChosen = false;
+    isPoisonChosen = false;
     if (isOpen) launch(chosen, claimedAt);
     else await settler.release([chosen]);
   };
@@ -219,9 +219,9 @@ export function createFlights({
         await settler.release(claims);
         return;
       }
-      const suspects = claims.filter(isSuspect);
-      for (const claim of claims) if (!suspects.includes(claim)) launchOrKeep(claim, claimedAt);
-      if (suspects.length > 0) await takeSuspects(suspects, claimedAt);
+      const poison = claims.filter(isPoison);
+      for (const claim of claims) if (!poison.includes(claim)) launchOrKeep(claim, claimedAt);
+      if (poison.length > 0) await takePoison(poison, claimedAt);
     },
 
     end,

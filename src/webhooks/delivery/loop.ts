@@ -1,4 +1,4 @@
-/** Decides when to claim: while slots are free and something is due; then it sleeps until something is, or a hint comes. */
+/** Decides when to claim: while slots are free and something is due; then it sleeps until something is, or the store notifies it. */
 
 import { randomBytes } from "node:crypto";
 import type { Clock, Timer } from "../../clock.js";
@@ -19,14 +19,14 @@ export interface Reservation {
 }
 
 /** How the loop is doing. */
-export interface Vitals {
+export interface LoopStats {
   readonly isRunning: boolean;
-  /** Milliseconds since the turn began that is under way, or should have begun: next to nothing while all is well. */
+  /** Milliseconds since the current turn began, or should have begun: close to 0 while all is well. */
   readonly overdueMs: number;
   /** Whether it is freed slots that the next turn waits for: then `overdueMs` counts from the last one. */
   readonly isFull: boolean;
-  /** Milliseconds for which every claim and every report has failed; 0 where the last one did not. */
-  readonly storageAwayMs: number;
+  /** Milliseconds for which every claim and every settlement has failed; 0 if the last one did not. */
+  readonly storageDownMs: number;
 }
 
 export interface LoopContext {
@@ -39,18 +39,18 @@ export interface LoopContext {
   readonly flights: Flights;
   /** Takes the health steps that are due; resolves with when the next one is, `null` where none waits. */
   readonly takeNotices: () => Promise<number | null>;
-  /** Called when health steps are no longer under way. */
+  /** Called when the current health steps have ended. */
   readonly onNoticesTaken: () => void;
 }
 
 export interface Loop {
   start(): void;
-  /** Claims nothing more. Resolves when the pass and the health steps under way have ended. */
+  /** Claims nothing more. Resolves when the current pass and the current health steps have ended. */
   stop(): Promise<void>;
   /** Something may be due. */
   wake(): void;
   /** A slot was freed: reason to claim only where there were too few. */
-  wakeIfShort(): void;
+  wakeIfBacklogged(): void;
   /** An endpoint failed, whose next health step is due then. */
   noteFailure(noticeAt: number): void;
   /** For a call that makes deliveries, so that the first of them need no call of their own. `undefined` where no slot is free for them. */
@@ -60,9 +60,9 @@ export interface Loop {
   isPassing(): boolean;
   /** Passes begun so far. */
   passCount(): number;
-  /** The passes under way, one after another while another one is wanted. Rejects with the error of the last one. */
+  /** Resolves when no pass is running or wanted. Rejects with the error of the last one. */
   passes(): Promise<void>;
-  vitals(): Vitals;
+  stats(): LoopStats;
 }
 
 /** How things stood when a claim was asked for. */
@@ -96,8 +96,8 @@ export function createLoop({
   let noticesAt = 0;
   let notices: Promise<void> | undefined;
   let sleeping: { readonly timer: Timer; readonly until: number } | undefined;
-  /** Whether the last claim left something that is due, for want of a slot: then a freed slot is reason to ask again. What becomes due otherwise, the store hints at. */
-  let isShort = false;
+  /** Whether the last claim left something that is due, for want of a slot: then a freed slot is reason to ask again. What becomes due otherwise, the store notifies of. */
+  let hasBacklog = false;
   /** Whether something may be due that no pass has asked for yet. */
   let isWanted = false;
   let turning: Promise<void> | undefined;
@@ -107,8 +107,8 @@ export function createLoop({
     if (isRunning) turning ??= runPasses();
   };
 
-  const wakeIfShort = (): void => {
-    if (isShort && flights.hasRoom()) wake();
+  const wakeIfBacklogged = (): void => {
+    if (hasBacklog && flights.hasRoom()) wake();
   };
 
   const sleepUntil = (at: number): void => {
@@ -121,7 +121,7 @@ export function createLoop({
     sleeping = { timer, until: at };
   };
 
-  const hint = (at: number): void => {
+  const notify = (at: number): void => {
     if (at <= store.now()) wake();
     else sleepUntil(at);
   };
@@ -141,7 +141,7 @@ export function createLoop({
         onNoticesTaken();
         // Another process may have seen failures that this one never hears of.
         noticesAt = Math.min(noticesAt, nextAt ?? Number.POSITIVE_INFINITY, store.now() + store.maxSleepMs);
-        hint(noticesAt);
+        notify(noticesAt);
       });
   };
 
@@ -156,10 +156,11 @@ export function createLoop({
     await flights.take(claims, asked.claimedAt);
     if (!isRunning) return;
     const { now } = asked.request;
-    // Due by now, though perhaps not yet when it was asked for: reports that were stored meanwhile count from a later time.
-    isShort = nextAt !== null && nextAt <= store.now();
+    // Due by now, though perhaps not yet when it was asked for: settlements that were stored meanwhile count from a later time.
+    hasBacklog = nextAt !== null && nextAt <= store.now();
     // A slot that was freed while the answer was on its way could not ask for itself: nobody knew yet that slots are short.
-    if (claims.length > 0 || (nextAt ?? 0) > now || flights.freedCount() > asked.freedBefore) wakeIfShort();
+    if (claims.length > 0 || (nextAt ?? 0) > now || flights.freedCount() > asked.freedBefore)
+      wakeIfBacklogged();
     const later = [nextAt, noticesAt].filter((at): at is number => at !== null && at > now);
     sleepUntil(Math.min(...later, now + store.maxSleepMs));
   };
@@ -180,14 +181,14 @@ export function createLoop({
     return answer;
   };
 
-  /** One pass: everything that is due and has a slot is under way after it. */
+  /** One pass: everything that is due and has a slot is in flight after it. */
   const pass = async (): Promise<void> => {
     passCount += 1;
     if (noticesAt <= store.now()) startNotices();
     const room = flights.room();
     // Without room there is nothing to ask for: the flight that frees a slot wakes the loop.
-    isShort = room.fast + room.slow === 0;
-    if (isShort) return;
+    hasBacklog = room.fast + room.slow === 0;
+    if (hasBacklog) return;
     const asked = ask(room);
     const answer = await claim(asked.request);
     outage.ended();
@@ -218,14 +219,14 @@ export function createLoop({
 
   return Object.freeze<Loop>({
     wake,
-    wakeIfShort,
+    wakeIfBacklogged,
 
     start() {
       isRunning = true;
       turnAt = clock.monotonic();
       outage.ended();
       noticesAt = 0;
-      unwatch = store.watch(hint);
+      unwatch = store.watch(notify);
       wake();
     },
 
@@ -243,7 +244,7 @@ export function createLoop({
     },
 
     reserve() {
-      if (!isRunning || isShort) return undefined;
+      if (!isRunning || hasBacklog) return undefined;
       const room = flights.reserve();
       if (room === undefined) return undefined;
       const asked = ask(room);
@@ -253,7 +254,7 @@ export function createLoop({
           flights.endReservation(room);
           if (claimed) void accept(claimed, asked);
           // What is due and found no room here finds it in a pass.
-          wakeIfShort();
+          wakeIfBacklogged();
         },
       };
     },
@@ -268,13 +269,13 @@ export function createLoop({
       if (lastError !== undefined) throw lastError;
     },
 
-    vitals() {
+    stats() {
       const until = turning === undefined ? sleeping?.until : undefined;
       return {
         isRunning,
         overdueMs: until === undefined ? clock.monotonic() - turnAt : Math.max(0, store.now() - until),
         isFull: turning === undefined && until === undefined,
-        storageAwayMs: outage.ms(),
+        storageDownMs: outage.ms(),
       };
     },
   });

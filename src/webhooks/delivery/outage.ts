@@ -2,7 +2,7 @@
 
 import type { Clock } from "../../clock.js";
 
-/** After a failed call the storage is asked again after this, doubling up to the second figure: that it is back is noticed within it. */
+/** After a failed call the storage is called again after this, doubling up to the second figure, within which its return is noticed. */
 const RETRY_MS = 100;
 export const MAX_RETRY_MS = 5_000;
 

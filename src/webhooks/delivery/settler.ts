@@ -1,33 +1,33 @@
-/** Records what came of attempts: in batches, and again while the storage is away. */
+/** Settles deliveries after their attempts: in batches, and again while the storage is unavailable. */
 
 import type { Clock } from "../../clock.js";
 import type { Logger } from "../../logger.js";
 import type { Telemetry } from "../../telemetry.js";
 import type { Claim, Settlement, SettleResult, WebhookStore } from "../store.js";
-import { putOff, type Verdict } from "./attempt.js";
+import { type AttemptResult, reschedule } from "./attempt.js";
 import type { Flight } from "./flight.js";
 import { type Outage, retryDelayMs } from "./outage.js";
 
 const SETTLED_PER_CALL = 250;
-/** Calls for one partition: while these are under way, the next one fills up. */
+/** Calls for one partition: while these are in flight, the next one fills up. */
 const CONCURRENT_CALLS = 2;
 
-interface Report {
+interface Unsettled {
   readonly flight: Flight;
-  readonly verdict: Verdict;
+  readonly result: AttemptResult;
 }
 
-/** Reports that one call carries. */
+/** The settlements of one call. */
 interface Batch {
-  readonly reports: readonly Report[];
-  /** Calls with them that failed. */
+  readonly items: readonly Unsettled[];
+  /** How many calls with them failed. */
   readonly failures: number;
 }
 
-/** What is to be recorded in one partition of the storage. */
+/** The settlements for one partition of the storage. */
 interface Line {
-  readonly waiting: Report[];
-  /** Failed before, and to be tried again apart from the others. */
+  readonly waiting: Unsettled[];
+  /** Failed before, and are retried apart from the others. */
   readonly failed: Batch[];
   running: number;
 }
@@ -39,18 +39,18 @@ export interface SettlerContext {
   readonly telemetry: Telemetry | undefined;
   readonly outage: Outage;
   readonly leaseMs: number;
-  /** Called with flights whose reports are recorded, or given up. */
+  /** Called with flights that are settled, or whose settlement is given up. */
   readonly onEnded: (flights: readonly Flight[]) => void;
-  /** An endpoint has failed, and its next health step is due then. */
+  /** Called when an endpoint failed, with the time of its next health step. */
   readonly onFailure: (noticeAt: number) => void;
 }
 
 export interface Settler {
-  /** Takes a report over. Those of one turn of the event loop are recorded together. */
-  add(flight: Flight, verdict: Verdict): void;
-  /** Gives claims back that no attempt was made for: due again at once, or after `delayMs`. Never rejects: at worst their leases run out. */
+  /** Settles the delivery of a flight, together with those of the same turn of the event loop. */
+  add(flight: Flight, result: AttemptResult): void;
+  /** Releases claims without an attempt: due again at once, or after `delayMs`. Never rejects: at worst their leases expire. */
   release(claims: readonly Claim[], delayMs?: number): Promise<void>;
-  /** Ends the pauses between tries, so that the reports of cancelled flights are given up. */
+  /** Ends the pauses between retries, so that cancelled flights are given up. */
   endPauses(): void;
 }
 
@@ -90,17 +90,17 @@ export function createSettler({
       pauses.add(end);
     });
 
-  /** A call that failed may have recorded some of its reports, and what was recorded is no longer there to be settled. */
-  const note = ({ verdict }: Report, result: SettleResult | undefined, isAgain: boolean): void => {
-    const { id, endpoint, outcome } = verdict;
-    if (result === "stale")
+  /** A call that failed may have settled some of its deliveries, which then are gone or stale for the retry. */
+  const note = ({ result }: Unsettled, settled: SettleResult | undefined, isRetry: boolean): void => {
+    const { id, endpoint, outcome } = result;
+    if (settled === "stale")
       logger.warn(
         { delivery: id },
-        isAgain
-          ? "a report was dropped: it came after its lease, or an earlier try recorded it"
-          : "a report came after its lease and was dropped",
+        isRetry
+          ? "a settlement was discarded: its lease had expired, or an earlier call recorded it"
+          : "a settlement was discarded: its lease had expired",
       );
-    const isRecorded = result === "settled" || (isAgain && result === "gone");
+    const isRecorded = settled === "settled" || (isRetry && settled === "gone");
     if (telemetry !== undefined && isRecorded && outcome.state !== "pending") {
       const reason = "reason" in outcome ? outcome.reason : "";
       telemetry.record("deliveriesEnded", 1, { state: outcome.state, reason });
@@ -108,49 +108,49 @@ export function createSettler({
     if (endpoint !== null && !endpoint.ok) onFailure(endpoint.noticeAt);
   };
 
-  /** A 2xx stays true after its lease, so it is tried again for ever. Any other outcome is dropped then: whoever claims the delivery next will find it out. */
-  const isWorthAnother = ({ flight, verdict }: Report): boolean =>
+  /** A 2xx stays true after its lease, so it is retried without end. Any other result is discarded then: the next claim will attempt the delivery again. */
+  const isWorthRetry = ({ flight, result }: Unsettled): boolean =>
     !flight.isCancelled &&
-    (verdict.outcome.state === "delivered" || clock.monotonic() - flight.claimedAt <= leaseMs);
+    (result.outcome.state === "delivered" || clock.monotonic() - flight.claimedAt <= leaseMs);
 
-  /** In halves, so that a report which the storage cannot take holds up fewer others with each try. */
-  const retry = async ({ reports, failures }: Batch, line: Line): Promise<void> => {
+  /** In halves, so that a settlement which the storage cannot take delays fewer others with each retry. */
+  const retry = async ({ items, failures }: Batch, line: Line): Promise<void> => {
     await pause(retryDelayMs(failures));
-    const cancelled = reports.filter(({ flight }) => flight.isCancelled);
-    const left = reports.filter(({ flight }) => !flight.isCancelled);
+    const cancelled = items.filter(({ flight }) => flight.isCancelled);
+    const left = items.filter(({ flight }) => !flight.isCancelled);
     const middle = Math.ceil(left.length / 2);
     for (const half of [left.slice(0, middle), left.slice(middle)])
-      if (half.length > 0) line.failed.push({ reports: half, failures: failures + 1 });
+      if (half.length > 0) line.failed.push({ items: half, failures: failures + 1 });
     if (cancelled.length > 0) onEnded(cancelled.map(({ flight }) => flight));
     fill(line);
   };
 
-  const record = async ({ reports, failures }: Batch, line: Line): Promise<void> => {
+  const record = async ({ items, failures }: Batch, line: Line): Promise<void> => {
     const now = store.now();
-    for (const { verdict } of reports) verdict.now = now;
-    let ended = reports;
+    for (const { result } of items) result.now = now;
+    let ended = items;
     try {
-      const results = await store.settle(reports.map(({ verdict }) => verdict));
+      const results = await store.settle(items.map(({ result }) => result));
       outage.ended();
-      for (const [index, report] of reports.entries()) note(report, results[index], failures > 0);
+      for (const [index, item] of items.entries()) note(item, results[index], failures > 0);
     } catch (error) {
       outage.failed();
-      for (const { verdict } of reports)
-        logger.warn({ delivery: verdict.id, error }, "an outcome could not be stored");
-      const left = reports.filter(isWorthAnother);
-      ended = reports.filter((report) => !left.includes(report));
-      if (left.length > 0) void retry({ reports: left, failures }, line);
+      for (const { result } of items)
+        logger.warn({ delivery: result.id, error }, "a delivery could not be settled");
+      const left = items.filter(isWorthRetry);
+      ended = items.filter((item) => !left.includes(item));
+      if (left.length > 0) void retry({ items: left, failures }, line);
     }
     if (ended.length > 0) onEnded(ended.map(({ flight }) => flight));
   };
 
-  /** The next reports that failed before and are still worth a call: they may have waited for long. */
+  /** The next settlements that failed before and are still worth a call: they may have waited for long. */
   const nextFailed = (line: Line): Batch | undefined => {
     for (let batch = line.failed.shift(); batch !== undefined; batch = line.failed.shift()) {
-      const left = batch.reports.filter(isWorthAnother);
-      const dropped = batch.reports.filter((report) => !left.includes(report));
+      const left = batch.items.filter(isWorthRetry);
+      const dropped = batch.items.filter((item) => !left.includes(item));
       if (dropped.length > 0) onEnded(dropped.map(({ flight }) => flight));
-      if (left.length > 0) return { ...batch, reports: left };
+      if (left.length > 0) return { ...batch, items: left };
     }
     return undefined;
   };
@@ -158,7 +158,7 @@ export function createSettler({
   const next = (line: Line): Batch | undefined => {
     const failed = nextFailed(line);
     if (failed !== undefined || line.waiting.length === 0) return failed;
-    return { reports: line.waiting.splice(0, SETTLED_PER_CALL), failures: 0 };
+    return { items: line.waiting.splice(0, SETTLED_PER_CALL), failures: 0 };
   };
 
   const fill = (line: Line): void => {
@@ -184,7 +184,7 @@ export function createSettler({
     account: claim.webhook.account,
     token: claim.token,
     now,
-    outcome: putOff(claim, now + Math.round(delayMs)),
+    outcome: reschedule(claim, now + Math.round(delayMs)),
     startedAt: claim.startedAt,
     attempt: null,
     endpoint: null,
@@ -196,13 +196,13 @@ export function createSettler({
       await store.settle(claims.map((claim) => toRelease(claim, now, delayMs)));
     } catch (error) {
       for (const { id } of claims)
-        logger.warn({ delivery: id, error }, "a claim could not be released; its lease will end it");
+        logger.warn({ delivery: id, error }, "a claim could not be released; its lease will expire");
     }
   };
 
   return Object.freeze<Settler>({
-    add(flight, verdict) {
-      lineOf(verdict.webhookId).waiting.push({ flight, verdict });
+    add(flight, result) {
+      lineOf(result.webhookId).waiting.push({ flight, result });
       if (isScheduled) return;
       isScheduled = true;
       setImmediate(flush);

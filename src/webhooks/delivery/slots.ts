@@ -1,4 +1,4 @@
-/** How many attempts may be under way in this process, in two budgets: one for endpoints known to be quick, one for all others. */
+/** How many attempts may be in flight in this process, in two budgets: one for endpoints known to be quick, one for all others. */
 
 import type { Lane } from "../store.js";
 
@@ -25,7 +25,7 @@ export interface Slots {
 }
 
 /**
- * At most `sizes.fast + sizes.slow` attempts are under way at once, whatever the endpoints do. A slow attempt that finds the slow budget full stays where it is,
+ * At most `sizes.fast + sizes.slow` attempts are in flight at once, whatever the endpoints do. A slow attempt that finds the slow budget full stays where it is,
  * and is the first to move when a place there is free.
  */
 export function createSlots(sizes: Room): Slots {
