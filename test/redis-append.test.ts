@@ -4,7 +4,7 @@ import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { manualClock } from "../src/testing/manual-clock.js";
 import { boundedStore } from "../src/webhooks/bounded-store.js";
-import type { ClaimRequest } from "../src/webhooks/store.js";
+import type { ClaimRequest, EventRecord } from "../src/webhooks/store.js";
 import { createEventCache, type Origin } from "../storage/redis/event-cache.js";
 import type { RedisClient } from "../storage/redis/index.js";
 import { SCRIPTS } from "../storage/redis/scripts.js";
@@ -90,21 +90,21 @@ const claimOf = ({ store }: Pick<OpenStore, "store">): ClaimRequest => ({
 });
 
 const DAY_MS = 86_400_000;
+
+/** Stores an event, and leases what is due in the same call. */
+const appendClaiming = (opened: Pick<OpenStore, "store">, event: EventRecord) =>
+  opened.store.append({ event, rememberMs: DAY_MS, now: opened.store.now(), claim: claimOf(opened) });
+
 const ORIGIN: Origin = { mark: "mark", connection: 1 };
 
 describe("an event is stored", () => {
   test("by the short script alone, which also leases its delivery, and its body is not read back", async () => {
     const opened = watched();
-    const { store, register, sent, close } = opened;
+    const { register, sent, close } = opened;
     const webhook = await register();
     sent();
     const event = newEvent("clinic", { payload: '{"a":1}' });
-    const answer = await store.append({
-      event,
-      rememberMs: DAY_MS,
-      now: store.now(),
-      claim: claimOf(opened),
-    });
+    const answer = await appendClaiming(opened, event);
     expect(answer).toMatchObject({
       result: "stored",
       deliveries: [{ id: `${webhook.id}.${event.id}`, webhookId: webhook.id }],
@@ -158,17 +158,12 @@ describe("an event is stored", () => {
 
   test("by the general script, and its delivery is leased to whoever asked for that", async () => {
     const opened = watched();
-    const { store, register, append, sent, close } = opened;
+    const { register, append, sent, close } = opened;
     await register();
     const event = newEvent("clinic");
     await append(event);
     sent();
-    const answer = await store.append({
-      event,
-      rememberMs: DAY_MS,
-      now: store.now(),
-      claim: claimOf(opened),
-    });
+    const answer = await appendClaiming(opened, event);
     expect(answer).toMatchObject({
       result: "duplicate",
       claimed: { claims: [{ event }], nextAt: expect.any(Number) },

@@ -61,7 +61,6 @@ export type LeaseReply = [
   webhooks: string[],
   claims: string,
 ];
-type Reply = LeaseReply;
 
 export interface FirstSettlement {
   readonly lease: FirstLease;
@@ -202,12 +201,15 @@ export function createExchange(binding: Binding, partition: Partition, nonce: ()
   const crowded = new Set<string>();
 
   /** Sends settlements, without those that do not match, which are told so. Rejects with the error of the call. */
-  const send = async (settled: readonly Waiting[], request: LeaseRequest | undefined): Promise<Reply> => {
+  const send = async (
+    settled: readonly Waiting[],
+    request: LeaseRequest | undefined,
+  ): Promise<LeaseReply> => {
     const now = request?.now ?? (await binding.at(settled[0]?.settlement.now ?? 0));
     const lease = request?.args ?? NO_LEASE;
     const options: CallOptions = {
       onLate: (late) => {
-        const reply = late as Reply;
+        const reply = late as LeaseReply;
         // Else nothing was done.
         if (reply[0] === "") request?.onLate(readLeased(reply));
       },
@@ -217,7 +219,7 @@ export function createExchange(binding: Binding, partition: Partition, nonce: ()
       if (others.size > 0) items = items.filter((item) => !others.has(item));
       for (const item of others) tell(item, "unmatched");
       const args = [...lease, ...settlementArguments(items, endpoints, nonce())];
-      const reply = (await binding.run(SCRIPTS.exchange, partition, now, args, options)) as Reply;
+      const reply = (await binding.run(SCRIPTS.exchange, partition, now, args, options)) as LeaseReply;
       const [unmatched] = reply;
       if (unmatched === "") {
         binding.hint(reply[2]);
@@ -238,7 +240,7 @@ export function createExchange(binding: Binding, partition: Partition, nonce: ()
 
   const take = (): readonly Waiting[] => line.splice(0, SETTLED_PER_CALL);
 
-  const carry = async (items: readonly Waiting[], request?: LeaseRequest): Promise<Reply> => {
+  const carry = async (items: readonly Waiting[], request?: LeaseRequest): Promise<LeaseReply> => {
     try {
       return await send(items, request);
     } catch (error) {

@@ -7,6 +7,7 @@ import type { Telemetry } from "../../telemetry.js";
 import type { ReadSettings } from "../options.js";
 import type { WebhookStore } from "../store.js";
 import type { AttemptResult } from "./attempt.js";
+import type { DeliveryContext } from "./context.js";
 import type { Flight } from "./flight.js";
 import { createFlights, type Flights } from "./flights.js";
 import { createLoop, type Loop, type LoopStats, type Reservation } from "./loop.js";
@@ -52,7 +53,7 @@ export function createDispatcher({
   telemetry,
 }: DispatcherContext): Dispatcher {
   const { leaseMs } = settings.delivery;
-  const outage = createOutage(clock);
+  const shared: DeliveryContext = { store, clock, logger, telemetry, outage: createOutage(clock), leaseMs };
   /** Callers of idle() that wait for everything in flight to end. */
   const waiting: (() => void)[] = [];
 
@@ -62,12 +63,7 @@ export function createDispatcher({
   };
 
   const settler = createSettler({
-    store,
-    clock,
-    logger,
-    telemetry,
-    outage,
-    leaseMs,
+    ...shared,
     onEnded: (ended) => flights.end(ended),
     onFailure: (noticeAt) => loop.noteFailure(noticeAt),
   });
@@ -84,12 +80,7 @@ export function createDispatcher({
     },
   });
   const loop: Loop = createLoop({
-    store,
-    clock,
-    logger,
-    telemetry,
-    outage,
-    leaseMs,
+    ...shared,
     flights,
     takeNotices,
     onNoticesTaken: notifyIdle,

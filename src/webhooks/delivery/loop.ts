@@ -1,12 +1,11 @@
 /** Decides when to claim: while slots are free and something is due; then it sleeps until something is, or the store notifies it. */
 
 import { randomBytes } from "node:crypto";
-import type { Clock, Timer } from "../../clock.js";
-import type { Logger } from "../../logger.js";
-import type { Telemetry } from "../../telemetry.js";
+import type { Timer } from "../../clock.js";
 import type { ClaimRequest, WebhookStore } from "../store.js";
+import type { DeliveryContext } from "./context.js";
 import type { Flights } from "./flights.js";
-import { MAX_RETRY_MS, type Outage, retryDelayMs } from "./outage.js";
+import { MAX_RETRY_MS, retryDelayMs } from "./outage.js";
 import type { Room } from "./slots.js";
 
 type ClaimAnswer = Awaited<ReturnType<WebhookStore["claim"]>>;
@@ -29,13 +28,7 @@ export interface LoopStats {
   readonly storageDownMs: number;
 }
 
-export interface LoopContext {
-  readonly store: WebhookStore;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly telemetry: Telemetry | undefined;
-  readonly outage: Outage;
-  readonly leaseMs: number;
+export interface LoopContext extends DeliveryContext {
   readonly flights: Flights;
   /** Takes the health steps that are due; resolves with when the next one is, `null` where none waits. */
   readonly takeNotices: () => Promise<number | null>;

@@ -1,12 +1,10 @@
 /** Settles deliveries after their attempts: in batches, and again while the storage is unavailable. */
 
-import type { Clock } from "../../clock.js";
-import type { Logger } from "../../logger.js";
-import type { Telemetry } from "../../telemetry.js";
-import type { Claim, Settlement, SettleResult, WebhookStore } from "../store.js";
+import type { Claim, Settlement, SettleResult } from "../store.js";
 import { type AttemptResult, reschedule } from "./attempt.js";
+import type { DeliveryContext } from "./context.js";
 import type { Flight } from "./flight.js";
-import { type Outage, retryDelayMs } from "./outage.js";
+import { retryDelayMs } from "./outage.js";
 
 const SETTLED_PER_CALL = 250;
 /** Calls for one partition: while these are in flight, the next one fills up. */
@@ -32,13 +30,7 @@ interface Line {
   running: number;
 }
 
-export interface SettlerContext {
-  readonly store: WebhookStore;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly telemetry: Telemetry | undefined;
-  readonly outage: Outage;
-  readonly leaseMs: number;
+export interface SettlerContext extends DeliveryContext {
   /** Called with flights that are settled, or whose settlement is given up. */
   readonly onEnded: (flights: readonly Flight[]) => void;
   /** Called when an endpoint failed, with the time of its next health step. */

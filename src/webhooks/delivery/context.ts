@@ -1,0 +1,16 @@
+/** What the parts of delivery share. */
+
+import type { Clock } from "../../clock.js";
+import type { Logger } from "../../logger.js";
+import type { Telemetry } from "../../telemetry.js";
+import type { WebhookStore } from "../store.js";
+import type { Outage } from "./outage.js";
+
+export interface DeliveryContext {
+  readonly store: WebhookStore;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly telemetry: Telemetry | undefined;
+  readonly outage: Outage;
+  readonly leaseMs: number;
+}
