@@ -88,7 +88,6 @@ function openDispatcher({
       delivery: slots,
     }),
     attempt,
-    onQuiet() {},
     takeNotices: async () => null,
     telemetry: undefined,
   });

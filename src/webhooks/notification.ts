@@ -42,34 +42,11 @@ export interface PreparedEntry {
 /**
  * Reads what `buildPayload` made.
  *
- * Cheap until something is asked of it; keep it for all attempts of an event, and the text around `hub.topic` is built only once.
+ * Takes a few microseconds, less than to look the event up among those read before, so each attempt reads it anew.
  * Errors: `invalid_argument` when the text is no payload.
  */
 export function readPayload(payload: string): PreparedEvent {
   const { header, texts } = splitPayload(payload);
-  const complete = new Map<string, Frame<Buffer> | null>();
-
-  /**
-   * The bytes around the topic of a body that holds everything. The first body of a form is made in one go, since most events have one receiver;
-   * from the second on, only the topic is new.
-   */
-  const completeFrame = (form: BodyForm, eventIdField: boolean): Frame<Buffer> | null => {
-    const key = eventIdField ? `${form}+` : form;
-    const known = complete.get(key);
-    if (known) return known;
-    if (known === undefined) {
-      complete.set(key, null);
-      return null;
-    }
-    const { head, middle, tail } = frame(header, form, eventIdField);
-    const made = {
-      head: Buffer.from(head),
-      middle: Buffer.from(middle + entriesText(header, texts, null) + tail),
-    };
-    complete.set(key, made);
-    return made;
-  };
-
   return {
     id: header.id,
     type: header.type,
@@ -79,34 +56,21 @@ export function readPayload(payload: string): PreparedEvent {
       resource: () => JSON.parse(texts[index] ?? "null") as ParsedResource,
     })),
     body({ form, topic, allowed, eventIdField }: BodyOptions): Buffer {
-      const quotedTopic = JSON.stringify(topic);
-      const known = allowed === null ? completeFrame(form, eventIdField) : null;
-      if (known === null) {
-        const { head, middle, tail } = frame(header, form, eventIdField);
-        return Buffer.from(head + quotedTopic + middle + entriesText(header, texts, allowed) + tail);
-      }
-      const { head, middle } = known;
-      const topicBytes = Buffer.byteLength(quotedTopic);
-      const body = Buffer.allocUnsafe(head.length + topicBytes + middle.length);
-      head.copy(body);
-      body.write(quotedTopic, head.length);
-      middle.copy(body, head.length + topicBytes);
-      return body;
+      const { head, middle, tail } = frame(header, form, eventIdField);
+      const start = head + JSON.stringify(topic) + middle;
+      return encode(bodyPieces({ start, tail }, header, texts, allowed));
     },
   };
 }
 
 /** What stands around `hub.topic` and around the entries. */
-interface Frame<T> {
-  readonly head: T;
-  readonly middle: T;
+interface Frame {
+  readonly head: string;
+  readonly middle: string;
+  readonly tail: string;
 }
 
-function frame(
-  header: PayloadHeader,
-  form: BodyForm,
-  eventIdField: boolean,
-): Frame<string> & { tail: string } {
+function frame(header: PayloadHeader, form: BodyForm, eventIdField: boolean): Frame {
   // None of them has a character that JSON escapes: UUIDs, ISO 8601, and names of a catalogue.
   const [id, type, timestamp, key] = [header.id, header.type, header.timestamp, contextKey(header.type)].map(
     (text) => `"${text}"`,
@@ -124,27 +88,46 @@ function frame(
       };
 }
 
-function entriesText(
+/** The text of a body in order, in few pieces. `start` and `tail`: what stands around the entries. */
+function bodyPieces(
+  { start, tail }: { readonly start: string; readonly tail: string },
   { entries }: PayloadHeader,
   texts: readonly string[],
   allowed: readonly boolean[] | null,
-): string {
+): readonly string[] {
   const isSent = (index: number): boolean => allowed === null || allowed[index] === true;
-  const sent: string[] = [];
+  const pieces: string[] = [];
+  /** Short texts up to the next part of a resource. */
+  let short = start;
+  let separator = "";
   for (const [index, [, uuid, , slots]] of entries.entries()) {
     if (!isSent(index)) continue;
     const text = texts[index] ?? "";
-    let resource = "";
+    short += `${separator}{"fullUrl":"${URN}${uuid}","resource":`;
     let at = 0;
-    for (const [start, end, target] of slots) {
-      const to = entries[target];
-      if (to === undefined || !isSent(target)) continue;
-      resource += `${text.slice(at, start)}${URN}${to[1]}`;
-      at = end;
+    for (const [from, to, target] of slots) {
+      const entry = entries[target];
+      if (entry === undefined || !isSent(target)) continue;
+      pieces.push(short, text.slice(at, from));
+      short = URN + entry[1];
+      at = to;
     }
-    sent.push(`{"fullUrl":"${URN}${uuid}","resource":${resource}${text.slice(at)}}`);
+    pieces.push(short, text.slice(at));
+    short = "}";
+    separator = ",";
   }
-  return sent.join(",");
+  pieces.push(short + tail);
+  return pieces;
+}
+
+/** Piece by piece, since one long text would be put together on the heap first, only to be thrown away. */
+function encode(pieces: readonly string[]): Buffer {
+  let length = 0;
+  for (const piece of pieces) length += Buffer.byteLength(piece);
+  const bytes = Buffer.allocUnsafe(length);
+  let at = 0;
+  for (const piece of pieces) at += bytes.write(piece, at);
+  return bytes;
 }
 
 const URN = "urn:uuid:";

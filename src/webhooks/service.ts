@@ -174,7 +174,7 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
   const send = delivery.send ? guardedSend(delivery.send, clock) : ownSend;
 
   const schedule = scheduleOf(settings.retry);
-  const { attempt, forget } = createAttempts({
+  const attempt = createAttempts({
     settings,
     schedule,
     clock,
@@ -190,7 +190,6 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
     logger,
     settings,
     attempt,
-    onQuiet: forget,
     takeNotices,
     telemetry,
   });

@@ -1,6 +1,5 @@
 /** One delivery attempt, from a claim to its result: permission, bytes, signature, exchange, result. */
 
-import { LRUCache } from "lru-cache";
 import { type Clock, withTimeout } from "../../clock.js";
 import type { Logger } from "../../logger.js";
 import type { OutboundRequest, OutboundResult, Send } from "../../outbound/types.js";
@@ -51,9 +50,6 @@ interface Exchange {
 
 /** A claim is not sent on any more when its lease could end before its deadline: pauses of the process are fenced off here. */
 const FENCE_MARGIN_MS = 5_000;
-
-/** Characters of prepared events kept: those of a fan-out, and of retries due together, are read once. */
-const PREPARED_CHARACTERS = 16_777_216;
 
 /** The secret that signs now: during a rotation the old one, until the subscriber has had time to learn the new one. */
 const signingSecret = (webhook: WebhookRecord, now: number): string =>
@@ -160,19 +156,10 @@ export function createAttempts({
   telemetry,
 }: AttemptContext) {
   const { access, delivery, retry, signature, health, limits } = settings;
-  const prepared = new LRUCache<string, { readonly digest: string; readonly event: PreparedEvent }>({
-    maxSize: PREPARED_CHARACTERS,
-  });
-
   /** `null` where the stored text is no event: then it never will be. */
-  const prepare = ({ event: { account, id, digest, payload } }: Claim): PreparedEvent | null => {
-    const key = `${account} ${id}`;
-    const known = prepared.get(key);
-    if (known?.digest === digest) return known.event;
+  const prepare = ({ event: { account, id, payload } }: Claim): PreparedEvent | null => {
     try {
-      const event = readPayload(payload);
-      prepared.set(key, { digest, event }, { size: payload.length + 1 });
-      return event;
+      return readPayload(payload);
     } catch (error) {
       logger.error({ account, event: id, error }, "a stored event cannot be read");
       return null;
@@ -390,9 +377,5 @@ export function createAttempts({
       : proceed(flight, event, asked, startedAt);
   };
 
-  return Object.freeze({
-    attempt,
-    /** Lets go of what was prepared: records must not stay in memory while nothing is in flight. */
-    forget: () => prepared.clear(),
-  });
+  return attempt;
 }

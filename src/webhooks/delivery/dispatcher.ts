@@ -22,8 +22,6 @@ export interface DispatcherContext {
   readonly logger: Logger;
   readonly settings: ReadSettings;
   readonly attempt: (flight: Flight) => AttemptResult | null | Promise<AttemptResult | null>;
-  /** Called when nothing is in flight any more. */
-  readonly onQuiet: () => void;
   /** Takes the health steps that are due; resolves with when the next one is, `null` where none waits. */
   readonly takeNotices: () => Promise<number | null>;
   readonly telemetry: Telemetry | undefined;
@@ -48,7 +46,6 @@ export function createDispatcher({
   logger,
   settings,
   attempt,
-  onQuiet,
   takeNotices,
   telemetry,
 }: DispatcherContext): Dispatcher {
@@ -74,10 +71,7 @@ export function createDispatcher({
     attempt,
     settler,
     onFreed: () => loop.wakeIfBacklogged(),
-    onEmpty: () => {
-      onQuiet();
-      notifyIdle();
-    },
+    onEmpty: notifyIdle,
   });
   const loop: Loop = createLoop({
     ...shared,
