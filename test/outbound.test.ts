@@ -166,7 +166,7 @@ describe("a request", () => {
     const { send } = sender(endpoint.port);
     expect(await send({ headers: { "x-bad": "a\r\nb: c" } })).toMatchObject({
       kind: "http",
-      code: "UND_ERR_INVALID_ARG",
+      code: "INVALID_HEADER",
     });
     expect(endpoint.bytes()).toBe(0);
     expect(await send()).toMatchObject({ status: 204 });
@@ -380,7 +380,7 @@ describe("answers", () => {
   it("may have interim responses before them, which decide nothing", async () => {
     const { endpoint, send } = await startOnce((socket) =>
       socket.write(
-        `HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n${reply(500, "no").toString()}`,
+        `HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n${reply(500, "no").toString()}`,
       ),
     );
     expect(await send()).toMatchObject({
@@ -508,13 +508,6 @@ describe("an answer that goes wrong after its status", () => {
       "one byte at a time",
       (socket: net.Socket) => drip(socket, "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhello"),
     ],
-    [
-      "in a chunk extension without end",
-      (socket: net.Socket) => {
-        socket.write("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n5;");
-        pump(socket, "x".repeat(1000));
-      },
-    ],
   ])("counts at the deadline: the body comes %s", async (_name, respond) => {
     const { endpoint, clock, send } = await startOnce(respond);
     let result: unknown;
@@ -531,18 +524,18 @@ describe("an answer that goes wrong after its status", () => {
 
 describe("no answer", () => {
   it.each<[string, (socket: net.Socket) => void, string]>([
-    ["closes at once", (socket) => socket.destroy(), "UND_ERR_SOCKET"],
-    ["half-closes", (socket) => void socket.end(), "UND_ERR_SOCKET"],
-    ["closes within the status line", (socket) => void socket.end("HTTP/1.1 20"), "UND_ERR_SOCKET"],
+    ["closes at once", (socket) => socket.destroy(), "CONNECTION_CLOSED"],
+    ["half-closes", (socket) => void socket.end(), "CONNECTION_CLOSED"],
+    ["closes within the status line", (socket) => void socket.end("HTTP/1.1 20"), "CONNECTION_CLOSED"],
     [
       "closes within the head",
       (socket) => void socket.end("HTTP/1.1 200 OK\r\ncontent-type: te"),
-      "UND_ERR_SOCKET",
+      "CONNECTION_CLOSED",
     ],
     [
       "closes after an interim response",
       (socket) => void socket.end("HTTP/1.1 103 Early Hints\r\n\r\n"),
-      "UND_ERR_SOCKET",
+      "CONNECTION_CLOSED",
     ],
     ["speaks HTTP/0.9", (socket) => void socket.end("<html>200 OK</html>"), "BAD_RESPONSE"],
     [
@@ -554,23 +547,22 @@ describe("no answer", () => {
     [
       "sends two lengths",
       (socket) => socket.write("HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nx"),
-      "UND_ERR_RES_CONTENT_LENGTH_MISMATCH",
+      "BAD_RESPONSE",
     ],
     [
       "switches protocols",
       (socket) => socket.write("HTTP/1.1 101 x\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n"),
-      "UND_ERR_SOCKET",
+      "BAD_RESPONSE",
     ],
-    ["sends an unasked 100", (socket) => socket.write("HTTP/1.1 100 Continue\r\n\r\n"), "UND_ERR_SOCKET"],
     [
       "sends 20,000 headers",
       (socket) => socket.write(`HTTP/1.1 200 OK\r\n${"a: b\r\n".repeat(20_000)}\r\n`),
-      "UND_ERR_HEADERS_OVERFLOW",
+      "HEADERS_TOO_LARGE",
     ],
     [
       "sends a header of 1 MB",
       (socket) => socket.write(`HTTP/1.1 200 OK\r\na: ${"b".repeat(2 ** 20)}\r\n\r\n`),
-      "UND_ERR_HEADERS_OVERFLOW",
+      "HEADERS_TOO_LARGE",
     ],
     [
       "sends interim responses without end",
@@ -869,8 +861,7 @@ describe("the kind of a failure", () => {
     [{ code: "CERT_HAS_EXPIRED" }, "tls", "tls", "CERT_HAS_EXPIRED"],
     [{ code: "ECONNRESET" }, "tls", "tls", "ECONNRESET"],
     [{ code: "ECONNRESET" }, "http", "http", "ECONNRESET"],
-    [{ code: "UND_ERR_SOCKET" }, "http", "http", "UND_ERR_SOCKET"],
-    [{ code: "HPE_INVALID_CONSTANT" }, "http", "http", "HPE_INVALID_CONSTANT"],
+    [{ code: "CONNECTION_CLOSED" }, "http", "http", "CONNECTION_CLOSED"],
     [
       { code: "ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED" },
       "http",

@@ -1,12 +1,14 @@
-/** One vetted connection to an origin, carrying one exchange at a time over undici's HTTP/1.1 parser. */
+/** One vetted connection to an origin, carrying one exchange at a time. */
 
 import type { Socket } from "node:net";
-import { Client, type Dispatcher } from "undici";
 import type { Clock } from "../clock.js";
 import type { Deadline, Deadlines } from "../deadlines.js";
 import type { Target } from "./address-policy.js";
 import { type ConnectionSettings, type Opening, openConnection } from "./connection.js";
 import { classifyError, deadlineFailure } from "./failure.js";
+import { commonHeaders, requestBytes, requestHead } from "./request-bytes.js";
+import { parseHeaders, type ResponseHead } from "./response-head.js";
+import { createResponseReader } from "./response-reader.js";
 import type {
   OutboundFailure,
   OutboundRequest,
@@ -35,34 +37,22 @@ export interface Channel {
     path: string,
     receiver?: ResponseReceiver,
   ) => Promise<OutboundResult>;
-  /** Ends the exchange under way with this failure (or with the response whose head was read) and drops the connection. */
+  /** Ends the exchange with this failure (or with the response whose head was read) and drops the connection. Resolves when it is closed. */
   readonly end: (failure: OutboundFailure) => Promise<void>;
 }
 
-const MAX_HEAD_BYTES = 16 * 1024;
-/** Interim responses are not part of the head; without a bound an endpoint could keep the parser busy until the deadline. */
-const MAX_INTERIM_RESPONSES = 32;
 /** Shorter than the five seconds after which Node's own servers close, so that a request seldom meets a closing connection. */
-const KEEP_ALIVE_MS = 4000;
+const KEEP_ALIVE_MS = 4_000;
 const MAX_KEEP_ALIVE_MS = 30_000;
+/** An idle connection is given up this long before the endpoint says it will. */
+const KEEP_ALIVE_MARGIN_MS = 1_000;
 
-const NO_HEADERS: readonly Buffer[] = [];
 const NO_BODY = Buffer.alloc(0);
 
-/** The reason is told by the exchange itself, so what undici is given only has to be an error. */
-const STOPPED = new Error("The exchange has ended.");
-
-function readHeaders(raw: readonly Buffer[]): Record<string, string> {
-  // No prototype: the endpoint chooses the names.
-  const headers: Record<string, string> = Object.create(null) as Record<string, string>;
-  for (let at = 0; at + 1 < raw.length; at += 2) {
-    const name = (raw[at] as Buffer).toString("latin1").toLowerCase();
-    const value = (raw[at + 1] as Buffer).toString("latin1");
-    const earlier = headers[name];
-    headers[name] = earlier === undefined ? value : `${earlier}, ${value}`;
-  }
-  return headers;
-}
+const keepAliveMs = ({ keepAliveSeconds }: ResponseHead): number =>
+  keepAliveSeconds === undefined
+    ? KEEP_ALIVE_MS
+    : Math.min(keepAliveSeconds * 1_000 - KEEP_ALIVE_MARGIN_MS, MAX_KEEP_ALIVE_MS);
 
 /** A class, because an accessor in an object literal costs microseconds of garbage collection each time. */
 class Response implements OutboundResponse {
@@ -70,178 +60,249 @@ class Response implements OutboundResponse {
   readonly status: number;
   readonly body: Uint8Array;
   readonly complete: boolean;
-  readonly #rawHeaders: readonly Buffer[];
+  readonly #headerLines: string;
 
-  constructor(status: number, rawHeaders: readonly Buffer[], body: Uint8Array, complete: boolean) {
+  constructor({ status, headerLines }: ResponseHead, body: Uint8Array, complete: boolean) {
     this.status = status;
     this.body = body;
     this.complete = complete;
-    this.#rawHeaders = rawHeaders;
+    this.#headerLines = headerLines;
   }
 
   /** Most responses are judged by their status alone, so the headers are parsed only when they are read. */
   get headers(): Record<string, string> {
-    return readHeaders(this.#rawHeaders);
+    return parseHeaders(this.#headerLines);
   }
 }
 
+/** An exchange from its request to its result. */
+interface Exchange {
+  readonly head: string;
+  readonly body: Uint8Array | null;
+  readonly maxBodyBytes: number;
+  readonly deadlineMs: number;
+  readonly receiver: ResponseReceiver | undefined;
+  readonly resolve: (result: OutboundResult) => void;
+  deadline: Deadline | undefined;
+  /** Whether the request was written. Then it is never repeated. */
+  isWritten: boolean;
+  response: ResponseHead | undefined;
+  /** Of the response, `bodyLength` bytes of it. */
+  received: Buffer;
+  receivedLength: number;
+}
+
 /**
- * Makes a channel; its connection is opened by the first exchange, and opened anew where an idle one was closed before a request
+ * Makes a channel. Its connection is opened by the first exchange, and opened anew where an idle one was closed before a request
  * was written to it. A request that was written is never repeated. Any anomaly drops the connection: an error, the deadline,
- * the byte cap, or a response that came before the whole request was sent.
+ * the byte cap, bytes that nobody asked for, or a response that came before the whole request was sent.
  */
 export function openChannel(target: Target, settings: ChannelSettings, events: ChannelEvents): Channel {
   const { clock, deadlines } = settings;
+  const common = commonHeaders(target);
   let opening: Opening | undefined;
   let socket: Socket | undefined;
-  /** Why the connection could not be opened; undici only carries the error. */
-  let openFailure: OutboundFailure | undefined;
+  let idleMs = KEEP_ALIVE_MS;
+  /** Until the turn of the event loop after a response is over: an endpoint that closes the connection all the same has done so by then. */
+  let isResting = false;
+  let current: Exchange | undefined;
 
-  // The exchange under way; `settle` is undefined between exchanges.
-  let settle: ((result: OutboundResult) => void) | undefined;
-  let receive: ResponseReceiver | undefined;
-  let deadline: Deadline | undefined;
-  let deadlineMs = 0;
-  let maxBodyBytes = 0;
-  let interimResponses = 0;
-  let status = 0;
-  let rawHeaders = NO_HEADERS;
-  let body: Buffer = NO_BODY;
-  let bodyLength = 0;
-
-  const client = new Client(target.origin, {
-    connect: (_options, callback) => {
-      openFailure = undefined;
-      opening = openConnection(target, settings, (opened) => {
-        opening = undefined;
-        if ("socket" in opened) {
-          socket = opened.socket;
-          callback(null, opened.socket);
-        } else {
-          openFailure = opened.failure;
-          callback(STOPPED, null);
-        }
-      });
-    },
-    pipelining: 1,
-    maxHeaderSize: MAX_HEAD_BYTES,
-    // The one deadline is ours.
-    headersTimeout: 0,
-    bodyTimeout: 0,
-    keepAliveTimeout: KEEP_ALIVE_MS,
-    keepAliveMaxTimeout: MAX_KEEP_ALIVE_MS,
-  });
-
-  const finish = (result: OutboundResult): void => {
-    const resolve = settle;
-    settle = undefined;
-    receive = undefined;
-    deadlines.remove(deadline);
-    deadline = undefined;
-    rawHeaders = NO_HEADERS;
-    body = NO_BODY;
-    resolve?.(result);
+  const finish = (exchange: Exchange, result: OutboundResult): void => {
+    current = undefined;
+    reader.stop();
+    deadlines.remove(exchange.deadline);
+    exchange.resolve(result);
   };
 
-  const drop = async (): Promise<void> => {
+  const responseOf = (
+    { received, receivedLength }: Exchange,
+    head: ResponseHead,
+    complete: boolean,
+  ): OutboundResult => {
+    const body = receivedLength === received.length ? received : received.subarray(0, receivedLength);
+    return new Response(head, body, complete);
+  };
+
+  const closed = (gone: Socket | undefined): Promise<void> =>
+    new Promise((resolve) => {
+      if (gone === undefined || gone.closed) resolve();
+      else gone.once("close", () => resolve()).destroy();
+    });
+
+  const drop = (): Promise<void> => {
+    const gone = socket;
+    socket = undefined;
     events.onGone(channel);
     opening?.cancel();
-    await client.destroy(STOPPED);
-  };
-
-  const response = (complete: boolean): OutboundResult => {
-    const own = bodyLength >= body.length ? body : body.subarray(0, bodyLength);
-    return new Response(status, rawHeaders, own, complete);
+    return closed(gone);
   };
 
   /** A status that was read decides, whatever became of the rest. */
   const end = (failure: OutboundFailure): Promise<void> => {
-    if (settle !== undefined) finish(status === 0 ? failure : response(false));
+    if (current !== undefined) {
+      const { response } = current;
+      finish(current, response === undefined ? failure : responseOf(current, response, false));
+    }
     return drop();
   };
 
-  const onDeadline = (): void => void end(deadlineFailure(opening?.phase() ?? "http", deadlineMs));
-
   /** What the receiver was given for one exchange must not reach into the next. */
-  const tellHead = (receiver: ResponseReceiver, resume: () => void): void => {
-    const own = settle;
-    receiver.onHead({
+  const tellHead = (exchange: Exchange, { status, headerLines }: ResponseHead): void =>
+    exchange.receiver?.onHead({
       status,
-      headers: readHeaders(rawHeaders),
+      headers: parseHeaders(headerLines),
       resume: () => {
-        if (settle === own) resume();
+        if (current === exchange) socket?.resume();
       },
       stop: () => {
-        if (settle === own) void end(classifyError({ code: "STOPPED" }, "http"));
+        if (current === exchange) void end(classifyError({ code: "STOPPED" }, "http"));
       },
+    });
+
+  const keep = (exchange: Exchange, part: Buffer): void => {
+    const { received, receivedLength } = exchange;
+    const length = receivedLength + part.length;
+    if (receivedLength === 0) exchange.received = part;
+    else if (length <= received.length) part.copy(received, receivedLength);
+    else {
+      const grown = Buffer.allocUnsafe(Math.max(2 * received.length, length));
+      received.copy(grown, 0, 0, receivedLength);
+      part.copy(grown, receivedLength);
+      exchange.received = grown;
+    }
+  };
+
+  const reader = createResponseReader({
+    onHead(head) {
+      if (current === undefined) return;
+      current.response = head;
+      tellHead(current, head);
+    },
+    onBody(bytes) {
+      const exchange = current;
+      if (exchange === undefined) return;
+      const room = exchange.maxBodyBytes - exchange.receivedLength;
+      const part = bytes.length > room ? bytes.subarray(0, room) : bytes;
+      if (exchange.receiver === undefined) keep(exchange, part);
+      else if (!exchange.receiver.onData(part)) socket?.pause();
+      exchange.receivedLength += part.length;
+      if (part !== bytes && current === exchange) void end(classifyError({ code: "BODY_TOO_LARGE" }, "http"));
+    },
+  });
+
+  const complete = (exchange: Exchange, head: ResponseHead, own: Socket, isReusable: boolean): void => {
+    finish(exchange, responseOf(exchange, head, true));
+    const nextIdleMs = keepAliveMs(head);
+    // The endpoint has answered without reading the request, and would take the rest for the next one. Not `writableLength`:
+    // TLS sockets count bytes as unsent for one more turn of the event loop, in which a near endpoint may have answered.
+    if (!isReusable || !head.isKeptAlive || nextIdleMs <= 0 || own.writableNeedDrain) return void drop();
+    if (nextIdleMs !== idleMs) {
+      idleMs = nextIdleMs;
+      own.setTimeout(idleMs);
+    }
+    if (own.isPaused()) own.resume();
+    own.unref();
+    isResting = true;
+    setImmediate(rest);
+    events.onIdle(channel);
+  };
+
+  const rest = (): void => {
+    isResting = false;
+    if (current !== undefined) begin(current);
+  };
+
+  const onData = (own: Socket, chunk: Buffer): void => {
+    if (own !== socket) return;
+    const exchange = current;
+    if (exchange?.isWritten !== true) {
+      lose(own, undefined);
+      return;
+    }
+    const state = reader.read(chunk);
+    // A receiver, or the cap, may have ended it.
+    if (state === "open" || current !== exchange) return;
+    const { response } = exchange;
+    if (state === "broken" || response === undefined)
+      void end(classifyError({ code: reader.problem() }, "http"));
+    else complete(exchange, response, own, state === "complete");
+  };
+
+  /** The connection has ended, or must not be used any more. */
+  const lose = (own: Socket, error: Error | undefined): void => {
+    if (own !== socket) return;
+    const exchange = current;
+    if (exchange?.isWritten) {
+      const { response } = exchange;
+      if (error === undefined && response !== undefined && reader.end() === "complete")
+        complete(exchange, response, own, false);
+      else void end(classifyError(error ?? { code: "CONNECTION_CLOSED" }, "http"));
+    } else if (exchange === undefined) void drop();
+    else {
+      // Opened anew once it has rested.
+      socket = undefined;
+      own.destroy();
+    }
+  };
+
+  const adopt = (own: Socket): void => {
+    socket = own;
+    own.setTimeout(idleMs, () => {
+      if (current === undefined && own === socket) void drop();
+    });
+    own.on("data", (chunk: Buffer) => onData(own, chunk));
+    own.on("end", () => lose(own, undefined));
+    own.on("error", (error) => lose(own, error));
+    own.on("close", () => lose(own, undefined));
+  };
+
+  const open = (): void => {
+    opening = openConnection(target, settings, (opened) => {
+      opening = undefined;
+      if ("failure" in opened) return void end(opened.failure);
+      adopt(opened.socket);
+      if (current !== undefined) begin(current);
     });
   };
 
-  const handler: Dispatcher.DispatchHandler = {
-    onConnect() {},
-    onHeaders(statusCode, received, resume) {
-      if (settle === undefined) return true;
-      if (statusCode >= 200) {
-        status = statusCode;
-        rawHeaders = received;
-        if (receive !== undefined) tellHead(receive, resume);
-      } else if (++interimResponses > MAX_INTERIM_RESPONSES) {
-        void end(classifyError({ code: "TOO_MANY_INTERIM_RESPONSES" }, "http"));
-      }
-      return true;
-    },
-    onData(chunk) {
-      if (settle === undefined) return true;
-      const isOver = bodyLength + chunk.length > maxBodyBytes;
-      const taken = isOver ? chunk.subarray(0, maxBodyBytes - bodyLength) : chunk;
-      let isWanted = true;
-      if (receive !== undefined) {
-        isWanted = receive.onData(taken);
-      } else if (bodyLength === 0) {
-        body = taken;
-      } else {
-        if (bodyLength + taken.length > body.length) {
-          const grown = Buffer.allocUnsafe(Math.max(2 * body.length, bodyLength + taken.length));
-          body.copy(grown, 0, 0, bodyLength);
-          body = grown;
-        }
-        taken.copy(body, bodyLength);
-      }
-      bodyLength += taken.length;
-      if (isOver) void end(classifyError({ code: "BODY_TOO_LARGE" }, "http"));
-      return isWanted;
-    },
-    onComplete() {
-      if (settle === undefined) return;
-      finish(response(true));
-      // The endpoint has answered without reading the request, and would take the rest for the next one. Not `writableLength`:
-      // TLS sockets count bytes as unsent for one more turn of the event loop, in which a near endpoint may have answered.
-      if (socket === undefined || socket.writableNeedDrain) void drop();
-      else events.onIdle(channel);
-    },
-    onError(error) {
-      if (settle !== undefined) void end(openFailure ?? classifyError(error, "http"));
-    },
+  /** Writes the request, or opens the connection for it. */
+  const begin = (exchange: Exchange): void => {
+    if (socket === undefined) {
+      open();
+      return;
+    }
+    exchange.isWritten = true;
+    reader.start();
+    socket.ref();
+    socket.write(requestBytes(exchange.head, exchange.body));
   };
 
-  // An idle connection that the endpoint closes, or sends unasked bytes on. During an exchange undici tells the handler, or opens anew.
-  client.on("disconnect", () => {
-    if (settle === undefined) void drop();
-  });
+  const onDeadline = (): void => {
+    if (current !== undefined) void end(deadlineFailure(opening?.phase() ?? "http", current.deadlineMs));
+  };
 
   const exchange: Channel["exchange"] = (request, path, receiver) =>
     new Promise((resolve) => {
-      settle = resolve;
-      receive = receiver;
-      deadlineMs = request.deadlineMs;
-      maxBodyBytes = request.maxBodyBytes;
-      interimResponses = 0;
-      status = 0;
-      bodyLength = 0;
-      deadline = deadlines.add(clock.monotonic() + deadlineMs, onDeadline);
-      const requestHeaders = ["accept-encoding", "identity"];
-      for (const name in request.headers) requestHeaders.push(name, request.headers[name] as string);
-      client.dispatch({ path, method: request.method, headers: requestHeaders, body: request.body }, handler);
+      const { body, maxBodyBytes, deadlineMs } = request;
+      const head = requestHead(request, path, common);
+      if (head === undefined) {
+        resolve(classifyError({ code: "INVALID_HEADER" }, "http"));
+        return void drop();
+      }
+      current = {
+        head,
+        body,
+        maxBodyBytes,
+        deadlineMs,
+        receiver,
+        resolve,
+        deadline: deadlines.add(clock.monotonic() + deadlineMs, onDeadline),
+        isWritten: false,
+        response: undefined,
+        received: NO_BODY,
+        receivedLength: 0,
+      };
+      if (!isResting) begin(current);
     });
 
   const channel: Channel = Object.freeze({ exchange, end });

@@ -20,7 +20,7 @@ const LATE_IN: Readonly<Record<Phase, string>> = {
   http: "before the head of a response was complete",
 };
 
-/** The codes of Node, OpenSSL, c-ares and undici have this form. Anything else is not safe to log. */
+/** The codes of Node, OpenSSL and c-ares have this form. Anything else is not safe to log. */
 const SAFE_CODE = /^[A-Z][A-Z0-9_]{1,63}$/;
 
 /** With TLS 1.3 the endpoint's refusal of the handshake may arrive when we are already sending. */
@@ -32,7 +32,6 @@ const TLS_CODE = /^ERR_(?:SSL|TLS)_/;
  */
 export function classifyError(error: unknown, phase: Phase): OutboundFailure {
   const found = typeof error === "object" && error !== null && "code" in error ? error.code : undefined;
-  // undici's parser errors have no code (7.30).
   const fallback = phase === "http" ? "BAD_RESPONSE" : "UNKNOWN";
   const code = typeof found === "string" && SAFE_CODE.test(found) ? found : fallback;
   const kind = TLS_CODE.test(code) ? "tls" : phase;

@@ -1,0 +1,175 @@
+/** Reads the responses of one connection from its bytes, one response at a time. Knows nothing of sockets. */
+
+import { createChunkedBody } from "./chunked-body.js";
+import { parseHead, type ResponseHead } from "./response-head.js";
+
+/** Is told what is read, while it is read. */
+export interface ResponseSink {
+  /** The head of the final response. Called once, before the first part of the body. May call {@link ResponseReader.stop}. */
+  readonly onHead: (head: ResponseHead) => void;
+  /** A part of the body. May call {@link ResponseReader.stop}. */
+  readonly onBody: (bytes: Buffer) => void;
+}
+
+/** `complete`: the whole response was read, and nothing came after it. `excess`: something did, so the connection must not be used again. */
+export type ReadState = "open" | "complete" | "excess" | "broken";
+
+export type ReadProblem = "BAD_RESPONSE" | "HEADERS_TOO_LARGE" | "TOO_MANY_INTERIM_RESPONSES";
+
+export interface ResponseReader {
+  /** Begins with another response. */
+  readonly start: () => void;
+  readonly read: (bytes: Buffer) => ReadState;
+  /** The connection has ended: `complete` where that is how the body ends. */
+  readonly end: () => ReadState;
+  /** Reads no further. */
+  readonly stop: () => void;
+  /** Why the state is `broken`. */
+  readonly problem: () => ReadProblem;
+}
+
+const MAX_HEAD_BYTES = 16_384;
+/** Interim responses are no part of the head; without a bound an endpoint could keep the reader busy until the deadline. */
+const MAX_INTERIM_RESPONSES = 32;
+
+const HEAD_START = Buffer.from("HTTP/1.");
+const EMPTY_LINE = Buffer.from("\r\n\r\n");
+
+/** Whether `bytes` may be the start of a response: only then is it worth waiting for more. */
+const mayBegin = (bytes: Buffer): boolean => {
+  const length = Math.min(bytes.length, HEAD_START.length);
+  return bytes.compare(HEAD_START, 0, length, 0, length) === 0;
+};
+
+/**
+ * Strict where parsers differ, so that what it takes is read alike by all. Time is linear in the bytes, and no more than a head (16 KiB) is kept.
+ * Trailer fields are not read: the body is complete before them, and the state is `excess`.
+ */
+export function createResponseReader(sink: ResponseSink): ResponseReader {
+  let stage: "head" | "body" | "chunks" | "until close" | "over" = "over";
+  let state: ReadState = "complete";
+  let problem: ReadProblem = "BAD_RESPONSE";
+  let interimResponses = 0;
+  /** The beginning of a head that comes in several parts. */
+  let partOfHead: Buffer | undefined;
+  let partLength = 0;
+  /** Bytes left of a body whose length is known. */
+  let left = 0;
+
+  const finish = (ended: ReadState): void => {
+    stage = "over";
+    state = ended;
+    partOfHead = undefined;
+    partLength = 0;
+  };
+
+  const fail = (reason: ReadProblem): void => {
+    problem = reason;
+    finish("broken");
+  };
+
+  const chunks = createChunkedBody((bytes) => sink.onBody(bytes));
+
+  const beginBody = ({ framing }: ResponseHead): void => {
+    if (framing === "close") stage = "until close";
+    else if (framing === "chunked") {
+      stage = "chunks";
+      chunks.start();
+    } else if (framing === 0) finish("complete");
+    else {
+      stage = "body";
+      left = framing;
+    }
+  };
+
+  const takeHead = (text: string): void => {
+    const head = parseHead(text);
+    // Nobody asked for another protocol.
+    if (head === undefined || head.status === 101) fail("BAD_RESPONSE");
+    else if (head.status >= 200) {
+      sink.onHead(head);
+      if (state === "open") beginBody(head);
+    } else if (++interimResponses > MAX_INTERIM_RESPONSES) fail("TOO_MANY_INTERIM_RESPONSES");
+  };
+
+  /** Keeps what came of a head, up to its end or its limit. Returns the position after what was taken. */
+  const collectHead = (bytes: Buffer, at: number): number => {
+    partOfHead ??= Buffer.allocUnsafe(MAX_HEAD_BYTES);
+    const before = partLength;
+    partLength += bytes.copy(partOfHead, before, at);
+    const part = partOfHead.subarray(0, partLength);
+    const end = part.indexOf(EMPTY_LINE, Math.max(0, before - EMPTY_LINE.length + 1));
+    if (end >= 0) {
+      const length = end + EMPTY_LINE.length;
+      partOfHead = undefined;
+      partLength = 0;
+      takeHead(part.toString("latin1", 0, length));
+      return at + length - before;
+    }
+    if (!mayBegin(part)) fail("BAD_RESPONSE");
+    else if (partLength === MAX_HEAD_BYTES) fail("HEADERS_TOO_LARGE");
+    return bytes.length;
+  };
+
+  const readHead = (bytes: Buffer, at: number): number => {
+    const end = partLength > 0 ? -1 : bytes.indexOf(EMPTY_LINE, at) + EMPTY_LINE.length;
+    if (end < EMPTY_LINE.length || end - at > MAX_HEAD_BYTES) return collectHead(bytes, at);
+    takeHead(bytes.toString("latin1", at, end));
+    return end;
+  };
+
+  const readBody = (bytes: Buffer, at: number): number => {
+    const end = Math.min(bytes.length, at + left);
+    left -= end - at;
+    sink.onBody(bytes.subarray(at, end));
+    if (left === 0 && state === "open") finish("complete");
+    return end;
+  };
+
+  const readChunks = (bytes: Buffer, at: number): number => {
+    const end = chunks.read(bytes, at);
+    const ended = chunks.state();
+    if (state !== "open" || ended === "open") return end;
+    if (ended === "broken") fail("BAD_RESPONSE");
+    else finish(ended === "trailer" ? "excess" : "complete");
+    return end;
+  };
+
+  const readUntilClose = (bytes: Buffer, at: number): number => {
+    sink.onBody(at === 0 ? bytes : bytes.subarray(at));
+    return bytes.length;
+  };
+
+  return Object.freeze<ResponseReader>({
+    start() {
+      stage = "head";
+      state = "open";
+      interimResponses = 0;
+    },
+
+    read(bytes) {
+      let at = 0;
+      while (at < bytes.length && stage !== "over") {
+        if (stage === "head") at = readHead(bytes, at);
+        else if (stage === "body") at = readBody(bytes, at);
+        else if (stage === "chunks") at = readChunks(bytes, at);
+        else at = readUntilClose(bytes, at);
+      }
+      if (at < bytes.length && state === "complete") state = "excess";
+      return state;
+    },
+
+    end() {
+      if (stage === "until close") finish("complete");
+      else if (stage !== "over") fail("BAD_RESPONSE");
+      return state;
+    },
+
+    stop() {
+      if (stage === "chunks") chunks.stop();
+      finish("broken");
+    },
+
+    problem: () => problem,
+  });
+}
