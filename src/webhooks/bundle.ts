@@ -265,10 +265,8 @@ function digestOf(
   timestamp: string,
   given: readonly ResourceText[],
 ): string {
-  const hash = createHash("sha256");
-  for (const part of [type, isOccurredAtGiven ? timestamp : "", ...given.map(({ text }) => text)]) {
-    // No part holds a line feed: no two lists of parts read alike.
-    hash.update(part).update("\n");
-  }
-  return hash.digest("hex");
+  // No part holds a line feed: no two lists of parts read alike.
+  const hash = createHash("sha256").update(`${type}\n${isOccurredAtGiven ? timestamp : ""}`);
+  for (const { text } of given) hash.update("\n").update(text);
+  return hash.update("\n").digest("hex");
 }
