@@ -1,5 +1,6 @@
 /** Writes an HTTP/1.1 request (RFC 9112) as bytes. Pure. */
 
+import { allocateBriefly } from "../byte-pool.js";
 import type { Target } from "./address-policy.js";
 import type { OutboundRequest } from "./types.js";
 
@@ -31,7 +32,7 @@ export function requestHead(
 
 /** Head and body as one, so that they leave in one write. */
 export function requestBytes(head: string, body: Uint8Array | null): Buffer {
-  const bytes = Buffer.allocUnsafe(head.length + (body?.length ?? 0));
+  const bytes = allocateBriefly(head.length + (body?.length ?? 0));
   bytes.write(head, "latin1");
   if (body !== null) bytes.set(body, head.length);
   return bytes;

@@ -1,5 +1,6 @@
 /** The body of an attempt, put together from the stored event: what may be read, addressed to one webhook. */
 
+import { allocateBriefly } from "../byte-pool.js";
 import { contextKey } from "./catalogue.js";
 import type { ParsedResource } from "./fhir.js";
 import { type PayloadHeader, splitPayload } from "./payload.js";
@@ -124,7 +125,7 @@ function bodyPieces(
 function encode(pieces: readonly string[]): Buffer {
   let length = 0;
   for (const piece of pieces) length += Buffer.byteLength(piece);
-  const bytes = Buffer.allocUnsafe(length);
+  const bytes = allocateBriefly(length);
   let at = 0;
   for (const piece of pieces) at += bytes.write(piece, at);
   return bytes;
