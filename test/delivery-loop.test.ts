@@ -3,7 +3,7 @@
 import { describe, expect, it } from "vitest";
 import { silentLogger } from "../src/logger.js";
 import { manualClock } from "../src/testing/manual-clock.js";
-import type { AttemptResult } from "../src/webhooks/delivery/attempt.js";
+import type { AttemptResult } from "../src/webhooks/delivery/attempt-result.js";
 import { createDispatcher } from "../src/webhooks/delivery/dispatcher.js";
 import type { Flight } from "../src/webhooks/delivery/flight.js";
 import { readSettings } from "../src/webhooks/options.js";

@@ -6,7 +6,7 @@ import type { Logger } from "../../logger.js";
 import type { Telemetry } from "../../telemetry.js";
 import type { ReadSettings } from "../options.js";
 import type { WebhookStore } from "../store.js";
-import type { AttemptResult } from "./attempt.js";
+import type { AttemptResult } from "./attempt-result.js";
 import type { DeliveryContext } from "./context.js";
 import type { Flight } from "./flight.js";
 import { createFlights, type Flights } from "./flights.js";

@@ -1,6 +1,7 @@
 /** A delivery that this process attempts: one object from its claim to its record, which changes as it goes. */
 
 import type { Deadline } from "../../deadlines.js";
+import type { Span } from "../../telemetry.js";
 import type { Claim, Lane } from "../store.js";
 
 export interface Flight {
@@ -17,6 +18,13 @@ export interface Flight {
   budget: Lane | null;
   /** When it counts as slow. */
   slowMark: Deadline | undefined;
+  /** When the first attempt began, by the storage's time: the schedule counts from here. */
+  startedAt: number;
+  /** When the request was made, by the storage's time, and by the monotonic clock. */
+  sentAt: number;
+  sentAtMonotonic: number;
+  /** Of the attempt, where the host asked for telemetry. */
+  span: Span | undefined;
 }
 
 export const createFlight = (claim: Claim, claimedAt: number): Flight => ({
@@ -27,4 +35,8 @@ export const createFlight = (claim: Claim, claimedAt: number): Flight => ({
   isOver: false,
   budget: null,
   slowMark: undefined,
+  startedAt: 0,
+  sentAt: 0,
+  sentAtMonotonic: 0,
+  span: undefined,
 });

@@ -5,7 +5,7 @@ import { createDeadlines } from "../../deadlines.js";
 import type { Logger } from "../../logger.js";
 import type { ReadSettings } from "../options.js";
 import type { Claim } from "../store.js";
-import type { AttemptResult } from "./attempt.js";
+import type { AttemptResult } from "./attempt-result.js";
 import { crashDelayMs } from "./back-off.js";
 import { createClaimsAhead } from "./claims-ahead.js";
 import { createFlight, type Flight } from "./flight.js";

@@ -1,7 +1,7 @@
 /** Settles deliveries after their attempts: in batches, and again while the storage is unavailable. */
 
 import type { Claim, Settlement, SettleResult } from "../store.js";
-import { type AttemptResult, reschedule } from "./attempt.js";
+import { type AttemptResult, reschedule } from "./attempt-result.js";
 import type { DeliveryContext } from "./context.js";
 import type { Flight } from "./flight.js";
 import { retryDelayMs } from "./outage.js";

@@ -1,0 +1,42 @@
+/** The span of an attempt. */
+
+import type { Clock } from "../../clock.js";
+import { type Span, serverOf, type Telemetry, wordOr } from "../../telemetry.js";
+import type { PreparedEvent } from "../notification.js";
+import type { Attempt, Claim } from "../store.js";
+
+/** `url` is not among the attributes: hosts of subscribers put secrets into paths and queries. */
+export const beginAttempt = (
+  telemetry: Telemetry,
+  clock: Clock,
+  { id, webhook, lane, step, isExtra }: Claim,
+  { id: eventId, type, trace }: PreparedEvent,
+): Span | undefined =>
+  telemetry.begin?.({
+    name: "attempt",
+    kind: "client",
+    at: clock.now(),
+    link: trace,
+    attributes: {
+      "messaging.system": "postbell",
+      "messaging.operation.name": "attempt",
+      "messaging.operation.type": "send",
+      "messaging.destination.name": type,
+      "messaging.message.id": eventId,
+      "http.request.method": "POST",
+      ...serverOf(webhook.url),
+      "postbell.delivery.id": id,
+      "postbell.lane": lane,
+      "postbell.step": step,
+      "postbell.extra": isExtra,
+    },
+  });
+
+/** What a span tells of an exchange. The code of a host's own `send` may be any text. */
+export const spanOutcome = ({ kind, status, code }: Pick<Attempt, "kind" | "status" | "code">) => ({
+  attributes: {
+    "postbell.outcome": kind,
+    ...(status === null ? {} : { "http.response.status_code": status }),
+  },
+  error: kind === "delivered" ? undefined : status === null ? wordOr(code, kind) : String(status),
+});
