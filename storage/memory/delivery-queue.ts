@@ -64,6 +64,11 @@ export function addDelivery(
     extraAt: null,
     isRecovered: false,
     token: null,
+    place: null,
+    queuedAt: dueAt,
+    turn: 0,
+    previous: null,
+    next: null,
   };
   endpoint.deliveries.add(delivery, now);
   endpoint.counts.pending += 1;

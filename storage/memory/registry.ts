@@ -1,9 +1,9 @@
 /** Registrations in memory, with their health steps. */
 
-import { timeQueue } from "../../src/time-queue.js";
 import { rotated } from "../../src/webhooks/rotation.js";
 import type { WebhookRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { full } from "./bounds.js";
+import { FifoTimeQueue } from "./fifo-time-queue.js";
 import { page, pageStart } from "./page.js";
 import { expire, freeRemoved } from "./retention.js";
 import { type Rows, rows } from "./rows.js";
@@ -78,7 +78,7 @@ export function registry(binding: Binding): Registry {
         account,
         order: ++state.order,
         deliveries: rows(),
-        queue: timeQueue(),
+        queue: new FifoTimeQueue(),
         inFlight: 0,
         window: null,
         lane: "slow",

@@ -10,11 +10,16 @@ import { type Binding, type Delivery, type Endpoint, notify, type State } from "
 
 const LANES: readonly Lane[] = ["fast", "slow"];
 
-/** Puts a pending delivery in its endpoint's queue. Only what is due already gets the head start of a first attempt, or it would come early. */
+/**
+ * Puts a pending delivery in its endpoint's queue, or moves it there. Only what is due already gets the head start of a first attempt, or it would come early.
+ * First attempts come in order of time. A retry in the FIFO, due much later, would make each of them out of order.
+ */
 export function enqueue(delivery: Delivery, now: number): void {
+  const { queue } = delivery.endpoint;
   const at = delivery.extraAt ?? delivery.dueAt;
-  const isFirst = delivery.startedAt === null && at <= now;
-  delivery.endpoint.queue.set(delivery, isFirst ? at - FIRST_ATTEMPT_HEAD_START_MS : at);
+  queue.delete(delivery);
+  if (delivery.startedAt === null && at <= now) queue.add(delivery, at - FIRST_ATTEMPT_HEAD_START_MS);
+  else queue.addOutOfOrder(delivery, at);
 }
 
 const freeSlots = ({ perEndpoint }: Binding, endpoint: Endpoint): number =>

@@ -11,9 +11,11 @@ import type {
   WebhookRecord,
 } from "../../src/webhooks/store.js";
 import { type ExpiringMap, expiringMap } from "./expiring-map.js";
+import type { FifoTimeQueue, Queued } from "./fifo-time-queue.js";
 import { type Rows, rows } from "./rows.js";
 
-export interface Delivery {
+/** Queue entry, claim and log record in one object: what waits in the queue of its endpoint is the delivery itself. */
+export interface Delivery extends Queued<Delivery> {
   readonly id: string;
   /** 0 for the one made by emitting, n for the n-th one made of the same event for the same webhook later. */
   readonly serial: number;
@@ -47,7 +49,7 @@ export interface Endpoint {
   readonly order: number;
   readonly deliveries: Rows<Delivery>;
   /** Pending deliveries that are not under lease, by when they may be handed out. */
-  readonly queue: TimeQueue<Delivery>;
+  readonly queue: FifoTimeQueue<Delivery>;
   inFlight: number;
   /** How many may be in flight while the endpoint is recovering from a failure; `null`: as many as `perEndpoint` says. */
   window: number | null;
