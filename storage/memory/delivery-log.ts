@@ -124,7 +124,7 @@ export function deliveryLog(
       const { endpoint, event } = asked;
       const open = deliveriesOf(event, endpoint).find(isPending);
       if (open) {
-        if (open.token === null && (open.extraAt ?? open.dueAt) > now) {
+        if (open.lease === null && (open.extraAt ?? open.dueAt) > now) {
           open.extraAt = now;
           enqueue(open, now);
           offer(binding, endpoint, now);

@@ -63,7 +63,7 @@ export function addDelivery(
     crashes: 0,
     extraAt: null,
     isRecovered: false,
-    token: null,
+    lease: null,
     place: null,
     queuedAt: dueAt,
     turn: 0,
@@ -135,7 +135,7 @@ export function deliveryQueue(binding: Binding): Pick<WebhookStore, "append" | "
     if (!delivery || isDone(delivery)) return "gone";
     if (outcome.state !== "delivered") {
       if (delivery.state !== "pending") return "gone";
-      if (delivery.token !== token) return "stale";
+      if (delivery.lease?.token !== token) return "stale";
     }
     const { endpoint } = delivery;
     releaseLease(state, delivery);

@@ -6,7 +6,8 @@ import {
   FIRST_ATTEMPT_HEAD_START_MS,
   type Lane,
 } from "../../src/webhooks/store.js";
-import { type Binding, type Delivery, type Endpoint, notify, type State } from "./state.js";
+import { FifoTimeQueue } from "./fifo-time-queue.js";
+import { type Binding, type Delivery, type Endpoint, type Lease, notify, type State } from "./state.js";
 
 const LANES: readonly Lane[] = ["fast", "slow"];
 
@@ -57,21 +58,25 @@ export function moveToLane(state: State, endpoint: Endpoint, lane: Lane): void {
 
 /** Ends the lease of a delivery; the caller decides what becomes of it. */
 export function releaseLease(state: State, delivery: Delivery): void {
-  if (delivery.token === null) return;
-  delivery.token = null;
+  const { lease } = delivery;
+  if (lease === null) return;
+  delivery.lease = null;
   delivery.endpoint.inFlight -= 1;
-  state.leases.delete(delivery);
+  state.leased -= 1;
+  lease.deliveries.delete(delivery);
+  if (lease.deliveries.size === 0) state.leases.delete(lease);
 }
 
-function lease(state: State, delivery: Delivery, { token, leaseUntil }: ClaimRequest): Claim {
+function grant(state: State, lease: Lease, delivery: Delivery): Claim {
   const { endpoint } = delivery;
   endpoint.queue.delete(delivery);
   endpoint.inFlight += 1;
-  delivery.token = token;
-  state.leases.set(delivery, leaseUntil);
+  delivery.lease = lease;
+  lease.deliveries.add(delivery, 0);
+  state.leased += 1;
   return {
     id: delivery.id,
-    token,
+    token: lease.token,
     lane: endpoint.lane,
     webhook: endpoint.record,
     event: delivery.event.record,
@@ -85,30 +90,63 @@ function lease(state: State, delivery: Delivery, { token, leaseUntil }: ClaimReq
   };
 }
 
-/** Leases up to `room` due deliveries of one endpoint. */
-function take(binding: Binding, endpoint: Endpoint, request: ClaimRequest, room: number): Claim[] {
-  const claims: Claim[] = [];
-  const most = Math.min(room, freeSlots(binding, endpoint));
+/** What a claim call has leased so far. */
+interface Granted {
+  readonly lease: Lease;
+  readonly claims: Claim[];
+}
+
+/** Leases up to `room` due deliveries of one endpoint, and returns how many. */
+function take(
+  binding: Binding,
+  endpoint: Endpoint,
+  { lease, claims }: Granted,
+  { now, room }: { readonly now: number; readonly room: number },
+): number {
+  const { queue } = endpoint;
+  const before = claims.length;
+  const most = before + Math.min(room, freeSlots(binding, endpoint));
   while (claims.length < most) {
-    const delivery = endpoint.queue.head();
-    if (!delivery || (endpoint.queue.headAt() ?? 0) > request.now) break;
-    claims.push(lease(binding.state, delivery, request));
+    const delivery = queue.head();
+    if (delivery === undefined || delivery.queuedAt > now) break;
+    claims.push(grant(binding.state, lease, delivery));
   }
-  offer(binding, endpoint, request.now, { served: true });
-  return claims;
+  offer(binding, endpoint, now, { served: true });
+  return claims.length - before;
 }
 
 /** Gives back what was leased by somebody who has not been heard of since. */
 function reap(binding: Binding, now: number): void {
-  const { state } = binding;
-  for (let at = state.leases.headAt(); at !== undefined && at <= now; at = state.leases.headAt()) {
-    const delivery = state.leases.head();
-    if (!delivery) return;
-    releaseLease(state, delivery);
-    delivery.crashes += 1;
-    delivery.isRecovered = true;
-    enqueue(delivery, now);
-    offer(binding, delivery.endpoint, now);
+  const { leases } = binding.state;
+  for (let at = leases.headAt(); at !== undefined && at <= now; at = leases.headAt()) {
+    const lease = leases.head();
+    if (!lease) return;
+    leases.delete(lease);
+    const { deliveries } = lease;
+    for (let delivery = deliveries.head(); delivery !== undefined; delivery = deliveries.head()) {
+      giveBack(binding, delivery, now);
+    }
+  }
+}
+
+function giveBack(binding: Binding, delivery: Delivery, now: number): void {
+  releaseLease(binding.state, delivery);
+  delivery.crashes += 1;
+  delivery.isRecovered = true;
+  enqueue(delivery, now);
+  offer(binding, delivery.endpoint, now);
+}
+
+/** Leases what is due of one lane, in turns of its endpoints. */
+function serve(binding: Binding, lane: Lane, granted: Granted, request: ClaimRequest): void {
+  const { now } = request;
+  const line = binding.state.ready[lane];
+  let room = request.room[lane];
+  while (room > 0 && (line.headAt() ?? Number.POSITIVE_INFINITY) <= now) {
+    const endpoint = line.head();
+    if (!endpoint) return;
+    const share = Math.max(1, Math.floor(room / line.size));
+    room -= take(binding, endpoint, granted, { now, room: share });
   }
 }
 
@@ -118,19 +156,10 @@ export function claimDue(
 ): { claims: Claim[]; nextAt: number | null } {
   const { state } = binding;
   reap(binding, request.now);
+  const lease: Lease = { token: request.token, deliveries: new FifoTimeQueue() };
   const claims: Claim[] = [];
-  for (const lane of LANES) {
-    const line = state.ready[lane];
-    let room = request.room[lane];
-    while (room > 0 && (line.headAt() ?? Number.POSITIVE_INFINITY) <= request.now) {
-      const endpoint = line.head();
-      if (!endpoint) break;
-      const share = Math.max(1, Math.floor(room / line.size));
-      const taken = take(binding, endpoint, request, share);
-      claims.push(...taken);
-      room -= taken.length;
-    }
-  }
+  for (const lane of LANES) serve(binding, lane, { lease, claims }, request);
+  if (claims.length > 0) state.leases.set(lease, request.leaseUntil);
   const next = Math.min(
     ...[state.ready.fast, state.ready.slow, state.leases].map(
       (queue) => queue.headAt() ?? Number.POSITIVE_INFINITY,

@@ -14,7 +14,7 @@ import { type ExpiringMap, expiringMap } from "./expiring-map.js";
 import type { FifoTimeQueue, Queued } from "./fifo-time-queue.js";
 import { type Rows, rows } from "./rows.js";
 
-/** Queue entry, claim and log record in one object: what waits in the queue of its endpoint is the delivery itself. */
+/** Queue entry, claim and log record in one object. It stands in the queue of its endpoint, or in that of its lease, until it is completed. */
 export interface Delivery extends Queued<Delivery> {
   readonly id: string;
   /** 0 for the one made by emitting, n for the n-th one made of the same event for the same webhook later. */
@@ -36,8 +36,14 @@ export interface Delivery extends Queued<Delivery> {
   /** When the extra attempt that a user asked for is due; `null` where none is owed. */
   extraAt: number | null;
   isRecovered: boolean;
-  /** Of the lease it is under. */
-  token: string | null;
+  lease: Lease | null;
+}
+
+/** What one claim call leased: all of it until the same time, so one entry in the queue of leases stands for it. */
+export interface Lease {
+  readonly token: string;
+  /** Those still under it. */
+  readonly deliveries: FifoTimeQueue<Delivery>;
 }
 
 /** A webhook with what waits for it. */
@@ -116,7 +122,8 @@ export interface State {
   readonly endpoints: Map<string, Endpoint>;
   /** Endpoints with a delivery that may be handed out, by when. */
   readonly ready: Readonly<Record<Lane, TimeQueue<Endpoint>>>;
-  readonly leases: TimeQueue<Delivery>;
+  /** Those with a delivery under them, by when they run out. */
+  readonly leases: TimeQueue<Lease>;
   readonly notices: TimeQueue<Endpoint>;
   /** Those without an open delivery, by when they are freed. */
   readonly endedEvents: TimeQueue<StoredEvent>;
@@ -130,6 +137,8 @@ export interface State {
   /** What the storage's time adds to a monotonic clock; set by the first look at it. */
   epoch: number | undefined;
   pending: number;
+  /** The part of `pending` that is under lease. */
+  leased: number;
   /** Pending and kept, also of removed endpoints until they are freed. */
   deliveries: number;
   /** Of events, deliveries and attempts, pending and kept. */
@@ -161,6 +170,7 @@ export function createState(limits: Limits): State {
     watchers: new Set(),
     epoch: undefined,
     pending: 0,
+    leased: 0,
     deliveries: 0,
     bytes: 0,
     endedBytes: 0,
