@@ -24,7 +24,7 @@ export const deliveryBytes = ({ attempts }: Delivery): number =>
 export function resize(state: State, event: StoredEvent, bytes: number): void {
   event.bytes += bytes;
   state.bytes += bytes;
-  if (event.account.ended.at(event) !== undefined) state.endedBytes += bytes;
+  if (event.ended !== null) state.endedBytes += bytes;
 }
 
 export const full = ({ limits }: State, bound: keyof Limits): PostbellError =>

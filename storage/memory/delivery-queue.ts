@@ -205,6 +205,7 @@ export function deliveryQueue(binding: Binding): Pick<WebhookStore, "append" | "
         receivers: receiverIds,
         isTest,
         open: 0,
+        ended: null,
       };
       account.events.add(stored, now);
       resize(state, stored, bytes);

@@ -3,7 +3,15 @@
 import type { DeliveryState } from "../../src/webhooks/store.js";
 import { deliveryBytes, resize } from "./bounds.js";
 import { releaseLease } from "./schedule.js";
-import { type Binding, type Delivery, dropIfEmpty, type State, type StoredEvent, scoped } from "./state.js";
+import {
+  type Binding,
+  type Delivery,
+  dropIfEmpty,
+  type EndedEvent,
+  type State,
+  type StoredEvent,
+  scoped,
+} from "./state.js";
 
 /** Most that one call frees, so that no single caller pays for a large clean-up. */
 const MAX_PER_CALL = 200;
@@ -73,21 +81,35 @@ export function endEvent({ state, retention }: Binding, event: StoredEvent, now:
   while (left > 0 && event.account.ended.size > retention.events) {
     const oldest = event.account.ended.head();
     if (!oldest) break;
-    left -= costOf(oldest);
-    free(state, oldest, now);
+    left -= costOf(oldest.event);
+    free(state, oldest.event, now);
   }
 }
 
+const endedEvent = (event: StoredEvent, queuedAt: number): EndedEvent => ({
+  event,
+  place: null,
+  queuedAt,
+  turn: 0,
+  previous: null,
+  next: null,
+});
+
 function keep(state: State, event: StoredEvent, endedAt: number, freeAt: number): void {
-  event.account.ended.set(event, endedAt);
-  state.endedEvents.set(event, freeAt);
+  const ended = { ofAccount: endedEvent(event, endedAt), ofStorage: endedEvent(event, freeAt) };
+  event.account.ended.add(ended.ofAccount, endedAt);
+  state.endedEvents.add(ended.ofStorage, freeAt);
+  event.ended = ended;
   state.endedBytes += event.bytes;
 }
 
 /** Brings an ended event back, since a new delivery of it was made. */
 export function reopen(state: State, event: StoredEvent): void {
-  if (!event.account.ended.delete(event)) return;
-  state.endedEvents.delete(event);
+  const { ended } = event;
+  if (ended === null) return;
+  event.account.ended.delete(ended.ofAccount);
+  state.endedEvents.delete(ended.ofStorage);
+  event.ended = null;
   state.endedBytes -= event.bytes;
 }
 
@@ -119,7 +141,7 @@ const costOf = ({ deliveries }: StoredEvent): number =>
 export function expire(state: State, now: number): void {
   let left = MAX_PER_CALL;
   while (left > 0 && (state.endedEvents.headAt() ?? Number.POSITIVE_INFINITY) <= now) {
-    const event = state.endedEvents.head();
+    const event = state.endedEvents.head()?.event;
     if (!event) break;
     left -= costOf(event);
     free(state, event, now);
@@ -142,15 +164,15 @@ export function makeRoom(
   if (state.bytes + bytes <= limits.bytes) return true;
   const held = spared.map((event) => ({
     event,
-    endedAt: event.account.ended.at(event),
-    freeAt: state.endedEvents.at(event),
+    endedAt: event.ended?.ofAccount.queuedAt,
+    freeAt: event.ended?.ofStorage.queuedAt,
   }));
   for (const { event } of held) reopen(state, event);
   const fits = state.bytes - state.endedBytes + bytes <= limits.bytes;
   while (fits && state.bytes + bytes > limits.bytes) {
     const oldest = state.endedEvents.head();
     if (!oldest) break;
-    free(state, oldest, now);
+    free(state, oldest.event, now);
   }
   for (const { event, endedAt, freeAt } of held) {
     if (endedAt !== undefined && freeAt !== undefined) keep(state, event, endedAt, freeAt);

@@ -11,7 +11,7 @@ import type {
   WebhookRecord,
 } from "../../src/webhooks/store.js";
 import { type ExpiringMap, expiringMap } from "./expiring-map.js";
-import type { FifoTimeQueue, Queued } from "./fifo-time-queue.js";
+import { FifoTimeQueue, type Queued } from "./fifo-time-queue.js";
 import { type Rows, rows } from "./rows.js";
 
 /** Queue entry, claim and log record in one object. It stands in the queue of its endpoint, or in that of its lease, until it is completed. */
@@ -84,6 +84,12 @@ export interface StoredEvent {
   readonly isTest: boolean;
   /** How many of `deliveries` are pending. */
   open: number;
+  /** Where it stands among those without an open delivery: in the queue of its account, and in that of the storage. */
+  ended: { readonly ofAccount: EndedEvent; readonly ofStorage: EndedEvent } | null;
+}
+
+export interface EndedEvent extends Queued<EndedEvent> {
+  readonly event: StoredEvent;
 }
 
 export interface Account {
@@ -91,7 +97,7 @@ export interface Account {
   readonly endpoints: Rows<Endpoint>;
   readonly events: Rows<StoredEvent>;
   /** Those of `events` without an open delivery, the one that ended first in front. */
-  readonly ended: TimeQueue<StoredEvent>;
+  readonly ended: FifoTimeQueue<EndedEvent>;
   pending: number;
 }
 
@@ -126,7 +132,7 @@ export interface State {
   readonly leases: TimeQueue<Lease>;
   readonly notices: TimeQueue<Endpoint>;
   /** Those without an open delivery, by when they are freed. */
-  readonly endedEvents: TimeQueue<StoredEvent>;
+  readonly endedEvents: FifoTimeQueue<EndedEvent>;
   /** By account and event id. */
   readonly remembered: ExpiringMap<Remembered>;
   /** By account and idempotency key. */
@@ -163,7 +169,7 @@ export function createState(limits: Limits): State {
     ready: { fast: timeQueue(), slow: timeQueue() },
     leases: timeQueue(),
     notices: timeQueue(),
-    endedEvents: timeQueue(),
+    endedEvents: new FifoTimeQueue(),
     remembered: expiringMap(limits.rememberedIds),
     replays: expiringMap(limits.webhooks),
     removals: new Map(),
@@ -184,7 +190,7 @@ export const scoped = (account: string, id: string): string => `${account}\u0000
 export function accountOf(state: State, name: string): Account {
   let account = state.accounts.get(name);
   if (!account) {
-    account = { name, endpoints: rows(), events: rows(), ended: timeQueue(), pending: 0 };
+    account = { name, endpoints: rows(), events: rows(), ended: new FifoTimeQueue(), pending: 0 };
     state.accounts.set(name, account);
   }
   return account;
