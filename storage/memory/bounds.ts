@@ -15,7 +15,8 @@ export const textBytes = (text: string): number =>
 
 export const eventBytes = (payload: string): number => EVENT_BYTES + textBytes(payload);
 
-export const attemptBytes = ({ excerpt }: Attempt): number => ATTEMPT_BYTES + textBytes(excerpt ?? "");
+export const attemptBytes = ({ excerpt }: Attempt): number =>
+  excerpt === null ? ATTEMPT_BYTES : ATTEMPT_BYTES + textBytes(excerpt);
 
 export const deliveryBytes = ({ attempts }: Delivery): number =>
   attempts.reduce((sum, attempt) => sum + attemptBytes(attempt), DELIVERY_BYTES);

@@ -1,7 +1,7 @@
 /** The delivery log in memory: look up, send again, recover. */
 
 import { parseDeliveryId } from "../../src/webhooks/delivery-id.js";
-import type { DeliveryRecord, WebhookStore } from "../../src/webhooks/store.js";
+import type { Attempt, AttemptSummary, DeliveryRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { subscribes } from "../../src/webhooks/subscription.js";
 import { checkPending, DELIVERY_BYTES, full } from "./bounds.js";
 import { addDelivery } from "./delivery-queue.js";
@@ -40,6 +40,8 @@ const toRecord = (delivery: Delivery): DeliveryRecord => ({
   endedAt: delivery.endedAt,
   attempts: delivery.attempts.map((attempt) => ({ ...attempt })),
 });
+
+const toSummary = ({ at, kind, status, code }: Attempt): AttemptSummary => ({ at, kind, status, code });
 
 /** Deliveries of one event to one endpoint, in the order of their making. */
 const deliveriesOf = (event: StoredEvent, endpoint: Endpoint): readonly Delivery[] =>
@@ -113,7 +115,7 @@ export function deliveryLog(
       return {
         ...counts,
         nextDueAt: head ? (head.extraAt ?? head.dueAt) : null,
-        lastAttempt: lastAttempt && { ...lastAttempt },
+        lastAttempt: lastAttempt && toSummary(lastAttempt),
       };
     },
 

@@ -27,6 +27,8 @@ import {
 /** Attempts kept of one delivery; a schedule has 14, what is more comes from `resend`. */
 const MAX_ATTEMPTS_KEPT = 50;
 
+const NO_ATTEMPTS: readonly Attempt[] = Object.freeze([]);
+
 /** What emitting an event returns. */
 const firstDeliveries = (
   eventId: string,
@@ -58,7 +60,7 @@ export function addDelivery(
     step: 0,
     dueAt,
     endedAt: null,
-    attempts: [],
+    attempts: NO_ATTEMPTS,
     postponed: 0,
     crashes: 0,
     extraAt: null,
@@ -84,19 +86,26 @@ export function addDelivery(
   return delivery;
 }
 
+/** A part of a longer text would keep all of it on the heap. */
+const copyOf = (attempt: Attempt): Attempt =>
+  attempt.excerpt === null ? { ...attempt } : { ...attempt, excerpt: structuredClone(attempt.excerpt) };
+
 /** Adds an attempt, and makes it the last one of its endpoint. At the bounds, of the delivery's own ones the oldest give way: what came of an attempt is never refused. */
 function record(state: State, delivery: Delivery, attempt: Attempt, now: number): void {
-  const { attempts, event, endpoint } = delivery;
-  const { at, kind, status, code } = attempt;
-  endpoint.lastAttempt = { at, kind, status, code };
+  const { event, endpoint } = delivery;
+  const kept = copyOf(attempt);
+  endpoint.lastAttempt = kept.excerpt === null ? kept : { ...kept, excerpt: null };
   // An event that has ended must not give way to an attempt of its own.
   reopen(state, event);
-  // A part of a longer text would keep all of it on the heap.
-  const kept = { ...attempt, excerpt: attempt.excerpt && structuredClone(attempt.excerpt) };
-  attempts.push(kept);
+  // Most deliveries have one attempt, and a list that grows keeps room for sixteen more.
+  delivery.attempts = delivery.attempts.length === 0 ? [kept] : [...delivery.attempts, kept];
   resize(state, event, attemptBytes(kept));
-  while (attempts.length > 1 && (attempts.length > MAX_ATTEMPTS_KEPT || !makeRoom(state, 0, now))) {
-    const oldest = attempts.shift();
+  while (
+    delivery.attempts.length > 1 &&
+    (delivery.attempts.length > MAX_ATTEMPTS_KEPT || !makeRoom(state, 0, now))
+  ) {
+    const [oldest, ...others] = delivery.attempts;
+    delivery.attempts = others;
     if (oldest) resize(state, event, -attemptBytes(oldest));
   }
 }

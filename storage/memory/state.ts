@@ -3,7 +3,6 @@
 import { type TimeQueue, timeQueue } from "../../src/time-queue.js";
 import type {
   Attempt,
-  AttemptSummary,
   DeliveryState,
   EventRecord,
   Lane,
@@ -30,7 +29,7 @@ export interface Delivery extends Queued<Delivery> {
   step: number;
   dueAt: number;
   endedAt: number | null;
-  readonly attempts: Attempt[];
+  attempts: readonly Attempt[];
   postponed: number;
   crashes: number;
   /** When the extra attempt that a user asked for is due; `null` where none is owed. */
@@ -62,7 +61,8 @@ export interface Endpoint {
   lane: Lane;
   /** Of `deliveries`, by state. */
   readonly counts: Record<DeliveryState, number>;
-  lastAttempt: AttemptSummary | null;
+  /** Without its excerpt, which may be long. */
+  lastAttempt: Attempt | null;
   isRemoved: boolean;
 }
 
