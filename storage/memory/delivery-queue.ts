@@ -1,31 +1,13 @@
 /** Events and their deliveries on the way, in memory: append, claim, settle. */
 
 import { formatDeliveryId } from "../../src/webhooks/delivery-id.js";
-import type {
-  Attempt,
-  EndpointReport,
-  Settlement,
-  SettleResult,
-  WebhookStore,
-} from "../../src/webhooks/store.js";
+import type { Attempt, WebhookStore } from "../../src/webhooks/store.js";
 import { subscribes } from "../../src/webhooks/subscription.js";
-import { attemptBytes, checkPending, DELIVERY_BYTES, eventBytes, full, resize } from "./bounds.js";
-import { change } from "./registry.js";
-import { end, endEvent, expire, freeRemoved, makeRoom, reopen } from "./retention.js";
-import { claimDue, enqueue, moveToLane, offer, releaseLease } from "./schedule.js";
-import {
-  type Binding,
-  type Delivery,
-  type Endpoint,
-  endpointOf,
-  isDone,
-  type State,
-  type StoredEvent,
-  scoped,
-} from "./state.js";
-
-/** Attempts kept of one delivery; a schedule has 14, what is more comes from `resend`. */
-const MAX_ATTEMPTS_KEPT = 50;
+import { checkPending, DELIVERY_BYTES, eventBytes, full, resize } from "./bounds.js";
+import { endEvent, expire, freeRemoved, makeRoom, reopen } from "./retention.js";
+import { claimDue, enqueue, offer } from "./schedule.js";
+import { settleAll } from "./settle.js";
+import { type Binding, type Delivery, type Endpoint, type StoredEvent, scoped } from "./state.js";
 
 const NO_ATTEMPTS: readonly Attempt[] = Object.freeze([]);
 
@@ -86,85 +68,8 @@ export function addDelivery(
   return delivery;
 }
 
-/** A part of a longer text would keep all of it on the heap. */
-const copyOf = (attempt: Attempt): Attempt =>
-  attempt.excerpt === null ? { ...attempt } : { ...attempt, excerpt: structuredClone(attempt.excerpt) };
-
-/** Adds an attempt, and makes it the last one of its endpoint. At the bounds, of the delivery's own ones the oldest give way: what came of an attempt is never refused. */
-function record(state: State, delivery: Delivery, attempt: Attempt, now: number): void {
-  const { event, endpoint } = delivery;
-  const kept = copyOf(attempt);
-  endpoint.lastAttempt = kept.excerpt === null ? kept : { ...kept, excerpt: null };
-  // An event that has ended must not give way to an attempt of its own.
-  reopen(state, event);
-  // Most deliveries have one attempt, and a list that grows keeps room for sixteen more.
-  delivery.attempts = delivery.attempts.length === 0 ? [kept] : [...delivery.attempts, kept];
-  resize(state, event, attemptBytes(kept));
-  while (
-    delivery.attempts.length > 1 &&
-    (delivery.attempts.length > MAX_ATTEMPTS_KEPT || !makeRoom(state, 0, now))
-  ) {
-    const [oldest, ...others] = delivery.attempts;
-    delivery.attempts = others;
-    if (oldest) resize(state, event, -attemptBytes(oldest));
-  }
-}
-
-function report({ state, perEndpoint }: Binding, endpoint: Endpoint, seen: EndpointReport): void {
-  if (seen.generation !== endpoint.record.generation) return;
-  moveToLane(state, endpoint, seen.lane);
-  if (!seen.ok) endpoint.window = 1;
-  else if (endpoint.window !== null) {
-    endpoint.window = endpoint.window + 1 >= perEndpoint ? null : endpoint.window + 1;
-  }
-  const { status, failingSince } = endpoint.record;
-  if (status !== "ENABLED") return;
-  if (seen.ok && failingSince !== null) {
-    change(state, endpoint, { failingSince: null, warnedAt: null, noticeAt: null });
-  } else if (!seen.ok && failingSince === null) {
-    change(state, endpoint, { failingSince: seen.at, warnedAt: null, noticeAt: seen.noticeAt });
-  }
-}
-
 export function deliveryQueue(binding: Binding): Pick<WebhookStore, "append" | "claim" | "settle"> {
   const { state, retention } = binding;
-
-  const settle = ({
-    id,
-    webhookId,
-    account,
-    token,
-    now,
-    outcome,
-    startedAt,
-    attempt,
-    endpoint: seen,
-  }: Settlement): SettleResult => {
-    const delivery = endpointOf(state, account, webhookId)?.deliveries.get(id);
-    if (!delivery || isDone(delivery)) return "gone";
-    if (outcome.state !== "delivered") {
-      if (delivery.state !== "pending") return "gone";
-      if (delivery.lease?.token !== token) return "stale";
-    }
-    const { endpoint } = delivery;
-    releaseLease(state, delivery);
-    delivery.startedAt = startedAt ?? delivery.startedAt;
-    delivery.isRecovered = false;
-    if (attempt) record(state, delivery, attempt, now);
-    if (seen) report(binding, endpoint, seen);
-    if (outcome.state === "pending") {
-      delivery.step = outcome.step;
-      delivery.dueAt = outcome.dueAt;
-      delivery.extraAt = outcome.extraAt ?? null;
-      delivery.postponed = outcome.postponed;
-      delivery.crashes = outcome.crashes;
-      enqueue(delivery, now);
-    } else {
-      end(binding, delivery, { reason: null, ...outcome }, now);
-    }
-    offer(binding, endpoint, now);
-    return "settled";
-  };
 
   return {
     async append({ event, rememberMs, now, webhookId }) {
@@ -230,7 +135,7 @@ export function deliveryQueue(binding: Binding): Pick<WebhookStore, "append" | "
     },
 
     async settle(settlements) {
-      return settlements.map(settle);
+      return settleAll(binding, settlements);
     },
   };
 }

@@ -1,0 +1,100 @@
+/** Settling in memory: what an attempt came to, for its delivery and its endpoint. */
+
+import type { Attempt, EndpointReport, Settlement, SettleResult } from "../../src/webhooks/store.js";
+import { attemptBytes, resize } from "./bounds.js";
+import { change } from "./registry.js";
+import { end, makeRoom, reopen } from "./retention.js";
+import { enqueue, moveToLane, offer, releaseLease } from "./schedule.js";
+import { type Binding, type Delivery, type Endpoint, endpointOf, isDone, type State } from "./state.js";
+
+/** Attempts kept of one delivery; a schedule has 14, what is more comes from `resend`. */
+const MAX_ATTEMPTS_KEPT = 50;
+
+const DELIVERED = { state: "delivered", reason: null } as const;
+
+/** A part of a longer text would keep all of it on the heap. */
+const copyOf = (attempt: Attempt): Attempt =>
+  attempt.excerpt === null ? { ...attempt } : { ...attempt, excerpt: structuredClone(attempt.excerpt) };
+
+/** Adds an attempt, and makes it the last one of its endpoint. At the bounds, of the delivery's own ones the oldest give way: what came of an attempt is never refused. */
+function record(state: State, delivery: Delivery, attempt: Attempt, now: number): void {
+  const { event, endpoint } = delivery;
+  const kept = copyOf(attempt);
+  endpoint.lastAttempt = kept.excerpt === null ? kept : { ...kept, excerpt: null };
+  // An event that has ended must not give way to an attempt of its own.
+  reopen(state, event);
+  // Most deliveries have one attempt, and a list that grows keeps room for sixteen more.
+  delivery.attempts = delivery.attempts.length === 0 ? [kept] : [...delivery.attempts, kept];
+  resize(state, event, attemptBytes(kept));
+  while (
+    delivery.attempts.length > 1 &&
+    (delivery.attempts.length > MAX_ATTEMPTS_KEPT || !makeRoom(state, 0, now))
+  ) {
+    const [oldest, ...others] = delivery.attempts;
+    delivery.attempts = others;
+    if (oldest) resize(state, event, -attemptBytes(oldest));
+  }
+}
+
+function report({ state, perEndpoint }: Binding, endpoint: Endpoint, seen: EndpointReport): void {
+  if (seen.generation !== endpoint.record.generation) return;
+  moveToLane(state, endpoint, seen.lane);
+  if (!seen.ok) endpoint.window = 1;
+  else if (endpoint.window !== null) {
+    endpoint.window = endpoint.window + 1 >= perEndpoint ? null : endpoint.window + 1;
+  }
+  const { status, failingSince } = endpoint.record;
+  if (status !== "ENABLED") return;
+  if (seen.ok && failingSince !== null) {
+    change(state, endpoint, { failingSince: null, warnedAt: null, noticeAt: null });
+  } else if (!seen.ok && failingSince === null) {
+    change(state, endpoint, { failingSince: seen.at, warnedAt: null, noticeAt: seen.noticeAt });
+  }
+}
+
+/** Whether the settlement counts, and for which delivery. */
+function judge(state: State, settlement: Settlement): Delivery | "stale" | "gone" {
+  const { id, webhookId, account, token, outcome } = settlement;
+  const delivery = endpointOf(state, account, webhookId)?.deliveries.get(id);
+  if (delivery === undefined || isDone(delivery)) return "gone";
+  if (outcome.state === "delivered") return delivery;
+  if (delivery.state !== "pending") return "gone";
+  return delivery.lease?.token === token ? delivery : "stale";
+}
+
+/** Records one settlement. The caller offers the endpoint again. */
+function apply(binding: Binding, delivery: Delivery, settlement: Settlement): void {
+  const { state } = binding;
+  const { now, outcome, startedAt, attempt, endpoint: seen } = settlement;
+  releaseLease(state, delivery);
+  delivery.startedAt = startedAt ?? delivery.startedAt;
+  delivery.isRecovered = false;
+  if (attempt !== null) record(state, delivery, attempt, now);
+  if (seen !== null) report(binding, delivery.endpoint, seen);
+  if (outcome.state === "pending") {
+    delivery.step = outcome.step;
+    delivery.dueAt = outcome.dueAt;
+    delivery.extraAt = outcome.extraAt ?? null;
+    delivery.postponed = outcome.postponed;
+    delivery.crashes = outcome.crashes;
+    enqueue(delivery, now);
+  } else {
+    end(binding, delivery, outcome.state === "delivered" ? DELIVERED : outcome, now);
+  }
+}
+
+/** Records settlements one by one, and then offers each of their endpoints once. */
+export function settleAll(binding: Binding, settlements: readonly Settlement[]): SettleResult[] {
+  const changed = new Map<Endpoint, number>();
+  try {
+    return settlements.map((settlement) => {
+      const delivery = judge(binding.state, settlement);
+      if (typeof delivery === "string") return delivery;
+      changed.set(delivery.endpoint, settlement.now);
+      apply(binding, delivery, settlement);
+      return "settled";
+    });
+  } finally {
+    for (const [endpoint, now] of changed) offer(binding, endpoint, now);
+  }
+}
