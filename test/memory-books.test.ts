@@ -89,8 +89,9 @@ test("nothing is left of what has ended and expired, not even an account", async
   const unwatch = s.store.watch(() => {});
   unwatch();
   for (const id of [...state.endpoints.keys()]) await s.remove(id);
-  const { accounts, endpoints, ready, leases, notices, endedEvents, remembered, replays, watchers } = state;
-  const structures = { accounts, endpoints, ...ready, leases, notices, endedEvents, watchers };
+  const { accounts, endpoints, ready, leases, leased, notices, endedEvents, remembered, replays, watchers } =
+    state;
+  const structures = { accounts, endpoints, ...ready, leases, leased, notices, endedEvents, watchers };
   for (const [name, { size }] of Object.entries({ ...structures, remembered, replays })) {
     expect(size, name).toBe(0);
   }
@@ -110,7 +111,23 @@ test("removing webhooks whose events go with them, at a retention of 0, leaves n
     await s.remove(id);
   }
   expect(state).toMatchObject({ pending: 0, bytes: 0, endedBytes: 0 });
-  expect([state.accounts.size, state.leases.size, state.ready.slow.size]).toEqual([0, 0, 0]);
+  expect([state.accounts.size, state.leases.size, state.leased.size]).toEqual([0, 0, 0]);
+  expect(state.ready.slow.size).toBe(0);
+});
+
+test("what comes of a delivery is not recorded once its webhook is removed, also while much of it is still to be freed", async () => {
+  const { s, state } = openScenario({ perEndpoint: 10_000 });
+  const { id } = await s.register();
+  await times(1_000, () => s.emit());
+  const claims = await s.claim({ room: { fast: 0, slow: 1_000 } });
+  await s.remove(id);
+  const last = only(claims.slice(-1));
+  expect(state.leased.get(last.id)).toBeDefined();
+  expect(await s.deliver(last)).toBe("gone");
+  expect(await s.delivery(last.id).catch(() => undefined)).toBeUndefined();
+  await s.tidy();
+  expect(state).toMatchObject({ ...recounted(state), pending: 0 });
+  expect([state.leased.size, state.leases.size]).toEqual([0, 0]);
 });
 
 test("where the delivery that was due got through meanwhile, the next one says when to ask again", async () => {

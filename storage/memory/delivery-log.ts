@@ -1,6 +1,5 @@
 /** The delivery log in memory: look up, send again, recover. */
 
-import { parseDeliveryId } from "../../src/webhooks/delivery-id.js";
 import type { Attempt, AttemptSummary, DeliveryRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { subscribes } from "../../src/webhooks/subscription.js";
 import { checkPending, DELIVERY_BYTES, full } from "./bounds.js";
@@ -12,8 +11,10 @@ import {
   type Account,
   type Binding,
   type Delivery,
+  deliveryId,
   type Endpoint,
   endpointOf,
+  findDelivery,
   type State,
   type StoredEvent,
 } from "./state.js";
@@ -27,7 +28,7 @@ const MOST_DELIVERIES = 1_000;
 const isPending = (delivery: Delivery): boolean => delivery.state === "pending";
 
 const toRecord = (delivery: Delivery): DeliveryRecord => ({
-  id: delivery.id,
+  id: deliveryId(delivery),
   webhookId: delivery.endpoint.record.id,
   eventId: delivery.event.record.id,
   type: delivery.event.record.type,
@@ -65,9 +66,6 @@ function withinBudget(events: readonly StoredEvent[]): readonly StoredEvent[] {
   });
   return last < 0 ? events : events.slice(0, last + 1);
 }
-
-const findDelivery = (state: State, id: string): Delivery | undefined =>
-  state.endpoints.get(parseDeliveryId(id)?.webhookId ?? "")?.deliveries.get(id);
 
 /** Deliveries from the newest on, until one was created before `since`. */
 function* createdSince(newestFirst: Iterable<Delivery>, since: number): Iterable<Delivery> {
@@ -131,10 +129,10 @@ export function deliveryLog(
           enqueue(open, now);
           offer(binding, endpoint, now);
         }
-        return open.id;
+        return deliveryId(open);
       }
       checkRoom(state, endpoint.account, [event], now);
-      return addDelivery(binding, endpoint, event, nextSerial(event, endpoint), now).id;
+      return deliveryId(addDelivery(binding, endpoint, event, nextSerial(event, endpoint), now));
     },
 
     async recover({ webhookId, account, since, dueAt, everyMs, now, cursor, limit }) {

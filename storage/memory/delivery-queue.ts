@@ -28,9 +28,7 @@ export function addDelivery(
   dueAt = now,
 ): Delivery {
   const { state } = binding;
-  const id = formatDeliveryId({ webhookId: endpoint.record.id, eventId: event.record.id, serial });
   const delivery: Delivery = {
-    id,
     serial,
     order: ++state.order,
     endpoint,

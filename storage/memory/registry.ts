@@ -6,7 +6,7 @@ import { full } from "./bounds.js";
 import { FifoTimeQueue } from "./fifo-time-queue.js";
 import { page, pageStart } from "./page.js";
 import { expire, freeRemoved } from "./retention.js";
-import { type Rows, rows } from "./rows.js";
+import { orderedRows, type Rows } from "./rows.js";
 import { moveToLane, offer } from "./schedule.js";
 import {
   accountOf,
@@ -77,7 +77,7 @@ export function registry(binding: Binding): Registry {
         record: frozenRecord(webhook),
         account,
         order: ++state.order,
-        deliveries: rows(),
+        deliveries: orderedRows(),
         queue: new FifoTimeQueue(),
         inFlight: 0,
         window: null,

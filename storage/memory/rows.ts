@@ -1,23 +1,32 @@
-/** Rows by id and in their order, so that a page starts where the one before it ended without stepping over the rest. */
+/** Rows in their order, so that a page starts where the one before it ended without stepping over the rest. */
 
-export interface Row {
-  readonly id: string;
+/** A row by its order alone. */
+export interface OrderedRow {
   /** Grows with each row. */
   readonly order: number;
 }
 
-export interface Rows<T extends Row> {
+export interface OrderedRows<T extends OrderedRow> {
   readonly size: number;
-  get(id: string): T | undefined;
   /** Adds a row that comes after all others. `at`: when it was created, for `firstSince`. */
   add(row: T, at?: number): void;
-  delete(row: T): void;
+  /** False where it is not there (any more). */
+  delete(row: T): boolean;
   /** The order of the first row created at `at` or later; `Infinity` where there is none. A deleted row may count. */
   firstSince(at: number): number;
   /** Those after `order`, oldest first. Rows may be deleted meanwhile. */
   after(order: number): Iterable<T>;
   /** Those before `order`, newest first. Rows may be deleted meanwhile. */
   before(order: number): Iterable<T>;
+}
+
+export interface Row extends OrderedRow {
+  readonly id: string;
+}
+
+/** The same with an index by id. */
+export interface Rows<T extends Row> extends OrderedRows<T> {
+  get(id: string): T | undefined;
 }
 
 /** Gaps are worth closing from here on. */
@@ -35,9 +44,9 @@ function indexOf(numbers: readonly number[], least: number): number {
   return low;
 }
 
-/** O(1) for `get`, `add` and, on average, `delete` beside a search; O(log n) to start a page. */
-export function rows<T extends Row>(): Rows<T> {
-  const byId = new Map<string, T>();
+/** O(1) for `add` and, on average, `delete` beside a search; O(log n) to start a page. */
+export function orderedRows<T extends OrderedRow>(): OrderedRows<T> {
+  let size = 0;
   /** A removed row leaves a gap, which keeps its order for the search. */
   let line: (T | undefined)[] = [];
   let orders: number[] = [];
@@ -47,23 +56,23 @@ export function rows<T extends Row>(): Rows<T> {
   const placeOf = (order: number): number => indexOf(orders, order);
 
   /** Deleting while somebody walks may have closed gaps in a new line: then the old one still shows what is gone. */
-  const isThere = (row: T | undefined): row is T => row !== undefined && byId.get(row.id) === row;
+  const isThere = (row: T | undefined, walked: typeof line): row is T =>
+    row !== undefined && (walked === line || line[placeOf(row.order)] === row);
 
   const closeGaps = (): void => {
-    const walked = line;
-    const isKept = (_: unknown, place: number): boolean => isThere(walked[place]);
-    line = line.filter(isKept);
+    const gapped = line;
+    const isKept = (_: unknown, place: number): boolean => gapped[place] !== undefined;
+    line = gapped.filter(isKept);
     orders = orders.filter(isKept);
     times = times.filter(isKept);
   };
 
   return {
     get size() {
-      return byId.size;
+      return size;
     },
-    get: (id) => byId.get(id),
     add(row, at = 0) {
-      byId.set(row.id, row);
+      size += 1;
       line.push(row);
       orders.push(row.order);
       // Ascending, also where a caller's time is behind that of the caller before.
@@ -71,25 +80,46 @@ export function rows<T extends Row>(): Rows<T> {
     },
     firstSince: (at) => orders[indexOf(times, at)] ?? Number.POSITIVE_INFINITY,
     delete(row) {
-      if (!byId.delete(row.id)) return;
-      line[placeOf(row.order)] = undefined;
-      const gaps = line.length - byId.size;
-      if (gaps < MIN_GAPS || gaps < byId.size) return;
-      closeGaps();
+      const place = placeOf(row.order);
+      if (line[place] !== row) return false;
+      line[place] = undefined;
+      size -= 1;
+      const gaps = line.length - size;
+      if (gaps >= MIN_GAPS && gaps >= size) closeGaps();
+      return true;
     },
     *after(order) {
       const walked = line;
       for (let place = placeOf(order + 1); place < walked.length; place++) {
         const row = walked[place];
-        if (isThere(row)) yield row;
+        if (isThere(row, walked)) yield row;
       }
     },
     *before(order) {
       const walked = line;
       for (let place = placeOf(order) - 1; place >= 0; place--) {
         const row = walked[place];
-        if (isThere(row)) yield row;
+        if (isThere(row, walked)) yield row;
       }
     },
+  };
+}
+
+export function rows<T extends Row>(): Rows<T> {
+  const byId = new Map<string, T>();
+  const ordered = orderedRows<T>();
+  return {
+    get size() {
+      return ordered.size;
+    },
+    get: (id) => byId.get(id),
+    add(row, at) {
+      byId.set(row.id, row);
+      ordered.add(row, at);
+    },
+    delete: (row) => ordered.delete(row) && byId.delete(row.id),
+    firstSince: (at) => ordered.firstSince(at),
+    after: (order) => ordered.after(order),
+    before: (order) => ordered.before(order),
   };
 }

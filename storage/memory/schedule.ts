@@ -7,7 +7,15 @@ import {
   type Lane,
 } from "../../src/webhooks/store.js";
 import { FifoTimeQueue } from "./fifo-time-queue.js";
-import { type Binding, type Delivery, type Endpoint, type Lease, notify, type State } from "./state.js";
+import {
+  type Binding,
+  type Delivery,
+  deliveryId,
+  type Endpoint,
+  type Lease,
+  notify,
+  type State,
+} from "./state.js";
 
 const LANES: readonly Lane[] = ["fast", "slow"];
 
@@ -57,12 +65,12 @@ export function moveToLane(state: State, endpoint: Endpoint, lane: Lane): void {
 }
 
 /** Ends the lease of a delivery; the caller decides what becomes of it. */
-export function releaseLease(state: State, delivery: Delivery): void {
+export function releaseLease(state: State, delivery: Delivery, id = deliveryId(delivery)): void {
   const { lease } = delivery;
   if (lease === null) return;
+  state.leased.delete(id);
   delivery.lease = null;
   delivery.endpoint.inFlight -= 1;
-  state.leased -= 1;
   lease.deliveries.delete(delivery);
   if (lease.deliveries.size === 0) state.leases.delete(lease);
 }
@@ -73,9 +81,10 @@ function grant(state: State, lease: Lease, delivery: Delivery): Claim {
   endpoint.inFlight += 1;
   delivery.lease = lease;
   lease.deliveries.add(delivery, 0);
-  state.leased += 1;
+  const id = deliveryId(delivery);
+  state.leased.set(id, delivery);
   return {
-    id: delivery.id,
+    id,
     token: lease.token,
     lane: endpoint.lane,
     webhook: endpoint.record,

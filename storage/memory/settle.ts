@@ -5,7 +5,7 @@ import { attemptBytes, resize } from "./bounds.js";
 import { change } from "./registry.js";
 import { end, makeRoom, reopen } from "./retention.js";
 import { enqueue, moveToLane, offer, releaseLease } from "./schedule.js";
-import { type Binding, type Delivery, type Endpoint, endpointOf, isDone, type State } from "./state.js";
+import { type Binding, type Delivery, type Endpoint, findDelivery, isDone, type State } from "./state.js";
 
 /** Attempts kept of one delivery; a schedule has 14, what is more comes from `resend`. */
 const MAX_ATTEMPTS_KEPT = 50;
@@ -54,9 +54,11 @@ function report({ state, perEndpoint }: Binding, endpoint: Endpoint, seen: Endpo
 
 /** Whether the settlement counts, and for which delivery. */
 function judge(state: State, settlement: Settlement): Delivery | "stale" | "gone" {
-  const { id, webhookId, account, token, outcome } = settlement;
-  const delivery = endpointOf(state, account, webhookId)?.deliveries.get(id);
+  const { id, account, token, outcome } = settlement;
+  const delivery = state.leased.get(id) ?? findDelivery(state, id);
   if (delivery === undefined || isDone(delivery)) return "gone";
+  const { endpoint } = delivery;
+  if (endpoint.isRemoved || endpoint.account.name !== account) return "gone";
   if (outcome.state === "delivered") return delivery;
   if (delivery.state !== "pending") return "gone";
   return delivery.lease?.token === token ? delivery : "stale";
@@ -65,8 +67,8 @@ function judge(state: State, settlement: Settlement): Delivery | "stale" | "gone
 /** Records one settlement. The caller offers the endpoint again. */
 function apply(binding: Binding, delivery: Delivery, settlement: Settlement): void {
   const { state } = binding;
-  const { now, outcome, startedAt, attempt, endpoint: seen } = settlement;
-  releaseLease(state, delivery);
+  const { id, now, outcome, startedAt, attempt, endpoint: seen } = settlement;
+  releaseLease(state, delivery, id);
   delivery.startedAt = startedAt ?? delivery.startedAt;
   delivery.isRecovered = false;
   if (attempt !== null) record(state, delivery, attempt, now);

@@ -1,6 +1,7 @@
 /** The records of the memory storage, and which structures point at them. Only this folder sees them: what leaves it is a copy or frozen. */
 
 import { type TimeQueue, timeQueue } from "../../src/time-queue.js";
+import { formatDeliveryId, parseDeliveryId } from "../../src/webhooks/delivery-id.js";
 import type {
   Attempt,
   DeliveryState,
@@ -11,11 +12,10 @@ import type {
 } from "../../src/webhooks/store.js";
 import { type ExpiringMap, expiringMap } from "./expiring-map.js";
 import { FifoTimeQueue, type Queued } from "./fifo-time-queue.js";
-import { type Rows, rows } from "./rows.js";
+import { type OrderedRows, type Rows, rows } from "./rows.js";
 
 /** Queue entry, claim and log record in one object. It stands in the queue of its endpoint, or in that of its lease, until it is completed. */
 export interface Delivery extends Queued<Delivery> {
-  readonly id: string;
   /** 0 for the one made by emitting, n for the n-th one made of the same event for the same webhook later. */
   readonly serial: number;
   /** Grows with each delivery: the order of pages. */
@@ -52,7 +52,7 @@ export interface Endpoint {
   record: WebhookRecord;
   readonly account: Account;
   readonly order: number;
-  readonly deliveries: Rows<Delivery>;
+  readonly deliveries: OrderedRows<Delivery>;
   /** Pending deliveries that are not under lease, by when they may be handed out. */
   readonly queue: FifoTimeQueue<Delivery>;
   inFlight: number;
@@ -130,6 +130,8 @@ export interface State {
   readonly ready: Readonly<Record<Lane, TimeQueue<Endpoint>>>;
   /** Those with a delivery under them, by when they run out. */
   readonly leases: TimeQueue<Lease>;
+  /** What is under lease, by id: most of what is settled is found here, whatever the log holds. */
+  readonly leased: Map<string, Delivery>;
   readonly notices: TimeQueue<Endpoint>;
   /** Those without an open delivery, by when they are freed. */
   readonly endedEvents: FifoTimeQueue<EndedEvent>;
@@ -143,8 +145,6 @@ export interface State {
   /** What the storage's time adds to a monotonic clock; set by the first look at it. */
   epoch: number | undefined;
   pending: number;
-  /** The part of `pending` that is under lease. */
-  leased: number;
   /** Pending and kept, also of removed endpoints until they are freed. */
   deliveries: number;
   /** Of events, deliveries and attempts, pending and kept. */
@@ -168,6 +168,7 @@ export function createState(limits: Limits): State {
     endpoints: new Map(),
     ready: { fast: timeQueue(), slow: timeQueue() },
     leases: timeQueue(),
+    leased: new Map(),
     notices: timeQueue(),
     endedEvents: new FifoTimeQueue(),
     remembered: expiringMap(limits.rememberedIds),
@@ -176,7 +177,6 @@ export function createState(limits: Limits): State {
     watchers: new Set(),
     epoch: undefined,
     pending: 0,
-    leased: 0,
     deliveries: 0,
     bytes: 0,
     endedBytes: 0,
@@ -200,6 +200,18 @@ export function accountOf(state: State, name: string): Account {
 export function endpointOf(state: State, account: string, id: string): Endpoint | undefined {
   const endpoint = state.endpoints.get(id);
   return endpoint?.account.name === account ? endpoint : undefined;
+}
+
+/** Made when it is asked for: a text for each delivery, and a map of them, would take as much of the heap as the deliveries. */
+export const deliveryId = ({ endpoint, event, serial }: Delivery): string =>
+  formatDeliveryId({ webhookId: endpoint.id, eventId: event.id, serial });
+
+export function findDelivery(state: State, id: string): Delivery | undefined {
+  const key = parseDeliveryId(id);
+  if (key === undefined) return undefined;
+  const endpoint = state.endpoints.get(key.webhookId);
+  const event = endpoint?.account.events.get(key.eventId);
+  return event?.deliveries.find((own) => own.endpoint === endpoint && own.serial === key.serial);
 }
 
 /** Whether nothing is left to deliver for a delivery in this state: it was received, or must not be. */

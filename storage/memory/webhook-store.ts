@@ -37,7 +37,7 @@ export function createWebhookStore(
         webhooks: state.endpoints.size,
         events,
         pending: state.pending,
-        leased: state.leased,
+        leased: state.leased.size,
         due: dueCount(state, timeOf(state, clock)),
         endpoints: healthCounts(state),
         ended: state.deliveries - state.pending,
