@@ -54,7 +54,9 @@ export function addDelivery(
   };
   endpoint.deliveries.add(delivery, now);
   endpoint.counts.pending += 1;
-  event.deliveries.push(delivery);
+  // Most events have one delivery, and a list that grows keeps room for sixteen more.
+  if (event.deliveries.length === 0) event.deliveries = [delivery];
+  else event.deliveries.push(delivery);
   event.open += 1;
   reopen(state, event);
   resize(state, event, DELIVERY_BYTES);
@@ -118,6 +120,11 @@ export function deliveryQueue(binding: Binding): Pick<WebhookStore, "append" | "
         isTest,
         open: 0,
         ended: null,
+        place: null,
+        queuedAt: now,
+        turn: 0,
+        previous: null,
+        next: null,
       };
       account.events.add(stored, now);
       resize(state, stored, bytes);

@@ -86,19 +86,17 @@ export function endEvent({ state, retention }: Binding, event: StoredEvent, now:
   }
 }
 
-const endedEvent = (event: StoredEvent, queuedAt: number): EndedEvent => ({
-  event,
-  place: null,
-  queuedAt,
-  turn: 0,
-  previous: null,
-  next: null,
-});
-
 function keep(state: State, event: StoredEvent, endedAt: number, freeAt: number): void {
-  const ended = { ofAccount: endedEvent(event, endedAt), ofStorage: endedEvent(event, freeAt) };
-  event.account.ended.add(ended.ofAccount, endedAt);
-  state.endedEvents.add(ended.ofStorage, freeAt);
+  const ended: EndedEvent = {
+    event,
+    place: null,
+    queuedAt: endedAt,
+    turn: 0,
+    previous: null,
+    next: null,
+  };
+  event.account.ended.add(ended, endedAt);
+  state.endedEvents.add(event, freeAt);
   event.ended = ended;
   state.endedBytes += event.bytes;
 }
@@ -107,8 +105,8 @@ function keep(state: State, event: StoredEvent, endedAt: number, freeAt: number)
 export function reopen(state: State, event: StoredEvent): void {
   const { ended } = event;
   if (ended === null) return;
-  event.account.ended.delete(ended.ofAccount);
-  state.endedEvents.delete(ended.ofStorage);
+  event.account.ended.delete(ended);
+  state.endedEvents.delete(event);
   event.ended = null;
   state.endedBytes -= event.bytes;
 }
@@ -141,7 +139,7 @@ const costOf = ({ deliveries }: StoredEvent): number =>
 export function expire(state: State, now: number): void {
   let left = MAX_PER_CALL;
   while (left > 0 && (state.endedEvents.headAt() ?? Number.POSITIVE_INFINITY) <= now) {
-    const event = state.endedEvents.head()?.event;
+    const event = state.endedEvents.head();
     if (!event) break;
     left -= costOf(event);
     free(state, event, now);
@@ -164,18 +162,18 @@ export function makeRoom(
   if (state.bytes + bytes <= limits.bytes) return true;
   const held = spared.map((event) => ({
     event,
-    endedAt: event.ended?.ofAccount.queuedAt,
-    freeAt: event.ended?.ofStorage.queuedAt,
+    endedAt: event.ended?.queuedAt,
+    freeAt: event.queuedAt,
   }));
   for (const { event } of held) reopen(state, event);
   const fits = state.bytes - state.endedBytes + bytes <= limits.bytes;
   while (fits && state.bytes + bytes > limits.bytes) {
     const oldest = state.endedEvents.head();
     if (!oldest) break;
-    free(state, oldest.event, now);
+    free(state, oldest, now);
   }
   for (const { event, endedAt, freeAt } of held) {
-    if (endedAt !== undefined && freeAt !== undefined) keep(state, event, endedAt, freeAt);
+    if (endedAt !== undefined) keep(state, event, endedAt, freeAt);
   }
   return fits;
 }

@@ -66,7 +66,7 @@ export interface Endpoint {
   isRemoved: boolean;
 }
 
-export interface StoredEvent {
+export interface StoredEvent extends Queued<StoredEvent> {
   readonly id: string;
   readonly order: number;
   readonly record: EventRecord;
@@ -84,10 +84,11 @@ export interface StoredEvent {
   readonly isTest: boolean;
   /** How many of `deliveries` are pending. */
   open: number;
-  /** Where it stands among those without an open delivery: in the queue of its account, and in that of the storage. */
-  ended: { readonly ofAccount: EndedEvent; readonly ofStorage: EndedEvent } | null;
+  /** Its entry in the queue of its account, while it has no open delivery; in that of the storage it stands itself. */
+  ended: EndedEvent | null;
 }
 
+/** An item stands in one queue at a time, so an event has an entry of its own in that of its account. */
 export interface EndedEvent extends Queued<EndedEvent> {
   readonly event: StoredEvent;
 }
@@ -134,7 +135,7 @@ export interface State {
   readonly leased: Map<string, Delivery>;
   readonly notices: TimeQueue<Endpoint>;
   /** Those without an open delivery, by when they are freed. */
-  readonly endedEvents: FifoTimeQueue<EndedEvent>;
+  readonly endedEvents: FifoTimeQueue<StoredEvent>;
   /** By account and event id. */
   readonly remembered: ExpiringMap<Remembered>;
   /** By account and idempotency key. */
