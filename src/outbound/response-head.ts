@@ -51,7 +51,9 @@ function fieldsOf(lines: string): Fields | undefined {
     // Most headers do not matter here, and the length of their names shows it.
     if (name.length !== 10 && name.length !== 14 && name.length !== 17) return;
     const key = name.toLowerCase();
-    if (key === "connection") fields.connection += `,${value.toLowerCase()}`;
+    if (key === "connection")
+      fields.connection =
+        fields.connection === "" ? value.toLowerCase() : `${fields.connection},${value.toLowerCase()}`;
     else if (key === "keep-alive") fields.keepAlive = value;
     else if (key === "content-length") {
       isClear &&= fields.length === undefined;
@@ -73,6 +75,13 @@ function framingOf(status: number, { length, coding }: Fields): Framing | undefi
   return length === undefined ? "close" : Number(length);
 }
 
+/** HTTP/1.1 keeps a connection unless it says `close`, HTTP/1.0 only where it says `keep-alive` (RFC 9112 §9.3). */
+function isConnectionKept(isHttp11: boolean, connection: string): boolean {
+  if (connection === "" || connection === "keep-alive") return isHttp11 || connection !== "";
+  const options = tokensOf(connection);
+  return !options.includes("close") && (isHttp11 || options.includes("keep-alive"));
+}
+
 /** `text`: everything up to the empty line and its line break, a character per byte. `undefined` where it is no head of a response. */
 export function parseHead(text: string): ResponseHead | undefined {
   const match = HEAD.exec(text);
@@ -83,10 +92,7 @@ export function parseHead(text: string): ResponseHead | undefined {
   const framing = fields && framingOf(status, fields);
   if (fields === undefined || framing === undefined) return undefined;
   const { connection, keepAlive } = fields;
-  const isKeptAlive =
-    connection === ""
-      ? match[1] === "1"
-      : !tokensOf(connection).includes("close") && (match[1] === "1" || connection.includes("keep-alive"));
+  const isKeptAlive = isConnectionKept(match[1] === "1", connection);
   const timeout = keepAlive === undefined ? undefined : KEEP_ALIVE_TIMEOUT.exec(keepAlive)?.[1];
   return {
     status,
