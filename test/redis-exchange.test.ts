@@ -40,6 +40,10 @@ async function open(given: Parameters<typeof openStore>[1] = {}) {
 const settleAll = ({ settle }: Pick<OpenStore, "settle">, claims: readonly Claim[]) =>
   Promise.all(claims.map((claim) => settle(claim)));
 
+/** How often HGET was called so far, also by scripts. */
+const fieldReads = async (): Promise<number> =>
+  Number(/cmdstat_hget:calls=(\d+)/.exec(await admin.info("commandstats"))?.[1] ?? 0);
+
 const codeOf = (promise: Promise<unknown>): Promise<string> =>
   promise.then(
     () => "resolved",
@@ -90,6 +94,23 @@ describe("a delivery that is delivered at its first attempt", () => {
     expect(await store.deliveryStats(webhook.id)).toMatchObject({ delivered: 5, pending: 0 });
     expect((await storage.check()).repaired).toBe(0);
     await storage.close();
+  });
+});
+
+describe("failed attempts", () => {
+  test("of many endpoints are settled by a call that reads their event once", async () => {
+    const opened = openStore({ url: redisUrl() });
+    for (let count = 0; count < 40; count++) await opened.register();
+    await opened.append(newEvent("clinic"));
+    const claims = await opened.claim();
+    expect(claims).toHaveLength(40);
+    const before = await fieldReads();
+    const again = { state: "pending", step: 1, dueAt: START, postponed: 0, crashes: 0 } as const;
+    const results = await Promise.all(claims.map((claim) => opened.settle(claim, again)));
+    expect(results).toEqual(Array(40).fill("settled"));
+    expect((await fieldReads()) - before).toBeLessThan(10);
+    expect((await opened.storage.check()).repaired).toBe(0);
+    await opened.storage.close();
   });
 });
 

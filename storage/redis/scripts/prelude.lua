@@ -109,6 +109,7 @@ local function members(key)
 end
 
 local queue, leases, log, ended = members(QUEUE), members(LEASES), members(LOG), members(ENDED)
+local notices, lines = members(NOTICES), { f = members(FAST), s = members(SLOW) }
 
 -- Endpoints -----------------------------------------------------------------------------------------------------------
 
@@ -143,7 +144,7 @@ end
 local function setNotice(w, e, at)
   e.noticeAt = at
   endpoints.set(w, e)
-  if at == '' then call('ZREM', NOTICES, w) else call('ZADD', NOTICES, at, w) end
+  if at == '' then notices.remove(w) else notices.add(w, at) end
 end
 
 local function clearHealth(w, e)
@@ -193,10 +194,9 @@ local touched = {}
 local offer
 
 function offer(w, e, standing)
-  local line = READY[e.lane]
   local head = queueHead(w)
   if not head or freeSlots(w, e) <= 0 then
-    if standing then call('ZREM', line, w) end
+    if standing then lines[e.lane].remove(w) end
     return
   end
   local headAt = timeOf(head)
@@ -205,7 +205,7 @@ function offer(w, e, standing)
     return offer(w, e, standing)
   end
   local at = math.max(headAt, now)
-  call('ZADD', line, text(at), w)
+  lines[e.lane].add(w, text(at))
   if not standing or at < standing then hint(at) end
 end
 
@@ -223,6 +223,8 @@ local function offerTouched()
       if e then offer(w, e, standing) end
     end
   end
+  lines.f.flush()
+  lines.s.flush()
 end
 
 -- Deliveries ----------------------------------------------------------------------------------------------------------
@@ -332,9 +334,16 @@ local function readEvent(value)
   }
 end
 
+-- Those read by this script: deliveries of one event are mostly settled together, and its body comes with it. `freeEvent` removes its own.
+local knownEvents = {}
+
 local function storedEvent(a, ek)
-  local value = call('HGET', EVENTS, a .. '/' .. ek)
-  return value and readEvent(value)
+  local key = a .. '/' .. ek
+  if not knownEvents[key] then
+    local value = call('HGET', EVENTS, key)
+    knownEvents[key] = value and readEvent(value)
+  end
+  return knownEvents[key]
 end
 
 -- Orders grow with each event and later delivery of the partition: 11 digits of the time, 4 that count within it.
@@ -418,6 +427,7 @@ local function flush()
   inFlight.flush()
   offerTouched()
   endpoints.flush()
+  notices.flush()
   books.flush()
   tallies.flush()
   if endedChange ~= 0 then call('HINCRBY', META, 'ended', endedChange) end
