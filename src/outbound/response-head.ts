@@ -33,53 +33,71 @@ interface Fields {
   keepAlive: string | undefined;
 }
 
-/** Calls `visit` with the name, as it came, and the value of each line. */
-function eachHeader(lines: string, visit: (name: string, value: string) => void): void {
+/** Without the blanks around it. Not `trim`, which also removes bytes that are part of a value in HTTP, such as 0xA0. */
+function trimBlanks(text: string): string {
+  let start = 0;
+  let end = text.length;
+  while (start < end && (text[start] === " " || text[start] === "\t")) start += 1;
+  while (end > start && (text[end - 1] === " " || text[end - 1] === "\t")) end -= 1;
+  return text.slice(start, end);
+}
+
+/** Calls `visit` with the name, as it came, and everything after the colon of each line. */
+function eachHeader(lines: string, visit: (name: string, rest: string) => void): void {
   for (let start = 0; start < lines.length; ) {
     const end = lines.indexOf("\r\n", start);
     const colon = lines.indexOf(":", start);
-    visit(lines.slice(start, colon), lines.slice(colon + 1, end).trim());
+    visit(lines.slice(start, colon), lines.slice(colon + 1, end));
     start = end + 2;
   }
 }
 
-/** `undefined` where two lines disagree on the length of the body, or may. */
+/** Some parsers take a tab inside or after a value for a part of it. */
+const hasUnclearTab = (rest: string, value: string): boolean => rest.includes("\t", rest.indexOf(value));
+
+/** `undefined` where two lines disagree on the length of the body, or may, or two parsers. */
 function fieldsOf(lines: string): Fields | undefined {
   const fields: Fields = { length: undefined, coding: undefined, connection: "", keepAlive: undefined };
   let isClear = true;
-  eachHeader(lines, (name, value) => {
+  eachHeader(lines, (name, rest) => {
     // Most headers do not matter here, and the length of their names shows it.
     if (name.length !== 10 && name.length !== 14 && name.length !== 17) return;
     const key = name.toLowerCase();
+    const value = trimBlanks(rest);
     if (key === "connection")
       fields.connection =
         fields.connection === "" ? value.toLowerCase() : `${fields.connection},${value.toLowerCase()}`;
     else if (key === "keep-alive") fields.keepAlive = value;
     else if (key === "content-length") {
-      isClear &&= fields.length === undefined;
+      isClear &&= fields.length === undefined && !hasUnclearTab(rest, value);
       fields.length = value;
     } else if (key === "transfer-encoding") {
+      isClear &&= !hasUnclearTab(rest, value);
       fields.coding = fields.coding === undefined ? value : `${fields.coding},${value}`;
     }
   });
   return isClear && (fields.length === undefined || fields.coding === undefined) ? fields : undefined;
 }
 
-const tokensOf = (list: string): readonly string[] => list.split(",").map((token) => token.trim());
+const tokensOf = (list: string): readonly string[] => list.split(",").map(trimBlanks);
 
-/** `undefined` where the length is no number. */
+/** `undefined` where the length is no number, or a coding is empty: after `chunked,` some parsers expect chunks, and some do not. */
 function framingOf(status: number, { length, coding }: Fields): Framing | undefined {
   if (length !== undefined && !LENGTH.test(length)) return undefined;
+  const codings = coding === undefined ? [] : tokensOf(coding);
+  if (codings.includes("")) return undefined;
   if (status < 200 || status === 204 || status === 304) return 0;
-  if (coding !== undefined) return tokensOf(coding).at(-1)?.toLowerCase() === "chunked" ? "chunked" : "close";
+  const last = codings.at(-1);
+  if (last !== undefined) return last.toLowerCase() === "chunked" ? "chunked" : "close";
   return length === undefined ? "close" : Number(length);
 }
 
-/** HTTP/1.1 keeps a connection unless it says `close`, HTTP/1.0 only where it says `keep-alive` (RFC 9112 §9.3). */
-function isConnectionKept(isHttp11: boolean, connection: string): boolean {
-  if (connection === "" || connection === "keep-alive") return isHttp11 || connection !== "";
+/** HTTP/1.0 has no transfer codings: a connection that carried one is not trusted further (RFC 9112 section 6.1). */
+function keepsAlive(isNewer: boolean, framing: Framing, connection: string): boolean {
+  // What nearly all say, or leave unsaid.
+  if (isNewer && (connection === "" || connection === "keep-alive")) return true;
   const options = tokensOf(connection);
-  return !options.includes("close") && (isHttp11 || options.includes("keep-alive"));
+  return !options.includes("close") && (isNewer || (framing !== "chunked" && options.includes("keep-alive")));
 }
 
 /** `text`: everything up to the empty line and its line break, a character per byte. `undefined` where it is no head of a response. */
@@ -92,13 +110,12 @@ export function parseHead(text: string): ResponseHead | undefined {
   const framing = fields && framingOf(status, fields);
   if (fields === undefined || framing === undefined) return undefined;
   const { connection, keepAlive } = fields;
-  const isKeptAlive = isConnectionKept(match[1] === "1", connection);
   const timeout = keepAlive === undefined ? undefined : KEEP_ALIVE_TIMEOUT.exec(keepAlive)?.[1];
   return {
     status,
     headerLines,
     framing,
-    isKeptAlive: isKeptAlive && framing !== "close",
+    isKeptAlive: framing !== "close" && keepsAlive(match[1] === "1", framing, connection),
     keepAliveSeconds: timeout === undefined ? undefined : Number(timeout),
   };
 }
@@ -107,8 +124,9 @@ export function parseHead(text: string): ResponseHead | undefined {
 export function parseHeaders(lines: string): Record<string, string> {
   // No prototype: the endpoint chooses the names.
   const headers: Record<string, string> = Object.create(null) as Record<string, string>;
-  eachHeader(lines, (name, value) => {
+  eachHeader(lines, (name, rest) => {
     const key = name.toLowerCase();
+    const value = trimBlanks(rest);
     const earlier = headers[key];
     headers[key] = earlier === undefined ? value : `${earlier}, ${value}`;
   });
