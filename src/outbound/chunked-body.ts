@@ -5,9 +5,12 @@ const MAX_EXTENSION_BYTES = 16_384;
 /** Hexadecimal digits of the size of a chunk. */
 const MAX_SIZE_DIGITS = 8;
 
+const TAB = 0x09;
 const CR = 0x0d;
 const LF = 0x0a;
+const SPACE = 0x20;
 const SEMICOLON = 0x3b;
+const DELETE = 0x7f;
 
 /** Where in the coding the next byte is. The last three are ends; `trailer`: the body is complete, and trailer fields begin, which are not read. */
 type Place =
@@ -68,7 +71,8 @@ export function createChunkedBody(onData: (bytes: Buffer) => void): ChunkedBody 
   const afterExtensionByte = (byte: number): Place => {
     if (byte === CR) return "size LF";
     extensionBytes += 1;
-    return byte === LF || extensionBytes > MAX_EXTENSION_BYTES ? "broken" : "extension";
+    const isText = byte === TAB || (byte >= SPACE && byte !== DELETE);
+    return isText && extensionBytes <= MAX_EXTENSION_BYTES ? "extension" : "broken";
   };
 
   const afterByte = (byte: number): Place => {
