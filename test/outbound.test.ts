@@ -241,6 +241,23 @@ describe("connections", () => {
     expect(endpoint.connections()).toBe(6);
   });
 
+  it("are closed once idle for long, also after an exchange that took longer", async () => {
+    const held: net.Socket[] = [];
+    const endpoint = await start({ certificate: undefined, respond: (socket) => held.push(socket) });
+    const connect = vi.spyOn(net, "connect");
+    const { send } = sender(endpoint.port);
+    const sent = send({ url: `http://${NAME}:${endpoint.port}/` });
+    await until(() => held.length === 1);
+    const socket = connect.mock.results[0]?.value as net.Socket;
+    socket.emit("timeout");
+    expect(socket.destroyed).toBe(false);
+    held[0]?.write(reply(204));
+    expect(await sent).toMatchObject({ status: 204 });
+    expect(socket.destroyed).toBe(false);
+    socket.emit("timeout");
+    expect(socket.destroyed).toBe(true);
+  });
+
   it("are forgotten once the endpoint has closed them", async () => {
     const endpoint = await start({
       certificate: undefined,

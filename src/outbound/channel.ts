@@ -247,7 +247,9 @@ export function openChannel(target: Target, settings: ChannelSettings, events: C
 
   const adopt = (own: Socket): void => {
     socket = own;
-    own.setTimeout(idleMs, () => {
+    own.setTimeout(idleMs);
+    // Not the callback of `setTimeout`: it is called once, and a slow exchange would use it up.
+    own.on("timeout", () => {
       if (current === undefined && own === socket) void drop();
     });
     own.on("data", (chunk: Buffer) => onData(own, chunk));
