@@ -230,16 +230,22 @@ describe("connections", () => {
     expect(endpoint.connections()).toBe(2);
   });
 
-  it("are opened anew where the endpoint closed an idle one, just now or a while ago", async () => {
-    const endpoint = await start({ respond: (socket) => void socket.end(reply(204)) });
-    const { send } = sender(endpoint.port);
-    for (let sent = 0; sent < 6; sent++) {
-      if (sent > 3) await until(() => endpoint.openConnections() === 0);
-      if (sent > 4) await turns(20);
-      expect(await send()).toMatchObject({ status: 204 });
-    }
-    expect(endpoint.connections()).toBe(6);
-  });
+  it.each(["https", "http"])(
+    "are opened anew where the endpoint closed an idle one, just now or a while ago, over %s",
+    async (scheme) => {
+      const endpoint = await start({
+        ...(scheme === "http" ? { certificate: undefined } : {}),
+        respond: (socket) => void socket.end(reply(204)),
+      });
+      const { send } = sender(endpoint.port);
+      for (let sent = 0; sent < 6; sent++) {
+        if (sent > 3) await until(() => endpoint.openConnections() === 0);
+        if (sent > 4) await turns(20);
+        expect(await send({ url: `${scheme}://${NAME}:${endpoint.port}/` })).toMatchObject({ status: 204 });
+      }
+      expect(endpoint.connections()).toBe(6);
+    },
+  );
 
   it("are closed once idle for long, also after an exchange that took longer", async () => {
     const held: net.Socket[] = [];

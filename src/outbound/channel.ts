@@ -103,7 +103,10 @@ export function openChannel(target: Target, settings: ChannelSettings, events: C
   let opening: Opening | undefined;
   let socket: Socket | undefined;
   let idleMs = KEEP_ALIVE_MS;
-  /** Until the turn of the event loop after a response is over: an endpoint that closes the connection all the same has done so by then. */
+  /**
+   * Until the event loop has looked for new bytes after a response: an endpoint that closes the connection all the same has done
+   * so by then. That is one turn more than `setImmediate` waits after a read.
+   */
   let isResting = false;
   let current: Exchange | undefined;
 
@@ -203,7 +206,7 @@ export function openChannel(target: Target, settings: ChannelSettings, events: C
     if (own.isPaused()) own.resume();
     own.unref();
     isResting = true;
-    setImmediate(rest);
+    setImmediate(setImmediate, rest);
     events.onIdle(channel);
   };
 
