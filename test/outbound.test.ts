@@ -161,15 +161,40 @@ describe("a request", () => {
     expect(named).toEqual([NAME, "http/1.1"]);
   });
 
-  it("with a header that HTTP cannot carry fails without a rejection, and the next one works", async () => {
+  it.each([
+    ["x-bad", "a\r\nb: c"],
+    ["x-bad", "a\n"],
+    ["x-bad", "\0"],
+    ["x-bad", "\x7f"],
+    ["x-bad", "\u0100"],
+    ["x-bad", "\u010a"],
+    ["x bad", "a"],
+    ["x-bad:", "a"],
+    ["x-bad\r\n", "a"],
+    ["", "a"],
+    ["Host", "elsewhere.example.com"],
+    ["Content-Length", "1"],
+    ["transfer-encoding", "chunked"],
+    ["connection", "close"],
+    ["Upgrade", "h2c"],
+    ["expect", "100-continue"],
+    ["accept-encoding", "gzip"],
+  ])("with the header %j: %j fails without a rejection, and the next one works", async (name, value) => {
     const endpoint = await start();
     const { send } = sender(endpoint.port);
-    expect(await send({ headers: { "x-bad": "a\r\nb: c" } })).toMatchObject({
+    expect(await send({ headers: { [name]: value } })).toMatchObject({
       kind: "http",
       code: "INVALID_HEADER",
     });
     expect(endpoint.bytes()).toBe(0);
     expect(await send()).toMatchObject({ status: 204 });
+  });
+
+  it("carries the bytes of header values as they are", async () => {
+    const endpoint = await start();
+    const value = "\t!~\x80\xa0\xff";
+    expect(await sender(endpoint.port).send({ headers: { "x-odd": value } })).toMatchObject({ status: 204 });
+    expect(endpoint.requests[0]?.head.split("\r\n")).toContain(`x-odd: ${value}`);
   });
 
   it("is not sent through a proxy that the environment names", async () => {

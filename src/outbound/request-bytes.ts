@@ -7,13 +7,27 @@ import type { OutboundRequest } from "./types.js";
 const NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
+/** What the client says itself. Said twice, it could make one request into two for the endpoint. */
+const RESERVED: ReadonlySet<string> = new Set([
+  "accept-encoding",
+  "connection",
+  "content-length",
+  "expect",
+  "host",
+  "keep-alive",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+]);
+
 /** The headers of all requests to a target. */
 export const commonHeaders = ({ origin }: Target): string =>
   `host: ${origin.slice(origin.indexOf("//") + 2)}\r\nconnection: keep-alive\r\naccept-encoding: identity\r\n`;
 
 /**
  * Everything up to the body, a byte per character. `common`: see {@link commonHeaders}.
- * `undefined` where a header has a name or a value that HTTP cannot carry.
+ * `undefined` where a header has a name or a value that HTTP cannot carry, or a name that is not the caller's to set.
  */
 export function requestHead(
   { method, headers, body }: OutboundRequest,
@@ -23,7 +37,7 @@ export function requestHead(
   let head = `${method} ${path} HTTP/1.1\r\n${common}`;
   for (const name in headers) {
     const value = headers[name] as string;
-    if (!NAME.test(name) || !VALUE.test(value)) return undefined;
+    if (!NAME.test(name) || !VALUE.test(value) || RESERVED.has(name.toLowerCase())) return undefined;
     head += `${name}: ${value}\r\n`;
   }
   if (body !== null || method === "POST") head += `content-length: ${body?.length ?? 0}\r\n`;

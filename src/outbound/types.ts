@@ -4,7 +4,10 @@
 export interface OutboundRequest {
   readonly url: string;
   readonly method: "GET" | "POST";
-  /** Sent as they are, beside `host`, `content-length` and `accept-encoding: identity`. */
+  /**
+   * Sent as they are, beside those of the client: `host`, `connection`, `content-length` and `accept-encoding: identity`. The
+   * built-in client refuses these names, and others that decide about the connection or the framing of the body.
+   */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array | null;
   /**
