@@ -355,6 +355,135 @@ describe("connections", () => {
   });
 });
 
+describe("a connection between two requests", () => {
+  /** An endpoint over plain HTTP that answers every request with its path, and our side of the connections to it. */
+  async function startPlain(respond?: EndpointOptions["respond"]) {
+    const endpoint = await start({
+      certificate: undefined,
+      respond: respond ?? ((socket, { head }) => socket.write(reply(200, head.split(" ")[1]))),
+    });
+    const connect = vi.spyOn(net, "connect");
+    const ours = (at: number): net.Socket => connect.mock.results[at]?.value as net.Socket;
+    const { send, ...rest } = sender(endpoint.port);
+    const sendTo = (path: string, more: Partial<OutboundRequest> = {}) =>
+      send({ url: `http://${NAME}:${endpoint.port}${path}`, ...more });
+    return { endpoint, ours, sendTo, ...rest };
+  }
+  const body = (text: string) => ({ body: Buffer.from(text), complete: true });
+  const forged = Buffer.concat([reply(200, "forged"), reply(200, "forged")]);
+
+  it("is dropped for bytes that nobody asked for, while it is idle", async () => {
+    const { endpoint, ours, sendTo } = await startPlain();
+    await sendTo("/1");
+    await turns(4);
+    ours(0).emit("data", forged);
+    expect(ours(0).destroyed).toBe(true);
+    expect(await sendTo("/2")).toMatchObject(body("/2"));
+    expect(endpoint.requests.map(({ connection }) => connection)).toEqual([1, 2]);
+  });
+
+  it.each<[string, (socket: net.Socket) => unknown]>([
+    ["sends bytes that nobody asked for", (socket) => socket.emit("data", forged)],
+    ["ends", (socket) => socket.emit("end")],
+    ["fails", (socket) => socket.destroy(new Error("reset"))],
+  ])(
+    "that %s while a request waits for it is given up, and the request is sent once",
+    async (_name, lose) => {
+      const { endpoint, ours, sendTo } = await startPlain();
+      await sendTo("/1");
+      const sent = sendTo("/2");
+      lose(ours(0));
+      expect(await sent).toMatchObject(body("/2"));
+      expect(ours(0).destroyed).toBe(true);
+      expect(endpoint.requests.map(({ head, connection }) => [head.split(" ")[1], connection])).toEqual([
+        ["/1", 1],
+        ["/2", 2],
+      ]);
+    },
+  );
+
+  it("writes nothing for a request that is ended while it waits", async () => {
+    const { endpoint, client, sendTo } = await startPlain();
+    await sendTo("/1");
+    const sent = sendTo("/2");
+    const closed = client.close();
+    expect(await sent).toMatchObject({ code: "CLIENT_CLOSED" });
+    await closed;
+    await turns(10);
+    await until(() => endpoint.openConnections() === 0);
+    expect(endpoint.requests).toHaveLength(1);
+  });
+
+  it("opens nothing for a request that is ended while it waits for a lost one", async () => {
+    const { endpoint, ours, client, sendTo } = await startPlain();
+    await sendTo("/1");
+    const sent = sendTo("/2");
+    ours(0).emit("data", forged);
+    await client.close();
+    expect(await sent).toMatchObject({ code: "CLIENT_CLOSED" });
+    await turns(10);
+    expect(endpoint.connections()).toBe(1);
+  });
+
+  it("keeps the process alive while it is in use, and not while it is idle", async () => {
+    const held: net.Socket[] = [];
+    const { ours, sendTo } = await startPlain((socket) => held.push(socket));
+    const isAlive = (): boolean =>
+      (ours(0) as unknown as { _handle: { hasRef(): boolean } })._handle.hasRef();
+    for (let round = 1; round <= 3; round++) {
+      const sent = sendTo("/");
+      await until(() => held.length === round);
+      expect(isAlive()).toBe(true);
+      held[round - 1]?.write(reply(204));
+      await sent;
+      expect(isAlive()).toBe(false);
+    }
+  });
+
+  it("gathers no listeners", async () => {
+    const { endpoint, ours, sendTo } = await startPlain();
+    const count = () =>
+      ours(0)
+        .eventNames()
+        .map((name) => [name, ours(0).listenerCount(name)]);
+    await sendTo("/1");
+    await turns(4);
+    const before = count();
+    for (let sent = 0; sent < 10; sent++) await sendTo(`/${sent}`);
+    await turns(4);
+    expect(count()).toEqual(before);
+    expect(endpoint.connections()).toBe(1);
+  });
+
+  it("is read again after a receiver that paused at the last byte", async () => {
+    const { endpoint, client, sendTo } = await startPlain();
+    const url = `http://${NAME}:${endpoint.port}/`;
+    const request = { url, method: "GET", headers: {}, body: null, deadlineMs: 1, maxBodyBytes: 9 } as const;
+    const result = await client.send(request, { onHead: () => {}, onData: () => false });
+    expect(result).toMatchObject({ status: 200, complete: true });
+    expect(await sendTo("/2")).toMatchObject(body("/2"));
+    expect(endpoint.connections()).toBe(1);
+  });
+
+  it("is not stopped by the receiver of an earlier response", async () => {
+    const { endpoint, client, sendTo } = await startPlain();
+    const url = `http://${NAME}:${endpoint.port}/`;
+    const request = { url, method: "GET", headers: {}, body: null, deadlineMs: 1, maxBodyBytes: 9 } as const;
+    let stop = (): void => {};
+    const onHead = (head: { readonly stop: () => void }): void => {
+      stop = head.stop;
+    };
+    await client.send(request, { onHead, onData: () => true });
+    stop();
+    const sent = sendTo("/2");
+    stop();
+    await until(() => endpoint.requests.length === 2);
+    stop();
+    expect(await sent).toMatchObject(body("/2"));
+    expect(endpoint.connections()).toBe(1);
+  });
+});
+
 describe("closing the client", () => {
   it("settles sends under way, closes idle connections, and refuses later sends, however often it is done", async () => {
     const endpoint = await start({

@@ -112,7 +112,8 @@ export async function startEndpoint({
     ? tls.createServer({ noDelay: true, ...certificate, ...tlsOptions }, accept)
     : net.createServer({ noDelay: true }, accept);
   server.on("tlsClientError", () => {});
-  server.on("connection", (socket: net.Socket) => {
+  // Before `accept`, which is told the number of its connection.
+  server.prependListener("connection", (socket: net.Socket) => {
     connections++;
     sockets.add(socket);
     socket.on("error", () => {});
