@@ -8,6 +8,7 @@ import { judgeUrl } from "../src/outbound/address-policy.js";
 import { openChannel } from "../src/outbound/channel.js";
 import { createOutboundClient, type OutboundClientOptions } from "../src/outbound/client.js";
 import { classifyError, type Phase } from "../src/outbound/failure.js";
+import { createNextPoll } from "../src/outbound/next-poll.js";
 import type { OutboundClient, OutboundRequest, OutboundResponse } from "../src/outbound/types.js";
 import { type ManualClock, manualClock } from "../src/testing/manual-clock.js";
 import { type Certificate, issue, makeAuthority } from "./support/certificates.js";
@@ -303,6 +304,7 @@ describe("connections", () => {
       {
         clock,
         deadlines: createDeadlines(clock),
+        nextPoll: createNextPoll(),
         policy: { allowPrivateNetworks: true },
         resolve: async () => ["127.0.0.1"],
         secureContext: () => tls.createSecureContext(),
@@ -436,6 +438,7 @@ describe("a connection between two requests", () => {
       expect(isAlive()).toBe(true);
       held[round - 1]?.write(reply(204));
       await sent;
+      await turns(3);
       expect(isAlive()).toBe(false);
     }
   });

@@ -6,6 +6,7 @@ import type { Deadline, Deadlines } from "../deadlines.js";
 import type { Target } from "./address-policy.js";
 import { type ConnectionSettings, type Opening, openConnection } from "./connection.js";
 import { classifyError, deadlineFailure } from "./failure.js";
+import type { NextPoll } from "./next-poll.js";
 import { commonHeaders, requestBytes, requestHead } from "./request-bytes.js";
 import { parseHeaders, type ResponseHead } from "./response-head.js";
 import { createResponseReader } from "./response-reader.js";
@@ -21,6 +22,7 @@ export interface ChannelSettings extends ConnectionSettings {
   readonly clock: Clock;
   /** Shared by all channels of a client. */
   readonly deadlines: Deadlines;
+  readonly nextPoll: NextPoll;
 }
 
 export interface ChannelEvents {
@@ -98,16 +100,18 @@ interface Exchange {
  * the byte cap, bytes that nobody asked for, or a response that came before the whole request was sent.
  */
 export function openChannel(target: Target, settings: ChannelSettings, events: ChannelEvents): Channel {
-  const { clock, deadlines } = settings;
+  const { clock, deadlines, nextPoll } = settings;
   const common = commonHeaders(target);
   let opening: Opening | undefined;
   let socket: Socket | undefined;
   let idleMs = KEEP_ALIVE_MS;
   /**
    * Until the event loop has looked for new bytes after a response: an endpoint that closes the connection all the same has done
-   * so by then. That is one turn more than `setImmediate` waits after a read.
+   * so by then.
    */
   let isResting = false;
+  /** Whether the socket keeps the process alive. */
+  let isReferenced = true;
   let current: Exchange | undefined;
 
   const finish = (exchange: Exchange, result: OutboundResult): void => {
@@ -204,15 +208,18 @@ export function openChannel(target: Target, settings: ChannelSettings, events: C
       own.setTimeout(idleMs);
     }
     if (own.isPaused()) own.resume();
-    own.unref();
     isResting = true;
-    setImmediate(setImmediate, rest);
+    nextPoll.add(rest);
     events.onIdle(channel);
   };
 
   const rest = (): void => {
     isResting = false;
     if (current !== undefined) begin(current);
+    else if (socket !== undefined) {
+      socket.unref();
+      isReferenced = false;
+    }
   };
 
   const onData = (own: Socket, chunk: Buffer): void => {
@@ -250,6 +257,7 @@ export function openChannel(target: Target, settings: ChannelSettings, events: C
 
   const adopt = (own: Socket): void => {
     socket = own;
+    isReferenced = true;
     own.setTimeout(idleMs);
     // Not the callback of `setTimeout`: it is called once, and a slow exchange would use it up.
     own.on("timeout", () => {
@@ -278,7 +286,8 @@ export function openChannel(target: Target, settings: ChannelSettings, events: C
     }
     exchange.isWritten = true;
     reader.start();
-    socket.ref();
+    if (!isReferenced) socket.ref();
+    isReferenced = true;
     socket.write(requestBytes(exchange.head, exchange.body));
   };
 

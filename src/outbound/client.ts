@@ -7,6 +7,7 @@ import { createDeadlines } from "../deadlines.js";
 import { type AddressPolicy, judgeUrl, type Target, type UrlVerdict } from "./address-policy.js";
 import { type Channel, openChannel } from "./channel.js";
 import { clientClosed, refusalFailure } from "./failure.js";
+import { createNextPoll } from "./next-poll.js";
 import { createResolver, type Resolve } from "./resolver.js";
 import type { OutboundClient } from "./types.js";
 
@@ -63,7 +64,14 @@ export function createOutboundClient({
     });
     return sharedContext;
   };
-  const settings = { clock, deadlines: createDeadlines(clock), policy, resolve, secureContext };
+  const settings = {
+    clock,
+    deadlines: createDeadlines(clock),
+    nextPoll: createNextPoll(),
+    policy,
+    resolve,
+    secureContext,
+  };
 
   /** Refusals are not kept: a stranger could fill the cache with them. */
   const judge = (url: string): UrlVerdict => {

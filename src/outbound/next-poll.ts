@@ -1,0 +1,35 @@
+/** Calls back once the event loop has looked for new bytes. */
+
+export interface NextPoll {
+  readonly add: (callback: () => void) => void;
+}
+
+/**
+ * One chain of `setImmediate` for all. What a read adds runs two of them later: the first still belongs to the turn of the read, so the event loop looks for new
+ * bytes only after it.
+ */
+export function createNextPoll(): NextPoll {
+  let added: (() => void)[] = [];
+  let isScheduled = false;
+
+  const schedule = (): void => {
+    if (isScheduled) return;
+    isScheduled = true;
+    setImmediate(takeTurn, []);
+  };
+
+  const takeTurn = (due: readonly (() => void)[]): void => {
+    const next = added;
+    added = [];
+    isScheduled = next.length > 0;
+    if (isScheduled) setImmediate(takeTurn, next);
+    for (const callback of due) callback();
+  };
+
+  return Object.freeze<NextPoll>({
+    add(callback) {
+      added.push(callback);
+      schedule();
+    },
+  });
+}
