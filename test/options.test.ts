@@ -78,8 +78,11 @@ const OPTIONS: Readonly<
   "retry.jitter": { bad: ["0", true, null, -0.1, 1.1, Number.NaN, {}], good: [0, 0.5, 1] },
   "retry.maxJitterMs": { bad: NO_NUMBERS, good: [0, Number.MAX_SAFE_INTEGER] },
   "signature.header": {
-    bad: ["", "a b", "a:b", "é", "a\r\nb", "h".repeat(65), 1, null, ["a"]],
-    good: ["X-A-1"],
+    bad: [
+      ...["", "a b", "a:b", "é", "a\r\nb", "h".repeat(65), 1, null, ["a"]],
+      ...["Host", "content-length", "Transfer-Encoding", "Content-Type", "User-Agent", "webhook-signature"],
+    ],
+    good: ["X-A-1", "X-Webhook-Signature"],
   },
   "signature.standardWebhooks": { bad: NO_FLAGS, good: [true, false] },
   "health.warnAfterMs": { bad: [...NO_NUMBERS, 0], good: [1, 96 * HOUR] },

@@ -8,7 +8,7 @@ const NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 /** What the client says itself. Said twice, it could make one request into two for the endpoint. */
-const RESERVED: ReadonlySet<string> = new Set([
+export const RESERVED_HEADERS: ReadonlySet<string> = new Set([
   "accept-encoding",
   "connection",
   "content-length",
@@ -37,7 +37,7 @@ export function requestHead(
   let head = `${method} ${path} HTTP/1.1\r\n${common}`;
   for (const name in headers) {
     const value = headers[name] as string;
-    if (!NAME.test(name) || !VALUE.test(value) || RESERVED.has(name.toLowerCase())) return undefined;
+    if (!NAME.test(name) || !VALUE.test(value) || RESERVED_HEADERS.has(name.toLowerCase())) return undefined;
     head += `${name}: ${value}\r\n`;
   }
   if (body !== null || method === "POST") head += `content-length: ${body?.length ?? 0}\r\n`;

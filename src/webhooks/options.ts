@@ -15,6 +15,7 @@ import {
   wholeNumber,
 } from "../options.js";
 import { destinationOptions } from "../outbound/destination-options.js";
+import { RESERVED_HEADERS } from "../outbound/request-bytes.js";
 import type { Send } from "../outbound/types.js";
 import type { Telemetry } from "../telemetry.js";
 import { clinicalEvents, type EventCatalogue } from "./catalogue.js";
@@ -105,6 +106,10 @@ export type Settings = OptionValues<typeof webhooksOptions>;
 const HOUR = 3_600_000;
 const MINUTE = 60_000;
 
+/** Headers of every delivery: the signature must not take the place of one. */
+const isTaken = (header: string): boolean =>
+  RESERVED_HEADERS.has(header.toLowerCase()) || /^(?:content-type|user-agent|webhook-.*)$/i.test(header);
+
 const isIntervalList = (given: unknown): boolean =>
   Array.isArray(given) &&
   given.length <= 100 &&
@@ -157,8 +162,8 @@ export const webhooksOptions = {
   },
   signature: {
     header: value<string>(
-      "a header name",
-      (given) => typeof given === "string" && /^[A-Za-z0-9-]{1,64}$/.test(given),
+      "a header name that no delivery has already",
+      (given) => typeof given === "string" && /^[A-Za-z0-9-]{1,64}$/.test(given) && !isTaken(given),
       "X-Service-Signature",
     ),
     standardWebhooks: flag(false),
