@@ -15,7 +15,8 @@ const visit = (port) =>
     }).on("error", reject);
   });
 
-process.on("message", async ({ port, seconds }) => {
+/** Visits the host for some seconds, at the same rate however long an answer takes. */
+async function visitSteadily({ port, seconds }) {
   const visits = [];
   const start = performance.now();
   for (let index = 0; index * EVERY_MS < seconds * 1_000; index++) {
@@ -25,5 +26,7 @@ process.on("message", async ({ port, seconds }) => {
   }
   const latencies = await Promise.all(visits);
   process.send?.({ p50: quantile(latencies, 0.5), p99: quantile(latencies, 0.99) });
-});
+}
+
+process.on("message", (order) => void visitSteadily(order));
 process.once("disconnect", () => process.exit(0));
