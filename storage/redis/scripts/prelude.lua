@@ -335,15 +335,15 @@ local function readEvent(value)
 end
 
 -- Those read by this script: deliveries of one event are mostly settled together, and its body comes with it. `freeEvent` removes its own.
-local knownEvents = {}
+local readEvents = {}
 
 local function storedEvent(a, ek)
   local key = a .. '/' .. ek
-  if not knownEvents[key] then
+  if not readEvents[key] then
     local value = call('HGET', EVENTS, key)
-    knownEvents[key] = value and readEvent(value)
+    readEvents[key] = value and readEvent(value)
   end
-  return knownEvents[key]
+  return readEvents[key]
 end
 
 -- Orders grow with each event and later delivery of the partition: 11 digits of the time, 4 that count within it.

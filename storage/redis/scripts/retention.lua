@@ -74,7 +74,7 @@ local function freeEvent(a, account, ek)
   progresses.delete(a .. '/' .. ek)
   if not event then return cost end
   call('HDEL', EVENTS, a .. '/' .. ek)
-  knownEvents[a .. '/' .. ek] = nil
+  readEvents[a .. '/' .. ek] = nil
   byteChange = byteChange - #value
   if event.rememberUntil > now then
     local known = table.concat({ text(event.rememberUntil), event.nonce, event.receivers, event.digest }, '\n')
