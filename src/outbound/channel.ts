@@ -2,21 +2,16 @@
 
 import type { Socket } from "node:net";
 import type { Clock } from "../clock.js";
-import type { Deadline, Deadlines } from "../deadlines.js";
+import type { Deadlines } from "../deadlines.js";
 import type { Target } from "./address-policy.js";
 import { type ConnectionSettings, type Opening, openConnection } from "./connection.js";
-import { classifyError, deadlineFailure } from "./failure.js";
+import { createExchange, type Exchange, keepPart, toResponse } from "./exchange.js";
+import { classifyError, deadlineFailure, unsendableHeader } from "./failure.js";
 import type { NextPoll } from "./next-poll.js";
 import { commonHeaders, requestBytes, requestHead } from "./request-bytes.js";
 import { parseHeaders, type ResponseHead } from "./response-head.js";
 import { createResponseReader } from "./response-reader.js";
-import type {
-  OutboundFailure,
-  OutboundRequest,
-  OutboundResponse,
-  OutboundResult,
-  ResponseReceiver,
-} from "./types.js";
+import type { OutboundFailure, OutboundRequest, OutboundResult, ResponseReceiver } from "./types.js";
 
 export interface ChannelSettings extends ConnectionSettings {
   readonly clock: Clock;
@@ -49,53 +44,13 @@ const MAX_KEEP_ALIVE_MS = 30_000;
 /** An idle connection is given up this long before the endpoint says it will. */
 const KEEP_ALIVE_MARGIN_MS = 1_000;
 
-const NO_BODY = Buffer.alloc(0);
-
 const keepAliveMs = ({ keepAliveSeconds }: ResponseHead): number =>
   keepAliveSeconds === undefined
     ? KEEP_ALIVE_MS
     : Math.min(keepAliveSeconds * 1_000 - KEEP_ALIVE_MARGIN_MS, MAX_KEEP_ALIVE_MS);
 
-/** A class, because an accessor in an object literal costs microseconds of garbage collection each time. */
-class Response implements OutboundResponse {
-  readonly kind = "response";
-  readonly status: number;
-  readonly body: Uint8Array;
-  readonly complete: boolean;
-  readonly #headerLines: string;
-
-  constructor({ status, headerLines }: ResponseHead, body: Uint8Array, complete: boolean) {
-    this.status = status;
-    this.body = body;
-    this.complete = complete;
-    this.#headerLines = headerLines;
-  }
-
-  /** Most responses are judged by their status alone, so the headers are parsed only when they are read. */
-  get headers(): Record<string, string> {
-    return parseHeaders(this.#headerLines);
-  }
-}
-
-/** An exchange from its request to its result. */
-interface Exchange {
-  readonly head: string;
-  readonly body: Uint8Array | null;
-  readonly maxBodyBytes: number;
-  readonly deadlineMs: number;
-  readonly receiver: ResponseReceiver | undefined;
-  readonly resolve: (result: OutboundResult) => void;
-  deadline: Deadline | undefined;
-  /** Whether the request was written. Then it is never repeated. */
-  isWritten: boolean;
-  response: ResponseHead | undefined;
-  /** Of the response, `bodyLength` bytes of it. */
-  received: Buffer;
-  receivedLength: number;
-}
-
 /**
- * Makes a channel. Its connection is opened by the first exchange, and opened anew where an idle one was closed before a request
+ * Makes a channel. Its connection is opened by the first exchange, and reopened where an idle one was closed before a request
  * was written to it. A request that was written is never repeated. Any anomaly drops the connection: an error, the deadline,
  * the byte cap, bytes that nobody asked for, or a response that came before the whole request was sent.
  */
@@ -121,15 +76,6 @@ export function openChannel(target: Target, settings: ChannelSettings, events: C
     exchange.resolve(result);
   };
 
-  const responseOf = (
-    { received, receivedLength }: Exchange,
-    head: ResponseHead,
-    complete: boolean,
-  ): OutboundResult => {
-    const body = receivedLength === received.length ? received : received.subarray(0, receivedLength);
-    return new Response(head, body, complete);
-  };
-
   const closed = (gone: Socket | undefined): Promise<void> =>
     new Promise((resolve) => {
       if (gone === undefined || gone.closed) resolve();
@@ -148,7 +94,7 @@ export function openChannel(target: Target, settings: ChannelSettings, events: C
   const end = (failure: OutboundFailure): Promise<void> => {
     if (current !== undefined) {
       const { response } = current;
-      finish(current, response === undefined ? failure : responseOf(current, response, false));
+      finish(current, response === undefined ? failure : toResponse(current, response, false));
     }
     return drop();
   };
@@ -166,19 +112,6 @@ export function openChannel(target: Target, settings: ChannelSettings, events: C
       },
     });
 
-  const keep = (exchange: Exchange, part: Buffer): void => {
-    const { received, receivedLength } = exchange;
-    const length = receivedLength + part.length;
-    if (receivedLength === 0) exchange.received = part;
-    else if (length <= received.length) part.copy(received, receivedLength);
-    else {
-      const grown = Buffer.allocUnsafe(Math.max(2 * received.length, length));
-      received.copy(grown, 0, 0, receivedLength);
-      part.copy(grown, receivedLength);
-      exchange.received = grown;
-    }
-  };
-
   const reader = createResponseReader({
     onHead(head) {
       if (current === undefined) return;
@@ -188,9 +121,9 @@ export function openChannel(target: Target, settings: ChannelSettings, events: C
     onBody(bytes) {
       const exchange = current;
       if (exchange === undefined) return;
-      const room = exchange.maxBodyBytes - exchange.receivedLength;
+      const room = exchange.request.maxBodyBytes - exchange.receivedLength;
       const part = bytes.length > room ? bytes.subarray(0, room) : bytes;
-      if (exchange.receiver === undefined) keep(exchange, part);
+      if (exchange.receiver === undefined) keepPart(exchange, part);
       else if (!exchange.receiver.onData(part)) socket?.pause();
       exchange.receivedLength += part.length;
       if (part !== bytes && current === exchange) void end(classifyError({ code: "BODY_TOO_LARGE" }, "http"));
@@ -198,7 +131,7 @@ export function openChannel(target: Target, settings: ChannelSettings, events: C
   });
 
   const complete = (exchange: Exchange, head: ResponseHead, own: Socket, isReusable: boolean): void => {
-    finish(exchange, responseOf(exchange, head, true));
+    finish(exchange, toResponse(exchange, head, true));
     const nextIdleMs = keepAliveMs(head);
     // The endpoint has answered without reading the request, and would take the rest for the next one. Not `writableLength`:
     // TLS sockets count bytes as unsent for one more turn of the event loop, in which a near endpoint may have answered.
@@ -249,7 +182,7 @@ export function openChannel(target: Target, settings: ChannelSettings, events: C
       else void end(classifyError(error ?? { code: "CONNECTION_CLOSED" }, "http"));
     } else if (exchange === undefined) void drop();
     else {
-      // Opened anew once it has rested.
+      // Reopened once it has rested.
       socket = undefined;
       own.destroy();
     }
@@ -288,35 +221,26 @@ export function openChannel(target: Target, settings: ChannelSettings, events: C
     reader.start();
     if (!isReferenced) socket.ref();
     isReferenced = true;
-    socket.write(requestBytes(exchange.head, exchange.body));
+    socket.write(requestBytes(exchange.requestHead, exchange.request.body));
   };
 
   const onDeadline = (): void => {
-    if (current !== undefined) void end(deadlineFailure(opening?.phase() ?? "http", current.deadlineMs));
+    if (current !== undefined)
+      void end(deadlineFailure(opening?.phase() ?? "http", current.request.deadlineMs));
   };
 
   const exchange: Channel["exchange"] = (request, path, receiver) =>
     new Promise((resolve) => {
-      const { body, maxBodyBytes, deadlineMs } = request;
       const head = requestHead(request, path, common);
       if (head === undefined) {
-        resolve(classifyError({ code: "INVALID_HEADER" }, "http"));
-        return void drop();
+        resolve(unsendableHeader);
+        void drop();
+        return;
       }
-      current = {
-        head,
-        body,
-        maxBodyBytes,
-        deadlineMs,
-        receiver,
-        resolve,
-        deadline: deadlines.add(clock.monotonic() + deadlineMs, onDeadline),
-        isWritten: false,
-        response: undefined,
-        received: NO_BODY,
-        receivedLength: 0,
-      };
-      if (!isResting) begin(current);
+      const begun = createExchange({ requestHead: head, request, receiver, resolve });
+      begun.deadline = deadlines.add(clock.monotonic() + request.deadlineMs, onDeadline);
+      current = begun;
+      if (!isResting) begin(begun);
     });
 
   const channel: Channel = Object.freeze({ exchange, end });

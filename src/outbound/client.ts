@@ -34,7 +34,7 @@ interface Origin {
  * Each URL is judged by its text, each connection by every address its name resolves to and by the peer it reached, before a byte
  * is sent ({@link judgeUrl}, {@link judgeAddress}). TLS 1.2 or newer, always verified. Redirects and proxy variables are not
  * followed, nothing is decompressed, a head may have 16 KiB, and a request is never repeated.
- * Opens as many connections as sends are under way: the caller bounds those. Idle ones close after four seconds, or as long as
+ * Opens as many connections as sends are in flight: the caller bounds those. Idle ones close after four seconds, or as long as
  * the endpoint's `Keep-Alive` allows, up to thirty; they do not keep the process alive.
  */
 export function createOutboundClient({
@@ -90,7 +90,7 @@ export function createOutboundClient({
     return origin;
   };
 
-  const addLane = (target: Target, origin: Origin): Channel => {
+  const addChannel = (target: Target, origin: Origin): Channel => {
     const channel = openChannel(target, settings, {
       onIdle: (idle) => {
         if (origin.isDropped) void idle.end(clientClosed);
@@ -111,7 +111,7 @@ export function createOutboundClient({
     const verdict = judge(request.url);
     if (!verdict.ok) return Promise.resolve(refusalFailure(verdict));
     const origin = originOf(verdict.target);
-    const channel = origin.idle.pop() ?? addLane(verdict.target, origin);
+    const channel = origin.idle.pop() ?? addChannel(verdict.target, origin);
     return channel.exchange(request, verdict.target.path, receiver);
   };
 

@@ -32,7 +32,7 @@ const ADDRESS_ATTEMPT_MS = 2000;
 /**
  * Opens a connection to the target and calls back once: with a socket ready for the first request byte, or with what went wrong.
  *
- * A name is resolved anew each time, so a rebinding name is judged at every connection; one refused answer refuses the whole name.
+ * A name is resolved again each time, so a rebinding name is judged at every connection; one refused answer refuses the whole name.
  * The socket can only go to a judged address, and its peer is judged once more before anything is written, TLS included.
  * Has no deadline of its own: call `cancel`.
  */

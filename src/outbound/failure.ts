@@ -52,3 +52,10 @@ export const clientClosed: OutboundFailure = Object.freeze({
   code: "CLIENT_CLOSED",
   message: "The outbound client was closed.",
 });
+
+export const unsendableHeader: OutboundFailure = Object.freeze({
+  kind: "http",
+  code: "INVALID_HEADER",
+  message:
+    "The request has a header that HTTP cannot carry, or that only the client may set. Nothing was sent.",
+});

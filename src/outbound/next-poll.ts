@@ -5,8 +5,8 @@ export interface NextPoll {
 }
 
 /**
- * One chain of `setImmediate` for all. What a read adds runs two of them later: the first still belongs to the turn of the read, so the event loop looks for new
- * bytes only after it.
+ * One chain of `setImmediate` for all callbacks. Each runs in the second one after it was added: the
+ * first belongs to the same turn as a read, and the event loop looks for new bytes only after it.
  */
 export function createNextPoll(): NextPoll {
   let added: (() => void)[] = [];

@@ -15,8 +15,8 @@ export interface ResponseHead {
 }
 
 /**
- * A status line and header lines, and nothing else: no folded lines, no line feed on its own, no control characters, no blank before a colon.
- * Whatever is read differently by different parsers is refused.
+ * A status line and header lines, and nothing else: no folded lines, no line feed on its own, no
+ * control characters, no blank before a colon. Parsers are known to read those differently.
  */
 const HEAD =
   /^HTTP\/1\.([01]) ([1-9][0-9]{2})(?: [\t\x20-\x7e\x80-\xff]*)?\r\n((?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*\r\n)*)\r\n$/;

@@ -1,0 +1,81 @@
+/** One exchange of a channel, from its request to its result: what is known of it, and the response so far. */
+
+import type { Deadline } from "../deadlines.js";
+import { parseHeaders, type ResponseHead } from "./response-head.js";
+import type { OutboundRequest, OutboundResponse, OutboundResult, ResponseReceiver } from "./types.js";
+
+export interface Exchange {
+  /** Everything of the request up to its body, a byte per character. */
+  readonly requestHead: string;
+  readonly request: OutboundRequest;
+  readonly receiver: ResponseReceiver | undefined;
+  readonly resolve: (result: OutboundResult) => void;
+  deadline: Deadline | undefined;
+  /** Whether the request was written. Then it is never repeated. */
+  isWritten: boolean;
+  response: ResponseHead | undefined;
+  /** Holds the body of the response in its first `receivedLength` bytes. Empty where a receiver takes it. */
+  received: Buffer;
+  receivedLength: number;
+}
+
+const NO_BODY = Buffer.alloc(0);
+
+export const createExchange = (
+  given: Pick<Exchange, "requestHead" | "request" | "receiver" | "resolve">,
+): Exchange => ({
+  requestHead: given.requestHead,
+  request: given.request,
+  receiver: given.receiver,
+  resolve: given.resolve,
+  deadline: undefined,
+  isWritten: false,
+  response: undefined,
+  received: NO_BODY,
+  receivedLength: 0,
+});
+
+/** Adds a part of the body to what was received. */
+export function keepPart(exchange: Exchange, part: Buffer): void {
+  const { received, receivedLength } = exchange;
+  const length = receivedLength + part.length;
+  if (receivedLength === 0) exchange.received = part;
+  else if (length <= received.length) part.copy(received, receivedLength);
+  else {
+    const grown = Buffer.allocUnsafe(Math.max(2 * received.length, length));
+    received.copy(grown, 0, 0, receivedLength);
+    part.copy(grown, receivedLength);
+    exchange.received = grown;
+  }
+}
+
+/** A class, because an accessor in an object literal costs microseconds of garbage collection each time. */
+class Response implements OutboundResponse {
+  readonly kind = "response";
+  readonly status: number;
+  readonly body: Uint8Array;
+  readonly complete: boolean;
+  readonly #headerLines: string;
+
+  constructor({ status, headerLines }: ResponseHead, body: Uint8Array, complete: boolean) {
+    this.status = status;
+    this.body = body;
+    this.complete = complete;
+    this.#headerLines = headerLines;
+  }
+
+  /** Most responses are judged by their status alone, so the headers are parsed only when they are read. */
+  get headers(): Record<string, string> {
+    return parseHeaders(this.#headerLines);
+  }
+}
+
+/** The response as far as it was received. `complete`: to its end. */
+export function toResponse(
+  { received, receivedLength }: Exchange,
+  head: ResponseHead,
+  complete: boolean,
+): OutboundResponse {
+  const body = receivedLength === received.length ? received : received.subarray(0, receivedLength);
+  return new Response(head, body, complete);
+}
