@@ -43,7 +43,7 @@ export interface PreparedEntry {
 /**
  * Reads what `buildPayload` made.
  *
- * Takes a few microseconds, less than to look the event up among those read before, so each attempt reads it anew.
+ * Takes a few microseconds, less than a look into a cache would, so each attempt reads the text again.
  * Errors: `invalid_argument` when the text is no payload.
  */
 export function readPayload(payload: string): PreparedEvent {

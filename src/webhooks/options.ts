@@ -162,7 +162,7 @@ export const webhooksOptions = {
   },
   signature: {
     header: value<string>(
-      "a header name that no delivery has already",
+      "a header name that deliveries do not already use",
       (given) => typeof given === "string" && /^[A-Za-z0-9-]{1,64}$/.test(given) && !isTaken(given),
       "X-Service-Signature",
     ),

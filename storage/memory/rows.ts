@@ -44,7 +44,7 @@ function indexOf(numbers: readonly number[], least: number): number {
   return low;
 }
 
-/** O(1) for `add` and, on average, `delete` beside a search; O(log n) to start a page. */
+/** O(1) for `add`, O(log n) for `delete` and to start a page. */
 export function orderedRows<T extends OrderedRow>(): OrderedRows<T> {
   let size = 0;
   /** A removed row leaves a gap, which keeps its order for the search. */

@@ -37,8 +37,8 @@ export const retryOrFail = (next: NextStep | null, reason: string): Outcome =>
     : { state: "failed", reason };
 
 /**
- * Due again at `at`, with no step used up. A put-off extra attempt leaves the step its own time, and is dropped where that comes first:
- * the step's attempt stands for it.
+ * Due again at `at`, with no step used up. An extra attempt that is postponed leaves the step its own
+ * time. If the step is due first, the extra attempt is dropped.
  */
 export const reschedule = (
   { step, isExtra, dueAt, postponed, crashes }: Claim,

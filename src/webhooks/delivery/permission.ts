@@ -41,7 +41,7 @@ export function createPermissions({ access, hookMs, clock, logger }: PermissionC
     try {
       for (const entry of entries) answers.push(access.canRead(subscriber, entry.resource()));
     } catch (error) {
-      // Those asked before the one that threw may reject yet, and nobody would hear it: that ends a process.
+      // Promises of earlier entries may still reject. Unhandled, that would end the process.
       void Promise.allSettled(answers);
       return fail(subscriber, error);
     }
