@@ -116,8 +116,8 @@ const of = (languages: readonly string[], kind: "runs" | "verifies") =>
 
 /** Blocks for a reader with a machine of his own, each with its reason. */
 const NOT_RUN: readonly string[] = [
+  "README.md: not-run: it installs the package and a framework from the registry",
   "README.md: not-run: it installs and builds this folder; CI runs it",
-  "README.md: not-run: it serves until it is stopped; a test runs it with --once",
   "README.md: not-run: it installs and builds this folder; CI runs it",
   "docs/guides/subscribe.md: not-run: it listens until it is interrupted; tests of the command run all three",
 ];

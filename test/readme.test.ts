@@ -12,7 +12,7 @@ import { verifySignature } from "../src/webhooks/signature.js";
 import { sharpImagesOptions } from "../storage/images/options.js";
 import { memoryStorageOptions } from "../storage/memory/options.js";
 import { redisStorageOptions } from "../storage/redis/options.js";
-import { blocksOf, guides, readme } from "./support/markdown.js";
+import { blocksOf, guides, linksOf, readme } from "./support/markdown.js";
 
 const textOf = (wanted: string): string => {
   const file = guides.find(({ path }) => path === wanted);
@@ -33,18 +33,29 @@ describe("the README", () => {
       expect(lines.filter((line) => line === command)).toEqual([command]);
   });
 
-  it.each(["README.md", "docs/guides/subscribe.md"])(
-    "signs the example body in %s as a subscriber expects it",
-    (path) => {
-      const text = textOf(path);
-      const example = blocksOf({ path, text }).find(({ language }) => language === "json")?.code ?? "";
-      const header = /X-Service-Signature: (t=.*)/.exec(text)?.[1];
-      const secrets = /whsec_[\w+/=]{40,}/.exec(textOf("docs/guides/subscribe.md"))?.[0] ?? "";
-      const body = JSON.stringify(JSON.parse(example));
-      const now = Date.parse("2026-11-20T09:30:00.000Z");
-      expect(verifySignature({ body, header, secrets, now })).toMatchObject({ ok: true });
-    },
-  );
+  it("has at most 150 lines, and installs the package first", () => {
+    expect(readme.text.trimEnd().split("\n").length).toBeLessThanOrEqual(150);
+    expect(blocks[0]?.code).toMatch(/^npm install postbell\b/);
+  });
+
+  it("links to every guide and reference page", () => {
+    const linked = new Set(linksOf(readme).map(({ path }) => path));
+    const pages = guides.map(({ path }) => path).filter((path) => /^docs\/(?!README|decisions\/)/.test(path));
+    expect(pages.filter((path) => !linked.has(path))).toEqual([]);
+  });
+});
+
+describe("docs/guides/subscribe.md", () => {
+  it("signs the example body as a subscriber expects it", () => {
+    const path = "docs/guides/subscribe.md";
+    const text = textOf(path);
+    const example = blocksOf({ path, text }).find(({ language }) => language === "json")?.code ?? "";
+    const header = /X-Service-Signature: (t=.*)/.exec(text)?.[1];
+    const secrets = /whsec_[\w+/=]{40,}/.exec(text)?.[0] ?? "";
+    const body = JSON.stringify(JSON.parse(example));
+    const now = Date.parse("2026-11-20T09:30:00.000Z");
+    expect(verifySignature({ body, header, secrets, now })).toMatchObject({ ok: true });
+  });
 });
 
 describe("docs/options.md", () => {
