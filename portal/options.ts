@@ -49,7 +49,7 @@ export interface PortalOptions {
   readonly logger?: Logger | undefined;
 }
 
-/** Names, defaults and ranges; the README's table is checked against it. */
+/** Names, defaults and ranges; the table in docs/options.md is checked against it. */
 export const portalOptions = {
   webhooks: value<PortalWebhooks | undefined>(
     "a service of createWebhooks",

@@ -3,7 +3,7 @@
 import { closest } from "fastest-levenshtein";
 import { PostbellError } from "./errors.js";
 
-/** One option: what it accepts, its default, and how the README describes it. */
+/** One option: what it accepts, its default, and its unit in docs/options.md. */
 export interface Option<T> {
   readonly default: T;
   /** Unit of the value as a reader needs it: `ms`, `bytes`, `count`, `boolean` … */

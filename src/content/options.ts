@@ -53,7 +53,7 @@ const address = (what: string) =>
     "URL",
   );
 
-/** Names, defaults and ranges; the README's table is checked against it. */
+/** Names, defaults and ranges; the table in docs/options.md is checked against it. */
 export const contentOptions = {
   storage: value<ContentStorage | undefined>(
     "a storage, such as memoryStorage() makes",

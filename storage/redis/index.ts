@@ -52,7 +52,7 @@ function sourceOf(
 /**
  * A storage on Redis 6.2 and newer or Valkey: single, with Sentinel, or a Cluster.
  *
- * Guarantee: everything the contracts of storage and content store ask, as durable as the server is: see "How durable" in the README. The time is the server's, so that the clocks of the hosts do not matter.
+ * Guarantee: everything the contracts of storage and content store ask, as durable as the server is: see "How durable" in docs/guides/scale-out.md. The time is the server's, so that the clocks of the hosts do not matter.
  * Nothing is opened until the first call. What this storage opened is closed by `close()`; a client of the host never is.
  * Errors: `invalid_option` for an unknown or unusable option, also from the first call on, where what is stored has another number of partitions.
  */
