@@ -85,3 +85,25 @@ export function linksOf({ path, text }: MarkdownFile): Link[] {
     return { path: relative(root, to), anchor };
   });
 }
+
+/** What a code span has to look like to name a file or a folder of the project: `src/http`, `router.ts`. */
+const PATH = /^(?:[\w.-]+\/)*[\w-][\w.-]*\.(?:ts|js|lua|json|md|css)$|^(?!postbell\/)[\w.-]+(?:\/[\w.-]+)+$/;
+const ROOMS = new Set(["src", "adapters", "storage", "portal", "outbox", "notify", "cli", "telemetry"]);
+
+/**
+ * The files and folders that code spans name. A span is read from the root of the project, or from the folder
+ * that the heading above it names: below "### `src/http`", `router.ts` stands for `src/http/router.ts`.
+ */
+export function pathsNamedIn({ text }: MarkdownFile): { readonly path: string; readonly folder: string }[] {
+  let folder = "";
+  return text
+    .replace(/^```[\s\S]*?^```$/gm, "")
+    .split("\n")
+    .flatMap((line) => {
+      if (line.startsWith("#")) folder = /^#+ `([^`]+)`$/.exec(line)?.[1] ?? "";
+      return [...line.matchAll(/`([^`\n]+)`/g)]
+        .map(([, span = ""]) => span)
+        .filter((span) => PATH.test(span) || ROOMS.has(span))
+        .map((path) => ({ path, folder }));
+    });
+}
