@@ -191,6 +191,7 @@ export function openChannel(target: Target, settings: ChannelSettings, events: C
   const adopt = (own: Socket): void => {
     socket = own;
     isReferenced = true;
+    // By Node's time, not the injected clock: each read and write starts it again at no cost here.
     own.setTimeout(idleMs);
     // Not the callback of `setTimeout`: it is called once, and a slow exchange would use it up.
     own.on("timeout", () => {
