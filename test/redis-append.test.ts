@@ -10,6 +10,8 @@ import type { RedisClient } from "../storage/redis/index.js";
 import { SCRIPTS } from "../storage/redis/scripts.js";
 import { shortId } from "../storage/redis/texts.js";
 import { newEvent, type OpenStore, openStore } from "./faults/support/redis-store.js";
+import { eventually } from "./support/eventually.js";
+import { heldClient, isScript } from "./support/held-client.js";
 import { freshPrefix, redisUrl } from "./support/redis.js";
 
 let admin: Redis;
@@ -46,39 +48,6 @@ function watched(prefix = freshPrefix(), limits: { pending?: number } = {}) {
       await opened.storage.close();
       client.disconnect();
     },
-  };
-}
-
-/** A client whose commands run at once, while what `isHeld` names gets its answer only when it is let go. */
-function heldClient() {
-  const client = new Redis(redisUrl());
-  const send: RedisClient["call"] = client.call.bind(client);
-  let isHeld = (_command: string): boolean => false;
-  let letGo = (): void => {};
-  let gate = Promise.resolve();
-  const answered: string[] = [];
-  const held = Object.assign(client, {
-    async call(command: string, ...args: (string | number)[]) {
-      const own = isHeld(command) ? gate : undefined;
-      const reply = await send(command, ...args);
-      answered.push(command);
-      await own;
-      return reply;
-    },
-  }) as unknown as RedisClient;
-  return {
-    held,
-    hold(which: (command: string) => boolean) {
-      isHeld = which;
-      gate = new Promise<void>((resolve) => {
-        letGo = resolve;
-      });
-      return letGo;
-    },
-    /** Resolves when Redis has answered such a command. */
-    answered: (command: string) => vi.waitFor(() => expect(answered).toContain(command), 10_000),
-    forget: () => void answered.splice(0),
-    disconnect: () => client.disconnect(),
   };
 }
 
@@ -188,30 +157,30 @@ const MET = "0f0e0d0c-0b0a-4908-8706-050403020100";
 describe("claims that an append could not hand over in time", () => {
   test("are released, and the event counts as stored", async () => {
     const clock = manualClock(1_800_000_000_000);
-    const client = heldClient();
+    const { client, answered, hold, end } = heldClient();
     const prefix = freshPrefix();
-    const own = openStore({ client: client.held, prefix, time: "clock" }, { clock });
+    const own = openStore({ client, prefix, time: "clock" }, { clock });
     const other = openStore({ url: redisUrl(), prefix, time: "clock" }, { clock });
     await other.register();
     // Of another process, so that its text has to be read.
     await other.append(newEvent("clinic"));
     await own.store.stats();
-    const scriptPasses = client.hold((command) => command.startsWith("EVAL"));
-    client.forget();
+    const scriptPasses = hold(isScript);
+    answered.length = 0;
     const request = { event: newEvent("clinic"), rememberMs: DAY_MS, now: clock.now(), claim: claimOf(own) };
     const appended = boundedStore(own.store, clock).append(request);
-    await client.answered("EVALSHA");
+    await eventually(() => answered.includes("EVALSHA"), "the script has run");
     await clock.advance(2_000);
-    const readPasses = client.hold((command) => command === "HMGET");
+    const readPasses = hold(([command]) => command === "HMGET");
     scriptPasses();
-    await client.answered("HMGET");
+    await eventually(() => answered.includes("HMGET"), "the events are read");
     await clock.advance(1_900);
     expect(await appended).toMatchObject({ result: "stored", claimed: undefined });
     readPasses();
     await vi.waitFor(async () => expect(await other.store.stats()).toMatchObject({ leased: 0 }), 10_000);
     expect((await other.claim()).map(({ crashes }) => crashes)).toEqual([0, 0]);
     await Promise.all([own.storage.close(), other.storage.close()]);
-    client.disconnect();
+    end();
   });
 });
 

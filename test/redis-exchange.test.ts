@@ -4,10 +4,10 @@ import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { manualClock } from "../src/testing/manual-clock.js";
 import type { Claim, EventRecord } from "../src/webhooks/store.js";
-import type { RedisClient } from "../storage/redis/index.js";
 import { shortId } from "../storage/redis/texts.js";
 import { newEvent, type OpenStore, openStore } from "./faults/support/redis-store.js";
 import { eventually } from "./support/eventually.js";
+import { heldClient, isScript } from "./support/held-client.js";
 import { freshPrefix, redisUrl } from "./support/redis.js";
 import { startRedis } from "./support/redis-server.js";
 
@@ -212,47 +212,10 @@ describe("a key of a foreign type", () => {
   });
 });
 
-/** A host's client whose replies `hold` may keep back, until `release`. */
-function heldClient() {
-  const client = new Redis(redisUrl());
-  const send: RedisClient["call"] = client.call.bind(client);
-  let isHeld = (_args: readonly unknown[]): boolean => false;
-  let open = (): void => {};
-  let gate = Promise.resolve();
-  /** Commands that were answered, held or not. */
-  const answered: string[] = [];
-  const held = Object.assign(client, {
-    async call(command: string, ...args: (string | number)[]) {
-      const own = isHeld([command, ...args]) ? gate : undefined;
-      const reply = await send(command, ...args);
-      answered.push(command);
-      await own;
-      return reply;
-    },
-  }) as unknown as RedisClient;
-  return {
-    client: held,
-    answered,
-    hold: (which: (args: readonly unknown[]) => boolean): void => {
-      isHeld = which;
-      gate = new Promise((resolve) => {
-        open = resolve;
-      });
-    },
-    release: (): void => {
-      isHeld = () => false;
-      open();
-    },
-    end: () => client.disconnect(),
-  };
-}
-
-const isScript = (args: readonly unknown[]): boolean => String(args[0]).startsWith("EVAL");
-
 describe("a reply that comes too late", () => {
   test("and says that a settlement did not match ends no process", async () => {
     const clock = manualClock(START);
-    const { client, answered, hold, release, end } = heldClient();
+    const { client, answered, hold, end } = heldClient();
     const prefix = freshPrefix();
     const direct = openStore({ url: redisUrl(), prefix, time: "clock" }, { clock });
     const opened = openStore({ client, prefix, time: "clock" }, { clock, retention: RETENTION });
@@ -264,7 +227,7 @@ describe("a reply that comes too late", () => {
     const rejections = vi.fn<(reason: unknown) => void>();
     process.on("unhandledRejection", rejections);
     answered.length = 0;
-    hold(isScript);
+    const release = hold(isScript);
     const results = [codeOf(opened.settle(claimed)), codeOf(opened.claim())];
     await eventually(() => answered.length > 0, "Redis has answered");
     await clock.advance(4_000);
@@ -279,7 +242,7 @@ describe("a reply that comes too late", () => {
 
   test("from one partition does not keep the others from delivering", async () => {
     const clock = manualClock(START);
-    const { client, answered, hold, release, end } = heldClient();
+    const { client, answered, hold, end } = heldClient();
     const prefix = freshPrefix();
     const { store, storage, register, claim } = openStore(
       { client, prefix, time: "clock", partitions: 2 },
@@ -291,7 +254,9 @@ describe("a reply that comes too late", () => {
     const account = ["a", "b", "c", "d", "e", "f", "g", "h"].find(isInFirst) ?? "a";
     await register(account);
     await other.append(newEvent(account));
-    hold((args) => isScript(args) && args.some((arg) => String(arg).includes(`{${prefix}:1}`)));
+    const release = hold(
+      (args) => isScript(args) && args.some((arg) => String(arg).includes(`{${prefix}:1}`)),
+    );
     const claims = claim();
     // The events that the other partition leased are read after it.
     await eventually(() => answered.includes("HMGET"), "the other partition has answered");
