@@ -10,8 +10,8 @@ import { send } from "./send.js";
 
 export const replay = command({
   usage: "replay FILE... --to URL [options]",
-  summary: "send saved notifications again, byte for byte, or signed anew",
-  details: `FILE is a request as 'postbell listen --save' writes it. With a secret it is signed anew, so that its age passes;
+  summary: "send saved notifications again, byte for byte, or with a new signature",
+  details: `FILE is a request as 'postbell listen --save' writes it. With a secret it gets a new signature, so that its age passes;
 without, it is sent as it was. Ends with 1 unless every answer is a 2xx.
 
   --to URL            where to send it; the path in FILE does not count
