@@ -3,8 +3,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import { isPromiseLike } from "../src/core/promise-like.js";
 import type { HttpRequest, HttpResponse, ReadableBody, RequestBody, Service } from "../src/http/types.js";
-import { isPromiseLike } from "../src/promise-like.js";
 import type { Mount } from "./mount.js";
 
 /** What a host knows of a request beside its message. */

@@ -13,10 +13,10 @@ import type {
   RouteOptions,
 } from "fastify";
 import fastifyPlugin from "fastify-plugin";
-import { PostbellError } from "../src/errors.js";
+import { PostbellError } from "../src/core/errors.js";
+import { readOptions, value } from "../src/core/options.js";
+import { isPromiseLike } from "../src/core/promise-like.js";
 import type { HttpResponse, Service } from "../src/http/types.js";
-import { readOptions, value } from "../src/options.js";
-import { isPromiseLike } from "../src/promise-like.js";
 import { answer, bufferOf, type HostView, readable } from "./bridge.js";
 import {
   checkService,

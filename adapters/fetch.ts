@@ -4,8 +4,8 @@
  * @module postbell/fetch
  */
 
+import { hook, readOptions } from "../src/core/options.js";
 import type { HttpRequest, RequestBody, Service } from "../src/http/types.js";
-import { hook, readOptions } from "../src/options.js";
 import { checkService, type MountOptions, mountAt, prefixOption, withoutTrailingSlash } from "./mount.js";
 
 export type { MountOptions } from "./mount.js";

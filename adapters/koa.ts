@@ -5,8 +5,8 @@
  */
 
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { isPromiseLike } from "../src/core/promise-like.js";
 import type { HttpResponse, Service } from "../src/http/types.js";
-import { isPromiseLike } from "../src/promise-like.js";
 import { answer, bufferOf, readable } from "./bridge.js";
 import { checkService, type MountOptions, mountAt, readPrefix } from "./mount.js";
 

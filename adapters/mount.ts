@@ -1,8 +1,8 @@
 /** Where a service is mounted: which part of a request target is the host's, and which the service's. */
 
-import { PostbellError } from "../src/errors.js";
+import { PostbellError } from "../src/core/errors.js";
+import { type Option, readOptions, value } from "../src/core/options.js";
 import type { Service } from "../src/http/types.js";
-import { type Option, readOptions, value } from "../src/options.js";
 
 /** Where a service is mounted. */
 export interface MountOptions {

@@ -2,7 +2,7 @@
 
 import { parseArgs } from "node:util";
 import type { ContentStorage } from "../src/content/store.js";
-import { PostbellError } from "../src/errors.js";
+import { PostbellError } from "../src/core/errors.js";
 import type { Screen } from "./progress.js";
 
 export interface CliIo {

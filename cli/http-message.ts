@@ -1,6 +1,6 @@
 /** A request as text: reading what `listen --save` wrote or somebody pasted, and writing it. Pure. */
 
-import { trimEnd } from "../src/trim-end.js";
+import { trimEnd } from "../src/core/trim-end.js";
 
 export interface HttpMessage {
   readonly method: string;

@@ -2,8 +2,8 @@
 
 import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
-import { systemClock } from "../src/clock.js";
 import type { ImportSummary } from "../src/content/wxr/options.js";
+import { systemClock } from "../src/core/clock.js";
 import { command, EXIT, none, printable } from "./command.js";
 import { createProgressBar, importText, type Screen } from "./progress.js";
 import { readSite, siteDetails, siteOptions, withSite } from "./site.js";

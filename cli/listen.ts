@@ -6,7 +6,7 @@ import { createServer as createSecureServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { LRUCache } from "lru-cache";
-import { systemClock } from "../src/clock.js";
+import { systemClock } from "../src/core/clock.js";
 import {
   type CliIo,
   command,

@@ -1,6 +1,6 @@
 /** `postbell plan`: shows when a delivery would be attempted, and when its endpoint is reported and disabled. */
 
-import { systemClock } from "../src/clock.js";
+import { systemClock } from "../src/core/clock.js";
 import { type RetryPolicy, scheduleOf } from "../src/webhooks/delivery/back-off.js";
 import { readSettings } from "../src/webhooks/options.js";
 import { memoryStorage } from "../storage/memory/index.js";

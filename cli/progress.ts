@@ -1,8 +1,8 @@
 /** Shows how far an import or an export is: a bar on a terminal, else a line now and then. */
 
-import type { Clock } from "../src/clock.js";
 import type { ExportProgress } from "../src/content/wxr/export.js";
 import type { ImportProgress } from "../src/content/wxr/options.js";
+import type { Clock } from "../src/core/clock.js";
 
 export interface Screen {
   readonly write: (text: string) => unknown;

@@ -1,7 +1,7 @@
 /** `postbell replay`: sends saved requests again. */
 
 import { readFile } from "node:fs/promises";
-import { systemClock } from "../src/clock.js";
+import { systemClock } from "../src/core/clock.js";
 import { signatureHeader, standardHeaders } from "../src/webhooks/signature.js";
 import { command, EXIT, messageOf, painter, printable, readUrl } from "./command.js";
 import { type HttpMessage, headerOf, readMessage } from "./http-message.js";

@@ -1,7 +1,7 @@
 /** `postbell verify`: says of a saved request whether a receiver may trust it. */
 
 import { readFile } from "node:fs/promises";
-import { systemClock } from "../src/clock.js";
+import { systemClock } from "../src/core/clock.js";
 import {
   type CliIo,
   command,

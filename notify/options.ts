@@ -1,9 +1,9 @@
 /** Every option of `smtpNotifier`: its type for hosts, and the one table of defaults and ranges that it is read by. */
 
-import { type Clock, systemClock } from "../src/clock.js";
+import { type Clock, systemClock } from "../src/core/clock.js";
+import { type Logger, silentLogger } from "../src/core/logger.js";
+import { hook, value, wholeNumber } from "../src/core/options.js";
 import type { Webhook } from "../src/index.js";
-import { type Logger, silentLogger } from "../src/logger.js";
-import { hook, value, wholeNumber } from "../src/options.js";
 import type { Mail, MailFacts } from "./mail.js";
 import { readAddress } from "./mail-address.js";
 

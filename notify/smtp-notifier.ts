@@ -1,12 +1,12 @@
 /** Tells people by mail what the health of an endpoint leads to. Sends with nodemailer, which the host installs. */
 
 import { LRUCache } from "lru-cache";
-import { withTimeout } from "../src/clock.js";
-import { PostbellError } from "../src/errors.js";
-import { fewAtOnce } from "../src/few-at-once.js";
+import { withTimeout } from "../src/core/clock.js";
+import { PostbellError } from "../src/core/errors.js";
+import { fewAtOnce } from "../src/core/few-at-once.js";
+import { guardedLogger } from "../src/core/logger.js";
+import { readOptions } from "../src/core/options.js";
 import type { Notify, Webhook } from "../src/index.js";
-import { guardedLogger } from "../src/logger.js";
-import { readOptions } from "../src/options.js";
 import { defaultMail, factsOf, type Mail, type MailFacts } from "./mail.js";
 import { type MailAddress, readAddress } from "./mail-address.js";
 import { type SmtpNotifierOptions, smtpNotifierOptions } from "./options.js";

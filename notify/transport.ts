@@ -1,6 +1,6 @@
 /** Makes the one connection to the mail server, or takes the host's own transporter. */
 
-import { PostbellError } from "../src/errors.js";
+import { PostbellError } from "../src/core/errors.js";
 import type { SmtpNotifierOptions, Transporter } from "./options.js";
 
 interface OpenTransport {

@@ -1,7 +1,7 @@
 /** An event as a row: checked and serialised in the host's transaction, read back when it is emitted. */
 
-import { PostbellError } from "../src/errors.js";
-import { isUuid, randomUUID } from "../src/uuid.js";
+import { PostbellError } from "../src/core/errors.js";
+import { isUuid, randomUUID } from "../src/core/uuid.js";
 import { checkName } from "../src/webhooks/arguments.js";
 import { readTime } from "../src/webhooks/deliveries.js";
 import type { OutboxClaim } from "../src/webhooks/outbox-source.js";

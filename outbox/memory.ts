@@ -1,7 +1,7 @@
 /** A source in memory: for tests, and as the shortest example of one. */
 
-import { type Clock, systemClock } from "../src/clock.js";
-import { readOptions, value } from "../src/options.js";
+import { type Clock, systemClock } from "../src/core/clock.js";
+import { readOptions, value } from "../src/core/options.js";
 import type { OutboxClaim, OutboxSource, ParkedRow } from "../src/webhooks/outbox-source.js";
 import type { EventInput } from "../src/webhooks/service.js";
 import { type EventRow, idsOf, rowsOf } from "./event-row.js";

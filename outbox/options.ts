@@ -1,9 +1,9 @@
 /** Every option of `outbox`: its type for hosts, and the one table of defaults and ranges that it is read by. */
 
-import type { Clock } from "../src/clock.js";
-import { hasMethods, hostOptions } from "../src/host-options.js";
-import type { Logger } from "../src/logger.js";
-import { value, wholeNumber } from "../src/options.js";
+import type { Clock } from "../src/core/clock.js";
+import { hasMethods, hostOptions } from "../src/core/host-options.js";
+import type { Logger } from "../src/core/logger.js";
+import { value, wholeNumber } from "../src/core/options.js";
 import type { OutboxSource } from "../src/webhooks/outbox-source.js";
 import type { Emitted, EventInput } from "../src/webhooks/service.js";
 

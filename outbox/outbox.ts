@@ -1,9 +1,9 @@
 /** The loop that moves events from a host's table to Postbell: lease what is due, emit it, remove it, sleep until the next look. */
 
-import { type Clock, type Timer, withTimeout } from "../src/clock.js";
-import { isPostbellError, PostbellError } from "../src/errors.js";
-import { guardedLogger } from "../src/logger.js";
-import { readOptions } from "../src/options.js";
+import { type Clock, type Timer, withTimeout } from "../src/core/clock.js";
+import { isPostbellError, PostbellError } from "../src/core/errors.js";
+import { guardedLogger } from "../src/core/logger.js";
+import { readOptions } from "../src/core/options.js";
 import type { OutboxClaim, OutboxSource, ParkedRow } from "../src/webhooks/outbox-source.js";
 import { eventOf } from "./event-row.js";
 import { type OutboxOptions, outboxOptions } from "./options.js";

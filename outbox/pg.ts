@@ -1,7 +1,7 @@
 /** A source on Postgres. Each call is one statement, which commits by itself: no transaction is left open by a process that stops. */
 
-import { PostbellError } from "../src/errors.js";
-import { readOptions, value } from "../src/options.js";
+import { PostbellError } from "../src/core/errors.js";
+import { readOptions, value } from "../src/core/options.js";
 import { addOn, claimOf, parkedOf, rowKeys, type SqlSource, statsOf } from "./sql-source.js";
 import { quotedName, tableOption } from "./table-name.js";
 

@@ -1,6 +1,6 @@
 /** What the sources on SQL databases have in common: what a host sees of them, and how their rows are read. */
 
-import { PostbellError } from "../src/errors.js";
+import { PostbellError } from "../src/core/errors.js";
 import type { OutboxClaim, OutboxSource, ParkedRow } from "../src/webhooks/outbox-source.js";
 import type { EventInput } from "../src/webhooks/service.js";
 import { type EventRow, idsOf, rowsOf } from "./event-row.js";

@@ -1,6 +1,6 @@
 /** The name of the table: the only text of a host that becomes part of a statement, so it is judged and quoted. */
 
-import { value } from "../src/options.js";
+import { value } from "../src/core/options.js";
 
 /** At most 48 characters each, so that the name of the index fits into the 63 bytes of Postgres. */
 const TABLE = /^(?:[A-Za-z_][A-Za-z0-9_]{0,47}\.)?[A-Za-z_][A-Za-z0-9_]{0,47}$/;

@@ -1,10 +1,10 @@
 /** What the API routes of the page have in common: how they are called, how they answer, how errors look. Knows no route. */
 
-import { isPostbellError, PostbellError } from "../src/errors.js";
+import { isPostbellError, PostbellError } from "../src/core/errors.js";
+import type { Logger } from "../src/core/logger.js";
 import { HttpError } from "../src/http/errors.js";
 import type { PathParameter, Route } from "../src/http/router.js";
 import type { HttpRequest, HttpResponse } from "../src/http/types.js";
-import type { Logger } from "../src/logger.js";
 import type { Visitor } from "./options.js";
 import type { ErrorJson } from "./shapes.js";
 

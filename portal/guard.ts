@@ -1,10 +1,10 @@
 /** Who may look, and whether a request was made by the page itself. Knows no route. */
 
-import { type Clock, withTimeout } from "../src/clock.js";
+import { type Clock, withTimeout } from "../src/core/clock.js";
+import type { Logger } from "../src/core/logger.js";
+import { parseUrl } from "../src/core/parse-url.js";
 import { HttpError } from "../src/http/errors.js";
 import type { HttpRequest } from "../src/http/types.js";
-import type { Logger } from "../src/logger.js";
-import { parseUrl } from "../src/parse-url.js";
 import type { Authorize, Visitor } from "./options.js";
 
 const HOOK_MS = 5_000;

@@ -1,11 +1,11 @@
 /** `postbell/portal`: a page for operators and subscribers, as one more service to mount. */
 
-import type { Clock } from "../src/clock.js";
+import type { Clock } from "../src/core/clock.js";
+import { guardedLogger } from "../src/core/logger.js";
 import { readJson } from "../src/http/body.js";
 import { BODY_MS } from "../src/http/body-chunks.js";
 import { createRouter, type Route } from "../src/http/router.js";
 import type { HttpRequest, HttpResponse, Service } from "../src/http/types.js";
-import { guardedLogger } from "../src/logger.js";
 import { type ApiCall, type ApiRoute, errorAnswer, invalid, json, toHttpError } from "./api.js";
 import { contentRoutes } from "./content-api.js";
 import { refuseForeign, visitorOf } from "./guard.js";

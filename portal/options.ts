@@ -1,12 +1,12 @@
 /** Every option of `createPortal`: its type for hosts, and the one table of defaults and ranges that it is read by. */
 
-import type { Clock } from "../src/clock.js";
 import type { Content } from "../src/content/service.js";
-import { PostbellError } from "../src/errors.js";
-import { hasMethods, hostOptions } from "../src/host-options.js";
+import type { Clock } from "../src/core/clock.js";
+import { PostbellError } from "../src/core/errors.js";
+import { hasMethods, hostOptions } from "../src/core/host-options.js";
+import type { Logger } from "../src/core/logger.js";
+import { hook, readOptions, value, wholeNumber } from "../src/core/options.js";
 import type { HttpRequest } from "../src/http/types.js";
-import type { Logger } from "../src/logger.js";
-import { hook, readOptions, value, wholeNumber } from "../src/options.js";
 import type { Subscriber } from "../src/webhooks/options.js";
 import type { Webhooks } from "../src/webhooks/service.js";
 

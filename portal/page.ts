@@ -2,8 +2,8 @@
 
 import { createHash } from "node:crypto";
 import { script, style } from "virtual:portal-app";
+import { parseUrl } from "../src/core/parse-url.js";
 import type { HttpRequest, HttpResponse } from "../src/http/types.js";
-import { parseUrl } from "../src/parse-url.js";
 
 const POLICY = [
   "default-src 'none'",

@@ -1,7 +1,7 @@
 /** The API routes for webhooks: the same calls that the host has in-process, for webhooks of the visitor's account only. */
 
-import type { Clock } from "../src/clock.js";
-import { PostbellError } from "../src/errors.js";
+import type { Clock } from "../src/core/clock.js";
+import { PostbellError } from "../src/core/errors.js";
 import { createRateLimit } from "../src/http/rate-limit.js";
 import { notFound } from "../src/webhooks/arguments.js";
 import type { Webhook } from "../src/webhooks/registrations.js";

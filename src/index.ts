@@ -4,7 +4,6 @@
  * @module postbell
  */
 
-export { type Clock, systemClock, type Timer } from "./clock.js";
 export type { Condition, Problem } from "./condition.js";
 export type { ContentChanged } from "./content/changes.js";
 export type { EmbedProvider } from "./content/embeds/providers.js";
@@ -59,7 +58,20 @@ export type {
   ImportSummary,
   ImportWarning,
 } from "./content/wxr/options.js";
-export { type ErrorCode, isPostbellError, PostbellError } from "./errors.js";
+export { type Clock, systemClock, type Timer } from "./core/clock.js";
+export { type ErrorCode, isPostbellError, PostbellError } from "./core/errors.js";
+export type { Logger } from "./core/logger.js";
+export {
+  type Labels,
+  type Metric,
+  type MetricName,
+  metrics,
+  type Reading,
+  type Span,
+  type SpanAttributes,
+  type SpanStart,
+  type Telemetry,
+} from "./core/telemetry.js";
 export {
   type Checked,
   createHealth,
@@ -77,7 +89,6 @@ export type {
   RequestBody,
   Service,
 } from "./http/types.js";
-export type { Logger } from "./logger.js";
 export type { Resolve } from "./outbound/resolver.js";
 export type {
   OutboundFailure,
@@ -87,17 +98,6 @@ export type {
   Send,
 } from "./outbound/types.js";
 export type { Json, JsonObject } from "./schema/types.js";
-export {
-  type Labels,
-  type Metric,
-  type MetricName,
-  metrics,
-  type Reading,
-  type Span,
-  type SpanAttributes,
-  type SpanStart,
-  type Telemetry,
-} from "./telemetry.js";
 export {
   type ClinicalEventType,
   clinicalEvents,

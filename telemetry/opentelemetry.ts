@@ -17,8 +17,14 @@ import {
   type TracerProvider,
   trace,
 } from "@opentelemetry/api";
-import { readOptions, value } from "../src/options.js";
-import { type Labels, type MetricName, metrics, type Reading, type Telemetry } from "../src/telemetry.js";
+import { readOptions, value } from "../src/core/options.js";
+import {
+  type Labels,
+  type MetricName,
+  metrics,
+  type Reading,
+  type Telemetry,
+} from "../src/core/telemetry.js";
 import { createReaders } from "./readers.js";
 
 /** What `openTelemetry` takes. Default: the providers that the host has registered. */

@@ -1,11 +1,11 @@
 /** `postbell/prometheus`: the metrics as Prometheus reads them, without its client library. */
 
-import { PostbellError } from "../src/errors.js";
+import { PostbellError } from "../src/core/errors.js";
+import { hook, readOptions } from "../src/core/options.js";
+import { type Labels, type Metric, type MetricName, metrics, type Telemetry } from "../src/core/telemetry.js";
 import { HttpError } from "../src/http/errors.js";
 import { createRouter } from "../src/http/router.js";
 import type { HttpRequest, Service } from "../src/http/types.js";
-import { hook, readOptions } from "../src/options.js";
-import { type Labels, type Metric, type MetricName, metrics, type Telemetry } from "../src/telemetry.js";
 import { createReaders } from "./readers.js";
 
 type Awaitable<T> = T | PromiseLike<T>;

@@ -1,6 +1,6 @@
 /** The services whose gauges are read when somebody looks. Knows no format. */
 
-import type { Reading } from "../src/telemetry.js";
+import type { Reading } from "../src/core/telemetry.js";
 
 export interface Readers {
   add(read: () => Promise<readonly Reading[]>): () => void;

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { isPostbellError, type PostbellError } from "../src/errors.js";
+import { isPostbellError, type PostbellError } from "../src/core/errors.js";
 import {
   clinicalEvents,
   contextKey,

@@ -3,8 +3,8 @@
 import { describe, expect, it } from "vitest";
 import { sharedCall } from "../src/content/shared-call.js";
 import type { ContentContext, ContentStorage, ContentStore } from "../src/content/store.js";
-import { PostbellError } from "../src/errors.js";
-import { silentLogger } from "../src/logger.js";
+import { PostbellError } from "../src/core/errors.js";
+import { silentLogger } from "../src/core/logger.js";
 import { type ManualClock, manualClock } from "../src/testing/manual-clock.js";
 import { memoryStorage } from "../storage/memory/index.js";
 import { type Call, callsOf } from "./support/content-call.js";

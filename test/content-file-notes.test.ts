@@ -4,7 +4,7 @@ import sharp from "sharp";
 import { beforeAll, describe, expect, it } from "vitest";
 import type { FileStore } from "../src/content/files.js";
 import type { ContentStorage } from "../src/content/store.js";
-import { PostbellError } from "../src/errors.js";
+import { PostbellError } from "../src/core/errors.js";
 import { manualClock } from "../src/testing/manual-clock.js";
 import { memoryFiles } from "../storage/files/index.js";
 import { sharpImages } from "../storage/images/index.js";

@@ -4,7 +4,7 @@ import sharp, { type Sharp } from "sharp";
 import { describe, expect, test } from "vitest";
 import type { FileStore } from "../src/content/files.js";
 import type { ImageTool } from "../src/content/media/image-tool.js";
-import { PostbellError } from "../src/errors.js";
+import { PostbellError } from "../src/core/errors.js";
 import type { JsonObject } from "../src/schema/types.js";
 import { memoryFiles } from "../storage/files/index.js";
 import { sharpImages } from "../storage/images/index.js";

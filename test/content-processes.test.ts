@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { ContentChanged } from "../src/content/changes.js";
 import type { ContentContext, ContentStorage, ContentStore } from "../src/content/store.js";
-import { PostbellError } from "../src/errors.js";
+import { PostbellError } from "../src/core/errors.js";
 import { manualClock } from "../src/testing/manual-clock.js";
 import { memoryStorage } from "../storage/memory/index.js";
 import { type Call, callsOf } from "./support/content-call.js";

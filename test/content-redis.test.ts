@@ -2,8 +2,8 @@
 
 import { Redis } from "ioredis";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { systemClock } from "../src/clock.js";
-import { silentLogger } from "../src/logger.js";
+import { systemClock } from "../src/core/clock.js";
+import { silentLogger } from "../src/core/logger.js";
 import { put } from "../src/testing/content-store-contract/scenario.js";
 import { manualClock } from "../src/testing/manual-clock.js";
 import { type RedisStorageOptions, redisStorage } from "../storage/redis/index.js";

@@ -1,7 +1,7 @@
 /** The content store of the memory storage: the contract, its bound, its memory of changes, and its time. */
 
 import { describe, expect, test } from "vitest";
-import { silentLogger } from "../src/logger.js";
+import { silentLogger } from "../src/core/logger.js";
 import { put, remove } from "../src/testing/content-store-contract/scenario.js";
 import { contentStoreContract } from "../src/testing/content-store-contract.js";
 import { manualClock } from "../src/testing/manual-clock.js";

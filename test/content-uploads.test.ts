@@ -7,8 +7,8 @@ import { describe, expect, test } from "vitest";
 import { nodeAdapter } from "../adapters/node.js";
 import type { FileStore } from "../src/content/files.js";
 import { createUploads, uploadPath } from "../src/content/uploads.js";
+import { silentLogger } from "../src/core/logger.js";
 import type { HttpResponse } from "../src/http/types.js";
-import { silentLogger } from "../src/logger.js";
 import { memoryFiles } from "../storage/files/index.js";
 
 const CONTENT = Buffer.from("0123456789abcdefghij");

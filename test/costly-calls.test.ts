@@ -1,6 +1,6 @@
 import ts from "typescript";
 import { describe, expect, it } from "vitest";
-import { MAX_URL_LENGTH, parseUrl } from "../src/parse-url.js";
+import { MAX_URL_LENGTH, parseUrl } from "../src/core/parse-url.js";
 import { eachNode, type SourceFile, sourceFiles } from "./support/source-files.js";
 
 /** Built-in functions whose time grows faster than their text, and what bounds it. */
@@ -18,14 +18,14 @@ const COSTLY: { readonly [call: string]: string } = {
 
 /** Files that call one themselves, and why no request can make it slow. */
 const ALLOWED: { readonly [fileAndCall: string]: string } = {
-  "src/parse-url.ts new URL": "judges the length first",
+  "src/core/parse-url.ts new URL": "judges the length first",
   "src/content/text/normalise.ts .normalize": "bounds the runs of marks first",
   "notify/mail-address.ts domainToASCII": "judges the length first",
   "src/content/options.ts new URL": "an option of the host",
   "src/content/options.ts URL.canParse": "an option of the host",
   "src/content/embeds/own.ts new URL": "the site's own addresses, of which slugs are bounded",
   "src/content/revisions/fields.ts new URL": "the site's own address of a post",
-  "src/telemetry.ts new URL": "the URL of a webhook, judged when it was registered",
+  "src/core/telemetry.ts new URL": "the URL of a webhook, judged when it was registered",
   "notify/mail.ts new URL": "the URL of a webhook, judged when it was registered",
   "notify/options.ts new URL": "an option of the host",
   "notify/options.ts URL.canParse": "an option of the host",

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { PostbellError } from "../src/errors.js";
+import { PostbellError } from "../src/core/errors.js";
 import {
   DAY,
   type Harness,

@@ -1,7 +1,7 @@
 /** The dispatcher over a store that a test scripts call by call, for orders of events that no real storage can be held to. */
 
 import { describe, expect, it } from "vitest";
-import { silentLogger } from "../src/logger.js";
+import { silentLogger } from "../src/core/logger.js";
 import { manualClock } from "../src/testing/manual-clock.js";
 import type { AttemptResult } from "../src/webhooks/delivery/attempt-result.js";
 import { createDispatcher } from "../src/webhooks/delivery/dispatcher.js";

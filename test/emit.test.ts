@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { isPostbellError, PostbellError } from "../src/errors.js";
+import { isPostbellError, PostbellError } from "../src/core/errors.js";
 import type { OutboundRequest, OutboundResult } from "../src/outbound/types.js";
 import type { WebhooksOptions } from "../src/webhooks/options.js";
 import type { Emitted, EventInput } from "../src/webhooks/service.js";

@@ -2,8 +2,8 @@ import { Console } from "node:console";
 import { Writable } from "node:stream";
 import { pino } from "pino";
 import { describe, expect, it, vi } from "vitest";
-import { PostbellError } from "../src/errors.js";
-import { guardedLogger, type LoggedError, type Logger, silentLogger } from "../src/logger.js";
+import { PostbellError } from "../src/core/errors.js";
+import { guardedLogger, type LoggedError, type Logger, silentLogger } from "../src/core/logger.js";
 import { type LogEntry, recordingLogger } from "./support/registration-api.js";
 
 /** What reaches the host's logger of this thrown value. */

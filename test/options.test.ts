@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { systemClock } from "../src/clock.js";
-import { isPostbellError, type PostbellError } from "../src/errors.js";
-import { type OptionTable, readOptions, wholeNumber } from "../src/options.js";
+import { systemClock } from "../src/core/clock.js";
+import { isPostbellError, type PostbellError } from "../src/core/errors.js";
+import { type OptionTable, readOptions, wholeNumber } from "../src/core/options.js";
 import { readSettings, type WebhooksOptions, webhooksOptions } from "../src/webhooks/options.js";
 import { createWebhooks } from "../src/webhooks/service.js";
 import { type MemoryStorageOptions, memoryStorage } from "../storage/memory/index.js";

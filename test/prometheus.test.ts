@@ -1,7 +1,7 @@
 /** The text that Prometheus scrapes, read by a parser that takes nothing but the format. */
 
 import { describe, expect, it } from "vitest";
-import { metrics } from "../src/telemetry.js";
+import { metrics } from "../src/core/telemetry.js";
 import { prometheus } from "../telemetry/prometheus.js";
 import { HOUR, startHarness } from "./support/webhook-harness.js";
 

@@ -5,7 +5,7 @@ import { smtpNotifierOptions } from "../notify/options.js";
 import { outboxOptions } from "../outbox/options.js";
 import { portalOptions } from "../portal/options.js";
 import { contentOptions } from "../src/content/options.js";
-import type { Option, OptionTable } from "../src/options.js";
+import type { Option, OptionTable } from "../src/core/options.js";
 import { receiverOptions } from "../src/receiver/options.js";
 import { webhooksOptions } from "../src/webhooks/options.js";
 import { verifySignature } from "../src/webhooks/signature.js";

@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Cluster, Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { isPostbellError } from "../src/errors.js";
+import { isPostbellError } from "../src/core/errors.js";
 import { warningsOf } from "../storage/redis/check.js";
 import { type RedisClient, type RedisStorageOptions, redisStorage } from "../storage/redis/index.js";
 import { createPartitions } from "../storage/redis/partition.js";

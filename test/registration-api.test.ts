@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { PostbellError } from "../src/errors.js";
+import { PostbellError } from "../src/core/errors.js";
 import type { HttpRequest, ReadableBody } from "../src/http/types.js";
 import { manualClock } from "../src/testing/manual-clock.js";
 import type { Access, Subscriber, WebhooksOptions } from "../src/webhooks/options.js";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { PostbellError } from "../src/errors.js";
-import type { Logger } from "../src/logger.js";
+import { PostbellError } from "../src/core/errors.js";
+import type { Logger } from "../src/core/logger.js";
 import {
   AS_EDITOR,
   AS_READER,

@@ -3,7 +3,7 @@
 import { createTransport } from "nodemailer";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { type MailFacts, type SmtpNotifierOptions, smtpNotifier } from "../notify/index.js";
-import { isPostbellError } from "../src/errors.js";
+import { isPostbellError } from "../src/core/errors.js";
 import type { Webhook } from "../src/index.js";
 import { type ManualClock, manualClock } from "../src/testing/manual-clock.js";
 import { issue, makeAuthority } from "./support/certificates.js";

@@ -1,7 +1,7 @@
 /** The memory storage: the storage contract, its time, its end and its options. */
 
 import { describe, expect, test } from "vitest";
-import type { Logger } from "../src/logger.js";
+import type { Logger } from "../src/core/logger.js";
 import { storageContract } from "../src/testing/index.js";
 import { only } from "../src/testing/storage-contract/lists.js";
 import {

@@ -2,7 +2,7 @@
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { timeQueue } from "../src/time-queue.js";
+import { timeQueue } from "../src/core/time-queue.js";
 
 const ABSENT = -1;
 

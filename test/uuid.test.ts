@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { isUuid, nameUuid, randomUUID } from "../src/uuid.js";
+import { isUuid, nameUuid, randomUUID } from "../src/core/uuid.js";
 
 describe("isUuid", () => {
   it("takes the examples of RFC 9562, versions 1 to 8, in either case", () => {

@@ -1,8 +1,8 @@
 /** The site as one process sees it: the resident columns, a bounded cache of whole records, and changes that are committed whole. */
 
 import { LRUCache } from "lru-cache";
-import { isPostbellError, PostbellError } from "../errors.js";
-import { inTurns } from "../next-turn.js";
+import { isPostbellError, PostbellError } from "../core/errors.js";
+import { inTurns } from "../core/next-turn.js";
 import { type ContentChanged, postChanged, termChanged } from "./changes.js";
 import { fileNames, namedWrites, unnamedWrites } from "./file-notes.js";
 import { createSiteIndex, type SiteIndex } from "./query/site-index.js";

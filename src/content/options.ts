@@ -1,16 +1,16 @@
 /** Every option of `createContent`: its type for hosts, and the one table of defaults and ranges that it is read by. */
 
-import type { Clock } from "../clock.js";
-import { PostbellError } from "../errors.js";
-import { hasMethods, hostOptions } from "../host-options.js";
+import type { Clock } from "../core/clock.js";
+import { PostbellError } from "../core/errors.js";
+import { hasMethods, hostOptions } from "../core/host-options.js";
+import type { Logger } from "../core/logger.js";
+import { flag, hook, type OptionValues, oneOf, readOptions, value, wholeNumber } from "../core/options.js";
+import type { Telemetry } from "../core/telemetry.js";
 import { BODY_MS } from "../http/body-chunks.js";
 import type { HttpRequest } from "../http/types.js";
-import type { Logger } from "../logger.js";
-import { flag, hook, type OptionValues, oneOf, readOptions, value, wholeNumber } from "../options.js";
 import { judgeUrl } from "../outbound/address-policy.js";
 import { destinationOptions } from "../outbound/destination-options.js";
 import type { Resolve } from "../outbound/resolver.js";
-import type { Telemetry } from "../telemetry.js";
 import type { ContentChanged } from "./changes.js";
 import { type EmbedProvider, isPattern } from "./embeds/providers.js";
 import type { FileStore } from "./files.js";

@@ -1,8 +1,8 @@
 /** What the content service reports: how requests were answered, and what the caches were good for. */
 
-import type { Clock } from "../clock.js";
+import type { Clock } from "../core/clock.js";
+import { type Reading, seconds, type Telemetry } from "../core/telemetry.js";
 import type { DirectHandler, HttpResponse } from "../http/types.js";
-import { type Reading, seconds, type Telemetry } from "../telemetry.js";
 import type { Library } from "./library.js";
 
 const METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);

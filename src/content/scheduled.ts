@@ -1,7 +1,7 @@
 /** Publishes scheduled posts when their time has come: before a request is answered, and by a timer while the service is started. */
 
-import type { Clock, Timer } from "../clock.js";
-import type { Logger } from "../logger.js";
+import type { Clock, Timer } from "../core/clock.js";
+import type { Logger } from "../core/logger.js";
 import type { Library } from "./library.js";
 import type { Site } from "./site.js";
 

@@ -2,16 +2,16 @@
 
 import { isDate } from "node:util/types";
 import type { Condition } from "../condition.js";
-import { countedFailures } from "../counted-failures.js";
-import { PostbellError } from "../errors.js";
+import { countedFailures } from "../core/counted-failures.js";
+import { PostbellError } from "../core/errors.js";
+import { guardedLogger } from "../core/logger.js";
+import { isPromiseLike } from "../core/promise-like.js";
+import { guardedTelemetry } from "../core/telemetry.js";
 import { documentOnce } from "../http/openapi-document.js";
 import type { DirectHandler, HttpRequest, HttpResponse, ReadableBody, Service } from "../http/types.js";
-import { guardedLogger } from "../logger.js";
 import { createOutboundClient } from "../outbound/client.js";
 import { createGuardedGet } from "../outbound/guarded-get.js";
-import { isPromiseLike } from "../promise-like.js";
 import type { Json, JsonObject } from "../schema/types.js";
-import { guardedTelemetry } from "../telemetry.js";
 import { boundedStore } from "./bounded-store.js";
 import type { Caller } from "./caller.js";
 import { createCallers } from "./callers.js";

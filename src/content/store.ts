@@ -1,7 +1,7 @@
 /** What the content service asks of a storage: load, read by key, commit, and tell what changed. A store knows no post and no query. */
 
-import type { Clock } from "../clock.js";
-import type { Logger } from "../logger.js";
+import type { Clock } from "../core/clock.js";
+import type { Logger } from "../core/logger.js";
 
 /** One stored record. Texts only, so that no backend can hand out a live reference. */
 export interface ContentRecord {

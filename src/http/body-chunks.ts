@@ -1,6 +1,6 @@
 /** The chunks of a streamed body, for as long as the client stays and keeps up. Knows no bound of bytes. */
 
-import type { Clock, Timer } from "../clock.js";
+import type { Clock, Timer } from "../core/clock.js";
 import { HttpError } from "./errors.js";
 import type { ReadableBody } from "./types.js";
 

@@ -1,7 +1,7 @@
 /** A token bucket per key, bounded, for this process. */
 
 import { LRUCache } from "lru-cache";
-import type { Clock } from "../clock.js";
+import type { Clock } from "../core/clock.js";
 
 export interface RateLimit {
   /** Takes one token of `key`. 0 where there was one; else the seconds until there is. */

@@ -1,7 +1,7 @@
 /** Which URLs and addresses Postbell may send to. Decides on text alone: nothing here resolves a name or opens a socket. */
 
 import { BlockList, isIP } from "node:net";
-import { MAX_URL_LENGTH, parseUrl } from "../parse-url.js";
+import { MAX_URL_LENGTH, parseUrl } from "../core/parse-url.js";
 
 export interface AddressPolicy {
   /** Lets `http:` pass beside `https:` (R3). Default false. */

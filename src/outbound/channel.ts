@@ -1,8 +1,8 @@
 /** One vetted connection to an origin, carrying one exchange at a time. */
 
 import type { Socket } from "node:net";
-import type { Clock } from "../clock.js";
-import type { Deadlines } from "../deadlines.js";
+import type { Clock } from "../core/clock.js";
+import type { Deadlines } from "../core/deadlines.js";
 import type { Target } from "./address-policy.js";
 import { type ConnectionSettings, type Opening, openConnection } from "./connection.js";
 import { createExchange, type Exchange, keepPart, toResponse } from "./exchange.js";

@@ -2,8 +2,8 @@
 
 import tls from "node:tls";
 import { LRUCache } from "lru-cache";
-import type { Clock } from "../clock.js";
-import { createDeadlines } from "../deadlines.js";
+import type { Clock } from "../core/clock.js";
+import { createDeadlines } from "../core/deadlines.js";
 import { type AddressPolicy, judgeUrl, type Target, type UrlVerdict } from "./address-policy.js";
 import { type Channel, openChannel } from "./channel.js";
 import { clientClosed, refusalFailure } from "./failure.js";

@@ -1,6 +1,6 @@
 /** The options that say which hosts may be reached, the same for deliveries and embeds. */
 
-import { flag, hook, value } from "../options.js";
+import { flag, hook, value } from "../core/options.js";
 import type { Resolve } from "./resolver.js";
 
 export const destinationOptions = {

@@ -1,6 +1,6 @@
 /** One exchange of a channel, from its request to its result: what is known of it, and the response so far. */
 
-import type { Deadline } from "../deadlines.js";
+import type { Deadline } from "../core/deadlines.js";
 import { parseHeaders, type ResponseHead } from "./response-head.js";
 import type { OutboundRequest, OutboundResponse, OutboundResult, ResponseReceiver } from "./types.js";
 

@@ -2,8 +2,8 @@
 
 import { pipeline, Readable, Transform } from "node:stream";
 import { createGunzip } from "node:zlib";
-import type { Clock } from "../clock.js";
-import { parseUrl } from "../parse-url.js";
+import type { Clock } from "../core/clock.js";
+import { parseUrl } from "../core/parse-url.js";
 import { classifyError, deadlineFailure } from "./failure.js";
 import type { OutboundClient, OutboundFailure, OutboundResponse } from "./types.js";
 

@@ -1,6 +1,6 @@
 /** Writes an HTTP/1.1 request (RFC 9112) as bytes. Pure. */
 
-import { allocateBriefly } from "../byte-pool.js";
+import { allocateBriefly } from "../core/byte-pool.js";
 import type { Target } from "./address-policy.js";
 import type { OutboundRequest } from "./types.js";
 

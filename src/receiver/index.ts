@@ -4,13 +4,13 @@
  * @module postbell/receiver
  */
 
-import { PostbellError } from "../errors.js";
+import { PostbellError } from "../core/errors.js";
+import { guardedLogger } from "../core/logger.js";
+import { readOptions } from "../core/options.js";
 import { readBytes } from "../http/body.js";
 import { BODY_MS } from "../http/body-chunks.js";
 import { HttpError } from "../http/errors.js";
 import type { HttpRequest, HttpResponse, Service } from "../http/types.js";
-import { guardedLogger } from "../logger.js";
-import { readOptions } from "../options.js";
 import { createDeDuplicator } from "../webhooks/de-duplicator.js";
 import { type SignatureProblem, verifySignature } from "../webhooks/signature.js";
 import { type EventNotification, readNotification } from "./notification.js";

@@ -1,8 +1,8 @@
 /** Every option of `createReceiver`: its type for hosts, and the one table of defaults and ranges that it is read by. */
 
-import { type Clock, systemClock } from "../clock.js";
-import { type Logger, silentLogger } from "../logger.js";
-import { hook, value, wholeNumber } from "../options.js";
+import { type Clock, systemClock } from "../core/clock.js";
+import { type Logger, silentLogger } from "../core/logger.js";
+import { hook, value, wholeNumber } from "../core/options.js";
 import { isSecret, SIGNATURE_HEADER } from "../webhooks/signature.js";
 import type { EventNotification } from "./notification.js";
 

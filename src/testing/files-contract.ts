@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import type { FileStore } from "../content/files.js";
-import { isPostbellError } from "../errors.js";
+import { isPostbellError } from "../core/errors.js";
 import type { ReadableBody } from "../http/types.js";
 
 /** A file store with nothing in it. */

@@ -1,7 +1,7 @@
 /** The tests that every source of an outbox has to pass. They run in any test runner and know nothing of how a source works. */
 
 import assert from "node:assert/strict";
-import { randomUUID } from "../uuid.js";
+import { randomUUID } from "../core/uuid.js";
 import type { OutboxClaim, OutboxSource } from "../webhooks/outbox-source.js";
 import type { EventInput } from "../webhooks/service.js";
 

@@ -1,6 +1,6 @@
 /** Reads and checks the arguments of calls in-process, and names what they did not find. */
 
-import { PostbellError } from "../errors.js";
+import { PostbellError } from "../core/errors.js";
 import { nearest } from "./catalogue.js";
 
 const MAX_PAGE = 100;

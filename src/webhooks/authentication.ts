@@ -2,12 +2,12 @@
 
 import { createHash } from "node:crypto";
 import { LRUCache } from "lru-cache";
-import { type Clock, withTimeout } from "../clock.js";
-import { fewAtOnce } from "../few-at-once.js";
+import { type Clock, withTimeout } from "../core/clock.js";
+import { fewAtOnce } from "../core/few-at-once.js";
+import type { Logger } from "../core/logger.js";
 import { HttpError } from "../http/errors.js";
 import { createRateLimit } from "../http/rate-limit.js";
 import type { HttpRequest } from "../http/types.js";
-import type { Logger } from "../logger.js";
 import { checkName } from "./arguments.js";
 import { rateLimited, unavailable } from "./call.js";
 import type { ReadSettings, Subscriber } from "./options.js";

@@ -1,6 +1,6 @@
 /** What the rows of the registration API have in common: what they are given, how they answer, and how they read an object. */
 
-import { PostbellError } from "../errors.js";
+import { PostbellError } from "../core/errors.js";
 import { HttpError } from "../http/errors.js";
 import type { PathParameter } from "../http/router.js";
 import type { HttpRequest, HttpResponse } from "../http/types.js";

@@ -1,7 +1,7 @@
 /** Event types: the table of the interface, a host's own table, and the message for a name that is in neither. */
 
 import { closest } from "fastest-levenshtein";
-import { PostbellError } from "../errors.js";
+import { PostbellError } from "../core/errors.js";
 import { isResourceTypeName } from "./fhir.js";
 
 /**

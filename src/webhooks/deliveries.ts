@@ -1,8 +1,8 @@
 /** The delivery log as the host sees it: what was sent when, and sending again. */
 
 import { isDate } from "node:util/types";
-import type { Clock } from "../clock.js";
-import { isPostbellError, PostbellError } from "../errors.js";
+import type { Clock } from "../core/clock.js";
+import { isPostbellError, PostbellError } from "../core/errors.js";
 import { createRateLimit } from "../http/rate-limit.js";
 import { notFound, readArguments, readLimit } from "./arguments.js";
 import { type Catalogue, focalTypes, TEST_EVENT_TYPE } from "./catalogue.js";

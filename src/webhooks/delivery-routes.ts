@@ -1,6 +1,6 @@
 /** The rows of the registration API that show a webhook's deliveries and repair them. Knows no record: the log holds none. */
 
-import { isPostbellError, PostbellError } from "../errors.js";
+import { isPostbellError, PostbellError } from "../core/errors.js";
 import type { Route } from "../http/router.js";
 import type { HttpRequest } from "../http/types.js";
 import { notFound } from "./arguments.js";

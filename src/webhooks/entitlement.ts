@@ -3,9 +3,9 @@
  * `docs/decisions/webhook-owner.md` says why it is this one.
  */
 
-import { type Clock, withTimeout } from "../clock.js";
-import { PostbellError } from "../errors.js";
-import { isUuid } from "../uuid.js";
+import { type Clock, withTimeout } from "../core/clock.js";
+import { PostbellError } from "../core/errors.js";
+import { isUuid } from "../core/uuid.js";
 import { checkName, notFound } from "./arguments.js";
 import type { ReadSettings, Subscriber } from "./options.js";
 import type { WebhookChange, WebhookRecord, WebhookStore } from "./store.js";

@@ -1,6 +1,6 @@
 /** The body of an attempt, put together from the stored event: what may be read, addressed to one webhook. */
 
-import { allocateBriefly } from "../byte-pool.js";
+import { allocateBriefly } from "../core/byte-pool.js";
 import { contextKey } from "./catalogue.js";
 import type { ParsedResource } from "./fhir.js";
 import { type PayloadHeader, splitPayload } from "./payload.js";

@@ -1,9 +1,9 @@
 /** Every option of `createWebhooks`: its type for hosts, and the one table of defaults and ranges that it is read by. */
 
-import type { Clock } from "../clock.js";
-import { PostbellError } from "../errors.js";
-import { hasMethods, hostOptions } from "../host-options.js";
-import type { Logger } from "../logger.js";
+import type { Clock } from "../core/clock.js";
+import { PostbellError } from "../core/errors.js";
+import { hasMethods, hostOptions } from "../core/host-options.js";
+import type { Logger } from "../core/logger.js";
 import {
   flag,
   fraction,
@@ -13,11 +13,11 @@ import {
   readOptions,
   value,
   wholeNumber,
-} from "../options.js";
+} from "../core/options.js";
+import type { Telemetry } from "../core/telemetry.js";
 import { destinationOptions } from "../outbound/destination-options.js";
 import { RESERVED_HEADERS } from "../outbound/request-bytes.js";
 import type { Send } from "../outbound/types.js";
-import type { Telemetry } from "../telemetry.js";
 import { clinicalEvents, type EventCatalogue } from "./catalogue.js";
 import { scheduleOf } from "./delivery/back-off.js";
 import type { FhirResource, ParsedResource } from "./fhir.js";

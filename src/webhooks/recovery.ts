@@ -1,7 +1,7 @@
 /** Recovers what a webhook missed, step by step, within a budget of events for each account. */
 
-import type { Clock } from "../clock.js";
-import { PostbellError } from "../errors.js";
+import type { Clock } from "../core/clock.js";
+import { PostbellError } from "../core/errors.js";
 import { createRateLimit } from "../http/rate-limit.js";
 import { notFound } from "./arguments.js";
 import type { ReadSettings } from "./options.js";

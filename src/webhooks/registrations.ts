@@ -1,7 +1,7 @@
 /** Webhooks as the host and its subscribers see them: create, read, list, update, remove, rotate the secret. */
 
 import { createHash } from "node:crypto";
-import { PostbellError } from "../errors.js";
+import { PostbellError } from "../core/errors.js";
 import { judgeUrl } from "../outbound/address-policy.js";
 import { checkName, notFound, readArguments, readLimit } from "./arguments.js";
 import type { Catalogue } from "./catalogue.js";

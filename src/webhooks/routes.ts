@@ -2,8 +2,9 @@
 
 import { createHash } from "node:crypto";
 import { LRUCache } from "lru-cache";
-import { type Clock, withTimeout } from "../clock.js";
-import { isPostbellError } from "../errors.js";
+import { type Clock, withTimeout } from "../core/clock.js";
+import { isPostbellError } from "../core/errors.js";
+import type { Logger } from "../core/logger.js";
 import { readBytes, readJson } from "../http/body.js";
 import { BODY_MS } from "../http/body-chunks.js";
 import { isMatch } from "../http/entity-tag.js";
@@ -11,7 +12,6 @@ import { HttpError } from "../http/errors.js";
 import { createRateLimit } from "../http/rate-limit.js";
 import { createRouter, type Route } from "../http/router.js";
 import type { Handler, HttpRequest, HttpResponse } from "../http/types.js";
-import type { Logger } from "../logger.js";
 import type { JsonObject } from "../schema/types.js";
 import { createAuthentication } from "./authentication.js";
 import {

@@ -1,18 +1,18 @@
 /** `createWebhooks`: puts the parts of the webhook service together, and emits. */
 
 import { randomUUID } from "node:crypto";
-import { withTimeout } from "../clock.js";
 import type { Condition } from "../condition.js";
-import { countedFailures } from "../counted-failures.js";
-import { isPostbellError, PostbellError } from "../errors.js";
+import { withTimeout } from "../core/clock.js";
+import { countedFailures } from "../core/counted-failures.js";
+import { isPostbellError, PostbellError } from "../core/errors.js";
+import { guardedLogger } from "../core/logger.js";
+import { guardedTelemetry, type SpanAttributes } from "../core/telemetry.js";
+import { isUuid } from "../core/uuid.js";
 import { documentOnce } from "../http/openapi-document.js";
 import type { HttpRequest, HttpResponse } from "../http/types.js";
-import { guardedLogger } from "../logger.js";
 import { createOutboundClient } from "../outbound/client.js";
 import type { OutboundClient, Send } from "../outbound/types.js";
 import type { JsonObject } from "../schema/types.js";
-import { guardedTelemetry, type SpanAttributes } from "../telemetry.js";
-import { isUuid } from "../uuid.js";
 import { checkName } from "./arguments.js";
 import { boundedStore } from "./bounded-store.js";
 import { buildPayload } from "./bundle.js";

@@ -1,8 +1,8 @@
 /** The signature of a delivery: making it, verifying it, and the same for the Standard Webhooks scheme (making only). */
 
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
-import { systemClock } from "../clock.js";
-import { PostbellError } from "../errors.js";
+import { systemClock } from "../core/clock.js";
+import { PostbellError } from "../core/errors.js";
 
 /** The header that carries the signature, unless the sender chose another name. */
 export const SIGNATURE_HEADER = "X-Service-Signature";

@@ -10,8 +10,8 @@
  * All times are epoch milliseconds.
  */
 
-import type { Clock } from "../clock.js";
-import type { Logger } from "../logger.js";
+import type { Clock } from "../core/clock.js";
+import type { Logger } from "../core/logger.js";
 
 /** What `createWebhooks({ storage })` takes: a connection, or a heap, that several services may share. */
 export interface Storage {

@@ -3,7 +3,6 @@
 import { randomUUID } from "node:crypto";
 import { type FileHandle, link, mkdir, open, opendir, rm, stat, unlink } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import { systemClock } from "../../src/clock.js";
 import {
   type ByteRange,
   type FileEntry,
@@ -11,9 +10,10 @@ import {
   isFileName,
   type StagedFile,
 } from "../../src/content/files.js";
-import { PostbellError } from "../../src/errors.js";
+import { systemClock } from "../../src/core/clock.js";
+import { PostbellError } from "../../src/core/errors.js";
+import { readOptions, value } from "../../src/core/options.js";
 import type { ReadableBody } from "../../src/http/types.js";
-import { readOptions, value } from "../../src/options.js";
 import { invalidName, notFound } from "./errors.js";
 
 /** What {@link diskFiles} takes. */

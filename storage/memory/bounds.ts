@@ -1,6 +1,6 @@
 /** What the memory storage counts as its size, and what it says where a limit is reached. */
 
-import { PostbellError } from "../../src/errors.js";
+import { PostbellError } from "../../src/core/errors.js";
 import type { Attempt } from "../../src/webhooks/store.js";
 import type { Account, Delivery, Limits, State, StoredEvent } from "./state.js";
 

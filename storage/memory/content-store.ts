@@ -8,7 +8,7 @@ import type {
   ContentStore,
   ContentWrite,
 } from "../../src/content/store.js";
-import { PostbellError } from "../../src/errors.js";
+import { PostbellError } from "../../src/core/errors.js";
 import { textBytes } from "./bounds.js";
 import { type Epoch, timeOf } from "./time.js";
 

@@ -1,6 +1,6 @@
 /** A priority queue by time for items that mostly come in order: adding and removing one then takes a few assignments. */
 
-import { type TimeQueue, timeQueue } from "../../src/time-queue.js";
+import { type TimeQueue, timeQueue } from "../../src/core/time-queue.js";
 
 /** What an item carries for its queue, so that the queue allocates nothing for it. An item stands in one queue at a time. */
 export interface Queued<T> {

@@ -5,8 +5,8 @@
  */
 
 import type { ContentStorage } from "../../src/content/store.js";
-import { silentLogger } from "../../src/logger.js";
-import { readOptions } from "../../src/options.js";
+import { silentLogger } from "../../src/core/logger.js";
+import { readOptions } from "../../src/core/options.js";
 import type { Storage } from "../../src/webhooks/store.js";
 import { createContentState, createContentStore } from "./content-store.js";
 import { type MemoryStorageOptions, memoryStorageOptions } from "./options.js";

@@ -1,6 +1,6 @@
 /** Every option of `memoryStorage`: its type for hosts, and the one table of defaults and ranges that it is read by. */
 
-import { wholeNumber } from "../../src/options.js";
+import { wholeNumber } from "../../src/core/options.js";
 
 /** What {@link memoryStorage} takes. */
 export interface MemoryStorageOptions {

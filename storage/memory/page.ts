@@ -1,6 +1,6 @@
 /** Pages of rows that stand in an order of their own, so that rows added or removed meanwhile neither repeat nor hide others. */
 
-import { PostbellError } from "../../src/errors.js";
+import { PostbellError } from "../../src/core/errors.js";
 
 export function pageStart(cursor: string | undefined): number | undefined {
   if (cursor === undefined) return undefined;

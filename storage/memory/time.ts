@@ -1,6 +1,6 @@
 /** The time of a memory storage: the wall clock's at the first look, and from there on at the pace of the monotonic clock. */
 
-import type { Clock } from "../../src/clock.js";
+import type { Clock } from "../../src/core/clock.js";
 
 /** What is kept of the first look: the wall clock's time when the monotonic clock stood at 0. */
 export interface Epoch {

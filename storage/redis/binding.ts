@@ -1,8 +1,8 @@
 /** What the parts of the store work with: one service on one Redis. */
 
-import type { Clock } from "../../src/clock.js";
-import { PostbellError } from "../../src/errors.js";
-import type { Logger } from "../../src/logger.js";
+import type { Clock } from "../../src/core/clock.js";
+import { PostbellError } from "../../src/core/errors.js";
+import type { Logger } from "../../src/core/logger.js";
 import type { Argument } from "./client.js";
 import type { CallOptions } from "./link.js";
 import type { Partition, Partitions } from "./partition.js";

@@ -1,7 +1,7 @@
 /** The connections of a storage: made when they are first needed, from a URL or beside the host's client, and closed where they were made here. */
 
-import { PostbellError } from "../../src/errors.js";
-import type { Logger } from "../../src/logger.js";
+import { PostbellError } from "../../src/core/errors.js";
+import type { Logger } from "../../src/core/logger.js";
 import type { RedisClient } from "./client.js";
 import { kindOf } from "./link.js";
 

@@ -2,7 +2,7 @@
 
 import { randomUUID } from "node:crypto";
 import type { ContentChange, ContentChanges, ContentRecord, ContentStore } from "../../src/content/store.js";
-import type { Logger } from "../../src/logger.js";
+import type { Logger } from "../../src/core/logger.js";
 import type { ContentKeys } from "./content-keys.js";
 import { commitTexts, decodeName, readChanges, readRecord } from "./content-texts.js";
 import type { HoldToLayout } from "./layout.js";

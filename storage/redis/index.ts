@@ -4,11 +4,11 @@
  * @module postbell/redis
  */
 
-import { type Clock, systemClock } from "../../src/clock.js";
 import type { ContentStorage } from "../../src/content/store.js";
-import { PostbellError } from "../../src/errors.js";
-import { type Logger, silentLogger } from "../../src/logger.js";
-import { readOptions } from "../../src/options.js";
+import { type Clock, systemClock } from "../../src/core/clock.js";
+import { PostbellError } from "../../src/core/errors.js";
+import { type Logger, silentLogger } from "../../src/core/logger.js";
+import { readOptions } from "../../src/core/options.js";
 import type { Storage } from "../../src/webhooks/store.js";
 import type { Binding } from "./binding.js";
 import { repairPartition, type StorageReport, type TalliesReply } from "./check.js";

@@ -1,6 +1,6 @@
 /** Which layout the keys have: stored once for the webhooks, with their number of partitions, and once for the content. */
 
-import { PostbellError } from "../../src/errors.js";
+import { PostbellError } from "../../src/core/errors.js";
 import type { Link } from "./link.js";
 
 /** Raised on their own: docs/redis.md says when. */

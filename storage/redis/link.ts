@@ -1,7 +1,7 @@
 /** One connection to Redis: every call on it settles in time, and every failure has a stable code. */
 
-import type { Clock } from "../../src/clock.js";
-import { PostbellError } from "../../src/errors.js";
+import type { Clock } from "../../src/core/clock.js";
+import { PostbellError } from "../../src/core/errors.js";
 import type { Argument, RedisClient } from "./client.js";
 import type { KeySet } from "./partition.js";
 import type { Script } from "./scripts.js";

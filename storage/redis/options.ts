@@ -1,6 +1,6 @@
 /** Every option of `redisStorage`: its type for hosts, and the one table of defaults and ranges that it is read by. */
 
-import { oneOf, value, wholeNumber } from "../../src/options.js";
+import { oneOf, value, wholeNumber } from "../../src/core/options.js";
 import type { RedisClient } from "./client.js";
 import { SEAL_KEY_BYTES } from "./seal.js";
 

@@ -1,7 +1,7 @@
 /** Registrations on Redis, with their health steps. */
 
 import { randomUUID } from "node:crypto";
-import { PostbellError } from "../../src/errors.js";
+import { PostbellError } from "../../src/core/errors.js";
 import { rotated } from "../../src/webhooks/rotation.js";
 import type { WebhookRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { type Binding, readCursor } from "./binding.js";

@@ -1,7 +1,7 @@
 /** Secrets at rest: sealed with AES-256-GCM under the host's keys, or as they are where it gives none. */
 
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from "node:crypto";
-import { PostbellError } from "../../src/errors.js";
+import { PostbellError } from "../../src/core/errors.js";
 
 const MARK = "sealed.1";
 const NONCE_BYTES = 12;

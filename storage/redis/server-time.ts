@@ -1,6 +1,6 @@
 /** The time of the Redis server, read without asking it each time. */
 
-import type { Clock } from "../../src/clock.js";
+import type { Clock } from "../../src/core/clock.js";
 
 /** How long a sample serves: clocks of two machines drift apart by a few milliseconds in this time. */
 const SAMPLE_MS = 10_000;

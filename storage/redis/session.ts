@@ -1,7 +1,7 @@
 /** What the services on one storage share: its connections, its time, its hints. */
 
-import { type Clock, withTimeout } from "../../src/clock.js";
-import type { Logger } from "../../src/logger.js";
+import { type Clock, withTimeout } from "../../src/core/clock.js";
+import type { Logger } from "../../src/core/logger.js";
 import { inspect, type StorageReport } from "./check.js";
 import type { Argument, RedisClient } from "./client.js";
 import type { Connections } from "./connections.js";

@@ -1,6 +1,6 @@
 /** The texts that records are stored as, read and written on this side; prelude.lua does the same on the other. */
 
-import { isPostbellError, PostbellError } from "../../src/errors.js";
+import { isPostbellError, PostbellError } from "../../src/core/errors.js";
 import type {
   Attempt,
   Claim,

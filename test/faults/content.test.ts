@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import { silentLogger } from "../../src/logger.js";
+import { silentLogger } from "../../src/core/logger.js";
 import { manualClock } from "../../src/testing/manual-clock.js";
 import { type RedisStorageOptions, redisStorage } from "../../storage/redis/index.js";
 import { type Call, callsOf } from "../support/content-call.js";

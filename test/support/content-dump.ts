@@ -2,7 +2,7 @@
 
 import type { Content } from "../../src/content/service.js";
 import type { ContentStorage } from "../../src/content/store.js";
-import { silentLogger } from "../../src/logger.js";
+import { silentLogger } from "../../src/core/logger.js";
 import { manualClock } from "../../src/testing/manual-clock.js";
 
 /** The export as one text. */

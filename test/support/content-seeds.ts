@@ -9,7 +9,7 @@ import type { Post, PostType } from "../../src/content/records.js";
 import { createSite } from "../../src/content/site.js";
 import type { ContentStorage } from "../../src/content/store.js";
 import { createSiteZone } from "../../src/content/text/dates.js";
-import { silentLogger } from "../../src/logger.js";
+import { silentLogger } from "../../src/core/logger.js";
 import { manualClock } from "../../src/testing/manual-clock.js";
 
 export interface Seeds {

@@ -1,6 +1,6 @@
 /** A small service on the router that says what it was given; the adapter contract runs it in every host. */
 
-import { isPostbellError } from "../../src/errors.js";
+import { isPostbellError } from "../../src/core/errors.js";
 import { readBytes, readJson } from "../../src/http/body.js";
 import { BODY_MS } from "../../src/http/body-chunks.js";
 import { HttpError } from "../../src/http/errors.js";

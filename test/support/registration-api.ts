@@ -1,7 +1,7 @@
 /** A webhook service on memory and a standing clock, with a few API keys, called without a server between. */
 
+import type { Logger } from "../../src/core/logger.js";
 import type { RequestBody } from "../../src/http/types.js";
-import type { Logger } from "../../src/logger.js";
 import { type ManualClock, manualClock } from "../../src/testing/manual-clock.js";
 import type { Access, Subscriber, WebhooksOptions } from "../../src/webhooks/options.js";
 import { createWebhooks, type Webhooks } from "../../src/webhooks/service.js";

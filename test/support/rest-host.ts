@@ -1,6 +1,5 @@
 /** A REST server over a few made-up routes, and requests to it as somebody. */
 
-import { systemClock } from "../../src/clock.js";
 import type { Caller } from "../../src/content/caller.js";
 import type { User } from "../../src/content/records.js";
 import { RestError } from "../../src/content/rest/error.js";
@@ -8,8 +7,9 @@ import { createItem } from "../../src/content/rest/item.js";
 import { createListRooms } from "../../src/content/rest/list-room.js";
 import { createRestServer, type RestServer, type RestServerOptions } from "../../src/content/rest/server.js";
 import type { Endpoint, Item, RestRequest, RestRoute } from "../../src/content/rest/types.js";
+import { systemClock } from "../../src/core/clock.js";
+import { silentLogger } from "../../src/core/logger.js";
 import type { HttpRequest, HttpResponse } from "../../src/http/types.js";
-import { silentLogger } from "../../src/logger.js";
 import type { JsonObject } from "../../src/schema/types.js";
 
 export const BASE = "https://site.example/api";

@@ -8,10 +8,10 @@ const watched = join(root, "test/support/watched");
 
 /** What is replaced, and what stands in for it. */
 const STAND_INS: ReadonlyMap<string, string> = new Map([
-  [join(root, "src/errors.ts"), join(watched, "errors.ts")],
+  [join(root, "src/core/errors.ts"), join(watched, "errors.ts")],
   [join(root, "src/http/errors.ts"), join(watched, "http-errors.ts")],
-  [join(root, "src/logger.ts"), join(watched, "logger.ts")],
-  [join(root, "src/telemetry.ts"), join(watched, "telemetry.ts")],
+  [join(root, "src/core/logger.ts"), join(watched, "logger.ts")],
+  [join(root, "src/core/telemetry.ts"), join(watched, "telemetry.ts")],
   [join(root, "src/webhooks/service.ts"), join(watched, "webhooks-service.ts")],
   [join(root, "src/content/service.ts"), join(watched, "content-service.ts")],
 ]);

@@ -1,6 +1,7 @@
 /** A webhook service on a manual clock, a scripted endpoint behind it, and the log of what was sent when. Nothing here waits for real time. */
 
 import { createHmac } from "node:crypto";
+import { silentLogger } from "../../src/core/logger.js";
 import {
   createWebhooks,
   type EventInput,
@@ -11,7 +12,6 @@ import {
   type Webhooks,
   type WebhooksOptions,
 } from "../../src/index.js";
-import { silentLogger } from "../../src/logger.js";
 import { type ManualClock, manualClock } from "../../src/testing/manual-clock.js";
 import type { WebhookRecord } from "../../src/webhooks/store.js";
 import { memoryStorage } from "../../storage/memory/index.js";

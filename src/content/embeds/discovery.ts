@@ -1,6 +1,6 @@
 /** Finds in a page where its embed is: `<link rel="alternate" type="application/json+oembed" href="…">` in its head. */
 
-import { parseUrl } from "../../parse-url.js";
+import { parseUrl } from "../../core/parse-url.js";
 import { boundedParser } from "./parse.js";
 
 const TYPES: readonly string[] = ["application/json+oembed", "text/xml+oembed"];

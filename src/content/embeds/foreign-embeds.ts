@@ -2,14 +2,14 @@
 
 import { buffer } from "node:stream/consumers";
 import { LRUCache } from "lru-cache";
-import type { Clock } from "../../clock.js";
-import { fewAtOnce } from "../../few-at-once.js";
+import type { Clock } from "../../core/clock.js";
+import { fewAtOnce } from "../../core/few-at-once.js";
+import { parseUrl } from "../../core/parse-url.js";
 import { type AddressPolicy, judgeUrl } from "../../outbound/address-policy.js";
 import { createOutboundClient } from "../../outbound/client.js";
 import { createGuardedGet, type GuardedGet } from "../../outbound/guarded-get.js";
 import type { Resolve } from "../../outbound/resolver.js";
 import type { OutboundClient } from "../../outbound/types.js";
-import { parseUrl } from "../../parse-url.js";
 import { discoverEndpoint } from "./discovery.js";
 import type { Embed } from "./embed.js";
 import { readForeign } from "./foreign.js";

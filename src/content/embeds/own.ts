@@ -1,7 +1,7 @@
 /** The site's own posts for others to embed: which one an address names, and what is told of it. Fetches nothing. */
 
-import { parseUrl } from "../../parse-url.js";
-import { trimEnd } from "../../trim-end.js";
+import { parseUrl } from "../../core/parse-url.js";
+import { trimEnd } from "../../core/trim-end.js";
 import type { Caller } from "../caller.js";
 import type { Library } from "../library.js";
 import type { Post, PostColumns, PostType } from "../records.js";

@@ -4,7 +4,7 @@
  * Its HTML is never passed on: a parser takes out the address of its frame and the text of its quotation, and new HTML is written around those.
  */
 
-import { parseUrl } from "../../parse-url.js";
+import { parseUrl } from "../../core/parse-url.js";
 import { stripAll } from "../text/plain.js";
 import { type Embed, escapeHtml } from "./embed.js";
 import type { ForeignEmbed } from "./foreign.js";

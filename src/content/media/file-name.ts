@@ -1,6 +1,6 @@
 /** Names of stored media, made from what a client calls its file. Pure; knows no store. */
 
-import { trimEnd } from "../../trim-end.js";
+import { trimEnd } from "../../core/trim-end.js";
 import { normaliseBounded } from "../text/normalise.js";
 import { isAcceptedExtension } from "./media-type.js";
 

@@ -1,6 +1,6 @@
 /** The routes that work on the file of a media item: making smaller versions of an image, and editing it. */
 
-import { isPostbellError } from "../../errors.js";
+import { isPostbellError } from "../../core/errors.js";
 import type { Json } from "../../schema/types.js";
 import type { Collection } from "../collections.js";
 import type { Library } from "../library.js";

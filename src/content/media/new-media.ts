@@ -1,8 +1,8 @@
 /** Makes a media item of the file that came with a request. */
 
+import type { Logger } from "../../core/logger.js";
 import type { BodyPace } from "../../http/body-chunks.js";
 import type { HttpRequest } from "../../http/types.js";
-import type { Logger } from "../../logger.js";
 import type { Caller } from "../caller.js";
 import type { FileStore } from "../files.js";
 import { rawOf } from "../posts/fields.js";

@@ -1,7 +1,7 @@
 /** The host's files as the content service uses them: each one that no record names is noted in the storage, so that a crash at any step leaves none behind that nobody knows of. */
 
-import type { Clock, Timer } from "../../clock.js";
-import type { Logger } from "../../logger.js";
+import type { Clock, Timer } from "../../core/clock.js";
+import type { Logger } from "../../core/logger.js";
 import type { FileNotes } from "../file-notes.js";
 import type { FileStore, StagedFile } from "../files.js";
 

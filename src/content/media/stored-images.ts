@@ -1,7 +1,7 @@
 /** Images in the host's files: makes versions of them with the host's tool, and stores these. Knows no record but the part of one that tells of the file. */
 
-import { isPostbellError } from "../../errors.js";
-import type { Logger } from "../../logger.js";
+import { isPostbellError } from "../../core/errors.js";
+import type { Logger } from "../../core/logger.js";
 import type { FileStore } from "../files.js";
 import type { MediaFile } from "../records.js";
 import type { PixelOperation } from "./image-edits.js";

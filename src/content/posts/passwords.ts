@@ -1,7 +1,7 @@
 /** Opens posts with the password that a reader gives, and limits how many wrong ones may be tried on each. */
 
 import { createHash, timingSafeEqual } from "node:crypto";
-import type { Clock } from "../../clock.js";
+import type { Clock } from "../../core/clock.js";
 import type { Post } from "../records.js";
 import { RestError } from "../rest/error.js";
 

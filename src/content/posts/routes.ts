@@ -1,6 +1,6 @@
 /** The routes of a collection of posts, made from its row of the table: list, create, read, update, delete. */
 
-import { nextTurn } from "../../next-turn.js";
+import { nextTurn } from "../../core/next-turn.js";
 import { textOf } from "../../schema/text-of.js";
 import type { Argument, Arguments, Context, Json, JsonObject } from "../../schema/types.js";
 import { LENGTHS } from "../bounds.js";

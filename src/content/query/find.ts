@@ -1,6 +1,6 @@
 /** Answers a query: the plan, then the search among what it leaves, then the page. */
 
-import { nextTurn, TURN_CHARACTERS } from "../../next-turn.js";
+import { nextTurn, TURN_CHARACTERS } from "../../core/next-turn.js";
 import { planOf } from "./plan.js";
 import { compareBy, DEFAULT_ORDERING, type Row } from "./row.js";
 import { type Found, type Indexes, runPlan, testOfPlan } from "./run.js";

@@ -1,7 +1,7 @@
 /** Takes one request through its row of the route table: match, validation, permission, answer, `Allow`. Knows no HTTP message and no row. */
 
-import { isPostbellError } from "../../errors.js";
-import type { Logger } from "../../logger.js";
+import { isPostbellError } from "../../core/errors.js";
+import type { Logger } from "../../core/logger.js";
 import { readArguments } from "../../schema/arguments.js";
 import type { Json, JsonObject } from "../../schema/types.js";
 import type { Caller } from "../caller.js";

@@ -1,6 +1,6 @@
 /** What a client gives with a request: the parameters of its query and its body, read into plain objects. Knows no argument. */
 
-import { isPostbellError } from "../../errors.js";
+import { isPostbellError } from "../../core/errors.js";
 import { type ReadOptions, readBytes, readJson, refuseCoded } from "../../http/body.js";
 import { HttpError } from "../../http/errors.js";
 import type { HttpRequest } from "../../http/types.js";

@@ -1,6 +1,6 @@
 /** Turns an answer into the JSON that is sent: a selection of its members, what it links to embedded. Knows no HTTP message. */
 
-import { nextTurn, TURN_CHARACTERS } from "../../next-turn.js";
+import { nextTurn, TURN_CHARACTERS } from "../../core/next-turn.js";
 import type { Json, JsonObject } from "../../schema/types.js";
 import { type EmbedSelection, embeddedFor, type FetchEmbedded } from "./embeds.js";
 import { type FieldSelection, pickFields } from "./fields.js";

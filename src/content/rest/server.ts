@@ -1,10 +1,10 @@
 /** The REST server in front of the route table: requests in, answers out, over HTTP and inside the process. Knows no row. */
 
-import { isPostbellError } from "../../errors.js";
+import { isPostbellError } from "../../core/errors.js";
+import type { Logger } from "../../core/logger.js";
 import type { BodyPace } from "../../http/body-chunks.js";
 import { isMatch } from "../../http/entity-tag.js";
 import type { DirectHandler, HttpRequest, HttpResponse } from "../../http/types.js";
-import type { Logger } from "../../logger.js";
 import type { Json, JsonObject } from "../../schema/types.js";
 import type { Caller } from "../caller.js";
 import { createAnswerCache, type WholeAnswer } from "./answer-cache.js";

@@ -1,6 +1,6 @@
 /** Dates as the interface reads and writes them, and the site's time zone. Knows no post; no clock: the present is given to it. */
 
-import { PostbellError } from "../../errors.js";
+import { PostbellError } from "../../core/errors.js";
 
 /**
  * A time zone. A local time is the wall clock read as if it were UTC, in ms: its digits are the ones shown.

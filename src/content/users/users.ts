@@ -1,8 +1,8 @@
 /** The people of the site, as the host knows them: its list, or its functions guarded against what they may do. Knows no request. */
 
-import { type Clock, withTimeout } from "../../clock.js";
-import { PostbellError } from "../../errors.js";
-import type { Logger } from "../../logger.js";
+import { type Clock, withTimeout } from "../../core/clock.js";
+import { PostbellError } from "../../core/errors.js";
+import type { Logger } from "../../core/logger.js";
 import type { User } from "../records.js";
 import { RestError } from "../rest/error.js";
 

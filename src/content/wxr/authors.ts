@@ -1,6 +1,6 @@
 /** Who is who: the authors of a file among the users of this site. */
 
-import { PostbellError } from "../../errors.js";
+import { PostbellError } from "../../core/errors.js";
 import type { User } from "../records.js";
 import { slugOf } from "../text/slug.js";
 import type { Users } from "../users/users.js";

@@ -1,6 +1,6 @@
 /** `content.import`: reads a WXR file and brings it into the site, batch by batch. Repeatable: what is stored is known again by the next import. */
 
-import { PostbellError } from "../../errors.js";
+import { PostbellError } from "../../core/errors.js";
 import type { ReadableBody } from "../../http/types.js";
 import type { Caller } from "../caller.js";
 import type { FileStore } from "../files.js";

@@ -1,7 +1,7 @@
 /** Gets the bytes of media that are imported, a few at a time, and puts them among the host's files. Knows no record but an attachment's own. */
 
+import { parseUrl } from "../../core/parse-url.js";
 import type { ReadableBody } from "../../http/types.js";
-import { parseUrl } from "../../parse-url.js";
 import type { FileStore } from "../files.js";
 import { publishMedia } from "../media/published-media.js";
 import type { StoredImages } from "../media/stored-images.js";

@@ -1,6 +1,6 @@
 /** What an attachment in a file tells of its own file. Pure. */
 
-import { parseUrl } from "../../parse-url.js";
+import { parseUrl } from "../../core/parse-url.js";
 import { isFileName } from "../files.js";
 import { baseNameOf } from "../media/file-name.js";
 import { mimeTypeOf } from "../media/media-type.js";

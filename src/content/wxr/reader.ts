@@ -1,7 +1,7 @@
 /** Reads a WXR file piece by piece into what it holds. Holds one entry at a time in memory; knows no site. */
 
 import sax from "sax";
-import { PostbellError } from "../../errors.js";
+import { PostbellError } from "../../core/errors.js";
 import { utf8Text } from "./decode.js";
 import { isEntry, isRead, type Texts, termOf, wholeNumber } from "./elements.js";
 import type { WxrEntry, WxrItem } from "./types.js";

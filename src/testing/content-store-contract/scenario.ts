@@ -10,7 +10,7 @@ import type {
   ContentStore,
   ContentWrite,
 } from "../../content/store.js";
-import { silentLogger } from "../../logger.js";
+import { silentLogger } from "../../core/logger.js";
 import { type ManualClock, manualClock } from "../manual-clock.js";
 
 /** A storage that holds no content yet. */

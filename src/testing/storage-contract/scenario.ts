@@ -1,8 +1,8 @@
 /** What the tests of the storage contract work with: a fresh storage bound twice, a clock that stands still, and short words for the calls. */
 
 import assert from "node:assert/strict";
-import { type Logger, silentLogger } from "../../logger.js";
-import { nameUuid } from "../../uuid.js";
+import { type Logger, silentLogger } from "../../core/logger.js";
+import { nameUuid } from "../../core/uuid.js";
 import type {
   Attempt,
   Claim,

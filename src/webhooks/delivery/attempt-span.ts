@@ -1,7 +1,7 @@
 /** The span of an attempt. */
 
-import type { Clock } from "../../clock.js";
-import { type Span, serverOf, type Telemetry, wordOr } from "../../telemetry.js";
+import type { Clock } from "../../core/clock.js";
+import { type Span, serverOf, type Telemetry, wordOr } from "../../core/telemetry.js";
 import type { PreparedEvent } from "../notification.js";
 import type { Attempt, Claim } from "../store.js";
 

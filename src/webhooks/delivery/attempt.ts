@@ -1,9 +1,9 @@
 /** One delivery attempt, from a claim to its result: permission, bytes, signature, exchange, result. */
 
-import type { Clock } from "../../clock.js";
-import type { Logger } from "../../logger.js";
+import type { Clock } from "../../core/clock.js";
+import type { Logger } from "../../core/logger.js";
+import { seconds, type Telemetry, wordOr } from "../../core/telemetry.js";
 import type { OutboundRequest, OutboundResult, Send } from "../../outbound/types.js";
-import { seconds, type Telemetry, wordOr } from "../../telemetry.js";
 import { TEST_EVENT_TYPE } from "../catalogue.js";
 import { type PreparedEvent, readPayload } from "../notification.js";
 import type { ReadSettings } from "../options.js";

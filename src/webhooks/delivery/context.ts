@@ -1,8 +1,8 @@
 /** What the parts of delivery share. */
 
-import type { Clock } from "../../clock.js";
-import type { Logger } from "../../logger.js";
-import type { Telemetry } from "../../telemetry.js";
+import type { Clock } from "../../core/clock.js";
+import type { Logger } from "../../core/logger.js";
+import type { Telemetry } from "../../core/telemetry.js";
 import type { WebhookStore } from "../store.js";
 import type { Outage } from "./outage.js";
 

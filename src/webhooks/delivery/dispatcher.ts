@@ -1,9 +1,9 @@
 /** Moves deliveries: the loop claims what is due, flights attempt it, the settler settles it. This is their life cycle. */
 
-import type { Clock, Timer } from "../../clock.js";
-import { PostbellError } from "../../errors.js";
-import type { Logger } from "../../logger.js";
-import type { Telemetry } from "../../telemetry.js";
+import type { Clock, Timer } from "../../core/clock.js";
+import { PostbellError } from "../../core/errors.js";
+import type { Logger } from "../../core/logger.js";
+import type { Telemetry } from "../../core/telemetry.js";
 import type { ReadSettings } from "../options.js";
 import type { WebhookStore } from "../store.js";
 import type { AttemptResult } from "./attempt-result.js";

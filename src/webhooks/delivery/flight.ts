@@ -1,7 +1,7 @@
 /** A delivery that this process attempts: one object from its claim to its record, which changes as it goes. */
 
-import type { Deadline } from "../../deadlines.js";
-import type { Span } from "../../telemetry.js";
+import type { Deadline } from "../../core/deadlines.js";
+import type { Span } from "../../core/telemetry.js";
 import type { Claim, Lane } from "../store.js";
 
 export interface Flight {

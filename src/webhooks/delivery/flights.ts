@@ -1,8 +1,8 @@
 /** The deliveries that this process holds: those in flight, and those that wait here for a slot. */
 
-import type { Clock } from "../../clock.js";
-import { createDeadlines } from "../../deadlines.js";
-import type { Logger } from "../../logger.js";
+import type { Clock } from "../../core/clock.js";
+import { createDeadlines } from "../../core/deadlines.js";
+import type { Logger } from "../../core/logger.js";
 import type { ReadSettings } from "../options.js";
 import type { Claim } from "../store.js";
 import type { AttemptResult } from "./attempt-result.js";

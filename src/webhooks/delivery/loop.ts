@@ -1,7 +1,7 @@
 /** Decides when to claim: while slots are free and something is due; then it sleeps until something is, or the store notifies it. */
 
 import { randomBytes } from "node:crypto";
-import type { Timer } from "../../clock.js";
+import type { Timer } from "../../core/clock.js";
 import type { ClaimRequest, WebhookStore } from "../store.js";
 import type { DeliveryContext } from "./context.js";
 import type { Flights } from "./flights.js";

@@ -1,7 +1,7 @@
 /** Carries the health steps out that are due: the host's notifier is called, then the step is recorded. */
 
-import { type Clock, withTimeout } from "../../clock.js";
-import type { Logger } from "../../logger.js";
+import { type Clock, withTimeout } from "../../core/clock.js";
+import type { Logger } from "../../core/logger.js";
 import type { ReadSettings } from "../options.js";
 import { toWebhook } from "../registrations.js";
 import type { WebhookRecord, WebhookStore } from "../store.js";

@@ -1,6 +1,6 @@
 /** Counts how long the storage has been unavailable: since the first call that failed after the last one that succeeded. */
 
-import type { Clock } from "../../clock.js";
+import type { Clock } from "../../core/clock.js";
 
 /** After a failed call the storage is called again after this, doubling up to the second figure, within which its return is noticed. */
 const RETRY_MS = 100;

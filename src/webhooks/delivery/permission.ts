@@ -1,7 +1,7 @@
 /** Asks the host which entries of an event a subscriber may read. */
 
-import { type Clock, withTimeout } from "../../clock.js";
-import type { Logger } from "../../logger.js";
+import { type Clock, withTimeout } from "../../core/clock.js";
+import type { Logger } from "../../core/logger.js";
 import type { PreparedEvent } from "../notification.js";
 import type { ReadSettings, Subscriber } from "../options.js";
 

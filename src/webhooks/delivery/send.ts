@@ -1,6 +1,6 @@
 /** Puts a host's own way of sending behind the rules that ours keeps by itself: an answer in any case, of the right shape, and in time. */
 
-import { type Clock, withTimeout } from "../../clock.js";
+import { type Clock, withTimeout } from "../../core/clock.js";
 import type { OutboundFailure, OutboundResult, Send } from "../../outbound/types.js";
 
 /** Time that a host's send may take to notice the deadline by itself. */

@@ -2,6 +2,7 @@
 
 import { Redis } from "ioredis";
 import { onTestFinished } from "vitest";
+import { silentLogger } from "../../../src/core/logger.js";
 import {
   type Clock,
   type DeliveryRecord,
@@ -9,7 +10,6 @@ import {
   systemClock,
   type WebhookStore,
 } from "../../../src/index.js";
-import { silentLogger } from "../../../src/logger.js";
 import { manualClock } from "../../../src/testing/manual-clock.js";
 import { redisStorage } from "../../../storage/redis/index.js";
 import { KEY, type Ledger } from "./ledger.js";

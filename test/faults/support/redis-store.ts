@@ -2,8 +2,8 @@
 
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Clock, systemClock } from "../../../src/clock.js";
-import type { Logger } from "../../../src/logger.js";
+import { type Clock, systemClock } from "../../../src/core/clock.js";
+import type { Logger } from "../../../src/core/logger.js";
 import type {
   Claim,
   EventRecord,

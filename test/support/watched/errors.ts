@@ -1,9 +1,9 @@
-/** Stands in for `src/errors.ts` in the tests: each error is searched for secrets as it is made. */
+/** Stands in for `src/core/errors.ts` in the tests: each error is searched for secrets as it is made. */
 
-import { PostbellError as Original } from "../../../src/errors.js";
+import { PostbellError as Original } from "../../../src/core/errors.js";
 import { fileLeaks } from "../leak-check.js";
 
-export * from "../../../src/errors.js";
+export * from "../../../src/core/errors.js";
 
 export class PostbellError extends Original {
   constructor(...given: ConstructorParameters<typeof Original>) {

@@ -1,9 +1,9 @@
-/** Stands in for `src/logger.ts` in the tests: each line that reaches a logger is searched for secrets. */
+/** Stands in for `src/core/logger.ts` in the tests: each line that reaches a logger is searched for secrets. */
 
-import { type Logger, guardedLogger as original } from "../../../src/logger.js";
+import { type Logger, guardedLogger as original } from "../../../src/core/logger.js";
 import { fileLeaks } from "../leak-check.js";
 
-export * from "../../../src/logger.js";
+export * from "../../../src/core/logger.js";
 
 const search = (fields: object, message: string): void => fileLeaks.note(`the log, "${message}"`, fields);
 const searching = original({ debug: search, info: search, warn: search, error: search });

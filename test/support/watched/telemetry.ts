@@ -1,12 +1,16 @@
 /**
- * Stands in for `src/telemetry.ts` in the tests: each label and attribute is searched for secrets.
+ * Stands in for `src/core/telemetry.ts` in the tests: each label and attribute is searched for secrets.
  * Services without telemetry get one, so that everything they report is searched.
  */
 
-import { guardedTelemetry as original, type SpanAttributes, type Telemetry } from "../../../src/telemetry.js";
+import {
+  guardedTelemetry as original,
+  type SpanAttributes,
+  type Telemetry,
+} from "../../../src/core/telemetry.js";
 import { fileLeaks } from "../leak-check.js";
 
-export * from "../../../src/telemetry.js";
+export * from "../../../src/core/telemetry.js";
 
 /** The names are the package's own words. */
 const valuesOf = (attributes: SpanAttributes): string => Object.values(attributes).join(" ");
