@@ -1,7 +1,7 @@
 /** Reads a request body: as bytes under a limit, or as JSON under the rules of RFC 8259. */
 
+import { gatherBytes } from "../core/byte-buffer.js";
 import { PostbellError } from "../core/errors.js";
-import { gatherBytes } from "../core/gathered-bytes.js";
 import { hasMoreValues, MAX_JSON_VALUES, tooManyValues } from "../schema/json-limits.js";
 import { type BodyPace, chunksUntilLeft } from "./body-chunks.js";
 import { HttpError } from "./errors.js";

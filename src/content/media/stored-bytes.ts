@@ -1,6 +1,6 @@
 /** Reads of what is stored no more than is needed: a part of a file, or how large the image in it is. Knows no record. */
 
-import { gatherBytes } from "../../core/gathered-bytes.js";
+import { gatherBytes } from "../../core/byte-buffer.js";
 import type { FileStore } from "../files.js";
 import { type ImageSize, imageSizeWalk, PIECE_BYTES } from "./image-size.js";
 

@@ -1,7 +1,7 @@
 /** Takes an upload in: judges and stages the file while it arrives, and gives it a name when its record is about to be stored. Knows no record. */
 
 import { createHash } from "node:crypto";
-import { gatherBytes } from "../../core/gathered-bytes.js";
+import { gatherBytes } from "../../core/byte-buffer.js";
 import type { BodyPace } from "../../http/body-chunks.js";
 import type { HttpRequest, ReadableBody } from "../../http/types.js";
 import type { JsonObject } from "../../schema/types.js";
