@@ -2,10 +2,10 @@
 
 import { isDate } from "node:util/types";
 import type { Condition } from "../condition.js";
-import { countedFailures } from "../core/counted-failures.js";
 import { PostbellError } from "../core/errors.js";
 import { guardedLogger } from "../core/logger.js";
 import { isPromiseLike } from "../core/promise-like.js";
+import { countedFailures } from "../core/store-metrics.js";
 import { guardedTelemetry } from "../core/telemetry.js";
 import { documentOnce } from "../http/openapi-document.js";
 import type { DirectHandler, HttpRequest, HttpResponse, ReadableBody, Service } from "../http/types.js";

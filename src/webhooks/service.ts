@@ -3,9 +3,9 @@
 import { randomUUID } from "node:crypto";
 import type { Condition } from "../condition.js";
 import { withTimeout } from "../core/clock.js";
-import { countedFailures } from "../core/counted-failures.js";
 import { isPostbellError, PostbellError } from "../core/errors.js";
 import { guardedLogger } from "../core/logger.js";
+import { countedFailures } from "../core/store-metrics.js";
 import { guardedTelemetry, type SpanAttributes } from "../core/telemetry.js";
 import { isUuid } from "../core/uuid.js";
 import { documentOnce } from "../http/openapi-document.js";
