@@ -2,8 +2,8 @@
 
 import { LRUCache } from "lru-cache";
 import { withTimeout } from "../src/core/clock.js";
+import { fewAtOnce } from "../src/core/concurrency-limit.js";
 import { PostbellError } from "../src/core/errors.js";
-import { fewAtOnce } from "../src/core/few-at-once.js";
 import { guardedLogger } from "../src/core/logger.js";
 import { readOptions } from "../src/core/options.js";
 import type { Notify, Webhook } from "../src/index.js";

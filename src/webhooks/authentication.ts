@@ -3,7 +3,7 @@
 import { createHash } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import { type Clock, withTimeout } from "../core/clock.js";
-import { fewAtOnce } from "../core/few-at-once.js";
+import { fewAtOnce } from "../core/concurrency-limit.js";
 import type { Logger } from "../core/logger.js";
 import { HttpError } from "../http/errors.js";
 import { createRateLimit } from "../http/rate-limit.js";

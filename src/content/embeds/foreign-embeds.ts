@@ -3,7 +3,7 @@
 import { buffer } from "node:stream/consumers";
 import { LRUCache } from "lru-cache";
 import type { Clock } from "../../core/clock.js";
-import { fewAtOnce } from "../../core/few-at-once.js";
+import { fewAtOnce } from "../../core/concurrency-limit.js";
 import { parseUrl } from "../../core/parse-url.js";
 import { type AddressPolicy, judgeUrl } from "../../outbound/address-policy.js";
 import { createOutboundClient } from "../../outbound/client.js";

@@ -1,6 +1,6 @@
 /** Bounds what one list answers and how many large lists are rendered at once, and lets other requests run meanwhile. Knows no record type. */
 
-import { fewAtOnce } from "../../core/few-at-once.js";
+import { fewAtOnce } from "../../core/concurrency-limit.js";
 import { nextTurn, TURN_CHARACTERS } from "../../core/next-turn.js";
 import type { Json } from "../../schema/types.js";
 import { RestError } from "./error.js";
