@@ -1,7 +1,7 @@
 /** The storage behind its time limit. */
 
+import { boundedCall } from "../core/call-timeout.js";
 import type { Clock } from "../core/clock.js";
-import { boundedCall } from "../core/storage-limit.js";
 import type { WebhookStore } from "./store.js";
 
 /** The same store, each call bounded as `boundedCall` says. */
