@@ -4,7 +4,6 @@
  * @module postbell
  */
 
-export type { Condition, Problem } from "./condition.js";
 export type { ContentChanged } from "./content/changes.js";
 export type { EmbedProvider } from "./content/embeds/providers.js";
 export {
@@ -78,7 +77,8 @@ export {
   type Health,
   type HealthOptions,
   type PartHealth,
-} from "./health-check.js";
+} from "./health/health-check.js";
+export type { Condition, Problem } from "./health/health-status.js";
 export type {
   DirectHandler,
   Handler,

@@ -1,12 +1,12 @@
 /** `createContent`: puts the parts of the content service together. */
 
 import { isDate } from "node:util/types";
-import type { Condition } from "../condition.js";
 import { PostbellError } from "../core/errors.js";
 import { guardedLogger } from "../core/logger.js";
 import { isPromiseLike } from "../core/promise-like.js";
 import { countedFailures } from "../core/store-metrics.js";
 import { guardedTelemetry } from "../core/telemetry.js";
+import type { Condition } from "../health/health-status.js";
 import { documentOnce } from "../http/openapi-document.js";
 import type { DirectHandler, HttpRequest, HttpResponse, ReadableBody, Service } from "../http/types.js";
 import { createOutboundClient } from "../outbound/client.js";
@@ -17,13 +17,13 @@ import type { Caller } from "./caller.js";
 import { createCallers } from "./callers.js";
 import type { ContentChanged } from "./changes.js";
 import { type Collection, collections } from "./collections.js";
-import { createCondition } from "./condition.js";
 import { describingRoutes } from "./describe/routes.js";
 import { createForeignEmbeds } from "./embeds/foreign-embeds.js";
 import { createOwnEmbeds } from "./embeds/own.js";
 import { embedRoutes } from "./embeds/routes.js";
 import { createFileNotes } from "./file-notes.js";
 import { createFollowing } from "./following.js";
+import { createCondition } from "./health-status.js";
 import { createLibrary } from "./library.js";
 import { imageRoutes } from "./media/image-routes.js";
 import { createMediaUploads } from "./media/new-media.js";

@@ -1,13 +1,13 @@
 /** `createWebhooks`: puts the parts of the webhook service together, and emits. */
 
 import { randomUUID } from "node:crypto";
-import type { Condition } from "../condition.js";
 import { withTimeout } from "../core/clock.js";
 import { isPostbellError, PostbellError } from "../core/errors.js";
 import { guardedLogger } from "../core/logger.js";
 import { countedFailures } from "../core/store-metrics.js";
 import { guardedTelemetry, type SpanAttributes } from "../core/telemetry.js";
 import { isUuid } from "../core/uuid.js";
+import type { Condition } from "../health/health-status.js";
 import { documentOnce } from "../http/openapi-document.js";
 import type { HttpRequest, HttpResponse } from "../http/types.js";
 import { createOutboundClient } from "../outbound/client.js";
@@ -23,7 +23,6 @@ import {
   focalTypes,
   readCatalogue,
 } from "./catalogue.js";
-import { conditionOf } from "./condition.js";
 import { createDeliveries, type Deliveries, readTime } from "./deliveries.js";
 import { createAttempts } from "./delivery/attempt.js";
 import { scheduleOf } from "./delivery/back-off.js";
@@ -34,6 +33,7 @@ import { createEmitReport } from "./emit-report.js";
 import { createEntitlement } from "./entitlement.js";
 import type { FhirResource } from "./fhir.js";
 import { readGauges } from "./gauges.js";
+import { conditionOf } from "./health-status.js";
 import { describeOpenApi } from "./openapi.js";
 import { readSettings, type WebhooksOptions } from "./options.js";
 import { createRegistrations, type Registrations } from "./registrations.js";

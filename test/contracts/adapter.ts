@@ -2,8 +2,8 @@
 
 import { once } from "node:events";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Problem } from "../../src/condition.js";
 import { systemClock } from "../../src/core/clock.js";
+import type { Problem } from "../../src/health/health-status.js";
 import type { Service } from "../../src/http/types.js";
 import { createHealth } from "../../src/index.js";
 import { prometheus } from "../../telemetry/prometheus.js";

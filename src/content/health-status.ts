@@ -1,7 +1,7 @@
 /** Whether the content service sees what is stored. */
 
-import { type Condition, problemsOf } from "../condition.js";
 import { type Clock, withTimeout } from "../core/clock.js";
+import { type Condition, problemsOf } from "../health/health-status.js";
 import type { Following } from "./following.js";
 import type { Library } from "./library.js";
 

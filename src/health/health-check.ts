@@ -1,11 +1,11 @@
 /** `createHealth`: tells a supervisor whether the services do their work, and if not, which part and why. */
 
-import type { Condition, Problem } from "./condition.js";
-import { type Clock, systemClock } from "./core/clock.js";
-import { readOptions, value, wholeNumber } from "./core/options.js";
-import { HttpError } from "./http/errors.js";
-import { createRouter, type Route } from "./http/router.js";
-import type { HttpResponse, Service } from "./http/types.js";
+import { type Clock, systemClock } from "../core/clock.js";
+import { readOptions, value, wholeNumber } from "../core/options.js";
+import { HttpError } from "../http/errors.js";
+import { createRouter, type Route } from "../http/router.js";
+import type { HttpResponse, Service } from "../http/types.js";
+import type { Condition, Problem } from "./health-status.js";
 
 /** A service that can be asked how it is: what `createWebhooks` and `createContent` give. */
 export interface Checked {

@@ -1,6 +1,6 @@
 /** Whether the delivery loop is well. Pure. */
 
-import { type Condition, problemsOf } from "../condition.js";
+import { type Condition, problemsOf } from "../health/health-status.js";
 import type { LoopStats } from "./delivery/dispatcher.js";
 import type { ReadSettings } from "./options.js";
 
