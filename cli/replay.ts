@@ -2,7 +2,7 @@
 
 import { readFile } from "node:fs/promises";
 import { systemClock } from "../src/core/clock.js";
-import { signatureHeader, standardHeaders } from "../src/webhooks/signature.js";
+import { signatureHeader, standardHeaders } from "../src/signature/signature.js";
 import { command, EXIT, messageOf, painter, printable, readUrl } from "./command.js";
 import { type HttpMessage, headerOf, readMessage } from "./http-message.js";
 import { findSecrets, readSecretSource, secretDetails, secretOptions } from "./secrets.js";

@@ -1,7 +1,7 @@
 /** Where a command finds the secrets it verifies and signs with. */
 
 import { readFile } from "node:fs/promises";
-import { isSecret } from "../src/webhooks/signature.js";
+import { isSecret } from "../src/signature/signature.js";
 import type { CliIo } from "./command.js";
 
 export const secretOptions = {

@@ -99,6 +99,12 @@ export type {
 } from "./outbound/types.js";
 export type { Json, JsonObject } from "./schema/types.js";
 export {
+  type SignatureProblem,
+  type SignatureResult,
+  type VerifyInput,
+  verifySignature,
+} from "./signature/signature.js";
+export {
   type ClinicalEventType,
   clinicalEvents,
   type EventCatalogue,
@@ -112,12 +118,6 @@ export type { FhirResource, ParsedResource, ResourceHead } from "./webhooks/fhir
 export type { Access, Notify, ResolveReference, Subscriber, WebhooksOptions } from "./webhooks/options.js";
 export type { Registrations, Webhook, WebhookWithSecret } from "./webhooks/registrations.js";
 export { createWebhooks, type Emitted, type EventInput, type Webhooks } from "./webhooks/service.js";
-export {
-  type SignatureProblem,
-  type SignatureResult,
-  type VerifyInput,
-  verifySignature,
-} from "./webhooks/signature.js";
 export {
   type Attempt,
   type AttemptSummary,

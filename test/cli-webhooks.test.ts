@@ -12,7 +12,7 @@ import { readMessage, writeMessage } from "../cli/http-message.js";
 import { main } from "../cli/main.js";
 import { timeAxis } from "../cli/plan.js";
 import { verdictOn } from "../cli/verdict.js";
-import { signatureHeader } from "../src/webhooks/signature.js";
+import { signatureHeader } from "../src/signature/signature.js";
 import { memoryStorage } from "../storage/memory/index.js";
 import { issue, makeAuthority } from "./support/certificates.js";
 import { reply, startEndpoint } from "./support/https-endpoint.js";

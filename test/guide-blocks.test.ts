@@ -3,7 +3,7 @@
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { signatureHeader } from "../src/webhooks/signature.js";
+import { signatureHeader } from "../src/signature/signature.js";
 import {
   accepts,
   isThere,

@@ -12,9 +12,9 @@ import {
   type ReceiverOptions,
   verifySignature,
 } from "../src/receiver/index.js";
+import { newSecret, signatureHeader } from "../src/signature/signature.js";
 import { manualClock } from "../src/testing/manual-clock.js";
 import { type BodyForm, readPayload } from "../src/webhooks/notification.js";
-import { newSecret, signatureHeader } from "../src/webhooks/signature.js";
 import { build, EVENT_ID, OCCURRED_AT, TOPIC } from "./support/clinic.js";
 
 const secret = newSecret();

@@ -9,7 +9,7 @@ import {
   standardHeaders,
   type VerifyInput,
   verifySignature,
-} from "../src/webhooks/signature.js";
+} from "../src/signature/signature.js";
 import golden from "./data/signature-vectors.json" with { type: "json" };
 
 interface Vector {

@@ -11,19 +11,19 @@ import { readBytes } from "../http/body.js";
 import { BODY_MS } from "../http/body-chunks.js";
 import { HttpError } from "../http/errors.js";
 import type { HttpRequest, HttpResponse, Service } from "../http/types.js";
+import { type SignatureProblem, verifySignature } from "../signature/signature.js";
 import { createDeDuplicator } from "../webhooks/de-duplicator.js";
-import { type SignatureProblem, verifySignature } from "../webhooks/signature.js";
 import { type EventNotification, readNotification } from "./notification.js";
 import { type ReceiverOptions, receiverOptions } from "./options.js";
 
 export type { HttpRequest, HttpResponse, Service } from "../http/types.js";
-export type { ParsedResource } from "../webhooks/fhir.js";
 export {
   type SignatureProblem,
   type SignatureResult,
   type VerifyInput,
   verifySignature,
-} from "../webhooks/signature.js";
+} from "../signature/signature.js";
+export type { ParsedResource } from "../webhooks/fhir.js";
 export type { EventNotification, NotificationBundle, NotificationContext } from "./notification.js";
 export type { ReceiverOptions } from "./options.js";
 

@@ -3,7 +3,7 @@
 import { type Clock, systemClock } from "../core/clock.js";
 import { type Logger, silentLogger } from "../core/logger.js";
 import { hook, value, wholeNumber } from "../core/options.js";
-import { isSecret, SIGNATURE_HEADER } from "../webhooks/signature.js";
+import { isSecret, SIGNATURE_HEADER } from "../signature/signature.js";
 import type { EventNotification } from "./notification.js";
 
 /** What {@link createReceiver} takes. */

@@ -3,11 +3,11 @@
 import { createHash } from "node:crypto";
 import { PostbellError } from "../core/errors.js";
 import { judgeUrl } from "../outbound/address-policy.js";
+import { newSecret } from "../signature/signature.js";
 import { checkName, notFound, readArguments, readLimit } from "./arguments.js";
 import type { Catalogue } from "./catalogue.js";
 import { type Actor, type Entitlement, isDisablingOnly, ownedByAnotherKey } from "./entitlement.js";
 import type { ReadSettings, Subscriber } from "./options.js";
-import { newSecret } from "./signature.js";
 import type { WebhookChange, WebhookRecord, WebhookStatus, WebhookStore } from "./store.js";
 import { readEventTypes } from "./subscription.js";
 

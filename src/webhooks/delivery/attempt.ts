@@ -4,10 +4,10 @@ import type { Clock } from "../../core/clock.js";
 import type { Logger } from "../../core/logger.js";
 import { seconds, type Telemetry, wordOr } from "../../core/telemetry.js";
 import type { OutboundRequest, OutboundResult, Send } from "../../outbound/types.js";
+import { signatureHeader, standardHeaders } from "../../signature/signature.js";
 import { TEST_EVENT_TYPE } from "../catalogue.js";
 import { type PreparedEvent, readPayload } from "../notification.js";
 import type { ReadSettings } from "../options.js";
-import { signatureHeader, standardHeaders } from "../signature.js";
 import type { Attempt, Claim, EndpointReport, WebhookRecord } from "../store.js";
 import {
   type AttemptResult,
