@@ -7,7 +7,7 @@ const shared: Options = {
     files: "storage/files/index.ts",
     images: "storage/images/index.ts",
     smtp: "notify/index.ts",
-    receiver: "src/receiver/index.ts",
+    receiver: "receiver/index.ts",
     testing: "src/testing/index.ts",
     express: "adapters/express.ts",
     koa: "adapters/koa.ts",

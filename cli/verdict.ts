@@ -1,6 +1,6 @@
 /** Whether a request is a notification that a receiver may trust; if not, which check failed and what to change. Pure. */
 
-import { type EventNotification, readNotification } from "../src/receiver/notification.js";
+import { type EventNotification, readNotification } from "../receiver/notification.js";
 import { type SignatureProblem, verifySignature } from "../src/signature/signature.js";
 import { type HttpMessage, headerOf } from "./http-message.js";
 

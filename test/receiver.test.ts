@@ -5,13 +5,13 @@ import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
 import { expressAdapter } from "../adapters/express.js";
 import { nodeAdapter } from "../adapters/node.js";
-import type { HttpRequest, HttpResponse } from "../src/http/types.js";
 import {
   createReceiver,
   type EventNotification,
   type ReceiverOptions,
   verifySignature,
-} from "../src/receiver/index.js";
+} from "../receiver/index.js";
+import type { HttpRequest, HttpResponse } from "../src/http/types.js";
 import { newSecret, signatureHeader } from "../src/signature/signature.js";
 import { manualClock } from "../src/testing/manual-clock.js";
 import { type BodyForm, readPayload } from "../src/webhooks/notification.js";

@@ -2,10 +2,10 @@
 
 import { describe, expect, it } from "vitest";
 import { createPortal } from "../portal/index.js";
+import { createReceiver } from "../receiver/index.js";
 import { chunksUntilLeft } from "../src/http/body-chunks.js";
 import type { HttpRequest, HttpResponse, ReadableBody, Service } from "../src/http/types.js";
 import { createWebhooks } from "../src/index.js";
-import { createReceiver } from "../src/receiver/index.js";
 import { newSecret } from "../src/signature/signature.js";
 import { type ManualClock, manualClock } from "../src/testing/manual-clock.js";
 import { memoryFiles } from "../storage/files/index.js";

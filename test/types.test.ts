@@ -2,6 +2,7 @@
 
 import type { Bundle, Consent, Observation, Patient } from "fhir/r4.js";
 import { describe, expect, it } from "vitest";
+import type { NotificationBundle } from "../receiver/index.js";
 import {
   type Attempt,
   type Claim,
@@ -28,7 +29,6 @@ import {
   type WebhookRecord,
   type WebhookStore,
 } from "../src/index.js";
-import type { NotificationBundle } from "../src/receiver/index.js";
 import { clinicalEvents, type EventCatalogue, type EventTypeOf } from "../src/webhooks/catalogue.js";
 import type { FhirResource, ParsedResource } from "../src/webhooks/fhir.js";
 

@@ -4,26 +4,26 @@
  * @module postbell/receiver
  */
 
-import { PostbellError } from "../core/errors.js";
-import { guardedLogger } from "../core/logger.js";
-import { readOptions } from "../core/options.js";
-import { readBytes } from "../http/body.js";
-import { BODY_MS } from "../http/body-chunks.js";
-import { HttpError } from "../http/errors.js";
-import type { HttpRequest, HttpResponse, Service } from "../http/types.js";
-import { type SignatureProblem, verifySignature } from "../signature/signature.js";
-import { createDeDuplicator } from "../webhooks/de-duplicator.js";
+import { PostbellError } from "../src/core/errors.js";
+import { guardedLogger } from "../src/core/logger.js";
+import { readOptions } from "../src/core/options.js";
+import { readBytes } from "../src/http/body.js";
+import { BODY_MS } from "../src/http/body-chunks.js";
+import { HttpError } from "../src/http/errors.js";
+import type { HttpRequest, HttpResponse, Service } from "../src/http/types.js";
+import { type SignatureProblem, verifySignature } from "../src/signature/signature.js";
+import { createDeDuplicator } from "./de-duplicator.js";
 import { type EventNotification, readNotification } from "./notification.js";
 import { type ReceiverOptions, receiverOptions } from "./options.js";
 
-export type { HttpRequest, HttpResponse, Service } from "../http/types.js";
+export type { HttpRequest, HttpResponse, Service } from "../src/http/types.js";
 export {
   type SignatureProblem,
   type SignatureResult,
   type VerifyInput,
   verifySignature,
-} from "../signature/signature.js";
-export type { ParsedResource } from "../webhooks/fhir.js";
+} from "../src/signature/signature.js";
+export type { ParsedResource } from "../src/webhooks/fhir.js";
 export type { EventNotification, NotificationBundle, NotificationContext } from "./notification.js";
 export type { ReceiverOptions } from "./options.js";
 

@@ -1,7 +1,7 @@
 /** Remembers which ids were dealt with, and which are being dealt with right now. Bounded in number and in time. */
 
 import { LRUCache } from "lru-cache";
-import type { Clock } from "../core/clock.js";
+import type { Clock } from "../src/core/clock.js";
 
 export interface DeDuplicator {
   /** `new`: the id is the caller's until it confirms or releases it. `underway`: another caller has it. `done`: it was confirmed. */

@@ -1,9 +1,9 @@
 /** Every option of `createReceiver`: its type for hosts, and the one table of defaults and ranges that it is read by. */
 
-import { type Clock, systemClock } from "../core/clock.js";
-import { type Logger, silentLogger } from "../core/logger.js";
-import { hook, value, wholeNumber } from "../core/options.js";
-import { isSecret, SIGNATURE_HEADER } from "../signature/signature.js";
+import { type Clock, systemClock } from "../src/core/clock.js";
+import { type Logger, silentLogger } from "../src/core/logger.js";
+import { hook, value, wholeNumber } from "../src/core/options.js";
+import { isSecret, SIGNATURE_HEADER } from "../src/signature/signature.js";
 import type { EventNotification } from "./notification.js";
 
 /** What {@link createReceiver} takes. */
