@@ -8,7 +8,7 @@ const shared: Options = {
     images: "storage/images/index.ts",
     smtp: "notify/index.ts",
     receiver: "receiver/index.ts",
-    testing: "src/testing/index.ts",
+    testing: "testing/index.ts",
     express: "adapters/express.ts",
     koa: "adapters/koa.ts",
     fastify: "adapters/fastify.ts",

@@ -5,7 +5,7 @@ import ipaddr from "ipaddr.js";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { judgeAddress, judgeUrl } from "../src/outbound/address-policy.js";
 import { createOutboundClient } from "../src/outbound/client.js";
-import { manualClock } from "../src/testing/manual-clock.js";
+import { manualClock } from "../testing/manual-clock.js";
 
 interface UrlCase {
   readonly id: string;

@@ -2,13 +2,13 @@
 
 import { describe, expect, it } from "vitest";
 import { silentLogger } from "../src/core/logger.js";
-import { manualClock } from "../src/testing/manual-clock.js";
 import type { AttemptResult } from "../src/webhooks/delivery/attempt-result.js";
 import { createDispatcher } from "../src/webhooks/delivery/dispatcher.js";
 import type { Flight } from "../src/webhooks/delivery/flight.js";
 import { readSettings } from "../src/webhooks/options.js";
 import type { Claim, ClaimRequest, Lane, Settlement, WebhookStore } from "../src/webhooks/store.js";
 import { memoryStorage } from "../storage/memory/index.js";
+import { manualClock } from "../testing/manual-clock.js";
 import { eventLoopTurn, START } from "./support/webhook-harness.js";
 
 const NOTHING = { claims: [], nextAt: null };

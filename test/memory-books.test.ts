@@ -1,8 +1,11 @@
 /** The books of the memory storage: its counts and queues agree with its records, and nothing is left behind. */
 
 import { expect, test } from "vitest";
-import { only, times } from "../src/testing/storage-contract/lists.js";
-import { MODEL_RETENTION, runModel } from "../src/testing/storage-contract/model.js";
+import { deliveryBytes, eventBytes } from "../storage/memory/bounds.js";
+import { createState, type State, type StoredEvent } from "../storage/memory/state.js";
+import { createWebhookStore } from "../storage/memory/webhook-store.js";
+import { only, times } from "../testing/storage-contract/lists.js";
+import { MODEL_RETENTION, runModel } from "../testing/storage-contract/model.js";
 import {
   createScenario,
   HOUR_MS,
@@ -12,10 +15,7 @@ import {
   RETENTION,
   type Scenario,
   type ScenarioOptions,
-} from "../src/testing/storage-contract/scenario.js";
-import { deliveryBytes, eventBytes } from "../storage/memory/bounds.js";
-import { createState, type State, type StoredEvent } from "../storage/memory/state.js";
-import { createWebhookStore } from "../storage/memory/webhook-store.js";
+} from "../testing/storage-contract/scenario.js";
 
 /** A scenario whose records the test can look into. */
 function openScenario(options?: ScenarioOptions): { readonly s: Scenario; readonly state: State } {

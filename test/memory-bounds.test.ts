@@ -1,14 +1,14 @@
 /** The bounds of the memory storage: what it refuses, what gives way, and what that leaves on the heap. */
 
 import { describe, expect, test } from "vitest";
-import { only, times } from "../src/testing/storage-contract/lists.js";
+import { type MemoryStorageOptions, memoryStorage } from "../storage/memory/index.js";
+import { only, times } from "../testing/storage-contract/lists.js";
 import {
   createScenario,
   RETENTION,
   type Scenario,
   type ScenarioOptions,
-} from "../src/testing/storage-contract/scenario.js";
-import { type MemoryStorageOptions, memoryStorage } from "../storage/memory/index.js";
+} from "../testing/storage-contract/scenario.js";
 import { heapUsed } from "./support/heap.js";
 
 const scenarioWith = (limits: MemoryStorageOptions["limits"], options?: ScenarioOptions): Scenario =>

@@ -10,7 +10,7 @@ import { createOutboundClient, type OutboundClientOptions } from "../src/outboun
 import { classifyError, type Phase } from "../src/outbound/failure.js";
 import { createNextPoll } from "../src/outbound/next-poll.js";
 import type { OutboundClient, OutboundRequest, OutboundResponse } from "../src/outbound/types.js";
-import { type ManualClock, manualClock } from "../src/testing/manual-clock.js";
+import { type ManualClock, manualClock } from "../testing/manual-clock.js";
 import { type Certificate, issue, makeAuthority } from "./support/certificates.js";
 import {
   drip,

@@ -13,8 +13,8 @@ import {
   pgSource,
 } from "../outbox/index.js";
 import { type ClinicalEventType, createWebhooks, type EventInput, PostbellError } from "../src/index.js";
-import { manualClock } from "../src/testing/index.js";
 import { memoryStorage } from "../storage/memory/index.js";
+import { manualClock } from "../testing/index.js";
 
 const START = Date.parse("2026-11-20T09:30:00Z");
 const HOUR = 3_600_000;

@@ -2,13 +2,13 @@
 
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { manualClock } from "../src/testing/manual-clock.js";
 import { boundedStore } from "../src/webhooks/bounded-store.js";
 import type { ClaimRequest, EventRecord } from "../src/webhooks/store.js";
 import { createEventCache, type Origin } from "../storage/redis/event-cache.js";
 import type { RedisClient } from "../storage/redis/index.js";
 import { SCRIPTS } from "../storage/redis/scripts.js";
 import { shortId } from "../storage/redis/texts.js";
+import { manualClock } from "../testing/manual-clock.js";
 import { newEvent, type OpenStore, openStore } from "./faults/support/redis-store.js";
 import { eventually } from "./support/eventually.js";
 import { heldClient, isScript } from "./support/held-client.js";

@@ -2,9 +2,9 @@
 
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
-import { manualClock } from "../src/testing/manual-clock.js";
 import type { Claim, EventRecord } from "../src/webhooks/store.js";
 import { shortId } from "../storage/redis/texts.js";
+import { manualClock } from "../testing/manual-clock.js";
 import { newEvent, type OpenStore, openStore } from "./faults/support/redis-store.js";
 import { eventually } from "./support/eventually.js";
 import { heldClient, isScript } from "./support/held-client.js";

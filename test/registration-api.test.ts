@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { PostbellError } from "../src/core/errors.js";
 import type { HttpRequest, ReadableBody } from "../src/http/types.js";
-import { manualClock } from "../src/testing/manual-clock.js";
 import type { Access, Subscriber, WebhooksOptions } from "../src/webhooks/options.js";
 import type { WebhookStore } from "../src/webhooks/store.js";
+import { manualClock } from "../testing/manual-clock.js";
 import {
   type Answer,
   type Api,

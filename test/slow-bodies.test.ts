@@ -7,9 +7,9 @@ import { chunksUntilLeft } from "../src/http/body-chunks.js";
 import type { HttpRequest, HttpResponse, ReadableBody, Service } from "../src/http/types.js";
 import { createWebhooks } from "../src/index.js";
 import { newSecret } from "../src/signature/signature.js";
-import { type ManualClock, manualClock } from "../src/testing/manual-clock.js";
 import { memoryFiles } from "../storage/files/index.js";
 import { memoryStorage } from "../storage/memory/index.js";
+import { type ManualClock, manualClock } from "../testing/manual-clock.js";
 import { contentSite, credentials, idOf } from "./support/content-site.js";
 import { access, registrationApi } from "./support/registration-api.js";
 

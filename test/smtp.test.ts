@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { type MailFacts, type SmtpNotifierOptions, smtpNotifier } from "../notify/index.js";
 import { isPostbellError } from "../src/core/errors.js";
 import type { Webhook } from "../src/index.js";
-import { type ManualClock, manualClock } from "../src/testing/manual-clock.js";
+import { type ManualClock, manualClock } from "../testing/manual-clock.js";
 import { issue, makeAuthority } from "./support/certificates.js";
 import { startEndpoint } from "./support/https-endpoint.js";
 import { type MailServer, type MailServerOptions, startMailServer } from "./support/mail-server.js";

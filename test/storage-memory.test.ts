@@ -2,16 +2,16 @@
 
 import { describe, expect, test } from "vitest";
 import type { Logger } from "../src/core/logger.js";
-import { storageContract } from "../src/testing/index.js";
-import { only } from "../src/testing/storage-contract/lists.js";
+import { type MemoryStorageOptions, memoryStorage } from "../storage/memory/index.js";
+import { storageContract } from "../testing/index.js";
+import { only } from "../testing/storage-contract/lists.js";
 import {
   createScenario,
   HOUR_MS,
   LEASE_MS,
   RETENTION,
   type Scenario,
-} from "../src/testing/storage-contract/scenario.js";
-import { type MemoryStorageOptions, memoryStorage } from "../storage/memory/index.js";
+} from "../testing/storage-contract/scenario.js";
 
 describe("the memory storage keeps the storage contract:", () => {
   storageContract({ test, create: () => ({ storage: memoryStorage() }) });

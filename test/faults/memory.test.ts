@@ -3,8 +3,8 @@
 import { randomUUID } from "node:crypto";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { manualClock } from "../../src/testing/manual-clock.js";
 import { longId, shortId } from "../../storage/redis/texts.js";
+import { manualClock } from "../../testing/manual-clock.js";
 import { type RedisServer, startRedis } from "../support/redis-server.js";
 import { codeOf, eventually, newEvent, openStore } from "./support/redis-store.js";
 

@@ -1,6 +1,6 @@
 /** A content site that asks the pretended internet for embeds, with its limits as they are by default. */
 
-import { manualClock } from "../../src/testing/manual-clock.js";
+import { manualClock } from "../../testing/manual-clock.js";
 import { type CallAnswer, callsOf } from "./content-call.js";
 import { contentSite, type Role } from "./content-site.js";
 import { reply } from "./https-endpoint.js";

@@ -1,7 +1,7 @@
 /** Values that no honest client sends, and ones that a schema asks for; the same for the same seed. */
 
 import type { Json, JsonObject, Schema } from "../../src/schema/types.js";
-import { manualClock } from "../../src/testing/manual-clock.js";
+import { manualClock } from "../../testing/manual-clock.js";
 
 export interface Chance {
   /** From 0 up to, but not including, `below`. */

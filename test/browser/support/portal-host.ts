@@ -5,8 +5,8 @@ import { nodeAdapter } from "../../../adapters/node.js";
 import { createPortal } from "../../../portal/index.js";
 import type { Service } from "../../../src/http/types.js";
 import { createWebhooks, type OutboundResult, type Webhooks } from "../../../src/index.js";
-import { type ManualClock, manualClock } from "../../../src/testing/manual-clock.js";
 import { memoryStorage } from "../../../storage/memory/index.js";
+import { type ManualClock, manualClock } from "../../../testing/manual-clock.js";
 import { listen } from "../../support/hosts.js";
 
 export const START = Date.UTC(2026, 0, 12, 8);

@@ -10,8 +10,8 @@ import {
   systemClock,
   type WebhookStore,
 } from "../../../src/index.js";
-import { manualClock } from "../../../src/testing/manual-clock.js";
 import { redisStorage } from "../../../storage/redis/index.js";
+import { manualClock } from "../../../testing/manual-clock.js";
 import { KEY, type Ledger } from "./ledger.js";
 import type { Subscriber } from "./ledger-subscriber.js";
 import { eventually } from "./worker-host.js";

@@ -10,7 +10,7 @@ import type {
   ContentRecord,
   ContentStore,
   ContentWrite,
-} from "../../content/store.js";
+} from "../../src/content/store.js";
 import { type ContentScenario, changeOf, loaded, put, remove, sorted } from "./scenario.js";
 
 const KEYS = Array.from({ length: 12 }, (_, place) =>

@@ -4,8 +4,14 @@
  */
 
 import assert from "node:assert/strict";
-import type { Claim, DeliveryState, EventRecord, Settlement, WebhookStatus } from "../../webhooks/store.js";
-import { subscribes } from "../../webhooks/subscription.js";
+import type {
+  Claim,
+  DeliveryState,
+  EventRecord,
+  Settlement,
+  WebhookStatus,
+} from "../../src/webhooks/store.js";
+import { subscribes } from "../../src/webhooks/subscription.js";
 import { allPages, idsOf, listed } from "./lists.js";
 import {
   ACCOUNT_LIMIT,

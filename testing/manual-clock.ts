@@ -1,7 +1,7 @@
 /** A clock that stands still until a test moves it. */
 
-import type { Clock, Timer } from "../core/clock.js";
-import { timeQueue } from "../core/time-queue.js";
+import type { Clock, Timer } from "../src/core/clock.js";
+import { timeQueue } from "../src/core/time-queue.js";
 
 /** A clock that stands still until {@link ManualClock.advance} moves it. */
 export interface ManualClock extends Clock {

@@ -1,9 +1,9 @@
 /** The tests that every store of files has to pass. They run in any test runner and know nothing of how a store works. */
 
 import assert from "node:assert/strict";
-import type { FileStore } from "../content/files.js";
-import { isPostbellError } from "../core/errors.js";
-import type { ReadableBody } from "../http/types.js";
+import type { FileStore } from "../src/content/files.js";
+import { isPostbellError } from "../src/core/errors.js";
+import type { ReadableBody } from "../src/http/types.js";
 
 /** A file store with nothing in it. */
 export interface FilesUnderTest {

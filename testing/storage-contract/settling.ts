@@ -1,7 +1,7 @@
 /** The storage contract on reports: what a settlement changes, whose counts, and what it says of the endpoint. */
 
 import assert from "node:assert/strict";
-import type { Claim } from "../../webhooks/store.js";
+import type { Claim } from "../../src/webhooks/store.js";
 import { only, times, vandalise } from "./lists.js";
 import {
   type Declare,

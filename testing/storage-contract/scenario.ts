@@ -1,8 +1,8 @@
 /** What the tests of the storage contract work with: a fresh storage bound twice, a clock that stands still, and short words for the calls. */
 
 import assert from "node:assert/strict";
-import { type Logger, silentLogger } from "../../core/logger.js";
-import { nameUuid } from "../../core/uuid.js";
+import { type Logger, silentLogger } from "../../src/core/logger.js";
+import { nameUuid } from "../../src/core/uuid.js";
 import type {
   Attempt,
   Claim,
@@ -17,7 +17,7 @@ import type {
   WebhookChange,
   WebhookRecord,
   WebhookStore,
-} from "../../webhooks/store.js";
+} from "../../src/webhooks/store.js";
 import { type ManualClock, manualClock } from "../manual-clock.js";
 import { times } from "./lists.js";
 

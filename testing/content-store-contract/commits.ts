@@ -1,7 +1,7 @@
 /** The content store contract: records, versions, names and ids. */
 
 import assert from "node:assert/strict";
-import type { ContentWrite } from "../../content/store.js";
+import type { ContentWrite } from "../../src/content/store.js";
 import { vandalise } from "../storage-contract/lists.js";
 import { changeOf, changesOf, type Declare, put, recordOf, remove, sequenceOf } from "./scenario.js";
 

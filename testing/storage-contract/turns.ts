@@ -1,7 +1,7 @@
 /** The storage contract on the order of claims: lanes, caps, slow start, and whose turn it is. */
 
 import assert from "node:assert/strict";
-import type { Claim } from "../../webhooks/store.js";
+import type { Claim } from "../../src/webhooks/store.js";
 import { only, times } from "./lists.js";
 import { type Declare, HOUR_MS, MINUTE_MS, PER_ENDPOINT, reportOn, type Scenario } from "./scenario.js";
 

@@ -1,7 +1,7 @@
 /** Short words for lists in the tests of the storage contract. */
 
 import assert from "node:assert/strict";
-import type { DeliveryRecord } from "../../webhooks/store.js";
+import type { DeliveryRecord } from "../../src/webhooks/store.js";
 import type { Scenario } from "./scenario.js";
 
 /** Overwrites whatever of `value` can be overwritten, at any depth. */

@@ -1,7 +1,7 @@
 /** The storage contract on webhooks: read, list, update, remove. */
 
 import assert from "node:assert/strict";
-import type { WebhookRecord } from "../../webhooks/store.js";
+import type { WebhookRecord } from "../../src/webhooks/store.js";
 import { allPages, only, times, vandalise } from "./lists.js";
 import { type Declare, HOUR_MS, MINUTE_MS, NOTICE_MS, type Scenario } from "./scenario.js";
 

@@ -1,7 +1,7 @@
 /** The storage contract on health notices, hints, counts and the connection itself. */
 
 import assert from "node:assert/strict";
-import type { WebhookRecord, WebhookStatus } from "../../webhooks/store.js";
+import type { WebhookRecord, WebhookStatus } from "../../src/webhooks/store.js";
 import { idsOf, only, times, vandalise } from "./lists.js";
 import {
   type Declare,

@@ -1,7 +1,7 @@
 /** The storage contract on creating webhooks: the limits of ENABLED ones and of all, and creates that are made again. */
 
 import assert from "node:assert/strict";
-import type { WebhookRecord, WebhookStatus } from "../../webhooks/store.js";
+import type { WebhookRecord, WebhookStatus } from "../../src/webhooks/store.js";
 import { times, vandalise } from "./lists.js";
 import { type Declare, ENABLED_LIMIT, MINUTE_MS } from "./scenario.js";
 

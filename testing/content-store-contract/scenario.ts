@@ -9,8 +9,8 @@ import type {
   ContentStorage,
   ContentStore,
   ContentWrite,
-} from "../../content/store.js";
-import { silentLogger } from "../../core/logger.js";
+} from "../../src/content/store.js";
+import { silentLogger } from "../../src/core/logger.js";
 import { type ManualClock, manualClock } from "../manual-clock.js";
 
 /** A storage that holds no content yet. */
