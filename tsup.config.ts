@@ -4,8 +4,8 @@ import { portalAppForEsbuild } from "./scripts/portal-app.js";
 const shared: Options = {
   entry: {
     index: "src/index.ts",
-    files: "storage/files/index.ts",
-    images: "storage/images/index.ts",
+    files: "files/index.ts",
+    images: "images/index.ts",
     smtp: "notify/index.ts",
     receiver: "receiver/index.ts",
     testing: "testing/index.ts",

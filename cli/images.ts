@@ -1,8 +1,8 @@
 /** Finds what makes the smaller versions of imported images. */
 
 import { createRequire } from "node:module";
+import { sharpImages } from "../images/index.js";
 import type { ImageTool } from "../src/content/media/image-tool.js";
-import { sharpImages } from "../storage/images/index.js";
 
 /** `undefined` where `sharp` is not installed beside the command: images stay as they come. */
 export function imageTool(): ImageTool | undefined {

@@ -1,8 +1,8 @@
 /** The site that is imported into or exported: its options, and opening it. */
 
+import { diskFiles } from "../files/index.js";
 import { type Content, createContent } from "../src/content/service.js";
 import { trimEnd } from "../src/core/trim-end.js";
-import { diskFiles } from "../storage/files/index.js";
 import { type CliIo, wrongUsage } from "./command.js";
 import { imageTool } from "./images.js";
 

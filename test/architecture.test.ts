@@ -81,7 +81,7 @@ describe("the house", () => {
           !isBelow("storage", to) &&
           !isBuiltin(to) &&
           !(["ioredis", "lru-cache"].includes(to) && isBelow("storage/redis", from)) &&
-          !(to === "sharp" && isBelow("storage/images", from)),
+          !(to === "sharp" && isBelow("images", from)),
       );
     const ofAdapters = adapters
       .flatMap(importsOf)

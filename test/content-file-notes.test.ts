@@ -2,11 +2,11 @@
 
 import sharp from "sharp";
 import { beforeAll, describe, expect, it } from "vitest";
+import { memoryFiles } from "../files/index.js";
+import { sharpImages } from "../images/index.js";
 import type { FileStore } from "../src/content/files.js";
 import type { ContentStorage } from "../src/content/store.js";
 import { PostbellError } from "../src/core/errors.js";
-import { memoryFiles } from "../storage/files/index.js";
-import { sharpImages } from "../storage/images/index.js";
 import { memoryStorage } from "../storage/memory/index.js";
 import { manualClock } from "../testing/manual-clock.js";
 import { callsOf } from "./support/content-call.js";

@@ -2,6 +2,7 @@
 
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { stagesOf } from "../images/stages.js";
 import {
   type Area,
   type Modifier,
@@ -13,7 +14,6 @@ import { imageSize } from "../src/content/media/image-size.js";
 import { missingSizes, shownVersion } from "../src/content/media/image-versions.js";
 import { ownedFiles } from "../src/content/media/owned-files.js";
 import type { MediaFile } from "../src/content/records.js";
-import { stagesOf } from "../storage/images/stages.js";
 import { expectAtMost } from "./support/cpu-time.js";
 import { gifOf, movingWebp, smallestChunks } from "./support/images.js";
 

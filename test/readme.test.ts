@@ -1,6 +1,7 @@
 /** What the README promises at once, and that the table of options is whole. */
 
 import { describe, expect, it } from "vitest";
+import { sharpImagesOptions } from "../images/options.js";
 import { smtpNotifierOptions } from "../notify/options.js";
 import { outboxOptions } from "../outbox/options.js";
 import { portalOptions } from "../portal/options.js";
@@ -9,7 +10,6 @@ import { contentOptions } from "../src/content/options.js";
 import type { Option, OptionTable } from "../src/core/options.js";
 import { verifySignature } from "../src/signature/signature.js";
 import { webhooksOptions } from "../src/webhooks/options.js";
-import { sharpImagesOptions } from "../storage/images/options.js";
 import { memoryStorageOptions } from "../storage/memory/options.js";
 import { redisStorageOptions } from "../storage/redis/options.js";
 import { blocksOf, guides, linksOf, readme } from "./support/markdown.js";

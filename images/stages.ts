@@ -1,7 +1,7 @@
 /** Puts operations on an image together into as few passes as it takes: all crops, flips and quarter turns in a row are one. Pure. */
 
-import type { Area, PixelOperation, PixelSize } from "../../src/content/media/image-edits.js";
-import { rotatedSize } from "../../src/content/media/image-edits.js";
+import type { Area, PixelOperation, PixelSize } from "../src/content/media/image-edits.js";
+import { rotatedSize } from "../src/content/media/image-edits.js";
 
 /** Applied in this order. */
 export interface Stage {

@@ -1,6 +1,6 @@
 /** Every option of `sharpImages`: its type for hosts, and the one table of defaults and ranges that it is read by. */
 
-import { wholeNumber } from "../../src/core/options.js";
+import { wholeNumber } from "../src/core/options.js";
 
 export const sharpImagesOptions = {
   maxPixels: wholeNumber("pixels", 50_000_000, { min: 1, max: 268_402_689 }),

@@ -1,10 +1,10 @@
 /** Files on the heap, for tests and small hosts. What it holds ends with the process. */
 
-import { type ByteRange, type FileEntry, type FileStore, isFileName } from "../../src/content/files.js";
-import { gatherBytes } from "../../src/core/byte-buffer.js";
-import { systemClock } from "../../src/core/clock.js";
-import { PostbellError } from "../../src/core/errors.js";
-import { readOptions, wholeNumber } from "../../src/core/options.js";
+import { type ByteRange, type FileEntry, type FileStore, isFileName } from "../src/content/files.js";
+import { gatherBytes } from "../src/core/byte-buffer.js";
+import { systemClock } from "../src/core/clock.js";
+import { PostbellError } from "../src/core/errors.js";
+import { readOptions, wholeNumber } from "../src/core/options.js";
 import { invalidName, notFound } from "./errors.js";
 
 /** What {@link memoryFiles} takes. */

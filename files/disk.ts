@@ -9,11 +9,11 @@ import {
   type FileStore,
   isFileName,
   type StagedFile,
-} from "../../src/content/files.js";
-import { systemClock } from "../../src/core/clock.js";
-import { PostbellError } from "../../src/core/errors.js";
-import { readOptions, value } from "../../src/core/options.js";
-import type { ReadableBody } from "../../src/http/types.js";
+} from "../src/content/files.js";
+import { systemClock } from "../src/core/clock.js";
+import { PostbellError } from "../src/core/errors.js";
+import { readOptions, value } from "../src/core/options.js";
+import type { ReadableBody } from "../src/http/types.js";
 import { invalidName, notFound } from "./errors.js";
 
 /** What {@link diskFiles} takes. */

@@ -1,14 +1,14 @@
 /** Works on images with sharp, which the host installs: decoding and encoding run in its threads. */
 
 import type { OutputInfo, Sharp, SharpOptions } from "sharp";
-import type { PixelSize } from "../../src/content/media/image-edits.js";
-import { frameCount } from "../../src/content/media/image-frames.js";
-import { type ImageSize, imageSize } from "../../src/content/media/image-size.js";
-import type { ImageRefusal, ImageSource, ImageTool, MadeImage } from "../../src/content/media/image-tool.js";
-import { systemClock } from "../../src/core/clock.js";
-import { fewAtOnce } from "../../src/core/concurrency-limit.js";
-import { PostbellError } from "../../src/core/errors.js";
-import { readOptions } from "../../src/core/options.js";
+import type { PixelSize } from "../src/content/media/image-edits.js";
+import { frameCount } from "../src/content/media/image-frames.js";
+import { type ImageSize, imageSize } from "../src/content/media/image-size.js";
+import type { ImageRefusal, ImageSource, ImageTool, MadeImage } from "../src/content/media/image-tool.js";
+import { systemClock } from "../src/core/clock.js";
+import { fewAtOnce } from "../src/core/concurrency-limit.js";
+import { PostbellError } from "../src/core/errors.js";
+import { readOptions } from "../src/core/options.js";
 import { type SharpImagesOptions, sharpImagesOptions } from "./options.js";
 import { type Stage, stagesOf } from "./stages.js";
 

@@ -1,6 +1,6 @@
 /** The errors that both stores of files throw. */
 
-import { PostbellError } from "../../src/core/errors.js";
+import { PostbellError } from "../src/core/errors.js";
 
 export const notFound = (): PostbellError => new PostbellError("not_found", "There is no file of this name.");
 
