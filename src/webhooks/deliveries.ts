@@ -4,12 +4,12 @@ import { isDate } from "node:util/types";
 import type { Clock } from "../core/clock.js";
 import { isPostbellError, PostbellError } from "../core/errors.js";
 import { createRateLimit } from "../http/rate-limit.js";
+import { LENGTHS } from "./api/operations.js";
 import { notFound, readArguments, readLimit } from "./arguments.js";
 import { type Catalogue, focalTypes, TEST_EVENT_TYPE } from "./catalogue.js";
 import { type EndpointHealth, endpointHealth } from "./delivery/health.js";
 import { formatDeliveryId, parseDeliveryId } from "./delivery-id.js";
 import type { Actor, Entitlement } from "./entitlement.js";
-import { LENGTHS } from "./operations.js";
 import type { ReadSettings, Subscriber } from "./options.js";
 import { createRecover } from "./recovery.js";
 import type {

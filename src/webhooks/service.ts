@@ -13,6 +13,8 @@ import type { HttpRequest, HttpResponse } from "../http/types.js";
 import { createOutboundClient } from "../outbound/client.js";
 import type { OutboundClient, Send } from "../outbound/types.js";
 import type { JsonObject } from "../schema/types.js";
+import { describeOpenApi } from "./api/openapi.js";
+import { createRoutes } from "./api/registration-routes.js";
 import { checkName } from "./arguments.js";
 import { boundedStore } from "./bounded-store.js";
 import { buildPayload } from "./bundle.js";
@@ -34,10 +36,8 @@ import { createEntitlement } from "./entitlement.js";
 import type { FhirResource } from "./fhir.js";
 import { readGauges } from "./gauges.js";
 import { conditionOf } from "./health-status.js";
-import { describeOpenApi } from "./openapi.js";
 import { readSettings, type WebhooksOptions } from "./options.js";
 import { createRegistrations, type Registrations } from "./registrations.js";
-import { createRoutes } from "./routes.js";
 import { type EventRecord, REMEMBER_MS, type WebhookStore } from "./store.js";
 
 /** What the host says happened. */

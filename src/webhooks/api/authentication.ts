@@ -2,15 +2,15 @@
 
 import { createHash } from "node:crypto";
 import { LRUCache } from "lru-cache";
-import { type Clock, withTimeout } from "../core/clock.js";
-import { fewAtOnce } from "../core/concurrency-limit.js";
-import type { Logger } from "../core/logger.js";
-import { HttpError } from "../http/errors.js";
-import { createRateLimit } from "../http/rate-limit.js";
-import type { HttpRequest } from "../http/types.js";
-import { checkName } from "./arguments.js";
+import { type Clock, withTimeout } from "../../core/clock.js";
+import { fewAtOnce } from "../../core/concurrency-limit.js";
+import type { Logger } from "../../core/logger.js";
+import { HttpError } from "../../http/errors.js";
+import { createRateLimit } from "../../http/rate-limit.js";
+import type { HttpRequest } from "../../http/types.js";
+import { checkName } from "../arguments.js";
+import type { ReadSettings, Subscriber } from "../options.js";
 import { rateLimited, unavailable } from "./call.js";
-import type { ReadSettings, Subscriber } from "./options.js";
 
 /** Keys that were valid lately. Beyond it, the one that was not used for longest counts as unknown again. */
 const MAX_KNOWN_KEYS = 10_000;

@@ -1,14 +1,14 @@
 /** The rows of the registration API that show a webhook's deliveries and repair them. Knows no record: the log holds none. */
 
-import { isPostbellError, PostbellError } from "../core/errors.js";
-import type { Route } from "../http/router.js";
-import type { HttpRequest } from "../http/types.js";
-import { notFound } from "./arguments.js";
+import { isPostbellError, PostbellError } from "../../core/errors.js";
+import type { Route } from "../../http/router.js";
+import type { HttpRequest } from "../../http/types.js";
+import { notFound } from "../arguments.js";
+import type { Deliveries, Delivery } from "../deliveries.js";
+import { parseDeliveryId } from "../delivery-id.js";
+import type { Registrations, Webhook } from "../registrations.js";
 import { type Call, invalid, json, readFields, readPage } from "./call.js";
-import type { Deliveries, Delivery } from "./deliveries.js";
-import { parseDeliveryId } from "./delivery-id.js";
 import { operations } from "./operations.js";
-import type { Registrations, Webhook } from "./registrations.js";
 
 export interface DeliveryRoutesContext {
   readonly registrations: Registrations;

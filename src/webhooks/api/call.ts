@@ -1,12 +1,12 @@
 /** What the rows of the registration API have in common: what they are given, how they answer, and how they read an object. */
 
-import { PostbellError } from "../core/errors.js";
-import { HttpError } from "../http/errors.js";
-import type { PathParameter } from "../http/router.js";
-import type { HttpRequest, HttpResponse } from "../http/types.js";
-import { nearest } from "./catalogue.js";
+import { PostbellError } from "../../core/errors.js";
+import { HttpError } from "../../http/errors.js";
+import type { PathParameter } from "../../http/router.js";
+import type { HttpRequest, HttpResponse } from "../../http/types.js";
+import { nearest } from "../catalogue.js";
+import type { Subscriber } from "../options.js";
 import { type BodySchema, LENGTHS } from "./operations.js";
-import type { Subscriber } from "./options.js";
 
 export interface Call {
   readonly request: HttpRequest;

@@ -1,7 +1,8 @@
 /** The operations and the notification as an OpenAPI 3.1 document. Pure. */
 
-import type { Json, JsonObject } from "../schema/types.js";
-import { type Catalogue, TEST_EVENT_TYPE } from "./catalogue.js";
+import type { Json, JsonObject } from "../../schema/types.js";
+import { type Catalogue, TEST_EVENT_TYPE } from "../catalogue.js";
+import type { Settings } from "../options.js";
 import {
   deliverySchemas,
   type ErrorStatus,
@@ -13,7 +14,6 @@ import {
   operations,
   tags,
 } from "./operations.js";
-import type { Settings } from "./options.js";
 
 /** Changes with the form of the interface, not with the package. */
 const INTERFACE_VERSION = "1";

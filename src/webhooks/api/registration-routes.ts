@@ -2,17 +2,20 @@
 
 import { createHash } from "node:crypto";
 import { LRUCache } from "lru-cache";
-import { type Clock, withTimeout } from "../core/clock.js";
-import { isPostbellError } from "../core/errors.js";
-import type { Logger } from "../core/logger.js";
-import { readBytes, readJson } from "../http/body.js";
-import { BODY_MS } from "../http/body-chunks.js";
-import { isMatch } from "../http/entity-tag.js";
-import { HttpError } from "../http/errors.js";
-import { createRateLimit } from "../http/rate-limit.js";
-import { createRouter, type Route } from "../http/router.js";
-import type { Handler, HttpRequest, HttpResponse } from "../http/types.js";
-import type { JsonObject } from "../schema/types.js";
+import { type Clock, withTimeout } from "../../core/clock.js";
+import { isPostbellError } from "../../core/errors.js";
+import type { Logger } from "../../core/logger.js";
+import { readBytes, readJson } from "../../http/body.js";
+import { BODY_MS } from "../../http/body-chunks.js";
+import { isMatch } from "../../http/entity-tag.js";
+import { HttpError } from "../../http/errors.js";
+import { createRateLimit } from "../../http/rate-limit.js";
+import { createRouter, type Route } from "../../http/router.js";
+import type { Handler, HttpRequest, HttpResponse } from "../../http/types.js";
+import type { JsonObject } from "../../schema/types.js";
+import type { Deliveries } from "../deliveries.js";
+import type { ReadSettings } from "../options.js";
+import type { Registrations, Webhook } from "../registrations.js";
 import { createAuthentication } from "./authentication.js";
 import {
   type Call,
@@ -24,11 +27,8 @@ import {
   readPage,
   unavailable,
 } from "./call.js";
-import type { Deliveries } from "./deliveries.js";
 import { deliveryRoutes } from "./delivery-routes.js";
 import { errorCodes, operations } from "./operations.js";
-import type { ReadSettings } from "./options.js";
-import type { Registrations, Webhook } from "./registrations.js";
 
 /** The record of the interface document, and nothing besides. */
 const toResource = ({ id, status, url, createdDate, updatedDate }: Webhook) => ({
