@@ -4,7 +4,7 @@ import type { Clock } from "../src/core/clock.js";
 import { PostbellError } from "../src/core/errors.js";
 import { createRateLimit } from "../src/http/rate-limit.js";
 import { notFound } from "../src/webhooks/arguments.js";
-import type { Webhook } from "../src/webhooks/registrations.js";
+import type { Webhook } from "../src/webhooks/registrations/registrations.js";
 import type { DeliveryState, WebhookStatus } from "../src/webhooks/store.js";
 import { type ApiCall, type ApiRoute, invalid, json } from "./api.js";
 import type { PortalWebhooks } from "./options.js";

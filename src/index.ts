@@ -113,10 +113,10 @@ export {
 export type { Deliveries, Delivery, DeliveryAttempt, DeliveryCounts } from "./webhooks/deliveries.js";
 export type { EndpointHealth } from "./webhooks/delivery/health.js";
 export { type DeliveryKey, formatDeliveryId, parseDeliveryId } from "./webhooks/delivery-id.js";
-export type { Actor } from "./webhooks/entitlement.js";
 export type { FhirResource, ParsedResource, ResourceHead } from "./webhooks/fhir.js";
 export type { Access, Notify, ResolveReference, Subscriber, WebhooksOptions } from "./webhooks/options.js";
-export type { Registrations, Webhook, WebhookWithSecret } from "./webhooks/registrations.js";
+export type { Actor } from "./webhooks/registrations/entitlement.js";
+export type { Registrations, Webhook, WebhookWithSecret } from "./webhooks/registrations/registrations.js";
 export { createWebhooks, type Emitted, type EventInput, type Webhooks } from "./webhooks/service.js";
 export {
   type Attempt,

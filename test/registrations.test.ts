@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Registrations, WebhookWithSecret } from "../src/webhooks/registrations.js";
+import type { Registrations, WebhookWithSecret } from "../src/webhooks/registrations/registrations.js";
 import { type Answer, registrationApi, START, URL_1, URL_2 } from "./support/registration-api.js";
 
 const COLLECTION = "/v1/webhooks";

@@ -9,9 +9,9 @@ import { notFound, readArguments, readLimit } from "./arguments.js";
 import { type Catalogue, focalTypes, TEST_EVENT_TYPE } from "./catalogue.js";
 import { type EndpointHealth, endpointHealth } from "./delivery/health.js";
 import { formatDeliveryId, parseDeliveryId } from "./delivery-id.js";
-import type { Actor, Entitlement } from "./entitlement.js";
 import type { ReadSettings, Subscriber } from "./options.js";
 import { createRecover } from "./recovery.js";
+import type { Actor, Entitlement } from "./registrations/entitlement.js";
 import type {
   Attempt,
   AttemptSummary,

@@ -21,7 +21,7 @@ import type { Send } from "../outbound/types.js";
 import { clinicalEvents, type EventCatalogue } from "./catalogue.js";
 import { scheduleOf } from "./delivery/back-off.js";
 import type { FhirResource, ParsedResource } from "./fhir.js";
-import type { Webhook } from "./registrations.js";
+import type { Webhook } from "./registrations/registrations.js";
 import type { Storage } from "./store.js";
 
 type Awaitable<T> = T | PromiseLike<T>;

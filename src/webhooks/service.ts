@@ -32,12 +32,12 @@ import { createDispatcher } from "./delivery/dispatcher.js";
 import { createNotices } from "./delivery/notices.js";
 import { guardedSend } from "./delivery/send.js";
 import { createEmitReport } from "./emit-report.js";
-import { createEntitlement } from "./entitlement.js";
 import type { FhirResource } from "./fhir.js";
 import { readGauges } from "./gauges.js";
 import { conditionOf } from "./health-status.js";
 import { readSettings, type WebhooksOptions } from "./options.js";
-import { createRegistrations, type Registrations } from "./registrations.js";
+import { createEntitlement } from "./registrations/entitlement.js";
+import { createRegistrations, type Registrations } from "./registrations/registrations.js";
 import { type EventRecord, REMEMBER_MS, type WebhookStore } from "./store.js";
 
 /** What the host says happened. */

@@ -1,6 +1,6 @@
 /** Registrations in memory, with their health steps. */
 
-import { rotated } from "../../src/webhooks/rotation.js";
+import { rotated } from "../../src/webhooks/registrations/secret-rotation.js";
 import type { WebhookRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { full } from "./bounds.js";
 import { FifoTimeQueue } from "./fifo-time-queue.js";

@@ -2,7 +2,7 @@
 
 import { randomUUID } from "node:crypto";
 import { PostbellError } from "../../src/core/errors.js";
-import { rotated } from "../../src/webhooks/rotation.js";
+import { rotated } from "../../src/webhooks/registrations/secret-rotation.js";
 import type { WebhookRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { type Binding, readCursor } from "./binding.js";
 import { SCRIPTS } from "./scripts.js";

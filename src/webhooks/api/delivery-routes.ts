@@ -6,7 +6,7 @@ import type { HttpRequest } from "../../http/types.js";
 import { notFound } from "../arguments.js";
 import type { Deliveries, Delivery } from "../deliveries.js";
 import { parseDeliveryId } from "../delivery-id.js";
-import type { Registrations, Webhook } from "../registrations.js";
+import type { Registrations, Webhook } from "../registrations/registrations.js";
 import { type Call, invalid, json, readFields, readPage } from "./call.js";
 import { operations } from "./operations.js";
 

@@ -15,7 +15,7 @@ import type { Handler, HttpRequest, HttpResponse } from "../../http/types.js";
 import type { JsonObject } from "../../schema/types.js";
 import type { Deliveries } from "../deliveries.js";
 import type { ReadSettings } from "../options.js";
-import type { Registrations, Webhook } from "../registrations.js";
+import type { Registrations, Webhook } from "../registrations/registrations.js";
 import { createAuthentication } from "./authentication.js";
 import {
   type Call,

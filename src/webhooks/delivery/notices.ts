@@ -3,7 +3,7 @@
 import { type Clock, withTimeout } from "../../core/clock.js";
 import type { Logger } from "../../core/logger.js";
 import type { ReadSettings } from "../options.js";
-import { toWebhook } from "../registrations.js";
+import { toWebhook } from "../registrations/registrations.js";
 import type { WebhookRecord, WebhookStore } from "../store.js";
 import { healthStep, warningGivenUpAt } from "./health.js";
 

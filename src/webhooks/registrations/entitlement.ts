@@ -3,12 +3,12 @@
  * `docs/decisions/webhook-owner.md` says why it is this one.
  */
 
-import { type Clock, withTimeout } from "../core/clock.js";
-import { PostbellError } from "../core/errors.js";
-import { isUuid } from "../core/uuid.js";
-import { checkName, notFound } from "./arguments.js";
-import type { ReadSettings, Subscriber } from "./options.js";
-import type { WebhookChange, WebhookRecord, WebhookStore } from "./store.js";
+import { type Clock, withTimeout } from "../../core/clock.js";
+import { PostbellError } from "../../core/errors.js";
+import { isUuid } from "../../core/uuid.js";
+import { checkName, notFound } from "../arguments.js";
+import type { ReadSettings, Subscriber } from "../options.js";
+import type { WebhookChange, WebhookRecord, WebhookStore } from "../store.js";
 
 /** In whose name a call in-process is made. */
 export interface Actor {

@@ -1,6 +1,6 @@
 /** What a new secret does to a webhook: which one signs until when. Pure, and the same in every storage. */
 
-import type { WebhookChange, WebhookRecord } from "./store.js";
+import type { WebhookChange, WebhookRecord } from "../store.js";
 
 /** The fields of a new secret: what signs now goes on signing until `rotateAt`. */
 export function rotated(

@@ -1,15 +1,15 @@
 /** Webhooks as the host and its subscribers see them: create, read, list, update, remove, rotate the secret. */
 
 import { createHash } from "node:crypto";
-import { PostbellError } from "../core/errors.js";
-import { judgeUrl } from "../outbound/address-policy.js";
-import { newSecret } from "../signature/signature.js";
-import { checkName, notFound, readArguments, readLimit } from "./arguments.js";
-import type { Catalogue } from "./catalogue.js";
+import { PostbellError } from "../../core/errors.js";
+import { judgeUrl } from "../../outbound/address-policy.js";
+import { newSecret } from "../../signature/signature.js";
+import { checkName, notFound, readArguments, readLimit } from "../arguments.js";
+import type { Catalogue } from "../catalogue.js";
+import type { ReadSettings, Subscriber } from "../options.js";
+import type { WebhookChange, WebhookRecord, WebhookStatus, WebhookStore } from "../store.js";
+import { readEventTypes } from "../subscription.js";
 import { type Actor, type Entitlement, isDisablingOnly, ownedByAnotherKey } from "./entitlement.js";
-import type { ReadSettings, Subscriber } from "./options.js";
-import type { WebhookChange, WebhookRecord, WebhookStatus, WebhookStore } from "./store.js";
-import { readEventTypes } from "./subscription.js";
 
 /** A registration, without its secret. */
 export interface Webhook {
