@@ -104,15 +104,16 @@ export {
   type VerifyInput,
   verifySignature,
 } from "./signature/signature.js";
+export type { Deliveries, Delivery, DeliveryAttempt, DeliveryCounts } from "./webhooks/deliveries.js";
+export type { EndpointHealth } from "./webhooks/delivery/health.js";
+export { type DeliveryKey, formatDeliveryId, parseDeliveryId } from "./webhooks/delivery-id.js";
 export {
   type ClinicalEventType,
   clinicalEvents,
   type EventCatalogue,
   type EventTypeOf,
-} from "./webhooks/catalogue.js";
-export type { Deliveries, Delivery, DeliveryAttempt, DeliveryCounts } from "./webhooks/deliveries.js";
-export type { EndpointHealth } from "./webhooks/delivery/health.js";
-export { type DeliveryKey, formatDeliveryId, parseDeliveryId } from "./webhooks/delivery-id.js";
+} from "./webhooks/event-types/catalogue.js";
+export { subscribes } from "./webhooks/event-types/subscription.js";
 export type { FhirResource, ParsedResource, ResourceHead } from "./webhooks/fhir.js";
 export type { Access, Notify, ResolveReference, Subscriber, WebhooksOptions } from "./webhooks/options.js";
 export type { Actor } from "./webhooks/registrations/entitlement.js";
@@ -142,4 +143,3 @@ export {
   type WebhookStatus,
   type WebhookStore,
 } from "./webhooks/store.js";
-export { subscribes } from "./webhooks/subscription.js";

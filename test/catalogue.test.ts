@@ -8,7 +8,7 @@ import {
   focalTypes,
   nearest,
   readCatalogue,
-} from "../src/webhooks/catalogue.js";
+} from "../src/webhooks/event-types/catalogue.js";
 import interfaceEvents from "./data/event-types.json" with { type: "json" };
 
 const clinical = readCatalogue(clinicalEvents);

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { clinicalEvents, readCatalogue } from "../src/webhooks/catalogue.js";
-import { readEventTypes, subscribes } from "../src/webhooks/subscription.js";
+import { clinicalEvents, readCatalogue } from "../src/webhooks/event-types/catalogue.js";
+import { readEventTypes, subscribes } from "../src/webhooks/event-types/subscription.js";
 
 const catalogue = readCatalogue(clinicalEvents);
 const names = Object.keys(clinicalEvents);

@@ -29,7 +29,11 @@ import {
   type WebhookRecord,
   type WebhookStore,
 } from "../src/index.js";
-import { clinicalEvents, type EventCatalogue, type EventTypeOf } from "../src/webhooks/catalogue.js";
+import {
+  clinicalEvents,
+  type EventCatalogue,
+  type EventTypeOf,
+} from "../src/webhooks/event-types/catalogue.js";
 import type { FhirResource, ParsedResource } from "../src/webhooks/fhir.js";
 
 /** Infers as `createWebhooks` does. */

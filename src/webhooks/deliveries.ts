@@ -6,9 +6,10 @@ import { isPostbellError, PostbellError } from "../core/errors.js";
 import { createRateLimit } from "../http/rate-limit.js";
 import { LENGTHS } from "./api/operations.js";
 import { notFound, readArguments, readLimit } from "./arguments.js";
-import { type Catalogue, focalTypes, TEST_EVENT_TYPE } from "./catalogue.js";
 import { type EndpointHealth, endpointHealth } from "./delivery/health.js";
 import { formatDeliveryId, parseDeliveryId } from "./delivery-id.js";
+import { type Catalogue, focalTypes, TEST_EVENT_TYPE } from "./event-types/catalogue.js";
+import { subscribes } from "./event-types/subscription.js";
 import type { ReadSettings, Subscriber } from "./options.js";
 import { createRecover } from "./recovery.js";
 import type { Actor, Entitlement } from "./registrations/entitlement.js";
@@ -21,7 +22,6 @@ import type {
   WebhookRecord,
   WebhookStore,
 } from "./store.js";
-import { subscribes } from "./subscription.js";
 import { testEvent } from "./test-event.js";
 
 /** An attempt in the delivery log. */

@@ -18,13 +18,6 @@ import { createRoutes } from "./api/registration-routes.js";
 import { checkName } from "./arguments.js";
 import { boundedStore } from "./bounded-store.js";
 import { buildPayload } from "./bundle.js";
-import {
-  type clinicalEvents,
-  type EventCatalogue,
-  type EventTypeOf,
-  focalTypes,
-  readCatalogue,
-} from "./catalogue.js";
 import { createDeliveries, type Deliveries, readTime } from "./deliveries.js";
 import { createAttempts } from "./delivery/attempt.js";
 import { scheduleOf } from "./delivery/back-off.js";
@@ -32,6 +25,13 @@ import { createDispatcher } from "./delivery/dispatcher.js";
 import { createNotices } from "./delivery/notices.js";
 import { guardedSend } from "./delivery/send.js";
 import { createEmitReport } from "./emit-report.js";
+import {
+  type clinicalEvents,
+  type EventCatalogue,
+  type EventTypeOf,
+  focalTypes,
+  readCatalogue,
+} from "./event-types/catalogue.js";
 import type { FhirResource } from "./fhir.js";
 import { readGauges } from "./gauges.js";
 import { conditionOf } from "./health-status.js";

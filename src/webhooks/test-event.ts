@@ -2,7 +2,7 @@
 
 import { randomUUID } from "node:crypto";
 import { buildPayload } from "./bundle.js";
-import { TEST_EVENT_TYPE } from "./catalogue.js";
+import { TEST_EVENT_TYPE } from "./event-types/catalogue.js";
 import type { FhirResource } from "./fhir.js";
 import type { EventRecord } from "./store.js";
 

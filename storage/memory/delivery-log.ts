@@ -1,7 +1,7 @@
 /** The delivery log in memory: look up, send again, recover. */
 
+import { subscribes } from "../../src/webhooks/event-types/subscription.js";
 import type { Attempt, AttemptSummary, DeliveryRecord, WebhookStore } from "../../src/webhooks/store.js";
-import { subscribes } from "../../src/webhooks/subscription.js";
 import { checkPending, DELIVERY_BYTES, full } from "./bounds.js";
 import { addDelivery } from "./delivery-queue.js";
 import { page, pageStart } from "./page.js";

@@ -1,8 +1,8 @@
 /** Events and their deliveries on the way, in memory: append, claim, settle. */
 
 import { formatDeliveryId } from "../../src/webhooks/delivery-id.js";
+import { subscribes } from "../../src/webhooks/event-types/subscription.js";
 import type { Attempt, WebhookStore } from "../../src/webhooks/store.js";
-import { subscribes } from "../../src/webhooks/subscription.js";
 import { checkPending, DELIVERY_BYTES, eventBytes, full, resize } from "./bounds.js";
 import { endEvent, expire, freeRemoved, makeRoom, reopen } from "./retention.js";
 import { claimDue, enqueue, offer } from "./schedule.js";

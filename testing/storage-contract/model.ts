@@ -4,6 +4,7 @@
  */
 
 import assert from "node:assert/strict";
+import { subscribes } from "../../src/webhooks/event-types/subscription.js";
 import type {
   Claim,
   DeliveryState,
@@ -11,7 +12,6 @@ import type {
   Settlement,
   WebhookStatus,
 } from "../../src/webhooks/store.js";
-import { subscribes } from "../../src/webhooks/subscription.js";
 import { allPages, idsOf, listed } from "./lists.js";
 import {
   ACCOUNT_LIMIT,

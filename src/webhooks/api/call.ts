@@ -4,7 +4,7 @@ import { PostbellError } from "../../core/errors.js";
 import { HttpError } from "../../http/errors.js";
 import type { PathParameter } from "../../http/router.js";
 import type { HttpRequest, HttpResponse } from "../../http/types.js";
-import { nearest } from "../catalogue.js";
+import { nearest } from "../event-types/catalogue.js";
 import type { Subscriber } from "../options.js";
 import { type BodySchema, LENGTHS } from "./operations.js";
 

@@ -1,7 +1,7 @@
 /** The operations and the notification as an OpenAPI 3.1 document. Pure. */
 
 import type { Json, JsonObject } from "../../schema/types.js";
-import { type Catalogue, TEST_EVENT_TYPE } from "../catalogue.js";
+import { type Catalogue, TEST_EVENT_TYPE } from "../event-types/catalogue.js";
 import type { Settings } from "../options.js";
 import {
   deliverySchemas,

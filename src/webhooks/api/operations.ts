@@ -1,7 +1,7 @@
 /** What the registration API takes and answers, one entry for each row of its route table, and every code of its errors. Plain data. */
 
 import type { JsonObject } from "../../schema/types.js";
-import { MAX_EVENT_TYPES } from "../subscription.js";
+import { MAX_EVENT_TYPES } from "../event-types/subscription.js";
 
 /** By status, every code that an error answer of it can carry. */
 export const errorCodes = {

@@ -5,10 +5,10 @@ import { PostbellError } from "../../core/errors.js";
 import { judgeUrl } from "../../outbound/address-policy.js";
 import { newSecret } from "../../signature/signature.js";
 import { checkName, notFound, readArguments, readLimit } from "../arguments.js";
-import type { Catalogue } from "../catalogue.js";
+import type { Catalogue } from "../event-types/catalogue.js";
+import { readEventTypes } from "../event-types/subscription.js";
 import type { ReadSettings, Subscriber } from "../options.js";
 import type { WebhookChange, WebhookRecord, WebhookStatus, WebhookStore } from "../store.js";
-import { readEventTypes } from "../subscription.js";
 import { type Actor, type Entitlement, isDisablingOnly, ownedByAnotherKey } from "./entitlement.js";
 
 /** A registration, without its secret. */

@@ -1,6 +1,6 @@
 /** Which event types a webhook wants: reading the list a subscriber sent, and asking it. */
 
-import { PostbellError } from "../core/errors.js";
+import { PostbellError } from "../../core/errors.js";
 import { type Catalogue, unknownEventType } from "./catalogue.js";
 
 const FIELD = "event_types";

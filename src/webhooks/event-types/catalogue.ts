@@ -1,8 +1,8 @@
 /** Event types: the table of the interface, a host's own table, and the message for a name that is in neither. */
 
 import { closest } from "fastest-levenshtein";
-import { PostbellError } from "../core/errors.js";
-import { isResourceTypeName } from "./fhir.js";
+import { PostbellError } from "../../core/errors.js";
+import { isResourceTypeName } from "../fhir.js";
 
 /**
  * A table of event types: from `prefix.action` to the resource type (or types) that the focal resource of such an event has.
