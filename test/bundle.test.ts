@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { BuiltPayload, BundleRequest } from "../src/webhooks/bundle.js";
-import { readPayload } from "../src/webhooks/notification.js";
+import type { BuiltPayload, BundleRequest } from "../src/webhooks/events/bundle.js";
+import { readPayload } from "../src/webhooks/events/notification.js";
 import { build, EVENT_ID, organization, patient, practitioner, recordsOf, TOPIC } from "./support/clinic.js";
 
 interface Body {

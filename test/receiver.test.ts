@@ -13,7 +13,7 @@ import {
 } from "../receiver/index.js";
 import type { HttpRequest, HttpResponse } from "../src/http/types.js";
 import { newSecret, signatureHeader } from "../src/signature/signature.js";
-import { type BodyForm, readPayload } from "../src/webhooks/notification.js";
+import { type BodyForm, readPayload } from "../src/webhooks/events/notification.js";
 import { manualClock } from "../testing/manual-clock.js";
 import { build, EVENT_ID, OCCURRED_AT, TOPIC } from "./support/clinic.js";
 

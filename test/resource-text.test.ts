@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type ResourceText, serialiseResource } from "../src/webhooks/resource-text.js";
+import { type ResourceText, serialiseResource } from "../src/webhooks/events/resource-text.js";
 
 function textOf(value: unknown): ResourceText {
   const read = serialiseResource(value);

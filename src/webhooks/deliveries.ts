@@ -10,6 +10,7 @@ import { type EndpointHealth, endpointHealth } from "./delivery/health.js";
 import { formatDeliveryId, parseDeliveryId } from "./delivery-id.js";
 import { type Catalogue, focalTypes, TEST_EVENT_TYPE } from "./event-types/catalogue.js";
 import { subscribes } from "./event-types/subscription.js";
+import { testEvent } from "./events/test-event.js";
 import type { ReadSettings, Subscriber } from "./options.js";
 import { createRecover } from "./recovery.js";
 import type { Actor, Entitlement } from "./registrations/entitlement.js";
@@ -22,7 +23,6 @@ import type {
   WebhookRecord,
   WebhookStore,
 } from "./store.js";
-import { testEvent } from "./test-event.js";
 
 /** An attempt in the delivery log. */
 export interface DeliveryAttempt extends Omit<Attempt, "at"> {

@@ -17,14 +17,12 @@ import { describeOpenApi } from "./api/openapi.js";
 import { createRoutes } from "./api/registration-routes.js";
 import { checkName } from "./arguments.js";
 import { boundedStore } from "./bounded-store.js";
-import { buildPayload } from "./bundle.js";
 import { createDeliveries, type Deliveries, readTime } from "./deliveries.js";
 import { createAttempts } from "./delivery/attempt.js";
 import { scheduleOf } from "./delivery/back-off.js";
 import { createDispatcher } from "./delivery/dispatcher.js";
 import { createNotices } from "./delivery/notices.js";
 import { guardedSend } from "./delivery/send.js";
-import { createEmitReport } from "./emit-report.js";
 import {
   type clinicalEvents,
   type EventCatalogue,
@@ -32,7 +30,9 @@ import {
   focalTypes,
   readCatalogue,
 } from "./event-types/catalogue.js";
-import type { FhirResource } from "./fhir.js";
+import { buildPayload } from "./events/bundle.js";
+import { createEmitReport } from "./events/emit-telemetry.js";
+import type { FhirResource } from "./events/fhir.js";
 import { readGauges } from "./gauges.js";
 import { conditionOf } from "./health-status.js";
 import { readSettings, type WebhooksOptions } from "./options.js";

@@ -1,6 +1,6 @@
 /** A small clinic: records that refer to each other, and how to build an event of them. */
 
-import { type BuiltPayload, type BundleRequest, buildPayload } from "../../src/webhooks/bundle.js";
+import { type BuiltPayload, type BundleRequest, buildPayload } from "../../src/webhooks/events/bundle.js";
 
 export const EVENT_ID = "0f8fad5b-d9cb-469f-a165-70867728950e";
 export const TOPIC = "7c9e6679-7425-40de-944b-e07fc1f90ae7";

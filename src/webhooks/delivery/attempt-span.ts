@@ -2,7 +2,7 @@
 
 import type { Clock } from "../../core/clock.js";
 import { type Span, serverOf, type Telemetry, wordOr } from "../../core/telemetry.js";
-import type { PreparedEvent } from "../notification.js";
+import type { PreparedEvent } from "../events/notification.js";
 import type { Attempt, Claim } from "../store.js";
 
 /** `url` is not among the attributes: hosts of subscribers put secrets into paths and queries. */

@@ -6,7 +6,7 @@ import { seconds, type Telemetry, wordOr } from "../../core/telemetry.js";
 import type { OutboundRequest, OutboundResult, Send } from "../../outbound/types.js";
 import { signatureHeader, standardHeaders } from "../../signature/signature.js";
 import { TEST_EVENT_TYPE } from "../event-types/catalogue.js";
-import { type PreparedEvent, readPayload } from "../notification.js";
+import { type PreparedEvent, readPayload } from "../events/notification.js";
 import type { ReadSettings } from "../options.js";
 import type { Attempt, Claim, EndpointReport, WebhookRecord } from "../store.js";
 import {

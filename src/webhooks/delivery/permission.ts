@@ -2,7 +2,7 @@
 
 import { type Clock, withTimeout } from "../../core/clock.js";
 import type { Logger } from "../../core/logger.js";
-import type { PreparedEvent } from "../notification.js";
+import type { PreparedEvent } from "../events/notification.js";
 import type { ReadSettings, Subscriber } from "../options.js";
 
 /** For each entry whether it may be read; `null` where the host gave no usable answer. */

@@ -1,8 +1,8 @@
 /** What emitting reports: a span for each call, and for each event how it went. */
 
-import type { Clock } from "../core/clock.js";
-import { isPostbellError } from "../core/errors.js";
-import { type SpanAttributes, seconds, type Telemetry } from "../core/telemetry.js";
+import type { Clock } from "../../core/clock.js";
+import { isPostbellError } from "../../core/errors.js";
+import { type SpanAttributes, seconds, type Telemetry } from "../../core/telemetry.js";
 
 const codeOf = (error: unknown): string => (isPostbellError(error) ? error.code : "unexpected");
 

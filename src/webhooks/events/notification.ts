@@ -1,7 +1,7 @@
 /** The body of an attempt, put together from the stored event: what may be read, addressed to one webhook. */
 
-import { allocateBriefly } from "../core/byte-pool.js";
-import { contextKey } from "./event-types/catalogue.js";
+import { allocateBriefly } from "../../core/byte-pool.js";
+import { contextKey } from "../event-types/catalogue.js";
 import type { ParsedResource } from "./fhir.js";
 import { type PayloadHeader, splitPayload } from "./payload.js";
 

@@ -1,10 +1,10 @@
 /** The event that a subscriber has sent to try an endpoint: it holds no record, and shows that it is a test wherever it is seen. */
 
 import { randomUUID } from "node:crypto";
+import { TEST_EVENT_TYPE } from "../event-types/catalogue.js";
+import type { EventRecord } from "../store.js";
 import { buildPayload } from "./bundle.js";
-import { TEST_EVENT_TYPE } from "./event-types/catalogue.js";
 import type { FhirResource } from "./fhir.js";
-import type { EventRecord } from "./store.js";
 
 /** Source: FHIR R4, OperationOutcome; HTEST is HL7's tag for data that is about no real patient. */
 const RESOURCE: FhirResource = {

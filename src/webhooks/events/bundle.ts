@@ -1,8 +1,8 @@
 /** What emitting makes of a resource: the focal resource, what it references in depth, and the stored form of both. */
 
 import { createHash } from "node:crypto";
-import { PostbellError } from "../core/errors.js";
-import { isUuid, nameUuid } from "../core/uuid.js";
+import { PostbellError } from "../../core/errors.js";
+import { isUuid, nameUuid } from "../../core/uuid.js";
 import type { FhirResource } from "./fhir.js";
 import { largestBodyBytes } from "./notification.js";
 import { type PayloadHeader, type Slot, writePayload } from "./payload.js";

@@ -1,6 +1,6 @@
 /** The form in which an event is stored once, for all its deliveries and attempts: one line of JSON, then the entries' texts. */
 
-import { PostbellError } from "../core/errors.js";
+import { PostbellError } from "../../core/errors.js";
 
 /** Everything of an event but the texts of its entries. What is stored here decides the bytes of every later attempt. */
 export interface PayloadHeader {
