@@ -104,9 +104,14 @@ export {
   type VerifyInput,
   verifySignature,
 } from "./signature/signature.js";
-export type { Deliveries, Delivery, DeliveryAttempt, DeliveryCounts } from "./webhooks/deliveries.js";
+export { type DeliveryKey, formatDeliveryId, parseDeliveryId } from "./webhooks/delivery/delivery-id.js";
+export type {
+  Deliveries,
+  Delivery,
+  DeliveryAttempt,
+  DeliveryCounts,
+} from "./webhooks/delivery/delivery-log.js";
 export type { EndpointHealth } from "./webhooks/delivery/health.js";
-export { type DeliveryKey, formatDeliveryId, parseDeliveryId } from "./webhooks/delivery-id.js";
 export {
   type ClinicalEventType,
   clinicalEvents,

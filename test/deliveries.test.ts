@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { PostbellError } from "../src/core/errors.js";
 import type { EventInput } from "../src/index.js";
-import { readTime } from "../src/webhooks/deliveries.js";
+import { readTime } from "../src/webhooks/delivery/delivery-log.js";
 import {
   DAY,
   forever,

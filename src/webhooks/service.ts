@@ -17,10 +17,11 @@ import { describeOpenApi } from "./api/openapi.js";
 import { createRoutes } from "./api/registration-routes.js";
 import { checkName } from "./arguments.js";
 import { boundedStore } from "./bounded-store.js";
-import { createDeliveries, type Deliveries, readTime } from "./deliveries.js";
 import { createAttempts } from "./delivery/attempt.js";
 import { scheduleOf } from "./delivery/back-off.js";
+import { createDeliveries, type Deliveries, readTime } from "./delivery/delivery-log.js";
 import { createDispatcher } from "./delivery/dispatcher.js";
+import { readGauges } from "./delivery/gauges.js";
 import { createNotices } from "./delivery/notices.js";
 import { guardedSend } from "./delivery/send.js";
 import {
@@ -33,7 +34,6 @@ import {
 import { buildPayload } from "./events/bundle.js";
 import { createEmitReport } from "./events/emit-telemetry.js";
 import type { FhirResource } from "./events/fhir.js";
-import { readGauges } from "./gauges.js";
 import { conditionOf } from "./health-status.js";
 import { readSettings, type WebhooksOptions } from "./options.js";
 import { createEntitlement } from "./registrations/entitlement.js";

@@ -1,6 +1,6 @@
 /** Events and their deliveries on the way, in memory: append, claim, settle. */
 
-import { formatDeliveryId } from "../../src/webhooks/delivery-id.js";
+import { formatDeliveryId } from "../../src/webhooks/delivery/delivery-id.js";
 import { subscribes } from "../../src/webhooks/event-types/subscription.js";
 import type { Attempt, WebhookStore } from "../../src/webhooks/store.js";
 import { checkPending, DELIVERY_BYTES, eventBytes, full, resize } from "./bounds.js";

@@ -1,7 +1,7 @@
 /** The records of the memory storage, and which structures point at them. Only this folder sees them: what leaves it is a copy or frozen. */
 
 import { type TimeQueue, timeQueue } from "../../src/core/time-queue.js";
-import { formatDeliveryId, parseDeliveryId } from "../../src/webhooks/delivery-id.js";
+import { formatDeliveryId, parseDeliveryId } from "../../src/webhooks/delivery/delivery-id.js";
 import type {
   Attempt,
   DeliveryState,

@@ -1,7 +1,7 @@
 /** Storing events on Redis: by the short script where all is common, by the general one where it is not. */
 
 import { withTimeout } from "../../src/core/clock.js";
-import { formatDeliveryId } from "../../src/webhooks/delivery-id.js";
+import { formatDeliveryId } from "../../src/webhooks/delivery/delivery-id.js";
 import type { ClaimRequest, EventRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { createBatch } from "./batch.js";
 import { type Binding, full } from "./binding.js";

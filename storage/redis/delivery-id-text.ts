@@ -1,6 +1,6 @@
 /** Ids of deliveries as the scripts write them: `<event>` or `<event>.<serial>`, behind the number of their webhook. */
 
-import { formatDeliveryId, parseDeliveryId } from "../../src/webhooks/delivery-id.js";
+import { formatDeliveryId, parseDeliveryId } from "../../src/webhooks/delivery/delivery-id.js";
 import { longId, shortId } from "./texts.js";
 
 /** The suffix of a delivery's id, or `undefined` where it is not one. */

@@ -13,7 +13,7 @@ import { createRateLimit } from "../../http/rate-limit.js";
 import { createRouter, type Route } from "../../http/router.js";
 import type { Handler, HttpRequest, HttpResponse } from "../../http/types.js";
 import type { JsonObject } from "../../schema/types.js";
-import type { Deliveries } from "../deliveries.js";
+import type { Deliveries } from "../delivery/delivery-log.js";
 import type { ReadSettings } from "../options.js";
 import type { Registrations, Webhook } from "../registrations/registrations.js";
 import { createAuthentication } from "./authentication.js";

@@ -1,19 +1,16 @@
 /** The delivery log as the host sees it: what was sent when, and sending again. */
 
 import { isDate } from "node:util/types";
-import type { Clock } from "../core/clock.js";
-import { isPostbellError, PostbellError } from "../core/errors.js";
-import { createRateLimit } from "../http/rate-limit.js";
-import { LENGTHS } from "./api/operations.js";
-import { notFound, readArguments, readLimit } from "./arguments.js";
-import { type EndpointHealth, endpointHealth } from "./delivery/health.js";
-import { formatDeliveryId, parseDeliveryId } from "./delivery-id.js";
-import { type Catalogue, focalTypes, TEST_EVENT_TYPE } from "./event-types/catalogue.js";
-import { subscribes } from "./event-types/subscription.js";
-import { testEvent } from "./events/test-event.js";
-import type { ReadSettings, Subscriber } from "./options.js";
-import { createRecover } from "./recovery.js";
-import type { Actor, Entitlement } from "./registrations/entitlement.js";
+import type { Clock } from "../../core/clock.js";
+import { isPostbellError, PostbellError } from "../../core/errors.js";
+import { createRateLimit } from "../../http/rate-limit.js";
+import { LENGTHS } from "../api/operations.js";
+import { notFound, readArguments, readLimit } from "../arguments.js";
+import { type Catalogue, focalTypes, TEST_EVENT_TYPE } from "../event-types/catalogue.js";
+import { subscribes } from "../event-types/subscription.js";
+import { testEvent } from "../events/test-event.js";
+import type { ReadSettings, Subscriber } from "../options.js";
+import type { Actor, Entitlement } from "../registrations/entitlement.js";
 import type {
   Attempt,
   AttemptSummary,
@@ -22,7 +19,10 @@ import type {
   EventRecord,
   WebhookRecord,
   WebhookStore,
-} from "./store.js";
+} from "../store.js";
+import { formatDeliveryId, parseDeliveryId } from "./delivery-id.js";
+import { type EndpointHealth, endpointHealth } from "./health.js";
+import { createRecover } from "./recovery.js";
 
 /** An attempt in the delivery log. */
 export interface DeliveryAttempt extends Omit<Attempt, "at"> {

@@ -1,11 +1,11 @@
 /** Recovers what a webhook missed, step by step, within a budget of events for each account. */
 
-import type { Clock } from "../core/clock.js";
-import { PostbellError } from "../core/errors.js";
-import { createRateLimit } from "../http/rate-limit.js";
-import { notFound } from "./arguments.js";
-import type { ReadSettings } from "./options.js";
-import type { WebhookRecord, WebhookStore } from "./store.js";
+import type { Clock } from "../../core/clock.js";
+import { PostbellError } from "../../core/errors.js";
+import { createRateLimit } from "../../http/rate-limit.js";
+import { notFound } from "../arguments.js";
+import type { ReadSettings } from "../options.js";
+import type { WebhookRecord, WebhookStore } from "../store.js";
 
 /**
  * Creates deliveries of all kept events since `since` that `webhook` missed; resolves with how many.

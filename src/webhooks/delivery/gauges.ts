@@ -1,7 +1,7 @@
 /** What is read of the storage and the dispatcher when somebody looks at the gauges. */
 
-import type { Reading } from "../core/telemetry.js";
-import type { WebhookStore } from "./store.js";
+import type { Reading } from "../../core/telemetry.js";
+import type { WebhookStore } from "../store.js";
 
 /** Never rejects: what the storage does not tell is left out. */
 export async function readGauges(
