@@ -111,7 +111,7 @@ export type {
   DeliveryAttempt,
   DeliveryCounts,
 } from "./webhooks/delivery/delivery-log.js";
-export type { EndpointHealth } from "./webhooks/delivery/health.js";
+export type { EndpointHealth } from "./webhooks/delivery/endpoint-health.js";
 export {
   type ClinicalEventType,
   clinicalEvents,

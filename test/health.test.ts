@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { endpointHealth, healthStep, warningGivenUpAt } from "../src/webhooks/delivery/health.js";
+import { endpointHealth, healthStep, warningGivenUpAt } from "../src/webhooks/delivery/endpoint-health.js";
 import { failing } from "./support/failing-endpoint.js";
 import {
   clockTime,

@@ -26,8 +26,8 @@ import {
   parseRetryAfter,
   type Schedule,
 } from "./back-off.js";
+import { warningDueAt } from "./endpoint-health.js";
 import type { Flight } from "./flight.js";
-import { warningDueAt } from "./health.js";
 import { toLoggedAttempt } from "./logged-attempt.js";
 import { createPermissions, type Permission } from "./permission.js";
 

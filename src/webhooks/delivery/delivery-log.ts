@@ -21,7 +21,7 @@ import type {
   WebhookStore,
 } from "../store.js";
 import { formatDeliveryId, parseDeliveryId } from "./delivery-id.js";
-import { type EndpointHealth, endpointHealth } from "./health.js";
+import { type EndpointHealth, endpointHealth } from "./endpoint-health.js";
 import { createRecover } from "./recovery.js";
 
 /** An attempt in the delivery log. */

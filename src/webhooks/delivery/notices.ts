@@ -5,7 +5,7 @@ import type { Logger } from "../../core/logger.js";
 import type { ReadSettings } from "../options.js";
 import { toWebhook } from "../registrations/registrations.js";
 import type { WebhookRecord, WebhookStore } from "../store.js";
-import { healthStep, warningGivenUpAt } from "./health.js";
+import { healthStep, warningGivenUpAt } from "./endpoint-health.js";
 
 /** A step that was begun and not recorded (the notifier threw, the process died) is taken up again after this, or after three times what a hook may take. */
 const LEASE_MS = 60_000;
