@@ -22,7 +22,7 @@ import { scheduleOf } from "./delivery/back-off.js";
 import { createDeliveries, type Deliveries, readTime } from "./delivery/delivery-log.js";
 import { createDispatcher } from "./delivery/dispatcher.js";
 import { readGauges } from "./delivery/gauges.js";
-import { createNotices } from "./delivery/notices.js";
+import { createNotices } from "./delivery/health-notifications.js";
 import { guardedSend } from "./delivery/send.js";
 import {
   type clinicalEvents,
