@@ -4,7 +4,7 @@ import type { Clock } from "../../core/clock.js";
 import type { Logger } from "../../core/logger.js";
 import type { Telemetry } from "../../core/telemetry.js";
 import type { WebhookStore } from "../store.js";
-import type { Outage } from "./outage.js";
+import type { Outage } from "./storage-outage.js";
 
 export interface DeliveryContext {
   readonly store: WebhookStore;

@@ -11,8 +11,8 @@ import type { DeliveryContext } from "./context.js";
 import type { Flight } from "./flight.js";
 import { createFlights, type Flights } from "./flights.js";
 import { createLoop, type Loop, type LoopStats, type Reservation } from "./loop.js";
-import { createOutage } from "./outage.js";
 import { createSettler } from "./settler.js";
+import { createOutage } from "./storage-outage.js";
 
 export type { LoopStats } from "./loop.js";
 

@@ -5,8 +5,8 @@ import type { Timer } from "../../core/clock.js";
 import type { ClaimRequest, WebhookStore } from "../store.js";
 import type { DeliveryContext } from "./context.js";
 import type { Flights } from "./flights.js";
-import { MAX_RETRY_MS, retryDelayMs } from "./outage.js";
 import type { Room } from "./slots.js";
+import { MAX_RETRY_MS, retryDelayMs } from "./storage-outage.js";
 
 type ClaimAnswer = Awaited<ReturnType<WebhookStore["claim"]>>;
 

@@ -4,7 +4,7 @@ import type { Claim, Settlement, SettleResult } from "../store.js";
 import { type AttemptResult, reschedule } from "./attempt-result.js";
 import type { DeliveryContext } from "./context.js";
 import type { Flight } from "./flight.js";
-import { retryDelayMs } from "./outage.js";
+import { retryDelayMs } from "./storage-outage.js";
 
 const SETTLED_PER_CALL = 250;
 /** Calls for one partition: while these are in flight, the next one fills up. */
