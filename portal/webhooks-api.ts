@@ -3,7 +3,7 @@
 import type { Clock } from "../src/core/clock.js";
 import { PostbellError } from "../src/core/errors.js";
 import { createRateLimit } from "../src/http/rate-limit.js";
-import { notFound } from "../src/webhooks/arguments.js";
+import { notFound } from "../src/webhooks/call-arguments.js";
 import type { Webhook } from "../src/webhooks/registrations/registrations.js";
 import type { DeliveryState, WebhookStatus } from "../src/webhooks/store.js";
 import { type ApiCall, type ApiRoute, invalid, json } from "./api.js";

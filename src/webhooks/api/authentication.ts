@@ -8,7 +8,7 @@ import type { Logger } from "../../core/logger.js";
 import { HttpError } from "../../http/errors.js";
 import { createRateLimit } from "../../http/rate-limit.js";
 import type { HttpRequest } from "../../http/types.js";
-import { checkName } from "../arguments.js";
+import { checkName } from "../call-arguments.js";
 import type { ReadSettings, Subscriber } from "../options.js";
 import { rateLimited, unavailable } from "./call.js";
 

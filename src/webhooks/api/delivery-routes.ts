@@ -3,7 +3,7 @@
 import { isPostbellError, PostbellError } from "../../core/errors.js";
 import type { Route } from "../../http/router.js";
 import type { HttpRequest } from "../../http/types.js";
-import { notFound } from "../arguments.js";
+import { notFound } from "../call-arguments.js";
 import { parseDeliveryId } from "../delivery/delivery-id.js";
 import type { Deliveries, Delivery } from "../delivery/delivery-log.js";
 import type { Registrations, Webhook } from "../registrations/registrations.js";

@@ -5,7 +5,7 @@ import type { Clock } from "../../core/clock.js";
 import { isPostbellError, PostbellError } from "../../core/errors.js";
 import { createRateLimit } from "../../http/rate-limit.js";
 import { LENGTHS } from "../api/operations.js";
-import { notFound, readArguments, readLimit } from "../arguments.js";
+import { notFound, readArguments, readLimit } from "../call-arguments.js";
 import { type Catalogue, focalTypes, TEST_EVENT_TYPE } from "../event-types/catalogue.js";
 import { subscribes } from "../event-types/subscription.js";
 import { testEvent } from "../events/test-event.js";

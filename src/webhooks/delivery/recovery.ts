@@ -3,7 +3,7 @@
 import type { Clock } from "../../core/clock.js";
 import { PostbellError } from "../../core/errors.js";
 import { createRateLimit } from "../../http/rate-limit.js";
-import { notFound } from "../arguments.js";
+import { notFound } from "../call-arguments.js";
 import type { ReadSettings } from "../options.js";
 import type { WebhookRecord, WebhookStore } from "../store.js";
 

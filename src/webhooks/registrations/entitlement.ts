@@ -6,7 +6,7 @@
 import { type Clock, withTimeout } from "../../core/clock.js";
 import { PostbellError } from "../../core/errors.js";
 import { isUuid } from "../../core/uuid.js";
-import { checkName, notFound } from "../arguments.js";
+import { checkName, notFound } from "../call-arguments.js";
 import type { ReadSettings, Subscriber } from "../options.js";
 import type { WebhookChange, WebhookRecord, WebhookStore } from "../store.js";
 

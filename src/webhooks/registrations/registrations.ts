@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 import { PostbellError } from "../../core/errors.js";
 import { judgeUrl } from "../../outbound/address-policy.js";
 import { newSecret } from "../../signature/signature.js";
-import { checkName, notFound, readArguments, readLimit } from "../arguments.js";
+import { checkName, notFound, readArguments, readLimit } from "../call-arguments.js";
 import type { Catalogue } from "../event-types/catalogue.js";
 import { readEventTypes } from "../event-types/subscription.js";
 import type { ReadSettings, Subscriber } from "../options.js";
