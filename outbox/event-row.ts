@@ -4,8 +4,8 @@ import { PostbellError } from "../src/core/errors.js";
 import { isUuid, randomUUID } from "../src/core/uuid.js";
 import { checkName } from "../src/webhooks/call-arguments.js";
 import { readTime } from "../src/webhooks/delivery/delivery-log.js";
-import type { OutboxClaim } from "../src/webhooks/outbox-source.js";
 import type { EventInput } from "../src/webhooks/service.js";
+import type { OutboxClaim } from "./outbox-source.js";
 
 export interface EventRow {
   readonly id: string;

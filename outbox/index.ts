@@ -1,11 +1,5 @@
 /** `postbell/outbox`: events written in the host's own SQL transaction, and moved to Postbell from there. */
 
-export type {
-  ClaimedRow,
-  OutboxClaim,
-  OutboxSource,
-  ParkedRow,
-} from "../src/webhooks/outbox-source.js";
 export { type MemorySource, memorySource } from "./memory.js";
 export {
   type MysqlConnection,
@@ -16,5 +10,11 @@ export {
 } from "./mysql.js";
 export type { Emitter, OutboxOptions } from "./options.js";
 export { type Outbox, type OutboxStats, outbox } from "./outbox.js";
+export type {
+  ClaimedRow,
+  OutboxClaim,
+  OutboxSource,
+  ParkedRow,
+} from "./outbox-source.js";
 export { type PgConnection, type PgPool, type PgSourceOptions, pgSource } from "./pg.js";
 export type { SqlSource } from "./sql-source.js";

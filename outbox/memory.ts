@@ -2,9 +2,9 @@
 
 import { type Clock, systemClock } from "../src/core/clock.js";
 import { readOptions, value } from "../src/core/options.js";
-import type { OutboxClaim, OutboxSource, ParkedRow } from "../src/webhooks/outbox-source.js";
 import type { EventInput } from "../src/webhooks/service.js";
 import { type EventRow, idsOf, rowsOf } from "./event-row.js";
+import type { OutboxClaim, OutboxSource, ParkedRow } from "./outbox-source.js";
 
 export interface MemorySource extends OutboxSource {
   /** Adds an event, or several: at once, since there is no transaction. Resolves with the ids. Errors: `invalid_argument`. */

@@ -4,8 +4,8 @@ import type { Clock } from "../src/core/clock.js";
 import { hasMethods, hostOptions } from "../src/core/host-options.js";
 import type { Logger } from "../src/core/logger.js";
 import { value, wholeNumber } from "../src/core/options.js";
-import type { OutboxSource } from "../src/webhooks/outbox-source.js";
 import type { Emitted, EventInput } from "../src/webhooks/service.js";
+import type { OutboxSource } from "./outbox-source.js";
 
 /** What an outbox needs of a webhook service. */
 export interface Emitter {

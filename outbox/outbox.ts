@@ -4,9 +4,9 @@ import { type Clock, type Timer, withTimeout } from "../src/core/clock.js";
 import { isPostbellError, PostbellError } from "../src/core/errors.js";
 import { guardedLogger } from "../src/core/logger.js";
 import { readOptions } from "../src/core/options.js";
-import type { OutboxClaim, OutboxSource, ParkedRow } from "../src/webhooks/outbox-source.js";
 import { eventOf } from "./event-row.js";
 import { type OutboxOptions, outboxOptions } from "./options.js";
+import type { OutboxClaim, OutboxSource, ParkedRow } from "./outbox-source.js";
 import { afterFailure, beforeEmit, isSuspect, retryDelayMs, type Verdict } from "./verdict.js";
 
 /** What lies in the source, and what this process has done. */

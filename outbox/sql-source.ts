@@ -1,9 +1,9 @@
 /** What the sources on SQL databases have in common: what a host sees of them, and how their rows are read. */
 
 import { PostbellError } from "../src/core/errors.js";
-import type { OutboxClaim, OutboxSource, ParkedRow } from "../src/webhooks/outbox-source.js";
 import type { EventInput } from "../src/webhooks/service.js";
 import { type EventRow, idsOf, rowsOf } from "./event-row.js";
+import type { OutboxClaim, OutboxSource, ParkedRow } from "./outbox-source.js";
 
 /** A source whose table lies beside the host's own, so that an event is written in the transaction that it tells of. */
 export interface SqlSource<Connection> extends OutboxSource {

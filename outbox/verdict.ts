@@ -1,8 +1,8 @@
 /** What becomes of a row: decided from how often it was tried and how the last try ended, before anything is done about it. */
 
 import { type ErrorCode, isPostbellError } from "../src/core/errors.js";
-import type { OutboxClaim } from "../src/webhooks/outbox-source.js";
 import { REMEMBER_MS } from "../src/webhooks/store.js";
+import type { OutboxClaim } from "./outbox-source.js";
 
 export type Verdict =
   | { readonly kind: "remove" }

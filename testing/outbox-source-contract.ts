@@ -1,8 +1,8 @@
 /** The tests that every source of an outbox has to pass. They run in any test runner and know nothing of how a source works. */
 
 import assert from "node:assert/strict";
+import type { OutboxClaim, OutboxSource } from "../outbox/outbox-source.js";
 import { randomUUID } from "../src/core/uuid.js";
-import type { OutboxClaim, OutboxSource } from "../src/webhooks/outbox-source.js";
 import type { EventInput } from "../src/webhooks/service.js";
 
 /** A transaction of the host. */
