@@ -4,7 +4,6 @@
  * @module postbell
  */
 
-export type { ContentChanged } from "./content/changes.js";
 export type { EmbedProvider } from "./content/embeds/providers.js";
 export {
   type ByteRange,
@@ -22,6 +21,7 @@ export type {
   WantedImage,
 } from "./content/media/image-tool.js";
 export type { AuthenticateContent, ContentOptions } from "./content/options.js";
+export type { ContentChanged } from "./content/records/record-changes.js";
 export type {
   MediaFile,
   MenuItem,
@@ -30,7 +30,7 @@ export type {
   PostStatus,
   PostType,
   User,
-} from "./content/records.js";
+} from "./content/records/records.js";
 export type { RoleOptions } from "./content/roles.js";
 export { type Content, type ContentAnswer, type ContentRequest, createContent } from "./content/service.js";
 export type { Render, SiteOptions } from "./content/site.js";

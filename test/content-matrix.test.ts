@@ -1,7 +1,7 @@
 /** Who may do what: one table for every route and method of the service. */
 
 import { beforeAll, describe, expect, it } from "vitest";
-import type { Post, PostStatus, PostType } from "../src/content/records.js";
+import type { Post, PostStatus, PostType } from "../src/content/records/records.js";
 import type { Json, JsonObject } from "../src/schema/types.js";
 import { memoryStorage } from "../storage/memory/index.js";
 import { manualClock } from "../testing/manual-clock.js";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { ContentChanged } from "../src/content/changes.js";
+import type { ContentChanged } from "../src/content/records/record-changes.js";
 import type { ContentContext, ContentStorage, ContentStore } from "../src/content/store.js";
 import { PostbellError } from "../src/core/errors.js";
 import { memoryStorage } from "../storage/memory/index.js";

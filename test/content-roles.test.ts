@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { createCallers } from "../src/content/callers.js";
-import type { Post, PostColumns, PostStatus, PostType, User } from "../src/content/records.js";
+import type { Post, PostColumns, PostStatus, PostType, User } from "../src/content/records/records.js";
 import { type RoleOptions, readRoles } from "../src/content/roles.js";
 import { isPostbellError } from "../src/core/errors.js";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { User } from "../src/content/records.js";
+import type { User } from "../src/content/records/records.js";
 import { createUsers, type UsersOption } from "../src/content/users/users.js";
 import { isPostbellError } from "../src/core/errors.js";
 import { type Logger, silentLogger } from "../src/core/logger.js";

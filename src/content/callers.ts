@@ -2,7 +2,7 @@
 
 import type { Caller, PostAction } from "./caller.js";
 import { canEditSomething, capabilityNames, impliedBy } from "./capabilities.js";
-import type { PostColumns, PostStatus, User } from "./records.js";
+import type { PostColumns, PostStatus, User } from "./records/records.js";
 import type { Roles } from "./roles.js";
 
 /**

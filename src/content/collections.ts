@@ -2,7 +2,7 @@
 
 import { STATUSES } from "./query/row.js";
 import type { PostOrder } from "./query/types.js";
-import type { PostType, Taxonomy } from "./records.js";
+import type { PostType, Taxonomy } from "./records/records.js";
 
 /** A post format of the reference; `standard` stands for none. */
 export const POST_FORMATS = [

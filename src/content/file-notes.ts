@@ -3,7 +3,7 @@
 import { PostbellError } from "../core/errors.js";
 import { ownedFiles } from "./media/owned-files.js";
 import type { SiteIndex } from "./query/site-index.js";
-import type { MediaFile } from "./records.js";
+import type { MediaFile } from "./records/records.js";
 import type { ContentStore, ContentWrite } from "./store.js";
 
 const NOTE = "file/";

@@ -3,10 +3,10 @@
 import { LRUCache } from "lru-cache";
 import { isPostbellError, PostbellError } from "../core/errors.js";
 import { inTurns } from "../core/next-turn.js";
-import { type ContentChanged, postChanged, termChanged } from "./changes.js";
 import { fileNames, namedWrites, unnamedWrites } from "./file-notes.js";
 import { createSiteIndex, type SiteIndex } from "./query/site-index.js";
-import type { Post, PostColumns, Revision, Taxonomy, Term } from "./records.js";
+import { type ContentChanged, postChanged, termChanged } from "./records/record-changes.js";
+import type { Post, PostColumns, Revision, Taxonomy, Term } from "./records/records.js";
 import { sharedCall } from "./shared-call.js";
 import type { ContentBasis, ContentChanges, ContentRecord, ContentStore, ContentWrite } from "./store.js";
 

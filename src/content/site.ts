@@ -2,7 +2,7 @@
 
 import { ancestorsOf } from "./posts/tree.js";
 import type { SiteIndex } from "./query/site-index.js";
-import type { Post, PostColumns } from "./records.js";
+import type { Post, PostColumns } from "./records/records.js";
 import type { SiteZone } from "./text/dates.js";
 import { makeExcerpt } from "./text/excerpt.js";
 import { filterHtml, filterTitle } from "./text/filter-html.js";

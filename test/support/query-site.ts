@@ -2,7 +2,7 @@
 
 import { createSiteIndex, type SiteIndex, type StoredColumns } from "../../src/content/query/site-index.js";
 import type { PostQuery } from "../../src/content/query/types.js";
-import type { Term } from "../../src/content/records.js";
+import type { Term } from "../../src/content/records/records.js";
 import type { ContentChange } from "../../src/content/store.js";
 
 export const DAY_MS = 86_400_000;

@@ -1,7 +1,7 @@
 /** A REST server over a few made-up routes, and requests to it as somebody. */
 
 import type { Caller } from "../../src/content/caller.js";
-import type { User } from "../../src/content/records.js";
+import type { User } from "../../src/content/records/records.js";
 import { RestError } from "../../src/content/rest/error.js";
 import { createItem } from "../../src/content/rest/item.js";
 import { createListRooms } from "../../src/content/rest/list-room.js";

@@ -1,7 +1,7 @@
 /** `/statuses`: the statuses that a post can have. Those that are not public are for who writes. */
 
 import { canEditSomething } from "../capabilities.js";
-import type { PostStatus } from "../records.js";
+import type { PostStatus } from "../records/records.js";
 import { ALL, EDIT, FULL, type RecordFields } from "../rest/record-fields.js";
 import type { KeyedTable } from "./keyed-routes.js";
 

@@ -2,7 +2,7 @@
 
 import { capabilityNames } from "../capabilities.js";
 import { type Collection, collections } from "../collections.js";
-import type { PostType } from "../records.js";
+import type { PostType } from "../records/records.js";
 import { ALL, EDIT, FULL, type RecordFields } from "../rest/record-fields.js";
 import type { KeyedTable } from "./keyed-routes.js";
 import { typeLabels } from "./labels.js";

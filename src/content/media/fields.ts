@@ -5,7 +5,7 @@ import type { Context, Json, Schema } from "../../schema/types.js";
 import { LENGTHS } from "../bounds.js";
 import { asItComes, type Field, rawOf, type Target, type View } from "../posts/fields.js";
 import { filterText } from "../posts/filtered-text.js";
-import type { MediaFile } from "../records.js";
+import type { MediaFile } from "../records/records.js";
 import { ALL, EDIT, FULL } from "../rest/record-fields.js";
 import { missingSizes, uploadedImage } from "./image-versions.js";
 

@@ -1,6 +1,6 @@
 /** Which versions of an image a site keeps beside the one that was uploaded: the sizes of the reference. Pure. */
 
-import type { MediaFile } from "../records.js";
+import type { MediaFile } from "../records/records.js";
 import type { PixelSize } from "./image-edits.js";
 import type { WantedImage } from "./image-tool.js";
 

@@ -1,6 +1,6 @@
 /** Which stored files a media item has: the one place that knows all of them. Pure. */
 
-import type { MediaFile } from "../records.js";
+import type { MediaFile } from "../records/records.js";
 
 /** Names of every file that belongs to a record: shown, as it was uploaded, and in smaller versions. None where they are elsewhere. */
 export function ownedFiles({ name, original, sizes, elsewhere }: MediaFile): readonly string[] {

@@ -3,7 +3,7 @@
 import { isPostbellError } from "../../core/errors.js";
 import type { Logger } from "../../core/logger.js";
 import type { FileStore } from "../files.js";
-import type { MediaFile } from "../records.js";
+import type { MediaFile } from "../records/records.js";
 import type { PixelOperation } from "./image-edits.js";
 import { frameCount } from "./image-frames.js";
 import type { ImageRefusal, ImageSource, ImageTool, MadeImage } from "./image-tool.js";

@@ -6,7 +6,7 @@ import type { BodyPace } from "../../http/body-chunks.js";
 import type { HttpRequest, ReadableBody } from "../../http/types.js";
 import type { JsonObject } from "../../schema/types.js";
 import type { FileStore, StagedFile } from "../files.js";
-import type { MediaFile } from "../records.js";
+import type { MediaFile } from "../records/records.js";
 import { RestError } from "../rest/error.js";
 import { refuseCodedBody } from "../rest/input.js";
 import { fileNameOf } from "./content-disposition.js";

@@ -6,7 +6,7 @@ import { LENGTHS, NAMES } from "../bounds.js";
 import { collectionOf } from "../collections.js";
 import type { Field, View } from "../posts/fields.js";
 import { STATUSES } from "../query/row.js";
-import type { MenuItem, PostColumns, Term } from "../records.js";
+import type { MenuItem, PostColumns, Term } from "../records/records.js";
 import { ALL, FULL } from "../rest/record-fields.js";
 import { termLink } from "../terms/fields.js";
 import { taxonomyOf } from "../terms/taxonomies.js";

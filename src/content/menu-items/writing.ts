@@ -7,7 +7,7 @@ import { filterText } from "../posts/filtered-text.js";
 import { writeMeta } from "../posts/meta.js";
 import { newPost, type Values, type WriteContext, type WrittenDates } from "../posts/writing.js";
 import type { SiteIndex } from "../query/site-index.js";
-import type { MenuItem, Post } from "../records.js";
+import type { MenuItem, Post } from "../records/records.js";
 import { RestError } from "../rest/error.js";
 import { cleanClasses, stripAll } from "../text/plain.js";
 import { menuItemTitle } from "./fields.js";

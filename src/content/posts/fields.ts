@@ -7,7 +7,7 @@ import type { Caller } from "../caller.js";
 import { type Collection, POST_FORMATS, WRITABLE_STATUSES } from "../collections.js";
 import { STATUSES } from "../query/row.js";
 import type { SiteIndex } from "../query/site-index.js";
-import type { Post, Taxonomy } from "../records.js";
+import type { Post, Taxonomy } from "../records/records.js";
 import { ALL, EDIT, FULL } from "../rest/record-fields.js";
 import type { Site } from "../site.js";
 import { taxonomyOf } from "../terms/taxonomies.js";

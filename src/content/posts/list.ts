@@ -6,7 +6,7 @@ import { COUNTS, IDS, LENGTHS, NAMES, SLUGS } from "../bounds.js";
 import type { Caller } from "../caller.js";
 import { type Collection, POST_FORMATS } from "../collections.js";
 import type { PostOrder, PostQuery, Sight, TermFilter, Visibility } from "../query/types.js";
-import type { PostColumns, PostStatus, Taxonomy } from "../records.js";
+import type { PostColumns, PostStatus, Taxonomy } from "../records/records.js";
 import { RestError } from "../rest/error.js";
 import { contextArgument, pageArguments } from "../rest/record-fields.js";
 import type { Site } from "../site.js";

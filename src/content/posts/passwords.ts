@@ -2,7 +2,7 @@
 
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { Clock } from "../../core/clock.js";
-import type { Post } from "../records.js";
+import type { Post } from "../records/records.js";
 import { RestError } from "../rest/error.js";
 
 type Protected = Pick<Post, "id" | "password">;

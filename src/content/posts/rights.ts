@@ -5,7 +5,7 @@ import type { Caller, PostAction } from "../caller.js";
 import { canEditSomething } from "../capabilities.js";
 import type { Collection } from "../collections.js";
 import type { SiteIndex } from "../query/site-index.js";
-import type { PostColumns } from "../records.js";
+import type { PostColumns } from "../records/records.js";
 import { RestError, refusal } from "../rest/error.js";
 import type { RestRequest } from "../rest/types.js";
 import { taxonomyOf } from "../terms/taxonomies.js";

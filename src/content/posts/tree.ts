@@ -1,7 +1,7 @@
 /** The tree of pages: what stands above one. */
 
 import type { SiteIndex } from "../query/site-index.js";
-import type { PostColumns } from "../records.js";
+import type { PostColumns } from "../records/records.js";
 
 /** Deeper than any real tree; a walk ends here whatever is stored. */
 const MAX_DEPTH = 100;

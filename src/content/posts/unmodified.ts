@@ -1,7 +1,7 @@
 /** Keeps a client that says which state it knows from writing over a newer one. */
 
 import { LENGTHS } from "../bounds.js";
-import type { PostColumns } from "../records.js";
+import type { PostColumns } from "../records/records.js";
 import { RestError } from "../rest/error.js";
 
 /** Epoch milliseconds of `If-Unmodified-Since` (RFC 9110 §13.1.4). NaN for what is no date: it is ignored, as the RFC asks. */

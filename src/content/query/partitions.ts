@@ -1,6 +1,6 @@
 /** Rows by type, standing and one more property, each part kept in order. Knows which lists there are, not what they are asked for. */
 
-import type { PostType, Taxonomy } from "../records.js";
+import type { PostType, Taxonomy } from "../records/records.js";
 import {
   compareBy,
   DEFAULT_ORDERING,

@@ -1,6 +1,6 @@
 /** How a list is found, as data: which indexes may lead to its rows, what is left to be asked of each row, and how they stand. Looks at no record. */
 
-import type { PostType, Taxonomy } from "../records.js";
+import type { PostType, Taxonomy } from "../records/records.js";
 import { type Ordering, STATUSES, type Standing } from "./row.js";
 import type { PostQuery, Sight, TermFilter } from "./types.js";
 

@@ -1,6 +1,6 @@
 /** A post as the indexes hold it, and the orders in which lists stand. */
 
-import type { PostColumns, PostStatus } from "../records.js";
+import type { PostColumns, PostStatus } from "../records/records.js";
 import { fold } from "./folding.js";
 import type { Compare } from "./sorted-list.js";
 import type { PostOrder } from "./types.js";

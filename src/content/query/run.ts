@@ -1,6 +1,6 @@
 /** Carries out a plan over the indexes of a site. Decides nothing about what a list means. */
 
-import type { PostColumns, PostType, Taxonomy } from "../records.js";
+import type { PostColumns, PostType, Taxonomy } from "../records/records.js";
 import type { MultiMap } from "./multi-map.js";
 import type { Part, Partitions } from "./partitions.js";
 import type { Access, Check, Lead, Plan, PlanOrder } from "./plan.js";

@@ -1,6 +1,6 @@
 /** The resident columns of one site and the indexes over them: what lists and look-ups are answered from. Knows no request and no storage. */
 
-import type { PostColumns, PostType, Taxonomy, Term } from "../records.js";
+import type { PostColumns, PostType, Taxonomy, Term } from "../records/records.js";
 import type { ContentChange } from "../store.js";
 import { findPosts, type SearchTexts } from "./find.js";
 import { type MultiMap, multiMap } from "./multi-map.js";

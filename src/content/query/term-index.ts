@@ -1,6 +1,6 @@
 /** The terms of a site: by taxonomy, parent and slug. Knows no post. */
 
-import type { Taxonomy, Term } from "../records.js";
+import type { Taxonomy, Term } from "../records/records.js";
 import { multiMap } from "./multi-map.js";
 
 export interface TermIndex {

@@ -1,6 +1,6 @@
 /** What a list of posts is asked for, after validation: plain data, from which a plan is made without looking at a record. */
 
-import type { PostStatus, PostType, Taxonomy } from "../records.js";
+import type { PostStatus, PostType, Taxonomy } from "../records/records.js";
 
 export interface TermFilter {
   readonly taxonomy: Taxonomy;

@@ -5,7 +5,7 @@ import { type Collection, collectionOf } from "../collections.js";
 import { metaSchema } from "../posts/meta.js";
 import { shown } from "../posts/schema.js";
 import type { SiteIndex } from "../query/site-index.js";
-import type { Post, PostColumns, Revision } from "../records.js";
+import type { Post, PostColumns, Revision } from "../records/records.js";
 import { createItem } from "../rest/item.js";
 import { ALL, EDIT, FULL } from "../rest/record-fields.js";
 import type { Item } from "../rest/types.js";

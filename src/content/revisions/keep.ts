@@ -3,7 +3,7 @@
 import type { Json, JsonObject } from "../../schema/types.js";
 import { type Collection, collectionOf } from "../collections.js";
 import type { Draft, Library, StoredRevision } from "../library.js";
-import type { Post, Revision } from "../records.js";
+import type { Post, Revision } from "../records/records.js";
 
 /** The texts of a post that its revisions keep, where its type has them. */
 export const TEXTS = ["title", "content", "excerpt"] as const;

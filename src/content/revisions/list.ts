@@ -4,7 +4,7 @@ import type { Argument, Arguments, Json } from "../../schema/types.js";
 import { IDS as ID_LIST, LENGTHS } from "../bounds.js";
 import { fold } from "../query/folding.js";
 import { matchOf, type SearchMatch } from "../query/search.js";
-import type { Revision } from "../records.js";
+import type { Revision } from "../records/records.js";
 import { RestError } from "../rest/error.js";
 import { contextArgument, pageArguments } from "../rest/record-fields.js";
 

@@ -6,7 +6,7 @@ import type { Library } from "../library.js";
 import { writerOf } from "../posts/routes.js";
 import { refuseModified } from "../posts/unmodified.js";
 import { writtenDates } from "../posts/writing.js";
-import type { Post } from "../records.js";
+import type { Post } from "../records/records.js";
 import { RestError, refusal } from "../rest/error.js";
 import type { Site } from "../site.js";
 import { keepRevision } from "./keep.js";

@@ -2,7 +2,7 @@
 
 import type { Caller } from "../caller.js";
 import type { Library, StoredRevision } from "../library.js";
-import type { PostColumns, PostType } from "../records.js";
+import type { PostColumns, PostType } from "../records/records.js";
 import { RestError, refusal } from "../rest/error.js";
 
 export interface RevisionRights {

@@ -4,7 +4,7 @@ import type { Arguments, Json } from "../../schema/types.js";
 import { IDS as ID_LIST, LENGTHS, SLUGS } from "../bounds.js";
 import { contains } from "../query/contains.js";
 import { fold } from "../query/folding.js";
-import type { Term } from "../records.js";
+import type { Term } from "../records/records.js";
 import { RestError } from "../rest/error.js";
 import { contextArgument, pageArguments } from "../rest/record-fields.js";
 import { slugOf } from "../text/slug.js";

@@ -6,7 +6,7 @@ import { canEditSomething } from "../capabilities.js";
 import { collectionOf } from "../collections.js";
 import type { Library } from "../library.js";
 import { STATUSES } from "../query/row.js";
-import type { Term } from "../records.js";
+import type { Term } from "../records/records.js";
 import { RestError, refusal } from "../rest/error.js";
 import { createItem } from "../rest/item.js";
 import { answerPage } from "../rest/paging.js";

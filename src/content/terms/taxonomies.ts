@@ -1,6 +1,6 @@
 /** The table of taxonomies: what each is called, holds and is written with. Routes, arguments and schemas are made from it. */
 
-import type { PostType, Taxonomy } from "../records.js";
+import type { PostType, Taxonomy } from "../records/records.js";
 
 export interface TaxonomyDefinition {
   readonly taxonomy: Taxonomy;

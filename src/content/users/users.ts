@@ -3,7 +3,7 @@
 import { type Clock, withTimeout } from "../../core/clock.js";
 import { PostbellError } from "../../core/errors.js";
 import type { Logger } from "../../core/logger.js";
-import type { User } from "../records.js";
+import type { User } from "../records/records.js";
 import { RestError } from "../rest/error.js";
 
 /** A host with many users, or with users that change, gives functions instead of a list. Both may answer at once or later. */

@@ -3,7 +3,7 @@
 import { collections } from "../collections.js";
 import { STATUSES } from "../query/row.js";
 import type { SiteIndex } from "../query/site-index.js";
-import type { PostType } from "../records.js";
+import type { PostType } from "../records/records.js";
 
 const EVERYTHING = Object.fromEntries(STATUSES.map((status) => [status, "all" as const]));
 

@@ -1,7 +1,7 @@
 /** Who is who: the authors of a file among the users of this site. */
 
 import { PostbellError } from "../../core/errors.js";
-import type { User } from "../records.js";
+import type { User } from "../records/records.js";
 import { slugOf } from "../text/slug.js";
 import type { Users } from "../users/users.js";
 import type { WxrAuthor } from "./types.js";

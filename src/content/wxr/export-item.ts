@@ -3,7 +3,7 @@
 import { textOf } from "../../schema/text-of.js";
 import { collectionOf } from "../collections.js";
 import type { SiteIndex } from "../query/site-index.js";
-import type { MediaFile, MenuItem, Post } from "../records.js";
+import type { MediaFile, MenuItem, Post } from "../records/records.js";
 import type { Site } from "../site.js";
 import { formatDate } from "../text/dates.js";
 import { writePhp } from "./php-value.js";

@@ -6,7 +6,7 @@ import type { FileStore } from "../files.js";
 import { publishMedia } from "../media/published-media.js";
 import type { StoredImages } from "../media/stored-images.js";
 import { takeFile } from "../media/upload.js";
-import type { MediaFile, Post } from "../records.js";
+import type { MediaFile, Post } from "../records/records.js";
 import type { SiteZone } from "../text/dates.js";
 import { type FileSource, fileOfItem } from "./options.js";
 import { stoppable, stoppableSteps } from "./stoppable.js";

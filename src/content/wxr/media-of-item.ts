@@ -4,7 +4,7 @@ import { parseUrl } from "../../core/parse-url.js";
 import { isFileName } from "../files.js";
 import { baseNameOf } from "../media/file-name.js";
 import { mimeTypeOf } from "../media/media-type.js";
-import type { MediaFile } from "../records.js";
+import type { MediaFile } from "../records/records.js";
 import { stripAll } from "../text/plain.js";
 import { type PhpArray, type PhpValue, readPhp } from "./php-value.js";
 import type { WxrItem } from "./types.js";

@@ -1,6 +1,6 @@
 /** What a menu item in a file says of itself; what it points at has the ids of the file. Pure. */
 
-import type { MenuItem } from "../records.js";
+import type { MenuItem } from "../records/records.js";
 import { cleanClasses, stripAll } from "../text/plain.js";
 import { cleanUrl } from "../text/urls.js";
 import { wholeNumber } from "./elements.js";

@@ -1,6 +1,6 @@
 /** What an imported post points at that is not here yet: what is kept of it, and what is said of it. Pure. */
 
-import type { Post } from "../records.js";
+import type { Post } from "../records/records.js";
 import type { Missing, ReferenceName } from "./placement.js";
 import type { References } from "./post-of-item.js";
 import type { WxrItem } from "./types.js";

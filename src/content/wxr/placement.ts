@@ -3,7 +3,7 @@
 import { hasUniqueSlug } from "../library.js";
 import { isSlugTaken } from "../posts/writing.js";
 import type { SiteIndex } from "../query/site-index.js";
-import type { Post, PostColumns } from "../records.js";
+import type { Post, PostColumns } from "../records/records.js";
 import type { Site } from "../site.js";
 import { isReservedSlug, uniqueSlug } from "../text/slug.js";
 import { idsAbove } from "./ids-above.js";

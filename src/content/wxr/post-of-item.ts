@@ -5,7 +5,7 @@ import { type Collection, collections, POST_FORMATS } from "../collections.js";
 import { writeMeta } from "../posts/meta.js";
 import { newPost, type WriteContext } from "../posts/writing.js";
 import { STATUSES } from "../query/row.js";
-import type { Post, PostStatus, Taxonomy } from "../records.js";
+import type { Post, PostStatus, Taxonomy } from "../records/records.js";
 import { wholeNumber } from "./elements.js";
 import { mediaOfItem } from "./media-of-item.js";
 import { menuItemOfItem } from "./menu-item-of-item.js";

@@ -1,6 +1,6 @@
 /** The records of a site as the service holds them: plain data, dates as numbers, texts raw. */
 
-import type { JsonObject } from "../schema/types.js";
+import type { JsonObject } from "../../schema/types.js";
 
 /** What a post is: by its collection `posts`, `pages`, `media`, `menu-items` or `blocks`. */
 export type PostType = "post" | "page" | "attachment" | "nav_menu_item" | "wp_block";

@@ -1,8 +1,8 @@
 /** What a change of records is to the host. Pure; knows no storage. */
 
-import { collectionOf } from "./collections.js";
+import { collectionOf } from "../collections.js";
+import { taxonomyOf } from "../terms/taxonomies.js";
 import type { PostColumns, Term } from "./records.js";
-import { taxonomyOf } from "./terms/taxonomies.js";
 
 /** What happened to a record. */
 export interface ContentChanged {
