@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { createCallers } from "../src/content/callers.js";
-import { createLibrary } from "../src/content/library.js";
 import type { ContentChanged } from "../src/content/records/record-changes.js";
 import type { Revision } from "../src/content/records/records.js";
+import { createLibrary } from "../src/content/repository/library.js";
 import { RestError } from "../src/content/rest/error.js";
 import { candidates, entryOf, idsInOrder, pageOf, revisionQueryOf } from "../src/content/revisions/list.js";
 import { createRestoreRevision } from "../src/content/revisions/restore.js";

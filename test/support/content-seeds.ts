@@ -2,10 +2,10 @@
 
 import { randomUUID } from "node:crypto";
 import { collectionOf } from "../../src/content/collections.js";
-import { createFileNotes } from "../../src/content/file-notes.js";
-import { createLibrary } from "../../src/content/library.js";
 import { newPost } from "../../src/content/posts/writing.js";
 import type { Post, PostType } from "../../src/content/records/records.js";
+import { createFileNotes } from "../../src/content/repository/file-notes.js";
+import { createLibrary } from "../../src/content/repository/library.js";
 import { createSite } from "../../src/content/site.js";
 import type { ContentStorage } from "../../src/content/store.js";
 import { createSiteZone } from "../../src/content/text/dates.js";

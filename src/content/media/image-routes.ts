@@ -3,12 +3,12 @@
 import { isPostbellError } from "../../core/errors.js";
 import type { Json } from "../../schema/types.js";
 import type { Collection } from "../collections.js";
-import type { Library } from "../library.js";
 import type { Items } from "../posts/items.js";
 import { createRights } from "../posts/rights.js";
 import { itemSchema } from "../posts/schema.js";
 import { writtenDates, writtenPost } from "../posts/writing.js";
 import type { MediaFile, Post } from "../records/records.js";
+import type { Library } from "../repository/library.js";
 import { RestError, refusal } from "../rest/error.js";
 import type { RestAnswer, RestRequest, RestRoute } from "../rest/types.js";
 import type { Site } from "../site.js";

@@ -2,7 +2,6 @@
 
 import type { Argument, Arguments, Json } from "../../schema/types.js";
 import type { Collection } from "../collections.js";
-import type { Draft, Library } from "../library.js";
 import type { Target } from "../posts/fields.js";
 import { writeMeta } from "../posts/meta.js";
 import { createRights } from "../posts/rights.js";
@@ -11,6 +10,7 @@ import { fieldsOf } from "../posts/schema.js";
 import { ancestorsOf } from "../posts/tree.js";
 import { type Values, type WriteContext, writtenDates } from "../posts/writing.js";
 import type { Post, Revision } from "../records/records.js";
+import type { Draft, Library } from "../repository/library.js";
 import { RestError } from "../rest/error.js";
 import { parseFields } from "../rest/fields.js";
 import type { ListRooms } from "../rest/list-room.js";

@@ -2,11 +2,11 @@
 
 import type { Caller } from "../caller.js";
 import { collectionOf } from "../collections.js";
-import type { Library } from "../library.js";
 import { writerOf } from "../posts/routes.js";
 import { refuseModified } from "../posts/unmodified.js";
 import { writtenDates } from "../posts/writing.js";
 import type { Post } from "../records/records.js";
+import type { Library } from "../repository/library.js";
 import { RestError, refusal } from "../rest/error.js";
 import type { Site } from "../site.js";
 import { keepRevision } from "./keep.js";

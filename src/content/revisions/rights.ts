@@ -1,8 +1,8 @@
 /** Who may see and remove the revisions of a post, in the order in which the reference asks. Each check throws the error it is answered with. */
 
 import type { Caller } from "../caller.js";
-import type { Library, StoredRevision } from "../library.js";
 import type { PostColumns, PostType } from "../records/records.js";
+import type { Library, StoredRevision } from "../repository/library.js";
 import { RestError, refusal } from "../rest/error.js";
 
 export interface RevisionRights {

@@ -2,8 +2,8 @@
 
 import type { Schema } from "../../schema/types.js";
 import { LENGTHS } from "../bounds.js";
-import type { Library } from "../library.js";
 import type { Term } from "../records/records.js";
+import type { Library } from "../repository/library.js";
 import { ALL, FULL, NO_META, type RecordField, type RecordFields } from "../rest/record-fields.js";
 import type { Site } from "../site.js";
 import type { TaxonomyDefinition } from "./taxonomies.js";

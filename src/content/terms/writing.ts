@@ -1,8 +1,8 @@
 /** What becomes of a term when it is written: pure rules for name, slug and place in a tree, after the reference's. */
 
 import type { Json } from "../../schema/types.js";
-import type { Library } from "../library.js";
 import type { Term } from "../records/records.js";
+import type { Library } from "../repository/library.js";
 import { RestError } from "../rest/error.js";
 import { filterTitle } from "../text/filter-html.js";
 import { stripAll } from "../text/plain.js";

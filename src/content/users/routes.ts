@@ -3,8 +3,8 @@
 import type { Context } from "../../schema/types.js";
 import type { Caller } from "../caller.js";
 import { canEditSomething } from "../capabilities.js";
-import type { Library } from "../library.js";
 import type { User } from "../records/records.js";
+import type { Library } from "../repository/library.js";
 import { RestError, refusal } from "../rest/error.js";
 import { createItem } from "../rest/item.js";
 import { answerPage } from "../rest/paging.js";

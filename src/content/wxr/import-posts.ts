@@ -2,9 +2,9 @@
 
 import { isDeepStrictEqual } from "node:util";
 import type { Collection } from "../collections.js";
-import type { Draft, Library } from "../library.js";
 import type { WriteContext } from "../posts/writing.js";
 import type { Post } from "../records/records.js";
+import type { Draft, Library } from "../repository/library.js";
 import { allIds } from "./all-ids.js";
 import { batchesOf } from "./batches.js";
 import { identityOf, identityOfId, stateOf } from "./identity.js";

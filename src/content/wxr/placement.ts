@@ -1,9 +1,9 @@
 /** Where a post comes to stand: what it points at by the ids of this site, and a slug that no other has. Decides only; stores nothing. */
 
-import { hasUniqueSlug } from "../library.js";
 import { isSlugTaken } from "../posts/writing.js";
 import type { SiteIndex } from "../query/site-index.js";
 import type { Post, PostColumns } from "../records/records.js";
+import { hasUniqueSlug } from "../repository/library.js";
 import type { Site } from "../site.js";
 import { isReservedSlug, uniqueSlug } from "../text/slug.js";
 import { idsAbove } from "./ids-above.js";

@@ -1,8 +1,8 @@
 /** The content store behind its time limit. */
 
-import { boundedCall } from "../core/call-timeout.js";
-import type { Clock } from "../core/clock.js";
-import type { ContentStore } from "./store.js";
+import { boundedCall } from "../../core/call-timeout.js";
+import type { Clock } from "../../core/clock.js";
+import type { ContentStore } from "../store.js";
 
 /** The same store, each call bounded as `boundedCall` says, and each batch of a load. What answers at once still does. */
 export function boundedStore(store: ContentStore, clock: Clock): ContentStore {

@@ -1,7 +1,7 @@
 /** How current an answer is: proved for every request, or only so old. */
 
-import type { Clock, Timer } from "../core/clock.js";
-import type { Logger } from "../core/logger.js";
+import type { Clock, Timer } from "../../core/clock.js";
+import type { Logger } from "../../core/logger.js";
 import type { Library } from "./library.js";
 
 export type Consistency = "strong" | "eventual";

@@ -1,10 +1,10 @@
 /** Notes of the files that no record names: those that are about to be stored, and those that are about to go. A change of a record adds and ends notes in the same commit. */
 
-import { PostbellError } from "../core/errors.js";
-import { ownedFiles } from "./media/owned-files.js";
-import type { SiteIndex } from "./query/site-index.js";
-import type { MediaFile } from "./records/records.js";
-import type { ContentStore, ContentWrite } from "./store.js";
+import { PostbellError } from "../../core/errors.js";
+import { ownedFiles } from "../media/owned-files.js";
+import type { SiteIndex } from "../query/site-index.js";
+import type { MediaFile } from "../records/records.js";
+import type { ContentStore, ContentWrite } from "../store.js";
 
 const NOTE = "file/";
 const noteKey = (name: string): string => `${NOTE}${name}`;

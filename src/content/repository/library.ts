@@ -1,14 +1,14 @@
 /** The site as one process sees it: the resident columns, a bounded cache of whole records, and changes that are committed whole. */
 
 import { LRUCache } from "lru-cache";
-import { isPostbellError, PostbellError } from "../core/errors.js";
-import { inTurns } from "../core/next-turn.js";
+import { isPostbellError, PostbellError } from "../../core/errors.js";
+import { inTurns } from "../../core/next-turn.js";
+import { createSiteIndex, type SiteIndex } from "../query/site-index.js";
+import { type ContentChanged, postChanged, termChanged } from "../records/record-changes.js";
+import type { Post, PostColumns, Revision, Taxonomy, Term } from "../records/records.js";
+import type { ContentBasis, ContentChanges, ContentRecord, ContentStore, ContentWrite } from "../store.js";
 import { fileNames, namedWrites, unnamedWrites } from "./file-notes.js";
-import { createSiteIndex, type SiteIndex } from "./query/site-index.js";
-import { type ContentChanged, postChanged, termChanged } from "./records/record-changes.js";
-import type { Post, PostColumns, Revision, Taxonomy, Term } from "./records/records.js";
 import { sharedCall } from "./shared-call.js";
-import type { ContentBasis, ContentChanges, ContentRecord, ContentStore, ContentWrite } from "./store.js";
 
 /** Collects the writes of one change; nothing is stored until the change is complete. */
 export interface Draft {

@@ -1,9 +1,9 @@
 /** Publishes scheduled posts when their time has come: before a request is answered, and by a timer while the service is started. */
 
-import type { Clock, Timer } from "../core/clock.js";
-import type { Logger } from "../core/logger.js";
+import type { Clock, Timer } from "../../core/clock.js";
+import type { Logger } from "../../core/logger.js";
+import type { Site } from "../site.js";
 import type { Library } from "./library.js";
-import type { Site } from "./site.js";
 
 export interface Scheduled {
   /** Publishes what is due. Nothing to wait for where nothing is. Never rejects: what could not be published stays unseen. */
