@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { createCallers } from "../src/content/callers.js";
 import type { ContentChanged } from "../src/content/records/record-changes.js";
 import type { Revision } from "../src/content/records/records.js";
-import { createLibrary } from "../src/content/repository/library.js";
+import { createLibrary } from "../src/content/repository/content-repository.js";
 import { RestError } from "../src/content/rest/error.js";
 import { candidates, entryOf, idsInOrder, pageOf, revisionQueryOf } from "../src/content/revisions/list.js";
 import { createRestoreRevision } from "../src/content/revisions/restore.js";

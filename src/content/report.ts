@@ -3,7 +3,7 @@
 import type { Clock } from "../core/clock.js";
 import { type Reading, seconds, type Telemetry } from "../core/telemetry.js";
 import type { DirectHandler, HttpResponse } from "../http/types.js";
-import type { Library } from "./repository/library.js";
+import type { Library } from "./repository/content-repository.js";
 
 const METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
 

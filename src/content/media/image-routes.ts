@@ -8,7 +8,7 @@ import { createRights } from "../posts/rights.js";
 import { itemSchema } from "../posts/schema.js";
 import { writtenDates, writtenPost } from "../posts/writing.js";
 import type { MediaFile, Post } from "../records/records.js";
-import type { Library } from "../repository/library.js";
+import type { Library } from "../repository/content-repository.js";
 import { RestError, refusal } from "../rest/error.js";
 import type { RestAnswer, RestRequest, RestRoute } from "../rest/types.js";
 import type { Site } from "../site.js";

@@ -5,7 +5,7 @@ import type { Context, Json } from "../../schema/types.js";
 import type { Caller } from "../caller.js";
 import { type Collection, collectionOf } from "../collections.js";
 import type { Post, PostColumns, Term } from "../records/records.js";
-import type { Library } from "../repository/library.js";
+import type { Library } from "../repository/content-repository.js";
 import type { FieldSelection } from "../rest/fields.js";
 import { createItem } from "../rest/item.js";
 import type { Item, Link, Links } from "../rest/types.js";

@@ -7,7 +7,7 @@ import { LENGTHS } from "../bounds.js";
 import type { Collection } from "../collections.js";
 import { writtenMenuItem } from "../menu-items/writing.js";
 import type { Post, PostColumns } from "../records/records.js";
-import type { Draft, Library } from "../repository/library.js";
+import type { Draft, Library } from "../repository/content-repository.js";
 import { RestError } from "../rest/error.js";
 import { parseFields } from "../rest/fields.js";
 import type { ListRoom, ListRooms } from "../rest/list-room.js";

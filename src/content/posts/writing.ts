@@ -5,7 +5,7 @@ import type { Caller } from "../caller.js";
 import type { Collection } from "../collections.js";
 import type { SiteIndex } from "../query/site-index.js";
 import type { Post, PostColumns, PostStatus, PostType } from "../records/records.js";
-import { hasUniqueSlug } from "../repository/library.js";
+import { hasUniqueSlug } from "../repository/content-repository.js";
 import { RestError } from "../rest/error.js";
 import type { Site } from "../site.js";
 import { datesOf } from "../text/dates.js";

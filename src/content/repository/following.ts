@@ -2,7 +2,7 @@
 
 import type { Clock, Timer } from "../../core/clock.js";
 import type { Logger } from "../../core/logger.js";
-import type { Library } from "./library.js";
+import type { Library } from "./content-repository.js";
 
 export type Consistency = "strong" | "eventual";
 

@@ -3,7 +3,7 @@
 import type { Clock, Timer } from "../../core/clock.js";
 import type { Logger } from "../../core/logger.js";
 import type { Site } from "../site.js";
-import type { Library } from "./library.js";
+import type { Library } from "./content-repository.js";
 
 export interface Scheduled {
   /** Publishes what is due. Nothing to wait for where nothing is. Never rejects: what could not be published stays unseen. */

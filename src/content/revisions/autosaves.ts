@@ -10,7 +10,7 @@ import { fieldsOf } from "../posts/schema.js";
 import { ancestorsOf } from "../posts/tree.js";
 import { type Values, type WriteContext, writtenDates } from "../posts/writing.js";
 import type { Post, Revision } from "../records/records.js";
-import type { Draft, Library } from "../repository/library.js";
+import type { Draft, Library } from "../repository/content-repository.js";
 import { RestError } from "../rest/error.js";
 import { parseFields } from "../rest/fields.js";
 import type { ListRooms } from "../rest/list-room.js";

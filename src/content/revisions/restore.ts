@@ -6,7 +6,7 @@ import { writerOf } from "../posts/routes.js";
 import { refuseModified } from "../posts/unmodified.js";
 import { writtenDates } from "../posts/writing.js";
 import type { Post } from "../records/records.js";
-import type { Library } from "../repository/library.js";
+import type { Library } from "../repository/content-repository.js";
 import { RestError, refusal } from "../rest/error.js";
 import type { Site } from "../site.js";
 import { keepRevision } from "./keep.js";

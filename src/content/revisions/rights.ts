@@ -2,7 +2,7 @@
 
 import type { Caller } from "../caller.js";
 import type { PostColumns, PostType } from "../records/records.js";
-import type { Library, StoredRevision } from "../repository/library.js";
+import type { Library, StoredRevision } from "../repository/content-repository.js";
 import { RestError, refusal } from "../rest/error.js";
 
 export interface RevisionRights {

@@ -3,7 +3,7 @@
 import type { Argument, Arguments } from "../../schema/types.js";
 import type { Collection } from "../collections.js";
 import type { Post } from "../records/records.js";
-import type { Library, StoredRevision } from "../repository/library.js";
+import type { Library, StoredRevision } from "../repository/content-repository.js";
 import { RestError } from "../rest/error.js";
 import { parseFields } from "../rest/fields.js";
 import type { ListRooms } from "../rest/list-room.js";

@@ -3,7 +3,7 @@
 import type { Schema } from "../../schema/types.js";
 import { LENGTHS } from "../bounds.js";
 import type { Term } from "../records/records.js";
-import type { Library } from "../repository/library.js";
+import type { Library } from "../repository/content-repository.js";
 import { ALL, FULL, NO_META, type RecordField, type RecordFields } from "../rest/record-fields.js";
 import type { Site } from "../site.js";
 import type { TaxonomyDefinition } from "./taxonomies.js";

@@ -6,7 +6,7 @@ import { canEditSomething } from "../capabilities.js";
 import { collectionOf } from "../collections.js";
 import { STATUSES } from "../query/row.js";
 import type { Term } from "../records/records.js";
-import type { Library } from "../repository/library.js";
+import type { Library } from "../repository/content-repository.js";
 import { RestError, refusal } from "../rest/error.js";
 import { createItem } from "../rest/item.js";
 import { answerPage } from "../rest/paging.js";

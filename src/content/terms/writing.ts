@@ -2,7 +2,7 @@
 
 import type { Json } from "../../schema/types.js";
 import type { Term } from "../records/records.js";
-import type { Library } from "../repository/library.js";
+import type { Library } from "../repository/content-repository.js";
 import { RestError } from "../rest/error.js";
 import { filterTitle } from "../text/filter-html.js";
 import { stripAll } from "../text/plain.js";

@@ -4,7 +4,7 @@ import type { Context } from "../../schema/types.js";
 import type { Caller } from "../caller.js";
 import { canEditSomething } from "../capabilities.js";
 import type { User } from "../records/records.js";
-import type { Library } from "../repository/library.js";
+import type { Library } from "../repository/content-repository.js";
 import { RestError, refusal } from "../rest/error.js";
 import { createItem } from "../rest/item.js";
 import { answerPage } from "../rest/paging.js";

@@ -1,7 +1,7 @@
 /** `content.export`: the whole site as a WXR 1.2 file, piece by piece. */
 
 import type { PostType, Taxonomy, Term } from "../records/records.js";
-import type { Library } from "../repository/library.js";
+import type { Library } from "../repository/content-repository.js";
 import type { Site } from "../site.js";
 import { ancestorsOf } from "../terms/fields.js";
 import { taxonomies } from "../terms/taxonomies.js";

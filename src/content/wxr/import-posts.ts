@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { Collection } from "../collections.js";
 import type { WriteContext } from "../posts/writing.js";
 import type { Post } from "../records/records.js";
-import type { Draft, Library } from "../repository/library.js";
+import type { Draft, Library } from "../repository/content-repository.js";
 import { allIds } from "./all-ids.js";
 import { batchesOf } from "./batches.js";
 import { identityOf, identityOfId, stateOf } from "./identity.js";

@@ -1,7 +1,7 @@
 /** Brings the terms of a file into the site: found by their slug, or made; what hangs below a term that comes later is hung there at the end. */
 
 import type { Taxonomy, Term } from "../records/records.js";
-import type { Draft, Library } from "../repository/library.js";
+import type { Draft, Library } from "../repository/content-repository.js";
 import { taxonomies, taxonomyOf } from "../terms/taxonomies.js";
 import { filterTitle } from "../text/filter-html.js";
 import { batchesOf } from "./batches.js";

@@ -5,7 +5,7 @@ import type { ReadableBody } from "../../http/types.js";
 import type { Caller } from "../caller.js";
 import type { FileStore } from "../files.js";
 import type { StoredImages } from "../media/stored-images.js";
-import type { Library } from "../repository/library.js";
+import type { Library } from "../repository/content-repository.js";
 import type { Site } from "../site.js";
 import type { Users } from "../users/users.js";
 import { createAuthors } from "./authors.js";
