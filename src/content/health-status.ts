@@ -2,8 +2,8 @@
 
 import { type Clock, withTimeout } from "../core/clock.js";
 import { type Condition, problemsOf } from "../health/health-status.js";
+import type { Following } from "./repository/change-poller.js";
 import type { Library } from "./repository/content-repository.js";
-import type { Following } from "./repository/following.js";
 
 /** A proof takes one round trip; a load that is under way takes longer, and answers go on meanwhile. */
 const PROOF_MS = 5_000;
