@@ -1,7 +1,7 @@
 /** How current answers are on a storage outside of this process, and what is answered while it is away. */
 
 import { describe, expect, it } from "vitest";
-import { sharedCall } from "../src/content/repository/shared-call.js";
+import { sharedCall } from "../src/content/repository/request-coalescer.js";
 import type { ContentContext, ContentStorage, ContentStore } from "../src/content/store.js";
 import { PostbellError } from "../src/core/errors.js";
 import { silentLogger } from "../src/core/logger.js";

@@ -8,7 +8,7 @@ import { type ContentChanged, postChanged, termChanged } from "../records/record
 import type { Post, PostColumns, Revision, Taxonomy, Term } from "../records/records.js";
 import type { ContentBasis, ContentChanges, ContentRecord, ContentStore, ContentWrite } from "../store.js";
 import { fileNames, namedWrites, unnamedWrites } from "./file-notes.js";
-import { sharedCall } from "./shared-call.js";
+import { sharedCall } from "./request-coalescer.js";
 
 /** Collects the writes of one change; nothing is stored until the change is complete. */
 export interface Draft {
