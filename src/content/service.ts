@@ -35,7 +35,7 @@ import { boundedStore } from "./repository/bounded-store.js";
 import { createFollowing } from "./repository/change-poller.js";
 import { createLibrary } from "./repository/content-repository.js";
 import { createFileNotes } from "./repository/file-notes.js";
-import { createScheduled } from "./repository/scheduled.js";
+import { createScheduled } from "./repository/scheduled-posts.js";
 import { RestError } from "./rest/error.js";
 import { createListRooms } from "./rest/list-room.js";
 import { describeOpenApi } from "./rest/openapi.js";
