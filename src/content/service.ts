@@ -34,7 +34,7 @@ import { createContentReport } from "./report.js";
 import { boundedStore } from "./repository/bounded-store.js";
 import { createFollowing } from "./repository/change-poller.js";
 import { createLibrary } from "./repository/content-repository.js";
-import { createFileNotes } from "./repository/file-notes.js";
+import { createFileNotes } from "./repository/orphan-file-journal.js";
 import { createScheduled } from "./repository/scheduled-posts.js";
 import { RestError } from "./rest/error.js";
 import { createListRooms } from "./rest/list-room.js";

@@ -5,7 +5,7 @@ import { collectionOf } from "../../src/content/collections.js";
 import { newPost } from "../../src/content/posts/writing.js";
 import type { Post, PostType } from "../../src/content/records/records.js";
 import { createLibrary } from "../../src/content/repository/content-repository.js";
-import { createFileNotes } from "../../src/content/repository/file-notes.js";
+import { createFileNotes } from "../../src/content/repository/orphan-file-journal.js";
 import { createSite } from "../../src/content/site.js";
 import type { ContentStorage } from "../../src/content/store.js";
 import { createSiteZone } from "../../src/content/text/dates.js";

@@ -7,7 +7,7 @@ import { createSiteIndex, type SiteIndex } from "../query/site-index.js";
 import { type ContentChanged, postChanged, termChanged } from "../records/record-changes.js";
 import type { Post, PostColumns, Revision, Taxonomy, Term } from "../records/records.js";
 import type { ContentBasis, ContentChanges, ContentRecord, ContentStore, ContentWrite } from "../store.js";
-import { fileNames, namedWrites, unnamedWrites } from "./file-notes.js";
+import { fileNames, namedWrites, unnamedWrites } from "./orphan-file-journal.js";
 import { sharedCall } from "./request-coalescer.js";
 
 /** Collects the writes of one change; nothing is stored until the change is complete. */
