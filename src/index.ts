@@ -4,6 +4,7 @@
  * @module postbell
  */
 
+export type { RoleOptions } from "./content/auth/roles.js";
 export type { EmbedProvider } from "./content/embeds/providers.js";
 export {
   type ByteRange,
@@ -31,7 +32,6 @@ export type {
   PostType,
   User,
 } from "./content/records/records.js";
-export type { RoleOptions } from "./content/roles.js";
 export { type Content, type ContentAnswer, type ContentRequest, createContent } from "./content/service.js";
 export type { Render, SiteOptions } from "./content/site.js";
 export type {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { createCallers } from "../src/content/callers.js";
+import { createCallers } from "../src/content/auth/authorization.js";
+import { type RoleOptions, readRoles } from "../src/content/auth/roles.js";
 import type { Post, PostColumns, PostStatus, PostType, User } from "../src/content/records/records.js";
-import { type RoleOptions, readRoles } from "../src/content/roles.js";
 import { isPostbellError } from "../src/core/errors.js";
 
 const callerOf = createCallers({ roles: readRoles() });

@@ -1,6 +1,6 @@
 /** A REST server over a few made-up routes, and requests to it as somebody. */
 
-import type { Caller } from "../../src/content/caller.js";
+import type { Caller } from "../../src/content/auth/caller.js";
 import type { User } from "../../src/content/records/records.js";
 import { RestError } from "../../src/content/rest/error.js";
 import { createItem } from "../../src/content/rest/item.js";

@@ -1,6 +1,6 @@
 /** `/statuses`: the statuses that a post can have. Those that are not public are for who writes. */
 
-import { canEditSomething } from "../capabilities.js";
+import { canEditSomething } from "../auth/capabilities.js";
 import type { PostStatus } from "../records/records.js";
 import { ALL, EDIT, FULL, type RecordFields } from "../rest/record-fields.js";
 import type { KeyedTable } from "./keyed-routes.js";

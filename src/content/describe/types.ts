@@ -1,6 +1,6 @@
 /** `/types`: the types of posts that the site has, from the table of collections. */
 
-import { capabilityNames } from "../capabilities.js";
+import { capabilityNames } from "../auth/capabilities.js";
 import { type Collection, collections } from "../collections.js";
 import type { PostType } from "../records/records.js";
 import { ALL, EDIT, FULL, type RecordFields } from "../rest/record-fields.js";

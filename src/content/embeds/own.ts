@@ -2,7 +2,7 @@
 
 import { parseUrl } from "../../core/parse-url.js";
 import { trimEnd } from "../../core/trim-end.js";
-import type { Caller } from "../caller.js";
+import type { Caller } from "../auth/caller.js";
 import type { Post, PostColumns, PostType } from "../records/records.js";
 import type { Library } from "../repository/content-repository.js";
 import type { Site } from "../site.js";

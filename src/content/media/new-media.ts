@@ -3,7 +3,7 @@
 import type { Logger } from "../../core/logger.js";
 import type { BodyPace } from "../../http/body-chunks.js";
 import type { HttpRequest } from "../../http/types.js";
-import type { Caller } from "../caller.js";
+import type { Caller } from "../auth/caller.js";
 import type { FileStore } from "../files.js";
 import { rawOf } from "../posts/fields.js";
 import type { MediaUploads } from "../posts/routes.js";

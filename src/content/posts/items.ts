@@ -2,7 +2,7 @@
 
 import { LRUCache } from "lru-cache";
 import type { Context, Json } from "../../schema/types.js";
-import type { Caller } from "../caller.js";
+import type { Caller } from "../auth/caller.js";
 import { type Collection, collectionOf } from "../collections.js";
 import type { Post, PostColumns, Term } from "../records/records.js";
 import type { Library } from "../repository/content-repository.js";

@@ -1,8 +1,8 @@
 /** Who may do what to the posts of a collection, in the order in which the reference asks. Each check throws the error it is answered with. */
 
 import type { Context } from "../../schema/types.js";
-import type { Caller, PostAction } from "../caller.js";
-import { canEditSomething } from "../capabilities.js";
+import type { Caller, PostAction } from "../auth/caller.js";
+import { canEditSomething } from "../auth/capabilities.js";
 import type { Collection } from "../collections.js";
 import type { SiteIndex } from "../query/site-index.js";
 import type { PostColumns } from "../records/records.js";

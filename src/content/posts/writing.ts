@@ -1,7 +1,7 @@
 /** What becomes of a post when it is written: pure rules for status, dates, slug and place in a tree, after the reference's. */
 
 import type { Json } from "../../schema/types.js";
-import type { Caller } from "../caller.js";
+import type { Caller } from "../auth/caller.js";
 import type { Collection } from "../collections.js";
 import type { SiteIndex } from "../query/site-index.js";
 import type { Post, PostColumns, PostStatus, PostType } from "../records/records.js";

@@ -4,7 +4,7 @@ import { isPostbellError } from "../../core/errors.js";
 import type { Logger } from "../../core/logger.js";
 import { readArguments } from "../../schema/arguments.js";
 import type { Json, JsonObject } from "../../schema/types.js";
-import type { Caller } from "../caller.js";
+import type { Caller } from "../auth/caller.js";
 import { describePath, pathOf } from "./describe.js";
 import { RestError } from "./error.js";
 import { invalidParams, merged, refuseOtherIds } from "./input.js";

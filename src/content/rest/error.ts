@@ -1,7 +1,7 @@
 /** The error that a row of the route table throws; answered in the reference's form `{code, message, data: {status, params?, details?}}`. */
 
 import type { Json, JsonObject } from "../../schema/types.js";
-import type { Caller } from "../caller.js";
+import type { Caller } from "../auth/caller.js";
 
 export class RestError extends Error {
   override readonly name = "RestError";

@@ -6,7 +6,7 @@ import type { BodyPace } from "../../http/body-chunks.js";
 import { isMatch } from "../../http/entity-tag.js";
 import type { DirectHandler, HttpRequest, HttpResponse } from "../../http/types.js";
 import type { Json, JsonObject } from "../../schema/types.js";
-import type { Caller } from "../caller.js";
+import type { Caller } from "../auth/caller.js";
 import { createAnswerCache, type WholeAnswer } from "./answer-cache.js";
 import { createAnswerKeys, knownQuery } from "./answer-key.js";
 import { batchRoute } from "./batch.js";

@@ -2,7 +2,7 @@
 
 import type { HttpRequest } from "../../http/types.js";
 import type { Arguments, Context, Json, JsonObject, Schema } from "../../schema/types.js";
-import type { Caller } from "../caller.js";
+import type { Caller } from "../auth/caller.js";
 import type { RestError } from "./error.js";
 
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";

@@ -1,6 +1,6 @@
 /** Puts a post back into a state that a revision kept, for the host. Has no route: over REST a client reads the revision and updates the post. */
 
-import type { Caller } from "../caller.js";
+import type { Caller } from "../auth/caller.js";
 import { collectionOf } from "../collections.js";
 import { writerOf } from "../posts/routes.js";
 import { refuseModified } from "../posts/unmodified.js";

@@ -1,6 +1,6 @@
 /** Who may see and remove the revisions of a post, in the order in which the reference asks. Each check throws the error it is answered with. */
 
-import type { Caller } from "../caller.js";
+import type { Caller } from "../auth/caller.js";
 import type { PostColumns, PostType } from "../records/records.js";
 import type { Library, StoredRevision } from "../repository/content-repository.js";
 import { RestError, refusal } from "../rest/error.js";

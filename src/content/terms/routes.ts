@@ -1,8 +1,8 @@
 /** The routes of a taxonomy's terms, made from its row of the table: list, create, read, update, delete. */
 
 import type { Argument, Arguments, Context } from "../../schema/types.js";
-import type { Caller } from "../caller.js";
-import { canEditSomething } from "../capabilities.js";
+import type { Caller } from "../auth/caller.js";
+import { canEditSomething } from "../auth/capabilities.js";
 import { collectionOf } from "../collections.js";
 import { STATUSES } from "../query/row.js";
 import type { Term } from "../records/records.js";

@@ -1,8 +1,8 @@
 /** The fields of a user as they are answered. What only he himself and those who manage users see stands in the context `edit`. */
 
+import type { Roles } from "../auth/roles.js";
 import type { User } from "../records/records.js";
 import { ALL, EDIT, NO_META, type RecordFields } from "../rest/record-fields.js";
-import type { Roles } from "../roles.js";
 
 /** Where the posts of a user are seen. */
 export const authorAddress = (home: string, { slug }: User): string =>

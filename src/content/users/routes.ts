@@ -1,8 +1,9 @@
 /** The routes of users, which are read only: the host keeps its people. Who is shown to whom is decided here. */
 
 import type { Context } from "../../schema/types.js";
-import type { Caller } from "../caller.js";
-import { canEditSomething } from "../capabilities.js";
+import type { Caller } from "../auth/caller.js";
+import { canEditSomething } from "../auth/capabilities.js";
+import type { Roles } from "../auth/roles.js";
 import type { User } from "../records/records.js";
 import type { Library } from "../repository/content-repository.js";
 import { RestError, refusal } from "../rest/error.js";
@@ -10,7 +11,6 @@ import { createItem } from "../rest/item.js";
 import { answerPage } from "../rest/paging.js";
 import { contextArgument, contextOf, recordSchema, shownFields } from "../rest/record-fields.js";
 import type { Item, RestAnswer, RestRequest, RestRoute } from "../rest/types.js";
-import type { Roles } from "../roles.js";
 import type { Site } from "../site.js";
 import { userFields } from "./fields.js";
 import { listedUsers, userListArguments } from "./list.js";

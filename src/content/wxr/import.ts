@@ -2,7 +2,7 @@
 
 import { PostbellError } from "../../core/errors.js";
 import type { ReadableBody } from "../../http/types.js";
-import type { Caller } from "../caller.js";
+import type { Caller } from "../auth/caller.js";
 import type { FileStore } from "../files.js";
 import type { StoredImages } from "../media/stored-images.js";
 import type { Library } from "../repository/content-repository.js";

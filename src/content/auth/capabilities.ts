@@ -1,7 +1,7 @@
 /** What each type and taxonomy calls the reference's general capabilities. Plain data; knows no role and no user. */
 
+import type { PostType, Taxonomy } from "../records/records.js";
 import type { Caller } from "./caller.js";
-import type { PostType, Taxonomy } from "./records/records.js";
 
 /** `edit_posts` and the like, as they are named in every type, against the name that a role has for it. */
 export interface CapabilityNames {

@@ -1,6 +1,6 @@
 /** Who asks, and what he may. */
 
-import type { PostColumns, PostType, Taxonomy, User } from "./records/records.js";
+import type { PostColumns, PostType, Taxonomy, User } from "../records/records.js";
 
 /** What can be done to one post: the reference's meta capabilities, which depend on its author and status. */
 export type PostAction = "read" | "edit" | "delete";

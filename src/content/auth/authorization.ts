@@ -1,8 +1,8 @@
 /** Makes of a user the caller whom every rule asks what he may. Pure: a decision looks at the post in hand and at nothing else. */
 
+import type { PostColumns, PostStatus, User } from "../records/records.js";
 import type { Caller, PostAction } from "./caller.js";
 import { canEditSomething, capabilityNames, impliedBy } from "./capabilities.js";
-import type { PostColumns, PostStatus, User } from "./records/records.js";
 import type { Roles } from "./roles.js";
 
 /**

@@ -1,6 +1,6 @@
 /** The roles of a site and what each may: the reference's five, and those of the host. Knows no user and no record. */
 
-import { PostbellError } from "../core/errors.js";
+import { PostbellError } from "../../core/errors.js";
 
 /** A role of the host, by its name. */
 export interface RoleOptions {
