@@ -1,8 +1,8 @@
 /** Routes over a fixed table that is answered as an object from name to entry: types, statuses, taxonomies. Knows none of them. */
 
 import type { Arguments, Json } from "../../schema/types.js";
+import { LENGTHS } from "../argument-bounds.js";
 import type { Caller } from "../auth/caller.js";
-import { LENGTHS } from "../bounds.js";
 import { RestError, refusal } from "../rest/error.js";
 import { createItem, withLinks } from "../rest/item.js";
 import {

@@ -1,7 +1,7 @@
 /** `/taxonomies`: the taxonomies that the site has, from their table. */
 
+import { LENGTHS } from "../argument-bounds.js";
 import { capabilityNames } from "../auth/capabilities.js";
-import { LENGTHS } from "../bounds.js";
 import { ALL, EDIT, FULL, type RecordFields } from "../rest/record-fields.js";
 import { type TaxonomyDefinition, taxonomies } from "../terms/taxonomies.js";
 import type { KeyedTable } from "./keyed-routes.js";

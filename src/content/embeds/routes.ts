@@ -2,7 +2,7 @@
 
 import { textOf } from "../../schema/text-of.js";
 import type { Json } from "../../schema/types.js";
-import { LENGTHS } from "../bounds.js";
+import { LENGTHS } from "../argument-bounds.js";
 import { RestError, refusal } from "../rest/error.js";
 import type { RestAnswer, RestRoute } from "../rest/types.js";
 import { type Embed, embedSchema, toXml } from "./embed.js";

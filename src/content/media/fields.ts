@@ -2,7 +2,7 @@
 
 import { textOf } from "../../schema/text-of.js";
 import type { Context, Json, Schema } from "../../schema/types.js";
-import { LENGTHS } from "../bounds.js";
+import { LENGTHS } from "../argument-bounds.js";
 import { asItComes, type Field, rawOf, type Target, type View } from "../posts/fields.js";
 import { filterText } from "../posts/filtered-text.js";
 import type { MediaFile } from "../records/records.js";

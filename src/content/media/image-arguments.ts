@@ -1,7 +1,7 @@
 /** What the routes that work on the file of a media item take. */
 
 import type { Argument, Arguments, Schema } from "../../schema/types.js";
-import { COUNTS, LENGTHS } from "../bounds.js";
+import { COUNTS, LENGTHS } from "../argument-bounds.js";
 import type { Collection } from "../collections.js";
 import { writeArguments } from "../posts/schema.js";
 

@@ -2,7 +2,7 @@
 
 import { textOf } from "../../schema/text-of.js";
 import type { Json, Schema } from "../../schema/types.js";
-import { LENGTHS, NAMES } from "../bounds.js";
+import { LENGTHS, NAMES } from "../argument-bounds.js";
 import { collectionOf } from "../collections.js";
 import type { Field, View } from "../posts/fields.js";
 import { STATUSES } from "../query/row.js";

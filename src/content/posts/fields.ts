@@ -2,8 +2,8 @@
 
 import { textOf } from "../../schema/text-of.js";
 import type { Argument, Context, Json, JsonObject, Schema } from "../../schema/types.js";
+import { IDS, LENGTHS } from "../argument-bounds.js";
 import type { Caller } from "../auth/caller.js";
-import { IDS, LENGTHS } from "../bounds.js";
 import { type Collection, POST_FORMATS, WRITABLE_STATUSES } from "../collections.js";
 import { STATUSES } from "../query/row.js";
 import type { SiteIndex } from "../query/site-index.js";

@@ -2,8 +2,8 @@
 
 import { textOf } from "../../schema/text-of.js";
 import type { Argument, Arguments, Context, Json, JsonObject } from "../../schema/types.js";
+import { COUNTS, IDS, LENGTHS, NAMES, SLUGS } from "../argument-bounds.js";
 import type { Caller } from "../auth/caller.js";
-import { COUNTS, IDS, LENGTHS, NAMES, SLUGS } from "../bounds.js";
 import { type Collection, POST_FORMATS } from "../collections.js";
 import type { PostOrder, PostQuery, Sight, TermFilter, Visibility } from "../query/types.js";
 import type { PostColumns, PostStatus, Taxonomy } from "../records/records.js";

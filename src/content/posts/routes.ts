@@ -3,7 +3,7 @@
 import { nextTurn } from "../../core/next-turn.js";
 import { textOf } from "../../schema/text-of.js";
 import type { Argument, Arguments, Context, Json, JsonObject } from "../../schema/types.js";
-import { LENGTHS } from "../bounds.js";
+import { LENGTHS } from "../argument-bounds.js";
 import type { Collection } from "../collections.js";
 import { writtenMenuItem } from "../menu-items/writing.js";
 import type { Post, PostColumns } from "../records/records.js";

@@ -1,6 +1,6 @@
 /** Keeps a client that says which state it knows from writing over a newer one. */
 
-import { LENGTHS } from "../bounds.js";
+import { LENGTHS } from "../argument-bounds.js";
 import type { PostColumns } from "../records/records.js";
 import { RestError } from "../rest/error.js";
 

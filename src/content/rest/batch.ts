@@ -2,7 +2,7 @@
 
 import type { Argument, Arguments, Json, JsonObject, SchemaProblem } from "../../schema/types.js";
 import { validateValue } from "../../schema/validate.js";
-import { COUNTS, LENGTHS } from "../bounds.js";
+import { COUNTS, LENGTHS } from "../argument-bounds.js";
 import type { Call, Dispatcher, Judged, Outcome } from "./dispatch.js";
 import { RestError } from "./error.js";
 import { merged, noJsonObject, readQuery } from "./input.js";

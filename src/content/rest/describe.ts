@@ -2,7 +2,7 @@
 
 import { describeArguments, describeSchema } from "../../schema/arguments.js";
 import type { Arguments, Json, JsonObject, Schema } from "../../schema/types.js";
-import { LENGTHS } from "../bounds.js";
+import { LENGTHS } from "../argument-bounds.js";
 import { patternOf } from "./route-tree.js";
 import type { RestRequest, RestRoute } from "./types.js";
 

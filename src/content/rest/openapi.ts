@@ -1,7 +1,7 @@
 /** The route table as an OpenAPI 3.1 document. Pure; knows no row. */
 
 import type { Argument, Json, JsonObject } from "../../schema/types.js";
-import { LENGTHS } from "../bounds.js";
+import { LENGTHS } from "../argument-bounds.js";
 import { pathOf } from "./describe.js";
 import { ERROR_STATUSES, errorResponse } from "./error-codes.js";
 import { type NameRecord, recordNames } from "./openapi-records.js";

@@ -1,7 +1,7 @@
 /** The list of a post's revisions: its arguments, which of them it answers, and in which order. Pure. */
 
 import type { Argument, Arguments, Json } from "../../schema/types.js";
-import { IDS as ID_LIST, LENGTHS } from "../bounds.js";
+import { IDS as ID_LIST, LENGTHS } from "../argument-bounds.js";
 import { fold } from "../query/folding.js";
 import { matchOf, type SearchMatch } from "../query/search.js";
 import type { Revision } from "../records/records.js";

@@ -1,7 +1,7 @@
 /** Every field of a term of any taxonomy: its schema and how it is read. Which of them a taxonomy has stands in its row of the table. */
 
 import type { Schema } from "../../schema/types.js";
-import { LENGTHS } from "../bounds.js";
+import { LENGTHS } from "../argument-bounds.js";
 import type { Term } from "../records/records.js";
 import type { Library } from "../repository/content-repository.js";
 import { ALL, FULL, NO_META, type RecordField, type RecordFields } from "../rest/record-fields.js";

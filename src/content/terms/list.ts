@@ -1,7 +1,7 @@
 /** The list of a taxonomy's terms: its arguments, and which terms it answers in which order. Pure. */
 
 import type { Arguments, Json } from "../../schema/types.js";
-import { IDS as ID_LIST, LENGTHS, SLUGS } from "../bounds.js";
+import { IDS as ID_LIST, LENGTHS, SLUGS } from "../argument-bounds.js";
 import { contains } from "../query/contains.js";
 import { fold } from "../query/folding.js";
 import type { Term } from "../records/records.js";

@@ -1,7 +1,7 @@
 /** The list of users: its arguments, and which users it answers in which order. Pure. */
 
 import type { Arguments, Json } from "../../schema/types.js";
-import { IDS as ID_LIST, LENGTHS, NAMES, SLUGS } from "../bounds.js";
+import { IDS as ID_LIST, LENGTHS, NAMES, SLUGS } from "../argument-bounds.js";
 import { contains } from "../query/contains.js";
 import { fold } from "../query/folding.js";
 import type { User } from "../records/records.js";
