@@ -2,9 +2,9 @@
 
 import type { RestRoute } from "../rest/types.js";
 import { keyedRoutes } from "./keyed-routes.js";
+import { typesTable } from "./post-types.js";
 import { statusesTable } from "./statuses.js";
 import { taxonomiesTable } from "./taxonomies.js";
-import { typesTable } from "./types.js";
 
 /** `namespace`: `core/v2`. */
 export const describingRoutes = (namespace: string): readonly RestRoute[] => [
