@@ -2,12 +2,18 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { createCallers } from "../src/content/auth/authorization.js";
 import { readRoles } from "../src/content/auth/roles.js";
+import {
+  candidates,
+  entryOf,
+  idsInOrder,
+  pageOf,
+  revisionQueryOf,
+} from "../src/content/posts/revisions/list.js";
+import { createRestoreRevision } from "../src/content/posts/revisions/restore.js";
 import type { ContentChanged } from "../src/content/records/record-changes.js";
 import type { Revision } from "../src/content/records/records.js";
 import { createLibrary } from "../src/content/repository/content-repository.js";
 import { RestError } from "../src/content/rest/error.js";
-import { candidates, entryOf, idsInOrder, pageOf, revisionQueryOf } from "../src/content/revisions/list.js";
-import { createRestoreRevision } from "../src/content/revisions/restore.js";
 import type { ContentAnswer } from "../src/content/service.js";
 import { createSite } from "../src/content/site.js";
 import { createSiteZone } from "../src/content/text/dates.js";

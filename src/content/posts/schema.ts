@@ -4,8 +4,8 @@ import type { Argument, Arguments, Context, Json, JsonObject, Schema } from "../
 import { validateValue } from "../../schema/validate.js";
 import type { Collection } from "../collections.js";
 import { mediaFields } from "../media/fields.js";
-import { menuItemFields } from "../menu-items/fields.js";
 import { blockFields, type Field, postFields } from "./fields.js";
+import { menuItemFields } from "./menu-items/fields.js";
 import { metaSchema } from "./meta.js";
 
 const OWN_FIELDS: { readonly [type: string]: { readonly [name: string]: Field } } = {

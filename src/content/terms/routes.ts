@@ -4,6 +4,7 @@ import type { Argument, Arguments, Context } from "../../schema/types.js";
 import type { Caller } from "../auth/caller.js";
 import { canEditSomething } from "../auth/capabilities.js";
 import { collectionOf } from "../collections.js";
+import { removePosts } from "../posts/revisions/keep.js";
 import { STATUSES } from "../query/row.js";
 import type { Term } from "../records/records.js";
 import type { Library } from "../repository/content-repository.js";
@@ -18,7 +19,6 @@ import {
   writableArguments,
 } from "../rest/record-fields.js";
 import type { Item, Link, Links, RestAnswer, RestRequest, RestRoute } from "../rest/types.js";
-import { removePosts } from "../revisions/keep.js";
 import type { Site } from "../site.js";
 import { ancestorsOf, termFields } from "./fields.js";
 import { listedTerms, termListArguments, termQueryOf } from "./list.js";

@@ -1,16 +1,16 @@
 /** The routes of the revisions of a collection's posts: list, read, delete. */
 
-import type { Argument, Arguments } from "../../schema/types.js";
-import type { Collection } from "../collections.js";
-import type { Post } from "../records/records.js";
-import type { Library, StoredRevision } from "../repository/content-repository.js";
-import { RestError } from "../rest/error.js";
-import { parseFields } from "../rest/fields.js";
-import type { ListRooms } from "../rest/list-room.js";
-import { pageHeaders } from "../rest/paging.js";
-import { contextArgument, contextOf } from "../rest/record-fields.js";
-import type { RestAnswer, RestRequest, RestRoute } from "../rest/types.js";
-import type { Site } from "../site.js";
+import type { Argument, Arguments } from "../../../schema/types.js";
+import type { Collection } from "../../collections.js";
+import type { Post } from "../../records/records.js";
+import type { Library, StoredRevision } from "../../repository/content-repository.js";
+import { RestError } from "../../rest/error.js";
+import { parseFields } from "../../rest/fields.js";
+import type { ListRooms } from "../../rest/list-room.js";
+import { pageHeaders } from "../../rest/paging.js";
+import { contextArgument, contextOf } from "../../rest/record-fields.js";
+import type { RestAnswer, RestRequest, RestRoute } from "../../rest/types.js";
+import type { Site } from "../../site.js";
 import { createRevisionItems } from "./fields.js";
 import { autosavesOf, removeRevision } from "./keep.js";
 import {

@@ -1,9 +1,9 @@
 /** Which states of a post are kept as revisions, how many of them, and how they go. Knows no request and no answer. */
 
-import type { Json, JsonObject } from "../../schema/types.js";
-import { type Collection, collectionOf } from "../collections.js";
-import type { Post, Revision } from "../records/records.js";
-import type { Draft, Library, StoredRevision } from "../repository/content-repository.js";
+import type { Json, JsonObject } from "../../../schema/types.js";
+import { type Collection, collectionOf } from "../../collections.js";
+import type { Post, Revision } from "../../records/records.js";
+import type { Draft, Library, StoredRevision } from "../../repository/content-repository.js";
 
 /** The texts of a post that its revisions keep, where its type has them. */
 export const TEXTS = ["title", "content", "excerpt"] as const;

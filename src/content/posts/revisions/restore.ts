@@ -1,14 +1,14 @@
 /** Puts a post back into a state that a revision kept, for the host. Has no route: over REST a client reads the revision and updates the post. */
 
-import type { Caller } from "../auth/caller.js";
-import { collectionOf } from "../collections.js";
-import { writerOf } from "../posts/routes.js";
-import { refuseModified } from "../posts/unmodified.js";
-import { writtenDates } from "../posts/writing.js";
-import type { Post } from "../records/records.js";
-import type { Library } from "../repository/content-repository.js";
-import { RestError, refusal } from "../rest/error.js";
-import type { Site } from "../site.js";
+import type { Caller } from "../../auth/caller.js";
+import { collectionOf } from "../../collections.js";
+import type { Post } from "../../records/records.js";
+import type { Library } from "../../repository/content-repository.js";
+import { RestError, refusal } from "../../rest/error.js";
+import type { Site } from "../../site.js";
+import { writerOf } from "../routes.js";
+import { refuseModified } from "../unmodified.js";
+import { writtenDates } from "../writing.js";
 import { keepRevision } from "./keep.js";
 import { createRevisionRights } from "./rights.js";
 

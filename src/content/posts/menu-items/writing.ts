@@ -1,15 +1,15 @@
 /** What becomes of a menu item when it is written. Pure rules after the reference's, which stores an item as a post of its own type. */
 
-import { textOf } from "../../schema/text-of.js";
-import type { Json } from "../../schema/types.js";
-import { rawOf } from "../posts/fields.js";
-import { filterText } from "../posts/filtered-text.js";
-import { writeMeta } from "../posts/meta.js";
-import { newPost, type Values, type WriteContext, type WrittenDates } from "../posts/writing.js";
-import type { SiteIndex } from "../query/site-index.js";
-import type { MenuItem, Post } from "../records/records.js";
-import { RestError } from "../rest/error.js";
-import { cleanClasses, stripAll } from "../text/plain.js";
+import { textOf } from "../../../schema/text-of.js";
+import type { Json } from "../../../schema/types.js";
+import type { SiteIndex } from "../../query/site-index.js";
+import type { MenuItem, Post } from "../../records/records.js";
+import { RestError } from "../../rest/error.js";
+import { cleanClasses, stripAll } from "../../text/plain.js";
+import { rawOf } from "../fields.js";
+import { filterText } from "../filtered-text.js";
+import { writeMeta } from "../meta.js";
+import { newPost, type Values, type WriteContext, type WrittenDates } from "../writing.js";
 import { menuItemTitle } from "./fields.js";
 
 const NEW_ITEM: MenuItem = {

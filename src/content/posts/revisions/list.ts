@@ -1,12 +1,12 @@
 /** The list of a post's revisions: its arguments, which of them it answers, and in which order. Pure. */
 
-import type { Argument, Arguments, Json } from "../../schema/types.js";
-import { IDS as ID_LIST, LENGTHS } from "../argument-bounds.js";
-import { fold } from "../query/folding.js";
-import { matchOf, type SearchMatch } from "../query/search.js";
-import type { Revision } from "../records/records.js";
-import { RestError } from "../rest/error.js";
-import { contextArgument, pageArguments } from "../rest/record-fields.js";
+import type { Argument, Arguments, Json } from "../../../schema/types.js";
+import { IDS as ID_LIST, LENGTHS } from "../../argument-bounds.js";
+import { fold } from "../../query/folding.js";
+import { matchOf, type SearchMatch } from "../../query/search.js";
+import type { Revision } from "../../records/records.js";
+import { RestError } from "../../rest/error.js";
+import { contextArgument, pageArguments } from "../../rest/record-fields.js";
 
 const ORDERS = ["date", "id", "include", "relevance", "slug", "include_slugs", "title"] as const;
 

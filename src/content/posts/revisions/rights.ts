@@ -1,9 +1,9 @@
 /** Who may see and remove the revisions of a post, in the order in which the reference asks. Each check throws the error it is answered with. */
 
-import type { Caller } from "../auth/caller.js";
-import type { PostColumns, PostType } from "../records/records.js";
-import type { Library, StoredRevision } from "../repository/content-repository.js";
-import { RestError, refusal } from "../rest/error.js";
+import type { Caller } from "../../auth/caller.js";
+import type { PostColumns, PostType } from "../../records/records.js";
+import type { Library, StoredRevision } from "../../repository/content-repository.js";
+import { RestError, refusal } from "../../rest/error.js";
 
 export interface RevisionRights {
   /** The post whose revisions, or autosaves, are asked for. Errors: RestError 404 `rest_post_invalid_parent`, 401 or 403 `rest_cannot_read`. */

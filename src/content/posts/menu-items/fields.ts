@@ -1,16 +1,16 @@
 /** The fields that menu items have instead of those of a post. What is shown comes from the record that an item points at, unless it says so itself. */
 
-import { textOf } from "../../schema/text-of.js";
-import type { Json, Schema } from "../../schema/types.js";
-import { LENGTHS, NAMES } from "../argument-bounds.js";
-import { collectionOf } from "../collections.js";
-import type { Field, View } from "../posts/fields.js";
-import { STATUSES } from "../query/row.js";
-import type { MenuItem, PostColumns, Term } from "../records/records.js";
-import { ALL, FULL } from "../rest/record-fields.js";
-import { termLink } from "../terms/fields.js";
-import { taxonomyOf } from "../terms/taxonomies.js";
-import { cleanUrl } from "../text/urls.js";
+import { textOf } from "../../../schema/text-of.js";
+import type { Json, Schema } from "../../../schema/types.js";
+import { LENGTHS, NAMES } from "../../argument-bounds.js";
+import { collectionOf } from "../../collections.js";
+import { STATUSES } from "../../query/row.js";
+import type { MenuItem, PostColumns, Term } from "../../records/records.js";
+import { ALL, FULL } from "../../rest/record-fields.js";
+import { termLink } from "../../terms/fields.js";
+import { taxonomyOf } from "../../terms/taxonomies.js";
+import { cleanUrl } from "../../text/urls.js";
+import type { Field, View } from "../fields.js";
 
 const itemOf = ({ post }: View): MenuItem => post.menuItem as MenuItem;
 

@@ -1,16 +1,16 @@
 /** A revision as it is answered: its fields, their schema, its link. A revision is shown as the post that it would make. */
 
-import type { Context, Json, JsonObject, Schema } from "../../schema/types.js";
-import { type Collection, collectionOf } from "../collections.js";
-import { metaSchema } from "../posts/meta.js";
-import { shown } from "../posts/schema.js";
-import type { SiteIndex } from "../query/site-index.js";
-import type { Post, PostColumns, Revision } from "../records/records.js";
-import { createItem } from "../rest/item.js";
-import { ALL, EDIT, FULL } from "../rest/record-fields.js";
-import type { Item } from "../rest/types.js";
-import type { Site } from "../site.js";
-import { formatDate } from "../text/dates.js";
+import type { Context, Json, JsonObject, Schema } from "../../../schema/types.js";
+import { type Collection, collectionOf } from "../../collections.js";
+import type { SiteIndex } from "../../query/site-index.js";
+import type { Post, PostColumns, Revision } from "../../records/records.js";
+import { createItem } from "../../rest/item.js";
+import { ALL, EDIT, FULL } from "../../rest/record-fields.js";
+import type { Item } from "../../rest/types.js";
+import type { Site } from "../../site.js";
+import { formatDate } from "../../text/dates.js";
+import { metaSchema } from "../meta.js";
+import { shown } from "../schema.js";
 import { autosavesOf } from "./keep.js";
 
 /** What a revision is shown with beside itself. */
