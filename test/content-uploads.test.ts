@@ -7,7 +7,7 @@ import { describe, expect, test } from "vitest";
 import { nodeAdapter } from "../adapters/node.js";
 import { memoryFiles } from "../files/index.js";
 import type { FileStore } from "../src/content/files.js";
-import { createUploads, uploadPath } from "../src/content/uploads.js";
+import { createUploads, uploadPath } from "../src/content/media/file-server.js";
 import { silentLogger } from "../src/core/logger.js";
 import type { HttpResponse } from "../src/http/types.js";
 

@@ -1,10 +1,10 @@
 /** Serves the files of media to whoever has their address, as a service of its own beside the REST interface. Knows no record. */
 
-import type { Logger } from "../core/logger.js";
-import type { HttpRequest, HttpResponse, Service } from "../http/types.js";
-import { type FileEntry, type FileStore, isFileName } from "./files.js";
-import { askedPart } from "./media/asked-part.js";
-import { mimeTypeOf } from "./media/media-type.js";
+import type { Logger } from "../../core/logger.js";
+import type { HttpRequest, HttpResponse, Service } from "../../http/types.js";
+import { type FileEntry, type FileStore, isFileName } from "../files.js";
+import { askedPart } from "./asked-part.js";
+import { mimeTypeOf } from "./media-type.js";
 
 export interface UploadsOptions {
   readonly files: FileStore;
