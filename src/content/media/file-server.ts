@@ -3,7 +3,7 @@
 import type { Logger } from "../../core/logger.js";
 import type { HttpRequest, HttpResponse, Service } from "../../http/types.js";
 import { type FileEntry, type FileStore, isFileName } from "../files.js";
-import { askedPart } from "./asked-part.js";
+import { askedPart } from "./conditional-range.js";
 import { mimeTypeOf } from "./media-type.js";
 
 export interface UploadsOptions {
