@@ -13,7 +13,7 @@ import { describe, expect, test } from "vitest";
 import { nodeAdapter } from "../adapters/node.js";
 import { diskFiles, memoryFiles } from "../files/index.js";
 import type { FileStore } from "../src/content/files.js";
-import { receiveUpload } from "../src/content/media/upload.js";
+import { receiveUpload } from "../src/content/media/staged-upload.js";
 import { RestError } from "../src/content/rest/error.js";
 import type { HttpRequest, RequestBody } from "../src/http/types.js";
 import { heapUsed } from "./support/heap.js";

@@ -12,8 +12,8 @@ import type { ReceivedBody, RestRequest } from "../rest/types.js";
 import type { Site } from "../site.js";
 import { ownedFiles } from "./owned-files.js";
 import { publishMedia } from "./published-media.js";
+import { noData, receiveUpload, type Upload } from "./staged-upload.js";
 import type { StoredImages } from "./stored-images.js";
-import { noData, receiveUpload, type Upload } from "./upload.js";
 
 const FIELDS = /^application\/(?:[^\s/,+;]+\+)?(?:json|x-www-form-urlencoded)\s*(?:;|$)/i;
 const NO_FIELDS = Object.freeze(Object.create(null));

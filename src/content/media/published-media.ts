@@ -1,8 +1,8 @@
 /** Publishes a file that was taken in, with the versions of an image that the site keeps beside it. */
 
 import type { MediaFile } from "../records/records.js";
+import type { Upload } from "./staged-upload.js";
 import type { StoredImages } from "./stored-images.js";
-import type { Upload } from "./upload.js";
 
 export interface PublishedMedia {
   readonly file: MediaFile;
