@@ -8,7 +8,7 @@ import { parseQuery } from "../../schema/query-string.js";
 import type { JsonObject } from "../../schema/types.js";
 import { RestError } from "../rest/error.js";
 import { readParameters } from "./content-disposition.js";
-import { receivedBytes, tooBig } from "./received.js";
+import { receivedBytes, tooBig } from "./upload-bytes.js";
 
 /** Of all text fields together, and of the headers of the parts. */
 const TEXT_BYTES = 1_048_576;

@@ -14,9 +14,9 @@ import { baseNameOf, titleOf } from "./file-name.js";
 import { type ImageSize, imageSize } from "./image-size.js";
 import { hasBinary, judgeType, type MediaType } from "./media-type.js";
 import { isMultipart, readMultipart } from "./multipart.js";
-import { receivedBytes } from "./received.js";
 import { storedImageSize } from "./stored-bytes.js";
 import { folderOf, publishFree } from "./stored-name.js";
+import { receivedBytes } from "./upload-bytes.js";
 
 /** The dimensions of an image stand before the end of this, but for photographs with uncommonly much beside the picture: theirs are read once the file is stored. */
 const HEAD_BYTES = 1_048_576;
