@@ -11,7 +11,7 @@ import { RestError } from "../rest/error.js";
 import type { ReceivedBody, RestRequest } from "../rest/types.js";
 import type { Site } from "../site.js";
 import { ownedFiles } from "./owned-files.js";
-import { publishMedia } from "./published-media.js";
+import { publishMedia } from "./publish-media.js";
 import { noData, receiveUpload, type Upload } from "./staged-upload.js";
 import type { StoredImages } from "./stored-images.js";
 

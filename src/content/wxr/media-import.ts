@@ -3,7 +3,7 @@
 import { parseUrl } from "../../core/parse-url.js";
 import type { ReadableBody } from "../../http/types.js";
 import type { FileStore } from "../files.js";
-import { publishMedia } from "../media/published-media.js";
+import { publishMedia } from "../media/publish-media.js";
 import { takeFile } from "../media/staged-upload.js";
 import type { StoredImages } from "../media/stored-images.js";
 import type { MediaFile, Post } from "../records/records.js";
