@@ -24,7 +24,7 @@ import { createCondition } from "./health-status.js";
 import { createMediaUploads } from "./media/create-media.js";
 import { createUploads } from "./media/file-server.js";
 import { imageRoutes } from "./media/image-routes.js";
-import { notedFiles } from "./media/noted-files.js";
+import { notedFiles } from "./media/journaled-files.js";
 import { createStoredImages } from "./media/stored-images.js";
 import { type ContentOptions, readContentSettings } from "./options.js";
 import { createItems } from "./posts/items.js";
