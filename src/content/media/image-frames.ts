@@ -1,6 +1,6 @@
 /** Whether an image moves, and in how many frames, read from how its file is built; no pixel is decoded. Pure. */
 
-import { kindOf, MAX_CHUNKS } from "./chunks.js";
+import { kindOf, MAX_CHUNKS } from "./image-chunks.js";
 
 const [AVIS, ANMF, ACTL, IDAT] = [kindOf("avis"), kindOf("ANMF"), kindOf("acTL"), kindOf("IDAT")];
 

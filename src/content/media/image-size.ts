@@ -1,6 +1,6 @@
 /** How large an image is, read from the bytes it begins with and from nothing else; no pixel is decoded. Pure. */
 
-import { kindOf, MAX_CHUNKS } from "./chunks.js";
+import { kindOf, MAX_CHUNKS } from "./image-chunks.js";
 
 export interface ImageSize {
   /** In pixels, as it is shown: an image that its EXIF data turns on its side is turned. */
