@@ -7,7 +7,7 @@ import type { Post, PostColumns, PostType } from "../records/records.js";
 import type { Library } from "../repository/content-repository.js";
 import type { Site } from "../site.js";
 import { stripTags } from "../text/markup.js";
-import { authorAddress } from "../users/fields.js";
+import { authorAddress } from "../users/user-fields.js";
 import type { Users } from "../users/users.js";
 import { type Embed, escapeHtml } from "./embed.js";
 

@@ -5,7 +5,7 @@ import type { BodyPace } from "../../http/body-chunks.js";
 import type { HttpRequest } from "../../http/types.js";
 import type { Caller } from "../auth/caller.js";
 import type { FileStore } from "../files.js";
-import { rawOf } from "../posts/fields.js";
+import { rawOf } from "../posts/post-fields.js";
 import type { MediaUploads } from "../posts/routes.js";
 import { RestError } from "../rest/error.js";
 import type { ReceivedBody, RestRequest } from "../rest/types.js";

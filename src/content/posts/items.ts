@@ -6,13 +6,13 @@ import type { Caller } from "../auth/caller.js";
 import { type Collection, collectionOf } from "../collections.js";
 import type { Post, PostColumns, Term } from "../records/records.js";
 import type { Library } from "../repository/content-repository.js";
-import type { FieldSelection } from "../rest/fields.js";
+import type { FieldSelection } from "../rest/field-selection.js";
 import { createItem } from "../rest/item.js";
 import type { Item, Link, Links } from "../rest/types.js";
 import type { Site } from "../site.js";
-import { ancestorsOf as termsAbove } from "../terms/fields.js";
 import { taxonomyOf } from "../terms/taxonomies.js";
-import type { View } from "./fields.js";
+import { ancestorsOf as termsAbove } from "../terms/term-fields.js";
+import type { View } from "./post-fields.js";
 import { shownFields } from "./schema.js";
 import { ancestorsOf } from "./tree.js";
 

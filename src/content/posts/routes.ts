@@ -8,7 +8,7 @@ import type { Collection } from "../collections.js";
 import type { Post, PostColumns } from "../records/records.js";
 import type { Draft, Library } from "../repository/content-repository.js";
 import { RestError } from "../rest/error.js";
-import { parseFields } from "../rest/fields.js";
+import { parseFields } from "../rest/field-selection.js";
 import type { ListRoom, ListRooms } from "../rest/list-room.js";
 import { pageHeaders } from "../rest/paging.js";
 import { contextOf } from "../rest/record-fields.js";

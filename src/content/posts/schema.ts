@@ -3,10 +3,10 @@
 import type { Argument, Arguments, Context, Json, JsonObject, Schema } from "../../schema/types.js";
 import { validateValue } from "../../schema/validate.js";
 import type { Collection } from "../collections.js";
-import { mediaFields } from "../media/fields.js";
-import { blockFields, type Field, postFields } from "./fields.js";
-import { menuItemFields } from "./menu-items/fields.js";
+import { mediaFields } from "../media/media-fields.js";
+import { menuItemFields } from "./menu-items/menu-item-fields.js";
 import { metaSchema } from "./meta.js";
+import { blockFields, type Field, postFields } from "./post-fields.js";
 
 const OWN_FIELDS: { readonly [type: string]: { readonly [name: string]: Field } } = {
   nav_menu_item: menuItemFields,

@@ -10,8 +10,8 @@ import { RestError } from "../rest/error.js";
 import type { Site } from "../site.js";
 import { datesOf } from "../text/dates.js";
 import { isReservedSlug, uniqueSlug } from "../text/slug.js";
-import type { Target } from "./fields.js";
 import { writeMeta } from "./meta.js";
+import type { Target } from "./post-fields.js";
 import { fieldsOf } from "./schema.js";
 
 /** The arguments of a request: absent ones are `undefined`. */

@@ -1,7 +1,7 @@
 /** The `_embed` parameter: puts the records that an answer links to into it. Knows neither records nor how they are fetched. */
 
 import type { Json, JsonObject } from "../../schema/types.js";
-import { listOf } from "./fields.js";
+import { listOf } from "./field-selection.js";
 import type { Link, Links } from "./types.js";
 
 /** `"all"`, or the relations that are asked for. */

@@ -4,7 +4,7 @@ import { fewAtOnce } from "../../core/concurrency-limit.js";
 import { nextTurn, TURN_CHARACTERS } from "../../core/next-turn.js";
 import type { Json } from "../../schema/types.js";
 import { RestError } from "./error.js";
-import type { FieldSelection } from "./fields.js";
+import type { FieldSelection } from "./field-selection.js";
 import type { Item } from "./types.js";
 
 /** A list beyond it needs one of the few places for large lists. */

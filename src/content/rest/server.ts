@@ -15,7 +15,7 @@ import { openApiRoute, pathOf, withIndex } from "./describe.js";
 import { type Call, createDispatcher, type Outcome } from "./dispatch.js";
 import { type FetchEmbedded, fetchOnce, parseEmbed } from "./embeds.js";
 import { RestError } from "./error.js";
-import { parseFields, pickFields, refuseLongSelection } from "./fields.js";
+import { parseFields, pickFields, refuseLongSelection } from "./field-selection.js";
 import {
   asScript,
   entityTag,

@@ -7,8 +7,8 @@ import { RestError } from "../rest/error.js";
 import { filterTitle } from "../text/filter-html.js";
 import { stripAll } from "../text/plain.js";
 import { slugOf, uniqueSlug } from "../text/slug.js";
-import { ancestorsOf } from "./fields.js";
 import type { TaxonomyDefinition } from "./taxonomies.js";
+import { ancestorsOf } from "./term-fields.js";
 
 /** In characters, as the reference stores them. */
 export const MAX_NAME = 200;

@@ -3,8 +3,8 @@
 import type { PostType, Taxonomy, Term } from "../records/records.js";
 import type { Library } from "../repository/content-repository.js";
 import type { Site } from "../site.js";
-import { ancestorsOf } from "../terms/fields.js";
 import { taxonomies } from "../terms/taxonomies.js";
+import { ancestorsOf } from "../terms/term-fields.js";
 import type { Users } from "../users/users.js";
 import { idsOfType } from "./all-ids.js";
 import { exportedItem } from "./export-item.js";

@@ -6,11 +6,11 @@ import type { SiteIndex } from "../../query/site-index.js";
 import type { MenuItem, Post } from "../../records/records.js";
 import { RestError } from "../../rest/error.js";
 import { cleanClasses, stripAll } from "../../text/plain.js";
-import { rawOf } from "../fields.js";
 import { filterText } from "../filtered-text.js";
 import { writeMeta } from "../meta.js";
+import { rawOf } from "../post-fields.js";
 import { newPost, type Values, type WriteContext, type WrittenDates } from "../writing.js";
-import { menuItemTitle } from "./fields.js";
+import { menuItemTitle } from "./menu-item-fields.js";
 
 const NEW_ITEM: MenuItem = {
   type: "custom",

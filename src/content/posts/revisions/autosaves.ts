@@ -5,21 +5,21 @@ import type { Collection } from "../../collections.js";
 import type { Post, Revision } from "../../records/records.js";
 import type { Draft, Library } from "../../repository/content-repository.js";
 import { RestError } from "../../rest/error.js";
-import { parseFields } from "../../rest/fields.js";
+import { parseFields } from "../../rest/field-selection.js";
 import type { ListRooms } from "../../rest/list-room.js";
 import { contextArgument, contextOf } from "../../rest/record-fields.js";
 import type { Item, RestAnswer, RestRequest, RestRoute } from "../../rest/types.js";
 import type { Site } from "../../site.js";
 import type { Users } from "../../users/users.js";
-import type { Target } from "../fields.js";
 import { writeMeta } from "../meta.js";
+import type { Target } from "../post-fields.js";
 import { createRights } from "../rights.js";
 import { refuseUnknownAuthor, updateArguments, writerOf } from "../routes.js";
 import { fieldsOf } from "../schema.js";
 import { ancestorsOf } from "../tree.js";
 import { type Values, type WriteContext, writtenDates } from "../writing.js";
-import { createRevisionItems } from "./fields.js";
 import { autosavesOf, isSameMeta, isSameText, revisionedMeta, TEXTS } from "./keep.js";
+import { createRevisionItems } from "./revision-fields.js";
 import { createRevisionRights } from "./rights.js";
 
 export interface AutosaveRoutesOptions {

@@ -5,13 +5,12 @@ import type { Collection } from "../../collections.js";
 import type { Post } from "../../records/records.js";
 import type { Library, StoredRevision } from "../../repository/content-repository.js";
 import { RestError } from "../../rest/error.js";
-import { parseFields } from "../../rest/fields.js";
+import { parseFields } from "../../rest/field-selection.js";
 import type { ListRooms } from "../../rest/list-room.js";
 import { pageHeaders } from "../../rest/paging.js";
 import { contextArgument, contextOf } from "../../rest/record-fields.js";
 import type { RestAnswer, RestRequest, RestRoute } from "../../rest/types.js";
 import type { Site } from "../../site.js";
-import { createRevisionItems } from "./fields.js";
 import { autosavesOf, removeRevision } from "./keep.js";
 import {
   candidates,
@@ -25,6 +24,7 @@ import {
   revisionListArguments,
   revisionQueryOf,
 } from "./list.js";
+import { createRevisionItems } from "./revision-fields.js";
 import { createRevisionRights } from "./rights.js";
 
 export interface RevisionRoutesOptions {

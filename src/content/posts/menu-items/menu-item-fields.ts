@@ -7,10 +7,10 @@ import { collectionOf } from "../../collections.js";
 import { STATUSES } from "../../query/row.js";
 import type { MenuItem, PostColumns, Term } from "../../records/records.js";
 import { ALL, FULL } from "../../rest/record-fields.js";
-import { termLink } from "../../terms/fields.js";
 import { taxonomyOf } from "../../terms/taxonomies.js";
+import { termLink } from "../../terms/term-fields.js";
 import { cleanUrl } from "../../text/urls.js";
-import type { Field, View } from "../fields.js";
+import type { Field, View } from "../post-fields.js";
 
 const itemOf = ({ post }: View): MenuItem => post.menuItem as MenuItem;
 
