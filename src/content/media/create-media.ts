@@ -6,7 +6,7 @@ import type { HttpRequest } from "../../http/types.js";
 import type { Caller } from "../auth/caller.js";
 import type { FileStore } from "../files.js";
 import { rawOf } from "../posts/post-fields.js";
-import type { MediaUploads } from "../posts/routes.js";
+import type { MediaUploads } from "../posts/post-routes.js";
 import { RestError } from "../rest/error.js";
 import type { ReceivedBody, RestRequest } from "../rest/types.js";
 import type { Site } from "../site.js";

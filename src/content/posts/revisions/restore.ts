@@ -6,7 +6,7 @@ import type { Post } from "../../records/records.js";
 import type { Library } from "../../repository/content-repository.js";
 import { RestError, refusal } from "../../rest/error.js";
 import type { Site } from "../../site.js";
-import { writerOf } from "../routes.js";
+import { writerOf } from "../post-routes.js";
 import { refuseModified } from "../unmodified.js";
 import { writtenDates } from "../writing.js";
 import { keepRevision } from "./keep.js";
