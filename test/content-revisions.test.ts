@@ -2,14 +2,14 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { createCallers } from "../src/content/auth/authorization.js";
 import { readRoles } from "../src/content/auth/roles.js";
+import { createRestoreRevision } from "../src/content/posts/revisions/restore.js";
 import {
   candidates,
   entryOf,
   idsInOrder,
   pageOf,
   revisionQueryOf,
-} from "../src/content/posts/revisions/list.js";
-import { createRestoreRevision } from "../src/content/posts/revisions/restore.js";
+} from "../src/content/posts/revisions/revision-list.js";
 import type { ContentChanged } from "../src/content/records/record-changes.js";
 import type { Revision } from "../src/content/records/records.js";
 import { createLibrary } from "../src/content/repository/content-repository.js";

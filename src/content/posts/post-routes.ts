@@ -16,9 +16,9 @@ import type { Endpoint, Item, RestAnswer, RestRequest, RestRoute } from "../rest
 import type { Site } from "../site.js";
 import type { Users } from "../users/users.js";
 import type { Items } from "./items.js";
-import { listArguments, queryOf, refuseStatuses } from "./list.js";
 import { writtenMenuItem } from "./menu-items/writing.js";
 import type { Passwords } from "./passwords.js";
+import { listArguments, queryOf, refuseStatuses } from "./post-list.js";
 import { keepRevision, removePosts } from "./revisions/keep.js";
 import { createRights } from "./rights.js";
 import { itemSchema, orUnchanged, writeArguments } from "./schema.js";

@@ -20,9 +20,9 @@ import {
 } from "../rest/record-fields.js";
 import type { Item, Link, Links, RestAnswer, RestRequest, RestRoute } from "../rest/types.js";
 import type { Site } from "../site.js";
-import { listedTerms, termListArguments, termQueryOf } from "./list.js";
 import { type TaxonomyDefinition, taxonomies } from "./taxonomies.js";
 import { ancestorsOf, termFields } from "./term-fields.js";
+import { listedTerms, termListArguments, termQueryOf } from "./term-list.js";
 import { writtenTerm } from "./writing.js";
 
 export interface TermRoutesOptions {

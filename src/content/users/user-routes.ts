@@ -12,8 +12,8 @@ import { answerPage } from "../rest/paging.js";
 import { contextArgument, contextOf, recordSchema, shownFields } from "../rest/record-fields.js";
 import type { Item, RestAnswer, RestRequest, RestRoute } from "../rest/types.js";
 import type { Site } from "../site.js";
-import { listedUsers, userListArguments } from "./list.js";
 import { userFields } from "./user-fields.js";
+import { listedUsers, userListArguments } from "./user-list.js";
 import type { Users } from "./users.js";
 
 export interface UserRoutesOptions {

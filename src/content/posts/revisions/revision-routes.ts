@@ -12,6 +12,7 @@ import { contextArgument, contextOf } from "../../rest/record-fields.js";
 import type { RestAnswer, RestRequest, RestRoute } from "../../rest/types.js";
 import type { Site } from "../../site.js";
 import { autosavesOf, removeRevision } from "./keep.js";
+import { createRevisionItems } from "./revision-fields.js";
 import {
   candidates,
   type Entry,
@@ -23,8 +24,7 @@ import {
   type RevisionQuery,
   revisionListArguments,
   revisionQueryOf,
-} from "./list.js";
-import { createRevisionItems } from "./revision-fields.js";
+} from "./revision-list.js";
 import { createRevisionRights } from "./rights.js";
 
 export interface RevisionRoutesOptions {
