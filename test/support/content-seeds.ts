@@ -2,7 +2,7 @@
 
 import { randomUUID } from "node:crypto";
 import { collectionOf } from "../../src/content/collections.js";
-import { newPost } from "../../src/content/posts/writing.js";
+import { newPost } from "../../src/content/posts/write-post.js";
 import type { Post, PostType } from "../../src/content/records/records.js";
 import { createLibrary } from "../../src/content/repository/content-repository.js";
 import { createFileNotes } from "../../src/content/repository/orphan-file-journal.js";

@@ -6,7 +6,7 @@ import type { Collection } from "../collections.js";
 import type { Items } from "../posts/items.js";
 import { createRights } from "../posts/rights.js";
 import { itemSchema } from "../posts/schema.js";
-import { writtenDates, writtenPost } from "../posts/writing.js";
+import { writtenDates, writtenPost } from "../posts/write-post.js";
 import type { MediaFile, Post } from "../records/records.js";
 import type { Library } from "../repository/content-repository.js";
 import { RestError, refusal } from "../rest/error.js";

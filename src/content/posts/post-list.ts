@@ -12,7 +12,7 @@ import { contextArgument, pageArguments } from "../rest/record-fields.js";
 import type { Site } from "../site.js";
 import { taxonomyOf } from "../terms/taxonomies.js";
 import { parseDate } from "../text/dates.js";
-import type { Values } from "./writing.js";
+import type { Values } from "./write-post.js";
 
 const integers: Argument = { ...IDS, default: [] };
 const moment: Argument = { type: "string", format: "date-time", maxLength: LENGTHS.date };

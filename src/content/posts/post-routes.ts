@@ -16,7 +16,7 @@ import type { Endpoint, Item, RestAnswer, RestRequest, RestRoute } from "../rest
 import type { Site } from "../site.js";
 import type { Users } from "../users/users.js";
 import type { Items } from "./items.js";
-import { writtenMenuItem } from "./menu-items/writing.js";
+import { writtenMenuItem } from "./menu-items/write-menu-item.js";
 import type { Passwords } from "./passwords.js";
 import { listArguments, queryOf, refuseStatuses } from "./post-list.js";
 import { keepRevision, removePosts } from "./revisions/keep.js";
@@ -32,7 +32,7 @@ import {
   type WriteContext,
   writtenDates,
   writtenPost,
-} from "./writing.js";
+} from "./write-post.js";
 
 /** Takes the file that comes with a new media item. */
 export interface MediaUploads {

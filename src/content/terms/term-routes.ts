@@ -23,7 +23,7 @@ import type { Site } from "../site.js";
 import { type TaxonomyDefinition, taxonomies } from "./taxonomies.js";
 import { ancestorsOf, termFields } from "./term-fields.js";
 import { listedTerms, termListArguments, termQueryOf } from "./term-list.js";
-import { writtenTerm } from "./writing.js";
+import { writtenTerm } from "./write-term.js";
 
 export interface TermRoutesOptions {
   readonly library: Pick<Library, "index" | "change" | "posts" | "revisions">;

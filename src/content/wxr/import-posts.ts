@@ -2,7 +2,7 @@
 
 import { isDeepStrictEqual } from "node:util";
 import type { Collection } from "../collections.js";
-import type { WriteContext } from "../posts/writing.js";
+import type { WriteContext } from "../posts/write-post.js";
 import type { Post } from "../records/records.js";
 import type { Draft, Library } from "../repository/content-repository.js";
 import { allIds } from "./all-ids.js";

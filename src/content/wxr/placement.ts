@@ -1,6 +1,6 @@
 /** Where a post comes to stand: what it points at by the ids of this site, and a slug that no other has. Decides only; stores nothing. */
 
-import { isSlugTaken } from "../posts/writing.js";
+import { isSlugTaken } from "../posts/write-post.js";
 import type { SiteIndex } from "../query/site-index.js";
 import type { Post, PostColumns } from "../records/records.js";
 import { hasUniqueSlug } from "../repository/content-repository.js";

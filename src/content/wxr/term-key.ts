@@ -1,7 +1,7 @@
 /** What a term of a file is known by: its slug, or one that is made of its name. Pure. */
 
 import { createHash } from "node:crypto";
-import { MAX_NAME, termName } from "../terms/writing.js";
+import { MAX_NAME, termName } from "../terms/write-term.js";
 import { slugOf } from "../text/slug.js";
 
 export interface NamedTerm {

@@ -17,7 +17,7 @@ import { refuseUnknownAuthor, updateArguments, writerOf } from "../post-routes.j
 import { createRights } from "../rights.js";
 import { fieldsOf } from "../schema.js";
 import { ancestorsOf } from "../tree.js";
-import { type Values, type WriteContext, writtenDates } from "../writing.js";
+import { type Values, type WriteContext, writtenDates } from "../write-post.js";
 import { autosavesOf, isSameMeta, isSameText, revisionedMeta, TEXTS } from "./keep.js";
 import { createRevisionItems } from "./revision-fields.js";
 import { createRevisionRights } from "./rights.js";

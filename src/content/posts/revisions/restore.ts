@@ -8,7 +8,7 @@ import { RestError, refusal } from "../../rest/error.js";
 import type { Site } from "../../site.js";
 import { writerOf } from "../post-routes.js";
 import { refuseModified } from "../unmodified.js";
-import { writtenDates } from "../writing.js";
+import { writtenDates } from "../write-post.js";
 import { keepRevision } from "./keep.js";
 import { createRevisionRights } from "./rights.js";
 

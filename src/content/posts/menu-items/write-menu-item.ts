@@ -9,7 +9,7 @@ import { cleanClasses, stripAll } from "../../text/plain.js";
 import { filterText } from "../filtered-text.js";
 import { writeMeta } from "../meta.js";
 import { rawOf } from "../post-fields.js";
-import { newPost, type Values, type WriteContext, type WrittenDates } from "../writing.js";
+import { newPost, type Values, type WriteContext, type WrittenDates } from "../write-post.js";
 import { menuItemTitle } from "./menu-item-fields.js";
 
 const NEW_ITEM: MenuItem = {
