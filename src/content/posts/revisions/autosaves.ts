@@ -13,14 +13,14 @@ import type { Site } from "../../site.js";
 import type { Users } from "../../users/users.js";
 import { writeMeta } from "../meta.js";
 import type { Target } from "../post-fields.js";
+import { createRights } from "../post-permissions.js";
 import { refuseUnknownAuthor, updateArguments, writerOf } from "../post-routes.js";
-import { createRights } from "../rights.js";
 import { fieldsOf } from "../schema.js";
 import { ancestorsOf } from "../tree.js";
 import { type Values, type WriteContext, writtenDates } from "../write-post.js";
 import { autosavesOf, isSameMeta, isSameText, revisionedMeta, TEXTS } from "./keep.js";
 import { createRevisionItems } from "./revision-fields.js";
-import { createRevisionRights } from "./rights.js";
+import { createRevisionRights } from "./revision-permissions.js";
 
 export interface AutosaveRoutesOptions {
   readonly library: Library;

@@ -10,7 +10,7 @@ import { writerOf } from "../post-routes.js";
 import { refuseModified } from "../unmodified.js";
 import { writtenDates } from "../write-post.js";
 import { keepRevision } from "./keep.js";
-import { createRevisionRights } from "./rights.js";
+import { createRevisionRights } from "./revision-permissions.js";
 
 /**
  * Gives a post the texts and kept meta fields of one of its revisions or autosaves, as an update by `caller` would; that leaves a revision of its own

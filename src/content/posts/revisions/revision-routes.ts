@@ -25,7 +25,7 @@ import {
   revisionListArguments,
   revisionQueryOf,
 } from "./revision-list.js";
-import { createRevisionRights } from "./rights.js";
+import { createRevisionRights } from "./revision-permissions.js";
 
 export interface RevisionRoutesOptions {
   readonly library: Library;
