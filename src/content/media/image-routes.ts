@@ -3,8 +3,8 @@
 import { isPostbellError } from "../../core/errors.js";
 import type { Json } from "../../schema/types.js";
 import type { Collection } from "../collections.js";
-import type { Items } from "../posts/items.js";
 import { createRights } from "../posts/post-permissions.js";
+import type { Items } from "../posts/post-renderer.js";
 import { itemSchema } from "../posts/schema.js";
 import { writtenDates, writtenPost } from "../posts/write-post.js";
 import type { MediaFile, Post } from "../records/records.js";
