@@ -1,7 +1,7 @@
 /** The limit on wrong passwords of protected posts: counted on each post that a password was tried on, and on nothing else. */
 
 import { describe, expect, it } from "vitest";
-import { createPasswords } from "../src/content/posts/passwords.js";
+import { createPasswords } from "../src/content/posts/post-passwords.js";
 import { manualClock } from "../testing/manual-clock.js";
 import { type CallAnswer, callsOf } from "./support/content-call.js";
 import { contentSite, type Role } from "./support/content-site.js";

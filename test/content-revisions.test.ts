@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { createCallers } from "../src/content/auth/authorization.js";
 import { readRoles } from "../src/content/auth/roles.js";
-import { createRestoreRevision } from "../src/content/posts/revisions/restore.js";
+import { createRestoreRevision } from "../src/content/posts/revisions/restore-revision.js";
 import {
   candidates,
   entryOf,

@@ -3,7 +3,7 @@
 import type { Argument, Arguments, Schema } from "../../schema/types.js";
 import { COUNTS, LENGTHS } from "../argument-bounds.js";
 import type { Collection } from "../collections.js";
-import { writeArguments } from "../posts/schema.js";
+import { writeArguments } from "../posts/post-schema.js";
 
 export const idArgument: Argument = { description: "Unique identifier for the attachment.", type: "integer" };
 

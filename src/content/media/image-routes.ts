@@ -5,7 +5,7 @@ import type { Json } from "../../schema/types.js";
 import type { Collection } from "../collections.js";
 import { createRights } from "../posts/post-permissions.js";
 import type { Items } from "../posts/post-renderer.js";
-import { itemSchema } from "../posts/schema.js";
+import { itemSchema } from "../posts/post-schema.js";
 import { writtenDates, writtenPost } from "../posts/write-post.js";
 import type { MediaFile, Post } from "../records/records.js";
 import type { Library } from "../repository/content-repository.js";

@@ -3,8 +3,8 @@
 import { textOf } from "../../schema/text-of.js";
 import type { Context, Json, Schema } from "../../schema/types.js";
 import { LENGTHS } from "../argument-bounds.js";
-import { filterText } from "../posts/filtered-text.js";
 import { asItComes, type Field, rawOf, type Target, type View } from "../posts/post-fields.js";
+import { filterText } from "../posts/sanitised-text.js";
 import type { MediaFile } from "../records/records.js";
 import { ALL, EDIT, FULL } from "../rest/record-fields.js";
 import { missingSizes, uploadedImage } from "./image-versions.js";

@@ -13,8 +13,8 @@ import type { Site } from "../site.js";
 import { taxonomyOf } from "../terms/taxonomies.js";
 import { hasBlocks } from "../text/blocks.js";
 import { formatDate } from "../text/dates.js";
-import { filterText } from "./filtered-text.js";
-import { readMeta } from "./meta.js";
+import { readMeta } from "./post-meta.js";
+import { filterText } from "./sanitised-text.js";
 
 /** What a field is read from. */
 export interface View {

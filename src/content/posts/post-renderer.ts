@@ -12,9 +12,9 @@ import type { Item, Link, Links } from "../rest/types.js";
 import type { Site } from "../site.js";
 import { taxonomyOf } from "../terms/taxonomies.js";
 import { ancestorsOf as termsAbove } from "../terms/term-fields.js";
+import { ancestorsOf } from "./page-tree.js";
 import type { View } from "./post-fields.js";
-import { shownFields } from "./schema.js";
-import { ancestorsOf } from "./tree.js";
+import { shownFields } from "./post-schema.js";
 
 /** What an answer asks of an item beside the post. */
 export interface ItemRequest {

@@ -16,13 +16,13 @@ import type { Endpoint, Item, RestAnswer, RestRequest, RestRoute } from "../rest
 import type { Site } from "../site.js";
 import type { Users } from "../users/users.js";
 import { writtenMenuItem } from "./menu-items/write-menu-item.js";
-import type { Passwords } from "./passwords.js";
+import { ancestorsOf } from "./page-tree.js";
 import { listArguments, queryOf, refuseStatuses } from "./post-list.js";
+import type { Passwords } from "./post-passwords.js";
 import { createRights } from "./post-permissions.js";
 import type { Items } from "./post-renderer.js";
-import { keepRevision, removePosts } from "./revisions/keep.js";
-import { itemSchema, orUnchanged, writeArguments } from "./schema.js";
-import { ancestorsOf } from "./tree.js";
+import { itemSchema, orUnchanged, writeArguments } from "./post-schema.js";
+import { keepRevision, removePosts } from "./revisions/keep-revisions.js";
 import { knownState, refuseModified } from "./unmodified.js";
 import {
   emptyContent,

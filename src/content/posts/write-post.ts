@@ -10,9 +10,9 @@ import { RestError } from "../rest/error.js";
 import type { Site } from "../site.js";
 import { datesOf } from "../text/dates.js";
 import { isReservedSlug, uniqueSlug } from "../text/slug.js";
-import { writeMeta } from "./meta.js";
 import type { Target } from "./post-fields.js";
-import { fieldsOf } from "./schema.js";
+import { writeMeta } from "./post-meta.js";
+import { fieldsOf } from "./post-schema.js";
 
 /** The arguments of a request: absent ones are `undefined`. */
 export type Values = { readonly [name: string]: Json | undefined };

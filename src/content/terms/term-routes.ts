@@ -4,7 +4,7 @@ import type { Argument, Arguments, Context } from "../../schema/types.js";
 import type { Caller } from "../auth/caller.js";
 import { canEditSomething } from "../auth/capabilities.js";
 import { collectionOf } from "../collections.js";
-import { removePosts } from "../posts/revisions/keep.js";
+import { removePosts } from "../posts/revisions/keep-revisions.js";
 import { STATUSES } from "../query/row.js";
 import type { Term } from "../records/records.js";
 import type { Library } from "../repository/content-repository.js";

@@ -2,7 +2,7 @@
 
 import type { Json } from "../../schema/types.js";
 import { type Collection, collections, POST_FORMATS } from "../collections.js";
-import { writeMeta } from "../posts/meta.js";
+import { writeMeta } from "../posts/post-meta.js";
 import { newPost, type WriteContext } from "../posts/write-post.js";
 import { STATUSES } from "../query/row.js";
 import type { Post, PostStatus, Taxonomy } from "../records/records.js";

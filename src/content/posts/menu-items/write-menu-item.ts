@@ -6,9 +6,9 @@ import type { SiteIndex } from "../../query/site-index.js";
 import type { MenuItem, Post } from "../../records/records.js";
 import { RestError } from "../../rest/error.js";
 import { cleanClasses, stripAll } from "../../text/plain.js";
-import { filterText } from "../filtered-text.js";
-import { writeMeta } from "../meta.js";
 import { rawOf } from "../post-fields.js";
+import { writeMeta } from "../post-meta.js";
+import { filterText } from "../sanitised-text.js";
 import { newPost, type Values, type WriteContext, type WrittenDates } from "../write-post.js";
 import { menuItemTitle } from "./menu-item-fields.js";
 

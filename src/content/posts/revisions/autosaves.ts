@@ -11,14 +11,14 @@ import { contextArgument, contextOf } from "../../rest/record-fields.js";
 import type { Item, RestAnswer, RestRequest, RestRoute } from "../../rest/types.js";
 import type { Site } from "../../site.js";
 import type { Users } from "../../users/users.js";
-import { writeMeta } from "../meta.js";
+import { ancestorsOf } from "../page-tree.js";
 import type { Target } from "../post-fields.js";
+import { writeMeta } from "../post-meta.js";
 import { createRights } from "../post-permissions.js";
 import { refuseUnknownAuthor, updateArguments, writerOf } from "../post-routes.js";
-import { fieldsOf } from "../schema.js";
-import { ancestorsOf } from "../tree.js";
+import { fieldsOf } from "../post-schema.js";
 import { type Values, type WriteContext, writtenDates } from "../write-post.js";
-import { autosavesOf, isSameMeta, isSameText, revisionedMeta, TEXTS } from "./keep.js";
+import { autosavesOf, isSameMeta, isSameText, revisionedMeta, TEXTS } from "./keep-revisions.js";
 import { createRevisionItems } from "./revision-fields.js";
 import { createRevisionRights } from "./revision-permissions.js";
 

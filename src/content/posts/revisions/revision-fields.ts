@@ -9,9 +9,9 @@ import { ALL, EDIT, FULL } from "../../rest/record-fields.js";
 import type { Item } from "../../rest/types.js";
 import type { Site } from "../../site.js";
 import { formatDate } from "../../text/dates.js";
-import { metaSchema } from "../meta.js";
-import { shown } from "../schema.js";
-import { autosavesOf } from "./keep.js";
+import { metaSchema } from "../post-meta.js";
+import { shown } from "../post-schema.js";
+import { autosavesOf } from "./keep-revisions.js";
 
 /** What a revision is shown with beside itself. */
 export interface RevisionView {

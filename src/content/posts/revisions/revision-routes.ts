@@ -11,7 +11,7 @@ import { pageHeaders } from "../../rest/paging.js";
 import { contextArgument, contextOf } from "../../rest/record-fields.js";
 import type { RestAnswer, RestRequest, RestRoute } from "../../rest/types.js";
 import type { Site } from "../../site.js";
-import { autosavesOf, removeRevision } from "./keep.js";
+import { autosavesOf, removeRevision } from "./keep-revisions.js";
 import { createRevisionItems } from "./revision-fields.js";
 import {
   candidates,

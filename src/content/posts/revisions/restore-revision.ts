@@ -9,7 +9,7 @@ import type { Site } from "../../site.js";
 import { writerOf } from "../post-routes.js";
 import { refuseModified } from "../unmodified.js";
 import { writtenDates } from "../write-post.js";
-import { keepRevision } from "./keep.js";
+import { keepRevision } from "./keep-revisions.js";
 import { createRevisionRights } from "./revision-permissions.js";
 
 /**

@@ -8,7 +8,7 @@ import { COUNTS, LENGTHS } from "../argument-bounds.js";
 import type { Caller } from "../auth/caller.js";
 import type { MetaField } from "../collections.js";
 import { RestError } from "../rest/error.js";
-import { filterText, type TextFilter } from "./filtered-text.js";
+import { filterText, type TextFilter } from "./sanitised-text.js";
 
 type MetaFields = { readonly [name: string]: MetaField };
 

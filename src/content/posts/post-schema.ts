@@ -5,8 +5,8 @@ import { validateValue } from "../../schema/validate.js";
 import type { Collection } from "../collections.js";
 import { mediaFields } from "../media/media-fields.js";
 import { menuItemFields } from "./menu-items/menu-item-fields.js";
-import { metaSchema } from "./meta.js";
 import { blockFields, type Field, postFields } from "./post-fields.js";
+import { metaSchema } from "./post-meta.js";
 
 const OWN_FIELDS: { readonly [type: string]: { readonly [name: string]: Field } } = {
   nav_menu_item: menuItemFields,
