@@ -22,8 +22,8 @@ import type { Passwords } from "./post-passwords.js";
 import { createRights } from "./post-permissions.js";
 import type { Items } from "./post-renderer.js";
 import { itemSchema, orUnchanged, writeArguments } from "./post-schema.js";
+import { knownState, refuseModified } from "./precondition.js";
 import { keepRevision, removePosts } from "./revisions/keep-revisions.js";
-import { knownState, refuseModified } from "./unmodified.js";
 import {
   emptyContent,
   lifted,

@@ -7,7 +7,7 @@ import type { Library } from "../../repository/content-repository.js";
 import { RestError, refusal } from "../../rest/error.js";
 import type { Site } from "../../site.js";
 import { writerOf } from "../post-routes.js";
-import { refuseModified } from "../unmodified.js";
+import { refuseModified } from "../precondition.js";
 import { writtenDates } from "../write-post.js";
 import { keepRevision } from "./keep-revisions.js";
 import { createRevisionRights } from "./revision-permissions.js";
