@@ -7,8 +7,6 @@ import { isMatch } from "../../http/entity-tag.js";
 import type { DirectHandler, HttpRequest, HttpResponse } from "../../http/types.js";
 import type { Json, JsonObject } from "../../schema/types.js";
 import type { Caller } from "../auth/caller.js";
-import { createAnswerCache, type WholeAnswer } from "./answer-cache.js";
-import { createAnswerKeys, knownQuery } from "./answer-key.js";
 import { batchRoute } from "./batch.js";
 import { createCors } from "./cors.js";
 import { openApiRoute, pathOf, withIndex } from "./describe.js";
@@ -16,6 +14,11 @@ import { type Call, createDispatcher, type Outcome } from "./dispatch.js";
 import { type FetchEmbedded, fetchOnce, parseEmbed } from "./embeds.js";
 import { RestError } from "./error.js";
 import { parseFields, pickFields, refuseLongSelection } from "./field-selection.js";
+import { membersOf, merged, readBody, readQuery, SMALL_BODY_BYTES } from "./input.js";
+import { type ListRooms, sizeOf } from "./list-room.js";
+import { select, toBytes, toJson, toText } from "./present.js";
+import { createAnswerCache, type WholeAnswer } from "./response-cache.js";
+import { createAnswerKeys, knownQuery } from "./response-cache-key.js";
 import {
   asScript,
   entityTag,
@@ -25,10 +28,7 @@ import {
   JSONP_TYPE,
   notModified,
   withoutBody,
-} from "./http-answer.js";
-import { membersOf, merged, readBody, readQuery, SMALL_BODY_BYTES } from "./input.js";
-import { type ListRooms, sizeOf } from "./list-room.js";
-import { select, toBytes, toJson, toText } from "./present.js";
+} from "./response-headers.js";
 import { decodedSegments, segmentsOf } from "./route-tree.js";
 import type { ReceivedBody, RestRoute } from "./types.js";
 
