@@ -3,8 +3,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { createItem } from "../src/content/rest/item.js";
-import { createListRooms, type ListRooms } from "../src/content/rest/list-room.js";
-import { toBytes, toJson, toText } from "../src/content/rest/present.js";
+import { createListRooms, type ListRooms } from "../src/content/rest/list-limits.js";
+import { toBytes, toJson, toText } from "../src/content/rest/serialise.js";
 import { nextTurn } from "../src/core/next-turn.js";
 import type { Json, JsonObject } from "../src/schema/types.js";
 import { contentSite, idOf } from "./support/content-site.js";

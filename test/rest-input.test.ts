@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { RestError } from "../src/content/rest/error.js";
-import { merged, readBody } from "../src/content/rest/input.js";
+import { merged, readBody } from "../src/content/rest/request-input.js";
 import type { HttpRequest } from "../src/http/types.js";
 
 const limit = 1_000_000;

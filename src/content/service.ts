@@ -41,7 +41,7 @@ import { createLibrary } from "./repository/content-repository.js";
 import { createFileNotes } from "./repository/orphan-file-journal.js";
 import { createScheduled } from "./repository/scheduled-posts.js";
 import { RestError } from "./rest/error.js";
-import { createListRooms } from "./rest/list-room.js";
+import { createListRooms } from "./rest/list-limits.js";
 import { describeOpenApi } from "./rest/openapi.js";
 import { createRestServer } from "./rest/server.js";
 import { createSite } from "./site.js";

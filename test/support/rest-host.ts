@@ -4,7 +4,7 @@ import type { Caller } from "../../src/content/auth/caller.js";
 import type { User } from "../../src/content/records/records.js";
 import { RestError } from "../../src/content/rest/error.js";
 import { createItem } from "../../src/content/rest/item.js";
-import { createListRooms } from "../../src/content/rest/list-room.js";
+import { createListRooms } from "../../src/content/rest/list-limits.js";
 import { createRestServer, type RestServer, type RestServerOptions } from "../../src/content/rest/server.js";
 import type { Endpoint, Item, RestRequest, RestRoute } from "../../src/content/rest/types.js";
 import { systemClock } from "../../src/core/clock.js";

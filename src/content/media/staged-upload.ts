@@ -8,7 +8,7 @@ import type { JsonObject } from "../../schema/types.js";
 import type { FileStore, StagedFile } from "../files.js";
 import type { MediaFile } from "../records/records.js";
 import { RestError } from "../rest/error.js";
-import { refuseCodedBody } from "../rest/input.js";
+import { refuseCodedBody } from "../rest/request-input.js";
 import { fileNameOf } from "./content-disposition.js";
 import { baseNameOf, titleOf } from "./file-name.js";
 import { type ImageSize, imageSize } from "./image-size.js";

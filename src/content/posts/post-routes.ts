@@ -9,7 +9,7 @@ import type { Post, PostColumns } from "../records/records.js";
 import type { Draft, Library } from "../repository/content-repository.js";
 import { RestError } from "../rest/error.js";
 import { parseFields } from "../rest/field-selection.js";
-import type { ListRoom, ListRooms } from "../rest/list-room.js";
+import type { ListRoom, ListRooms } from "../rest/list-limits.js";
 import { pageHeaders } from "../rest/paging.js";
 import { contextOf } from "../rest/record-fields.js";
 import type { Endpoint, Item, RestAnswer, RestRequest, RestRoute } from "../rest/types.js";

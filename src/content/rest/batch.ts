@@ -5,8 +5,8 @@ import { validateValue } from "../../schema/validate.js";
 import { COUNTS, LENGTHS } from "../argument-bounds.js";
 import type { Call, Dispatcher, Judged, Outcome } from "./dispatch.js";
 import { RestError } from "./error.js";
-import { merged, noJsonObject, readQuery } from "./input.js";
-import { sizeOf } from "./list-room.js";
+import { sizeOf } from "./list-limits.js";
+import { merged, noJsonObject, readQuery } from "./request-input.js";
 import { segmentsOf } from "./route-tree.js";
 import type { Described, Endpoint, RestAnswer, RestRequest, RestRoute } from "./types.js";
 

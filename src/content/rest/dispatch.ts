@@ -5,9 +5,9 @@ import type { Logger } from "../../core/logger.js";
 import { readArguments } from "../../schema/arguments.js";
 import type { Json, JsonObject } from "../../schema/types.js";
 import type { Caller } from "../auth/caller.js";
-import { describePath, pathOf } from "./describe.js";
 import { RestError } from "./error.js";
-import { invalidParams, merged, refuseOtherIds } from "./input.js";
+import { describePath, pathOf } from "./index-routes.js";
+import { invalidParams, merged, refuseOtherIds } from "./request-input.js";
 import { createRouteTree, type RouteMatch } from "./route-tree.js";
 import type { Endpoint, Method, ReceivedBody, RestAnswer, RestRequest, RestRoute } from "./types.js";
 

@@ -3,7 +3,7 @@
 import { splitList } from "../../schema/bounds.js";
 import type { Json, JsonObject } from "../../schema/types.js";
 import { COUNTS, LENGTHS } from "../argument-bounds.js";
-import { invalidParams } from "./input.js";
+import { invalidParams } from "./request-input.js";
 
 /** What is kept of an object, by member: all of it, or what the selection below says. */
 export type FieldSelection = ReadonlyMap<string, true | FieldSelection>;

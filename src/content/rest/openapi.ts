@@ -2,8 +2,8 @@
 
 import type { Argument, Json, JsonObject } from "../../schema/types.js";
 import { LENGTHS } from "../argument-bounds.js";
-import { pathOf } from "./describe.js";
 import { ERROR_STATUSES, errorResponse } from "./error-codes.js";
+import { pathOf } from "./index-routes.js";
 import { type NameRecord, recordNames } from "./openapi-records.js";
 import { toJsonSchema } from "./openapi-schema.js";
 import { MAX_SEGMENT, parameterNamesOf } from "./route-tree.js";

@@ -4,7 +4,7 @@ import { LRUCache } from "lru-cache";
 import type { HttpRequest } from "../../http/types.js";
 import type { JsonObject } from "../../schema/types.js";
 import type { Row } from "./dispatch.js";
-import { readQuery } from "./input.js";
+import { readQuery } from "./request-input.js";
 import { decodedSegments, type RouteMatch } from "./route-tree.js";
 
 /** Names in the query that every route knows beside its arguments. */

@@ -9,14 +9,13 @@ import type { Json, JsonObject } from "../../schema/types.js";
 import type { Caller } from "../auth/caller.js";
 import { batchRoute } from "./batch.js";
 import { createCors } from "./cors.js";
-import { openApiRoute, pathOf, withIndex } from "./describe.js";
 import { type Call, createDispatcher, type Outcome } from "./dispatch.js";
-import { type FetchEmbedded, fetchOnce, parseEmbed } from "./embeds.js";
+import { type FetchEmbedded, fetchOnce, parseEmbed } from "./embed-links.js";
 import { RestError } from "./error.js";
 import { parseFields, pickFields, refuseLongSelection } from "./field-selection.js";
-import { membersOf, merged, readBody, readQuery, SMALL_BODY_BYTES } from "./input.js";
-import { type ListRooms, sizeOf } from "./list-room.js";
-import { select, toBytes, toJson, toText } from "./present.js";
+import { openApiRoute, pathOf, withIndex } from "./index-routes.js";
+import { type ListRooms, sizeOf } from "./list-limits.js";
+import { membersOf, merged, readBody, readQuery, SMALL_BODY_BYTES } from "./request-input.js";
 import { createAnswerCache, type WholeAnswer } from "./response-cache.js";
 import { createAnswerKeys, knownQuery } from "./response-cache-key.js";
 import {
@@ -30,6 +29,7 @@ import {
   withoutBody,
 } from "./response-headers.js";
 import { decodedSegments, segmentsOf } from "./route-tree.js";
+import { select, toBytes, toJson, toText } from "./serialise.js";
 import type { ReceivedBody, RestRoute } from "./types.js";
 
 export interface RestServerOptions {

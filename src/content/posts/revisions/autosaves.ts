@@ -6,7 +6,7 @@ import type { Post, Revision } from "../../records/records.js";
 import type { Draft, Library } from "../../repository/content-repository.js";
 import { RestError } from "../../rest/error.js";
 import { parseFields } from "../../rest/field-selection.js";
-import type { ListRooms } from "../../rest/list-room.js";
+import type { ListRooms } from "../../rest/list-limits.js";
 import { contextArgument, contextOf } from "../../rest/record-fields.js";
 import type { Item, RestAnswer, RestRequest, RestRoute } from "../../rest/types.js";
 import type { Site } from "../../site.js";

@@ -6,7 +6,7 @@ import type { Post } from "../../records/records.js";
 import type { Library, StoredRevision } from "../../repository/content-repository.js";
 import { RestError } from "../../rest/error.js";
 import { parseFields } from "../../rest/field-selection.js";
-import type { ListRooms } from "../../rest/list-room.js";
+import type { ListRooms } from "../../rest/list-limits.js";
 import { pageHeaders } from "../../rest/paging.js";
 import { contextArgument, contextOf } from "../../rest/record-fields.js";
 import type { RestAnswer, RestRequest, RestRoute } from "../../rest/types.js";

@@ -2,7 +2,7 @@
 
 import { nextTurn, TURN_CHARACTERS } from "../../core/next-turn.js";
 import type { Json, JsonObject } from "../../schema/types.js";
-import { type EmbedSelection, embeddedFor, type FetchEmbedded } from "./embeds.js";
+import { type EmbedSelection, embeddedFor, type FetchEmbedded } from "./embed-links.js";
 import { type FieldSelection, pickFields } from "./field-selection.js";
 import { compactLinks, withLinks } from "./item.js";
 import type { Item, Links, RestBody } from "./types.js";
