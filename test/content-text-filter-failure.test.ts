@@ -1,6 +1,6 @@
 import { expect, it, vi } from "vitest";
-import { filterHtml, filterTitle } from "../src/content/text/filter-html.js";
 import { renderContent, renderExcerpt, renderTitle } from "../src/content/text/render.js";
+import { filterHtml, filterTitle } from "../src/content/text/sanitise-html.js";
 
 vi.mock("sanitize-html", () => ({
   default: () => {

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { filterHtml, filterTitle } from "../src/content/text/filter-html.js";
 import { cleanClasses, stripAll } from "../src/content/text/plain.js";
+import { filterHtml, filterTitle } from "../src/content/text/sanitise-html.js";
 import { cleanUrl, isSafeUrl } from "../src/content/text/urls.js";
 import { expectLinear } from "./support/cpu-time.js";
 

@@ -5,9 +5,9 @@ import type { SiteIndex } from "./query/site-index.js";
 import type { Post, PostColumns } from "./records/records.js";
 import type { SiteZone } from "./text/dates.js";
 import { makeExcerpt } from "./text/excerpt.js";
-import { filterHtml, filterTitle } from "./text/filter-html.js";
 import { stripAll } from "./text/plain.js";
 import { renderContent, renderExcerpt, renderTitle } from "./text/render.js";
+import { filterHtml, filterTitle } from "./text/sanitise-html.js";
 import { slugOf } from "./text/slug.js";
 
 /** Turns a raw text into what is shown. `post` is the record it belongs to. Must be fast and must not throw; what it throws is answered with an empty text. */

@@ -1,8 +1,8 @@
 /** How titles, contents and excerpts are shown when the host renders nothing itself. Knows no post but whether its author is trusted. */
 
 import { hasBlocks, stripBlockDelimiters } from "./blocks.js";
-import { filterHtml, filterTitle } from "./filter-html.js";
 import { paragraphs } from "./paragraphs.js";
+import { filterHtml, filterTitle } from "./sanitise-html.js";
 import { texturise } from "./texturise.js";
 
 export interface RenderOptions {

@@ -3,7 +3,7 @@
 import type { Taxonomy, Term } from "../records/records.js";
 import type { Draft, Library } from "../repository/content-repository.js";
 import { taxonomies, taxonomyOf } from "../terms/taxonomies.js";
-import { filterTitle } from "../text/filter-html.js";
+import { filterTitle } from "../text/sanitise-html.js";
 import { batchesOf } from "./batches.js";
 import { stateOf } from "./identity.js";
 import { idsAbove } from "./ids-above.js";
