@@ -8,6 +8,7 @@ import type { Draft, Library } from "../repository/content-repository.js";
 import { allIds } from "./all-ids.js";
 import { batchesOf } from "./batches.js";
 import { identityOf, identityOfId, stateOf } from "./identity.js";
+import type { Outcome, Tally } from "./import-summary.js";
 import type { TermImport } from "./import-terms.js";
 import type { MediaImport, TakenFile } from "./media-import.js";
 import {
@@ -21,7 +22,6 @@ import {
 } from "./open-references.js";
 import { createPlacement, type Placement, pointed, type SlugNumbers, type Targets } from "./placement.js";
 import { collectionOfType, plannedPost } from "./post-of-item.js";
-import type { Outcome, Tally } from "./tally.js";
 import type { WxrItem } from "./types.js";
 
 export interface PostImport {

@@ -7,7 +7,7 @@ import { filterTitle } from "../text/sanitise-html.js";
 import { batchesOf } from "./batches.js";
 import { stateOf } from "./identity.js";
 import { idsAbove } from "./ids-above.js";
-import type { Outcome, Tally } from "./tally.js";
+import type { Outcome, Tally } from "./import-summary.js";
 import { type NamedTerm, termNameOf, termSlugOf } from "./term-key.js";
 import type { WxrTerm } from "./types.js";
 

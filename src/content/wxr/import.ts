@@ -10,12 +10,12 @@ import type { Site } from "../site.js";
 import type { Users } from "../users/users.js";
 import { createAuthors } from "./authors.js";
 import { createPostImport, type PostImport } from "./import-posts.js";
+import { createTally } from "./import-summary.js";
 import { createTermImport } from "./import-terms.js";
 import { createMediaImport } from "./media-import.js";
 import type { FileSource, ImportOptions, ImportProgress, ImportSummary } from "./options.js";
 import { createWxrReader } from "./reader.js";
 import { stoppableSteps } from "./stoppable.js";
-import { createTally } from "./tally.js";
 import type { WxrEntry, WxrItem, WxrSite, WxrTerm } from "./types.js";
 
 export type Import = (source: ReadableBody, options: ImportOptions) => Promise<ImportSummary>;

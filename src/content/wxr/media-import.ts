@@ -8,9 +8,9 @@ import { takeFile } from "../media/staged-upload.js";
 import type { StoredImages } from "../media/stored-images.js";
 import type { MediaFile, Post } from "../records/records.js";
 import type { SiteZone } from "../text/dates.js";
+import type { Tally } from "./import-summary.js";
 import { type FileSource, fileOfItem } from "./options.js";
 import { stoppable, stoppableSteps } from "./stoppable.js";
-import type { Tally } from "./tally.js";
 import { timesOf } from "./times.js";
 import type { WxrItem } from "./types.js";
 
