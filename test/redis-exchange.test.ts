@@ -3,7 +3,7 @@
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import type { Claim, EventRecord } from "../src/webhooks/store.js";
-import { shortId } from "../storage/redis/texts.js";
+import { shortId } from "../storage/redis/codec.js";
 import { manualClock } from "../testing/manual-clock.js";
 import { newEvent, type OpenStore, openStore } from "./faults/support/redis-store.js";
 import { eventually } from "./support/eventually.js";

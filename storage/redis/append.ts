@@ -7,13 +7,13 @@ import { createBatch } from "./batch.js";
 import { type Binding, full } from "./binding.js";
 import { ANSWER_WITHIN_MS, type Claiming, type ClaimReply, leaseArguments, rowsOf } from "./claiming.js";
 import type { Argument } from "./client.js";
+import { encodeText, longId, shortId } from "./codec.js";
 import type { EventCache, Origin } from "./event-cache.js";
 import { type LeaseReply, NO_LEASE, readLeased } from "./exchange.js";
 import { unavailable } from "./link.js";
 import type { Partition } from "./partition.js";
 import { SCRIPTS } from "./scripts.js";
 import type { Settlements } from "./settlements.js";
-import { encodeText, longId, shortId } from "./texts.js";
 
 /** Most of one kind in a script, so that none holds Redis up for more than a few milliseconds. */
 const APPENDED_PER_CALL = 32;

@@ -3,11 +3,11 @@
 import { LRUCache } from "lru-cache";
 import type { Claim, Lane, WebhookRecord } from "../../src/webhooks/store.js";
 import type { Binding } from "./binding.js";
-import { idOfSuffix } from "./delivery-id-text.js";
+import { longId, readClaimLine, readStoredEvent, readWebhook, type StoredEvent } from "./codec.js";
+import { idOfSuffix } from "./delivery-id-codec.js";
 import type { EventCache } from "./event-cache.js";
 import type { FirstLeases } from "./first-leases.js";
 import type { Partition } from "./partition.js";
-import { longId, readClaimLine, readStoredEvent, readWebhook, type StoredEvent } from "./texts.js";
 
 /** Webhooks whose text was read lately, per partition: their secrets are opened once. */
 const MAX_WEBHOOKS = 2_000;

@@ -3,6 +3,7 @@
 import type { Claim, ClaimRequest, Lane, WebhookStore } from "../../src/webhooks/store.js";
 import type { Binding } from "./binding.js";
 import { createClaimReader, type LeasedRows } from "./claim-reader.js";
+import { encodeText } from "./codec.js";
 import type { EventCache } from "./event-cache.js";
 import type { Exchange, Leased } from "./exchange.js";
 import type { FirstLeases } from "./first-leases.js";
@@ -10,7 +11,6 @@ import { unavailable } from "./link.js";
 import type { Partition } from "./partition.js";
 import { SCRIPTS } from "./scripts.js";
 import type { Settlements } from "./settlements.js";
-import { encodeText } from "./texts.js";
 
 /** Most of one lane in a script, so that none holds Redis up for more than a few milliseconds. */
 const CLAIMED_PER_CALL = 250;

@@ -3,8 +3,8 @@
 import { randomUUID } from "node:crypto";
 import type { ContentChange, ContentChanges, ContentRecord, ContentStore } from "../../src/content/store.js";
 import type { Logger } from "../../src/core/logger.js";
+import { commitTexts, decodeName, readChanges, readRecord } from "./content-codec.js";
 import type { ContentKeys } from "./content-keys.js";
-import { commitTexts, decodeName, readChanges, readRecord } from "./content-texts.js";
 import type { HoldToLayout } from "./layout.js";
 import { SCRIPTS } from "./scripts.js";
 import type { Session } from "./session.js";

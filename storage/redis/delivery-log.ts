@@ -3,9 +3,9 @@
 import { randomUUID } from "node:crypto";
 import type { AttemptSummary, DeliveryRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { type Binding, full, readCursor } from "./binding.js";
-import { idOfSuffix, suffixOfId } from "./delivery-id-text.js";
+import { decodeText, encodeText, numberOrNull, numberText, readDelivery } from "./codec.js";
+import { idOfSuffix, suffixOfId } from "./delivery-id-codec.js";
 import { SCRIPTS } from "./scripts.js";
-import { decodeText, encodeText, numberOrNull, numberText, readDelivery } from "./texts.js";
 
 /** Places in the order of a partition. */
 const ORDER = /^[0-9a-f]{15}$/;

@@ -1,7 +1,7 @@
 /** Events that this process stored lately, as a claim would read them, so that their bodies are not fetched back. */
 
 import { LRUCache } from "lru-cache";
-import type { StoredEvent } from "./texts.js";
+import type { StoredEvent } from "./codec.js";
 
 /** Bounds the memory of all partitions together. Most payloads are ASCII, of which a character takes a byte. */
 const MAX_CHARACTERS = 16 * 1_024 * 1_024;

@@ -4,11 +4,11 @@ import type { Attempt, AttemptSummary, Lane } from "../../src/webhooks/store.js"
 import type { Binding } from "./binding.js";
 import type { LeasedRow } from "./claim-reader.js";
 import type { Argument } from "./client.js";
+import { encodeText } from "./codec.js";
 import { type FirstDelivered, type FirstLease, firstDeliveredText, firstLeaseText } from "./first-leases.js";
 import type { CallOptions } from "./link.js";
 import type { Partition } from "./partition.js";
 import { SCRIPTS } from "./scripts.js";
-import { encodeText } from "./texts.js";
 
 /** A script holds Redis up for no longer than a few milliseconds. */
 const SETTLED_PER_CALL = 250;

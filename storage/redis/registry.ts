@@ -5,7 +5,6 @@ import { PostbellError } from "../../src/core/errors.js";
 import { rotated } from "../../src/webhooks/registrations/secret-rotation.js";
 import type { WebhookRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { type Binding, readCursor } from "./binding.js";
-import { SCRIPTS } from "./scripts.js";
 import {
   configText,
   encodeText,
@@ -15,7 +14,8 @@ import {
   shortId,
   statusLetter,
   typesText,
-} from "./texts.js";
+} from "./codec.js";
+import { SCRIPTS } from "./scripts.js";
 
 /** An update is worked out anew where another one came between; so many in a row mean that something else is wrong. */
 const MAX_TRIES = 100;

@@ -5,12 +5,12 @@ import { createBatch } from "./batch.js";
 import type { Binding } from "./binding.js";
 import { type LeasedRow, type LeasedRows, webhookNumberOf } from "./claim-reader.js";
 import type { Argument } from "./client.js";
-import { idOfSuffix, suffixOfId } from "./delivery-id-text.js";
+import { encodeText, numberText, readClaimLine, readOwner } from "./codec.js";
+import { idOfSuffix, suffixOfId } from "./delivery-id-codec.js";
 import { attemptSummary, type Exchange, type FirstSettlement } from "./exchange.js";
 import { type FirstLeases, isFirstDelivered } from "./first-leases.js";
 import type { Partition } from "./partition.js";
 import { SCRIPTS } from "./scripts.js";
-import { encodeText, numberText, readClaimLine, readOwner } from "./texts.js";
 
 /** A script holds Redis up for no longer than a few milliseconds. */
 const SETTLED_PER_CALL = 100;

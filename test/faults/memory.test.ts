@@ -3,7 +3,7 @@
 import { randomUUID } from "node:crypto";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { longId, shortId } from "../../storage/redis/texts.js";
+import { longId, shortId } from "../../storage/redis/codec.js";
 import { manualClock } from "../../testing/manual-clock.js";
 import { type RedisServer, startRedis } from "../support/redis-server.js";
 import { codeOf, eventually, newEvent, openStore } from "./support/redis-store.js";

@@ -3,8 +3,8 @@
 import { randomUUID } from "node:crypto";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { shortId } from "../../storage/redis/codec.js";
 import { createPartitions } from "../../storage/redis/partition.js";
-import { shortId } from "../../storage/redis/texts.js";
 import { type RedisServer, startRedis } from "../support/redis-server.js";
 import { codeOf, eventually, newEvent, type OpenStore, openStore } from "./support/redis-store.js";
 

@@ -1,7 +1,7 @@
 /** Ids of deliveries as the scripts write them: `<event>` or `<event>.<serial>`, behind the number of their webhook. */
 
 import { formatDeliveryId, parseDeliveryId } from "../../src/webhooks/delivery/delivery-id.js";
-import { longId, shortId } from "./texts.js";
+import { longId, shortId } from "./codec.js";
 
 /** The suffix of a delivery's id, or `undefined` where it is not one. */
 export function suffixOfId(id: string): { readonly webhookId: string; readonly suffix: string } | undefined {
