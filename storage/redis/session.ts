@@ -5,13 +5,13 @@ import type { Logger } from "../../src/core/logger.js";
 import { inspect, type StorageReport } from "./check.js";
 import type { Argument, RedisClient } from "./client.js";
 import type { Connections } from "./connections.js";
-import { createHints, type Hints } from "./hints.js";
 import type { HoldToLayout } from "./layout.js";
 import { type CallOptions, createLink, type Link, unavailable } from "./link.js";
 import type { KeySet, Partitions } from "./partition.js";
 import { createReplicationCheck } from "./replication.js";
 import { SCRIPTS, type Script } from "./scripts.js";
 import { createClockTime, createServerTime, type ServerTime } from "./server-time.js";
+import { createHints, type Hints } from "./worker-notifications.js";
 
 /** What the way to Redis and back may add to the time that WAIT itself takes. */
 const WAIT_MARGIN_MS = 500;
