@@ -3,10 +3,10 @@
 import { subscribes } from "../../src/webhooks/event-types/subscription.js";
 import type { Attempt, AttemptSummary, DeliveryRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { checkPending, DELIVERY_BYTES, full } from "./bounds.js";
+import { enqueue, offer } from "./claim-order.js";
 import { addDelivery } from "./delivery-queue.js";
 import { page, pageStart } from "./page.js";
 import { expire, makeRoom } from "./retention.js";
-import { enqueue, offer } from "./schedule.js";
 import {
   type Account,
   type Binding,

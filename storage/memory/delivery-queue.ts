@@ -4,8 +4,8 @@ import { formatDeliveryId } from "../../src/webhooks/delivery/delivery-id.js";
 import { subscribes } from "../../src/webhooks/event-types/subscription.js";
 import type { Attempt, WebhookStore } from "../../src/webhooks/store.js";
 import { checkPending, DELIVERY_BYTES, eventBytes, full, resize } from "./bounds.js";
+import { claimDue, enqueue, offer } from "./claim-order.js";
 import { endEvent, expire, freeRemoved, makeRoom, reopen } from "./retention.js";
-import { claimDue, enqueue, offer } from "./schedule.js";
 import { settleAll } from "./settle.js";
 import { type Binding, type Delivery, type Endpoint, type StoredEvent, scoped } from "./state.js";
 

@@ -3,11 +3,11 @@
 import { rotated } from "../../src/webhooks/registrations/secret-rotation.js";
 import type { WebhookRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { full } from "./bounds.js";
+import { moveToLane, offer } from "./claim-order.js";
 import { FifoTimeQueue } from "./fifo-time-queue.js";
 import { page, pageStart } from "./page.js";
 import { expire, freeRemoved } from "./retention.js";
 import { orderedRows, type Rows } from "./rows.js";
-import { moveToLane, offer } from "./schedule.js";
 import {
   accountOf,
   type Binding,

@@ -2,7 +2,7 @@
 
 import type { DeliveryState } from "../../src/webhooks/store.js";
 import { deliveryBytes, resize } from "./bounds.js";
-import { releaseLease } from "./schedule.js";
+import { releaseLease } from "./claim-order.js";
 import {
   type Binding,
   type Delivery,

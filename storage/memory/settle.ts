@@ -2,9 +2,9 @@
 
 import type { Attempt, EndpointReport, Settlement, SettleResult } from "../../src/webhooks/store.js";
 import { attemptBytes, resize } from "./bounds.js";
+import { enqueue, moveToLane, offer, releaseLease } from "./claim-order.js";
 import { change } from "./registry.js";
 import { end, makeRoom, reopen } from "./retention.js";
-import { enqueue, moveToLane, offer, releaseLease } from "./schedule.js";
 import { type Binding, type Delivery, type Endpoint, findDelivery, isDone, type State } from "./state.js";
 
 /** Attempts kept of one delivery; a schedule has 14, what is more comes from `resend`. */
