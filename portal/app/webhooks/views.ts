@@ -3,7 +3,7 @@
 import type { View } from "../view.js";
 import { delivery } from "./delivery.js";
 import { list } from "./list.js";
-import { one } from "./one.js";
 import { register } from "./register.js";
+import { one } from "./webhook-page.js";
 
 export const webhookViews: readonly View[] = [list, register, one, delivery];
