@@ -7,7 +7,7 @@ import { readOptions } from "../src/core/options.js";
 import { eventOf } from "./event-row.js";
 import { type OutboxOptions, outboxOptions } from "./options.js";
 import type { OutboxClaim, OutboxSource, ParkedRow } from "./outbox-source.js";
-import { afterFailure, beforeEmit, isSuspect, retryDelayMs, type Verdict } from "./verdict.js";
+import { afterFailure, beforeEmit, isSuspect, retryDelayMs, type Verdict } from "./row-result.js";
 
 /** What lies in the source, and what this process has done. */
 export interface OutboxStats {
