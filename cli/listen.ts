@@ -22,7 +22,7 @@ import { gather, TOO_LARGE } from "./gather.js";
 import { type HttpMessage, writeMessage } from "./http-message.js";
 import { findSecrets, readSecretSource, secretDetails, secretOptions } from "./secrets.js";
 import { send } from "./send.js";
-import { type Verdict, verdictOn } from "./verdict.js";
+import { type Verdict, verdictOn } from "./signature-report.js";
 
 const MAX_REMEMBERED = 10_000;
 /** Each may bring a request of 17 MiB, which is held in memory. */

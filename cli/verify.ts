@@ -15,7 +15,7 @@ import {
 import { gather, TOO_LARGE } from "./gather.js";
 import { readMessage } from "./http-message.js";
 import { findSecrets, readSecretSource, secretDetails, secretOptions } from "./secrets.js";
-import { type Verdict, verdictOn } from "./verdict.js";
+import { type Verdict, verdictOn } from "./signature-report.js";
 
 export const verify = command({
   usage: "verify FILE --secret-file FILE [options]",

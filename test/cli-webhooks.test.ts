@@ -11,7 +11,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vites
 import { readMessage, writeMessage } from "../cli/http-message.js";
 import { main } from "../cli/main.js";
 import { timeAxis } from "../cli/plan.js";
-import { verdictOn } from "../cli/verdict.js";
+import { verdictOn } from "../cli/signature-report.js";
 import { signatureHeader } from "../src/signature/signature.js";
 import { memoryStorage } from "../storage/memory/index.js";
 import { issue, makeAuthority } from "./support/certificates.js";
