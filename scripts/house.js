@@ -1,4 +1,4 @@
-// Measures the source: `node scripts/house.js` prints sizes and names of every room, and `test/architecture.test.ts` holds their limits.
+// Measures the source: `node scripts/house.js` prints sizes and names of every room, and `test/package/architecture.test.ts` holds their limits.
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";

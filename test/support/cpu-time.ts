@@ -1,6 +1,6 @@
 /**
  * Judges how much work something is, for tests of what must not take long. The only file of the suite that measures:
- * a limit in milliseconds of wall-clock time fails on a busy machine, so `test/architecture.test.ts` refuses one anywhere else.
+ * a limit in milliseconds of wall-clock time fails on a busy machine, so `test/package/architecture.test.ts` refuses one anywhere else.
  *
  * All functions compare processor time with processor time spent moments earlier in the same process, with a wide
  * margin, and measure again before they fail: other threads of the process can only add to what is measured.

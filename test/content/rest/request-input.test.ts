@@ -1,0 +1,128 @@
+import { describe, expect, it } from "vitest";
+import { RestError } from "../../../src/content/rest/error.js";
+import { merged, readBody } from "../../../src/content/rest/request-input.js";
+import type { HttpRequest } from "../../../src/http/types.js";
+
+const limit = 1_000_000;
+
+const read = (body: HttpRequest["body"], type: string | undefined, more: Partial<HttpRequest> = {}) =>
+  readBody(
+    { method: "POST", body, headers: type === undefined ? {} : { "content-type": type }, ...more },
+    { limit },
+  );
+
+const json = (text: string | Uint8Array, type = "application/json") =>
+  read(typeof text === "string" ? Buffer.from(text) : text, type);
+
+async function refusal(reading: Promise<unknown>): Promise<string> {
+  const error = await reading.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  expect(error).toBeInstanceOf(RestError);
+  const { status, code } = error as RestError;
+  return `${status} ${code}`;
+}
+
+describe("the body of a request", () => {
+  it("gives the members of a JSON object, of equal names the last", async () => {
+    expect(await json('\ufeff{"a":[1,{"b":null}],"c":1,"c":2}')).toEqual({ a: [1, { b: null }], c: 2 });
+    expect(await json('{"a":1}', "application/vnd.api+json; charset=UTF-8")).toEqual({ a: 1 });
+  });
+
+  it("gives nothing where it is empty", async () => {
+    for (const text of ["", "{}"]) expect(Object.keys(await json(text))).toEqual([]);
+    expect(Object.keys(await read(null, "application/json"))).toEqual([]);
+    expect(Object.keys(await read(new Uint8Array(0), "image/png"))).toEqual([]);
+  });
+
+  it("is refused when it is JSON but no object", async () => {
+    for (const text of ["[]", "[1,2]", '"text"', "null", "5", "true"]) {
+      expect(await refusal(json(text))).toBe("400 rest_invalid_json");
+    }
+    for (const parsed of [[1], "text", 5, true]) {
+      expect(await refusal(read({ parsed }, "application/json"))).toBe("400 rest_invalid_json");
+    }
+  });
+
+  it("may be a form, in PHP's notation", async () => {
+    const form = Buffer.from("a=1&b[]=x&b[]=y&c[d]=%C3%A9+z");
+    expect(await read(form, "application/x-www-form-urlencoded; charset=UTF-8")).toEqual({
+      a: "1",
+      b: ["x", "y"],
+      c: { d: "é z" },
+    });
+  });
+
+  it("is taken as a body parser of the host has made it", async () => {
+    expect(await read({ parsed: { a: 1 } }, "application/json")).toEqual({ a: 1 });
+    expect(await read({ parsed: { a: "1" } }, "application/x-www-form-urlencoded")).toEqual({ a: "1" });
+    expect(Object.keys(await read({ parsed: undefined }, undefined))).toEqual([]);
+  });
+
+  it("is refused when it is not JSON", async () => {
+    for (const text of ["{bad json", '{"a":', '{"a":1,}', "NaN", "{'a':1}"]) {
+      expect(await refusal(json(text))).toBe("400 rest_invalid_json");
+    }
+    const utf16 = Buffer.from('{"a":1}', "utf16le");
+    for (const bytes of [utf16, Buffer.from([0x22, 0xff, 0x22])]) {
+      expect(await refusal(json(bytes))).toBe("400 rest_invalid_json");
+    }
+  });
+
+  it("is refused in a type or coding that it cannot be read in", async () => {
+    const body = Buffer.from('{"a":1}');
+    for (const type of [
+      undefined,
+      "text/plain",
+      "multipart/form-data; boundary=x",
+      "application/json; charset=utf-7",
+    ]) {
+      expect(await refusal(read(body, type))).toBe("415 rest_unsupported_media_type");
+    }
+    const headers = { "content-type": "application/json", "content-encoding": "gzip" };
+    expect(await refusal(read(body, undefined, { headers }))).toBe("415 rest_unsupported_media_type");
+    const form = { "content-type": "application/x-www-form-urlencoded", "content-encoding": "gzip" };
+    expect(await refusal(read(Buffer.from("a=1"), undefined, { headers: form }))).toBe(
+      "415 rest_unsupported_media_type",
+    );
+  });
+
+  it("is refused when it is too large, too deep or too wide", async () => {
+    expect(await refusal(json(`"${"x".repeat(limit)}"`))).toBe("413 rest_body_too_large");
+    expect(await refusal(json(`{"a":${"[".repeat(100_000)}${"]".repeat(100_000)}}`))).toBe(
+      "400 rest_invalid_json",
+    );
+    expect(await refusal(json(`{"a":[${"1,".repeat(300_000)}1]}`))).toBe("400 rest_invalid_json");
+    const form = Buffer.from(Array.from({ length: 2000 }, (_, index) => `a${index}=1`).join("&"));
+    expect(await refusal(read(form, "application/x-www-form-urlencoded"))).toBe("400 rest_invalid_query");
+  });
+
+  it("is refused when the client leaves", async () => {
+    async function* broken() {
+      yield Buffer.from('{"a":');
+      throw new Error("socket");
+    }
+    expect(await refusal(read(broken(), "application/json"))).toBe("400 rest_request_aborted");
+  });
+
+  it("of a GET counts only as JSON", async () => {
+    const body = Buffer.from('{"a":1}');
+    expect(await read(body, "application/json", { method: "GET" })).toEqual({ a: 1 });
+    expect(Object.keys(await read(body, "text/plain", { method: "GET" }))).toEqual([]);
+  });
+});
+
+describe("parameters from two sources", () => {
+  it("are one over the other, and any name is harmless", () => {
+    const over = JSON.parse('{"a":1,"b":null,"c":null,"__proto__":{"x":1}}');
+    const all = merged(over, { a: 2, b: 3 });
+    expect(Object.entries(all)).toEqual([
+      ["a", 1],
+      ["b", 3],
+      ["c", null],
+      ["__proto__", { x: 1 }],
+    ]);
+    expect("x" in all).toBe(false);
+  });
+});

@@ -1,0 +1,25 @@
+import { expect, it, vi } from "vitest";
+import { renderContent, renderExcerpt, renderTitle } from "../../../src/content/text/render.js";
+import { filterHtml, filterTitle } from "../../../src/content/text/sanitise-html.js";
+
+vi.mock("sanitize-html", () => ({
+  default: () => {
+    throw new Error("a fault of the sanitiser");
+  },
+}));
+
+const hostile = '<b>x</b><img src=x onerror="alert(1)">';
+
+it("shows markup as text when the sanitiser fails, and passes nothing through", () => {
+  const escaped = '&lt;b&gt;x&lt;/b&gt;&lt;img src=x onerror="alert(1)"&gt;';
+  expect(filterHtml(hostile)).toBe(escaped);
+  expect(filterTitle(hostile)).toBe(escaped);
+  for (const render of [renderTitle, renderContent, renderExcerpt]) {
+    expect(render(hostile, { isTrusted: false })).not.toMatch(/<(?!\/?p>)/);
+  }
+});
+
+it("does not need the sanitiser for a trusted author or for text without markup", () => {
+  expect(renderTitle("<em>x</em>", { isTrusted: true })).toBe("<em>x</em>");
+  expect(renderContent("plain text", { isTrusted: false })).toBe("<p>plain text</p>\n");
+});

@@ -1,0 +1,547 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { cleanClasses, stripAll } from "../../../src/content/text/plain.js";
+import { filterHtml, filterTitle } from "../../../src/content/text/sanitise-html.js";
+import { cleanUrl, isSafeUrl } from "../../../src/content/text/urls.js";
+import { expectLinear } from "../../support/cpu-time.js";
+
+/**
+ * What filtered HTML may consist of, and nothing else: text, comments that no browser ends early, tags in lower case with quoted attributes. What a
+ * browser would make of it is then beyond doubt.
+ */
+const COMMENT = /<!-- \/?wp:[a-z0-9_/-]+ (?:\{[^<>]*\} )?\/?-->|<!--(?:more[^<>-]*|nextpage|noteaser)-->/y;
+const TAG = /<\/?([a-z][a-z0-9]*)((?: [a-z][a-z0-9_.:-]*(?:="[^"<>]*")?)*)(?: \/)?>/y;
+const FORBIDDEN_TAGS = new Set(
+  "script style iframe object embed form input textarea select option svg math base link meta template noscript title xmp".split(
+    " ",
+  ),
+);
+
+const LOADS = new Set("href src cite poster longdesc usemap background".split(" "));
+
+function faultsOf(html: string): string[] {
+  const faults: string[] = /[\0\ufdd0\ufdd1]/.test(html) ? ["a character that belongs in no text"] : [];
+  for (let at = html.indexOf("<"); at !== -1; at = html.indexOf("<", at + 1)) {
+    COMMENT.lastIndex = TAG.lastIndex = at;
+    const comment = COMMENT.exec(html)?.[0];
+    const [tag, name = "", attributes = ""] = TAG.exec(html) ?? [];
+    if (comment !== undefined) faults.push(...(/--|[<>]/.test(comment.slice(4, -3)) ? [comment] : []));
+    else if (tag === undefined || FORBIDDEN_TAGS.has(name)) faults.push(html.slice(at, at + 80));
+    else faults.push(...attributeFaults(attributes));
+  }
+  return faults;
+}
+
+const attributeFaults = (attributes: string): string[] =>
+  [...attributes.matchAll(/ ([^\s="]+)(?:="([^"]*)")?/g)]
+    .filter(
+      ([, key = "", value = ""]) =>
+        /^on|^srcdoc$|^action$|^formaction$|^srcset$/.test(key) ||
+        (LOADS.has(key) && /^\s*(?:javascript|vbscript|data)\s*:/i.test(value)) ||
+        (key === "style" &&
+          /expression|javascript|behaviou?r|-moz-binding|@import|position|\/\*|\\/i.test(value)),
+    )
+    .map(([attribute]) => attribute);
+
+const expectSafe = (html: string): void => expect(faultsOf(html)).toEqual([]);
+
+describe("HTML of an author who may not write free HTML", () => {
+  it.each([
+    [
+      '<p onclick="a()">ok</p><script>bad()</script><iframe src="https://example.org/"></iframe>',
+      "<p>ok</p>bad()",
+    ],
+    ["<b>bold</b><script>x</script>", "<b>bold</b>x"],
+    ["Tom & Jerry &amp; &lt;friends&gt;", "Tom &amp; Jerry &amp; &lt;friends&gt;"],
+    ["a < b > c", "a &lt; b &gt; c"],
+    ["&copy; &#8220;x&#8221;", "© “x”"],
+    ["<BR><IMG SRC='/a.png'>", '<br /><img src="/a.png" />'],
+    ["<p>a<p>b<ul><li>c<li>d", "<p>a</p><p>b</p><ul><li>c</li><li>d</li></ul>"],
+  ])("%s is kept as %s", (raw, kept) => {
+    expect(filterHtml(raw)).toBe(kept);
+    expectSafe(kept);
+  });
+
+  it.each([
+    `no markup "at all", it's plain`,
+    "a&nbsp;b",
+    '<a href="https://example.org/?a=1&amp;b=2" target="_blank" rel="noopener">x</a>',
+    '<a href="mailto:a@example.org">m</a> <a href="tel:+123">t</a> <a href="/x">r</a> <a href="#y">f</a>',
+    '<img src="https://example.org/a.png" alt="" />',
+    '<p class="has-text-align-center" style="text-align:center;color:#fff;--x-y:var(--z)">x</p>',
+    '<div style="background-image:url(&quot;https://example.org/a.png&quot;);width:calc(100% - 2rem)">x</div>',
+    '<h2 id="h" data-x="1" aria-label="l" lang="de">x</h2><ul><li>a</li></ul>',
+    '<table><tbody><tr><td colspan="2">1</td></tr></tbody></table>',
+    '<details open><summary>s</summary>text</details><time datetime="2026-01-01">t</time>',
+    "<!-- wp:paragraph --><p>Block</p><!-- /wp:paragraph -->",
+    '<!-- wp:group {"a":{"b":"ü & \\u002d\\u002d"}} --><div class="g"><!-- wp:x -->\n<p>x</p>\n<!-- /wp:x --></div><!-- /wp:group -->',
+    '<!-- wp:my-plugin/thing {"id": 12} /-->',
+    "Teaser<!--more-->Rest<!--nextpage-->Second<!--more Read on-->",
+  ])("%s stays as it is", (raw) => {
+    expect(filterHtml(raw)).toBe(raw);
+    expectSafe(raw);
+  });
+
+  it.each([
+    ["a javascript address", '<a href="javascript:alert(1)">x</a>', "<a>x</a>"],
+    ["one in references", '<a href="&#106;ava&#x73;cript&colon;alert(1)">x</a>', "<a>x</a>"],
+    ["one with blanks in it", '<a href=" java\tscr\nipt:alert(1)">x</a>', "<a>x</a>"],
+    ["one with a comment in it", '<a href="java<!-- -->script:alert(1)">x</a>', "<a>x</a>"],
+    ["one in references of references", '<a href="javascript&amp;colon;alert(1)">x</a>', "<a>x</a>"],
+    ["a data address", '<img src="data:text/html,<script>alert(1)</script>" alt="x">', '<img alt="x" />'],
+    [
+      "a vbscript poster",
+      '<video poster="vbscript:x" src="https://e.org/v"></video>',
+      '<video src="https://e.org/v"></video>',
+    ],
+    ["an unquoted handler", "<img src=x onerror=alert(1)>", '<img src="x" />'],
+    ["a handler after a slash", "<svg/onload=alert(1)>", ""],
+    ["a handler in capitals", '<B ONCLICK="x">a</B>', "<b>a</b>"],
+    ["a split tag", "<scr<script>ipt>alert(1)</scr</script>ipt>", "ipt&gt;alert(1)ipt&gt;"],
+    ["an unclosed tag", "<img src=x onerror=alert(1)//", ""],
+    [
+      "a form",
+      '<form action="/x"><input name="a"><button formaction="javascript:x">b</button></form>',
+      "<button>b</button>",
+    ],
+    ["a style sheet", "<style>@import 'x'</style>", "@import 'x'"],
+    [
+      "a style that runs",
+      '<p style="width:expression(alert(1));color:red">x</p>',
+      '<p style="color:red">x</p>',
+    ],
+    ["a style that loads a script", '<p style="background:url(javascript:alert(1))">x</p>', "<p>x</p>"],
+    ["a style in escapes", '<p style="color:\\65xpression(1);w/**/idth:1px">x</p>', "<p>x</p>"],
+    ["a style with a comment", '<p style="color:r/**/ed">x</p>', "<p>x</p>"],
+    ["a style that loads a page", '<p style="background:url(data:text/html;x)">x</p>', "<p>x</p>"],
+    ["a style that loads a file", "<p style=\"background:url('file:///x')\">x</p>", "<p>x</p>"],
+    ["a style that covers the page", '<p style="position:fixed;top:0;z-index:9">x</p>', "<p>x</p>"],
+    ["markup in raw text", "<textarea></textarea><img src=x onerror=alert(1)></textarea>", '<img src="x" />'],
+    [
+      "markup in foreign text",
+      "<math><mtext><table><mglyph><style><img src=x onerror=alert(1)>",
+      "<table>&lt;img src=x onerror=alert(1)&gt;</table>",
+    ],
+    [
+      "text that reads as markup",
+      '<noscript><p title="</noscript><img src=x onerror=alert(1)>">',
+      '<p title="&lt;/noscript&gt;&lt;img src=x onerror=alert(1)&gt;"></p>',
+    ],
+    ["a conditional comment", "a<!--[if IE]><script>alert(1)</script><![endif]-->b", "ab"],
+    ["a processing instruction", "a<?php echo 1 ?>b<!DOCTYPE html><![CDATA[x]]>", "ab"],
+  ])("loses %s", (_, raw, expected) => {
+    const filtered = filterHtml(raw);
+    expect(filtered).toBe(expected);
+    expectSafe(filtered);
+  });
+
+  it.each([
+    [
+      "ends the comment",
+      '<!-- wp:x {"a":"--!><img src=x onerror=alert(1)>"} -->',
+      '<!-- wp:x {"a":"\\u002d\\u002d!\\u003e"} -->',
+    ],
+    ["opens a comment", '<!-- wp:x {"a":"<!--"} -->', '<!-- wp:x {"a":"&lt;!\\u002d\\u002d"} -->'],
+    ["holds tags", '<!-- wp:x {"a":"<b onclick=x>t</b>"} /-->', '<!-- wp:x {"a":"t"} /-->'],
+    [
+      "holds a script address",
+      '<!-- wp:x {"url":"java\\u0073cript:alert(1)","b":["k"]} /-->',
+      '<!-- wp:x {"url":"","b":["k"]} /-->',
+    ],
+    ["holds one with a tab in it", '<!-- wp:x {"a":"java\\tscript:alert(1)"} -->', '<!-- wp:x {"a":""} -->'],
+    ["holds one between tags", '<!-- wp:x {"a":"java<b>script:x"} -->', '<!-- wp:x {"a":""} -->'],
+    ["holds a page", '<!-- wp:x {"a":"data:text/html,x"} -->', '<!-- wp:x {"a":""} -->'],
+    ["only looks like an address", '<!-- wp:x {"a":"Data: 5"} -->', '<!-- wp:x {"a":"Data: 5"} -->'],
+    ["is no JSON", "<!-- wp:core/x {a:1} -->", "<!-- wp:x -->"],
+    ["names a prototype", '<!-- wp:x {"__proto__":{"a":"<i>"}} -->', '<!-- wp:x {"__proto__":{"a":""}} -->'],
+  ])("makes a block harmless whose attribute %s", (_, raw, expected) => {
+    expect(filterHtml(raw)).toBe(expected);
+    expectSafe(filterHtml(raw));
+    expect(filterHtml(filterHtml(raw))).toBe(filterHtml(raw));
+  });
+
+  it.each(["&#xfdd3;", "&#XFDD4", "&#x000fdd5;", "&#64982;", "&#0064976;0&#64977;", "&#xfd&#xfdd3;d3;"])(
+    "makes no sign of the reference %s, which stands for a mark of the filter",
+    (reference) => {
+      for (const filtered of [filterHtml(`<b>a${reference}</b>`), filterTitle(`<b>a${reference}</b>`)]) {
+        expect(filtered).toMatch(/^<b>a[ýd3;0\ufffd]*<\/b>$/);
+        expect(filterHtml(filtered)).toBe(filtered);
+      }
+      expect(filterHtml(`<b title="${reference}">a</b>`)).toMatch(/^<b title="[ýd3;0\ufffd]*">a<\/b>$/);
+    },
+  );
+
+  it("puts no block comment back into an attribute, where it could end it", () => {
+    const filtered = filterHtml('<a title="<!-- wp:x {"a":" onmouseover=alert(1) "} -->">x</a>');
+    expect(filtered).toBe("<a>x</a>");
+    expectSafe(filtered);
+  });
+
+  it("shows what nests too deep as text, and keeps what nests as deep as allowed", () => {
+    const nested = (depth: number): string => `${"<div>".repeat(depth)}x${"</div>".repeat(depth)}`;
+    expect(filterHtml(nested(512))).toBe(nested(512));
+    expect(filterHtml(nested(513))).toBe(nested(513).replaceAll("<", "&lt;").replaceAll(">", "&gt;"));
+  });
+
+  const alphabet = fc.constantFrom(
+    ...[
+      "<",
+      ">",
+      '"',
+      "'",
+      "/",
+      "=",
+      " ",
+      "\n",
+      "\t",
+      "\0",
+      "&",
+      ";",
+      "#",
+      "x",
+      "a",
+      "--",
+      "!",
+      "-->",
+      "<!--",
+      "--!>",
+      "`",
+      "\\",
+      ":",
+    ],
+    ...[
+      "<p>",
+      "</p>",
+      "<a ",
+      "<b>",
+      "</b>",
+      "<div>",
+      "</div>",
+      "<table>",
+      "<tr>",
+      "<td>",
+      "<li>",
+      "<ul>",
+      "<x>",
+      "</x>",
+      "<br>",
+      "</br>",
+    ],
+    ...[
+      "<script>",
+      "</script>",
+      "<style>",
+      "</style>",
+      "<svg>",
+      "<math>",
+      "<title>",
+      "<textarea>",
+      "<select>",
+      "<option>",
+      "<form>",
+    ],
+    ...[
+      "href=",
+      "src=",
+      "onerror=",
+      "style=",
+      "title=",
+      "class=",
+      "javascript:",
+      "data:",
+      "alert(1)",
+      "&lt;",
+      "&amp;",
+      "&colon;",
+      "&#58",
+    ],
+    ...[
+      '<!-- wp:x {"a":"',
+      '"} -->',
+      "<!-- wp:x -->",
+      "<!-- /wp:x -->",
+      '<!-- wp:x {"a":"<b>"} /-->',
+      "<!--more-->",
+      "\ufdd0",
+      "\ufdd1",
+      "0",
+    ],
+    ...[
+      "url(",
+      ")",
+      "expression(",
+      "color:red",
+      ";",
+      "<img ",
+      "<img src=x onerror=1>",
+      "<!DOCTYPE",
+      "<![CDATA[",
+      "]]>",
+      "\u00a0",
+      "\ud800",
+    ],
+  );
+  const hostile = fc.oneof(
+    fc.array(alphabet, { maxLength: 40 }).map((parts) => parts.join("")),
+    fc.string({ unit: "binary", maxLength: 60 }),
+  );
+
+  it("is safe whatever was written, and filtering it again changes nothing", () => {
+    fc.assert(
+      fc.property(hostile, (raw) => {
+        for (const filter of [filterHtml, filterTitle]) {
+          const filtered = filter(raw);
+          expectSafe(filtered);
+          expect(filter(filtered)).toBe(filtered);
+        }
+      }),
+      { numRuns: 3000 },
+    );
+  });
+
+  it("keeps every letter of a text without markup", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "grapheme" }), (text) => {
+        fc.pre(!/[<>&\0\u00a0\ufdd0\ufdd1]/.test(text));
+        expect(filterHtml(text)).toBe(text);
+      }),
+    );
+  });
+
+  const repeated =
+    (text: string, before = "", after = "") =>
+    (size: number): string =>
+      before + text.repeat(Math.floor(size / text.length)) + after;
+
+  it.each<[string, (size: number) => string]>([
+    ["nested tags", repeated("<div>")],
+    ["a long attribute", repeated("x", '<p title="', '">x</p>')],
+    ["a long style", repeated("url((", '<p style="', '">x</p>')],
+    ["many styles", repeated("color:a(", '<p style="', '">x</p>')],
+    ["a style of letters", repeated("a", '<p style="color:', '(">x</p>')],
+    ["a long class", repeated("a ", '<p class="', '">x</p>')],
+    ["comments in an address", repeated("<!---->", '<a href="', '">x</a>')],
+    ["references in an address", repeated("&#1", '<a href="', '">x</a>')],
+    ["tags that do not end", repeated("<a ")],
+    ["tags in tags", repeated("<a")],
+    ["comments that do not end", repeated("<!-- wp:x ")],
+    [
+      "many attributes",
+      (size) => `<a ${Array.from({ length: size / 5 }, (_, n) => `a${n}=1`).join(" ")}>x</a>`,
+    ],
+    ["closing tags", repeated("</p>")],
+    ["closing tags in deep ones", repeated("</b>", "<div>".repeat(500))],
+    ["scripts that do not end", repeated("<script>")],
+    ["ampersands", repeated("&")],
+    ["blocks", repeated('<!-- wp:x {"a":"<b>"} -->')],
+    ["a block with many tags", repeated('"<b>",', '<!-- wp:x {"a":[', "0]} -->")],
+    ["a block of brackets", repeated("[", '<!-- wp:x {"a":', "} -->")],
+    ["a deep block", (size) => `<!-- wp:x {"a":${"[".repeat(size / 5)}"<b>"${"]".repeat(size / 5)}} -->`],
+    [
+      "paragraphs",
+      repeated('<p>Hello <b>world</b> & <a href="https://x.org/">link</a> and more text.</p>\n'),
+    ],
+  ])("takes half a megabyte of %s in linear time", async (_, textOf) => {
+    await expectLinear(500_000, (size) => {
+      expect(filterHtml(textOf(size))).not.toMatch(/<script|<!---->/);
+    });
+  });
+});
+
+describe("a title of such an author", () => {
+  it.each([
+    ["w <script>alert(1)</script>x", "w alert(1)x"],
+    ["<em>a</em> <b>b</b> <p>c</p> <img src=x onerror=1>", "<em>a</em> <b>b</b> c "],
+    ['<a href="javascript:x" title="t" style="color:red" class="c">a</a>', '<a title="t">a</a>'],
+    ["<!-- wp:x -->a<!--more-->", "a"],
+    ['Say "hi" & go', 'Say "hi" &amp; go'],
+  ])("%s", (raw, kept) => {
+    expect(filterTitle(raw)).toBe(kept);
+    expectSafe(filterTitle(raw));
+  });
+});
+
+describe("a field without markup", () => {
+  it.each([
+    ["An <b>alt</b> text", "An alt text"],
+    ["Hover <b>text</b>", "Hover text"],
+    ["  a\r\n\tb \0 c\u0007 ", "a b c"],
+    ["<script>alert(1)</script>x<style>y</style>", "x"],
+    ["5 < 6", "5 &lt; 6"],
+    ["a %41 b %4%411 c", "a b c"],
+    ["100% sure", "100% sure"],
+    ["<<b>script>alert(1)</script>", "&lt;script>alert(1)"],
+    ["<img src=x onerror=alert(1)", "&lt;img src=x onerror=alert(1)"],
+    ["ü 日本語 😀", "ü 日本語 😀"],
+  ])("%j is %j", (raw, text) => {
+    expect(stripAll(raw)).toBe(text);
+  });
+
+  it("has no tag, octet, line end or control character, and stays as it is the second time", () => {
+    const parts = fc.array(
+      fc.constantFrom(
+        "<",
+        ">",
+        "b",
+        "/",
+        "%",
+        "4",
+        "1",
+        " ",
+        "\n",
+        "\0",
+        "<script>",
+        "</script>",
+        "<!--",
+        "-->",
+        "é",
+        "\ud800",
+      ),
+      {
+        maxLength: 30,
+      },
+    );
+    fc.assert(
+      fc.property(
+        parts.map((all) => all.join("")),
+        (raw) => {
+          const text = stripAll(raw);
+          expect(text).not.toMatch(/<|%[\da-f]{2}|\p{Cc}|^\s|\s$|\s\s/iu);
+          expect(stripAll(text)).toBe(text);
+        },
+      ),
+      { numRuns: 1000 },
+    );
+  });
+
+  it.each([
+    ["percent signs", (size: number) => "%".repeat(size / 2) + "41".repeat(size / 2)],
+    ["angle brackets", (size: number) => "<".repeat(size)],
+    ["comments", (size: number) => "<!--".repeat(size / 4)],
+    ["scripts", (size: number) => "<script>".repeat(size / 8)],
+  ])("takes a long one in linear time: %s", async (_, textOf) => {
+    await expectLinear(1_000_000, (size) => stripAll(textOf(size)));
+  });
+});
+
+describe("an address", () => {
+  it.each([
+    ...[
+      "https://example.org/a?b=1&c=2",
+      "/relative/path",
+      "#anchor",
+      "?a=1",
+      "mailto:a@example.org",
+      "ftp://example.org/x",
+    ],
+    ...[
+      "https://example.org/ü",
+      "tel:+49123",
+      "//example.org/x",
+      "HTTPS://EXAMPLE.org",
+      "/a:b",
+      "#a:b",
+      "index.php?a=1",
+    ],
+  ])("%s stays", (url) => {
+    expect(cleanUrl(url)).toBe(url);
+  });
+
+  it.each([
+    ...[
+      "javascript:alert(1)",
+      "JaVaScRiPt:alert(1)",
+      " javascript:alert(1)",
+      "java\nscript:alert(1)",
+      "java\0script:alert(1)",
+    ],
+    ...[
+      "\u0001javascript:alert(1)",
+      "java\u00adscript:alert(1)",
+      "vbscript:x",
+      "data:text/html,x",
+      "file:///etc/passwd",
+      "javascript&colon;alert(1)",
+    ],
+    ...[
+      "javascript&#58;alert(1)",
+      "&#x6a;avascript:x",
+      "jav&Tab;ascript:x",
+      "\\javascript:alert(1)",
+      "<javascript:x",
+      "",
+      "  ",
+      "blob:x",
+      "unknown:x",
+    ],
+  ])("%j is none", (url) => {
+    expect(cleanUrl(url)).toBe("");
+  });
+
+  it.each([
+    ["example.org/x", "http://example.org/x"],
+    [" /a b ", "/a%20b"],
+    ['/a"onclick="x', "/aonclick=x"],
+    ["/\\evil.example", "/evil.example"],
+    ["https://example.org/<script>", "https://example.org/script"],
+  ])("%j is %j", (url, clean) => {
+    expect(cleanUrl(url)).toBe(clean);
+  });
+
+  it("is safe whatever it was, and stays as it is the second time", () => {
+    const part = fc.constantFrom(
+      ...[
+        "java",
+        "script",
+        "javascript",
+        ":",
+        "&colon;",
+        "&#58;",
+        "&#x3a",
+        "&",
+        ";",
+        "#",
+        "/",
+        "?",
+        " ",
+        "\t",
+        "\0",
+        "\\",
+        "<",
+        '"',
+        "http",
+        "x",
+        ".",
+        "%",
+        "é",
+      ],
+    );
+    fc.assert(
+      fc.property(
+        fc.array(part, { maxLength: 12 }).map((parts) => parts.join("")),
+        (raw) => {
+          const url = cleanUrl(raw);
+          expect(isSafeUrl(url)).toBe(true);
+          expect(url).not.toMatch(/^[\s\p{C}]*javascript[\s\p{C}]*:/iu);
+          expect(url).not.toMatch(/["<>\\\s]/);
+          expect(cleanUrl(url)).toBe(url);
+        },
+      ),
+      { numRuns: 2000 },
+    );
+  });
+});
+
+describe("class names", () => {
+  it("are letters, digits, dashes and underscores", () => {
+    expect(cleanClasses(["bad class!", "<b>"])).toEqual(["badclass", "b"]);
+    expect(cleanClasses(["me", "co-worker", "a_b", '"><x', "%41ü"])).toEqual([
+      "me",
+      "co-worker",
+      "a_b",
+      "x",
+      "",
+    ]);
+    expect(cleanClasses([])).toEqual([""]);
+  });
+});

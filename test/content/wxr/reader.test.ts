@@ -1,0 +1,309 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { readPhp, writePhp } from "../../../src/content/wxr/php-value.js";
+import { createWxrReader } from "../../../src/content/wxr/reader.js";
+import type { WxrEntry } from "../../../src/content/wxr/types.js";
+import { WXR_END, wxrFile, wxrHead, wxrItem } from "../../support/wxr-file.js";
+
+const read = (pieces: Iterable<Uint8Array>, maxEntry = 1_000_000): readonly WxrEntry[] => {
+  const reader = createWxrReader({ maxEntry });
+  const entries = [...pieces].flatMap((piece) => reader.push(piece));
+  return [...entries, ...reader.end()];
+};
+const readText = (text: string, maxEntry?: number): readonly WxrEntry[] =>
+  read([Buffer.from(text)], maxEntry);
+
+const refusal = (run: () => unknown): { readonly code: string; readonly message: string } => {
+  try {
+    run();
+  } catch (error) {
+    return error as { code: string; message: string };
+  }
+  throw new Error("It was not refused.");
+};
+
+describe("the reader of WXR files", () => {
+  it("reads what an item says", () => {
+    const [site, item] = readText(
+      wxrFile([
+        {
+          id: 7,
+          title: "A & B ]]> C",
+          content: "<p>x</p>]]>]]>",
+          parent: 3,
+          sticky: true,
+          password: " p ",
+          terms: [["category", "ward", "Ward"]],
+          meta: { _thumbnail_id: "9" },
+          more: "<wp:comment><wp:comment_id>1</wp:comment_id><title>no</title></wp:comment>",
+        },
+      ]),
+    );
+    expect(site).toEqual({
+      kind: "site",
+      version: "1.2",
+      title: "Old site",
+      url: "https://old.example.org",
+    });
+    expect(item).toMatchObject({
+      id: 7,
+      title: "A & B ]]> C",
+      content: "<p>x</p>]]>]]>",
+      parent: 3,
+      isSticky: true,
+      password: " p ",
+      terms: [{ taxonomy: "category", slug: "ward", name: "Ward" }],
+      meta: [{ name: "_thumbnail_id", value: "9" }],
+      comments: 1,
+      slug: "item-7",
+    });
+  });
+
+  it("reads entities where no section hides them, and a byte order mark", () => {
+    const file = wxrFile([]).replace(
+      WXR_END,
+      "<item><title>R&amp;D &#8211; &lt;b&gt;</title></item></channel></rss>",
+    );
+    expect(readText(`\ufeff${file}`)[1]).toMatchObject({ title: "R&D – <b>" });
+  });
+
+  it.each(["1.0", "1.1", "1.2"])("reads version %s", (version) => {
+    const file = wxrFile([{}])
+      .replace(">1.2<", `>${version}<`)
+      .replaceAll("export/1.2/", `export/${version}/`);
+    expect(readText(file).map(({ kind }) => kind)).toEqual(["site", "item"]);
+  });
+
+  it("gives the same whatever the pieces that the bytes come in", () => {
+    const text = fc
+      .string({ unit: "grapheme", maxLength: 60 })
+      .map((value) => value.replace(/\p{Cc}/gu, " "));
+    const items = fc.array(
+      fc.record({
+        title: text,
+        content: text,
+        excerpt: text,
+        id: fc.nat(),
+        meta: fc.constant({ a: "é]]>b" }),
+      }),
+      { maxLength: 4 },
+    );
+    fc.assert(
+      fc.property(items, fc.array(fc.nat(5_000), { maxLength: 30 }), (given, cuts) => {
+        const bytes = Buffer.from(wxrFile(given));
+        const places = [0, ...cuts.map((cut) => cut % bytes.length).sort((a, b) => a - b), bytes.length];
+        const pieces = places.slice(1).map((end, n) => bytes.subarray(places[n], end));
+        const whole = read([bytes]);
+        expect(whole.length).toBe(given.length + 1);
+        expect(whole.slice(1)).toMatchObject(given.map(({ title, content }) => ({ title, content })));
+        expect(read(pieces)).toEqual(whole);
+        expect(read([...bytes].map((byte) => Uint8Array.of(byte)))).toEqual(whole);
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  it("leaves out control characters that XML does not know, and counts them", () => {
+    const reader = createWxrReader({ maxEntry: 10_000 });
+    const [, item] = reader.push(Buffer.from(wxrHead() + wxrItem({ title: "a\u0001b\u000bc\td" })));
+    expect(item).toMatchObject({ title: "abc\td" });
+    expect(reader.dropped()).toBe(2);
+  });
+
+  it.each([
+    ["nothing", "", /line 1: .*not a WXR|line 1: .*no WXR|empty/],
+    ["no XML", "PK\u0003\u0004 zip", /line 1: it is not well-formed XML/],
+    ["JSON", '{"a":1}', /line 1: it is not well-formed XML/],
+    ["HTML", "<html><body>no</body></html>", /first element is not rss/],
+    [
+      "a feed",
+      "<rss><channel><title>a</title><item><title>b</title></item></channel></rss>",
+      /wxr_version is missing/,
+    ],
+    ["a version to come", wxrFile([{}]).replace(">1.2<", ">2.0<"), /version of WXR/],
+    ["a cut-off file", wxrFile([{}, {}]).slice(0, -200), /line \d+: it is not well-formed XML/],
+    [
+      "crossed tags",
+      `${wxrHead()}<item><title>a</item></title>${WXR_END}`,
+      /line \d+: it is not well-formed XML/,
+    ],
+    ["a document type", `<!DOCTYPE rss [<!ENTITY a "b">]>${wxrFile([])}`, /document type/],
+    ["an entity of its own", `${wxrHead()}<item><title>&lol9;</title></item>${WXR_END}`, /not well-formed/],
+    ["another encoding", wxrFile([]).replace("UTF-8", "ISO-8859-1"), /another encoding/],
+    ["NUL", `${wxrHead()}<item><title>\0</title></item>${WXR_END}`, /NUL/],
+    ["deep nesting", wxrHead() + "<a>".repeat(100), /deep/],
+  ])("refuses %s, and says where", (_, text, message) => {
+    const error = refusal(() => readText(text));
+    expect(error.code).toBe("invalid_import");
+    expect(error.message).toMatch(message);
+    expect(error.message).toMatch(/line \d+/);
+  });
+
+  it("names the line of the mistake", () => {
+    const lines = wxrHead().split("\n").length;
+    expect(refusal(() => readText(`${wxrHead()}\n\n<item></wrong>`)).message).toContain(`line ${lines + 2}:`);
+  });
+
+  it.each([
+    [
+      "UTF-16 with a mark",
+      Buffer.concat([Buffer.from([0xff, 0xfe]), Buffer.from("<rss>", "utf16le")]),
+      /UTF-16/,
+    ],
+    ["UTF-16 without", Buffer.from("<?xml?>", "utf16le"), /UTF-16/],
+    ["Latin-1", Buffer.from(wxrFile([{ title: "café" }]), "latin1"), /not UTF-8/],
+    ["half a character at the end", Buffer.concat([Buffer.from(wxrFile([])), Buffer.of(0xc3)]), /not UTF-8/],
+  ])("refuses bytes that are %s", (_, bytes, message) => {
+    for (const size of [1, 7, bytes.length]) {
+      const pieces = Array.from({ length: Math.ceil(bytes.length / size) }, (__, n) =>
+        bytes.subarray(n * size, (n + 1) * size),
+      );
+      expect(refusal(() => read(pieces)).message).toMatch(message);
+    }
+  });
+
+  it.each([
+    ["one endless text", "<item><content:encoded><![CDATA[", "x".repeat(60_000)],
+    ["endless elements", "<item>", "<category>a</category>".repeat(2_000)],
+    ["endless attributes", "<item><category a='", "x".repeat(60_000)],
+    ["an endless comment", "<!-- ", "x".repeat(60_000)],
+    ["an endless title of the channel", "<title>", "x".repeat(60_000)],
+  ])("refuses %s with little in memory", (_, start, more) => {
+    const reader = createWxrReader({ maxEntry: 1_000_000 });
+    reader.push(Buffer.from(wxrHead() + start));
+    const piece = Buffer.from(more);
+    const error = refusal(() => {
+      for (let n = 0; n < 100; n += 1) reader.push(piece);
+    });
+    expect(error.code).toBe("invalid_import");
+  });
+
+  it("passes over an endless element that nobody reads, holding nothing of it", () => {
+    const reader = createWxrReader({ maxEntry: 100_000 });
+    reader.push(Buffer.from(`${wxrHead()}<item><wp:comment><wp:comment_content><![CDATA[`));
+    const piece = Buffer.from("x".repeat(60_000));
+    for (let n = 0; n < 100; n += 1) reader.push(piece);
+    const rest = reader.push(Buffer.from(`]]></wp:comment_content></wp:comment></item>${WXR_END}`));
+    expect(rest).toMatchObject([{ kind: "item", comments: 1 }]);
+  });
+
+  it("never fails with anything but its own error", () => {
+    const part = fc.constantFrom(
+      ...[
+        "<item>",
+        "</item>",
+        "<![CDATA[",
+        "]]>",
+        "<",
+        ">",
+        "&amp;",
+        "&",
+        "\0",
+        "<title>",
+        "</title>",
+        "</channel>",
+        "</rss>",
+      ],
+      ...[
+        "<wp:postmeta>",
+        "</wp:postmeta>",
+        "<wp:meta_key>",
+        "</wp:meta_key>",
+        "<?xml",
+        "?>",
+        "<!--",
+        "-->",
+        "é",
+        'x="',
+        "<!DOCTYPE",
+      ],
+    );
+    fc.assert(
+      fc.property(fc.array(part, { maxLength: 30 }), fc.boolean(), (parts, hasHead) => {
+        let code = "invalid_import";
+        try {
+          readText((hasHead ? wxrHead() : "") + parts.join(""));
+        } catch (error) {
+          ({ code } = error as { code: string });
+        }
+        expect(code).toBe("invalid_import");
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
+
+describe("values of PHP", () => {
+  it("are read as they were written", () => {
+    const leaf = fc.oneof(fc.string({ unit: "grapheme" }), fc.integer(), fc.boolean(), fc.constant(null));
+    const { value } = fc.letrec<{ value: unknown }>((tie) => ({
+      value: fc.oneof(
+        { maxDepth: 4 },
+        leaf,
+        fc.array(tie("value"), { maxLength: 4 }),
+        fc.dictionary(
+          fc.string({ minLength: 1 }).filter((key) => key !== "__proto__"),
+          tie("value"),
+          { maxKeys: 4 },
+        ),
+      ),
+    }));
+    const asMaps = (given: unknown): unknown =>
+      typeof given === "object" && given !== null
+        ? new Map(Object.entries(given).map(([key, entry]) => [key, asMaps(entry)]))
+        : Object.is(given, -0)
+          ? 0
+          : given;
+    fc.assert(
+      fc.property(value, (given) => {
+        expect(readPhp(writePhp(given))).toEqual(asMaps(given));
+      }),
+    );
+  });
+
+  it.each([
+    'O:3:"Foo":0:{}',
+    's:99999999:"a";',
+    "a:999999999:{",
+    "i:1;i:2;",
+    "",
+    "a:1:{a:0:{}i:1;}",
+    "x",
+    's:-5:"";',
+  ])("are not read where they are none or dangerous: %s", (text) => expect(readPhp(text)).toBeUndefined());
+
+  it("are not read where they are too deep", () => {
+    expect(readPhp("a:1:{i:0;".repeat(5_000))).toBeUndefined();
+  });
+});
+
+describe("what an entry of a file may take", () => {
+  const inItem = (inner: string, attributes = ""): string =>
+    `${wxrHead()}<item${attributes}>${inner}</item>${WXR_END}`;
+
+  it.each<[string, string]>([
+    ["empty meta values", inItem("<wp:postmeta/>".repeat(200))],
+    ["empty comments", inItem("<wp:comment/>".repeat(200))],
+    ["elements that nobody knows", inItem("<x/>".repeat(200))],
+    ["attributes of terms", inItem(`<category domain="a" nicename="${"x".repeat(20_000)}"/>`)],
+    ["attributes of its own", inItem("", ` a="${"x".repeat(20_000)}"`)],
+    ["many attributes", inItem("", Array.from({ length: 200 }, (_, n) => ` a${n}=""`).join(""))],
+  ])("counts %s", (_, text) => {
+    expect(refusal(() => readText(text, 10_000)).message).toContain(
+      "an entry has more than 10000 characters",
+    );
+    expect(readText(text, 1_000_000)).toHaveLength(2);
+  });
+
+  it("is told of terms and authors too, and begins anew with each", () => {
+    const term = `<wp:tag a="b"><wp:tag_slug>t</wp:tag_slug><wp:tag_description>${"x".repeat(5_000)}</wp:tag_description></wp:tag>`;
+    const author = `<wp:author><wp:author_login>${"x".repeat(5_000)}</wp:author_login></wp:author>`;
+    const entries = readText(wxrHead() + term.repeat(5) + author.repeat(5) + WXR_END, 10_000);
+    const sizes = entries.slice(1).map((entry) => ("size" in entry ? entry.size : 0));
+    expect(sizes).toHaveLength(10);
+    for (const size of sizes) {
+      expect(size).toBeGreaterThan(5_000);
+      expect(size).toBeLessThan(6_000);
+    }
+  });
+});

@@ -1,0 +1,264 @@
+import { execFileSync } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import { builtinModules } from "node:module";
+import { basename, dirname, join, relative, resolve } from "node:path";
+import { describe, expect, it } from "vitest";
+
+const root = resolve(import.meta.dirname, "../..");
+
+const filesBelow = (folder: string): string[] =>
+  readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(".ts"))
+    .map((name) => join(folder, name));
+
+interface Import {
+  readonly from: string;
+  /** A path from the project's root for a relative import; else the name of a module. */
+  readonly to: string;
+}
+
+const importsOf = (file: string): Import[] => {
+  const text = readFileSync(join(root, file), "utf8");
+  const specifiers = [...text.matchAll(/^(?:import|export)\b[^;]*?from "([^"]+)";$|\bimport\("([^"]+)"\)/gm)];
+  return specifiers.map(([, from = "", dynamic]) => {
+    const specifier = dynamic ?? from;
+    const to = specifier.startsWith(".")
+      ? relative(root, resolve(root, dirname(file), specifier))
+      : specifier;
+    return { from: file, to };
+  });
+};
+
+const source = filesBelow("src");
+const adapters = filesBelow("adapters");
+const storages = filesBelow("storage");
+const portal = filesBelow("portal");
+/** The part that runs in a browser. */
+const app = portal.filter((file) => file.startsWith("portal/app/"));
+const portalServer = portal.filter((file) => !app.includes(file));
+const telemetry = filesBelow("telemetry");
+const notifiers = filesBelow("notify");
+const outbox = filesBelow("outbox");
+const isBuiltin = (name: string): boolean =>
+  name.startsWith("node:") && builtinModules.includes(name.slice(5));
+const isBelow = (folder: string, path: string): boolean => path.startsWith(`${folder}/`);
+/** Comments explain what code may not do, so they are not searched. */
+const codeOf = (file: string): string =>
+  readFileSync(join(root, file), "utf8")
+    .replace(/\/\*[\s\S]*?\*\//g, "")
+    .replace(/^\s*\/\/.*$/gm, "");
+
+describe("the house", () => {
+  it("has files to look at", () => {
+    expect(source.length).toBeGreaterThan(20);
+    expect(adapters.length).toBeGreaterThan(4);
+    expect(storages.length).toBeGreaterThan(2);
+    expect(source.flatMap(importsOf).length).toBeGreaterThan(50);
+  });
+
+  it("lets the core import only itself, built-in modules and its few libraries", () => {
+    const libraries = new Set([
+      "lru-cache",
+      "fastest-levenshtein",
+      "sanitize-html",
+      "htmlparser2",
+      "@fastify/busboy",
+      "sax",
+    ]);
+    const foreign = source
+      .flatMap(importsOf)
+      .filter(({ to }) => !isBelow("src", to) && !isBuiltin(to) && !libraries.has(to));
+    expect(foreign).toEqual([]);
+  });
+
+  it("lets storages and notifiers import the core, built-in modules, themselves and their client, adapters besides that their framework, and telemetry its API", () => {
+    const frameworks = new Set(["express", "koa", "fastify", "fastify-plugin"]);
+    const ofStorages = storages
+      .flatMap(importsOf)
+      .filter(
+        ({ from, to }) =>
+          !isBelow("src", to) &&
+          !isBelow("storage", to) &&
+          !isBuiltin(to) &&
+          !(["ioredis", "lru-cache"].includes(to) && isBelow("storage/redis", from)) &&
+          !(to === "sharp" && isBelow("images", from)),
+      );
+    const ofAdapters = adapters
+      .flatMap(importsOf)
+      .filter(
+        ({ to }) => !isBelow("src", to) && !isBelow("adapters", to) && !isBuiltin(to) && !frameworks.has(to),
+      );
+    const ofTelemetry = telemetry
+      .flatMap(importsOf)
+      .filter(
+        ({ from, to }) =>
+          !isBelow("src", to) &&
+          !isBelow("telemetry", to) &&
+          !(to === "@opentelemetry/api" && from === "telemetry/opentelemetry.ts"),
+      );
+    const ofNotifiers = notifiers
+      .flatMap(importsOf)
+      .filter(
+        ({ to }) =>
+          !isBelow("src", to) &&
+          !isBelow("notify", to) &&
+          !isBuiltin(to) &&
+          !["nodemailer", "lru-cache"].includes(to),
+      );
+    expect([...ofStorages, ...ofAdapters, ...ofTelemetry, ...ofNotifiers]).toEqual([]);
+  });
+
+  it("lets the portal's server import the core and its own page, and the page only itself", () => {
+    const ofServer = portalServer
+      .flatMap(importsOf)
+      .filter(
+        ({ to }) =>
+          !isBelow("src", to) && !isBelow("portal", to) && !isBuiltin(to) && to !== "virtual:portal-app",
+      );
+    const intoApp = portalServer.flatMap(importsOf).filter(({ to }) => isBelow("portal/app", to));
+    const ofApp = app
+      .flatMap(importsOf)
+      .filter(({ to }) => !isBelow("portal/app", to) && !/^portal\/(?:content-)?shapes\.js$/.test(to));
+    expect(app.length).toBeGreaterThan(5);
+    expect([...ofServer, ...intoApp, ...ofApp]).toEqual([]);
+  });
+
+  it("keeps the page free of HTML in strings and of inline styles", () => {
+    const offenders = app.filter((file) =>
+      /innerHTML|outerHTML|insertAdjacentHTML|document\.write|\.style\b|\bstyle:/.test(codeOf(file)),
+    );
+    expect(offenders).toEqual([]);
+  });
+
+  it("lets the outbox import the core, and no driver of a database", () => {
+    const foreign = outbox
+      .flatMap(importsOf)
+      .filter(({ to }) => !isBelow("src", to) && !isBelow("outbox", to) && !isBuiltin(to));
+    expect(outbox.length).toBeGreaterThan(3);
+    expect(foreign).toEqual([]);
+  });
+
+  it("keeps the shared parts of the core free of the services", () => {
+    const shared = source.filter((file) =>
+      ["src/http", "src/outbound", "src/schema"].some((folder) => isBelow(folder, file)),
+    );
+    const upward = shared
+      .flatMap(importsOf)
+      .filter(({ to }) => isBelow("src/webhooks", to) || isBelow("src/content", to));
+    const across = source
+      .flatMap(importsOf)
+      .filter(
+        ({ from, to }) =>
+          (isBelow("src/webhooks", from) && isBelow("src/content", to)) ||
+          (isBelow("src/content", from) && isBelow("src/webhooks", to)),
+      );
+    expect([...upward, ...across]).toEqual([]);
+  });
+
+  it("tells time and draws chance only in the clocks", () => {
+    const clocks = ["src/core/clock.ts", "testing/manual-clock.ts"];
+    const forbidden =
+      /\bDate\.now\(|new Date\(\)|\bperformance\.now\(|process\.hrtime|\bMath\.random\(|(?<![.\w])set(?:Timeout|Interval)\(|timers\/promises/;
+    const offenders = [
+      ...source,
+      ...storages,
+      ...adapters,
+      ...telemetry,
+      ...notifiers,
+      ...outbox,
+      ...portalServer,
+    ].filter((file) => !clocks.includes(file) && forbidden.test(codeOf(file)));
+    expect(offenders).toEqual([]);
+  });
+
+  it("has no service's route or header name in an adapter", () => {
+    const offenders = adapters.filter((file) =>
+      /\/v1\b|["'`](?:x-service|authorization|idempotency|www-auth)/i.test(codeOf(file)),
+    );
+    expect(offenders).toEqual([]);
+  });
+
+  it("reads no environment and writes to no console", () => {
+    const offenders = [
+      ...source,
+      ...storages,
+      ...adapters,
+      ...telemetry,
+      ...notifiers,
+      ...outbox,
+      ...portal,
+    ].filter((file) =>
+      /\bconsole\.|process\.env|process\.on\(|process\.once\(|process\.exit/.test(codeOf(file)),
+    );
+    expect(offenders).toEqual([]);
+  });
+
+  it("keeps frameworks and Redis clients out of the types of the core", () => {
+    const built = readdirSync(join(root, "dist")).filter((name) => name.endsWith(".d.ts"));
+    const reachable = new Set<string>();
+    const visit = (name: string): void => {
+      if (reachable.has(name)) return;
+      reachable.add(name);
+      const text = readFileSync(join(root, "dist", name), "utf8");
+      for (const [, next = ""] of text.matchAll(/from '\.\/([^']+)\.js'/g)) visit(`${next}.d.ts`);
+    };
+    for (const entry of [
+      "index",
+      "memory",
+      "images",
+      "outbox",
+      "portal",
+      "prometheus",
+      "receiver",
+      "smtp",
+      "testing",
+    ])
+      visit(`${entry}.d.ts`);
+    expect(built).toEqual(expect.arrayContaining([...reachable]));
+    const offenders = [...reachable].filter((name) =>
+      /from ['"](?:express|koa|fastify|ioredis|undici|lru-cache|sharp|nodemailer|pg|mysql2|@opentelemetry)/.test(
+        readFileSync(join(root, "dist", name), "utf8"),
+      ),
+    );
+    expect(offenders).toEqual([]);
+  });
+
+  it("lets no test judge by a clock or by processor time of its own: a busy machine is slower", () => {
+    // The fuzz test runs for a given time; the others date what is signed, issued or stored.
+    const dates = [
+      "certificates.ts",
+      "cli-webhooks.test.ts",
+      "content-files.test.ts",
+      "guide-blocks.test.ts",
+    ];
+    const allowed = new Set([
+      "cpu-time.ts",
+      "cpu-time.test.ts",
+      "content-fuzz.test.ts",
+      "signature.test.ts",
+      ...dates,
+    ]);
+    const offenders = filesBelow("test")
+      .filter((file) => !/^test\/(?:faults|databases|browser|conformance)\//.test(file))
+      .filter((file) => !allowed.has(basename(file)) && file !== "test/package/architecture.test.ts")
+      .filter((file) =>
+        /\bperformance\.now\b|\bhrtime\b|\bDate\.now\b|\b(?:cpu|threadCpu)Usage\b/.test(codeOf(file)),
+      );
+    expect(offenders).toEqual([]);
+  });
+
+  it("does nothing at import or construction: a process that only makes a service ends at once", () => {
+    const script = `
+      for (const entry of ["", "/express", "/koa", "/fastify", "/node", "/fetch", "/memory", "/images", "/outbox", "/portal", "/receiver", "/smtp", "/testing", "/opentelemetry", "/prometheus"]) await import("postbell" + entry);
+      const { createWebhooks } = await import("postbell");
+      const { memoryStorage } = await import("postbell/memory");
+      createWebhooks({ storage: memoryStorage(), access: { authenticate: () => null, canRead: () => true } });
+      const busy = process.getActiveResourcesInfo().filter((name) => /Timeout|Immediate|TCP|UDP|TLS|DNS|QUERY|Server|Worker|Message/i.test(name));
+      console.log(JSON.stringify(busy));`;
+    const printed = execFileSync(process.execPath, ["--input-type=module", "-e", script], {
+      cwd: root,
+      encoding: "utf8",
+    });
+    expect(JSON.parse(printed)).toEqual([]);
+  });
+});

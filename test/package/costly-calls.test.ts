@@ -1,0 +1,93 @@
+import ts from "typescript";
+import { describe, expect, it } from "vitest";
+import { MAX_URL_LENGTH, parseUrl } from "../../src/core/parse-url.js";
+import { eachNode, type SourceFile, sourceFiles } from "../support/source-files.js";
+
+/** Built-in functions whose time grows faster than their text, and what bounds it. */
+const COSTLY: { readonly [call: string]: string } = {
+  "new URL": "parseUrl",
+  "URL.canParse": "parseUrl",
+  domainToASCII: "a maximum of the text",
+  domainToUnicode: "a maximum of the text",
+  ".normalize": "normaliseBounded",
+  ".localeCompare": "a maximum of the text",
+  "Intl.Collator": "a maximum of the text",
+  "Intl.Segmenter": "a maximum of the text",
+  BigInt: "a maximum of the text",
+};
+
+/** Files that call one themselves, and why no request can make it slow. */
+const ALLOWED: { readonly [fileAndCall: string]: string } = {
+  "src/core/parse-url.ts new URL": "judges the length first",
+  "src/content/text/normalise.ts .normalize": "bounds the runs of marks first",
+  "notify/mail-address.ts domainToASCII": "judges the length first",
+  "src/content/options.ts new URL": "an option of the host",
+  "src/content/options.ts URL.canParse": "an option of the host",
+  "src/content/embeds/own.ts new URL": "the site's own addresses, of which slugs are bounded",
+  "src/content/posts/revisions/revision-fields.ts new URL": "the site's own address of a post",
+  "src/core/telemetry.ts new URL": "the URL of a webhook, judged when it was registered",
+  "notify/mail.ts new URL": "the URL of a webhook, judged when it was registered",
+  "notify/options.ts new URL": "an option of the host",
+  "notify/options.ts URL.canParse": "an option of the host",
+  "notify/transport.ts new URL": "an option of the host",
+  "notify/smtp-notifier.ts new URL": "what a function of the host gives",
+  "notify/smtp-notifier.ts URL.canParse": "what a function of the host gives",
+  "adapters/fetch.ts new URL": "the URL of a Request, which has been parsed: its host is in ASCII",
+  "cli/command.ts new URL": "an argument of whoever runs the command",
+  "cli/command.ts URL.canParse": "an argument of whoever runs the command",
+  "cli/send.ts new URL": "an argument of whoever runs the command",
+  "portal/app/api.ts new URL": "runs in the browser of who asks",
+  "portal/app/main.ts new URL": "runs in the browser of who asks",
+};
+
+function costlyCallsIn(file: SourceFile): readonly string[] {
+  const calls: string[] = [];
+  eachNode(file, (node) => {
+    if (!ts.isCallExpression(node) && !ts.isNewExpression(node)) return;
+    const { expression } = node;
+    const called = ts.isNewExpression(node) ? `new ${expression.getText()}` : expression.getText();
+    const method = ts.isPropertyAccessExpression(expression) ? `.${expression.name.text}` : "";
+    for (const name of new Set([called, called.replace(/^new /, ""), method]))
+      if (Object.hasOwn(COSTLY, name)) calls.push(`${file.path} ${name}`);
+  });
+  return calls;
+}
+
+const found = new Set(sourceFiles().flatMap(costlyCallsIn));
+
+describe("functions that are slow on long texts", () => {
+  it("are called where the text is bounded", () => {
+    expect([...found].filter((call) => !Object.hasOwn(ALLOWED, call))).toEqual([]);
+  });
+
+  it("have no exception that is gone", () => {
+    expect(Object.keys(ALLOWED).filter((call) => !found.has(call))).toEqual([]);
+  });
+
+  it("are found however they are called", () => {
+    const text =
+      'new URL(a); URL.canParse(b); c.d().normalize("NFC"); new Intl.Collator("de"); domainToASCII(e);';
+    expect(costlyCallsIn({ path: "x.ts", text })).toEqual([
+      "x.ts new URL",
+      "x.ts URL.canParse",
+      "x.ts .normalize",
+      "x.ts Intl.Collator",
+      "x.ts domainToASCII",
+    ]);
+  });
+});
+
+describe("parseUrl", () => {
+  it("parses a URL, also one relative to another", () => {
+    expect(parseUrl("HTTPS://Example.org/a")?.href).toBe("https://example.org/a");
+    expect(parseUrl("../b", "https://example.org/a/c")?.href).toBe("https://example.org/b");
+    expect(parseUrl("no URL")).toBeUndefined();
+  });
+
+  it("refuses a URL that is too long", () => {
+    const base = "https://example.org/";
+    const longest = base + "a".repeat(MAX_URL_LENGTH - base.length);
+    expect(parseUrl(longest)?.href).toBe(longest);
+    expect(parseUrl(`${longest}a`)).toBeUndefined();
+  });
+});

@@ -1,0 +1,125 @@
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+
+const root = resolve(import.meta.dirname, "../..");
+const { name, exports } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
+  name: string;
+  exports: Record<string, unknown>;
+};
+const entries = Object.keys(exports)
+  .filter((path) => path !== "./package.json")
+  .map((path) => name + path.slice(1));
+
+/** Names of all that the package in `folder` needs at run time, whatever they need in turn included. */
+function neededBy(folder: string, known = new Set<string>()): ReadonlySet<string> {
+  const { dependencies = {} } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as {
+    dependencies?: Record<string, string>;
+  };
+  for (const dependency of Object.keys(dependencies)) {
+    if (known.has(dependency)) continue;
+    known.add(dependency);
+    neededBy(join(root, "node_modules", dependency), known);
+  }
+  return known;
+}
+
+/** A consumer's folder with the packed tarball unpacked into it, and what the package needs at run time beside it. */
+let consumer: string;
+
+beforeAll(() => {
+  consumer = mkdtempSync(join(tmpdir(), "postbell-consumer-"));
+  const packed = execFileSync("npm", ["pack", "--json", "--ignore-scripts", "--pack-destination", consumer], {
+    cwd: root,
+    encoding: "utf8",
+  });
+  const [{ filename }] = JSON.parse(packed) as [{ filename: string }];
+  const target = join(consumer, "node_modules", name);
+  execFileSync("mkdir", ["-p", target]);
+  execFileSync("tar", ["-xzf", join(consumer, filename), "-C", target, "--strip-components=1"]);
+  // And the peer that an entry cannot be loaded without.
+  for (const dependency of [...neededBy(root), "@opentelemetry/api"]) {
+    const folder = join(consumer, "node_modules", dependency);
+    execFileSync("mkdir", ["-p", dirname(folder)]);
+    execFileSync("cp", ["-r", join(root, "node_modules", dependency), folder]);
+  }
+  writeFileSync(join(consumer, "package.json"), "{}");
+});
+
+afterAll(() => rmSync(consumer, { recursive: true, force: true }));
+
+// A plain Node process: inside Vitest `require` exists in ESM too, which hides broken bundles.
+const node = (...args: string[]): string =>
+  execFileSync(process.execPath, args, { cwd: consumer, encoding: "utf8" }).trim();
+
+describe("the packed tarball", () => {
+  it.each(entries)("gives the same names to import and to require: %s", (entry) => {
+    const specifier = JSON.stringify(entry);
+    const esm = node(
+      "--input-type=module",
+      "-e",
+      `console.log(Object.keys(await import(${specifier})).sort().join())`,
+    );
+    const cjs = node("-e", `console.log(Object.keys(require(${specifier})).sort().join())`);
+    expect(cjs).toBe(esm);
+    expect(esm).not.toBe("");
+  });
+
+  it("delivers from CommonJS, where require cannot load ES modules", () => {
+    const script = `
+      const { createWebhooks } = require("postbell");
+      const { memoryStorage } = require("postbell/memory");
+      const send = async () => ({ kind: "response", status: 200, headers: {}, body: new Uint8Array(0), complete: true });
+      const webhooks = createWebhooks({ storage: memoryStorage(), access: { authenticate: () => null, canRead: () => true }, delivery: { send } });
+      (async () => {
+        const { webhook } = await webhooks.registrations.create({ id: "k", account: "a" }, { url: "https://example.com/" });
+        await webhooks.start();
+        await webhooks.emit({ type: "patient.created", account: "a", resource: { resourceType: "Patient" } });
+        await webhooks.idle();
+        const { deliveries } = await webhooks.deliveries.list({ webhookId: webhook.id });
+        await webhooks.stop();
+        console.log(deliveries.map(({ state }) => state).join());
+      })();`;
+    expect(node("--no-experimental-require-module", "-e", script)).toBe("delivered");
+  });
+
+  it("needs OpenTelemetry's API for its binding alone, which says what is missing", () => {
+    const api = join(consumer, "node_modules", "@opentelemetry");
+    renameSync(api, `${api}-away`);
+    try {
+      const others = entries.filter((entry) => !entry.endsWith("/opentelemetry"));
+      const script = `
+        for (const entry of ${JSON.stringify(others)}) await import(entry);
+        console.log(await import("postbell/opentelemetry").catch(({ code, message }) => code + " " + message));`;
+      expect(node("--input-type=module", "-e", script)).toMatch(
+        /^ERR_MODULE_NOT_FOUND .*@opentelemetry\/api/,
+      );
+    } finally {
+      renameSync(`${api}-away`, api);
+    }
+  });
+
+  it("holds the build, the licence and the notes, and no source, test or path of a machine", () => {
+    const files = execFileSync("tar", ["-tzf", join(consumer, `${name}-${version()}.tgz`)], {
+      encoding: "utf8",
+    })
+      .trim()
+      .split("\n");
+    expect(files).toEqual(
+      expect.arrayContaining(["package/LICENSE", "package/README.md", "package/THIRD_PARTY_NOTICES.md"]),
+    );
+    expect(files.filter((file) => /^package\/(?:src|test|bench|examples)\//.test(file))).toEqual([]);
+    const built = files.filter((file) => /\.(?:c?js|d\.c?ts|map)$/.test(file));
+    const leaks = built.filter((file) =>
+      readFileSync(join(consumer, "node_modules", name, file.slice("package/".length)), "utf8").includes(
+        root,
+      ),
+    );
+    expect(leaks).toEqual([]);
+  });
+});
+
+const version = (): string =>
+  (JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { version: string }).version;

@@ -1,0 +1,165 @@
+/** The books of the memory storage: its counts and queues agree with its records, and nothing is left behind. */
+
+import { expect, test } from "vitest";
+import { deliveryBytes, eventBytes } from "../../../storage/memory/bounds.js";
+import { createState, type State, type StoredEvent } from "../../../storage/memory/state.js";
+import { createWebhookStore } from "../../../storage/memory/webhook-store.js";
+import { only, times } from "../../../testing/storage-contract/lists.js";
+import { MODEL_RETENTION, runModel } from "../../../testing/storage-contract/model.js";
+import {
+  createScenario,
+  HOUR_MS,
+  LEASE_MS,
+  none,
+  REMEMBER_MS,
+  RETENTION,
+  type Scenario,
+  type ScenarioOptions,
+} from "../../../testing/storage-contract/scenario.js";
+
+/** A scenario whose records the test can look into. */
+function openScenario(options?: ScenarioOptions): { readonly s: Scenario; readonly state: State } {
+  const state = createState({
+    webhooks: 1_000,
+    pending: 10_000,
+    pendingPerAccount: 10_000,
+    bytes: 100_000_000,
+    rememberedIds: 1_000,
+  });
+  const storage = {
+    webhooks: (context: Parameters<typeof createWebhookStore>[1]) => createWebhookStore(state, context),
+    close: async () => {},
+  };
+  return { s: createScenario({ storage }, options), state };
+}
+
+const claimOne = async (s: Scenario) => only(await s.claim({ room: { fast: 0, slow: 1 } }));
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
+
+/** The same by counting. */
+function recounted(state: State) {
+  const events = [...state.accounts.values()].flatMap((account) => [...account.events.after(0)]);
+  const size = ({ record, deliveries }: StoredEvent): number =>
+    eventBytes(record.payload) + sum(deliveries.map(deliveryBytes));
+  const deliveries = [...state.endpoints.values()].flatMap((endpoint) => [...endpoint.deliveries.after(0)]);
+  return {
+    bytes: sum(events.map(size)),
+    endedBytes: sum(events.filter(({ open }) => open === 0).map(size)),
+    pending: deliveries.filter((delivery) => delivery.state === "pending").length,
+  };
+}
+
+test.each([1, 2, 3])("agree with the records after whatever two processes do (seed %i)", async (seed) => {
+  const { s, state } = openScenario({ seed, retention: MODEL_RETENTION });
+  let checked = 0;
+  const stats = async () => {
+    expect(state).toMatchObject(recounted(state));
+    checked += 1;
+    return s.store.stats();
+  };
+  await runModel({ ...s, store: { ...s.store, stats }, other: { ...s.other, stats } }, 200);
+  expect(checked).toBeGreaterThan(200);
+  expect(state.bytes).toBeGreaterThan(0);
+});
+
+test("nothing is left of what has ended and expired, not even an account", async () => {
+  const { s, state } = openScenario();
+  for (let round = 0; round < 20; round++) {
+    const account = `account ${round}`;
+    const isLeaving = round % 2 === 1;
+    const webhooks = [await s.register({ account }), await s.register({ account, status: "DISABLED" })];
+    const idempotency = { key: "key", digest: "digest", expiresAt: s.now() + 1 };
+    const third = s.webhookOf({ account });
+    await s.store.createWebhook(s.creation(third, idempotency));
+    const { ids } = await s.emit({ account });
+    const [first, second] = await s.claim();
+    if (!first || !second) throw new Error("two are due");
+    await s.fail(first);
+    await s.deliver(second);
+    await s.resend(ids[0] ?? "");
+    for (const claim of await s.claim()) await s.deliver(claim);
+    if (isLeaving) for (const { id } of [...webhooks, third]) await s.remove(id);
+  }
+  expect(state.accounts.size).toBe(20);
+  expect(state).toMatchObject(recounted(state));
+  await s.advance(Math.max(RETENTION.ms, REMEMBER_MS));
+  await s.tidy();
+  expect(state.accounts.size).toBe(10);
+  const unwatch = s.store.watch(() => {});
+  unwatch();
+  for (const id of [...state.endpoints.keys()]) await s.remove(id);
+  const { accounts, endpoints, ready, leases, leased, notices, endedEvents, remembered, replays, watchers } =
+    state;
+  const structures = { accounts, endpoints, ...ready, leases, leased, notices, endedEvents, watchers };
+  for (const [name, { size }] of Object.entries({ ...structures, remembered, replays })) {
+    expect(size, name).toBe(0);
+  }
+  expect(state).toMatchObject({ pending: 0, bytes: 0, endedBytes: 0 });
+});
+
+test("removing webhooks whose events go with them, at a retention of 0, leaves nothing", async () => {
+  const { s, state } = openScenario({ retention: { ms: 0, events: 10 } });
+  const webhooks = await times(3, () => s.register());
+  await times(100, () => s.emit());
+  const [done, ...others] = await s.claim();
+  if (!done) throw new Error("something is due");
+  await s.deliver(done);
+  await s.fail(only(others.slice(0, 1)));
+  for (const { id } of webhooks) {
+    expect(state).toMatchObject(recounted(state));
+    await s.remove(id);
+  }
+  expect(state).toMatchObject({ pending: 0, bytes: 0, endedBytes: 0 });
+  expect([state.accounts.size, state.leases.size, state.leased.size]).toEqual([0, 0, 0]);
+  expect(state.ready.slow.size).toBe(0);
+});
+
+test("what comes of a delivery is not recorded once its webhook is removed, also while much of it is still to be freed", async () => {
+  const { s, state } = openScenario({ perEndpoint: 10_000 });
+  const { id } = await s.register();
+  await times(1_000, () => s.emit());
+  const claims = await s.claim({ room: { fast: 0, slow: 1_000 } });
+  await s.remove(id);
+  const last = only(claims.slice(-1));
+  expect(state.leased.get(last.id)).toBeDefined();
+  expect(await s.deliver(last)).toBe("gone");
+  expect(await s.delivery(last.id).catch(() => undefined)).toBeUndefined();
+  await s.tidy();
+  expect(state).toMatchObject({ ...recounted(state), pending: 0 });
+  expect([state.leased.size, state.leases.size]).toEqual([0, 0]);
+});
+
+test("where the delivery that was due got through meanwhile, the next one says when to ask again", async () => {
+  const s = openScenario().s;
+  await s.register();
+  await s.emit();
+  const late = await claimOne(s);
+  await s.emit();
+  await s.putOff(await claimOne(s), HOUR_MS);
+  const dueAt = s.now() + HOUR_MS;
+  await s.advance(LEASE_MS);
+  expect((await s.claimAll({ room: none })).nextAt).toBeLessThanOrEqual(s.now());
+  await s.deliver(late, { endpoint: null });
+  expect((await s.claimAll({ room: none })).nextAt).toBe(dueAt);
+});
+
+test("a rare kind of delivery is found page by page, without looking at all of them for one page", async () => {
+  const s = openScenario({ perEndpoint: 10_000 }).s;
+  const { id: webhookId } = await s.register();
+  const oldest = only((await s.emit()).ids);
+  await s.deliver(await claimOne(s));
+  await times(2_500, () => s.emit());
+  const lengths: number[] = [];
+  const found: string[] = [];
+  let cursor: string | undefined;
+  do {
+    const request = { webhookId, state: "delivered", limit: 10, cursor } as const;
+    const { deliveries, next } = await s.store.listDeliveries(request);
+    lengths.push(deliveries.length);
+    found.push(...deliveries.map(({ id }) => id));
+    cursor = next ?? undefined;
+  } while (cursor !== undefined);
+  expect(lengths).toEqual([0, 0, 1]);
+  expect(found).toEqual([oldest]);
+});

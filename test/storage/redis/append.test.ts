@@ -1,0 +1,277 @@
+/** Storing events on Redis: the short script and what it leaves to the general one, and the events that a process keeps for its own claims. */
+
+import { Redis } from "ioredis";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { boundedStore } from "../../../src/webhooks/bounded-store.js";
+import type { ClaimRequest, EventRecord } from "../../../src/webhooks/store.js";
+import { shortId } from "../../../storage/redis/codec.js";
+import { createEventCache, type Origin } from "../../../storage/redis/event-cache.js";
+import type { RedisClient } from "../../../storage/redis/index.js";
+import { SCRIPTS } from "../../../storage/redis/scripts.js";
+import { manualClock } from "../../../testing/manual-clock.js";
+import { newEvent, type OpenStore, openStore } from "../../faults/support/redis-store.js";
+import { eventually } from "../../support/eventually.js";
+import { heldClient, isScript } from "../../support/held-client.js";
+import { freshPrefix, redisUrl } from "../../support/redis.js";
+
+let admin: Redis;
+beforeAll(() => {
+  admin = new Redis(redisUrl());
+});
+afterAll(() => admin.disconnect());
+
+const names = new Map(Object.values(SCRIPTS).map(({ digest, name }) => [digest, name]));
+
+/** A store whose scripts and reads are listed as they are sent. */
+function watched(prefix = freshPrefix(), limits: { pending?: number } = {}) {
+  const client = new Redis(redisUrl());
+  const send: RedisClient["call"] = client.call.bind(client);
+  const sent: string[] = [];
+  const watching = Object.assign(client, {
+    call(command: string, ...args: (string | number)[]) {
+      if (command === "EVALSHA") sent.push(names.get(String(args[0])) ?? "unknown");
+      if (command === "HMGET") sent.push(command);
+      return send(command, ...args);
+    },
+  }) as unknown as RedisClient;
+  const opened = openStore({ client: watching, prefix, limits });
+  return {
+    ...opened,
+    async loseConnection() {
+      const closed = new Promise((resolve) => client.once("close", resolve));
+      client.disconnect(true);
+      await closed;
+    },
+    /** What was sent since it was asked last, but for the time. */
+    sent: () => sent.splice(0).filter((name) => name !== "time"),
+    close: async () => {
+      await opened.storage.close();
+      client.disconnect();
+    },
+  };
+}
+
+const claimOf = ({ store }: Pick<OpenStore, "store">): ClaimRequest => ({
+  token: "with-an-event",
+  now: store.now(),
+  leaseUntil: store.now() + 60_000,
+  room: { fast: 10, slow: 10 },
+});
+
+const DAY_MS = 86_400_000;
+
+/** Stores an event, and leases what is due in the same call. */
+const appendClaiming = (opened: Pick<OpenStore, "store">, event: EventRecord) =>
+  opened.store.append({ event, rememberMs: DAY_MS, now: opened.store.now(), claim: claimOf(opened) });
+
+const ORIGIN: Origin = { mark: "mark", connection: 1 };
+
+describe("an event is stored", () => {
+  test("by the short script alone, which also leases its delivery, and its body is not read back", async () => {
+    const opened = watched();
+    const { register, sent, close } = opened;
+    const webhook = await register();
+    sent();
+    const event = newEvent("clinic", { payload: '{"a":1}' });
+    const answer = await appendClaiming(opened, event);
+    expect(answer).toMatchObject({
+      result: "stored",
+      deliveries: [{ id: `${webhook.id}.${event.id}`, webhookId: webhook.id }],
+      claimed: { claims: [{ id: `${webhook.id}.${event.id}`, event, token: "with-an-event" }] },
+    });
+    expect(sent()).toEqual(["append"]);
+    await close();
+  });
+
+  test.each([
+    ["whose id is met again", async ({ append }: OpenStore) => append(newEvent("clinic", { id: MET }))],
+    ["that nobody subscribes to", async ({ append }: OpenStore) => append(newEvent("unknown"))],
+    [
+      "twice in one call",
+      async ({ append }: OpenStore) => {
+        const event = newEvent("clinic");
+        const answers = await Promise.all([append(event), append(event)]);
+        expect(answers.map(({ result }) => result)).toEqual(["stored", "duplicate"]);
+      },
+    ],
+  ])("by the general script where it is one %s, with those beside it", async (_, uncommon) => {
+    const opened = watched();
+    const { store, storage, register, append, sent, close, drain } = opened;
+    await register();
+    await append(newEvent("clinic", { id: MET }));
+    sent();
+    const beside = newEvent("clinic");
+    const [answer] = await Promise.all([append(beside), uncommon(opened)]);
+    expect(answer).toMatchObject({ result: "stored" });
+    expect(sent()).toEqual(["append", "append-general"]);
+    const delivered = await drain();
+    expect(delivered.filter((id) => id.endsWith(beside.id))).toHaveLength(1);
+    expect(new Set(delivered).size).toBe(delivered.length);
+    expect((await store.stats()).pending).toBe(0);
+    expect((await storage.check()).repaired).toBe(0);
+    await close();
+  });
+
+  test("up to the bound, and refused beyond it with what it asked for unchanged", async () => {
+    const { store, storage, register, append, sent, close } = watched(freshPrefix(), { pending: 2 });
+    await register();
+    sent();
+    await append(newEvent("clinic"));
+    const answers = await Promise.allSettled([append(newEvent("clinic")), append(newEvent("clinic"))]);
+    expect(answers.map(({ status }) => status)).toEqual(["fulfilled", "rejected"]);
+    expect(sent()).toEqual(["append", "append", "append-general"]);
+    expect(await store.stats()).toMatchObject({ events: 2, pending: 2 });
+    expect((await storage.check()).repaired).toBe(0);
+    await close();
+  });
+
+  test("by the general script, and its delivery is leased to whoever asked for that", async () => {
+    const opened = watched();
+    const { register, append, sent, close } = opened;
+    await register();
+    const event = newEvent("clinic");
+    await append(event);
+    sent();
+    const answer = await appendClaiming(opened, event);
+    expect(answer).toMatchObject({
+      result: "duplicate",
+      claimed: { claims: [{ event }], nextAt: expect.any(Number) },
+    });
+    expect(sent()).toEqual(["append", "append-general", "exchange"]);
+    await close();
+  });
+
+  test("in order, however many come within a millisecond", async () => {
+    const { store, register, append, close } = watched();
+    const { id: webhookId } = await register();
+    const events = Array.from({ length: 40 }, () => newEvent("clinic"));
+    for (const event of events) await append(event);
+    const { deliveries } = await store.listDeliveries({ webhookId, limit: 50 });
+    expect(deliveries.map(({ eventId }) => eventId)).toEqual(events.map(({ id }) => id).toReversed());
+    await close();
+  });
+});
+
+const MET = "0f0e0d0c-0b0a-4908-8706-050403020100";
+
+describe("claims that an append could not hand over in time", () => {
+  test("are released, and the event counts as stored", async () => {
+    const clock = manualClock(1_800_000_000_000);
+    const { client, answered, hold, end } = heldClient();
+    const prefix = freshPrefix();
+    const own = openStore({ client, prefix, time: "clock" }, { clock });
+    const other = openStore({ url: redisUrl(), prefix, time: "clock" }, { clock });
+    await other.register();
+    // Of another process, so that its text has to be read.
+    await other.append(newEvent("clinic"));
+    await own.store.stats();
+    const scriptPasses = hold(isScript);
+    answered.length = 0;
+    const request = { event: newEvent("clinic"), rememberMs: DAY_MS, now: clock.now(), claim: claimOf(own) };
+    const appended = boundedStore(own.store, clock).append(request);
+    await eventually(() => answered.includes("EVALSHA"), "the script has run");
+    await clock.advance(2_000);
+    const readPasses = hold(([command]) => command === "HMGET");
+    scriptPasses();
+    await eventually(() => answered.includes("HMGET"), "the events are read");
+    await clock.advance(1_900);
+    expect(await appended).toMatchObject({ result: "stored", claimed: undefined });
+    readPasses();
+    await vi.waitFor(async () => expect(await other.store.stats()).toMatchObject({ leased: 0 }), 10_000);
+    expect((await other.claim()).map(({ crashes }) => crashes)).toEqual([0, 0]);
+    await Promise.all([own.storage.close(), other.storage.close()]);
+    end();
+  });
+});
+
+describe("the events that a process keeps", () => {
+  test("are those it stored itself; the others of a claim are read at once", async () => {
+    const own = watched();
+    const other = watched(own.prefix);
+    await own.register();
+    const events = [newEvent("clinic"), newEvent("clinic"), newEvent("clinic")];
+    await own.append(events[0] as (typeof events)[0]);
+    for (const event of events.slice(1)) await other.append(event);
+    own.sent();
+    const claims = await own.claim();
+    const byId = (one: { id: string }, other: { id: string }): number => one.id.localeCompare(other.id);
+    // Those of one millisecond come in the order of their ids.
+    expect(claims.map(({ event }) => event).sort(byId)).toEqual(events.sort(byId));
+    expect(own.sent()).toEqual(["exchange", "HMGET"]);
+    expect(await Promise.all(claims.map((one) => own.settle(one)))).toEqual(Array(3).fill("settled"));
+    await Promise.all([own.close(), other.close()]);
+  });
+
+  test("do not outlive a Redis that was emptied, though the same id comes again", async () => {
+    const own = watched();
+    const other = watched(own.prefix);
+    await own.register();
+    const event = newEvent("clinic", { payload: '"before"' });
+    await own.append(event);
+    await admin.del(...(await admin.keys(`{${own.prefix}*`)));
+    await other.register();
+    const after = { ...event, payload: '"after"', digest: "another" };
+    await other.append(after);
+    const claims = await own.claim();
+    expect(claims.map((claim) => claim.event)).toEqual([after]);
+    expect(own.log.filter(({ fields }) => fields["code"] === "store_reset")).toHaveLength(1);
+    await Promise.all([own.close(), other.close()]);
+  });
+
+  test("are not used once the connection was lost: Redis may have come back with older data", async () => {
+    const own = watched();
+    const other = watched(own.prefix);
+    await own.register();
+    await own.append(newEvent("clinic"));
+    await own.drain();
+    const keys = await admin.keys(`{${own.prefix}*`);
+    const older = await Promise.all(keys.map((key) => admin.dumpBuffer(key)));
+    const event = newEvent("clinic", { payload: '"before"', digest: "before" });
+    await own.append(event);
+    await own.loseConnection();
+    await admin.del(...(await admin.keys(`{${own.prefix}*`)));
+    await Promise.all(keys.map((key, place) => admin.restore(key, 0, older[place] as Buffer)));
+    const after = { ...event, payload: '"after"', digest: "after" };
+    await other.append(after);
+    const claims = await own.claim();
+    expect(claims.map((claim) => claim.event)).toEqual([after]);
+    await Promise.all([own.close(), other.close()]);
+  });
+
+  test("are of the account that is asked for, though the same id is another's too", async () => {
+    const { register, append, claim, close } = watched();
+    await register("one");
+    await register("two");
+    const first = newEvent("one", { payload: '"one"' });
+    const second = newEvent("two", { id: first.id, payload: '"two"' });
+    await append(first);
+    await append(second);
+    const claims = await claim();
+    const seen = claims.map(({ webhook, event }) => `${webhook.account} ${event.account} ${event.payload}`);
+    expect(new Set(seen)).toEqual(new Set(['one one "one"', 'two two "two"']));
+    await close();
+  });
+
+  test("are not used any more when their ids may have been forgotten", () => {
+    const cache = createEventCache();
+    const event = newEvent("clinic");
+    const stored = { event, createdAt: 0, receivers: 1 };
+    const get = (origin: Origin, now: number) => cache.get("clinic", shortId(event.id), origin, now);
+    cache.add(shortId(event.id), stored, ORIGIN, 1_000);
+    expect(get(ORIGIN, 999)).toBe(stored);
+    expect(get(ORIGIN, 1_000)).toBeUndefined();
+    expect(get({ ...ORIGIN, mark: "another" }, 999)).toBeUndefined();
+    expect(get({ ...ORIGIN, connection: 2 }, 999)).toBeUndefined();
+    cache.clear();
+    expect(get(ORIGIN, 999)).toBeUndefined();
+  });
+
+  test("are bounded, and the oldest go first", () => {
+    const cache = createEventCache(10_000);
+    const events = Array.from({ length: 10 }, () => newEvent("clinic", { payload: "x".repeat(1_500) }));
+    for (const event of events)
+      cache.add(shortId(event.id), { event, createdAt: 0, receivers: 1 }, ORIGIN, 1);
+    const kept = events.filter(({ id }) => cache.get("clinic", shortId(id), ORIGIN, 0));
+    expect(kept).toEqual(events.slice(6));
+  });
+});

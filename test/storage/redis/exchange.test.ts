@@ -1,0 +1,270 @@
+/** The common path on Redis: what it stores, and what it does beside damage, bounds and replies that come late. */
+
+import { Redis } from "ioredis";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
+import type { Claim, EventRecord } from "../../../src/webhooks/store.js";
+import { shortId } from "../../../storage/redis/codec.js";
+import { manualClock } from "../../../testing/manual-clock.js";
+import { newEvent, type OpenStore, openStore } from "../../faults/support/redis-store.js";
+import { eventually } from "../../support/eventually.js";
+import { heldClient, isScript } from "../../support/held-client.js";
+import { freshPrefix, redisUrl } from "../../support/redis.js";
+import { startRedis } from "../../support/redis-server.js";
+
+const START = Date.UTC(2026, 0, 1);
+const RETENTION = { ms: 3_600_000, events: 10_000 };
+
+let admin: Redis;
+beforeAll(() => {
+  admin = new Redis(redisUrl());
+});
+afterAll(() => admin.disconnect());
+
+async function open(given: Parameters<typeof openStore>[1] = {}) {
+  const opened = openStore({ url: redisUrl() }, given);
+  const webhook = await opened.register();
+  return {
+    ...opened,
+    webhook,
+    /** Stores an event by another process, so that this one has to read it. */
+    appendElsewhere: async (event: EventRecord): Promise<void> => {
+      const other = openStore({ url: redisUrl(), prefix: opened.prefix }, given);
+      await other.append(event);
+      await other.storage.close();
+    },
+    emit: async (count: number) => {
+      for (let index = 0; index < count; index++) await opened.append(newEvent("clinic"));
+    },
+  };
+}
+
+const settleAll = ({ settle }: Pick<OpenStore, "settle">, claims: readonly Claim[]) =>
+  Promise.all(claims.map((claim) => settle(claim)));
+
+/** How often HGET was called on a server so far, also by scripts. */
+const fieldReads = async (redis: Redis): Promise<number> =>
+  Number(/cmdstat_hget:calls=(\d+)/.exec(await redis.info("commandstats"))?.[1] ?? 0);
+
+const codeOf = (promise: Promise<unknown>): Promise<string> =>
+  promise.then(
+    () => "resolved",
+    (error: { readonly code?: string }) => error.code ?? "another error",
+  );
+
+describe("a delivery that is delivered at its first attempt", () => {
+  test("is stored as a short text, and read with its attempt as any other", async () => {
+    const { store, storage, append, claim, settle, key, webhook } = await open();
+    const event = newEvent("clinic");
+    await append(event);
+    const ref = `1/${shortId(event.id)}`;
+    const [claimed] = await claim();
+    if (!claimed) throw new Error("one is due");
+    expect(await admin.hget(key("deliveries"), ref)).toBe(`l:${claimed.token}`);
+    expect(await settle(claimed)).toBe("settled");
+    expect(await admin.hget(key("deliveries"), ref)).toMatch(/^d:[^,]+,\d{13},0,0,1,204$/);
+    const delivery = await store.getDelivery(claimed.id);
+    expect(delivery).toMatchObject({ state: "delivered", step: 0, eventId: event.id, reason: null });
+    expect(delivery?.attempts).toEqual([
+      {
+        at: delivery?.startedAt,
+        durationMs: 1,
+        step: 0,
+        isExtra: false,
+        kind: "delivered",
+        status: 204,
+        code: "HTTP_204",
+        excerpt: null,
+      },
+    ]);
+    const { deliveries } = await store.listDeliveries({ webhookId: webhook.id, limit: 5 });
+    expect(deliveries).toEqual([delivery]);
+    expect((await storage.check()).repaired).toBe(0);
+    await storage.close();
+  });
+
+  test("counts once for each of two generations of its endpoint that are settled together", async () => {
+    const { store, storage, emit, claim, settle, webhook } = await open();
+    await emit(5);
+    const before = await claim({ most: 3 });
+    const change = { url: "https://hooks.example.com/moved" } as const;
+    const { id, account } = webhook;
+    await store.updateWebhook({ id, account, change, enabledLimit: 15, now: store.now() });
+    const after = await claim();
+    expect(after).toHaveLength(2);
+    expect(await settleAll({ settle }, [...before, ...after])).toEqual(Array(5).fill("settled"));
+    expect(await store.deliveryStats(webhook.id)).toMatchObject({ delivered: 5, pending: 0 });
+    expect((await storage.check()).repaired).toBe(0);
+    await storage.close();
+  });
+});
+
+describe("failed attempts", () => {
+  test("of many endpoints are settled by a call that reads their event once", async () => {
+    // A server of its own, since other tests read fields of the shared one at the same time.
+    const server = await startRedis({ persistence: "none" });
+    const own = new Redis(server.url);
+    onTestFinished(async () => {
+      own.disconnect();
+      await server.stop();
+    });
+    const opened = openStore({ url: server.url });
+    for (let count = 0; count < 40; count++) await opened.register();
+    await opened.append(newEvent("clinic"));
+    const claims = await opened.claim();
+    expect(claims).toHaveLength(40);
+    const before = await fieldReads(own);
+    const again = { state: "pending", step: 1, dueAt: START, postponed: 0, crashes: 0 } as const;
+    const results = await Promise.all(claims.map((claim) => opened.settle(claim, again)));
+    expect(results).toEqual(Array(40).fill("settled"));
+    expect((await fieldReads(own)) - before).toBeLessThan(10);
+    expect((await opened.storage.check()).repaired).toBe(0);
+    await opened.storage.close();
+  });
+});
+
+describe("the bounds on what is kept", () => {
+  test("hold while claims and settlements keep coming", async () => {
+    const { store, storage, emit, claim, settle } = await open({ retention: { ms: 3_600_000, events: 20 } });
+    await emit(600);
+    for (let claims = await claim({ most: 150 }); claims.length > 0; ) {
+      const settled = settleAll({ settle }, claims);
+      claims = await claim({ most: 150 });
+      await settled;
+    }
+    await claim();
+    expect(await store.stats()).toMatchObject({ pending: 0, ended: 20, events: 20 });
+    await storage.close();
+  });
+
+  test("of no time at all free an event with its last delivery", async () => {
+    const { store, storage, emit, claim, settle } = await open({ retention: { ms: 0, events: 20 } });
+    await emit(2);
+    await settleAll({ settle }, await claim());
+    expect(await store.stats()).toMatchObject({ events: 0, ended: 0, pending: 0 });
+    await storage.close();
+  });
+});
+
+describe("an event that cannot be read", () => {
+  test.each([
+    ["has a type that cannot be decoded", (text: string) => text.replace("patient.updated", "%zz")],
+    ["has a digest that is no JSON", (text: string) => text.replace(/\n"[^\n]*"\n/, "\n{\n")],
+    ["has no head", (text: string) => text.slice(text.indexOf("\n") + 1)],
+    ["is empty", () => ""],
+  ])("%s: its delivery ends with an alarm, and the others go on", async (_, damage) => {
+    const { store, storage, appendElsewhere, emit, claim, settle, key, log } = await open();
+    const event = newEvent("clinic");
+    await appendElsewhere(event);
+    const field = `1/${shortId(event.id)}`;
+    await admin.hset(key("events"), field, damage((await admin.hget(key("events"), field)) ?? ""));
+    await emit(3);
+    await eventually(async () => {
+      await settleAll({ settle }, await claim());
+      return (await store.stats()).pending === 0;
+    }, "all deliveries have ended");
+    expect(log.some(({ level, message }) => level === "error" && message.includes("cannot be read"))).toBe(
+      true,
+    );
+    await storage.close();
+  });
+});
+
+describe("a lease of a delivery whose record is gone", () => {
+  test("that was made by a resend does not keep others from being taken back", async () => {
+    const { store, storage, emit, claim, settle, key } = await open();
+    await emit(1);
+    const [first] = await claim();
+    if (!first) throw new Error("one is due");
+    await settle(first);
+    const sent = await store.resend({ id: first.id, account: "clinic", now: store.now() });
+    expect(sent).toMatch(/\.1$/);
+    const [later = ""] = (await admin.hkeys(key("deliveries"))).filter((ref) => ref.endsWith(".1"));
+    await admin.hdel(key("deliveries"), later);
+    await emit(1);
+    await claim({ leaseMs: 1 });
+    await eventually(async () => (await claim()).length === 1, "the healthy one is leased again");
+    await storage.close();
+  });
+});
+
+describe("a key of a foreign type", () => {
+  const KEYS = ["deliveries", "tallies", "progress", "books", "ended", "freeing", "removals", "leases"];
+
+  test.each(KEYS)("%s: nothing is half recorded, and nothing is lost once it is gone", async (name) => {
+    const { store, storage, emit, claim, settle, key } = await open({ perEndpoint: 2 });
+    await emit(4);
+    const claims = await claim();
+    expect(claims).toHaveLength(2);
+    const kept = `${key(name)}-kept`;
+    const isThere = (await admin.exists(key(name))) === 1;
+    if (isThere) await admin.rename(key(name), kept);
+    await admin.set(key(name), "foreign");
+    const answers = await Promise.all(claims.map((one) => codeOf(settle(one))));
+    expect(new Set(answers)).toEqual(new Set(["storage_unavailable"]));
+    expect(await codeOf(claim())).toBe("storage_unavailable");
+    await admin.del(key(name));
+    if (isThere) await admin.rename(kept, key(name));
+    expect(await settleAll({ settle }, claims)).toEqual(["settled", "settled"]);
+    await settleAll({ settle }, await claim());
+    expect(await store.stats()).toMatchObject({ pending: 0, leased: 0, ended: 4 });
+    expect((await storage.check()).repaired).toBe(0);
+    await storage.close();
+  });
+});
+
+describe("a reply that comes too late", () => {
+  test("and says that a settlement did not match ends no process", async () => {
+    const clock = manualClock(START);
+    const { client, answered, hold, end } = heldClient();
+    const prefix = freshPrefix();
+    const direct = openStore({ url: redisUrl(), prefix, time: "clock" }, { clock });
+    const opened = openStore({ client, prefix, time: "clock" }, { clock, retention: RETENTION });
+    const webhook = await direct.register();
+    await direct.append(newEvent("clinic"));
+    const [claimed] = await opened.claim();
+    if (!claimed) throw new Error("one is due");
+    await direct.store.removeWebhook({ id: webhook.id, account: "clinic", now: clock.now() });
+    const rejections = vi.fn<(reason: unknown) => void>();
+    process.on("unhandledRejection", rejections);
+    answered.length = 0;
+    const release = hold(isScript);
+    const results = [codeOf(opened.settle(claimed)), codeOf(opened.claim())];
+    await eventually(() => answered.length > 0, "Redis has answered");
+    await clock.advance(4_000);
+    expect(await Promise.all(results)).toEqual(["storage_unavailable", "storage_unavailable"]);
+    release();
+    await opened.storage.check();
+    process.off("unhandledRejection", rejections);
+    expect(rejections).not.toHaveBeenCalled();
+    await Promise.all([opened.storage.close(), direct.storage.close()]);
+    end();
+  });
+
+  test("from one partition does not keep the others from delivering", async () => {
+    const clock = manualClock(START);
+    const { client, answered, hold, end } = heldClient();
+    const prefix = freshPrefix();
+    const { store, storage, register, claim } = openStore(
+      { client, prefix, time: "clock", partitions: 2 },
+      { clock },
+    );
+    const other = openStore({ url: redisUrl(), prefix, time: "clock", partitions: 2 }, { clock });
+    const isInFirst = (account: string): boolean =>
+      Number.parseInt(store.newWebhookId(account).slice(0, 8), 16) % 2 === 0;
+    const account = ["a", "b", "c", "d", "e", "f", "g", "h"].find(isInFirst) ?? "a";
+    await register(account);
+    await other.append(newEvent(account));
+    const release = hold(
+      (args) => isScript(args) && args.some((arg) => String(arg).includes(`{${prefix}:1}`)),
+    );
+    const claims = claim();
+    // The events that the other partition leased are read after it.
+    await eventually(() => answered.includes("HMGET"), "the other partition has answered");
+    await new Promise((resolve) => setImmediate(resolve));
+    await clock.advance(3_500);
+    expect(await claims).toHaveLength(1);
+    release();
+    await Promise.all([storage.close(), other.storage.close()]);
+    end();
+  });
+});

@@ -1,0 +1,103 @@
+/** How much one call of a storage does: measured for the part of the storage contract that bounds it, and read from the scripts. */
+
+import { readdirSync, readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { Redis } from "ioredis";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { budgets } from "../../../testing/storage-contract/budgets.js";
+import { createScenario, type StorageUnderTest } from "../../../testing/storage-contract/scenario.js";
+import type { StorageContractOptions } from "../../../testing/storage-contract.js";
+import { countExecutedBlocks, type ExecutedBlocks } from "../../support/executed-blocks.js";
+import { freshPrefix, redisUrl } from "../../support/redis.js";
+import { countedRedis } from "../../support/redis-work.js";
+
+/** Declares the tests of the contract that bound the work, with a storage that counts it. */
+function declareBudgets(
+  declare: StorageContractOptions["test"],
+  create: () => Promise<StorageUnderTest>,
+): void {
+  budgets((name, run, options) =>
+    declare(name, async () => {
+      const underTest = await create();
+      try {
+        await run(createScenario(underTest, options));
+      } finally {
+        await underTest.storage.close();
+        await underTest.destroy?.();
+      }
+    }),
+  );
+}
+
+describe("the memory storage keeps its budgets, counted in executed blocks:", () => {
+  let blocks: ExecutedBlocks;
+  beforeAll(async () => {
+    blocks = await countExecutedBlocks("/storage/memory/");
+  });
+  afterAll(() => blocks.stop());
+  declareBudgets(test, async () => {
+    const { memoryStorage } = await import("../../../storage/memory/index.js");
+    return { storage: memoryStorage(), work: blocks.count };
+  });
+
+  test("and the blocks are counted", async () => {
+    const { memoryStorage } = await import("../../../storage/memory/index.js");
+    const s = createScenario({ storage: memoryStorage() });
+    await s.register();
+    const before = await blocks.count();
+    for (let count = 0; count < 100; count++) await s.emit();
+    expect((await blocks.count()) - before).toBeGreaterThan(1_000);
+  });
+});
+
+describe("the Redis storage keeps its budgets, counted in commands and their elements:", () => {
+  declareBudgets(test, async () => countedRedis(new Redis(redisUrl()), freshPrefix()));
+});
+
+describe("check()", () => {
+  test("counts a long log in pages, and corrects a tally that is wrong", async () => {
+    const client = new Redis(redisUrl());
+    const prefix = freshPrefix();
+    const { storage, destroy } = countedRedis(client, prefix);
+    const s = createScenario({ storage });
+    const { id } = await s.register();
+    const emit = (count: number) => Promise.all(Array.from({ length: count }, () => s.emit()));
+    for (let count = 0; count < 6; count++) await emit(200);
+    for (const claim of await s.claim()) await s.deliver(claim);
+    expect((await storage.check()).repaired).toBe(0);
+    const right = await s.store.deliveryStats(id);
+    expect(right?.delivered).toBeGreaterThan(0);
+    await client.hset(`{${prefix}:0}:tallies`, "1", "9,9,9\n");
+    expect(await s.store.deliveryStats(id)).not.toEqual(right);
+    expect((await storage.check()).repaired).toBe(1);
+    expect(await s.store.deliveryStats(id)).toEqual({ ...right, lastAttempt: null });
+    expect((await storage.check()).repaired).toBe(0);
+    await storage.close();
+    destroy();
+  });
+});
+
+describe("the scripts", () => {
+  const folder = resolve(import.meta.dirname, "../../../storage/redis/scripts");
+  /** Reads without LIMIT, and what bounds them. */
+  const BOUNDED_OTHERWISE: Readonly<Record<string, readonly string[]>> = {
+    // One member, the first or the one at a place.
+    "content-commit.lua": ["ZRANGE key over - 1 over - 1 WITHSCORES"],
+    "exchange-claim.lua": ["ZRANGE key 0 0 WITHSCORES"],
+    "notices.lua": ["ZRANGE NOTICES 0 0 WITHSCORES"],
+    // Read only where there are at most 1 000.
+    "read.lua": ["HVALS ACCOUNTS", "ZRANGE NOTICES 0 -1"],
+    // Read only where there are at most 2 000. Removals end by themselves.
+    "repair.lua": ["HGETALL IN_FLIGHT", "HVALS REMOVALS", "ZRANGE LEASES 0 -1"],
+  };
+  const WHOLE = /call\('((?:Z(?:REV)?RANGE\w*|HGETALL|HVALS|HKEYS|SMEMBERS|LRANGE|KEYS)\b.*)/g;
+
+  test.each(readdirSync(folder))("%s reads no key without a limit", (name) => {
+    const text = readFileSync(join(folder, name), "utf8").replace(/--.*$/gm, "");
+    const unbounded = [...text.matchAll(WHOLE)]
+      .map(([, call = ""]) => call)
+      .filter((call) => !call.includes("'LIMIT'"))
+      .map((call) => call.slice(0, call.indexOf(")")).replaceAll(/[',]/g, ""));
+    expect(unbounded.toSorted()).toEqual(BOUNDED_OTHERWISE[name] ?? []);
+  });
+});
