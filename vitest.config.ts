@@ -5,7 +5,7 @@ import { LongestFirst } from "./test/support/longest-first.js";
 import { filesWithOwnProcess } from "./test/support/own-process.js";
 import { watchedModules } from "./test/support/watched-modules.js";
 
-// They kill real processes and servers, one after another, or need a browser: `npm run test:faults`, `test:databases`, `test:browser`.
+/** Suites with a command of their own: `npm run test:faults` and so on. `npm test` leaves them out. */
 const OTHER_SUITES = ["test/faults/**", "test/databases/**", "test/browser/**"];
 
 /** Ends what hangs and judges nothing: a busy machine may take a hundred times as long as a quiet one. */
@@ -50,6 +50,38 @@ export default defineConfig({
         plugins: [...plugins, watchedModules],
         test: { ...inEvery, name: "own process", include: ownProcess },
       },
+      // These start, kill and cut off real processes and servers, so their files run one at a time.
+      {
+        plugins,
+        test: {
+          name: "faults",
+          include: ["test/faults/**/*.test.ts"],
+          fileParallelism: false,
+          testTimeout: 300_000,
+          hookTimeout: 60_000,
+          disableConsoleIntercept: true,
+        },
+      },
+      {
+        plugins,
+        test: {
+          name: "databases",
+          include: ["test/databases/**/*.test.ts"],
+          fileParallelism: false,
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+        },
+      },
+      {
+        plugins,
+        test: {
+          name: "browser",
+          include: ["test/browser/**/*.test.ts"],
+          fileParallelism: false,
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+        },
+      },
     ],
     coverage: {
       provider: "v8",
@@ -60,6 +92,10 @@ export default defineConfig({
         "outbox/**/*.ts",
         "portal/*.ts",
         "storage/**/*.ts",
+        "files/**/*.ts",
+        "images/**/*.ts",
+        "receiver/**/*.ts",
+        "testing/**/*.ts",
         "telemetry/**/*.ts",
       ],
       reporter: ["text", "json-summary"],

@@ -20,8 +20,8 @@ import { HOSTILE_TEXTS } from "../support/hostile-texts.js";
 import { listen } from "../support/hosts.js";
 
 // The services themselves, past the watched modules: comparing each answer with the document would count too.
-const CONTENT = "../src/content/service.js?unwatched";
-const WEBHOOKS = "../src/webhooks/service.js?unwatched";
+const CONTENT = "../../src/content/service.js?unwatched";
+const WEBHOOKS = "../../src/webhooks/service.js?unwatched";
 const { createContent } = (await import(CONTENT)) as typeof import("../../src/content/service.js");
 const { createWebhooks } = (await import(WEBHOOKS)) as typeof import("../../src/webhooks/service.js");
 

@@ -73,13 +73,13 @@ describe("the check for leaks", () => {
     writeFileSync(
       planted,
       `import { it, vi } from "vitest";
-      import { PostbellError } from "../../src/core/errors.js";
-      import { HttpError } from "../../src/http/errors.js";
-      import { createContent } from "../../src/index.js";
-      import { guardedLogger, silentLogger } from "../../src/core/logger.js";
-      import { guardedTelemetry } from "../../src/core/telemetry.js";
-      import { memoryStorage } from "../../storage/memory/index.js";
-      vi.mock("../../src/content/rest/error.js", async (original) => {
+      import { PostbellError } from "../src/core/errors.js";
+      import { HttpError } from "../src/http/errors.js";
+      import { createContent } from "../src/index.js";
+      import { guardedLogger, silentLogger } from "../src/core/logger.js";
+      import { guardedTelemetry } from "../src/core/telemetry.js";
+      import { memoryStorage } from "../storage/memory/index.js";
+      vi.mock("../src/content/rest/error.js", async (original) => {
         const actual = await original();
         class RestError extends actual.RestError {
           constructor(status, code) {
@@ -115,7 +115,7 @@ describe("the check for leaks", () => {
     writeFileSync(
       shared,
       `import { it } from "vitest";
-      import { guardedLogger, silentLogger } from "../../src/core/logger.js";
+      import { guardedLogger, silentLogger } from "../src/core/logger.js";
       it("leaks", () => guardedLogger(silentLogger).warn({ key: "leak 7: key-a1" }, "a leak"));`,
     );
     const files = ["test/planted-harmless.test.ts", "test/planted-shared-leak.test.ts"];

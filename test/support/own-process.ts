@@ -31,7 +31,7 @@ export const needsOwnProcess = (text: string): boolean => TOUCHES_THE_PROCESS.te
 
 /** The test files of the suite that need a process of their own, from the root of the repository. */
 export const filesWithOwnProcess = (): readonly string[] =>
-  readdirSync(join(root, "test"))
-    .filter((name) => name.endsWith(".test.ts"))
+  readdirSync(join(root, "test"), { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(".test.ts") && !/^(?:faults|databases|browser)\//.test(name))
     .map((name) => `test/${name}`)
     .filter((file) => needsOwnProcess(readFileSync(join(root, file), "utf8")));

@@ -82,7 +82,7 @@ describe("a Redis server of a test's own", () => {
     const folder = mkdtempSync(join(tmpdir(), "postbell-orphan-"));
     onTestFinished(() => rmSync(folder, { recursive: true }));
     for (const name of ["redis-server", "tcp-proxy"]) {
-      const source = readFileSync(join(import.meta.dirname, ".", `${name}.ts`), "utf8");
+      const source = readFileSync(join(import.meta.dirname, `${name}.ts`), "utf8");
       const compilerOptions = { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2023 };
       writeFileSync(join(folder, `${name}.js`), ts.transpileModule(source, { compilerOptions }).outputText);
     }

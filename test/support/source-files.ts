@@ -7,7 +7,20 @@ import ts from "typescript";
 const root = resolve(import.meta.dirname, "..", "..");
 
 /** Everything that is published or runs in the portal's page. */
-const FOLDERS = ["src", "storage", "adapters", "portal", "cli", "outbox", "notify", "telemetry"] as const;
+const FOLDERS = [
+  "src",
+  "storage",
+  "files",
+  "images",
+  "adapters",
+  "receiver",
+  "testing",
+  "portal",
+  "cli",
+  "outbox",
+  "notify",
+  "telemetry",
+] as const;
 
 export interface SourceFile {
   /** From the project's root. */
