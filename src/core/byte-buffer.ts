@@ -2,7 +2,7 @@
 
 const PAGE_BYTES = 65_536;
 
-export interface GatheredBytes {
+export interface ByteBuffer {
   /** Copies the chunk. */
   readonly add: (chunk: Uint8Array) => void;
   /** Bytes added so far. */
@@ -12,7 +12,7 @@ export interface GatheredBytes {
 }
 
 /** Guarantee: holds less than twice the bytes that were added, in however many chunks, and one chunk alone without more. */
-export function gatherBytes(): GatheredBytes {
+export function gatherBytes(): ByteBuffer {
   const full: Uint8Array[] = [];
   let page = new Uint8Array(0);
   let used = 0;
