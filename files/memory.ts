@@ -1,7 +1,7 @@
 /** Files on the heap, for tests and small hosts. What it holds ends with the process. */
 
 import { type ByteRange, type FileEntry, type FileStore, isFileName } from "../src/content/files.js";
-import { gatherBytes } from "../src/core/byte-buffer.js";
+import { createByteBuffer } from "../src/core/byte-buffer.js";
 import { systemClock } from "../src/core/clock.js";
 import { PostbellError } from "../src/core/errors.js";
 import { readOptions, wholeNumber } from "../src/core/options.js";
@@ -42,12 +42,12 @@ export function memoryFiles(options: MemoryFilesOptions = {}): FileStore {
 
   return Object.freeze<FileStore>({
     async stage(bytes) {
-      let gathered = gatherBytes();
+      let gathered = createByteBuffer();
       let held = 0;
       const release = (): void => {
         used -= held;
         held = 0;
-        gathered = gatherBytes();
+        gathered = createByteBuffer();
       };
       try {
         for await (const chunk of bytes) {
@@ -71,7 +71,7 @@ export function memoryFiles(options: MemoryFilesOptions = {}): FileStore {
           const entry = { name, bytes: size, storedAt: Math.floor(systemClock.now()) };
           files.set(name, { entry, content: gathered.whole() });
           held = 0;
-          gathered = gatherBytes();
+          gathered = createByteBuffer();
           return true;
         },
         async discard() {

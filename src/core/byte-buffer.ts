@@ -12,7 +12,7 @@ export interface ByteBuffer {
 }
 
 /** Guarantee: holds less than twice the bytes that were added, in however many chunks, and one chunk alone without more. */
-export function gatherBytes(): ByteBuffer {
+export function createByteBuffer(): ByteBuffer {
   const full: Uint8Array[] = [];
   let page = new Uint8Array(0);
   let used = 0;

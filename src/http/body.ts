@@ -1,6 +1,6 @@
 /** Reads a request body: as bytes under a limit, or as JSON under the rules of RFC 8259. */
 
-import { gatherBytes } from "../core/byte-buffer.js";
+import { createByteBuffer } from "../core/byte-buffer.js";
 import { PostbellError } from "../core/errors.js";
 import { hasMoreValues, MAX_JSON_VALUES, tooManyValues } from "../schema/json-limits.js";
 import { type BodyPace, chunksUntilLeft } from "./body-chunks.js";
@@ -106,7 +106,7 @@ async function collect(
   { limit, pace }: ReadOptions,
   signal: AbortSignal | undefined,
 ): Promise<Uint8Array> {
-  const bytes = gatherBytes();
+  const bytes = createByteBuffer();
   try {
     for await (const chunk of chunksUntilLeft(body, signal, pace)) {
       if (bytes.length() + chunk.length > limit) throw tooLarge(limit);

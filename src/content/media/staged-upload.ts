@@ -1,7 +1,7 @@
 /** Takes an upload in: judges and stages the file while it arrives, and gives it a name when its record is about to be stored. Knows no record. */
 
 import { createHash } from "node:crypto";
-import { gatherBytes } from "../../core/byte-buffer.js";
+import { createByteBuffer } from "../../core/byte-buffer.js";
 import type { BodyPace } from "../../http/body-chunks.js";
 import type { HttpRequest, ReadableBody } from "../../http/types.js";
 import type { JsonObject } from "../../schema/types.js";
@@ -169,7 +169,7 @@ function judgeSize(size: ImageSize | undefined, maxPixels = Number.POSITIVE_INFI
 async function readHead(
   iterator: AsyncIterator<Uint8Array>,
 ): Promise<{ readonly head: Uint8Array; readonly isWhole: boolean }> {
-  const bytes = gatherBytes();
+  const bytes = createByteBuffer();
   while (bytes.length() < HEAD_BYTES) {
     const step = await iterator.next();
     if (step.done === true) return { head: bytes.whole(), isWhole: true };

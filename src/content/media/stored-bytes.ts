@@ -1,6 +1,6 @@
 /** Reads of what is stored no more than is needed: a part of a file, or how large the image in it is. Knows no record. */
 
-import { gatherBytes } from "../../core/byte-buffer.js";
+import { createByteBuffer } from "../../core/byte-buffer.js";
 import type { FileStore } from "../files.js";
 import { type ImageSize, imageSizeWalk, PIECE_BYTES } from "./image-size.js";
 
@@ -13,7 +13,7 @@ export async function storedBytes(
   name: string,
   { start, end }: { readonly start: number; readonly end: number },
 ): Promise<Uint8Array> {
-  const bytes = gatherBytes();
+  const bytes = createByteBuffer();
   for await (const chunk of files.read(name, { start, end })) bytes.add(chunk);
   return bytes.whole();
 }
