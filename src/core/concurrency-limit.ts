@@ -1,6 +1,6 @@
 /** Lets a few pieces of work run at once, the others in turn. */
 
-export interface FewAtOnce {
+export interface ConcurrencyLimit {
   /** `undefined`, and `work` is never begun, where too much is waiting already. Otherwise settles as `work` does. */
   readonly run: <T>(work: () => Promise<T>) => Promise<T> | undefined;
 }
@@ -11,7 +11,7 @@ export function fewAtOnce({
 }: {
   readonly running: number;
   readonly waiting: number;
-}): FewAtOnce {
+}): ConcurrencyLimit {
   let running = 0;
   const waiting: (() => void)[] = [];
   const inTurn = async <T>(work: () => Promise<T>): Promise<T> => {
