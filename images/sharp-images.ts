@@ -6,7 +6,7 @@ import { frameCount } from "../src/content/media/image-frames.js";
 import { type ImageSize, imageSize } from "../src/content/media/image-size.js";
 import type { ImageRefusal, ImageSource, ImageTool, MadeImage } from "../src/content/media/image-tool.js";
 import { systemClock } from "../src/core/clock.js";
-import { fewAtOnce } from "../src/core/concurrency-limit.js";
+import { createConcurrencyLimit } from "../src/core/concurrency-limit.js";
 import { PostbellError } from "../src/core/errors.js";
 import { readOptions } from "../src/core/options.js";
 import { type SharpImagesOptions, sharpImagesOptions } from "./options.js";
@@ -30,7 +30,7 @@ const WHITE = { r: 255, g: 255, b: 255, alpha: 1 };
 export function sharpImages(options: SharpImagesOptions = {}): ImageTool {
   const settings = readOptions("sharpImages", sharpImagesOptions, options);
   const { maxPixels, maxAvifPixels, maxFrames, concurrency, maxWaiting, timeoutSeconds } = settings;
-  const turns = fewAtOnce({ running: concurrency, waiting: maxWaiting });
+  const turns = createConcurrencyLimit({ running: concurrency, waiting: maxWaiting });
   let loading: Promise<MakeSharp> | undefined;
 
   const input: SharpOptions = {

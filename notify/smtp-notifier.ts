@@ -2,7 +2,7 @@
 
 import { LRUCache } from "lru-cache";
 import { withTimeout } from "../src/core/clock.js";
-import { fewAtOnce } from "../src/core/concurrency-limit.js";
+import { createConcurrencyLimit } from "../src/core/concurrency-limit.js";
 import { PostbellError } from "../src/core/errors.js";
 import { guardedLogger } from "../src/core/logger.js";
 import { readOptions } from "../src/core/options.js";
@@ -61,7 +61,7 @@ export function smtpNotifier(options: SmtpNotifierOptions): SmtpNotifier {
   const logger = guardedLogger(settings.logger);
   const domain = from.address.slice(from.address.lastIndexOf("@") + 1);
   const periods = new LRUCache<string, Period>({ max: MAX_PERIODS });
-  const turns = fewAtOnce({ running: 1, waiting: MAX_WAITING });
+  const turns = createConcurrencyLimit({ running: 1, waiting: MAX_WAITING });
   const underway = new Set<Promise<unknown>>();
   let opened: ReturnType<typeof openTransport> | undefined;
 

@@ -5,7 +5,7 @@ export interface ConcurrencyLimit {
   readonly run: <T>(work: () => Promise<T>) => Promise<T> | undefined;
 }
 
-export function fewAtOnce({
+export function createConcurrencyLimit({
   running: most,
   waiting: mostWaiting,
 }: {

@@ -3,7 +3,7 @@
 import { buffer } from "node:stream/consumers";
 import { LRUCache } from "lru-cache";
 import type { Clock } from "../../core/clock.js";
-import { fewAtOnce } from "../../core/concurrency-limit.js";
+import { createConcurrencyLimit } from "../../core/concurrency-limit.js";
 import { parseUrl } from "../../core/parse-url.js";
 import { type AddressPolicy, judgeUrl } from "../../outbound/address-policy.js";
 import { createOutboundClient } from "../../outbound/client.js";
@@ -87,7 +87,7 @@ export function createForeignEmbeds({
   isOwn,
 }: ForeignEmbedsOptions): ForeignEmbeds {
   const endpointOf = createProviderTable([...providers, ...KNOWN_PROVIDERS]);
-  const turns = fewAtOnce({ running: RUNNING, waiting: WAITING });
+  const turns = createConcurrencyLimit({ running: RUNNING, waiting: WAITING });
   const underWay = new Map<string, Promise<Embed | undefined | "busy">>();
   const kept =
     cacheBytes === 0

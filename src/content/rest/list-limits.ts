@@ -1,6 +1,6 @@
 /** Bounds what one list answers and how many large lists are rendered at once, and lets other requests run meanwhile. Knows no record type. */
 
-import { fewAtOnce } from "../../core/concurrency-limit.js";
+import { createConcurrencyLimit } from "../../core/concurrency-limit.js";
 import { nextTurn, TURN_CHARACTERS } from "../../core/next-turn.js";
 import type { Json } from "../../schema/types.js";
 import { RestError } from "./error.js";
@@ -38,7 +38,7 @@ export interface ListRooms {
 
 /** `most`: characters of the texts in one answer, about as many as its bytes. */
 export function createListRooms(most: number): ListRooms {
-  const places = fewAtOnce({ running: LARGE_AT_ONCE, waiting: LARGE_WAITING });
+  const places = createConcurrencyLimit({ running: LARGE_AT_ONCE, waiting: LARGE_WAITING });
 
   const takePlace = (): Promise<() => void> =>
     new Promise((resolve, reject) => {

@@ -3,7 +3,7 @@
 import { createHash } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import { type Clock, withTimeout } from "../../core/clock.js";
-import { fewAtOnce } from "../../core/concurrency-limit.js";
+import { createConcurrencyLimit } from "../../core/concurrency-limit.js";
 import type { Logger } from "../../core/logger.js";
 import { HttpError } from "../../http/errors.js";
 import { createRateLimit } from "../../http/rate-limit.js";
@@ -46,7 +46,7 @@ export function createAuthentication({
   /** By digest, here and below, so that no key stays in memory. */
   const knownKeys = new LRUCache<string, true>({ max: MAX_KNOWN_KEYS });
   const wrongKeys = createRateLimit({ perMinute: limits.requestsPerMinute, clock });
-  const turns = fewAtOnce(UNKNOWN_KEYS);
+  const turns = createConcurrencyLimit(UNKNOWN_KEYS);
   const inFlight = new Map<string, Promise<Subscriber | null>>();
 
   const askHost = async (key: string): Promise<Subscriber | null> => {
