@@ -4,7 +4,7 @@ import { isDate } from "node:util/types";
 import { PostbellError } from "../core/errors.js";
 import { guardedLogger } from "../core/logger.js";
 import { isPromiseLike } from "../core/promise-like.js";
-import { countedFailures } from "../core/store-metrics.js";
+import { countStoreErrors } from "../core/store-metrics.js";
 import { guardedTelemetry } from "../core/telemetry.js";
 import type { Condition } from "../health/health-status.js";
 import { documentOnce } from "../http/openapi-document.js";
@@ -167,7 +167,7 @@ export function createContent(options: ContentOptions): Content {
   const telemetry = guardedTelemetry(settings.telemetry);
   const report = telemetry && createContentReport(telemetry, clock);
   const stored = boundedStore(settings.storage.content({ clock, logger }), clock);
-  const store = countedFailures(stored, telemetry, "content");
+  const store = countStoreErrors(stored, telemetry, "content");
   const library = createLibrary({
     store,
     changed,

@@ -6,7 +6,7 @@ import type { Telemetry } from "./telemetry.js";
 type Method = (...given: readonly unknown[]) => unknown;
 
 /** The same store, each failure of its methods counted; the store itself where nobody counts. Its methods must not need their `this`. */
-export function countedFailures<S extends object>(
+export function countStoreErrors<S extends object>(
   store: S,
   telemetry: Telemetry | undefined,
   service: "webhooks" | "content",

@@ -4,7 +4,7 @@ import { randomUUID } from "node:crypto";
 import { withTimeout } from "../core/clock.js";
 import { isPostbellError, PostbellError } from "../core/errors.js";
 import { guardedLogger } from "../core/logger.js";
-import { countedFailures } from "../core/store-metrics.js";
+import { countStoreErrors } from "../core/store-metrics.js";
 import { guardedTelemetry, type SpanAttributes } from "../core/telemetry.js";
 import { isUuid } from "../core/uuid.js";
 import type { Condition } from "../health/health-status.js";
@@ -156,7 +156,7 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
     perEndpoint: delivery.perEndpoint,
     retention: settings.retention,
   });
-  const store = countedFailures(boundedStore(stored, clock), telemetry, "webhooks");
+  const store = countStoreErrors(boundedStore(stored, clock), telemetry, "webhooks");
   const report = createEmitReport(telemetry, clock);
   const entitlement = createEntitlement({ store, settings, clock });
   const registrations = createRegistrations({ store, settings, catalogue, entitlement });
