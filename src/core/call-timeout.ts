@@ -13,7 +13,7 @@ const late = (): PostbellError =>
   );
 
 /** The same call, except that it rejects with `storage_unavailable` where it has not settled after four seconds. What it did is unknown then. */
-export const boundedCall =
+export const withCallTimeout =
   (clock: Clock) =>
   <A extends readonly unknown[], R>(call: (...given: A) => Promise<R>): ((...given: A) => Promise<R>) =>
   (...given) =>

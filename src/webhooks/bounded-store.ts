@@ -1,12 +1,12 @@
 /** The storage behind its time limit. */
 
-import { boundedCall } from "../core/call-timeout.js";
+import { withCallTimeout } from "../core/call-timeout.js";
 import type { Clock } from "../core/clock.js";
 import type { WebhookStore } from "./store.js";
 
-/** The same store, each call bounded as `boundedCall` says. */
+/** The same store, each call bounded as `withCallTimeout` says. */
 export function boundedStore(store: WebhookStore, clock: Clock): WebhookStore {
-  const bounded = boundedCall(clock);
+  const bounded = withCallTimeout(clock);
   return Object.freeze<WebhookStore>({
     maxSleepMs: store.maxSleepMs,
     now: () => store.now(),

@@ -1,12 +1,12 @@
 /** The content store behind its time limit. */
 
-import { boundedCall } from "../../core/call-timeout.js";
+import { withCallTimeout } from "../../core/call-timeout.js";
 import type { Clock } from "../../core/clock.js";
 import type { ContentStore } from "../store.js";
 
-/** The same store, each call bounded as `boundedCall` says, and each batch of a load. What answers at once still does. */
+/** The same store, each call bounded as `withCallTimeout` says, and each batch of a load. What answers at once still does. */
 export function boundedStore(store: ContentStore, clock: Clock): ContentStore {
-  const bounded = boundedCall(clock);
+  const bounded = withCallTimeout(clock);
 
   async function* inTime<T>(batches: AsyncIterable<T>): AsyncIterable<T> {
     const iterator = batches[Symbol.asyncIterator]();
