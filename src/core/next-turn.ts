@@ -6,7 +6,7 @@ export const nextTurn = (): Promise<void> => new Promise((resolve) => setImmedia
 export const TURN_CHARACTERS = 262_144;
 
 /** The records in order; others have their turn after each {@link TURN_CHARACTERS} of their bodies. */
-export async function* inTurns<T extends { readonly body: string } | undefined>(
+export async function* yieldBetween<T extends { readonly body: string } | undefined>(
   records: readonly T[],
 ): AsyncGenerator<T> {
   let sinceTurn = 0;

@@ -2,7 +2,7 @@
 
 import { LRUCache } from "lru-cache";
 import { isPostbellError, PostbellError } from "../../core/errors.js";
-import { inTurns } from "../../core/next-turn.js";
+import { yieldBetween } from "../../core/next-turn.js";
 import { createSiteIndex, type SiteIndex } from "../query/site-index.js";
 import { type ContentChanged, postChanged, termChanged } from "../records/record-changes.js";
 import type { Post, PostColumns, Revision, Taxonomy, Term } from "../records/records.js";
@@ -239,7 +239,7 @@ export function createLibrary({ store, changed, cacheCharacters, lookedUp }: Lib
     for (let start = 0; start < missing.length; start += READ_KEYS) {
       const batch = missing.slice(start, start + READ_KEYS);
       const records = await store.read(batch.map((id) => `post/${id}`));
-      for await (const record of inTurns(records)) {
+      for await (const record of yieldBetween(records)) {
         if (record === undefined) continue;
         const post = postOf(record);
         if (loads === loadsBefore) cache.set(post.id, post);
@@ -266,7 +266,7 @@ export function createLibrary({ store, changed, cacheCharacters, lookedUp }: Lib
     const found: (StoredRevision | undefined)[] = [];
     for (let start = 0; start < ids.length; start += READ_KEYS) {
       const records = await store.read(ids.slice(start, start + READ_KEYS).map((id) => `revision/${id}`));
-      for await (const record of inTurns(records)) {
+      for await (const record of yieldBetween(records)) {
         found.push(record && { ...(JSON.parse(record.body) as Revision), version: record.version });
       }
     }
