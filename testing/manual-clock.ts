@@ -1,7 +1,7 @@
 /** A clock that stands still until a test moves it. */
 
 import type { Clock, Timer } from "../src/core/clock.js";
-import { timeQueue } from "../src/core/time-queue.js";
+import { createTimeQueue } from "../src/core/time-queue.js";
 
 /** A clock that stands still until {@link ManualClock.advance} moves it. */
 export interface ManualClock extends Clock {
@@ -41,7 +41,7 @@ export function manualClock(startMs: number, { seed = 1 }: { seed?: number | und
   /** Of the monotonic clock, which the timers go by. */
   let time = 0;
   let epoch = startMs;
-  const timers = timeQueue<Pending>();
+  const timers = createTimeQueue<Pending>();
   const random = seededRandom(seed);
 
   return Object.freeze({

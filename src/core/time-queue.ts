@@ -23,7 +23,7 @@ interface Node<T> {
 }
 
 /** O(log n) for `set` and `delete`, O(k) for the k items of `until`, O(1) for the rest. */
-export function timeQueue<T>(): TimeQueue<T> {
+export function createTimeQueue<T>(): TimeQueue<T> {
   const nodes = new Map<T, Node<T>>();
   const heap: Node<T>[] = [];
   let order = 0;

@@ -1,6 +1,6 @@
 /** A priority queue by time for items that mostly come in order: adding and removing one then takes a few assignments. */
 
-import { type TimeQueue, timeQueue } from "../../src/core/time-queue.js";
+import { createTimeQueue, type TimeQueue } from "../../src/core/time-queue.js";
 
 /** What an item carries for its queue, so that the queue allocates nothing for it. An item stands in one queue at a time. */
 export interface Queued<T> {
@@ -52,7 +52,7 @@ export class FifoTimeQueue<T extends Queued<T>> {
     item.place = "heap";
     item.queuedAt = at;
     item.turn = ++this.turns;
-    this.heap ??= timeQueue();
+    this.heap ??= createTimeQueue();
     this.heap.set(item, at);
   }
 

@@ -1,6 +1,6 @@
 /** The records of the memory storage, and which structures point at them. Only this folder sees them: what leaves it is a copy or frozen. */
 
-import { type TimeQueue, timeQueue } from "../../src/core/time-queue.js";
+import { createTimeQueue, type TimeQueue } from "../../src/core/time-queue.js";
 import { formatDeliveryId, parseDeliveryId } from "../../src/webhooks/delivery/delivery-id.js";
 import type {
   Attempt,
@@ -167,10 +167,10 @@ export function createState(limits: Limits): State {
     limits,
     accounts: new Map(),
     endpoints: new Map(),
-    ready: { fast: timeQueue(), slow: timeQueue() },
-    leases: timeQueue(),
+    ready: { fast: createTimeQueue(), slow: createTimeQueue() },
+    leases: createTimeQueue(),
     leased: new Map(),
-    notices: timeQueue(),
+    notices: createTimeQueue(),
     endedEvents: new FifoTimeQueue(),
     remembered: expiringMap(limits.rememberedIds),
     replays: expiringMap(limits.webhooks),

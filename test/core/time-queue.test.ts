@@ -2,7 +2,7 @@
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { timeQueue } from "../../src/core/time-queue.js";
+import { createTimeQueue } from "../../src/core/time-queue.js";
 
 const ABSENT = -1;
 
@@ -30,7 +30,7 @@ const command = fc.oneof(
 test("it does what a sorted array does, with items added, moved and removed in any order", () => {
   fc.assert(
     fc.property(fc.array(command, { maxLength: 120 }), (commands) => {
-      const queue = timeQueue<number>();
+      const queue = createTimeQueue<number>();
       let entries: Entry[] = [];
       const drop = (item: number): boolean => {
         const isThere = entries.some((entry) => entry.item === item);
@@ -71,7 +71,7 @@ test("it does what a sorted array does, with items added, moved and removed in a
 });
 
 test("items of one time come out in the order in which they were set", () => {
-  const queue = timeQueue<string>();
+  const queue = createTimeQueue<string>();
   for (const item of ["a", "b", "c", "d"]) queue.set(item, 5);
   queue.set("a", 5);
   const order: string[] = [];
@@ -83,7 +83,7 @@ test("items of one time come out in the order in which they were set", () => {
 });
 
 test("removing what is not there says so", () => {
-  const queue = timeQueue<string>();
+  const queue = createTimeQueue<string>();
   expect(queue.delete("a")).toBe(false);
   queue.set("a", 1);
   expect([queue.delete("a"), queue.delete("a")]).toEqual([true, false]);
