@@ -217,7 +217,7 @@ export function guardedTelemetry(telemetry: Telemetry | undefined): Telemetry | 
 
 /** What may stand in a label or an attribute for a code that a host's function made up. */
 const WORD = /^[A-Za-z][A-Za-z0-9_]{0,63}$/;
-export const wordOr = (text: unknown, fallback: string): string =>
+export const toLabel = (text: unknown, fallback: string): string =>
   typeof text === "string" && WORD.test(text) ? text : fallback;
 
 /** Where a request goes, without what may be secret in its URL. */

@@ -1,7 +1,7 @@
 /** The span of an attempt. */
 
 import type { Clock } from "../../core/clock.js";
-import { type Span, serverOf, type Telemetry, wordOr } from "../../core/telemetry.js";
+import { type Span, serverOf, type Telemetry, toLabel } from "../../core/telemetry.js";
 import type { PreparedEvent } from "../events/notification.js";
 import type { Attempt, Claim } from "../store.js";
 
@@ -38,5 +38,5 @@ export const spanOutcome = ({ kind, status, code }: Pick<Attempt, "kind" | "stat
     "postbell.outcome": kind,
     ...(status === null ? {} : { "http.response.status_code": status }),
   },
-  error: kind === "delivered" ? undefined : status === null ? wordOr(code, kind) : String(status),
+  error: kind === "delivered" ? undefined : status === null ? toLabel(code, kind) : String(status),
 });

@@ -2,7 +2,7 @@
 
 import type { Clock } from "../../core/clock.js";
 import type { Logger } from "../../core/logger.js";
-import { seconds, type Telemetry, wordOr } from "../../core/telemetry.js";
+import { seconds, type Telemetry, toLabel } from "../../core/telemetry.js";
 import type { OutboundRequest, OutboundResult, Send } from "../../outbound/types.js";
 import { signatureHeader, standardHeaders } from "../../signature/signature.js";
 import { TEST_EVENT_TYPE } from "../event-types/catalogue.js";
@@ -132,7 +132,7 @@ export function createAttempts({
     if (stored !== seen) {
       const { kind, code } = seen;
       logger.info(
-        { account, webhook: id, kind, code: wordOr(code, kind) },
+        { account, webhook: id, kind, code: toLabel(code, kind) },
         "an endpoint's host has no address that may be used",
       );
     }
