@@ -221,7 +221,7 @@ export const toLabel = (text: unknown, fallback: string): string =>
   typeof text === "string" && WORD.test(text) ? text : fallback;
 
 /** Where a request goes, without what may be secret in its URL. */
-export function serverOf(url: string): SpanAttributes {
+export function getServerAttributes(url: string): SpanAttributes {
   const { hostname, port, protocol } = new URL(url);
   const scheme = protocol.slice(0, -1);
   return {

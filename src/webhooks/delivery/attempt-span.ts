@@ -1,7 +1,7 @@
 /** The span of an attempt. */
 
 import type { Clock } from "../../core/clock.js";
-import { type Span, serverOf, type Telemetry, toLabel } from "../../core/telemetry.js";
+import { getServerAttributes, type Span, type Telemetry, toLabel } from "../../core/telemetry.js";
 import type { PreparedEvent } from "../events/notification.js";
 import type { Attempt, Claim } from "../store.js";
 
@@ -24,7 +24,7 @@ export const beginAttempt = (
       "messaging.destination.name": type,
       "messaging.message.id": eventId,
       "http.request.method": "POST",
-      ...serverOf(webhook.url),
+      ...getServerAttributes(webhook.url),
       "postbell.delivery.id": id,
       "postbell.lane": lane,
       "postbell.step": step,
