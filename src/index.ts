@@ -78,7 +78,7 @@ export {
   type HealthOptions,
   type PartHealth,
 } from "./health/health-check.js";
-export type { Condition, Problem } from "./health/health-status.js";
+export type { HealthStatus as Condition, Problem } from "./health/health-status.js";
 export type {
   DirectHandler,
   Handler,

@@ -1,7 +1,7 @@
 /** Whether the content service sees what is stored. */
 
 import { type Clock, withTimeout } from "../core/clock.js";
-import { type Condition, problemsOf } from "../health/health-status.js";
+import { type HealthStatus, problemsOf } from "../health/health-status.js";
 import type { Following } from "./repository/change-poller.js";
 import type { Library } from "./repository/content-repository.js";
 
@@ -17,7 +17,11 @@ export interface ConditionOptions {
 }
 
 /** Makes the function that asks the storage, once for all who wait, since a service that is not asked for anything learns of an outage from nobody. */
-export function createCondition({ library, following, clock }: ConditionOptions): () => Promise<Condition> {
+export function createCondition({
+  library,
+  following,
+  clock,
+}: ConditionOptions): () => Promise<HealthStatus> {
   let awaySince: number | undefined;
 
   async function prove(): Promise<void> {

@@ -6,7 +6,7 @@ import { guardedLogger } from "../core/logger.js";
 import { isPromiseLike } from "../core/promise-like.js";
 import { countStoreErrors } from "../core/store-metrics.js";
 import { guardedTelemetry } from "../core/telemetry.js";
-import type { Condition } from "../health/health-status.js";
+import type { HealthStatus } from "../health/health-status.js";
 import { documentOnce } from "../http/openapi-document.js";
 import type { DirectHandler, HttpRequest, HttpResponse, ReadableBody, Service } from "../http/types.js";
 import { createOutboundClient } from "../outbound/client.js";
@@ -126,7 +126,7 @@ export interface Content {
   /** Ends background work. Calling it again changes nothing. */
   stop(): Promise<void>;
   /** Whether the storage can be asked and changes are followed, for `createHealth`. Never rejects. */
-  condition(): Promise<Condition>;
+  condition(): Promise<HealthStatus>;
 }
 
 /** Hosts that an import keeps connections to: the files of a site lie on one or a few. */

@@ -5,12 +5,12 @@ import { readOptions, value, wholeNumber } from "../core/options.js";
 import { HttpError } from "../http/errors.js";
 import { createRouter, type Route } from "../http/router.js";
 import type { HttpResponse, Service } from "../http/types.js";
-import type { Condition, Problem } from "./health-status.js";
+import type { HealthStatus, Problem } from "./health-status.js";
 
 /** A service that can be asked how it is: what `createWebhooks` and `createContent` give. */
 export interface Checked {
   /** How the service is now. Never rejects. */
-  condition(): Promise<Condition>;
+  condition(): Promise<HealthStatus>;
 }
 
 /** What `createHealth` takes; at least one service. */
@@ -56,8 +56,8 @@ export interface Health {
 }
 
 interface Found {
-  readonly webhooks?: Condition | undefined;
-  readonly content?: Condition | undefined;
+  readonly webhooks?: HealthStatus | undefined;
+  readonly content?: HealthStatus | undefined;
   readonly delayMs: number;
 }
 
@@ -65,7 +65,7 @@ type Limits = Readonly<Record<"storageAwayMs" | "eventLoopDelayMs", number>>;
 
 const statusOf = (isOk: boolean): "ok" | "failing" => (isOk ? "ok" : "failing");
 
-function judgePart({ isStarted, problems }: Condition, { storageAwayMs }: Limits): PartHealth {
+function judgePart({ isStarted, problems }: HealthStatus, { storageAwayMs }: Limits): PartHealth {
   const isBorne = ({ code, forMs }: Problem): boolean => code === "storage_away" && forMs <= storageAwayMs;
   return { status: statusOf(problems.every(isBorne)), started: isStarted, problems };
 }

@@ -11,7 +11,7 @@ export interface Problem {
 }
 
 /** How a service is, at the moment it was asked. */
-export interface Condition {
+export interface HealthStatus {
   /** False before `start()` and after `stop()`: then the service has nothing to do by itself, and no problem. */
   readonly isStarted: boolean;
   readonly problems: readonly Problem[];

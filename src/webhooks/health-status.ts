@@ -1,6 +1,6 @@
 /** Whether the delivery loop is well. Pure. */
 
-import { type Condition, problemsOf } from "../health/health-status.js";
+import { type HealthStatus, problemsOf } from "../health/health-status.js";
 import type { LoopStats } from "./delivery/dispatcher.js";
 import type { ReadSettings } from "./options.js";
 
@@ -10,7 +10,7 @@ const TURN_MS = 10_000;
 export function conditionOf(
   { isRunning, overdueMs, isFull, storageDownMs }: LoopStats,
   { delivery, limits }: Pick<ReadSettings, "delivery" | "limits">,
-): Condition {
+): HealthStatus {
   if (!isRunning) return { isStarted: false, problems: [] };
   // A slot is freed when its attempt ends, and the hook before it.
   const patienceMs = TURN_MS + (isFull ? delivery.deadlineMs + limits.hookMs : 0);

@@ -7,7 +7,7 @@ import { guardedLogger } from "../core/logger.js";
 import { countStoreErrors } from "../core/store-metrics.js";
 import { guardedTelemetry, type SpanAttributes } from "../core/telemetry.js";
 import { isUuid } from "../core/uuid.js";
-import type { Condition } from "../health/health-status.js";
+import type { HealthStatus } from "../health/health-status.js";
 import { documentOnce } from "../http/openapi-document.js";
 import type { HttpRequest, HttpResponse } from "../http/types.js";
 import { createOutboundClient } from "../outbound/client.js";
@@ -95,7 +95,7 @@ export interface Webhooks<T extends string = string> {
   /** Resolves once nothing is due and nothing is under way: retries that are due later do not count. For tests. */
   idle(): Promise<void>;
   /** How the delivery loop is doing, for `createHealth`. Never rejects. */
-  condition(): Promise<Condition>;
+  condition(): Promise<HealthStatus>;
 }
 
 const DEFAULT_GRACE_MS = 10_000;
