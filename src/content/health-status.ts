@@ -1,7 +1,7 @@
 /** Whether the content service sees what is stored. */
 
 import { type Clock, withTimeout } from "../core/clock.js";
-import { type HealthStatus, problemsOf } from "../health/health-status.js";
+import { type HealthStatus, selectCurrentProblems } from "../health/health-status.js";
 import type { Following } from "./repository/change-poller.js";
 import type { Library } from "./repository/content-repository.js";
 
@@ -39,7 +39,7 @@ export function createCondition({
     const behindMs = following.behindMs();
     return {
       isStarted: true,
-      problems: problemsOf(
+      problems: selectCurrentProblems(
         { code: "storage_away", forMs: awaySince === undefined ? 0 : clock.monotonic() - awaySince },
         { code: "not_following", forMs: behindMs > BEHIND_MS ? behindMs : 0 },
       ),

@@ -18,5 +18,5 @@ export interface HealthStatus {
 }
 
 /** Those of the problems that have begun. */
-export const problemsOf = (...problems: readonly Problem[]): readonly Problem[] =>
+export const selectCurrentProblems = (...problems: readonly Problem[]): readonly Problem[] =>
   problems.filter(({ forMs }) => forMs > 0);

@@ -1,6 +1,6 @@
 /** Whether the delivery loop is well. Pure. */
 
-import { type HealthStatus, problemsOf } from "../health/health-status.js";
+import { type HealthStatus, selectCurrentProblems } from "../health/health-status.js";
 import type { LoopStats } from "./delivery/dispatcher.js";
 import type { ReadSettings } from "./options.js";
 
@@ -18,7 +18,7 @@ export function conditionOf(
   const isHeldUp = isFull && storageDownMs > 0;
   return {
     isStarted: true,
-    problems: problemsOf(
+    problems: selectCurrentProblems(
       { code: "loop_stalled", forMs: overdueMs > patienceMs && !isHeldUp ? overdueMs : 0 },
       { code: "storage_away", forMs: storageDownMs },
     ),
