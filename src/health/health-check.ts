@@ -71,7 +71,7 @@ function judgePart({ isStarted, problems }: HealthStatus, { storageAwayMs }: Lim
 }
 
 /** What was found, against the limits. Pure. */
-export function judgeHealth({ webhooks, content, delayMs }: Found, limits: Limits): Health {
+export function evaluateHealth({ webhooks, content, delayMs }: Found, limits: Limits): Health {
   const parts = {
     ...(webhooks && { webhooks: judgePart(webhooks, limits) }),
     ...(content && { content: judgePart(content, limits) }),
@@ -120,7 +120,7 @@ export function createHealth(options: HealthOptions): Service {
       asked.content?.condition(),
       measureDelay(clock),
     ]);
-    return judgeHealth({ webhooks: ofWebhooks, content: ofContent, delayMs }, limits);
+    return evaluateHealth({ webhooks: ofWebhooks, content: ofContent, delayMs }, limits);
   };
   const routes: readonly Route<undefined>[] = [
     { method: "GET", path: "/healthz", handle: async () => answer(await find({ webhooks, content })) },
