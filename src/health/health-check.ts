@@ -81,7 +81,7 @@ export function evaluateHealth({ webhooks, content, delayMs }: Found, limits: Li
 }
 
 /** The part of it that a new process would mend: a storage that is away stays away, and what is under way would be cut off. */
-export function livenessOf({ webhooks, eventLoop }: Health): Pick<Health, "status" | "eventLoop"> {
+export function toLiveness({ webhooks, eventLoop }: Health): Pick<Health, "status" | "eventLoop"> {
   const isStalled = webhooks?.problems.some(({ code }) => code === "loop_stalled") ?? false;
   return { status: statusOf(!isStalled && eventLoop.status === "ok"), eventLoop };
 }
@@ -125,7 +125,7 @@ export function createHealth(options: HealthOptions): Service {
   const routes: readonly Route<undefined>[] = [
     { method: "GET", path: "/healthz", handle: async () => answer(await find({ webhooks, content })) },
     // Content would ask the storage, and this answer has to come though it is away.
-    { method: "GET", path: "/livez", handle: async () => answer(livenessOf(await find({ webhooks }))) },
+    { method: "GET", path: "/livez", handle: async () => answer(toLiveness(await find({ webhooks }))) },
   ];
   const handle = createRouter(routes, {
     context: () => undefined,
