@@ -7,7 +7,7 @@ import type { ReadSettings } from "./options.js";
 /** A turn asks the storage, which has four seconds for each of two calls, and on a busy machine waits for the event loop. */
 const TURN_MS = 10_000;
 
-export function conditionOf(
+export function evaluateHealthStatus(
   { isRunning, overdueMs, isFull, storageDownMs }: LoopStats,
   { delivery, limits }: Pick<ReadSettings, "delivery" | "limits">,
 ): HealthStatus {

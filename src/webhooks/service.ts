@@ -34,7 +34,7 @@ import {
 import { buildPayload } from "./events/bundle.js";
 import { createEmitReport } from "./events/emit-telemetry.js";
 import type { FhirResource } from "./events/fhir.js";
-import { conditionOf } from "./health-status.js";
+import { evaluateHealthStatus } from "./health-status.js";
 import { readSettings, type WebhooksOptions } from "./options.js";
 import { createEntitlement } from "./registrations/entitlement.js";
 import { createRegistrations, type Registrations } from "./registrations/registrations.js";
@@ -373,7 +373,7 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
       return stopping;
     },
     idle: () => dispatcher.idle(),
-    condition: async () => conditionOf(dispatcher.stats(), settings),
+    condition: async () => evaluateHealthStatus(dispatcher.stats(), settings),
   });
 }
 

@@ -3,7 +3,7 @@
 import { describe, expect, it } from "vitest";
 import type { ContentStore } from "../../src/content/store.js";
 import { createContent, createHealth, type Health } from "../../src/index.js";
-import { conditionOf } from "../../src/webhooks/health-status.js";
+import { evaluateHealthStatus } from "../../src/webhooks/health-status.js";
 import { readSettings } from "../../src/webhooks/options.js";
 import { memoryStorage } from "../../storage/memory/index.js";
 import { type ManualClock, manualClock } from "../../testing/manual-clock.js";
@@ -149,7 +149,7 @@ describe("the health of webhooks", () => {
       access: { authenticate: () => null, canRead: () => true },
     });
     const codes = (overdueMs: number, isFull: boolean) =>
-      conditionOf({ isRunning: true, overdueMs, isFull, storageDownMs: 0 }, settings).problems.map(
+      evaluateHealthStatus({ isRunning: true, overdueMs, isFull, storageDownMs: 0 }, settings).problems.map(
         ({ code }) => code,
       );
     expect([codes(10_000, false), codes(10_001, false)]).toEqual([[], ["loop_stalled"]]);
