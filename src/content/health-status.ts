@@ -17,7 +17,7 @@ export interface ConditionOptions {
 }
 
 /** Makes the function that asks the storage, once for all who wait, since a service that is not asked for anything learns of an outage from nobody. */
-export function createCondition({
+export function createHealthStatus({
   library,
   following,
   clock,

@@ -20,7 +20,7 @@ import { createContentReport } from "./content-telemetry.js";
 import { embedRoutes } from "./embeds/embed-routes.js";
 import { createForeignEmbeds } from "./embeds/foreign-embeds.js";
 import { createOwnEmbeds } from "./embeds/own.js";
-import { createCondition } from "./health-status.js";
+import { createHealthStatus } from "./health-status.js";
 import { createMediaUploads } from "./media/create-media.js";
 import { createUploads } from "./media/file-server.js";
 import { imageRoutes } from "./media/image-routes.js";
@@ -264,7 +264,7 @@ export function createContent(options: ContentOptions): Content {
     lookedUp: report?.lookedUpAnswer,
   });
 
-  const condition = createCondition({ library, following, clock });
+  const condition = createHealthStatus({ library, following, clock });
   const timed = (handle: DirectHandler): DirectHandler => report?.timed(handle, server.routeOf) ?? handle;
   let isStarted = false;
   let unobserve: (() => void) | undefined;
