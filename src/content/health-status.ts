@@ -10,7 +10,7 @@ const PROOF_MS = 5_000;
 /** Readers of `eventual` answers were promised changes within a second. */
 const BEHIND_MS = 10_000;
 
-export interface ConditionOptions {
+export interface HealthStatusOptions {
   readonly library: Pick<Library, "current">;
   readonly following: Pick<Following, "behindMs">;
   readonly clock: Clock;
@@ -21,7 +21,7 @@ export function createHealthStatus({
   library,
   following,
   clock,
-}: ConditionOptions): () => Promise<HealthStatus> {
+}: HealthStatusOptions): () => Promise<HealthStatus> {
   let awaySince: number | undefined;
 
   async function prove(): Promise<void> {
