@@ -5,7 +5,7 @@ import type { Clock } from "../core/clock.js";
 import type { WebhookStore } from "./store.js";
 
 /** The same store, each call bounded as `withCallTimeout` says. */
-export function boundedStore(store: WebhookStore, clock: Clock): WebhookStore {
+export function withWebhookStoreTimeout(store: WebhookStore, clock: Clock): WebhookStore {
   const bounded = withCallTimeout(clock);
   return Object.freeze<WebhookStore>({
     maxSleepMs: store.maxSleepMs,

@@ -15,7 +15,7 @@ import type { OutboundClient, Send } from "../outbound/types.js";
 import type { JsonObject } from "../schema/types.js";
 import { describeOpenApi } from "./api/openapi.js";
 import { createRoutes } from "./api/registration-routes.js";
-import { boundedStore } from "./bounded-store.js";
+import { withWebhookStoreTimeout } from "./bounded-store.js";
 import { checkName } from "./call-arguments.js";
 import { createAttempts } from "./delivery/attempt.js";
 import { scheduleOf } from "./delivery/back-off.js";
@@ -156,7 +156,7 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
     perEndpoint: delivery.perEndpoint,
     retention: settings.retention,
   });
-  const store = countStoreErrors(boundedStore(stored, clock), telemetry, "webhooks");
+  const store = countStoreErrors(withWebhookStoreTimeout(stored, clock), telemetry, "webhooks");
   const report = createEmitReport(telemetry, clock);
   const entitlement = createEntitlement({ store, settings, clock });
   const registrations = createRegistrations({ store, settings, catalogue, entitlement });

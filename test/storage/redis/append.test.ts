@@ -2,7 +2,7 @@
 
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { boundedStore } from "../../../src/webhooks/bounded-store.js";
+import { withWebhookStoreTimeout } from "../../../src/webhooks/bounded-store.js";
 import type { ClaimRequest, EventRecord } from "../../../src/webhooks/store.js";
 import { shortId } from "../../../storage/redis/codec.js";
 import { createEventCache, type Origin } from "../../../storage/redis/event-cache.js";
@@ -168,7 +168,7 @@ describe("claims that an append could not hand over in time", () => {
     const scriptPasses = hold(isScript);
     answered.length = 0;
     const request = { event: newEvent("clinic"), rememberMs: DAY_MS, now: clock.now(), claim: claimOf(own) };
-    const appended = boundedStore(own.store, clock).append(request);
+    const appended = withWebhookStoreTimeout(own.store, clock).append(request);
     await eventually(() => answered.includes("EVALSHA"), "the script has run");
     await clock.advance(2_000);
     const readPasses = hold(([command]) => command === "HMGET");
