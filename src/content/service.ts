@@ -35,7 +35,7 @@ import { createRestoreRevision } from "./posts/revisions/restore-revision.js";
 import { revisionRoutes } from "./posts/revisions/revision-routes.js";
 import type { ContentChanged } from "./records/record-changes.js";
 import type { User } from "./records/records.js";
-import { boundedStore } from "./repository/bounded-store.js";
+import { withContentStoreTimeout } from "./repository/bounded-store.js";
 import { createFollowing } from "./repository/change-poller.js";
 import { createLibrary } from "./repository/content-repository.js";
 import { createFileNotes } from "./repository/orphan-file-journal.js";
@@ -166,7 +166,7 @@ export function createContent(options: ContentOptions): Content {
 
   const telemetry = guardedTelemetry(settings.telemetry);
   const report = telemetry && createContentReport(telemetry, clock);
-  const stored = boundedStore(settings.storage.content({ clock, logger }), clock);
+  const stored = withContentStoreTimeout(settings.storage.content({ clock, logger }), clock);
   const store = countStoreErrors(stored, telemetry, "content");
   const library = createLibrary({
     store,

@@ -5,7 +5,7 @@ import type { Clock } from "../../core/clock.js";
 import type { ContentStore } from "../store.js";
 
 /** The same store, each call bounded as `withCallTimeout` says, and each batch of a load. What answers at once still does. */
-export function boundedStore(store: ContentStore, clock: Clock): ContentStore {
+export function withContentStoreTimeout(store: ContentStore, clock: Clock): ContentStore {
   const bounded = withCallTimeout(clock);
 
   async function* inTime<T>(batches: AsyncIterable<T>): AsyncIterable<T> {
