@@ -7,7 +7,7 @@ import { isPromiseLike } from "../core/promise-like.js";
 import { countStoreErrors } from "../core/store-metrics.js";
 import { guardedTelemetry } from "../core/telemetry.js";
 import type { HealthStatus } from "../health/health-status.js";
-import { documentOnce } from "../http/openapi-document.js";
+import { cacheDocument } from "../http/openapi-document.js";
 import type { DirectHandler, HttpRequest, HttpResponse, ReadableBody, Service } from "../http/types.js";
 import { createOutboundClient } from "../outbound/client.js";
 import { createGuardedGet } from "../outbound/guarded-get.js";
@@ -240,7 +240,9 @@ export function createContent(options: ContentOptions): Content {
     known === null || known === undefined ? anonymous : asUser(known.id);
   const restore = createRestoreRevision({ library, site, maxRevisions: limits.revisions });
 
-  const openApi = documentOnce(() => describeOpenApi(server.routes, { title: site.name, baseUrl: site.url }));
+  const openApi = cacheDocument(() =>
+    describeOpenApi(server.routes, { title: site.name, baseUrl: site.url }),
+  );
 
   const server = createRestServer({
     routes,

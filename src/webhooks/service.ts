@@ -8,7 +8,7 @@ import { countStoreErrors } from "../core/store-metrics.js";
 import { guardedTelemetry, type SpanAttributes } from "../core/telemetry.js";
 import { isUuid } from "../core/uuid.js";
 import type { HealthStatus } from "../health/health-status.js";
-import { documentOnce } from "../http/openapi-document.js";
+import { cacheDocument } from "../http/openapi-document.js";
 import type { HttpRequest, HttpResponse } from "../http/types.js";
 import { createOutboundClient } from "../outbound/client.js";
 import type { OutboundClient, Send } from "../outbound/types.js";
@@ -274,7 +274,7 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
 
   const deliveries = createDeliveries({ store, settings, catalogue, entitlement, clock, append });
   const eventTypes = Object.freeze([...catalogue.types.keys()].sort()) as readonly EventTypeOf<C>[];
-  const openApi = documentOnce(() => describeOpenApi(settings, catalogue, "/"));
+  const openApi = cacheDocument(() => describeOpenApi(settings, catalogue, "/"));
   const routes = createRoutes({ settings, registrations, deliveries, eventTypes, openApi, clock, logger });
 
   const emitOne = async (input: EventInput, trace?: string, note?: Note): Promise<Emitted> => {

@@ -1,7 +1,7 @@
 /** A document or an answer that depends on nothing a client sent is built once, whatever the query and the `Host` header say. */
 
 import { describe, expect, it, vi } from "vitest";
-import { documentOnce } from "../../../src/http/openapi-document.js";
+import { cacheDocument } from "../../../src/http/openapi-document.js";
 import type { JsonObject } from "../../../src/schema/types.js";
 import { contentSite } from "../../support/content-site.js";
 import { registrationApi } from "../../support/registration-api.js";
@@ -10,7 +10,7 @@ import { ask, BASE, httpRequest, notesRoutes, restServer, threeNotes } from "../
 describe("an OpenAPI document", () => {
   it("is built once, and names the base URL that was asked for", () => {
     const build = vi.fn<() => JsonObject>(() => ({ openapi: "3.1.0", servers: [], paths: {} }));
-    const document = documentOnce(build);
+    const document = cacheDocument(build);
     expect(document("https://a.example")).toEqual({
       openapi: "3.1.0",
       servers: [{ url: "https://a.example" }],
