@@ -6,7 +6,7 @@ import type { PathParameter } from "../../http/router.js";
 import type { HttpRequest, HttpResponse } from "../../http/types.js";
 import { nearest } from "../event-types/catalogue.js";
 import type { Subscriber } from "../options.js";
-import { type BodySchema, LENGTHS } from "./operations.js";
+import { type BodySchema, TEXT_LENGTHS } from "./operations.js";
 
 export interface Call {
   readonly request: HttpRequest;
@@ -71,7 +71,7 @@ export function readPage(query: URLSearchParams): {
 } {
   const limit = query.get("limit");
   const cursor = query.get("cursor") ?? undefined;
-  if (cursor !== undefined && cursor.length > LENGTHS.cursor) {
+  if (cursor !== undefined && cursor.length > TEXT_LENGTHS.cursor) {
     throw new PostbellError("invalid_argument", "cursor must be the `next` of the page before.", {
       field: "cursor",
     });

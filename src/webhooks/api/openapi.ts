@@ -9,9 +9,9 @@ import {
   EXAMPLE_SECRET,
   EXAMPLE_WEBHOOK,
   errorCodes,
-  LENGTHS,
   type Operation,
   operations,
+  TEXT_LENGTHS,
   tags,
 } from "./operations.js";
 
@@ -88,7 +88,7 @@ function pathParameters(path: string): Record<string, Json> {
       in: "path",
       required: true,
       description: `The \`id\` of the ${name.replace(/Id$/, "")}.`,
-      schema: { type: "string", maxLength: LENGTHS.id },
+      schema: { type: "string", maxLength: TEXT_LENGTHS.id },
     })),
   };
 }

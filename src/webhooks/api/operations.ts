@@ -92,7 +92,7 @@ export const EXAMPLE_WEBHOOK = {
 export const EXAMPLE_SECRET = "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=";
 
 /** The largest value of each argument. */
-export const LENGTHS = {
+export const TEXT_LENGTHS = {
   /** A browser takes no longer one; `judgeUrl` refuses it before it is parsed. */
   url: 2_048,
   /** ISO 8601 with milliseconds and an offset has 29 characters. */
@@ -106,7 +106,7 @@ export const LENGTHS = {
 
 const url: JsonObject = {
   type: "string",
-  maxLength: LENGTHS.url,
+  maxLength: TEXT_LENGTHS.url,
   description: "The address of the endpoint: absolute, HTTPS.",
 };
 
@@ -133,7 +133,7 @@ const cursor: JsonObject = {
   name: "cursor",
   in: "query",
   description: "`next` of the page before.",
-  schema: { type: "string", maxLength: LENGTHS.cursor },
+  schema: { type: "string", maxLength: TEXT_LENGTHS.cursor },
 };
 
 /** `next` of a page. */
@@ -451,13 +451,13 @@ export const operations = {
         name: "since",
         in: "query",
         description: "Those created then or later: ISO 8601 with its offset.",
-        schema: { type: "string", format: "date-time", maxLength: LENGTHS.time },
+        schema: { type: "string", format: "date-time", maxLength: TEXT_LENGTHS.time },
       },
       {
         name: "until",
         in: "query",
         description: "Those created earlier: ISO 8601 with its offset.",
-        schema: { type: "string", format: "date-time", maxLength: LENGTHS.time },
+        schema: { type: "string", format: "date-time", maxLength: TEXT_LENGTHS.time },
       },
       limit,
       cursor,
@@ -516,7 +516,7 @@ export const operations = {
       "Makes deliveries of all kept events since then, or since the webhook was registered, that it subscribes to and did not get. They are sent one after another, the oldest first. Asking again changes nothing. 429 once the recoveries of the account have examined too many events in a minute. Only the API key that owns the webhook, or one that the service lets act for it, may ask for it.",
     body: {
       required: ["since"],
-      properties: { since: { ...time("ISO 8601 with its offset."), maxLength: LENGTHS.time } },
+      properties: { since: { ...time("ISO 8601 with its offset."), maxLength: TEXT_LENGTHS.time } },
       example: { since: "2026-03-01T00:00:00Z" },
     },
     answer: {
@@ -595,7 +595,7 @@ export const operations = {
         ETag: {
           description: "Names this version.",
           required: true,
-          schema: { type: "string", maxLength: LENGTHS.header },
+          schema: { type: "string", maxLength: TEXT_LENGTHS.header },
         },
       },
     },

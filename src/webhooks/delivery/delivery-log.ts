@@ -4,7 +4,7 @@ import { isDate } from "node:util/types";
 import type { Clock } from "../../core/clock.js";
 import { isPostbellError, PostbellError } from "../../core/errors.js";
 import { createRateLimit } from "../../http/rate-limit.js";
-import { LENGTHS } from "../api/operations.js";
+import { TEXT_LENGTHS } from "../api/operations.js";
 import { notFound, readArguments, readLimit } from "../call-arguments.js";
 import { type Catalogue, focalTypes, TEST_EVENT_TYPE } from "../event-types/catalogue.js";
 import { subscribes } from "../event-types/subscription.js";
@@ -158,7 +158,7 @@ const LAST_TIME = Date.parse("9999-12-31T23:59:59.999Z");
 
 /** Epoch milliseconds of an ISO 8601 date and time; NaN where it is none. The engine would take the 30th of February for the 2nd of March. */
 function parseTime(text: string): number {
-  if (text.length > LENGTHS.time) return Number.NaN;
+  if (text.length > TEXT_LENGTHS.time) return Number.NaN;
   const day = Date.parse(`${DATE_TIME.exec(text)?.[1]}T00:00:00Z`);
   return Number.isNaN(day) || !text.startsWith(new Date(day).toISOString().slice(0, 10))
     ? Number.NaN
