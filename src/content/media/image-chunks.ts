@@ -7,4 +7,4 @@
 export const MAX_CHUNKS = 1_000_000;
 
 /** The four characters that name a chunk, as the number that stands in the file. */
-export const kindOf = (name: string): number => Buffer.from(name, "latin1").readUInt32BE(0);
+export const chunkType = (name: string): number => Buffer.from(name, "latin1").readUInt32BE(0);

@@ -1,8 +1,8 @@
 /** Whether an image moves, and in how many frames, read from how its file is built; no pixel is decoded. Pure. */
 
-import { kindOf, MAX_CHUNKS } from "./image-chunks.js";
+import { chunkType, MAX_CHUNKS } from "./image-chunks.js";
 
-const [AVIS, ANMF, ACTL, IDAT] = [kindOf("avis"), kindOf("ANMF"), kindOf("acTL"), kindOf("IDAT")];
+const [AVIS, ANMF, ACTL, IDAT] = [chunkType("avis"), chunkType("ANMF"), chunkType("acTL"), chunkType("IDAT")];
 
 /**
  * 1 for an image that stands still, or that breaks off. Frames of AVIF are not counted: 2 stands for any number of them. Counts no further than the first

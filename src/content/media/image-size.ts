@@ -1,6 +1,6 @@
 /** How large an image is, read from the bytes it begins with and from nothing else; no pixel is decoded. Pure. */
 
-import { kindOf, MAX_CHUNKS } from "./image-chunks.js";
+import { chunkType, MAX_CHUNKS } from "./image-chunks.js";
 
 export interface ImageSize {
   /** In pixels, as it is shown: an image that its EXIF data turns on its side is turned. */
@@ -70,7 +70,7 @@ const READERS: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ["image/avif", readAvif],
 ]);
 
-const IHDR = kindOf("IHDR");
+const IHDR = chunkType("IHDR");
 
 function* readPng(): ReturnType<Reader> {
   const view = yield 0;
@@ -83,7 +83,7 @@ function* readGif(): ReturnType<Reader> {
   return { width: view.getUint16(6, true), height: view.getUint16(8, true) };
 }
 
-const [VP8X, VP8L, VP8] = [kindOf("VP8X"), kindOf("VP8L"), kindOf("VP8 ")];
+const [VP8X, VP8L, VP8] = [chunkType("VP8X"), chunkType("VP8L"), chunkType("VP8 ")];
 
 const uint24 = (view: DataView, at: number): number =>
   view.getUint16(at, true) | (view.getUint8(at + 2) << 16);
@@ -101,7 +101,7 @@ function* readWebp(): ReturnType<Reader> {
   return { width: view.getUint16(26, true) & 0x3fff, height: view.getUint16(28, true) & 0x3fff };
 }
 
-const EXIF = kindOf("Exif");
+const EXIF = chunkType("Exif");
 
 /** Walks from segment to segment. */
 function* readJpeg(): ReturnType<Reader> {
@@ -165,12 +165,12 @@ function exifOrientation(view: DataView, start: number, end: number): number {
 
 /** The boxes that lead to what describes the pictures, and how many bytes each has before its first inner box. */
 const AVIF_PATH: ReadonlyMap<number, number> = new Map([
-  [kindOf("meta"), 4],
-  [kindOf("iprp"), 0],
-  [kindOf("ipco"), 0],
+  [chunkType("meta"), 4],
+  [chunkType("iprp"), 0],
+  [chunkType("ipco"), 0],
 ]);
 
-const ISPE = kindOf("ispe");
+const ISPE = chunkType("ispe");
 const ISPE_BYTES = 20;
 
 /** The largest picture in the file: thumbnails and layers of transparency are no larger than the picture itself. */
