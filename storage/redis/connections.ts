@@ -3,7 +3,7 @@
 import { PostbellError } from "../../src/core/errors.js";
 import type { Logger } from "../../src/core/logger.js";
 import type { RedisClient } from "./client.js";
-import { kindOf } from "./link.js";
+import { classifyRedisError } from "./link.js";
 
 const MAX_RECONNECT_MS = 2_000;
 
@@ -45,7 +45,7 @@ async function open(url: string, random: () => number): Promise<RedisClient> {
     disconnectTimeout: 100,
     retryStrategy: (times: number) => Math.min(50 * 2 ** times, MAX_RECONNECT_MS) * (0.5 + random() / 2),
     // A master that was demoted answers so: the new one is behind the same address.
-    reconnectOnError: (error: Error) => (kindOf(error) === "READONLY" ? 2 : false),
+    reconnectOnError: (error: Error) => (classifyRedisError(error) === "READONLY" ? 2 : false),
   });
 }
 
@@ -61,7 +61,7 @@ export function createConnections(
   const keep = (client: RedisClient): RedisClient => {
     own.push(client);
     // Without a listener ioredis writes to the console. What failed is told by the call that it failed.
-    client.on("error", (error) => debug({ kind: kindOf(error) }, "a connection to Redis failed"));
+    client.on("error", (error) => debug({ kind: classifyRedisError(error) }, "a connection to Redis failed"));
     // Closed while it was being made.
     if (isClosed) {
       client.disconnect();

@@ -20,7 +20,7 @@ const SCRIPT = "@user_script:";
  * The first word of an error reply names its kind, as the code of a system error does; up to Redis 6.2 that of a script stands behind where it failed.
  * The rest may quote what was sent, and goes nowhere.
  */
-export const kindOf = (error: unknown): string => {
+export const classifyRedisError = (error: unknown): string => {
   const { message, code } = error instanceof Error ? (error as NodeJS.ErrnoException) : {};
   const text = message ?? String(error);
   const word = scriptErrorOf(text) ?? code ?? text.split(" ", 1)[0] ?? "";
@@ -43,7 +43,7 @@ export const unavailable = (what: string): PostbellError =>
   );
 
 function toPostbellError(error: unknown): PostbellError {
-  const kind = kindOf(error);
+  const kind = classifyRedisError(error);
   if (kind === "OOM") {
     return new PostbellError(
       "storage_full",
@@ -105,7 +105,7 @@ export function createLink(client: RedisClient, clock: Clock, restart: (() => vo
     unanswered = 0;
   };
   const onError = (error: unknown): void => {
-    trouble = kindOf(error);
+    trouble = classifyRedisError(error);
   };
   client.on("close", onClose);
   client.on("error", onError);
@@ -140,7 +140,7 @@ export function createLink(client: RedisClient, clock: Clock, restart: (() => vo
       try {
         return await send();
       } catch (error) {
-        if (call.isLate || !PASSING.has(kindOf(error))) throw error;
+        if (call.isLate || !PASSING.has(classifyRedisError(error))) throw error;
       }
       await pause(delay);
     }
@@ -197,7 +197,7 @@ export function createLink(client: RedisClient, clock: Clock, restart: (() => vo
         try {
           return await client.call("EVALSHA", script.digest, keys.length, ...keys, ...args);
         } catch (error) {
-          if (kindOf(error) !== "NOSCRIPT") throw error;
+          if (classifyRedisError(error) !== "NOSCRIPT") throw error;
           return client.call("EVAL", script.text, keys.length, ...keys, ...args);
         }
       };
