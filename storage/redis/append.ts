@@ -10,7 +10,7 @@ import type { Argument } from "./client.js";
 import { encodeText, longId, shortId } from "./codec.js";
 import type { EventCache, Origin } from "./event-cache.js";
 import { type LeaseReply, NO_LEASE, readLeased } from "./exchange.js";
-import { unavailable } from "./link.js";
+import { storageUnavailable } from "./link.js";
 import type { Partition } from "./partition.js";
 import { SCRIPTS } from "./scripts.js";
 import type { Settlements } from "./settlements.js";
@@ -97,7 +97,7 @@ export function createAppend({
     calledAt: number,
     now: number,
   ): Promise<ClaimReply | undefined> => {
-    const late = (): Error => unavailable("no answer in time");
+    const late = (): Error => storageUnavailable("no answer in time");
     const leftMs = ANSWER_WITHIN_MS - (clock.monotonic() - calledAt);
     try {
       if (leftMs <= 0) throw late();

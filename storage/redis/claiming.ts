@@ -7,7 +7,7 @@ import { encodeText } from "./codec.js";
 import type { EventCache } from "./event-cache.js";
 import type { Exchange, Leased } from "./exchange.js";
 import type { FirstLeases } from "./first-leases.js";
-import { unavailable } from "./link.js";
+import { storageUnavailable } from "./link.js";
 import type { Partition } from "./partition.js";
 import { SCRIPTS } from "./scripts.js";
 import type { Settlements } from "./settlements.js";
@@ -262,7 +262,7 @@ export function createClaiming({
       const reply = await claimFromAll(request, began);
       if (reply.claims.length === 0 || clock.monotonic() - began < ANSWER_WITHIN_MS) return reply;
       settlements.release(reply.claims, now);
-      throw unavailable("no answer in time");
+      throw storageUnavailable("no answer in time");
     },
   };
 }

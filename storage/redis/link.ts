@@ -36,7 +36,7 @@ function scriptErrorOf(text: string): string | undefined {
 /** Redis says where in a script it failed, which holds nothing that was stored. */
 const defectOf = (error: unknown): string => /user_script: ?\d+/.exec(String(error))?.[0] ?? "";
 
-export const unavailable = (what: string): PostbellError =>
+export const storageUnavailable = (what: string): PostbellError =>
   new PostbellError(
     "storage_unavailable",
     `Redis is not available (${what}); whether it did what was asked is unknown.`,
@@ -51,7 +51,7 @@ function toPostbellError(error: unknown): PostbellError {
       { field: "maxmemory" },
     );
   }
-  return unavailable(`${kind} ${defectOf(error)}`.trim());
+  return storageUnavailable(`${kind} ${defectOf(error)}`.trim());
 }
 
 export interface CallOptions {
@@ -120,7 +120,7 @@ export function createLink(client: RedisClient, clock: Clock, restart: (() => vo
   /** A command is only handed to a client that is connected: what it would queue instead has no bound. */
   const connected = async (call: Call): Promise<void> => {
     while (client.status !== "ready" && !call.isLate) {
-      if (client.status === "end") throw unavailable("the client is closed");
+      if (client.status === "end") throw storageUnavailable("the client is closed");
       const change = new Promise<void>((resolve) => {
         call.wake = resolve;
         waiting.add(call);
@@ -128,7 +128,7 @@ export function createLink(client: RedisClient, clock: Clock, restart: (() => vo
       if (client.status === "wait") void client.connect().catch(() => {});
       await change;
     }
-    if (unanswered >= MAX_UNANSWERED) throw unavailable("it does not answer");
+    if (unanswered >= MAX_UNANSWERED) throw storageUnavailable("it does not answer");
   };
 
   const pause = (ms: number): Promise<void> => new Promise((resolve) => clock.setTimeout(resolve, ms));
@@ -136,7 +136,7 @@ export function createLink(client: RedisClient, clock: Clock, restart: (() => vo
   const attempt = async (call: Call, send: () => Promise<unknown>): Promise<unknown> => {
     for (let delay = RETRY_MS; ; delay = Math.min(2 * delay, MAX_RETRY_MS)) {
       await connected(call);
-      if (call.isLate) throw unavailable("too late");
+      if (call.isLate) throw storageUnavailable("too late");
       try {
         return await send();
       } catch (error) {
@@ -176,7 +176,9 @@ export function createLink(client: RedisClient, clock: Clock, restart: (() => vo
       call.abandon = (why) => {
         end();
         followUp(call, reply, options);
-        reject(unavailable(client.status === "ready" || trouble === "" ? why : `no connection: ${trouble}`));
+        reject(
+          storageUnavailable(client.status === "ready" || trouble === "" ? why : `no connection: ${trouble}`),
+        );
       };
       reply.then(
         (answer) => {

@@ -6,7 +6,7 @@ import { inspect, type StorageReport } from "./check.js";
 import type { Argument, RedisClient } from "./client.js";
 import type { Connections } from "./connections.js";
 import type { HoldToLayout } from "./layout.js";
-import { type CallOptions, createLink, type Link, unavailable } from "./link.js";
+import { type CallOptions, createLink, type Link, storageUnavailable } from "./link.js";
 import type { KeySet, Partitions } from "./partition.js";
 import { createReplicationCheck } from "./replication.js";
 import { SCRIPTS, type Script } from "./scripts.js";
@@ -112,7 +112,7 @@ export function createSession({
   });
   const isConfirmedInTime = (answer: Promise<boolean>): Promise<boolean> =>
     withTimeout(clock, 2 * replicationTimeoutMs + WAIT_MARGIN_MS, answer, () =>
-      unavailable("no answer in time"),
+      storageUnavailable("no answer in time"),
     ).catch(() => false);
   const inspectAll = async (): Promise<readonly Omit<StorageReport, "repaired">[]> =>
     Promise.all(
