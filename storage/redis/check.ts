@@ -1,6 +1,6 @@
 /** What an operator has to know of a Redis that keeps deliveries and content: how durable it is, whether it may drop keys, and whether the books are right. */
 
-import type { Link } from "./link.js";
+import type { RedisLink } from "./link.js";
 import type { Partition } from "./partition.js";
 
 /** A clock that is off by more shows in signatures: receivers allow 300 s. */
@@ -34,7 +34,7 @@ const fieldOf = (info: string, name: string): string =>
     ?.slice(name.length + 1)
     .trim() ?? "";
 
-async function configOf(node: Link, name: string): Promise<string | undefined> {
+async function configOf(node: RedisLink, name: string): Promise<string | undefined> {
   try {
     const [, setting] = (await node.call("CONFIG", "GET", name)) as string[];
     return setting;
@@ -73,7 +73,10 @@ export function warningsOf(report: Omit<StorageReport, "ok" | "warnings" | "repa
 }
 
 /** Looks at one server. */
-export async function inspect(node: Link, clockSkewMs: number): Promise<Omit<StorageReport, "repaired">> {
+export async function inspect(
+  node: RedisLink,
+  clockSkewMs: number,
+): Promise<Omit<StorageReport, "repaired">> {
   const info = String(await node.call("INFO"));
   const save = await configOf(node, "save");
   const report = {

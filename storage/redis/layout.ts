@@ -1,14 +1,14 @@
 /** Which layout the keys have: stored once for the webhooks, with their number of partitions, and once for the content. */
 
 import { PostbellError } from "../../src/core/errors.js";
-import type { Link } from "./link.js";
+import type { RedisLink } from "./link.js";
 
 /** Raised on their own: docs/redis.md says when. */
 const WEBHOOKS_VERSION = 2;
 const CONTENT_VERSION = 1;
 
 /** Stores the layout, or holds this process to the stored one. Errors: `invalid_option` where it is another one. */
-export type HoldToLayout = (link: Link) => Promise<void>;
+export type HoldToLayout = (link: RedisLink) => Promise<void>;
 
 const checkVersion = (version: unknown, known: number, prefix: string): void => {
   if (version === known) return;

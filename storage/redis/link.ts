@@ -61,7 +61,7 @@ export interface CallOptions {
   readonly wasDone?: ((reply: unknown) => boolean) | undefined;
 }
 
-export interface Link {
+export interface RedisLink {
   readonly call: (command: string, ...args: Argument[]) => Promise<unknown>;
   readonly run: (
     script: Script,
@@ -91,7 +91,7 @@ interface Call {
  * Errors of all calls: `storage_full` where Redis refuses to grow, else `storage_unavailable`.
  * `restart` replaces a connection that no answer comes from; none for one that belongs to the host.
  */
-export function createLink(client: RedisClient, clock: Clock, restart: (() => void) | null): Link {
+export function createLink(client: RedisClient, clock: Clock, restart: (() => void) | null): RedisLink {
   const calls = new Set<Call>();
   const waiting = new Set<Call>();
   let unanswered = 0;

@@ -6,7 +6,7 @@ import { inspect, type StorageReport } from "./check.js";
 import type { Argument, RedisClient } from "./client.js";
 import type { Connections } from "./connections.js";
 import type { HoldToLayout } from "./layout.js";
-import { type CallOptions, createLink, type Link, storageUnavailable } from "./link.js";
+import { type CallOptions, createLink, type RedisLink, storageUnavailable } from "./link.js";
 import type { KeySet, Partitions } from "./partition.js";
 import { createReplicationCheck } from "./replication.js";
 import { SCRIPTS, type Script } from "./scripts.js";
@@ -19,7 +19,7 @@ const WAIT_MARGIN_MS = 500;
 export interface Session {
   readonly time: ServerTime;
   readonly hints: Hints;
-  readonly link: () => Promise<Link>;
+  readonly link: () => Promise<RedisLink>;
   /** Names the connection: a server cannot lose what it stored without ending it. `NaN`, which equals nothing, before there is one, and in a Cluster, whose nodes fail unseen. */
   readonly connection: () => number;
   /** Connects, holds this process to the layout, reads the time and logs warnings, once; again after a failure. */
@@ -50,7 +50,7 @@ function once<T>(make: () => Promise<T>): () => Promise<T> {
   };
 }
 
-async function askTime(link: Link, { all: [partition] }: Partitions): Promise<number> {
+async function askTime(link: RedisLink, { all: [partition] }: Partitions): Promise<number> {
   if (!partition) throw new RangeError("a storage has at least one partition");
   const [seconds, micros] = (await link.run(SCRIPTS.time, partition, [])) as string[];
   return Number(seconds) * 1_000 + Number(micros) / 1_000;
@@ -77,9 +77,9 @@ export function createSession({
   readonly isReplicated: boolean;
   readonly replicationTimeoutMs: number;
 }): Session {
-  const links = new Set<Link>();
+  const links = new Set<RedisLink>();
   let isClosed = false;
-  const linkTo = (client: RedisClient, isOwn: boolean): Link => {
+  const linkTo = (client: RedisClient, isOwn: boolean): RedisLink => {
     const made = createLink(client, clock, isOwn ? () => client.disconnect(true) : null);
     if (isClosed) made.close();
     else links.add(made);
