@@ -91,7 +91,7 @@ interface Call {
  * Errors of all calls: `storage_full` where Redis refuses to grow, else `storage_unavailable`.
  * `restart` replaces a connection that no answer comes from; none for one that belongs to the host.
  */
-export function createLink(client: RedisClient, clock: Clock, restart: (() => void) | null): RedisLink {
+export function createRedisLink(client: RedisClient, clock: Clock, restart: (() => void) | null): RedisLink {
   const calls = new Set<Call>();
   const waiting = new Set<Call>();
   let unanswered = 0;

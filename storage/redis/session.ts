@@ -6,7 +6,7 @@ import { inspect, type StorageReport } from "./check.js";
 import type { Argument, RedisClient } from "./client.js";
 import type { Connections } from "./connections.js";
 import type { HoldToLayout } from "./layout.js";
-import { type CallOptions, createLink, type RedisLink, storageUnavailable } from "./link.js";
+import { type CallOptions, createRedisLink, type RedisLink, storageUnavailable } from "./link.js";
 import type { KeySet, Partitions } from "./partition.js";
 import { createReplicationCheck } from "./replication.js";
 import { SCRIPTS, type Script } from "./scripts.js";
@@ -80,7 +80,7 @@ export function createSession({
   const links = new Set<RedisLink>();
   let isClosed = false;
   const linkTo = (client: RedisClient, isOwn: boolean): RedisLink => {
-    const made = createLink(client, clock, isOwn ? () => client.disconnect(true) : null);
+    const made = createRedisLink(client, clock, isOwn ? () => client.disconnect(true) : null);
     if (isClosed) made.close();
     else links.add(made);
     return made;
