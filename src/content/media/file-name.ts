@@ -32,7 +32,7 @@ const withoutExtension = (name: string): string =>
   name.includes(".") ? name.slice(0, name.lastIndexOf(".")) : name;
 
 /** What a client calls its file, without folders, extension and characters that cannot be seen: what a media item is titled by. May be empty. */
-export const titleOf = (given: string): string =>
+export const titleFromFileName = (given: string): string =>
   withoutExtension(lastSegment(given)).replace(UNSEEN, "").trim();
 
 /**

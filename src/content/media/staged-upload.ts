@@ -10,7 +10,7 @@ import type { MediaFile } from "../records/records.js";
 import { RestError } from "../rest/error.js";
 import { refuseCodedBody } from "../rest/request-input.js";
 import { fileNameOf } from "./content-disposition.js";
-import { baseNameOf, titleOf } from "./file-name.js";
+import { baseNameOf, titleFromFileName } from "./file-name.js";
 import { type ImageSize, imageSize } from "./image-size.js";
 import { hasBinary, judgeType, type MediaType } from "./media-type.js";
 import { isMultipart, readMultipart } from "./multipart.js";
@@ -75,7 +75,7 @@ export async function receiveUpload(request: HttpRequest, options: UploadOptions
       pace: options.pace,
       take: async (fileName, bytes) => ({
         ...(await stageFile(bytes, fileName, digest, options)),
-        title: titleOf(fileName),
+        title: titleFromFileName(fileName),
       }),
     });
     if (file === undefined) throw noData();
@@ -103,7 +103,11 @@ export async function takeFile(
   options: Omit<UploadOptions, "limit" | "pace">,
 ): Promise<Upload> {
   const file = await stageFile(source, fileName, undefined, options);
-  return uploadOf({ ...file, title: titleOf(fileName) }, Object.freeze(Object.create(null)), options);
+  return uploadOf(
+    { ...file, title: titleFromFileName(fileName) },
+    Object.freeze(Object.create(null)),
+    options,
+  );
 }
 
 /** A staged file and what is known of it. */

@@ -3,7 +3,7 @@ import { readForeign } from "../../../src/content/embeds/foreign.js";
 import { createProviderTable } from "../../../src/content/embeds/providers.js";
 import { safeEmbed } from "../../../src/content/embeds/safe.js";
 import { fileNameOf, readParameters } from "../../../src/content/media/content-disposition.js";
-import { baseNameOf, titleOf } from "../../../src/content/media/file-name.js";
+import { baseNameOf, titleFromFileName } from "../../../src/content/media/file-name.js";
 import { fold } from "../../../src/content/query/folding.js";
 import { matchOf, parseSearch } from "../../../src/content/query/search.js";
 import { splitBlocks } from "../../../src/content/text/blocks.js";
@@ -135,7 +135,7 @@ const FUNCTIONS: { readonly [name: string]: (text: string) => unknown } = {
   isScriptUrl,
   parseDate,
   baseNameOf,
-  titleOf,
+  titleOf: titleFromFileName,
   readParameters,
   fileNameOf: (text) => fileNameOf(`attachment; filename="${text}"`),
   readPhp,
