@@ -40,7 +40,7 @@ export const titleFromFileName = (given: string): string =>
  * letters without accents, at most 180 bytes, never a device of some system, never empty. As in the reference blanks become `-`, other signs vanish, and a
  * part that could pass for an extension (`x.php.png`) is marked: `x.php_`. Linear.
  */
-export function baseNameOf(given: string): string {
+export function toBaseName(given: string): string {
   const cleaned = normaliseBounded(withoutExtension(lastSegment(given)), "NFC")
     .replace(/%20|[\s+]/g, "-")
     .replace(UNSEEN, "")

@@ -10,7 +10,7 @@ import type { MediaFile } from "../records/records.js";
 import { RestError } from "../rest/error.js";
 import { refuseCodedBody } from "../rest/request-input.js";
 import { fileNameOf } from "./content-disposition.js";
-import { baseNameOf, titleFromFileName } from "./file-name.js";
+import { titleFromFileName, toBaseName } from "./file-name.js";
 import { type ImageSize, imageSize } from "./image-size.js";
 import { hasBinary, judgeType, type MediaType } from "./media-type.js";
 import { isMultipart, readMultipart } from "./multipart.js";
@@ -156,7 +156,7 @@ async function stageFile(
       await staged.discard();
       throw new RestError(412, "rest_upload_hash_mismatch", "Content hash did not match expected.");
     }
-    return { staged, type, size, baseName: baseNameOf(fileName), discard: () => staged.discard() };
+    return { staged, type, size, baseName: toBaseName(fileName), discard: () => staged.discard() };
   } catch (error) {
     await iterator.return?.();
     throw error;

@@ -2,7 +2,7 @@
 
 import { parseUrl } from "../../core/parse-url.js";
 import { isFileName } from "../files.js";
-import { baseNameOf } from "../media/file-name.js";
+import { toBaseName } from "../media/file-name.js";
 import { mimeTypeOf } from "../media/media-type.js";
 import type { MediaFile } from "../records/records.js";
 import { stripAll } from "../text/plain.js";
@@ -30,7 +30,7 @@ function nameOf(path: string, url: string): string {
   if (isFileName(path)) return path;
   const last = (path.split("/").at(-1) ?? "") || lastOfAddress(url);
   const extension = /\.[a-z0-9]{1,5}$/i.exec(last)?.[0] ?? "";
-  return last === "" ? "" : `${baseNameOf(last)}${extension.toLowerCase()}`;
+  return last === "" ? "" : `${toBaseName(last)}${extension.toLowerCase()}`;
 }
 
 /** The file as it is known without its bytes, and its type by its name. */

@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { isFileName } from "../../../src/content/files.js";
 import { fileNameOf, readParameters } from "../../../src/content/media/content-disposition.js";
-import { baseNameOf, titleFromFileName } from "../../../src/content/media/file-name.js";
+import { titleFromFileName, toBaseName } from "../../../src/content/media/file-name.js";
 import { imageSize } from "../../../src/content/media/image-size.js";
 import { hasBinary, judgeType, mimeTypeOf } from "../../../src/content/media/media-type.js";
 import { expectLinear } from "../../support/cpu-time.js";
@@ -72,14 +72,14 @@ describe("the name of a stored file", () => {
     ["__proto__.png", "proto"],
     ["\u0301a.png", "a"],
   ])("of %j is %j", (given, expected) => {
-    expect(baseNameOf(given)).toBe(expected);
+    expect(toBaseName(given)).toBe(expected);
   });
 
   test("is cut between characters, below the bounds of file systems", () => {
-    const long = baseNameOf(`${"ü😀心".repeat(200)}.png`);
+    const long = toBaseName(`${"ü😀心".repeat(200)}.png`);
     expect(Buffer.byteLength(long)).toBeLessThanOrEqual(180);
-    expect(baseNameOf(`${"心".repeat(100)}.png`)).toBe("心".repeat(60));
-    expect(baseNameOf(`${"a".repeat(300)}.png`)).toBe("a".repeat(180));
+    expect(toBaseName(`${"心".repeat(100)}.png`)).toBe("心".repeat(60));
+    expect(toBaseName(`${"a".repeat(300)}.png`)).toBe("a".repeat(180));
   });
 
   test.each([
@@ -92,14 +92,14 @@ describe("the name of a stored file", () => {
     ["half an extension", `${"a".repeat(177)}.php.jpg`, `${"a".repeat(177)}.p`],
     ["a device that was longer", `con.${"-_".repeat(100)}a.jpg`, "con_"],
   ])("that is cut at %s is still safe", (_, given, expected) => {
-    expect(baseNameOf(given)).toBe(expected);
+    expect(toBaseName(given)).toBe(expected);
   });
 
   test("is safe wherever it is cut", () => {
     const piece = fc.constantFrom(".", "-", "_", "php", "phtml5", "exe", "心", "a", "\u0301");
     fc.assert(
       fc.property(fc.integer({ min: 165, max: 182 }), fc.array(piece, { maxLength: 12 }), (length, end) => {
-        const base = baseNameOf(`${"a".repeat(length)}${end.join("")}.jpg`);
+        const base = toBaseName(`${"a".repeat(length)}${end.join("")}.jpg`);
         expect(Buffer.byteLength(base)).toBeLessThanOrEqual(180);
         expect(base).not.toMatch(/[.-]$|\.(?:php|phtml5?|exe)(?:\.|$)/);
       }),
@@ -110,7 +110,7 @@ describe("the name of a stored file", () => {
   test("can name a file, whatever the client sends", () => {
     fc.assert(
       fc.property(hostileText, fc.constantFrom("", ".png", ".tar.gz"), (text, end) => {
-        const base = baseNameOf(text + end);
+        const base = toBaseName(text + end);
         expect(isFileName(`2026/11/${base}-1.png`)).toBe(true);
         expect(base).not.toContain("..");
       }),
@@ -121,7 +121,7 @@ describe("the name of a stored file", () => {
   test("is found in linear time", async () => {
     for (const part of [".", "-", " ", "a.", "\u0301", "a\u0301", "%20", "/", "\u202e"]) {
       await expectLinear(200_000, (size) => [
-        baseNameOf(part.repeat(size)),
+        toBaseName(part.repeat(size)),
         titleFromFileName(part.repeat(size)),
       ]);
     }

@@ -3,7 +3,7 @@ import { readForeign } from "../../../src/content/embeds/foreign.js";
 import { createProviderTable } from "../../../src/content/embeds/providers.js";
 import { safeEmbed } from "../../../src/content/embeds/safe.js";
 import { fileNameOf, readParameters } from "../../../src/content/media/content-disposition.js";
-import { baseNameOf, titleFromFileName } from "../../../src/content/media/file-name.js";
+import { titleFromFileName, toBaseName } from "../../../src/content/media/file-name.js";
 import { fold } from "../../../src/content/query/folding.js";
 import { matchOf, parseSearch } from "../../../src/content/query/search.js";
 import { splitBlocks } from "../../../src/content/text/blocks.js";
@@ -134,7 +134,7 @@ const FUNCTIONS: { readonly [name: string]: (text: string) => unknown } = {
   isSafeUrl,
   isScriptUrl,
   parseDate,
-  baseNameOf,
+  baseNameOf: toBaseName,
   titleOf: titleFromFileName,
   readParameters,
   fileNameOf: (text) => fileNameOf(`attachment; filename="${text}"`),
