@@ -12,7 +12,7 @@ import type { ReceivedBody, RestRequest } from "../rest/types.js";
 import type { Site } from "../site.js";
 import { ownedFiles } from "./owned-files.js";
 import { publishMedia } from "./publish-media.js";
-import { noData, receiveUpload, type Upload } from "./staged-upload.js";
+import { noData, receiveUpload, type StagedUpload } from "./staged-upload.js";
 import type { StoredImages } from "./stored-images.js";
 
 const FIELDS = /^application\/(?:[^\s/,+;]+\+)?(?:json|x-www-form-urlencoded)\s*(?:;|$)/i;
@@ -36,8 +36,8 @@ export function createMediaUploads({
   readonly now: () => number;
   readonly logger: Logger;
 }): MediaUploads {
-  const uploads = new WeakMap<ReceivedBody, Upload>();
-  const made = new WeakSet<Upload>();
+  const uploads = new WeakMap<ReceivedBody, StagedUpload>();
+  const made = new WeakSet<StagedUpload>();
 
   async function receive(request: HttpRequest, caller: Caller): Promise<ReceivedBody | undefined> {
     if (FIELDS.test(request.headers["content-type"] ?? "")) return undefined;

@@ -1,7 +1,7 @@
 /** Publishes a file that was taken in, with the versions of an image that the site keeps beside it. */
 
 import type { MediaFile } from "../records/records.js";
-import type { Upload } from "./staged-upload.js";
+import type { StagedUpload } from "./staged-upload.js";
 import type { StoredImages } from "./stored-images.js";
 
 export interface PublishedMedia {
@@ -11,9 +11,9 @@ export interface PublishedMedia {
   readonly discard: () => Promise<void>;
 }
 
-/** `localTime`: as `Upload.publish` takes it. `images`: `undefined` where the site makes no versions. Errors: what the files throw; nothing is left then. */
+/** `localTime`: as `StagedUpload.publish` takes it. `images`: `undefined` where the site makes no versions. Errors: what the files throw; nothing is left then. */
 export async function publishMedia(
-  upload: Upload,
+  upload: StagedUpload,
   localTime: number,
   images: StoredImages | undefined,
 ): Promise<PublishedMedia> {

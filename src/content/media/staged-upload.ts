@@ -32,7 +32,7 @@ export interface UploadOptions {
 }
 
 /** A file that has arrived whole and was accepted. Nobody sees it before `publish`. */
-export interface Upload {
+export interface StagedUpload {
   /** The text fields of a multipart body, as a form's: not validated. Empty for a raw body. Without prototype. */
   readonly fields: JsonObject;
   /** By its bytes and its name; what the client declared does not count. */
@@ -64,7 +64,7 @@ export interface PublishedUpload {
  * 400 `rest_upload_image_too_large`; 400 `rest_upload_no_data`, `rest_upload_no_content_type`, `rest_upload_no_content_disposition`, `rest_upload_invalid_disposition`;
  * 412 `rest_upload_hash_mismatch`; 415 `rest_unsupported_media_type` for a body with a content coding; those of `readMultipart` and `receivedBytes`; what `files` throws.
  */
-export async function receiveUpload(request: HttpRequest, options: UploadOptions): Promise<Upload> {
+export async function receiveUpload(request: HttpRequest, options: UploadOptions): Promise<StagedUpload> {
   const { headers } = request;
   refuseCodedBody(request);
   const digest = headers["content-md5"];
@@ -101,7 +101,7 @@ export async function takeFile(
   source: ReadableBody,
   fileName: string,
   options: Omit<UploadOptions, "limit" | "pace">,
-): Promise<Upload> {
+): Promise<StagedUpload> {
   const file = await stageFile(source, fileName, undefined, options);
   return uploadOf(
     { ...file, title: titleFromFileName(fileName) },
@@ -206,7 +206,7 @@ function uploadOf(
   { staged, type, size: early, baseName, title }: Staged & { readonly title: string },
   fields: JsonObject,
   { files, maxPixels }: Omit<UploadOptions, "limit" | "pace">,
-): Upload {
+): StagedUpload {
   let published: string | undefined;
   return {
     fields,
