@@ -12,7 +12,7 @@ import type { ReceivedBody, RestRequest } from "../rest/types.js";
 import type { Site } from "../site.js";
 import { ownedFiles } from "./owned-files.js";
 import { publishMedia } from "./publish-media.js";
-import { noData, receiveUpload, type StagedUpload } from "./staged-upload.js";
+import { noData, type StagedUpload, stageUpload } from "./staged-upload.js";
 import type { StoredImages } from "./stored-images.js";
 
 const FIELDS = /^application\/(?:[^\s/,+;]+\+)?(?:json|x-www-form-urlencoded)\s*(?:;|$)/i;
@@ -45,7 +45,7 @@ export function createMediaUploads({
     if (files === undefined || !caller.has("upload_files")) {
       return { fields: NO_FIELDS, release: async () => {} };
     }
-    const upload = await receiveUpload(request, { files, limit, pace, maxPixels: images?.maxPixels });
+    const upload = await stageUpload(request, { files, limit, pace, maxPixels: images?.maxPixels });
     const received: ReceivedBody = {
       fields: upload.fields,
       async release() {

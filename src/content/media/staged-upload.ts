@@ -41,7 +41,7 @@ export interface StagedUpload {
    * Stores it under a name of its own: `2026/11/heart.png`, or `heart-1.png` where that is taken. Call it once.
    * `localTime` is the site's wall-clock time in epoch ms, as in `PostColumns.date`; the folder is its year and month.
    *
-   * Errors: RestError 400 as those of `receiveUpload`, for an image whose dimensions stand so far behind that they are not known before; what `files` throws.
+   * Errors: RestError 400 as those of `stageUpload`, for an image whose dimensions stand so far behind that they are not known before; what `files` throws.
    */
   readonly publish: (localTime: number) => Promise<PublishedUpload>;
   /** Removes what is stored of it, published or not. Must be called unless a record was stored that names the file; may be called again. */
@@ -64,7 +64,7 @@ export interface PublishedUpload {
  * 400 `rest_upload_image_too_large`; 400 `rest_upload_no_data`, `rest_upload_no_content_type`, `rest_upload_no_content_disposition`, `rest_upload_invalid_disposition`;
  * 412 `rest_upload_hash_mismatch`; 415 `rest_unsupported_media_type` for a body with a content coding; those of `readMultipart` and `receivedBytes`; what `files` throws.
  */
-export async function receiveUpload(request: HttpRequest, options: UploadOptions): Promise<StagedUpload> {
+export async function stageUpload(request: HttpRequest, options: UploadOptions): Promise<StagedUpload> {
   const { headers } = request;
   refuseCodedBody(request);
   const digest = headers["content-md5"];

@@ -13,7 +13,7 @@ import { describe, expect, test } from "vitest";
 import { nodeAdapter } from "../../../adapters/node.js";
 import { diskFiles, memoryFiles } from "../../../files/index.js";
 import type { FileStore } from "../../../src/content/files.js";
-import { receiveUpload } from "../../../src/content/media/staged-upload.js";
+import { stageUpload } from "../../../src/content/media/staged-upload.js";
 import { RestError } from "../../../src/content/rest/error.js";
 import type { HttpRequest, RequestBody } from "../../../src/http/types.js";
 import { heapUsed } from "../../support/heap.js";
@@ -80,7 +80,7 @@ async function* chunked(bytes: Uint8Array, size: number) {
 }
 
 const receive = (files: FileStore, request: HttpRequest, limit = LIMIT) =>
-  receiveUpload(request, { files, limit });
+  stageUpload(request, { files, limit });
 
 async function stored(files: FileStore): Promise<string[]> {
   const names = [];
@@ -488,12 +488,12 @@ describe("an upload as multipart form data", () => {
       const unreadable = `--${BOUNDARY}\r\nContent-Disposition: form-data; name="x\n"\r\n\r\n${"x".repeat(length)}\r\n`;
       const body = Buffer.from(before.replace(`--${BOUNDARY}--`, `${unreadable}--${BOUNDARY}--`), "latin1");
       const request = requestOf(FORM_TYPE, body);
-      await expect(receiveUpload(request, { files, limit: LIMIT })).rejects.toMatchObject({
+      await expect(stageUpload(request, { files, limit: LIMIT })).rejects.toMatchObject({
         status: 400,
         code: "rest_upload_no_data",
       });
       const whole = Buffer.concat([Buffer.from(unreadable, "latin1"), formBytes([filePart("heart.png")])]);
-      const upload = await receiveUpload(requestOf(FORM_TYPE, whole), { files, limit: LIMIT });
+      const upload = await stageUpload(requestOf(FORM_TYPE, whole), { files, limit: LIMIT });
       expect(upload.mimeType).toBe("image/png");
       await upload.discard();
     },
