@@ -97,7 +97,7 @@ export async function stageUpload(request: HttpRequest, options: UploadOptions):
  *
  * Errors: RestError 400 `rest_upload_sideload_error` or `rest_upload_no_data`; what `source` and `files` throw.
  */
-export async function takeFile(
+export async function stageImportedFile(
   source: ReadableBody,
   fileName: string,
   options: Omit<UploadOptions, "limit" | "pace">,

@@ -4,7 +4,7 @@ import { parseUrl } from "../../core/parse-url.js";
 import type { ReadableBody } from "../../http/types.js";
 import type { FileStore } from "../files.js";
 import { publishMedia } from "../media/publish-media.js";
-import { takeFile } from "../media/staged-upload.js";
+import { stageImportedFile } from "../media/staged-upload.js";
 import type { StoredImages } from "../media/stored-images.js";
 import type { MediaFile, Post } from "../records/records.js";
 import type { SiteZone } from "../text/dates.js";
@@ -65,7 +65,7 @@ export function createMediaImport({
       const bytes = await stoppable(source(file), signal);
       if (bytes === null) return undefined;
       const name = path || (parseUrl(file.url)?.pathname ?? file.title);
-      const upload = await takeFile(capped(bytes, limit, signal), name, {
+      const upload = await stageImportedFile(capped(bytes, limit, signal), name, {
         files,
         maxPixels: images?.maxPixels,
       });
