@@ -8,7 +8,7 @@ import { parseQuery } from "../../schema/query-string.js";
 import type { JsonObject } from "../../schema/types.js";
 import { RestError } from "../rest/error.js";
 import { readParameters } from "./content-disposition.js";
-import { receivedBytes, tooBig } from "./upload-bytes.js";
+import { readUploadBytes, tooBig } from "./upload-bytes.js";
 
 /** Of all text fields together, and of the headers of the parts. */
 const TEXT_BYTES = 1_048_576;
@@ -47,7 +47,7 @@ export interface MultipartOptions<T extends Taken> {
  *
  * Guarantee: what `take` made is discarded where the rest of the body cannot be read.
  * Errors: what `take` throws; RestError 400 `rest_invalid_multipart` for a body that is cut off or none of this form, 400 `rest_invalid_query` for too many
- * fields, 413 `rest_body_too_large` for too long ones; the errors of {@link receivedBytes}.
+ * fields, 413 `rest_body_too_large` for too long ones; the errors of {@link readUploadBytes}.
  */
 export async function readMultipart<T extends Taken>(
   request: Pick<HttpRequest, "body" | "headers" | "signal">,
@@ -92,7 +92,7 @@ export async function readMultipart<T extends Taken>(
   parsed.then(settle, settle);
 
   try {
-    for await (const chunk of receivedBytes(request, limit + TEXT_BYTES, pace)) {
+    for await (const chunk of readUploadBytes(request, limit + TEXT_BYTES, pace)) {
       for (let start = 0; start < chunk.length; start += PIECE_BYTES) {
         // What follows the closing boundary is read over.
         if (isSettled) await parsed;

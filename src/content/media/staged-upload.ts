@@ -16,7 +16,7 @@ import { hasBinary, judgeType, type MediaType } from "./media-type.js";
 import { isMultipart, readMultipart } from "./multipart.js";
 import { storedImageSize } from "./stored-bytes.js";
 import { folderOf, publishFree } from "./stored-name.js";
-import { receivedBytes } from "./upload-bytes.js";
+import { readUploadBytes } from "./upload-bytes.js";
 
 /** The dimensions of an image stand before the end of this, but for photographs with uncommonly much beside the picture: theirs are read once the file is stored. */
 const HEAD_BYTES = 1_048_576;
@@ -62,7 +62,7 @@ export interface PublishedUpload {
  * Guarantee: streamed; of what is refused or cut off nothing is left in `files`.
  * Errors: RestError 400 `rest_upload_sideload_error` for a file that is not accepted, or whose bytes do not fit its name (the reference answers 500);
  * 400 `rest_upload_image_too_large`; 400 `rest_upload_no_data`, `rest_upload_no_content_type`, `rest_upload_no_content_disposition`, `rest_upload_invalid_disposition`;
- * 412 `rest_upload_hash_mismatch`; 415 `rest_unsupported_media_type` for a body with a content coding; those of `readMultipart` and `receivedBytes`; what `files` throws.
+ * 412 `rest_upload_hash_mismatch`; 415 `rest_unsupported_media_type` for a body with a content coding; those of `readMultipart` and `readUploadBytes`; what `files` throws.
  */
 export async function stageUpload(request: HttpRequest, options: UploadOptions): Promise<StagedUpload> {
   const { headers } = request;
@@ -84,7 +84,7 @@ export async function stageUpload(request: HttpRequest, options: UploadOptions):
   if (request.body === null || headers["content-length"] === "0") throw noData();
   const fileName = nameOfRawBody(headers);
   const file = await stageFile(
-    receivedBytes(request, options.limit, options.pace),
+    readUploadBytes(request, options.limit, options.pace),
     fileName,
     digest,
     options,

@@ -26,7 +26,7 @@ const cutOff = (): RestError =>
  * Errors: RestError 413 `rest_upload_file_too_big` beyond `limit` bytes, before anything is read where more was announced; 400 `rest_request_aborted` when
  * the client leaves or the length is another; 408 `rest_request_timeout` for a body slower than `pace`; PostbellError `raw_body_unavailable` when a body parser of the host has consumed the bytes.
  */
-export async function* receivedBytes(
+export async function* readUploadBytes(
   request: BodyRequest,
   limit: number,
   pace?: BodyPace,
