@@ -8,7 +8,7 @@ import { parseQuery } from "../../schema/query-string.js";
 import type { JsonObject } from "../../schema/types.js";
 import { RestError } from "../rest/error.js";
 import { readParameters } from "./content-disposition.js";
-import { readUploadBytes, tooBig } from "./upload-bytes.js";
+import { readUploadBytes, uploadTooLarge } from "./upload-bytes.js";
 
 /** Of all text fields together, and of the headers of the parts. */
 const TEXT_BYTES = 1_048_576;
@@ -73,7 +73,7 @@ export async function readMultipart<T extends Taken>(
         file.resume();
         return;
       }
-      file.on("limit", () => reject(tooBig(limit)));
+      file.on("limit", () => reject(uploadTooLarge(limit)));
       stream = file;
       taking = take(unquoted(fileName), file);
       taking.catch(reject);

@@ -8,7 +8,7 @@ import { RestError } from "../rest/error.js";
 
 type BodyRequest = Pick<HttpRequest, "body" | "headers" | "signal">;
 
-export const tooBig = (limit: number): RestError =>
+export const uploadTooLarge = (limit: number): RestError =>
   new RestError(
     413,
     "rest_upload_file_too_big",
@@ -32,11 +32,11 @@ export async function* readUploadBytes(
   pace?: BodyPace,
 ): AsyncGenerator<Uint8Array> {
   const announced = request.headers["content-length"];
-  if (Number(announced) > limit) throw tooBig(limit);
+  if (Number(announced) > limit) throw uploadTooLarge(limit);
   let received = 0;
   for await (const chunk of chunksOf(request, limit, pace)) {
     received += chunk.length;
-    if (received > limit) throw tooBig(limit);
+    if (received > limit) throw uploadTooLarge(limit);
     yield chunk;
   }
   if (announced !== undefined && Number(announced) !== received) throw cutOff();
@@ -51,7 +51,7 @@ async function* chunksOf(
     try {
       yield await readBytes({ body, headers }, { limit });
     } catch (error) {
-      throw error instanceof HttpError ? tooBig(limit) : error;
+      throw error instanceof HttpError ? uploadTooLarge(limit) : error;
     }
     return;
   }
