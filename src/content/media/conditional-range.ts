@@ -11,7 +11,7 @@ export interface Validators {
   readonly storedAt: number;
 }
 
-export type AskedPart =
+export type RangeResult =
   | { readonly status: 200 | 304 | 412 | 416 }
   | { readonly status: 206; readonly range: ByteRange };
 
@@ -24,7 +24,7 @@ export function askedPart(
   method: "GET" | "HEAD",
   headers: { readonly [name: string]: string },
   file: Validators,
-): AskedPart {
+): RangeResult {
   const { tag } = file;
   const storedSecond = Math.floor(file.storedAt / 1_000);
   const {
@@ -56,7 +56,7 @@ function secondOf(date: string | undefined): number | undefined {
   return Number.isNaN(time) ? undefined : Math.floor(time / 1_000);
 }
 
-function rangeOf(header: string, size: number): AskedPart {
+function rangeOf(header: string, size: number): RangeResult {
   const [, first = "", last = ""] = /^bytes=[ \t]*([0-9]*)-([0-9]*)[ \t]*$/i.exec(header.trim()) ?? [];
   if (first === "" && last === "") return { status: 200 };
   const start = first === "" ? Math.max(size - Number(last), 0) : Number(first);
