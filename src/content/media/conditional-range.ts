@@ -20,7 +20,7 @@ export type RangeResult =
  *
  * @param headers names in lower case
  */
-export function askedPart(
+export function evaluateRange(
   method: "GET" | "HEAD",
   headers: { readonly [name: string]: string },
   file: Validators,

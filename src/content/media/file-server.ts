@@ -3,7 +3,7 @@
 import type { Logger } from "../../core/logger.js";
 import type { HttpRequest, HttpResponse, Service } from "../../http/types.js";
 import { type FileEntry, type FileStore, isFileName } from "../files.js";
-import { askedPart } from "./conditional-range.js";
+import { evaluateRange } from "./conditional-range.js";
 import { mimeTypeOf } from "./media-type.js";
 
 export interface UploadsOptions {
@@ -32,7 +32,7 @@ export function createUploads({ files, logger }: UploadsOptions): Service {
       return { status: 405, headers: { Allow: "GET, HEAD", "Cache-Control": "no-store" }, body: null };
     }
     const tag = tagOf(entry);
-    const part = askedPart(method, headers, { ...entry, tag });
+    const part = evaluateRange(method, headers, { ...entry, tag });
     const common = { ...SAFE, ETag: tag, "Last-Modified": new Date(entry.storedAt).toUTCString() };
     switch (part.status) {
       case 304:
