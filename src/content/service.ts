@@ -21,7 +21,7 @@ import { embedRoutes } from "./embeds/embed-routes.js";
 import { createForeignEmbeds } from "./embeds/foreign-embeds.js";
 import { createOwnEmbeds } from "./embeds/own.js";
 import { createHealthStatus } from "./health-status.js";
-import { createMediaUploads } from "./media/create-media.js";
+import { createMediaCreator } from "./media/create-media.js";
 import { createUploads } from "./media/file-server.js";
 import { imageRoutes } from "./media/image-routes.js";
 import { notedFiles } from "./media/journaled-files.js";
@@ -190,7 +190,7 @@ export function createContent(options: ContentOptions): Content {
     notedFiles({ files: settings.files, notes: createFileNotes({ store, index, current }), clock, logger });
   const { images: tool } = settings;
   const images = files && tool ? createStoredImages({ files, tool, logger }) : undefined;
-  const uploads = createMediaUploads({
+  const uploads = createMediaCreator({
     files,
     images,
     limit: limits.uploadBytes,

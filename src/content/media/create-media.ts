@@ -19,7 +19,7 @@ const FIELDS = /^application\/(?:[^\s/,+;]+\+)?(?:json|x-www-form-urlencoded)\s*
 const NO_FIELDS = Object.freeze(Object.create(null));
 
 /** `files`: where the host keeps them; without it every upload is refused. `images`: makes smaller versions, if it is there. `limit`: bytes of one file. */
-export function createMediaUploads({
+export function createMediaCreator({
   files,
   images,
   limit,
