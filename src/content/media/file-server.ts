@@ -6,7 +6,7 @@ import { type FileEntry, type FileStore, isFileName } from "../files.js";
 import { evaluateRange } from "./conditional-range.js";
 import { mimeTypeOf } from "./media-type.js";
 
-export interface UploadsOptions {
+export interface FileServerOptions {
   readonly files: FileStore;
   readonly logger: Logger;
 }
@@ -23,7 +23,7 @@ const FOR_A_DAY = "public, max-age=86400";
  * Guarantee: a fixed type by the name, never guessed by the browser; what is no image, sound or film is downloaded, and may run nothing where it is opened
  * nevertheless. 503 while the store fails.
  */
-export function createUploads({ files, logger }: UploadsOptions): Service {
+export function createUploads({ files, logger }: FileServerOptions): Service {
   async function answer(request: HttpRequest, name: string): Promise<HttpResponse | undefined> {
     const entry = await files.stat(name);
     if (entry === undefined) return undefined;
