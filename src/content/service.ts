@@ -22,7 +22,7 @@ import { createForeignEmbeds } from "./embeds/foreign-embeds.js";
 import { createOwnEmbeds } from "./embeds/own.js";
 import { createHealthStatus } from "./health-status.js";
 import { createMediaCreator } from "./media/create-media.js";
-import { createUploads } from "./media/file-server.js";
+import { createFileServer } from "./media/file-server.js";
 import { imageRoutes } from "./media/image-routes.js";
 import { notedFiles } from "./media/journaled-files.js";
 import { createStoredImages } from "./media/stored-images.js";
@@ -276,7 +276,7 @@ export function createContent(options: ContentOptions): Content {
     handleAs: async (request, as) => timed((asked) => server.handleAs(asked, () => asUser(as)))(request),
     namespace,
     uploads: settings.files
-      ? createUploads({ files: settings.files, logger })
+      ? createFileServer({ files: settings.files, logger })
       : { handle: async () => undefined },
     async request({ as, baseUrl = site.url, ...request }) {
       return server.dispatch({ ...request, baseUrl, caller: as === null ? anonymous : await asUser(as) });

@@ -23,7 +23,7 @@ const FOR_A_DAY = "public, max-age=86400";
  * Guarantee: a fixed type by the name, never guessed by the browser; what is no image, sound or film is downloaded, and may run nothing where it is opened
  * nevertheless. 503 while the store fails.
  */
-export function createUploads({ files, logger }: FileServerOptions): Service {
+export function createFileServer({ files, logger }: FileServerOptions): Service {
   async function answer(request: HttpRequest, name: string): Promise<HttpResponse | undefined> {
     const entry = await files.stat(name);
     if (entry === undefined) return undefined;

@@ -7,7 +7,7 @@ import { describe, expect, test } from "vitest";
 import { nodeAdapter } from "../../../adapters/node.js";
 import { memoryFiles } from "../../../files/index.js";
 import type { FileStore } from "../../../src/content/files.js";
-import { createUploads, uploadPath } from "../../../src/content/media/file-server.js";
+import { createFileServer, uploadPath } from "../../../src/content/media/file-server.js";
 import { silentLogger } from "../../../src/core/logger.js";
 import type { HttpResponse } from "../../../src/http/types.js";
 
@@ -33,7 +33,7 @@ interface Asked {
 }
 
 const ask = (files: FileStore, path: string, { method = "GET", headers = {} }: Asked = {}) =>
-  createUploads({ files, logger: silentLogger }).handle({
+  createFileServer({ files, logger: silentLogger }).handle({
     method,
     path,
     query: "",
@@ -240,7 +240,7 @@ test("a store that fails is answered with 503, and logged", async () => {
   const files: FileStore = { ...memoryFiles(), stat: () => Promise.reject(new Error("EIO")) };
   const logged: string[] = [];
   const logger = { ...silentLogger, error: (_: object, message: string) => void logged.push(message) };
-  const response = await createUploads({ files, logger }).handle({
+  const response = await createFileServer({ files, logger }).handle({
     method: "GET",
     path: `/${NAME}`,
     query: "",
@@ -257,7 +257,7 @@ test("a store that fails is answered with 503, and logged", async () => {
 
 test("over HTTP, whole, in part and not at all", async () => {
   const files = await filesWith(NAME);
-  const uploads = createUploads({ files, logger: silentLogger });
+  const uploads = createFileServer({ files, logger: silentLogger });
   const server = createServer(nodeAdapter(uploads, { prefix: "/uploads" }));
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/uploads/${NAME}`;
