@@ -46,7 +46,7 @@ const refused = (code: string, message: string): PlannedEdits => ({ ok: false, c
  * what changes nothing is left out. Refused: more than ten modifiers, an angle beyond 3600 degrees, a crop that begins outside or has no pixel, and a
  * rotation whose result has more than `maxPixels`.
  */
-export function plannedEdits(
+export function planEdits(
   modifiers: readonly Modifier[],
   { width, height }: PixelSize,
   maxPixels: number,

@@ -13,7 +13,7 @@ import { RestError, refusal } from "../rest/error.js";
 import type { RestAnswer, RestRequest, RestRoute } from "../rest/types.js";
 import type { Site } from "../site.js";
 import { editArguments, idArgument } from "./image-arguments.js";
-import { type Modifier, plannedEdits } from "./image-edits.js";
+import { type Modifier, planEdits } from "./image-edits.js";
 import type { ImageRefusal } from "./image-tool.js";
 import { uploadedImage } from "./image-versions.js";
 import { ownedFiles } from "./owned-files.js";
@@ -90,7 +90,7 @@ export function imageRoutes(
       throw unknownAttachment();
     }
     const measured = await edits.measured(media, mimeType);
-    const plan = plannedEdits(modifiersOf(request), uploadedImage(measured), edits.maxPixels);
+    const plan = planEdits(modifiersOf(request), uploadedImage(measured), edits.maxPixels);
     if (!plan.ok) throw new RestError(400, plan.code, plan.message);
     const { operations } = plan;
     const folder = folderOf(site.zone.toLocal(library.now()));

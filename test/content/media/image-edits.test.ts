@@ -7,7 +7,7 @@ import {
   type Area,
   type Modifier,
   type PixelOperation,
-  plannedEdits,
+  planEdits,
 } from "../../../src/content/media/image-edits.js";
 import { frameCount } from "../../../src/content/media/image-frames.js";
 import { imageSize } from "../../../src/content/media/image-size.js";
@@ -31,7 +31,7 @@ const flip = (horizontal: boolean, vertical: boolean): Modifier => ({
 });
 
 const planOf = (modifiers: readonly Modifier[], size = PHOTO, limit = LIMIT) =>
-  plannedEdits(modifiers, size, limit);
+  planEdits(modifiers, size, limit);
 
 describe("edits of an image", () => {
   test("are percentages of what the edits before have left", () => {
