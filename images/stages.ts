@@ -1,7 +1,7 @@
 /** Puts operations on an image together into as few passes as it takes: all crops, flips and quarter turns in a row are one. Pure. */
 
 import type { Area, PixelOperation, PixelSize } from "../src/content/media/image-edits.js";
-import { rotatedSize } from "../src/content/media/image-edits.js";
+import { rotateSize } from "../src/content/media/image-edits.js";
 
 /** Applied in this order. */
 export interface Stage {
@@ -49,7 +49,7 @@ export function stagesOf(
   let whole = size;
 
   const cropTo = (inside: Area): void => {
-    let { width, height } = rotatedSize(area, quarterTurns * 90);
+    let { width, height } = rotateSize(area, quarterTurns * 90);
     let at = inside;
     for (let turns = quarterTurns; turns > 0; turns -= 1) {
       [width, height] = [height, width];
@@ -69,7 +69,7 @@ export function stagesOf(
   const end = (degrees: number): void => {
     if (degrees !== 0 && (quarterTurns > 0 || isMirrored)) end(0);
     const isCropped = area.width !== whole.width || area.height !== whole.height;
-    whole = rotatedSize(rotatedSize(area, quarterTurns * 90), degrees);
+    whole = rotateSize(rotateSize(area, quarterTurns * 90), degrees);
     stages.push({ crop: isCropped ? area : undefined, isMirrored, quarterTurns, degrees, size: whole });
     area = { left: 0, top: 0, ...whole };
     quarterTurns = 0;

@@ -74,7 +74,7 @@ export function planEdits(
       }
       const degrees = ((args.angle % 360) + 360) % 360;
       if (degrees === 0) continue;
-      size = rotatedSize(size, degrees);
+      size = rotateSize(size, degrees);
       if (degrees % 90 !== 0 && size.width * size.height > maxPixels) {
         return refused("rest_image_rotation_failed", "Unable to rotate this image: it would be too large.");
       }
@@ -102,7 +102,7 @@ function croppedSpan(
 }
 
 /** How large the upright rectangle is that holds an image turned by `degrees`. */
-export function rotatedSize({ width, height }: PixelSize, degrees: number): PixelSize {
+export function rotateSize({ width, height }: PixelSize, degrees: number): PixelSize {
   if (degrees % 180 === 0) return { width, height };
   if (degrees % 90 === 0) return { width: height, height: width };
   const angle = (degrees * Math.PI) / 180;
