@@ -9,7 +9,7 @@ import type { FileNotes } from "../repository/orphan-file-journal.js";
 const ABANDONED_AFTER_MS = 3_600_000;
 const SWEEP_EVERY_MS = 3_600_000;
 
-export interface NotedFiles extends FileStore {
+export interface JournaledFiles extends FileStore {
   /** Removes what crashed processes left: files that have been noted for more than an hour. Resolves with how many there were. Never rejects. */
   readonly sweep: () => Promise<number>;
   /** Sweeps now and every hour. */
@@ -24,7 +24,7 @@ export interface NotedFilesOptions {
   readonly logger: Logger;
 }
 
-export function notedFiles({ files, notes, clock, logger }: NotedFilesOptions): NotedFiles {
+export function notedFiles({ files, notes, clock, logger }: NotedFilesOptions): JournaledFiles {
   let timer: Timer | undefined;
 
   const noted = (staged: StagedFile): StagedFile => ({
