@@ -17,14 +17,14 @@ export interface JournaledFiles extends FileStore {
   readonly stop: () => void;
 }
 
-export interface NotedFilesOptions {
+export interface JournaledFilesOptions {
   readonly files: FileStore;
   readonly notes: FileNotes;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
-export function notedFiles({ files, notes, clock, logger }: NotedFilesOptions): JournaledFiles {
+export function notedFiles({ files, notes, clock, logger }: JournaledFilesOptions): JournaledFiles {
   let timer: Timer | undefined;
 
   const noted = (staged: StagedFile): StagedFile => ({
