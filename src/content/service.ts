@@ -24,7 +24,7 @@ import { createHealthStatus } from "./health-status.js";
 import { createMediaCreator } from "./media/create-media.js";
 import { createFileServer } from "./media/file-server.js";
 import { imageRoutes } from "./media/image-routes.js";
-import { notedFiles } from "./media/journaled-files.js";
+import { createJournaledFiles } from "./media/journaled-files.js";
 import { createStoredImages } from "./media/stored-images.js";
 import { type ContentOptions, readContentSettings } from "./options.js";
 import { createPasswords } from "./posts/post-passwords.js";
@@ -187,7 +187,12 @@ export function createContent(options: ContentOptions): Content {
   const { index, current } = library;
   const files =
     settings.files &&
-    notedFiles({ files: settings.files, notes: createFileNotes({ store, index, current }), clock, logger });
+    createJournaledFiles({
+      files: settings.files,
+      notes: createFileNotes({ store, index, current }),
+      clock,
+      logger,
+    });
   const { images: tool } = settings;
   const images = files && tool ? createStoredImages({ files, tool, logger }) : undefined;
   const uploads = createMediaCreator({

@@ -24,7 +24,7 @@ export interface JournaledFilesOptions {
   readonly logger: Logger;
 }
 
-export function notedFiles({ files, notes, clock, logger }: JournaledFilesOptions): JournaledFiles {
+export function createJournaledFiles({ files, notes, clock, logger }: JournaledFilesOptions): JournaledFiles {
   let timer: Timer | undefined;
 
   const noted = (staged: StagedFile): StagedFile => ({
