@@ -10,7 +10,7 @@ import type { MediaUploads } from "../posts/post-routes.js";
 import { RestError } from "../rest/error.js";
 import type { ReceivedBody, RestRequest } from "../rest/types.js";
 import type { Site } from "../site.js";
-import { ownedFiles } from "./owned-files.js";
+import { listFileNames } from "./owned-files.js";
 import { publishMedia } from "./publish-media.js";
 import { noData, type StagedUpload, stageUpload } from "./staged-upload.js";
 import type { StoredImages } from "./stored-images.js";
@@ -85,7 +85,7 @@ export function createMediaCreator({
     },
     async remove({ media }) {
       if (files === undefined || media === null) return;
-      const names = ownedFiles(media);
+      const names = listFileNames(media);
       try {
         await Promise.all(names.map((name) => files.remove(name)));
       } catch (error) {

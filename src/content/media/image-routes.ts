@@ -16,7 +16,7 @@ import { editArguments, idArgument } from "./image-arguments.js";
 import { type Modifier, planEdits } from "./image-edits.js";
 import type { ImageRefusal } from "./image-tool.js";
 import { uploadedImage } from "./image-versions.js";
-import { ownedFiles } from "./owned-files.js";
+import { listFileNames } from "./owned-files.js";
 import type { StoredImages } from "./stored-images.js";
 import { folderOf } from "./stored-name.js";
 
@@ -200,7 +200,7 @@ const withFile =
 
 /** Whether `src` is the address of one of the files, as an answer of the site writes it. It is compared, and never fetched. */
 function isAddressOf(media: MediaFile, src: Json | undefined, site: Site): boolean {
-  return ownedFiles(media).some((name) => {
+  return listFileNames(media).some((name) => {
     const address = site.upload(name);
     return src === address || src === encodeURI(address);
   });

@@ -3,7 +3,7 @@
 import type { MediaFile } from "../records/records.js";
 
 /** Names of every file that belongs to a record: shown, as it was uploaded, and in smaller versions. None where they are elsewhere. */
-export function ownedFiles({ name, original, sizes, elsewhere }: MediaFile): readonly string[] {
+export function listFileNames({ name, original, sizes, elsewhere }: MediaFile): readonly string[] {
   if (elsewhere !== undefined) return [];
   const all = [name, original?.name ?? "", ...Object.values(sizes).map((size) => size.name)];
   return all.filter((owned) => owned !== "");

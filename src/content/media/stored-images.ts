@@ -8,7 +8,7 @@ import type { PixelOperation } from "./image-edits.js";
 import { frameCount } from "./image-frames.js";
 import type { ImageRefusal, ImageSource, ImageTool, MadeImage } from "./image-tool.js";
 import { missingSizes, shownVersion, uploadedImage } from "./image-versions.js";
-import { ownedFiles } from "./owned-files.js";
+import { listFileNames } from "./owned-files.js";
 import { storedBytes, storedImageSize } from "./stored-bytes.js";
 import { type NameParts, partsOf, publishFree } from "./stored-name.js";
 
@@ -162,7 +162,7 @@ export function createStoredImages({
 }
 
 const unnamed = (names: readonly string[], kept: MediaFile | null | undefined): readonly string[] => {
-  const owned = new Set(kept ? ownedFiles(kept) : []);
+  const owned = new Set(kept ? listFileNames(kept) : []);
   return names.filter((name) => !owned.has(name));
 };
 

@@ -1,7 +1,7 @@
 /** Notes of the files that no record names: those that are about to be stored, and those that are about to go. A change of a record adds and ends notes in the same commit. */
 
 import { PostbellError } from "../../core/errors.js";
-import { ownedFiles } from "../media/owned-files.js";
+import { listFileNames } from "../media/owned-files.js";
 import type { SiteIndex } from "../query/site-index.js";
 import type { MediaFile } from "../records/records.js";
 import type { ContentStore, ContentWrite } from "../store.js";
@@ -11,7 +11,7 @@ const noteKey = (name: string): string => `${NOTE}${name}`;
 
 /** A file belongs to one record or one note at a time: the storage sees to it, since both hold this name. */
 export const fileNames = (media: MediaFile | null): readonly string[] =>
-  media === null ? [] : [...new Set(ownedFiles(media))].map(noteKey);
+  media === null ? [] : [...new Set(listFileNames(media))].map(noteKey);
 
 export interface FileNotes {
   /** Whether the name was free, and is noted now: neither a record nor another note has it. */
@@ -90,4 +90,4 @@ export const namedWrites = (
 
 /** What a commit adds that removes a record with `media`: its files are about to go. */
 export const unnamedWrites = (media: MediaFile | null, now: number): readonly ContentWrite[] =>
-  media === null ? [] : ownedFiles(media).map((name) => noteWrite(name, 0, { at: now, isGoing: true }));
+  media === null ? [] : listFileNames(media).map((name) => noteWrite(name, 0, { at: now, isGoing: true }));

@@ -12,7 +12,7 @@ import {
 import { frameCount } from "../../../src/content/media/image-frames.js";
 import { imageSize } from "../../../src/content/media/image-size.js";
 import { missingSizes, shownVersion } from "../../../src/content/media/image-versions.js";
-import { ownedFiles } from "../../../src/content/media/owned-files.js";
+import { listFileNames } from "../../../src/content/media/owned-files.js";
 import type { MediaFile } from "../../../src/content/records/records.js";
 import { expectAtMost } from "../../support/cpu-time.js";
 import { gifOf, movingWebp, smallestChunks } from "../../support/images.js";
@@ -289,7 +289,7 @@ describe("the versions of an image", () => {
     const file = fileOf(2560, 1707, { sizes, original });
     expect(namesOf(file)).not.toContain("medium 300x200");
     expect(namesOf(file)).toContain("2048x2048 2048x1365");
-    expect(ownedFiles(file)).toEqual(["2026/11/a.jpg", "2026/11/o.jpg", "m.jpg"]);
+    expect(listFileNames(file)).toEqual(["2026/11/a.jpg", "2026/11/o.jpg", "m.jpg"]);
   });
 
   test.each([
