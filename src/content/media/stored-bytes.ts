@@ -8,7 +8,7 @@ import { type ImageSize, imageSizeWalk, PIECE_BYTES } from "./image-size.js";
 const PART_BYTES = 4 * PIECE_BYTES;
 
 /** The bytes from `start` to before `end`, which is at most the size of the file. Errors: what `files` throws. */
-export async function storedBytes(
+export async function readStoredBytes(
   files: FileStore,
   name: string,
   { start, end }: { readonly start: number; readonly end: number },
@@ -37,7 +37,7 @@ export async function storedImageSize(
     if (at + PIECE_BYTES > partEnd && partEnd < bytes) {
       start = Math.min(at, bytes);
       const end = Math.min(start + PART_BYTES, bytes);
-      part = start < end ? await storedBytes(files, name, { start, end }) : new Uint8Array();
+      part = start < end ? await readStoredBytes(files, name, { start, end }) : new Uint8Array();
     }
     const asked = part.subarray(at - start);
     step = walk.next(new DataView(asked.buffer, asked.byteOffset, asked.byteLength));

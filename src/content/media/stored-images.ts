@@ -9,7 +9,7 @@ import { frameCount } from "./image-frames.js";
 import type { ImageRefusal, ImageSource, ImageTool, MadeImage } from "./image-tool.js";
 import { missingSizes, shownVersion, uploadedImage } from "./image-versions.js";
 import { listFileNames } from "./owned-files.js";
-import { storedBytes, storedImageSize } from "./stored-bytes.js";
+import { readStoredBytes, storedImageSize } from "./stored-bytes.js";
 import { type NameParts, partsOf, publishFree } from "./stored-name.js";
 
 export interface StoredImage {
@@ -66,7 +66,7 @@ export function createStoredImages({
 
   const sourceOf = (file: MediaFile, mimeType: string): ImageSource => {
     const { name, bytes } = uploadedImage(file);
-    return { mimeType, read: () => storedBytes(files, name, { start: 0, end: bytes }) };
+    return { mimeType, read: () => readStoredBytes(files, name, { start: 0, end: bytes }) };
   };
 
   async function madeVersions(
@@ -125,7 +125,7 @@ export function createStoredImages({
 
   async function moves(file: MediaFile, mimeType: string): Promise<boolean> {
     const { name, bytes } = uploadedImage(file);
-    const head = await storedBytes(files, name, { start: 0, end: Math.min(bytes, HEAD_BYTES) });
+    const head = await readStoredBytes(files, name, { start: 0, end: Math.min(bytes, HEAD_BYTES) });
     return frameCount(mimeType, head, 1) > 1;
   }
 
