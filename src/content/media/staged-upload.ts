@@ -14,7 +14,7 @@ import { titleFromFileName, toBaseName } from "./file-name.js";
 import { type ImageSize, imageSize } from "./image-size.js";
 import { hasBinary, judgeType, type MediaType } from "./media-type.js";
 import { isMultipart, readMultipart } from "./multipart.js";
-import { storedImageSize } from "./stored-bytes.js";
+import { readStoredImageSize } from "./stored-bytes.js";
 import { folderOf, publishFree } from "./stored-name.js";
 import { readUploadBytes } from "./upload-bytes.js";
 
@@ -220,7 +220,7 @@ function uploadOf(
       published = name;
       let size = early;
       if (size === undefined && isImage(type)) {
-        size = await storedImageSize(files, { name, bytes: staged.bytes, mimeType: type.mimeType });
+        size = await readStoredImageSize(files, { name, bytes: staged.bytes, mimeType: type.mimeType });
         judgeSize(size, maxPixels);
       }
       const { width = 0, height = 0, orientation = 1 } = size ?? {};

@@ -23,7 +23,7 @@ export async function readStoredBytes(
  *
  * Guarantee: holds one part of 256 KiB at a time. Errors: what `files` throws.
  */
-export async function storedImageSize(
+export async function readStoredImageSize(
   files: FileStore,
   { name, bytes, mimeType }: { readonly name: string; readonly bytes: number; readonly mimeType: string },
 ): Promise<ImageSize | undefined> {

@@ -9,7 +9,7 @@ import { frameCount } from "./image-frames.js";
 import type { ImageRefusal, ImageSource, ImageTool, MadeImage } from "./image-tool.js";
 import { missingSizes, shownVersion, uploadedImage } from "./image-versions.js";
 import { listFileNames } from "./owned-files.js";
-import { readStoredBytes, storedImageSize } from "./stored-bytes.js";
+import { readStoredBytes, readStoredImageSize } from "./stored-bytes.js";
 import { type NameParts, partsOf, publishFree } from "./stored-name.js";
 
 export interface StoredImage {
@@ -117,7 +117,7 @@ export function createStoredImages({
   async function measured(file: MediaFile, mimeType: string): Promise<MediaFile> {
     const { name, bytes, width, original, elsewhere } = file;
     if (width !== 0 || original !== undefined || elsewhere !== undefined) return file;
-    const size = await storedImageSize(files, { name, bytes, mimeType });
+    const size = await readStoredImageSize(files, { name, bytes, mimeType });
     if (size === undefined) return file;
     const { orientation, ...sides } = size;
     return { ...file, ...sides, ...(orientation === 1 ? {} : { orientation }) };
