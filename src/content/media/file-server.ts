@@ -4,7 +4,7 @@ import type { Logger } from "../../core/logger.js";
 import type { HttpRequest, HttpResponse, Service } from "../../http/types.js";
 import { type FileEntry, type FileStore, isFileName } from "../files.js";
 import { evaluateRange } from "./conditional-range.js";
-import { mimeTypeOf } from "./media-type.js";
+import { findMimeType } from "./media-type.js";
 
 export interface FileServerOptions {
   readonly files: FileStore;
@@ -94,7 +94,7 @@ function nameOf(path: string): string | undefined {
 }
 
 function contentHeaders(name: string): Readonly<Record<string, string>> {
-  const mimeType = mimeTypeOf(name) ?? "application/octet-stream";
+  const mimeType = findMimeType(name) ?? "application/octet-stream";
   if (/^(?:image|audio|video)\//.test(mimeType)) return { "Content-Type": mimeType };
   return {
     "Content-Type": mimeType,

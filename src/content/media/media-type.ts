@@ -84,7 +84,7 @@ const extensionOf = (name: string): string =>
   name.includes(".") ? name.slice(name.lastIndexOf(".") + 1).toLowerCase() : "";
 
 /** The fixed type that a stored file is served with; `undefined` for a name that no upload gets. */
-export const mimeTypeOf = (name: string): string | undefined => TYPES.get(extensionOf(name))?.[0];
+export const findMimeType = (name: string): string | undefined => TYPES.get(extensionOf(name))?.[0];
 
 export const isAcceptedExtension = (extension: string): boolean => TYPES.has(extension.toLowerCase());
 

@@ -3,7 +3,7 @@
 import { parseUrl } from "../../core/parse-url.js";
 import { isFileName } from "../files.js";
 import { toBaseName } from "../media/file-name.js";
-import { mimeTypeOf } from "../media/media-type.js";
+import { findMimeType } from "../media/media-type.js";
 import type { MediaFile } from "../records/records.js";
 import { stripAll } from "../text/plain.js";
 import { type PhpArray, type PhpValue, readPhp } from "./php-value.js";
@@ -47,10 +47,10 @@ export function mediaOfItem(
     if (!/^[\w-]{1,64}$/.test(size) || !isFileName(file)) return [];
     const [width, height] = [countOf(version.get("width")), countOf(version.get("height"))];
     const bytes = countOf(version.get("filesize"));
-    return [[size, { name: file, width, height, mimeType: mimeTypeOf(file) ?? "", bytes }] as const];
+    return [[size, { name: file, width, height, mimeType: findMimeType(file) ?? "", bytes }] as const];
   });
   return {
-    mimeType: mimeTypeOf(name) ?? "",
+    mimeType: findMimeType(name) ?? "",
     media: {
       name,
       bytes: countOf(known.get("filesize")),
