@@ -92,7 +92,7 @@ export const isAcceptedExtension = (extension: string): boolean => TYPES.has(ext
  * The type of a file with this name that begins with `head` (4 KiB or all of it). `undefined`: it is refused, because its extension is not accepted or its
  * bytes show something else. An image under the extension of another kind of image gets its own, as in the reference.
  */
-export function judgeType(name: string, head: Uint8Array): MediaType | undefined {
+export function detectMediaType(name: string, head: Uint8Array): MediaType | undefined {
   const extension = extensionOf(name);
   const [mimeType, expected] = TYPES.get(extension) ?? [];
   if (mimeType === undefined || expected === undefined) return undefined;

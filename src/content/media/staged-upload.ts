@@ -12,7 +12,7 @@ import { refuseCodedBody } from "../rest/request-input.js";
 import { fileNameOf } from "./content-disposition.js";
 import { titleFromFileName, toBaseName } from "./file-name.js";
 import { type ImageSize, imageSize } from "./image-size.js";
-import { hasBinary, judgeType, type MediaType } from "./media-type.js";
+import { detectMediaType, hasBinary, type MediaType } from "./media-type.js";
 import { isMultipart, readMultipart } from "./multipart.js";
 import { readStoredImageSize } from "./stored-bytes.js";
 import { folderOf, publishFree } from "./stored-name.js";
@@ -146,7 +146,7 @@ async function stageFile(
   try {
     const { head, isWhole } = await readHead(iterator);
     if (head.length === 0) throw noData();
-    const type = judgeType(fileName, head);
+    const type = detectMediaType(fileName, head);
     if (type === undefined) throw refused();
     const size = imageSize(type.mimeType, head);
     if ((size !== undefined || isWhole) && isImage(type)) judgeSize(size, maxPixels);

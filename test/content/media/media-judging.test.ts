@@ -7,7 +7,7 @@ import { isFileName } from "../../../src/content/files.js";
 import { fileNameOf, readParameters } from "../../../src/content/media/content-disposition.js";
 import { titleFromFileName, toBaseName } from "../../../src/content/media/file-name.js";
 import { imageSize } from "../../../src/content/media/image-size.js";
-import { findMimeType, hasBinary, judgeType } from "../../../src/content/media/media-type.js";
+import { detectMediaType, findMimeType, hasBinary } from "../../../src/content/media/media-type.js";
 import { expectLinear } from "../../support/cpu-time.js";
 
 const fixtures = JSON.parse(
@@ -258,22 +258,22 @@ describe("the type of a file", () => {
     ["a.vtt", "WEBVTT\n", "text/vtt"],
     ["photo.php.png", "\x89PNG\r\n\x1a\n", "image/png"],
   ])("%j that begins with %j is %s", (name, head, mimeType) => {
-    const type = judgeType(name, latin1(head));
+    const type = detectMediaType(name, latin1(head));
     expect(type?.mimeType).toBe(mimeType);
     expect(findMimeType(`2026/11/a.${type?.extension}`)).toBe(mimeType);
     expect(type?.isText).toBe(mimeType.startsWith("text/"));
   });
 
   test("of an image wins over a name that says another kind of image", () => {
-    expect(judgeType("a.jpg", fixture("small.png"))).toMatchObject({
+    expect(detectMediaType("a.jpg", fixture("small.png"))).toMatchObject({
       mimeType: "image/png",
       extension: "png",
     });
-    expect(judgeType("a.webp", fixture("photo.jpg"))).toMatchObject({
+    expect(detectMediaType("a.webp", fixture("photo.jpg"))).toMatchObject({
       mimeType: "image/jpeg",
       extension: "jpg",
     });
-    expect(judgeType("a.jpeg", fixture("photo.jpg"))).toMatchObject({
+    expect(detectMediaType("a.jpeg", fixture("photo.jpg"))).toMatchObject({
       mimeType: "image/jpeg",
       extension: "jpeg",
     });
@@ -326,7 +326,7 @@ describe("the type of a file", () => {
     ["a.__proto__", "text"],
     ["a.constructor", "text"],
   ])("%j that begins with %j is refused", (name, head) => {
-    expect(judgeType(name, latin1(head))).toBeUndefined();
+    expect(detectMediaType(name, latin1(head))).toBeUndefined();
   });
 
   test("is text only without control characters", () => {
@@ -342,7 +342,7 @@ describe("the type of a file", () => {
         fc.uint8Array({ maxLength: 64 }),
         fc.constantFrom("a.avif", "a.docx", "a.txt", "a.mp3"),
         (start, more, name) => {
-          expect(() => judgeType(name, Buffer.concat([latin1(start), more]))).not.toThrow();
+          expect(() => detectMediaType(name, Buffer.concat([latin1(start), more]))).not.toThrow();
         },
       ),
       { numRuns: 500 },
