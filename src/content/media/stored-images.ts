@@ -10,7 +10,7 @@ import type { ImageRefusal, ImageSource, ImageTool, MadeImage } from "./image-to
 import { missingSizes, shownVersion, uploadedImage } from "./image-versions.js";
 import { listFileNames } from "./owned-files.js";
 import { readStoredBytes, readStoredImageSize } from "./stored-bytes.js";
-import { type NameParts, partsOf, publishFree } from "./stored-name.js";
+import { type NameParts, partsOf, publishUnderFreeName } from "./stored-name.js";
 
 export interface StoredImage {
   readonly file: MediaFile;
@@ -58,7 +58,7 @@ export function createStoredImages({
   async function store(bytes: Uint8Array, parts: NameParts): Promise<string> {
     const staged = await files.stage(once(bytes));
     try {
-      return (await publishFree(staged, parts)).name;
+      return (await publishUnderFreeName(staged, parts)).name;
     } finally {
       await staged.discard();
     }

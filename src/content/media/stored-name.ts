@@ -16,7 +16,7 @@ export interface NameParts {
 }
 
 /** Publishes it as `2026/11/heart.png`, or `heart-1.png` where that is taken; resolves with the parts it got. */
-export async function publishFree(
+export async function publishUnderFreeName(
   staged: StagedFile,
   { folder, base: wanted, extension }: NameParts,
 ): Promise<{ readonly name: string; readonly base: string }> {
