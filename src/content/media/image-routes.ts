@@ -18,7 +18,7 @@ import type { ImageRefusal } from "./image-tool.js";
 import { uploadedImage } from "./image-versions.js";
 import { listFileNames } from "./owned-files.js";
 import type { StoredImages } from "./stored-images.js";
-import { folderOf } from "./stored-name.js";
+import { toUploadFolder } from "./stored-name.js";
 
 export interface ImageRoutesOptions {
   readonly library: Library;
@@ -93,7 +93,7 @@ export function imageRoutes(
     const plan = planEdits(modifiersOf(request), uploadedImage(measured), edits.maxPixels);
     if (!plan.ok) throw new RestError(400, plan.code, plan.message);
     const { operations } = plan;
-    const folder = folderOf(site.zone.toLocal(library.now()));
+    const folder = toUploadFolder(site.zone.toLocal(library.now()));
     const edited = await edits.edit(media, { mimeType, operations, folder });
     if (typeof edited === "string") throw imageRefused(edited);
     const parentImage = { id: source.id, name: uploadedImage(media).name };

@@ -15,7 +15,7 @@ import { type ImageSize, imageSize } from "./image-size.js";
 import { detectMediaType, hasBinary, type MediaType } from "./media-type.js";
 import { isMultipart, readMultipart } from "./multipart.js";
 import { readStoredImageSize } from "./stored-bytes.js";
-import { folderOf, publishUnderFreeName } from "./stored-name.js";
+import { publishUnderFreeName, toUploadFolder } from "./stored-name.js";
 import { readUploadBytes } from "./upload-bytes.js";
 
 /** The dimensions of an image stand before the end of this, but for photographs with uncommonly much beside the picture: theirs are read once the file is stored. */
@@ -213,7 +213,7 @@ function uploadOf(
     mimeType: type.mimeType,
     async publish(localTime) {
       const { name, base } = await publishUnderFreeName(staged, {
-        folder: folderOf(localTime),
+        folder: toUploadFolder(localTime),
         base: baseName,
         extension: type.extension,
       });

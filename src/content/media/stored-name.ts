@@ -34,7 +34,7 @@ function* candidates(base: string): Generator<string> {
 }
 
 /** Year and month. `localTime` is the site's wall-clock time in epoch ms, as in `PostColumns.date`. */
-export function folderOf(localTime: number): string {
+export function toUploadFolder(localTime: number): string {
   const [year, month] = new Date(localTime).toISOString().split("-");
   return `${year}/${month}`;
 }
