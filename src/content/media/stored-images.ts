@@ -10,7 +10,7 @@ import type { ImageRefusal, ImageSource, ImageTool, MadeImage } from "./image-to
 import { missingSizes, shownVersion, uploadedImage } from "./image-versions.js";
 import { listFileNames } from "./owned-files.js";
 import { readStoredBytes, readStoredImageSize } from "./stored-bytes.js";
-import { type NameParts, partsOf, publishUnderFreeName } from "./stored-name.js";
+import { type NameParts, publishUnderFreeName, splitFileName } from "./stored-name.js";
 
 export interface StoredImage {
   readonly file: MediaFile;
@@ -92,7 +92,7 @@ export function createStoredImages({
     const wanted = [...(shown ? [shown] : []), ...sizes];
     const made = await madeVersions(sourceOf(file, mimeType), wanted);
     if (made === undefined) return nothing;
-    const parts = partsOf(uploadedImage(file).name);
+    const parts = splitFileName(uploadedImage(file).name);
     const stored: string[] = [];
     try {
       let completed = file;
@@ -141,7 +141,7 @@ export function createStoredImages({
       });
       if (typeof made === "string") return made;
       const { bytes, width, height } = made;
-      const { base, extension } = partsOf(uploadedImage(file).name);
+      const { base, extension } = splitFileName(uploadedImage(file).name);
       const name = await store(bytes, { folder, base: editedBase(base), extension });
       try {
         const edited = { name, bytes: bytes.length, altText: "", width, height, sizes: {} };

@@ -40,7 +40,7 @@ export function toUploadFolder(localTime: number): string {
 }
 
 /** Of a stored file, whose name has always an extension. */
-export function partsOf(name: string): NameParts {
+export function splitFileName(name: string): NameParts {
   const [slash, dot] = [name.lastIndexOf("/"), name.lastIndexOf(".")];
   return {
     folder: name.slice(0, slash),
