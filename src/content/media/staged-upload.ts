@@ -9,7 +9,7 @@ import type { FileStore, StagedFile } from "../files.js";
 import type { MediaFile } from "../records/records.js";
 import { RestError } from "../rest/error.js";
 import { refuseCodedBody } from "../rest/request-input.js";
-import { fileNameOf } from "./content-disposition.js";
+import { readFileName } from "./content-disposition.js";
 import { titleFromFileName, toBaseName } from "./file-name.js";
 import { type ImageSize, imageSize } from "./image-size.js";
 import { detectMediaType, hasBinary, type MediaType } from "./media-type.js";
@@ -127,7 +127,7 @@ function nameOfRawBody(headers: HttpRequest["headers"]): string {
   if (disposition === undefined) {
     throw new RestError(400, "rest_upload_no_content_disposition", "No Content-Disposition supplied.");
   }
-  const name = fileNameOf(disposition);
+  const name = readFileName(disposition);
   if (name !== undefined) return name;
   throw new RestError(
     400,

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { isFileName } from "../../../src/content/files.js";
-import { fileNameOf, readParameters } from "../../../src/content/media/content-disposition.js";
+import { readFileName, readParameters } from "../../../src/content/media/content-disposition.js";
 import { titleFromFileName, toBaseName } from "../../../src/content/media/file-name.js";
 import { imageSize } from "../../../src/content/media/image-size.js";
 import { detectMediaType, findMimeType, hasBinary } from "../../../src/content/media/media-type.js";
@@ -155,7 +155,7 @@ describe("a Content-Disposition header", () => {
     ["attachment; filename*=UTF-8''it's.jpg", "it's.jpg"],
     ["attachment; filename*=UTF-8''''.jpg", "''.jpg"],
   ])("%j names %j", (header, name) => {
-    expect(fileNameOf(header)).toBe(name);
+    expect(readFileName(header)).toBe(name);
   });
 
   test.each([
@@ -182,16 +182,16 @@ describe("a Content-Disposition header", () => {
     `attachment; filename="${"a".repeat(65_536)}"`,
     "attachment; filename",
   ])("%j names nothing", (header) => {
-    expect(fileNameOf(header)).toBeUndefined();
+    expect(readFileName(header)).toBeUndefined();
   });
 
   test("of any form is read in linear time, and never throws", async () => {
-    fc.assert(fc.property(fc.string({ unit: "binary", maxLength: 200 }), (text) => void fileNameOf(text)));
+    fc.assert(fc.property(fc.string({ unit: "binary", maxLength: 200 }), (text) => void readFileName(text)));
     fc.assert(
       fc.property(
         fc.array(fc.constantFrom(";", "=", '"', "\\", "filename", "*", "'", " ", "a"), { maxLength: 80 }),
         (parts) => {
-          const name = fileNameOf(parts.join(""));
+          const name = readFileName(parts.join(""));
           expect(name === undefined || name.length > 0).toBe(true);
         },
       ),

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { readForeign } from "../../../src/content/embeds/foreign.js";
 import { createProviderTable } from "../../../src/content/embeds/providers.js";
 import { safeEmbed } from "../../../src/content/embeds/safe.js";
-import { fileNameOf, readParameters } from "../../../src/content/media/content-disposition.js";
+import { readFileName, readParameters } from "../../../src/content/media/content-disposition.js";
 import { titleFromFileName, toBaseName } from "../../../src/content/media/file-name.js";
 import { fold } from "../../../src/content/query/folding.js";
 import { matchOf, parseSearch } from "../../../src/content/query/search.js";
@@ -137,7 +137,7 @@ const FUNCTIONS: { readonly [name: string]: (text: string) => unknown } = {
   baseNameOf: toBaseName,
   titleOf: titleFromFileName,
   readParameters,
-  fileNameOf: (text) => fileNameOf(`attachment; filename="${text}"`),
+  fileNameOf: (text) => readFileName(`attachment; filename="${text}"`),
   readPhp,
   escaped,
   termSlugOf: (text) => termSlugOf({ slug: "", name: text }),
