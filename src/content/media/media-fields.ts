@@ -3,7 +3,7 @@
 import { textOf } from "../../schema/text-of.js";
 import type { Context, Json, Schema } from "../../schema/types.js";
 import { LENGTHS } from "../argument-bounds.js";
-import { asItComes, type Field, rawOf, type Target, type View } from "../posts/post-fields.js";
+import { asItComes, type Field, type FieldView, rawOf, type Target } from "../posts/post-fields.js";
 import { filterText } from "../posts/sanitised-text.js";
 import type { MediaFile } from "../records/records.js";
 import { ALL, EDIT, FULL } from "../rest/record-fields.js";
@@ -11,9 +11,9 @@ import { missingSizes, uploadedImage } from "./image-versions.js";
 
 const NO_FILE: MediaFile = { name: "", bytes: 0, altText: "", width: 0, height: 0, sizes: {} };
 
-const fileOf = ({ post }: View): MediaFile => post.media ?? NO_FILE;
+const fileOf = ({ post }: FieldView): MediaFile => post.media ?? NO_FILE;
 
-const isImage = ({ post }: View): boolean => post.mimeType.startsWith("image/");
+const isImage = ({ post }: FieldView): boolean => post.mimeType.startsWith("image/");
 
 const textSchema = (description: string, context: readonly Context[]): Schema => ({
   description,
@@ -53,7 +53,7 @@ const readonly = (
 ): Field => ({ schema: { description, type, context, readonly: true, ...more }, read });
 
 /** Where a file of the item is: beside the item's own, when that is not here. */
-function addressOf({ elsewhere, name: own }: MediaFile, name: string, { upload }: View["site"]): string {
+function addressOf({ elsewhere, name: own }: MediaFile, name: string, { upload }: FieldView["site"]): string {
   if (elsewhere === undefined || elsewhere === "") return upload(name);
   return name === own ? elsewhere : elsewhere.slice(0, elsewhere.lastIndexOf("/") + 1) + basename(name);
 }
@@ -61,7 +61,7 @@ function addressOf({ elsewhere, name: own }: MediaFile, name: string, { upload }
 const basename = (name: string): string => name.slice(name.lastIndexOf("/") + 1);
 
 /** The file itself, and its smaller versions, as the reference describes them. */
-function details(view: View): Json {
+function details(view: FieldView): Json {
   const file = fileOf(view);
   const { name, width, height, bytes, sizes, original, parentImage } = file;
   if (!isImage(view)) return { filesize: bytes, sizes: {} };

@@ -17,7 +17,7 @@ import { readMeta } from "./post-meta.js";
 import { filterText } from "./sanitised-text.js";
 
 /** What a field is read from. */
-export interface View {
+export interface FieldView {
   readonly post: Post;
   readonly collection: Collection;
   readonly site: Site;
@@ -40,7 +40,7 @@ export interface Target {
 export interface Field {
   readonly schema: Schema;
   /** `undefined`: this item has no such field. */
-  readonly read: (view: View) => Json | undefined;
+  readonly read: (view: FieldView) => Json | undefined;
   /** Of a value that was found valid and coerced; absent for what cannot be written, or is written by rules of its own. */
   readonly write?: (value: Json, target: Target) => void;
   /** How the argument that writes it is read, where not by the schema. */
@@ -82,21 +82,22 @@ function writeText(name: "title" | "content" | "excerpt") {
 }
 
 /** Whether the texts are kept back. */
-const isHidden = ({ post, isRevealed }: View): boolean => post.password !== "" && !isRevealed;
+const isHidden = ({ post, isRevealed }: FieldView): boolean => post.password !== "" && !isRevealed;
 
 /** Footnotes are part of the text that a password protects; the reference shows them. */
-const readShownMeta = (view: View): JsonObject => {
+const readShownMeta = (view: FieldView): JsonObject => {
   const { meta } = view.post;
   return readMeta(isHidden(view) ? { ...meta, footnotes: "" } : meta, view.collection.meta);
 };
 
-const excerptOf = ({ post, site, excerptLength }: View): string => site.render.excerpt(post, excerptLength);
+const excerptOf = ({ post, site, excerptLength }: FieldView): string =>
+  site.render.excerpt(post, excerptLength);
 
-const title = (view: View): string => view.site.render.title(view.post);
+const title = (view: FieldView): string => view.site.render.title(view.post);
 
 /** Terms of the taxonomy that still exist. */
 export const termsOf = (
-  { post, index }: Pick<View, "post" | "index">,
+  { post, index }: Pick<FieldView, "post" | "index">,
   taxonomy: Taxonomy,
 ): readonly number[] => index.termsOf(post, taxonomy);
 
@@ -140,7 +141,7 @@ const PROTECTED: Schema = {
 /** Shown to everybody who may see the pattern: an editor needs the text as it is stored. */
 const rawInView = (maxLength: number): Schema => text(FULL, { description: "As it is stored.", maxLength });
 
-const classList = ({ post, collection, index }: View): readonly string[] => [
+const classList = ({ post, collection, index }: FieldView): readonly string[] => [
   `post-${post.id}`,
   post.type,
   `type-${post.type}`,

@@ -13,7 +13,7 @@ import type { Site } from "../site.js";
 import { taxonomyOf } from "../terms/taxonomies.js";
 import { ancestorsOf as termsAbove } from "../terms/term-fields.js";
 import { ancestorsOf } from "./page-tree.js";
-import type { View } from "./post-fields.js";
+import type { FieldView } from "./post-fields.js";
 import { shownFields } from "./post-schema.js";
 
 /** What an answer asks of an item beside the post. */
@@ -122,7 +122,7 @@ export function createItems({ library, site, namespace, cacheBytes }: ItemsOptio
     return found.item;
   }
 
-  function viewOf(post: Post, { context, isUnlocked, excerptLength }: ItemRequest): View {
+  function viewOf(post: Post, { context, isUnlocked, excerptLength }: ItemRequest): FieldView {
     return {
       post,
       collection: collectionOf(post.type),

@@ -10,9 +10,9 @@ import { ALL, FULL } from "../../rest/record-fields.js";
 import { taxonomyOf } from "../../terms/taxonomies.js";
 import { termLink } from "../../terms/term-fields.js";
 import { cleanUrl } from "../../text/urls.js";
-import type { Field, View } from "../post-fields.js";
+import type { Field, FieldView } from "../post-fields.js";
 
-const itemOf = ({ post }: View): MenuItem => post.menuItem as MenuItem;
+const itemOf = ({ post }: FieldView): MenuItem => post.menuItem as MenuItem;
 
 type Target =
   | { readonly post: PostColumns }
@@ -20,7 +20,7 @@ type Target =
   /** It points at nothing, or at what is gone. */
   | undefined;
 
-function targetOf({ post, index }: Pick<View, "post" | "index">): Target {
+function targetOf({ post, index }: Pick<FieldView, "post" | "index">): Target {
   const item = post.menuItem;
   if (item?.type === "post_type") {
     const found = index.post(item.objectId);
@@ -34,21 +34,21 @@ function targetOf({ post, index }: Pick<View, "post" | "index">): Target {
 }
 
 /** The title of its own, or that of what it points at. */
-export function menuItemTitle(view: Pick<View, "post" | "index">): string {
+export function menuItemTitle(view: Pick<FieldView, "post" | "index">): string {
   if (view.post.title !== "") return view.post.title;
   const target = targetOf(view);
   if (target === undefined) return "";
   return "post" in target ? target.post.title : target.term.name;
 }
 
-function isInvalid(view: View): boolean {
+function isInvalid(view: FieldView): boolean {
   const { type } = itemOf(view);
   if (type !== "post_type" && type !== "taxonomy") return false;
   const target = targetOf(view);
   return target === undefined || ("post" in target && target.post.status === "trash");
 }
 
-function typeLabel(view: View): string {
+function typeLabel(view: FieldView): string {
   const { type } = itemOf(view);
   const target = targetOf(view);
   if (target !== undefined) {
@@ -59,7 +59,7 @@ function typeLabel(view: View): string {
   return type === "post_type_archive" ? "Post Type Archive" : "Custom Link";
 }
 
-function address(view: View): string {
+function address(view: FieldView): string {
   const target = targetOf(view);
   if (target === undefined) return itemOf(view).url;
   if ("post" in target) return view.site.link(target.post, view.index);
