@@ -3,7 +3,7 @@
 import { textOf } from "../../schema/text-of.js";
 import type { Context, Json, Schema } from "../../schema/types.js";
 import { LENGTHS } from "../argument-bounds.js";
-import { asItComes, type Field, type FieldView, rawOf, type Target } from "../posts/post-fields.js";
+import { asItComes, type Field, type FieldTarget, type FieldView, rawOf } from "../posts/post-fields.js";
 import { filterText } from "../posts/sanitised-text.js";
 import type { MediaFile } from "../records/records.js";
 import { ALL, EDIT, FULL } from "../rest/record-fields.js";
@@ -35,7 +35,7 @@ const textSchema = (description: string, context: readonly Context[]): Schema =>
 /** A caption is stored as the excerpt, a description as the content. */
 const writeText =
   (name: "excerpt" | "content") =>
-  (value: Json, { post, caller, site }: Target): void => {
+  (value: Json, { post, caller, site }: FieldTarget): void => {
     const raw = rawOf(value);
     if (raw === undefined) return;
     post.isTrusted = caller.has("unfiltered_html");

@@ -29,7 +29,7 @@ export interface FieldView {
 }
 
 /** What a written value goes into; the record that comes of it is checked and completed afterwards. */
-export interface Target {
+export interface FieldTarget {
   readonly post: { -readonly [K in keyof Post]: Post[K] };
   readonly collection: Collection;
   readonly caller: Caller;
@@ -42,7 +42,7 @@ export interface Field {
   /** `undefined`: this item has no such field. */
   readonly read: (view: FieldView) => Json | undefined;
   /** Of a value that was found valid and coerced; absent for what cannot be written, or is written by rules of its own. */
-  readonly write?: (value: Json, target: Target) => void;
+  readonly write?: (value: Json, target: FieldTarget) => void;
   /** How the argument that writes it is read, where not by the schema. */
   readonly argument?: Pick<Argument, "validate" | "sanitize">;
 }
@@ -67,10 +67,10 @@ export function rawOf(value: Json): string | undefined {
   return typeof raw === "string" || typeof raw === "number" ? String(raw) : undefined;
 }
 
-const canPublishHtml = ({ caller }: Target): boolean => caller.has("unfiltered_html");
+const canPublishHtml = ({ caller }: FieldTarget): boolean => caller.has("unfiltered_html");
 
 function writeText(name: "title" | "content" | "excerpt") {
-  return (value: Json, target: Target): void => {
+  return (value: Json, target: FieldTarget): void => {
     const raw = rawOf(value);
     // The reference takes an empty `raw` of a title for none.
     if (raw === undefined || (name === "title" && raw === "" && value !== "")) return;

@@ -10,7 +10,7 @@ import { RestError } from "../rest/error.js";
 import type { Site } from "../site.js";
 import { datesOf } from "../text/dates.js";
 import { isReservedSlug, uniqueSlug } from "../text/slug.js";
-import type { Target } from "./post-fields.js";
+import type { FieldTarget } from "./post-fields.js";
 import { writeMeta } from "./post-meta.js";
 import { fieldsOf } from "./post-schema.js";
 
@@ -90,7 +90,7 @@ export function writtenPost(
   dates: WrittenDates,
 ): Post {
   const { collection, site, index, now } = context;
-  const post: Target["post"] = previous === null ? { ...newPost(context), id } : { ...previous };
+  const post: FieldTarget["post"] = previous === null ? { ...newPost(context), id } : { ...previous };
   for (const [name, field] of fieldsOf(collection)) {
     const value = values[name];
     if (value !== undefined && value !== null) field.write?.(value, { ...context, post });
@@ -144,7 +144,7 @@ export function writtenDates(values: Values, site: Site): WrittenDates {
 }
 
 function placeInTime(
-  post: Target["post"],
+  post: FieldTarget["post"],
   previous: Post | null,
   { given, isReset }: WrittenDates,
   site: Site,

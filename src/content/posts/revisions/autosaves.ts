@@ -12,7 +12,7 @@ import type { Item, RestAnswer, RestRequest, RestRoute } from "../../rest/types.
 import type { Site } from "../../site.js";
 import type { Users } from "../../users/users.js";
 import { ancestorsOf } from "../page-tree.js";
-import type { Target } from "../post-fields.js";
+import type { FieldTarget } from "../post-fields.js";
 import { writeMeta } from "../post-meta.js";
 import { createRights } from "../post-permissions.js";
 import { refuseUnknownAuthor, updateArguments, writerOf } from "../post-routes.js";
@@ -60,7 +60,7 @@ const isGiven = (value: Json | undefined): value is Json => value !== undefined 
 function textsOver(before: Revision, values: Values, post: Post, context: WriteContext): Revision {
   const { collection } = context;
   const { title, content, excerpt, isTrusted } = before;
-  const target: Target["post"] = { ...post, title, content, excerpt, isTrusted };
+  const target: FieldTarget["post"] = { ...post, title, content, excerpt, isTrusted };
   const fields = fieldsOf(collection);
   for (const name of TEXTS) {
     const value = values[name];
