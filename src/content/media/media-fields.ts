@@ -3,7 +3,7 @@
 import { textOf } from "../../schema/text-of.js";
 import type { Context, Json, Schema } from "../../schema/types.js";
 import { LENGTHS } from "../argument-bounds.js";
-import { asItComes, type Field, type FieldTarget, type FieldView, rawOf } from "../posts/post-fields.js";
+import { asItComes, type FieldTarget, type FieldView, type PostField, rawOf } from "../posts/post-fields.js";
 import { filterText } from "../posts/sanitised-text.js";
 import type { MediaFile } from "../records/records.js";
 import { ALL, EDIT, FULL } from "../rest/record-fields.js";
@@ -48,9 +48,9 @@ const readonly = (
   description: string,
   type: NonNullable<Schema["type"]>,
   context: readonly Context[],
-  read: Field["read"],
+  read: PostField["read"],
   more: Schema = {},
-): Field => ({ schema: { description, type, context, readonly: true, ...more }, read });
+): PostField => ({ schema: { description, type, context, readonly: true, ...more }, read });
 
 /** Where a file of the item is: beside the item's own, when that is not here. */
 function addressOf({ elsewhere, name: own }: MediaFile, name: string, { upload }: FieldView["site"]): string {
@@ -96,7 +96,7 @@ function details(view: FieldView): Json {
   };
 }
 
-export const mediaFields: { readonly [name: string]: Field } = {
+export const mediaFields: { readonly [name: string]: PostField } = {
   alt_text: {
     schema: {
       description: "Alternative text to display when attachment is not displayed.",

@@ -37,7 +37,7 @@ export interface FieldTarget {
   readonly index: SiteIndex;
 }
 
-export interface Field {
+export interface PostField {
   readonly schema: Schema;
   /** `undefined`: this item has no such field. */
   readonly read: (view: FieldView) => Json | undefined;
@@ -48,7 +48,7 @@ export interface Field {
 }
 
 /** Taken as it comes: the reference accepts a text as a string or as an object with `raw`, and ignores anything else. */
-export const asItComes: NonNullable<Field["argument"]> = {
+export const asItComes: NonNullable<PostField["argument"]> = {
   validate: () => undefined,
   sanitize: (value) => value,
 };
@@ -101,7 +101,7 @@ export const termsOf = (
   taxonomy: Taxonomy,
 ): readonly number[] => index.termsOf(post, taxonomy);
 
-const termField = (taxonomy: Taxonomy): Field => ({
+const termField = (taxonomy: Taxonomy): PostField => ({
   schema: {
     description: `The terms assigned to the post in the ${taxonomy} taxonomy.`,
     ...IDS,
@@ -162,7 +162,7 @@ const dateField = (
   context: readonly Context[],
   read: (post: Post, site: Site) => number,
   more: Schema = {},
-): Field => ({
+): PostField => ({
   schema: { description, type: "string", format: "date-time", maxLength: LENGTHS.date, context, ...more },
   read: ({ post, site }) => formatDate(read(post, site)),
 });
@@ -171,7 +171,7 @@ const WRITABLE_DATE: Schema = { type: ["string", "null"] };
 const READONLY: Schema = { readonly: true };
 
 /** By name; a collection names the ones it has. Those of menu items and media stand in files of their own. */
-export const postFields: { readonly [name: string]: Field } = {
+export const postFields: { readonly [name: string]: PostField } = {
   id: {
     schema: { description: "Unique identifier for the post.", type: "integer", context: ALL, readonly: true },
     read: ({ post }) => post.id,
@@ -409,16 +409,16 @@ export const postFields: { readonly [name: string]: Field } = {
 };
 
 /** A pattern's title and text are read as they are stored; one of its meta fields is answered as a field of its own. */
-export const blockFields: { readonly [name: string]: Field } = {
+export const blockFields: { readonly [name: string]: PostField } = {
   meta: {
-    ...(postFields["meta"] as Field),
+    ...(postFields["meta"] as PostField),
     read: (view) => {
       const { wp_pattern_sync_status: _, ...meta } = readShownMeta(view);
       return meta;
     },
   },
   title: {
-    ...(postFields["title"] as Field),
+    ...(postFields["title"] as PostField),
     schema: {
       type: "object",
       context: FULL,
@@ -427,7 +427,7 @@ export const blockFields: { readonly [name: string]: Field } = {
     },
   },
   content: {
-    ...(postFields["content"] as Field),
+    ...(postFields["content"] as PostField),
     schema: {
       type: "object",
       context: FULL,

@@ -5,17 +5,17 @@ import { validateValue } from "../../schema/validate.js";
 import type { Collection } from "../collections.js";
 import { mediaFields } from "../media/media-fields.js";
 import { menuItemFields } from "./menu-items/menu-item-fields.js";
-import { blockFields, type Field, postFields } from "./post-fields.js";
+import { blockFields, type PostField, postFields } from "./post-fields.js";
 import { metaSchema } from "./post-meta.js";
 
-const OWN_FIELDS: { readonly [type: string]: { readonly [name: string]: Field } } = {
+const OWN_FIELDS: { readonly [type: string]: { readonly [name: string]: PostField } } = {
   nav_menu_item: menuItemFields,
   attachment: mediaFields,
   wp_block: blockFields,
 };
 
 /** The fields of a collection by name, in the order they are answered. */
-export function fieldsOf({ type, fields }: Collection): ReadonlyMap<string, Field> {
+export function fieldsOf({ type, fields }: Collection): ReadonlyMap<string, PostField> {
   const dictionary = { ...postFields, ...OWN_FIELDS[type] };
   return new Map(
     fields.map((name) => {
@@ -71,7 +71,7 @@ export function shown(value: Json, schema: Schema, context: Context): Json {
 export function shownFields(
   collection: Collection,
   context: Context,
-): readonly { readonly name: string; readonly field: Field; readonly show: (value: Json) => Json }[] {
+): readonly { readonly name: string; readonly field: PostField; readonly show: (value: Json) => Json }[] {
   return [...fieldsOf(collection)].flatMap(([name, field]) => {
     const { schema } = field;
     if (schema.context?.includes(context) !== true) return [];

@@ -10,7 +10,7 @@ import { ALL, FULL } from "../../rest/record-fields.js";
 import { taxonomyOf } from "../../terms/taxonomies.js";
 import { termLink } from "../../terms/term-fields.js";
 import { cleanUrl } from "../../text/urls.js";
-import type { Field, FieldView } from "../post-fields.js";
+import type { FieldView, PostField } from "../post-fields.js";
 
 const itemOf = ({ post }: FieldView): MenuItem => post.menuItem as MenuItem;
 
@@ -69,13 +69,16 @@ function address(view: FieldView): string {
 /** The reference answers no words as one empty word. */
 const words = (list: readonly string[]): readonly string[] => (list.length === 0 ? [""] : list);
 
-const field = (schema: Schema, read: Field["read"]): Field => ({ schema: { context: ALL, ...schema }, read });
+const field = (schema: Schema, read: PostField["read"]): PostField => ({
+  schema: { context: ALL, ...schema },
+  read,
+});
 
-const text = (description: string, read: (item: MenuItem) => string, more: Schema = {}): Field =>
+const text = (description: string, read: (item: MenuItem) => string, more: Schema = {}): PostField =>
   field({ description, type: "string", ...more }, (view) => read(itemOf(view)));
 
 /** Those that are written are written by rules of their own: see `writing.ts`. */
-export const menuItemFields: { readonly [name: string]: Field } = {
+export const menuItemFields: { readonly [name: string]: PostField } = {
   title: {
     ...field(
       {
