@@ -3,7 +3,13 @@
 import { textOf } from "../../schema/text-of.js";
 import type { Context, Json, Schema } from "../../schema/types.js";
 import { LENGTHS } from "../argument-bounds.js";
-import { asItComes, type FieldTarget, type FieldView, type PostField, rawOf } from "../posts/post-fields.js";
+import {
+  type FieldTarget,
+  type FieldView,
+  type PostField,
+  passthrough,
+  rawOf,
+} from "../posts/post-fields.js";
 import { filterText } from "../posts/sanitised-text.js";
 import type { MediaFile } from "../records/records.js";
 import { ALL, EDIT, FULL } from "../rest/record-fields.js";
@@ -113,13 +119,13 @@ export const mediaFields: { readonly [name: string]: PostField } = {
     schema: textSchema("The attachment caption.", ALL),
     read: ({ post, site }) => ({ raw: post.excerpt, rendered: site.render.caption(post) }),
     write: writeText("excerpt"),
-    argument: asItComes,
+    argument: passthrough,
   },
   description: {
     schema: textSchema("The attachment description.", FULL),
     read: ({ post, site }) => ({ raw: post.content, rendered: site.render.content(post) }),
     write: writeText("content"),
-    argument: asItComes,
+    argument: passthrough,
   },
   media_type: {
     ...readonly("Attachment type.", "string", ALL, (view) => (isImage(view) ? "image" : "file")),

@@ -48,7 +48,7 @@ export interface PostField {
 }
 
 /** Taken as it comes: the reference accepts a text as a string or as an object with `raw`, and ignores anything else. */
-export const asItComes: NonNullable<PostField["argument"]> = {
+export const passthrough: NonNullable<PostField["argument"]> = {
   validate: () => undefined,
   sanitize: (value) => value,
 };
@@ -256,7 +256,7 @@ export const postFields: { readonly [name: string]: PostField } = {
     schema: rendered(ALL, LENGTHS.title),
     read: (view) => ({ raw: view.post.title, rendered: title(view) }),
     write: writeText("title"),
-    argument: asItComes,
+    argument: passthrough,
   },
   content: {
     schema: rendered(FULL, LENGTHS.content, {
@@ -275,7 +275,7 @@ export const postFields: { readonly [name: string]: PostField } = {
       block_version: hasBlocks(view.post.content) ? 1 : 0,
     }),
     write: writeText("content"),
-    argument: asItComes,
+    argument: passthrough,
   },
   excerpt: {
     schema: rendered(ALL, LENGTHS.content, { protected: PROTECTED }),
@@ -285,7 +285,7 @@ export const postFields: { readonly [name: string]: PostField } = {
       protected: view.post.password !== "",
     }),
     write: writeText("excerpt"),
-    argument: asItComes,
+    argument: passthrough,
   },
   author: {
     schema: { description: "The ID for the author of the post.", type: "integer", context: ALL },
