@@ -5,7 +5,7 @@ import type { BodyPace } from "../../http/body-chunks.js";
 import type { HttpRequest } from "../../http/types.js";
 import type { Caller } from "../auth/caller.js";
 import type { FileStore } from "../files.js";
-import { rawOf } from "../posts/post-fields.js";
+import { readRaw } from "../posts/post-fields.js";
 import type { MediaUploads } from "../posts/post-routes.js";
 import { RestError } from "../rest/error.js";
 import type { ReceivedBody, RestRequest } from "../rest/types.js";
@@ -71,7 +71,7 @@ export function createMediaCreator({
       const { file, title, discard } = await publishMedia(upload, site.zone.toLocal(now()), images);
       return {
         // An empty title is none, as in the reference.
-        values: rawOf(values["title"] ?? null) ? {} : { title },
+        values: readRaw(values["title"] ?? null) ? {} : { title },
         complete(post) {
           made.add(upload);
           return {

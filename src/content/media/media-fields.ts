@@ -8,7 +8,7 @@ import {
   type FieldView,
   type PostField,
   passthrough,
-  rawOf,
+  readRaw,
 } from "../posts/post-fields.js";
 import { filterText } from "../posts/sanitised-text.js";
 import type { MediaFile } from "../records/records.js";
@@ -42,7 +42,7 @@ const textSchema = (description: string, context: readonly Context[]): Schema =>
 const writeText =
   (name: "excerpt" | "content") =>
   (value: Json, { post, caller, site }: FieldTarget): void => {
-    const raw = rawOf(value);
+    const raw = readRaw(value);
     if (raw === undefined) return;
     post.isTrusted = caller.has("unfiltered_html");
     post[name] = post.isTrusted ? raw : filterText(raw, name, site);

@@ -60,7 +60,7 @@ const text = (context: readonly Context[], more: Schema = {}): Schema => ({
 });
 
 /** The raw text in what a client writes: a string, or an object with `raw`. `undefined`: it wrote none. */
-export function rawOf(value: Json): string | undefined {
+export function readRaw(value: Json): string | undefined {
   if (typeof value === "string") return value;
   if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
   const { raw } = value as JsonObject;
@@ -71,7 +71,7 @@ const canPublishHtml = ({ caller }: FieldTarget): boolean => caller.has("unfilte
 
 function writeText(name: "title" | "content" | "excerpt") {
   return (value: Json, target: FieldTarget): void => {
-    const raw = rawOf(value);
+    const raw = readRaw(value);
     // The reference takes an empty `raw` of a title for none.
     if (raw === undefined || (name === "title" && raw === "" && value !== "")) return;
     const isTrusted = canPublishHtml(target);

@@ -6,7 +6,7 @@ import type { SiteIndex } from "../../query/site-index.js";
 import type { MenuItem, Post } from "../../records/records.js";
 import { RestError } from "../../rest/error.js";
 import { cleanClasses, stripAll } from "../../text/plain.js";
-import { rawOf } from "../post-fields.js";
+import { readRaw } from "../post-fields.js";
 import { writeMeta } from "../post-meta.js";
 import { filterText } from "../sanitised-text.js";
 import { newPost, type Values, type WriteContext, type WrittenDates } from "../write-post.js";
@@ -46,7 +46,7 @@ export function writtenMenuItem(
   // A type that changed takes the kind of object from what it now points at.
   const object = values["object"] === undefined && isRetargeted ? "" : written.object;
   const isTitled = values["title"] !== undefined;
-  const title = isTitled ? filtered(rawOf(values["title"] as Json) ?? "", context) : base.title;
+  const title = isTitled ? filtered(readRaw(values["title"] as Json) ?? "", context) : base.title;
   const item = { ...written, object: object || objectOf(written, index) };
   if (item.type === "post_type_archive" && !["post", "page"].includes(item.object)) {
     throw refused("rest_post_invalid_type", "Invalid post type.");
