@@ -96,7 +96,7 @@ const excerptOf = ({ post, site, excerptLength }: FieldView): string =>
 const title = (view: FieldView): string => view.site.render.title(view.post);
 
 /** Terms of the taxonomy that still exist. */
-export const termsOf = (
+export const listTermIds = (
   { post, index }: Pick<FieldView, "post" | "index">,
   taxonomy: Taxonomy,
 ): readonly number[] => index.termsOf(post, taxonomy);
@@ -107,7 +107,7 @@ const termField = (taxonomy: Taxonomy): PostField => ({
     ...IDS,
     context: FULL,
   },
-  read: (view) => termsOf(view, taxonomy),
+  read: (view) => listTermIds(view, taxonomy),
   write: (value, { post, index }) => {
     const ids = (value as readonly number[]).filter((id) => index.term(id)?.taxonomy === taxonomy);
     post.terms = { ...post.terms, [taxonomy]: [...new Set(ids)].sort((a, b) => a - b) };
@@ -151,7 +151,7 @@ const classList = ({ post, collection, index }: FieldView): readonly string[] =>
   ...(post.featuredMedia > 0 ? ["has-post-thumbnail"] : []),
   "hentry",
   ...collection.taxonomies.flatMap((taxonomy) =>
-    termsOf({ post, index }, taxonomy).map(
+    listTermIds({ post, index }, taxonomy).map(
       (id) => `${taxonomyOf(taxonomy).classPrefix}-${index.term(id)?.slug ?? id}`,
     ),
   ),
