@@ -15,7 +15,7 @@ const OWN_FIELDS: { readonly [type: string]: { readonly [name: string]: PostFiel
 };
 
 /** The fields of a collection by name, in the order they are answered. */
-export function fieldsOf({ type, fields }: Collection): ReadonlyMap<string, PostField> {
+export function listFields({ type, fields }: Collection): ReadonlyMap<string, PostField> {
   const dictionary = { ...postFields, ...OWN_FIELDS[type] };
   return new Map(
     fields.map((name) => {
@@ -31,7 +31,7 @@ const schemaOfField = (name: string, schema: Schema, collection: Collection): Sc
   name === "meta" ? { ...schema, ...metaSchema(collection.meta) } : schema;
 
 export function itemSchema(collection: Collection): Schema {
-  const properties = [...fieldsOf(collection)].map(
+  const properties = [...listFields(collection)].map(
     ([name, { schema }]) => [name, schemaOfField(name, schema, collection)] as const,
   );
   return { title: collection.type, type: "object", properties: Object.fromEntries(properties) };
@@ -39,7 +39,7 @@ export function itemSchema(collection: Collection): Schema {
 
 /** The arguments that create or update an item: every field that can be written. */
 export function writeArguments(collection: Collection, more: Arguments = {}): Arguments {
-  const own = [...fieldsOf(collection)].flatMap(([name, field]) => {
+  const own = [...listFields(collection)].flatMap(([name, field]) => {
     if (field.schema.readonly === true) return [];
     const { context: _, required: __, ...schema } = schemaOfField(name, field.schema, collection);
     return [[name, { ...schema, ...field.argument, ...more[name] } as Argument] as const];
@@ -72,7 +72,7 @@ export function shownFields(
   collection: Collection,
   context: Context,
 ): readonly { readonly name: string; readonly field: PostField; readonly show: (value: Json) => Json }[] {
-  return [...fieldsOf(collection)].flatMap(([name, field]) => {
+  return [...listFields(collection)].flatMap(([name, field]) => {
     const { schema } = field;
     if (schema.context?.includes(context) !== true) return [];
     return [{ name, field, show: (value: Json) => shown(value, schema, context) }];

@@ -12,7 +12,7 @@ import { datesOf } from "../text/dates.js";
 import { isReservedSlug, uniqueSlug } from "../text/slug.js";
 import type { FieldTarget } from "./post-fields.js";
 import { writeMeta } from "./post-meta.js";
-import { fieldsOf } from "./post-schema.js";
+import { listFields } from "./post-schema.js";
 
 /** The arguments of a request: absent ones are `undefined`. */
 export type Values = { readonly [name: string]: Json | undefined };
@@ -91,7 +91,7 @@ export function writtenPost(
 ): Post {
   const { collection, site, index, now } = context;
   const post: FieldTarget["post"] = previous === null ? { ...newPost(context), id } : { ...previous };
-  for (const [name, field] of fieldsOf(collection)) {
+  for (const [name, field] of listFields(collection)) {
     const value = values[name];
     if (value !== undefined && value !== null) field.write?.(value, { ...context, post });
   }

@@ -16,7 +16,7 @@ import type { FieldTarget } from "../post-fields.js";
 import { writeMeta } from "../post-meta.js";
 import { createRights } from "../post-permissions.js";
 import { refuseUnknownAuthor, updateArguments, writerOf } from "../post-routes.js";
-import { fieldsOf } from "../post-schema.js";
+import { listFields } from "../post-schema.js";
 import { type Values, type WriteContext, writtenDates } from "../write-post.js";
 import { autosavesOf, isSameMeta, isSameText, revisionedMeta, TEXTS } from "./keep-revisions.js";
 import { createRevisionItems } from "./revision-fields.js";
@@ -61,7 +61,7 @@ function textsOver(before: Revision, values: Values, post: Post, context: WriteC
   const { collection } = context;
   const { title, content, excerpt, isTrusted } = before;
   const target: FieldTarget["post"] = { ...post, title, content, excerpt, isTrusted };
-  const fields = fieldsOf(collection);
+  const fields = listFields(collection);
   for (const name of TEXTS) {
     const value = values[name];
     if (isGiven(value)) fields.get(name)?.write?.(value, { ...context, post: target });
