@@ -14,7 +14,7 @@ import { taxonomyOf } from "../terms/taxonomies.js";
 import { ancestorsOf as termsAbove } from "../terms/term-fields.js";
 import { ancestorsOf } from "./page-tree.js";
 import type { FieldView } from "./post-fields.js";
-import { shownFields } from "./post-schema.js";
+import { selectPostFields } from "./post-schema.js";
 
 /** What an answer asks of an item beside the post. */
 export interface ItemRequest {
@@ -61,10 +61,10 @@ interface Cached {
 
 export function createItems({ library, site, namespace, cacheBytes }: ItemsOptions): Items {
   const { index } = library;
-  const shown = new Map<string, ReturnType<typeof shownFields>>();
-  const fieldsFor = (collection: Collection, context: Context): ReturnType<typeof shownFields> => {
+  const shown = new Map<string, ReturnType<typeof selectPostFields>>();
+  const fieldsFor = (collection: Collection, context: Context): ReturnType<typeof selectPostFields> => {
     const key = `${collection.base} ${context}`;
-    const known = shown.get(key) ?? shownFields(collection, context);
+    const known = shown.get(key) ?? selectPostFields(collection, context);
     shown.set(key, known);
     return known;
   };

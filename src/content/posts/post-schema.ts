@@ -68,7 +68,7 @@ export function shown(value: Json, schema: Schema, context: Context): Json {
 }
 
 /** Names of the fields that `context` shows, each with what it shows of a value. */
-export function shownFields(
+export function selectPostFields(
   collection: Collection,
   context: Context,
 ): readonly { readonly name: string; readonly field: PostField; readonly show: (value: Json) => Json }[] {
