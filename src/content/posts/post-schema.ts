@@ -57,7 +57,7 @@ export const orUnchanged =
     value === stored(idIn(given)) ? undefined : validateValue(value, schema, name);
 
 /** What `context` shows of a field's value; members that the schema does not know are left out. */
-export function shown(value: Json, schema: Schema, context: Context): Json {
+export function renderFields(value: Json, schema: Schema, context: Context): Json {
   const { properties } = schema;
   if (properties === undefined || typeof value !== "object" || value === null || Array.isArray(value))
     return value;
@@ -75,6 +75,6 @@ export function selectPostFields(
   return [...listFields(collection)].flatMap(([name, field]) => {
     const { schema } = field;
     if (schema.context?.includes(context) !== true) return [];
-    return [{ name, field, show: (value: Json) => shown(value, schema, context) }];
+    return [{ name, field, show: (value: Json) => renderFields(value, schema, context) }];
   });
 }

@@ -10,7 +10,7 @@ import type { Item } from "../../rest/types.js";
 import type { Site } from "../../site.js";
 import { formatDate } from "../../text/dates.js";
 import { metaSchema } from "../post-meta.js";
-import { shown } from "../post-schema.js";
+import { renderFields } from "../post-schema.js";
 import { autosavesOf } from "./keep-revisions.js";
 
 /** What a revision is shown with beside itself. */
@@ -205,7 +205,7 @@ export function createRevisionItems(
   function ofPost(post: Post, { context, url }: RevisionItemRequest): Item {
     const values: JsonObject = Object.fromEntries(
       fields.flatMap(([name, { schema, read }]): [string, Json][] =>
-        schema.context?.includes(context) ? [[name, shown(read(post, view), schema, context)]] : [],
+        schema.context?.includes(context) ? [[name, renderFields(read(post, view), schema, context)]] : [],
       ),
     );
     const parent = index.post(post.parent);
