@@ -48,13 +48,13 @@ export function writeArguments(collection: Collection, more: Arguments = {}): Ar
 }
 
 /** The id in the path of an update; of a creation, which may be given anything under that name, none. */
-export const idIn = ({ id }: JsonObject): number => (typeof id === "number" ? id : Number.NaN);
+export const readId = ({ id }: JsonObject): number => (typeof id === "number" ? id : Number.NaN);
 
 /** Accepts the value that the record has already, whatever the schema says: a trashed post may be saved as `trash`. */
 export const orUnchanged =
   (schema: Schema, stored: (id: number) => string | undefined): NonNullable<Argument["validate"]> =>
   (value, name, given) =>
-    value === stored(idIn(given)) ? undefined : validateValue(value, schema, name);
+    value === stored(readId(given)) ? undefined : validateValue(value, schema, name);
 
 /** What `context` shows of a field's value; members that the schema does not know are left out. */
 export function renderFields(value: Json, schema: Schema, context: Context): Json {
