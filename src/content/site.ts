@@ -1,6 +1,6 @@
 /** What the host says of its website, and the addresses and renderings that follow from it. */
 
-import { ancestorsOf } from "./posts/page-tree.js";
+import { listAncestors } from "./posts/page-tree.js";
 import type { SiteIndex } from "./query/site-index.js";
 import type { Post, PostColumns } from "./records/records.js";
 import type { SiteZone } from "./text/dates.js";
@@ -76,7 +76,7 @@ export interface Site {
 
 /** Slugs from the root to the parent. */
 const pathAbove = (post: PostColumns, index: SiteIndex): readonly string[] =>
-  ancestorsOf(post, index)
+  listAncestors(post, index)
     .map((id) => index.post(id)?.slug ?? "")
     .reverse();
 

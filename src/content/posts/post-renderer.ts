@@ -12,7 +12,7 @@ import type { Item, Link, Links } from "../rest/types.js";
 import type { Site } from "../site.js";
 import { taxonomyOf } from "../terms/taxonomies.js";
 import { ancestorsOf as termsAbove } from "../terms/term-fields.js";
-import { ancestorsOf } from "./page-tree.js";
+import { listAncestors } from "./page-tree.js";
 import type { FieldView } from "./post-fields.js";
 import { selectPostFields } from "./post-schema.js";
 
@@ -93,7 +93,7 @@ export function createItems({ library, site, namespace, cacheBytes }: ItemsOptio
   function dependencies(post: Post, { taxonomies }: Collection): ReadonlyMap<string, number | undefined> {
     const postKey = (id: number): string => `post/${id}`;
     const withAbove = (columns: PostColumns): readonly string[] =>
-      [columns.id, ...ancestorsOf(columns, index)].map(postKey);
+      [columns.id, ...listAncestors(columns, index)].map(postKey);
     const termWithAbove = (term: Term): readonly string[] =>
       [term, ...termsAbove(term, index)].map(({ id }) => `term/${id}`);
     const targetPost = post.menuItem?.type === "post_type" ? index.post(post.menuItem.objectId) : undefined;

@@ -16,7 +16,7 @@ import type { Endpoint, Item, RestAnswer, RestRequest, RestRoute } from "../rest
 import type { Site } from "../site.js";
 import type { Users } from "../users/users.js";
 import { writtenMenuItem } from "./menu-items/write-menu-item.js";
-import { ancestorsOf } from "./page-tree.js";
+import { listAncestors } from "./page-tree.js";
 import { listArguments, queryOf, refuseStatuses } from "./post-list.js";
 import type { Passwords } from "./post-passwords.js";
 import { createRights } from "./post-permissions.js";
@@ -239,7 +239,7 @@ export function postRoutes(collection: Collection, options: PostRoutesOptions): 
       const post = write(values, null, newId, writeContext(request), dates);
       draft.putPost(upload === undefined ? post : upload.complete(post));
       if (collection.isHierarchical)
-        for (const above of ancestorsOf(post, index)) draft.basedOn(`post/${above}`);
+        for (const above of listAncestors(post, index)) draft.basedOn(`post/${above}`);
       return newId;
     });
     const id = await created.catch(async (error: unknown) => {
@@ -273,7 +273,7 @@ export function postRoutes(collection: Collection, options: PostRoutesOptions): 
       const post = write(values, previous, id, writeContext(request), dates);
       draft.putPost(await keepRevision(draft, post, { library, author: caller.id, most: maxRevisions }));
       if (collection.isHierarchical)
-        for (const above of ancestorsOf(post, index)) draft.basedOn(`post/${above}`);
+        for (const above of listAncestors(post, index)) draft.basedOn(`post/${above}`);
     });
     return { status: 200, headers: {}, body: { item: await written(id, request) } };
   }

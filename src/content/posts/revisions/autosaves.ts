@@ -11,7 +11,7 @@ import { contextArgument, contextOf } from "../../rest/record-fields.js";
 import type { Item, RestAnswer, RestRequest, RestRoute } from "../../rest/types.js";
 import type { Site } from "../../site.js";
 import type { Users } from "../../users/users.js";
-import { ancestorsOf } from "../page-tree.js";
+import { listAncestors } from "../page-tree.js";
 import type { FieldTarget } from "../post-fields.js";
 import { writeMeta } from "../post-meta.js";
 import { createRights } from "../post-permissions.js";
@@ -205,7 +205,7 @@ export function autosaveRoutes(
       const own = only(values, (name) => hasTexts && SAVED_WITH_DRAFT.has(name));
       const written = write(own, post, id, context, writtenDates(own, site));
       draft.putPost(written);
-      for (const above of ancestorsOf(written, index)) draft.basedOn(`post/${above}`);
+      for (const above of listAncestors(written, index)) draft.basedOn(`post/${above}`);
       return {};
     });
     const post = await load(id);
