@@ -11,7 +11,7 @@ import { createItem } from "../rest/item.js";
 import type { Item, Link, Links } from "../rest/types.js";
 import type { Site } from "../site.js";
 import { taxonomyOf } from "../terms/taxonomies.js";
-import { ancestorsOf as termsAbove } from "../terms/term-fields.js";
+import { listTermAncestors as termsAbove } from "../terms/term-fields.js";
 import { listAncestors } from "./page-tree.js";
 import type { FieldView } from "./post-fields.js";
 import { selectPostFields } from "./post-schema.js";

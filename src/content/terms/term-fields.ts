@@ -12,7 +12,7 @@ import type { TaxonomyDefinition } from "./taxonomies.js";
 const MAX_ANCESTORS = 100;
 
 /** From the root down to the parent. */
-export function ancestorsOf({ taxonomy, parent }: Term, index: Library["index"]): readonly Term[] {
+export function listTermAncestors({ taxonomy, parent }: Term, index: Library["index"]): readonly Term[] {
   const ancestors: Term[] = [];
   let above = parent === 0 ? undefined : index.term(parent);
   while (above !== undefined && above.taxonomy === taxonomy && ancestors.length < MAX_ANCESTORS) {
@@ -30,7 +30,10 @@ export function termLink(
   index: Library["index"],
 ): string {
   if (!isViewable) return `${site.home}/?taxonomy=${term.taxonomy}&term=${term.slug}`;
-  return site.termLink(pathPrefix, [...ancestorsOf(term, index), term].map(({ slug }) => slug).join("/"));
+  return site.termLink(
+    pathPrefix,
+    [...listTermAncestors(term, index), term].map(({ slug }) => slug).join("/"),
+  );
 }
 
 const READONLY: Schema = { readonly: true };

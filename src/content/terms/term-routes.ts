@@ -21,7 +21,7 @@ import {
 import type { Item, Link, Links, RestAnswer, RestRequest, RestRoute } from "../rest/types.js";
 import type { Site } from "../site.js";
 import { type TaxonomyDefinition, taxonomies } from "./taxonomies.js";
-import { ancestorsOf, termFields } from "./term-fields.js";
+import { listTermAncestors, termFields } from "./term-fields.js";
 import { listedTerms, termListArguments, termQueryOf } from "./term-list.js";
 import { writtenTerm } from "./write-term.js";
 
@@ -74,7 +74,7 @@ function taxonomyRoutes(
       ...(canEdit ? ["POST", "PUT", "PATCH"] : []),
       ...(mayDelete(caller, term) ? ["DELETE"] : []),
     ];
-    const parent = ancestorsOf(term, index).at(-1);
+    const parent = listTermAncestors(term, index).at(-1);
     const up: Links = parent ? { up: [{ href: to(`/${base}/${parent.id}`), embeddable: true }] } : {};
     return {
       self: [{ href: to(`/${base}/${term.id}`), targetHints: { allow } }],
@@ -127,7 +127,7 @@ function taxonomyRoutes(
       const id = before?.id ?? (await draft.newId("term"));
       const term = writtenTerm(request.values, before, id, { definition, index });
       draft.putTerm(term);
-      for (const above of ancestorsOf(term, index)) draft.basedOn(`term/${above.id}`);
+      for (const above of listTermAncestors(term, index)) draft.basedOn(`term/${above.id}`);
       return term;
     });
 

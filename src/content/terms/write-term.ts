@@ -8,7 +8,7 @@ import { stripAll } from "../text/plain.js";
 import { filterTitle } from "../text/sanitise-html.js";
 import { slugOf, uniqueSlug } from "../text/slug.js";
 import type { TaxonomyDefinition } from "./taxonomies.js";
-import { ancestorsOf } from "./term-fields.js";
+import { listTermAncestors } from "./term-fields.js";
 
 /** In characters, as the reference stores them. */
 export const MAX_NAME = 200;
@@ -135,7 +135,7 @@ function freeSlug(wanted: string, term: Term, index: Library["index"]): string {
   const isTaken = (slug: string): boolean =>
     index.termsBySlug(term.taxonomy, slug).some(({ id }) => id !== term.id);
   let slug = wanted;
-  for (const ancestor of ancestorsOf(term, index).toReversed()) {
+  for (const ancestor of listTermAncestors(term, index).toReversed()) {
     slug = `${slug}-${ancestor.slug}`;
     if (!isTaken(slug)) break;
   }

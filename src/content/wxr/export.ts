@@ -4,7 +4,7 @@ import type { PostType, Taxonomy, Term } from "../records/records.js";
 import type { Library } from "../repository/content-repository.js";
 import type { Site } from "../site.js";
 import { taxonomies } from "../terms/taxonomies.js";
-import { ancestorsOf } from "../terms/term-fields.js";
+import { listTermAncestors } from "../terms/term-fields.js";
 import type { Users } from "../users/users.js";
 import { idsOfType } from "./all-ids.js";
 import { exportedItem } from "./export-item.js";
@@ -83,7 +83,7 @@ export function createExport({
   };
 
   function parentsFirst(taxonomy: Taxonomy): readonly Term[] {
-    const depth = (term: Term): number => ancestorsOf(term, index).length;
+    const depth = (term: Term): number => listTermAncestors(term, index).length;
     return index
       .terms(taxonomy)
       .map((term) => ({ term, depth: depth(term) }))
