@@ -38,13 +38,13 @@ import {
 export interface MediaUploads {
   readonly receive: NonNullable<Endpoint["receive"]>;
   /** Errors: RestError where no file came. */
-  readonly take: (request: RestRequest) => Promise<Upload>;
+  readonly take: (request: RestRequest) => Promise<NewMediaFile>;
   /** Removes the files of an item whose record is gone. Never rejects. */
   readonly remove: (post: Post) => Promise<void>;
 }
 
 /** A file that is stored already, before its record is. */
-export interface Upload {
+export interface NewMediaFile {
   /** Fields that follow from the file where the client gave none. */
   readonly values: Values;
   readonly complete: (post: Post) => Post;
