@@ -81,7 +81,7 @@ const idArgument: Argument = { description: "Unique identifier for the post.", t
 const WRITERS: { readonly [type: string]: typeof writtenPost } = { nav_menu_item: writtenMenuItem };
 
 /** What makes the record of a written item. */
-export const writerOf = ({ type }: Collection): typeof writtenPost => WRITERS[type] ?? writtenPost;
+export const createPostWriter = ({ type }: Collection): typeof writtenPost => WRITERS[type] ?? writtenPost;
 
 /** An author must be somebody the host knows. To be asked before a change begins: the host may have to look him up. */
 export async function refuseUnknownAuthor(
@@ -123,7 +123,7 @@ export function postRoutes(collection: Collection, options: PostRoutesOptions): 
   const { base, type, allowBatch } = collection;
   const rights = createRights(collection, index);
   const schema = itemSchema(collection);
-  const write = writerOf(collection);
+  const write = createPostWriter(collection);
 
   /** In which an item is shown for the last time. */
   const deletedContext: Context = type === "nav_menu_item" ? "view" : "edit";

@@ -15,7 +15,7 @@ import { listAncestors } from "../page-tree.js";
 import type { FieldTarget } from "../post-fields.js";
 import { writeMeta } from "../post-meta.js";
 import { createRights } from "../post-permissions.js";
-import { refuseUnknownAuthor, updateArguments, writerOf } from "../post-routes.js";
+import { createPostWriter, refuseUnknownAuthor, updateArguments } from "../post-routes.js";
 import { listFields } from "../post-schema.js";
 import { type Values, type WriteContext, writtenDates } from "../write-post.js";
 import { autosavesOf, isSameMeta, isSameText, revisionedMeta, TEXTS } from "./keep-revisions.js";
@@ -100,7 +100,7 @@ export function autosaveRoutes(
   const postRights = createRights(collection, index);
   const rights = createRevisionRights(type, { library, what: "autosaves" });
   const items = createRevisionItems({ collection, site, index }, { namespace, hasPreview: true });
-  const write = writerOf(collection);
+  const write = createPostWriter(collection);
 
   const load = async (id: number): Promise<Post> => {
     const [post] = await library.posts([id]);

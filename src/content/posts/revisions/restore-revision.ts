@@ -6,7 +6,7 @@ import type { Post } from "../../records/records.js";
 import type { Library } from "../../repository/content-repository.js";
 import { RestError, refusal } from "../../rest/error.js";
 import type { Site } from "../../site.js";
-import { writerOf } from "../post-routes.js";
+import { createPostWriter } from "../post-routes.js";
 import { refuseModified } from "../precondition.js";
 import { writtenDates } from "../write-post.js";
 import { keepRevision } from "./keep-revisions.js";
@@ -68,7 +68,7 @@ export function createRestoreRevision({ library, site, maxRevisions }: RestoreOp
         now: library.now(),
         defaultCategory: library.defaultCategory(),
       };
-      const written = writerOf(collection)(values, post, postId, context, writtenDates(values, site));
+      const written = createPostWriter(collection)(values, post, postId, context, writtenDates(values, site));
       // What somebody without the right wrote does not become trustworthy by being brought back.
       const restored: Post = { ...written, isTrusted: written.isTrusted && revision.isTrusted };
       draft.putPost(await keepRevision(draft, restored, { library, author: caller.id, most: maxRevisions }));
