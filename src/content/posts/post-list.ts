@@ -62,7 +62,7 @@ const termQuery = (taxonomy: Taxonomy, isExclude: boolean): Argument => {
 
 const listed = <T extends string>(values: readonly T[]): readonly string[] => values;
 
-/** Arguments that some collections have. Those of a taxonomy stand under its base: see `listArguments`. */
+/** Arguments that some collections have. Those of a taxonomy stand under its base: see `postListArguments`. */
 const FILTERS: Arguments = {
   author: { description: "Limit result set to posts assigned to specific authors.", ...integers },
   author_exclude: {
@@ -110,7 +110,7 @@ const FILTERS: Arguments = {
 const taxonomyFilter = (name: string, { taxonomies }: Collection): Taxonomy | undefined =>
   taxonomies.find((taxonomy) => taxonomyOf(taxonomy).base === name);
 
-export function listArguments(collection: Collection): Arguments {
+export function postListArguments(collection: Collection): Arguments {
   const { list } = collection;
   const filters = collection.filters.flatMap((name): [string, Argument][] => {
     const taxonomy = taxonomyFilter(name, collection);

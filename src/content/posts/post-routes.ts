@@ -17,7 +17,7 @@ import type { Site } from "../site.js";
 import type { Users } from "../users/users.js";
 import { writtenMenuItem } from "./menu-items/write-menu-item.js";
 import { listAncestors } from "./page-tree.js";
-import { listArguments, queryOf, refuseStatuses } from "./post-list.js";
+import { postListArguments, queryOf, refuseStatuses } from "./post-list.js";
 import type { Passwords } from "./post-passwords.js";
 import { createRights } from "./post-permissions.js";
 import type { Items } from "./post-renderer.js";
@@ -335,7 +335,7 @@ export function postRoutes(collection: Collection, options: PostRoutesOptions): 
     endpoints: [
       endpoint({
         methods: ["GET"],
-        args: listArguments(collection),
+        args: postListArguments(collection),
         described: { errors: [429] },
         check: (request) => {
           const statuses = (request.values["status"] ?? []) as readonly string[];
@@ -362,7 +362,7 @@ export function postRoutes(collection: Collection, options: PostRoutesOptions): 
       endpoint({
         methods: ["GET"],
         args: withId({
-          context: listArguments(collection)["context"] as Argument,
+          context: postListArguments(collection)["context"] as Argument,
           ...(hasText
             ? {
                 excerpt_length: {
