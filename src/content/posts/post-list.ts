@@ -304,7 +304,7 @@ const nonEmpty = (value: Json | undefined): readonly Json[] | undefined =>
  *
  * Errors: RestError 400 for an order that lacks what it orders by.
  */
-export function queryOf(values: Values, collection: Collection, caller: Caller, site: Site): PostQuery {
+export function toPostQuery(values: Values, collection: Collection, caller: Caller, site: Site): PostQuery {
   const orderBy = values["orderby"] as PostOrder;
   const search = textOf(values["search"]);
   const include = nonEmpty(values["include"]);

@@ -17,7 +17,7 @@ import type { Site } from "../site.js";
 import type { Users } from "../users/users.js";
 import { writtenMenuItem } from "./menu-items/write-menu-item.js";
 import { listAncestors } from "./page-tree.js";
-import { postListArguments, queryOf, refuseStatuses } from "./post-list.js";
+import { postListArguments, refuseStatuses, toPostQuery } from "./post-list.js";
 import type { Passwords } from "./post-passwords.js";
 import { createRights } from "./post-permissions.js";
 import type { Items } from "./post-renderer.js";
@@ -146,7 +146,7 @@ export function postRoutes(collection: Collection, options: PostRoutesOptions): 
 
   async function list(request: RestRequest): Promise<RestAnswer> {
     const { values, caller, url, query: given } = request;
-    const query = queryOf(values, collection, caller, site);
+    const query = toPostQuery(values, collection, caller, site);
     const { ids, total } = await index.find(query, library.texts);
     const headers = pageHeaders({ values, total, given, url: url(`/${namespace}/${base}`) });
     const selection = parseFields(request.given["_fields"]);
