@@ -4,7 +4,7 @@ import { isPostbellError } from "../../core/errors.js";
 import type { Json } from "../../schema/types.js";
 import type { Collection } from "../collections.js";
 import { createRights } from "../posts/post-permissions.js";
-import type { Items } from "../posts/post-renderer.js";
+import type { PostRenderer } from "../posts/post-renderer.js";
 import { itemSchema } from "../posts/post-schema.js";
 import { writtenDates, writtenPost } from "../posts/write-post.js";
 import type { MediaFile, Post } from "../records/records.js";
@@ -23,7 +23,7 @@ import { toUploadFolder } from "./stored-name.js";
 export interface ImageRoutesOptions {
   readonly library: Library;
   readonly site: Site;
-  readonly items: Items;
+  readonly items: PostRenderer;
   /** `undefined` where the host gave nothing that works on images. */
   readonly images: StoredImages | undefined;
   /** `core/v2` */

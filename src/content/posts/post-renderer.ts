@@ -28,7 +28,7 @@ export interface ItemRequest {
   readonly selection?: FieldSelection | undefined;
 }
 
-export interface Items {
+export interface PostRenderer {
   readonly of: (post: Post, request: ItemRequest) => Item;
   /** The same from the cache alone, by the id: no record is read. */
   readonly cached: (id: number, request: ItemRequest) => Item | undefined;
@@ -59,7 +59,7 @@ interface Cached {
   readonly versions: ReadonlyMap<string, number | undefined>;
 }
 
-export function createItems({ library, site, namespace, cacheBytes }: ItemsOptions): Items {
+export function createItems({ library, site, namespace, cacheBytes }: ItemsOptions): PostRenderer {
   const { index } = library;
   const shown = new Map<string, ReturnType<typeof selectPostFields>>();
   const fieldsFor = (collection: Collection, context: Context): ReturnType<typeof selectPostFields> => {
@@ -237,7 +237,7 @@ export function createItems({ library, site, namespace, cacheBytes }: ItemsOptio
       : createItem({ ...fields, excerpt: excerpt.show(value) }, links);
   }
 
-  const items: Items = {
+  const items: PostRenderer = {
     cached,
     of(post, request) {
       const { excerptLength, ...plain } = request;

@@ -20,7 +20,7 @@ import { listAncestors } from "./page-tree.js";
 import { postListArguments, refuseStatuses, toPostQuery } from "./post-list.js";
 import type { Passwords } from "./post-passwords.js";
 import { createRights } from "./post-permissions.js";
-import type { Items } from "./post-renderer.js";
+import type { PostRenderer } from "./post-renderer.js";
 import { itemSchema, orUnchanged, writeArguments } from "./post-schema.js";
 import { knownState, refuseModified } from "./precondition.js";
 import { keepRevision, removePosts } from "./revisions/keep-revisions.js";
@@ -55,7 +55,7 @@ export interface NewMediaFile {
 export interface PostRoutesOptions {
   readonly library: Library;
   readonly site: Site;
-  readonly items: Items;
+  readonly items: PostRenderer;
   readonly users: Users;
   readonly uploads: MediaUploads;
   /** `core/v2` */
