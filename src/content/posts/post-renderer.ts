@@ -34,7 +34,7 @@ export interface PostRenderer {
   readonly cached: (id: number, request: ItemRequest) => Item | undefined;
 }
 
-export interface ItemsOptions {
+export interface PostRendererOptions {
   readonly library: Library;
   readonly site: Site;
   /** `core/v2` */
@@ -59,7 +59,7 @@ interface Cached {
   readonly versions: ReadonlyMap<string, number | undefined>;
 }
 
-export function createItems({ library, site, namespace, cacheBytes }: ItemsOptions): PostRenderer {
+export function createItems({ library, site, namespace, cacheBytes }: PostRendererOptions): PostRenderer {
   const { index } = library;
   const shown = new Map<string, ReturnType<typeof selectPostFields>>();
   const fieldsFor = (collection: Collection, context: Context): ReturnType<typeof selectPostFields> => {
