@@ -28,7 +28,7 @@ import { createJournaledFiles } from "./media/journaled-files.js";
 import { createStoredImages } from "./media/stored-images.js";
 import { type ContentOptions, readContentSettings } from "./options.js";
 import { createPasswords } from "./posts/post-passwords.js";
-import { createItems } from "./posts/post-renderer.js";
+import { createPostRenderer } from "./posts/post-renderer.js";
 import { postRoutes } from "./posts/post-routes.js";
 import { autosaveRoutes } from "./posts/revisions/autosaves.js";
 import { createRestoreRevision } from "./posts/revisions/restore-revision.js";
@@ -176,7 +176,7 @@ export function createContent(options: ContentOptions): Content {
   });
   const following = createFollowing({ consistency: settings.consistency, library, clock, logger });
   const passwords = createPasswords({ perMinute: limits.passwordsPerMinute, clock });
-  const items = createItems({
+  const items = createPostRenderer({
     library,
     site,
     namespace,

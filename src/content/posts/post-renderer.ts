@@ -59,7 +59,12 @@ interface Cached {
   readonly versions: ReadonlyMap<string, number | undefined>;
 }
 
-export function createItems({ library, site, namespace, cacheBytes }: PostRendererOptions): PostRenderer {
+export function createPostRenderer({
+  library,
+  site,
+  namespace,
+  cacheBytes,
+}: PostRendererOptions): PostRenderer {
   const { index } = library;
   const shown = new Map<string, ReturnType<typeof selectPostFields>>();
   const fieldsFor = (collection: Collection, context: Context): ReturnType<typeof selectPostFields> => {
