@@ -17,7 +17,7 @@ import type { FieldView } from "./post-fields.js";
 import { selectPostFields } from "./post-schema.js";
 
 /** What an answer asks of an item beside the post. */
-export interface ItemRequest {
+export interface RenderPostRequest {
   readonly context: Context;
   readonly caller: Caller;
   readonly url: (path: string) => string;
@@ -29,9 +29,9 @@ export interface ItemRequest {
 }
 
 export interface PostRenderer {
-  readonly of: (post: Post, request: ItemRequest) => Item;
+  readonly of: (post: Post, request: RenderPostRequest) => Item;
   /** The same from the cache alone, by the id: no record is read. */
-  readonly cached: (id: number, request: ItemRequest) => Item | undefined;
+  readonly cached: (id: number, request: RenderPostRequest) => Item | undefined;
 }
 
 export interface PostRendererOptions {
@@ -48,7 +48,7 @@ const DEFAULT_EXCERPT_WORDS = 55;
 const COSTLY: readonly string[] = ["content", "excerpt", "caption", "description"];
 
 /** `undefined` where every field is made: what is made whole can be cached. */
-function partOf({ selection }: ItemRequest, collection: Collection): FieldSelection | undefined {
+function partOf({ selection }: RenderPostRequest, collection: Collection): FieldSelection | undefined {
   const isCostly = COSTLY.some((name) => collection.fields.includes(name) && selection?.has(name));
   return isCostly ? undefined : selection;
 }
@@ -79,7 +79,7 @@ export function createPostRenderer({
   });
 
   /** The methods that the caller may use on the item: the reference tells editors so. */
-  const allowed = (post: Post["id"], { caller }: ItemRequest): readonly string[] => {
+  const allowed = (post: Post["id"], { caller }: RenderPostRequest): readonly string[] => {
     const columns = index.post(post);
     if (columns === undefined || caller.id === 0) return ["GET"];
     const canEdit = caller.may("edit", columns);
@@ -88,7 +88,7 @@ export function createPostRenderer({
   };
 
   /** `undefined` where the item is made for this caller alone, or is rarely asked for: it is not kept. */
-  function cacheKey(id: number, request: ItemRequest): string | undefined {
+  function cacheKey(id: number, request: RenderPostRequest): string | undefined {
     const { context, isUnlocked, excerptLength, url } = request;
     if (context === "edit" || isUnlocked || excerptLength !== undefined) return undefined;
     return `${library.loads()} ${id} ${context} ${allowed(id, request).length} ${url("")}`;
@@ -117,7 +117,7 @@ export function createPostRenderer({
     return new Map(keys.map((key) => [key, index.version(key)]));
   }
 
-  function cached(id: number, request: ItemRequest): Item | undefined {
+  function cached(id: number, request: RenderPostRequest): Item | undefined {
     const key = cacheKey(id, request);
     const found = key === undefined ? undefined : cache.get(key);
     if (found === undefined) return undefined;
@@ -127,7 +127,7 @@ export function createPostRenderer({
     return found.item;
   }
 
-  function viewOf(post: Post, { context, isUnlocked, excerptLength }: ItemRequest): FieldView {
+  function viewOf(post: Post, { context, isUnlocked, excerptLength }: RenderPostRequest): FieldView {
     return {
       post,
       collection: collectionOf(post.type),
@@ -138,7 +138,7 @@ export function createPostRenderer({
     };
   }
 
-  function make(post: Post, request: ItemRequest): Item {
+  function make(post: Post, request: RenderPostRequest): Item {
     const collection = collectionOf(post.type);
     const view = viewOf(post, request);
     const part = partOf(request, collection);
@@ -151,7 +151,7 @@ export function createPostRenderer({
     return createItem(fields, linksOf(post, collection, request));
   }
 
-  function linksOf(post: Post, collection: Collection, request: ItemRequest): Links {
+  function linksOf(post: Post, collection: Collection, request: RenderPostRequest): Links {
     const { context, caller, url } = request;
     const to = (path: string): string => url(`/${namespace}${path}`);
     const base = `/${collection.base}`;
@@ -232,7 +232,7 @@ export function createPostRenderer({
   }
 
   /** An item with an excerpt of another length: the rest of it is not made again. */
-  function withExcerpt({ fields, links }: Item, post: Post, request: ItemRequest): Item {
+  function withExcerpt({ fields, links }: Item, post: Post, request: RenderPostRequest): Item {
     const excerpt = fieldsFor(collectionOf(post.type), request.context).find(
       ({ name }) => name === "excerpt",
     );
