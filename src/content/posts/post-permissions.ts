@@ -12,7 +12,7 @@ import { taxonomyOf } from "../terms/taxonomies.js";
 
 const FORBIDDEN = "Sorry, you are not allowed to do that.";
 
-export interface Rights {
+export interface PostPermissions {
   /** The post behind an id of this collection. Errors: 404 `rest_post_invalid_id`. */
   readonly find: (id: number) => PostColumns & { readonly version: number };
   readonly may: (caller: Caller, action: PostAction, post: PostColumns) => boolean;
@@ -27,7 +27,7 @@ export interface Rights {
   readonly delete: (request: RestRequest, post?: PostColumns) => void;
 }
 
-export function createRights(collection: Collection, index: SiteIndex): Rights {
+export function createRights(collection: Collection, index: SiteIndex): PostPermissions {
   const { type, taxonomies, labels } = collection;
   const isMenuItem = type === "nav_menu_item";
 
