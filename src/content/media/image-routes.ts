@@ -3,7 +3,7 @@
 import { isPostbellError } from "../../core/errors.js";
 import type { Json } from "../../schema/types.js";
 import type { Collection } from "../collections.js";
-import { createRights } from "../posts/post-permissions.js";
+import { createPostPermissions } from "../posts/post-permissions.js";
 import type { PostRenderer } from "../posts/post-renderer.js";
 import { itemSchema } from "../posts/post-schema.js";
 import { writtenDates, writtenPost } from "../posts/write-post.js";
@@ -35,7 +35,7 @@ export function imageRoutes(
   { library, site, items, images: given, namespace }: ImageRoutesOptions,
 ): readonly RestRoute[] {
   const { index } = library;
-  const rights = createRights(collection, index);
+  const rights = createPostPermissions(collection, index);
 
   const images = (): StoredImages => {
     if (given !== undefined) return given;

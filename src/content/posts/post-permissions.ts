@@ -27,7 +27,7 @@ export interface PostPermissions {
   readonly delete: (request: RestRequest, post?: PostColumns) => void;
 }
 
-export function createRights(collection: Collection, index: SiteIndex): PostPermissions {
+export function createPostPermissions(collection: Collection, index: SiteIndex): PostPermissions {
   const { type, taxonomies, labels } = collection;
   const isMenuItem = type === "nav_menu_item";
 

@@ -19,7 +19,7 @@ import { writtenMenuItem } from "./menu-items/write-menu-item.js";
 import { listAncestors } from "./page-tree.js";
 import { postListArguments, refuseStatuses, toPostQuery } from "./post-list.js";
 import type { Passwords } from "./post-passwords.js";
-import { createRights } from "./post-permissions.js";
+import { createPostPermissions } from "./post-permissions.js";
 import type { PostRenderer } from "./post-renderer.js";
 import { itemSchema, orUnchanged, writeArguments } from "./post-schema.js";
 import { knownState, refuseModified } from "./precondition.js";
@@ -121,7 +121,7 @@ export function postRoutes(collection: Collection, options: PostRoutesOptions): 
   const { library, site, items, users, uploads, namespace, passwords, maxRevisions, lists } = options;
   const { index } = library;
   const { base, type, allowBatch } = collection;
-  const rights = createRights(collection, index);
+  const rights = createPostPermissions(collection, index);
   const schema = itemSchema(collection);
   const write = createPostWriter(collection);
 

@@ -14,7 +14,7 @@ import type { Users } from "../../users/users.js";
 import { listAncestors } from "../page-tree.js";
 import type { FieldTarget } from "../post-fields.js";
 import { writeMeta } from "../post-meta.js";
-import { createRights } from "../post-permissions.js";
+import { createPostPermissions } from "../post-permissions.js";
 import { createPostWriter, refuseUnknownAuthor, updateArguments } from "../post-routes.js";
 import { listFields } from "../post-schema.js";
 import { type Values, type WriteContext, writtenDates } from "../write-post.js";
@@ -97,7 +97,7 @@ export function autosaveRoutes(
   if (!collection.supports.includes("autosave")) return [];
   const { index } = library;
   const hasTexts = collection.fields.includes("content");
-  const postRights = createRights(collection, index);
+  const postRights = createPostPermissions(collection, index);
   const rights = createRevisionRights(type, { library, what: "autosaves" });
   const items = createRevisionItems({ collection, site, index }, { namespace, hasPreview: true });
   const write = createPostWriter(collection);
