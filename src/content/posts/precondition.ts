@@ -5,7 +5,7 @@ import type { PostColumns } from "../records/records.js";
 import { RestError } from "../rest/error.js";
 
 /** Epoch milliseconds of `If-Unmodified-Since` (RFC 9110 §13.1.4). NaN for what is no date: it is ignored, as the RFC asks. */
-export function knownState(headers: Readonly<Record<string, string>>): number {
+export function parsePrecondition(headers: Readonly<Record<string, string>>): number {
   const text = headers["if-unmodified-since"] ?? "";
   return text.length > LENGTHS.date ? Number.NaN : Date.parse(text);
 }
