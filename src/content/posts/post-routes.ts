@@ -22,7 +22,7 @@ import type { Passwords } from "./post-passwords.js";
 import { createPostPermissions } from "./post-permissions.js";
 import type { PostRenderer } from "./post-renderer.js";
 import { itemSchema, orUnchanged, writeArguments } from "./post-schema.js";
-import { parsePrecondition, refuseModified } from "./precondition.js";
+import { assertUnmodified, parsePrecondition } from "./precondition.js";
 import { keepRevision, removePosts } from "./revisions/keep-revisions.js";
 import {
   emptyContent,
@@ -269,7 +269,7 @@ export function postRoutes(collection: Collection, options: PostRoutesOptions): 
       const previous = await load(id);
       // The version that is judged is the one that the change is stored over.
       rights.update(request, previous);
-      refuseModified(parsePrecondition(request.headers), previous);
+      assertUnmodified(parsePrecondition(request.headers), previous);
       const post = write(values, previous, id, writeContext(request), dates);
       draft.putPost(await keepRevision(draft, post, { library, author: caller.id, most: maxRevisions }));
       if (collection.isHierarchical)
@@ -292,7 +292,7 @@ export function postRoutes(collection: Collection, options: PostRoutesOptions): 
     const previous = await library.change(async (draft) => {
       const post = await load(id);
       rights.delete(request, post);
-      refuseModified(parsePrecondition(request.headers), post);
+      assertUnmodified(parsePrecondition(request.headers), post);
       if (isForced) await removeWhole(draft, post);
       else {
         if (post.status === "trash") {

@@ -15,7 +15,7 @@ export function parsePrecondition(headers: Readonly<Record<string, string>>): nu
  *
  * Errors: RestError 412 `rest_precondition_failed`.
  */
-export function refuseModified(known: number, { modifiedGmt }: PostColumns): void {
+export function assertUnmodified(known: number, { modifiedGmt }: PostColumns): void {
   if (Number.isNaN(known) || Math.floor(modifiedGmt / 1000) * 1000 <= known) return;
   throw new RestError(412, "rest_precondition_failed", "The item was changed since then.");
 }

@@ -7,7 +7,7 @@ import type { Library } from "../../repository/content-repository.js";
 import { RestError, refusal } from "../../rest/error.js";
 import type { Site } from "../../site.js";
 import { createPostWriter } from "../post-routes.js";
-import { refuseModified } from "../precondition.js";
+import { assertUnmodified } from "../precondition.js";
 import { writtenDates } from "../write-post.js";
 import { keepRevision } from "./keep-revisions.js";
 import { createRevisionRights } from "./revision-permissions.js";
@@ -53,7 +53,7 @@ export function createRestoreRevision({ library, site, maxRevisions }: RestoreOp
       if (!caller.may("edit", post)) {
         throw refusal(caller, "rest_cannot_edit", "Sorry, you are not allowed to edit this post.");
       }
-      refuseModified(known, post);
+      assertUnmodified(known, post);
       const revision = await createRevisionRights(post.type, { library, what: "revisions" }).find(
         revisionId,
         post,
