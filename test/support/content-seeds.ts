@@ -2,7 +2,7 @@
 
 import { randomUUID } from "node:crypto";
 import { collectionOf } from "../../src/content/collections.js";
-import { newPost } from "../../src/content/posts/write-post.js";
+import { createPost } from "../../src/content/posts/write-post.js";
 import type { Post, PostType } from "../../src/content/records/records.js";
 import { createLibrary } from "../../src/content/repository/content-repository.js";
 import { createFileNotes } from "../../src/content/repository/orphan-file-journal.js";
@@ -58,7 +58,7 @@ export function seedsIn(storage: ContentStorage): Seeds {
       if (type === "attachment") await notes.add(image);
       return library.change(async (draft) => {
         const id = await draft.newId("post");
-        const blank = newPost({
+        const blank = createPost({
           collection: collectionOf(type),
           caller: { user: null, id: 0, has: () => false, may: () => false, canOf: () => false },
           site,

@@ -34,7 +34,13 @@ const TRASHED = "__trashed";
 /** Statuses in which a post has no date of its own until it is given one. */
 const IS_FLOATING: ReadonlySet<PostStatus> = new Set(["draft", "pending", "auto-draft"]);
 
-export function newPost({ collection, caller, site, now, defaultCategory }: WriteContext): Omit<Post, "id"> {
+export function createPost({
+  collection,
+  caller,
+  site,
+  now,
+  defaultCategory,
+}: WriteContext): Omit<Post, "id"> {
   const local = site.zone.toLocal(now);
   const openFor = (...types: readonly string[]): "open" | "closed" =>
     types.includes(collection.type) ? "open" : "closed";
@@ -90,7 +96,7 @@ export function writtenPost(
   dates: WrittenDates,
 ): Post {
   const { collection, site, index, now } = context;
-  const post: FieldTarget["post"] = previous === null ? { ...newPost(context), id } : { ...previous };
+  const post: FieldTarget["post"] = previous === null ? { ...createPost(context), id } : { ...previous };
   for (const [name, field] of listFields(collection)) {
     const value = values[name];
     if (value !== undefined && value !== null) field.write?.(value, { ...context, post });

@@ -3,7 +3,7 @@
 import type { Json } from "../../schema/types.js";
 import { type Collection, collections, POST_FORMATS } from "../collections.js";
 import { writeMeta } from "../posts/post-meta.js";
-import { newPost, type WriteContext } from "../posts/write-post.js";
+import { createPost, type WriteContext } from "../posts/write-post.js";
 import { STATUSES } from "../query/row.js";
 import type { Post, PostStatus, Taxonomy } from "../records/records.js";
 import { wholeNumber } from "./elements.js";
@@ -78,7 +78,7 @@ export function plannedPost(
   const password = status === "private" ? "" : item.password;
   const menu = type === "nav_menu_item" ? menuItemOfItem(item, meta) : undefined;
   const media = type === "attachment" ? mediaOfItem(item, meta) : undefined;
-  const base: Post = previous ?? { ...newPost(context), id };
+  const base: Post = previous ?? { ...createPost(context), id };
   const times = timesOf(item, site.zone, now);
 
   return {

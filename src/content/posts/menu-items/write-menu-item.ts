@@ -9,7 +9,7 @@ import { cleanClasses, stripAll } from "../../text/plain.js";
 import { readRaw } from "../post-fields.js";
 import { writeMeta } from "../post-meta.js";
 import { filterText } from "../sanitised-text.js";
-import { newPost, type Values, type WriteContext, type WrittenDates } from "../write-post.js";
+import { createPost, type Values, type WriteContext, type WrittenDates } from "../write-post.js";
 import { menuItemTitle } from "./menu-item-fields.js";
 
 const NEW_ITEM: MenuItem = {
@@ -39,7 +39,7 @@ export function writtenMenuItem(
   _dates: WrittenDates,
 ): Post {
   const { collection, index, now, site } = context;
-  const base: Post = previous ?? { ...newPost(context), id, dateGmt: now };
+  const base: Post = previous ?? { ...createPost(context), id, dateGmt: now };
   const before = base.menuItem ?? NEW_ITEM;
   const written = itemOf(values, before);
   const isRetargeted = written.type !== before.type || written.objectId !== before.objectId;
