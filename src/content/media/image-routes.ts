@@ -6,7 +6,7 @@ import type { Collection } from "../collections.js";
 import { createPostPermissions } from "../posts/post-permissions.js";
 import type { PostRenderer } from "../posts/post-renderer.js";
 import { itemSchema } from "../posts/post-schema.js";
-import { writtenDates, writtenPost } from "../posts/write-post.js";
+import { applyPostValues, writtenDates } from "../posts/write-post.js";
 import type { MediaFile, Post } from "../records/records.js";
 import type { Library } from "../repository/content-repository.js";
 import { RestError, refusal } from "../rest/error.js";
@@ -112,7 +112,7 @@ export function imageRoutes(
     return library.change(async (draft) => {
       const source = await load(request);
       rights.update(request, source);
-      const written = writtenPost(
+      const written = applyPostValues(
         {
           title: source.title,
           caption: source.excerpt,

@@ -25,13 +25,13 @@ import { itemSchema, orUnchanged, writeArguments } from "./post-schema.js";
 import { assertUnmodified, parsePrecondition } from "./precondition.js";
 import { keepRevision, removePosts } from "./revisions/keep-revisions.js";
 import {
+  applyPostValues,
   emptyContent,
   lifted,
   trashedPost,
   type Values,
   type WriteContext,
   writtenDates,
-  writtenPost,
 } from "./write-post.js";
 
 /** Takes the file that comes with a new media item. */
@@ -78,10 +78,11 @@ const READ_AT_ONCE = 25;
 
 const idArgument: Argument = { description: "Unique identifier for the post.", type: "integer" };
 
-const WRITERS: { readonly [type: string]: typeof writtenPost } = { nav_menu_item: writtenMenuItem };
+const WRITERS: { readonly [type: string]: typeof applyPostValues } = { nav_menu_item: writtenMenuItem };
 
 /** What makes the record of a written item. */
-export const createPostWriter = ({ type }: Collection): typeof writtenPost => WRITERS[type] ?? writtenPost;
+export const createPostWriter = ({ type }: Collection): typeof applyPostValues =>
+  WRITERS[type] ?? applyPostValues;
 
 /** An author must be somebody the host knows. To be asked before a change begins: the host may have to look him up. */
 export async function refuseUnknownAuthor(

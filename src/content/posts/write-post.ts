@@ -88,7 +88,7 @@ export function createPost({
  *
  * Errors: RestError 400 for what contradicts itself or the record: `empty_content`, `rest_invalid_field`, `rest_post_invalid_id` …; 403 `rest_cannot_publish`.
  */
-export function writtenPost(
+export function applyPostValues(
   values: Values,
   previous: Post | null,
   id: number,
