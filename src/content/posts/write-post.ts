@@ -93,7 +93,7 @@ export function applyPostValues(
   previous: Post | null,
   id: number,
   context: WriteContext,
-  dates: WrittenDates,
+  dates: PostDates,
 ): Post {
   const { collection, site, index, now } = context;
   const post: FieldTarget["post"] = previous === null ? { ...createPost(context), id } : { ...previous };
@@ -131,7 +131,7 @@ export function applyPostValues(
   return post;
 }
 
-export interface WrittenDates {
+export interface PostDates {
   /** What `date` or `date_gmt` says: both forms, epoch ms. */
   readonly given: { readonly date: number; readonly dateGmt: number } | null;
   /** Whether one of them was sent as `null`: back to now, floating for a draft. */
@@ -139,7 +139,7 @@ export interface WrittenDates {
 }
 
 /** Errors: RestError 400 `rest_invalid_date` for what looks like a date and is none. */
-export function writtenDates(values: Values, site: Site): WrittenDates {
+export function writtenDates(values: Values, site: Site): PostDates {
   const { date, date_gmt: dateGmt } = values;
   const isReset = date === null || dateGmt === null;
   const text = typeof date === "string" ? { date } : typeof dateGmt === "string" ? { dateGmt } : undefined;
@@ -152,7 +152,7 @@ export function writtenDates(values: Values, site: Site): WrittenDates {
 function placeInTime(
   post: FieldTarget["post"],
   previous: Post | null,
-  { given, isReset }: WrittenDates,
+  { given, isReset }: PostDates,
   site: Site,
   now: number,
 ): void {

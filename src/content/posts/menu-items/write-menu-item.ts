@@ -9,7 +9,7 @@ import { cleanClasses, stripAll } from "../../text/plain.js";
 import { readRaw } from "../post-fields.js";
 import { writeMeta } from "../post-meta.js";
 import { filterText } from "../sanitised-text.js";
-import { createPost, type Values, type WriteContext, type WrittenDates } from "../write-post.js";
+import { createPost, type PostDates, type Values, type WriteContext } from "../write-post.js";
 import { menuItemTitle } from "./menu-item-fields.js";
 
 const NEW_ITEM: MenuItem = {
@@ -36,7 +36,7 @@ export function writtenMenuItem(
   previous: Post | null,
   id: number,
   context: WriteContext,
-  _dates: WrittenDates,
+  _dates: PostDates,
 ): Post {
   const { collection, index, now, site } = context;
   const base: Post = previous ?? { ...createPost(context), id, dateGmt: now };
