@@ -6,7 +6,7 @@ import type { Collection } from "../collections.js";
 import { createPostPermissions } from "../posts/post-permissions.js";
 import type { PostRenderer } from "../posts/post-renderer.js";
 import { itemSchema } from "../posts/post-schema.js";
-import { applyPostValues, writtenDates } from "../posts/write-post.js";
+import { applyPostValues, resolvePostDates } from "../posts/write-post.js";
 import type { MediaFile, Post } from "../records/records.js";
 import type { Library } from "../repository/content-repository.js";
 import { RestError, refusal } from "../rest/error.js";
@@ -123,7 +123,7 @@ export function imageRoutes(
         null,
         await draft.newId("post"),
         { collection, caller, site, index, now: library.now(), defaultCategory: library.defaultCategory() },
-        writtenDates({}, site),
+        resolvePostDates({}, site),
       );
       const isOwn = request.isGiven("caption") && request.isGiven("description");
       draft.putPost({

@@ -28,10 +28,10 @@ import {
   applyPostValues,
   emptyContent,
   lifted,
+  resolvePostDates,
   trashedPost,
   type Values,
   type WriteContext,
-  writtenDates,
 } from "./write-post.js";
 
 /** Takes the file that comes with a new media item. */
@@ -235,7 +235,7 @@ export function postRoutes(collection: Collection, options: PostRoutesOptions): 
     const upload = type === "attachment" ? await uploads.take(request) : undefined;
     const values: Values = { ...request.values, ...upload?.values };
     const created = library.change(async (draft) => {
-      const dates = writtenDates(values, site);
+      const dates = resolvePostDates(values, site);
       const newId = await draft.newId("post");
       const post = write(values, null, newId, writeContext(request), dates);
       draft.putPost(upload === undefined ? post : upload.complete(post));
@@ -265,7 +265,7 @@ export function postRoutes(collection: Collection, options: PostRoutesOptions): 
     await refuseUnknownAuthor(request, collection, users);
     const { values, caller } = request;
     const id = Number(values["id"]);
-    const dates = writtenDates(values, site);
+    const dates = resolvePostDates(values, site);
     await library.change(async (draft) => {
       const previous = await load(id);
       // The version that is judged is the one that the change is stored over.

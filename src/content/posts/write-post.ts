@@ -139,7 +139,7 @@ export interface PostDates {
 }
 
 /** Errors: RestError 400 `rest_invalid_date` for what looks like a date and is none. */
-export function writtenDates(values: Values, site: Site): PostDates {
+export function resolvePostDates(values: Values, site: Site): PostDates {
   const { date, date_gmt: dateGmt } = values;
   const isReset = date === null || dateGmt === null;
   const text = typeof date === "string" ? { date } : typeof dateGmt === "string" ? { dateGmt } : undefined;

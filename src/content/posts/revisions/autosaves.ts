@@ -17,7 +17,7 @@ import { writeMeta } from "../post-meta.js";
 import { createPostPermissions } from "../post-permissions.js";
 import { createPostWriter, refuseUnknownAuthor, updateArguments } from "../post-routes.js";
 import { listFields } from "../post-schema.js";
-import { type Values, type WriteContext, writtenDates } from "../write-post.js";
+import { resolvePostDates, type Values, type WriteContext } from "../write-post.js";
 import { autosavesOf, isSameMeta, isSameText, revisionedMeta, TEXTS } from "./keep-revisions.js";
 import { createRevisionItems } from "./revision-fields.js";
 import { createRevisionRights } from "./revision-permissions.js";
@@ -151,7 +151,7 @@ export function autosaveRoutes(
       post,
       post.id,
       context,
-      writtenDates(values, site),
+      resolvePostDates(values, site),
     );
     const knownId = post.autosaves[caller.id];
     const [known] = knownId === undefined ? [] : await library.revisions([knownId]);
@@ -203,7 +203,7 @@ export function autosaveRoutes(
       if (!isOwnDraft) return { revision: await autosave(draft, values, post, context) };
       // Nobody reads a draft yet: its author's autosave is the draft itself, and leaves no revision.
       const own = only(values, (name) => hasTexts && SAVED_WITH_DRAFT.has(name));
-      const written = write(own, post, id, context, writtenDates(own, site));
+      const written = write(own, post, id, context, resolvePostDates(own, site));
       draft.putPost(written);
       for (const above of listAncestors(written, index)) draft.basedOn(`post/${above}`);
       return {};

@@ -8,7 +8,7 @@ import { RestError, refusal } from "../../rest/error.js";
 import type { Site } from "../../site.js";
 import { createPostWriter } from "../post-routes.js";
 import { assertUnmodified } from "../precondition.js";
-import { writtenDates } from "../write-post.js";
+import { resolvePostDates } from "../write-post.js";
 import { keepRevision } from "./keep-revisions.js";
 import { createRevisionRights } from "./revision-permissions.js";
 
@@ -68,7 +68,13 @@ export function createRestoreRevision({ library, site, maxRevisions }: RestoreOp
         now: library.now(),
         defaultCategory: library.defaultCategory(),
       };
-      const written = createPostWriter(collection)(values, post, postId, context, writtenDates(values, site));
+      const written = createPostWriter(collection)(
+        values,
+        post,
+        postId,
+        context,
+        resolvePostDates(values, site),
+      );
       // What somebody without the right wrote does not become trustworthy by being brought back.
       const restored: Post = { ...written, isTrusted: written.isTrusted && revision.isTrusted };
       draft.putPost(await keepRevision(draft, restored, { library, author: caller.id, most: maxRevisions }));
