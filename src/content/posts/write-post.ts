@@ -111,7 +111,7 @@ export function applyPostValues(
   refuseContradictions(values, post, context);
   if (post.status === "private") post.password = "";
   post.hasPassword = post.password !== "";
-  post.parent = saneParent(post, index);
+  post.parent = resolveParent(post, index);
 
   placeInTime(post, previous, dates, site, now);
   if (previous !== null) {
@@ -221,7 +221,7 @@ function refuseContradictions(values: Values, post: Post, { collection, index }:
 }
 
 /** 0 where the parent is the post itself or below it: no cycle is ever stored. */
-export function saneParent({ id, type, parent }: PostColumns, index: Pick<SiteIndex, "post">): number {
+export function resolveParent({ id, type, parent }: PostColumns, index: Pick<SiteIndex, "post">): number {
   if (type !== "page") return parent;
   const seen = new Set([id]);
   for (let at = parent; at !== 0; at = index.post(at)?.parent ?? 0) {
