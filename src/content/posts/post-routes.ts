@@ -27,7 +27,7 @@ import { keepRevision, removePosts } from "./revisions/keep-revisions.js";
 import {
   applyPostValues,
   emptyContent,
-  lifted,
+  reparentChildren,
   resolvePostDates,
   trashedPost,
   type Values,
@@ -321,7 +321,7 @@ export function postRoutes(collection: Collection, options: PostRoutesOptions): 
       (child): child is Post =>
         child !== undefined && (collection.isHierarchical || child.type === "attachment"),
     );
-    for (const child of lifted(children, post, index)) draft.putPost(child);
+    for (const child of reparentChildren(children, post, index)) draft.putPost(child);
   }
 
   const writable = updateArguments(collection, { library, site });

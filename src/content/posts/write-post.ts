@@ -257,7 +257,11 @@ export function isSlugTaken(
 }
 
 /** What lay below a page that goes, moved up to where the page lay. A slug that is taken there gets a number. */
-export function lifted(children: readonly Post[], gone: PostColumns, index: SiteIndex): readonly Post[] {
+export function reparentChildren(
+  children: readonly Post[],
+  gone: PostColumns,
+  index: SiteIndex,
+): readonly Post[] {
   const given = new Set<string>();
   return children.map((child) => {
     const moved = { ...child, parent: gone.parent };
