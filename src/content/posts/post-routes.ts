@@ -29,7 +29,7 @@ import {
   emptyContent,
   reparentChildren,
   resolvePostDates,
-  trashedPost,
+  trashPost,
   type Values,
   type WriteContext,
 } from "./write-post.js";
@@ -299,7 +299,7 @@ export function postRoutes(collection: Collection, options: PostRoutesOptions): 
         if (post.status === "trash") {
           throw new RestError(410, "rest_already_trashed", "The post has already been deleted.");
         }
-        const trashed = trashedPost(post, writeContext(request));
+        const trashed = trashPost(post, writeContext(request));
         draft.putPost(await keepRevision(draft, trashed, { library, author: caller.id, most: maxRevisions }));
       }
       return { post, item: isForced ? itemOf(post, request, deletedContext) : undefined };

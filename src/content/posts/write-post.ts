@@ -287,7 +287,7 @@ function writtenSlug(post: Post, isGiven: boolean, site: Site, index: SiteIndex)
 }
 
 /** The post as it lies in the trash. Its slug is free for others. */
-export function trashedPost(post: Post, { site, index, now }: WriteContext): Post {
+export function trashPost(post: Post, { site, index, now }: WriteContext): Post {
   const base =
     post.slug.endsWith(TRASHED) || post.slug === "" ? post.slug : `${post.slug.slice(0, 191)}${TRASHED}`;
   const trashed: Post = {
