@@ -10,7 +10,7 @@ import {
   passthrough,
   readRaw,
 } from "../posts/post-fields.js";
-import { filterText } from "../posts/sanitised-text.js";
+import { sanitiseText } from "../posts/sanitised-text.js";
 import type { MediaFile } from "../records/records.js";
 import { ALL, EDIT, FULL } from "../rest/record-fields.js";
 import { missingSizes, uploadedImage } from "./image-versions.js";
@@ -45,7 +45,7 @@ const writeText =
     const raw = readRaw(value);
     if (raw === undefined) return;
     post.isTrusted = caller.has("unfiltered_html");
-    post[name] = post.isTrusted ? raw : filterText(raw, name, site);
+    post[name] = post.isTrusted ? raw : sanitiseText(raw, name, site);
   };
 
 const OF_IMAGES: Schema = { sometimes: true };

@@ -14,7 +14,7 @@ import { taxonomyOf } from "../terms/taxonomies.js";
 import { hasBlocks } from "../text/blocks.js";
 import { formatDate } from "../text/dates.js";
 import { readMeta } from "./post-meta.js";
-import { filterText } from "./sanitised-text.js";
+import { sanitiseText } from "./sanitised-text.js";
 
 /** What a field is read from. */
 export interface FieldView {
@@ -75,7 +75,7 @@ function writeText(name: "title" | "content" | "excerpt") {
     // The reference takes an empty `raw` of a title for none.
     if (raw === undefined || (name === "title" && raw === "" && value !== "")) return;
     const isTrusted = canPublishHtml(target);
-    const kept = isTrusted ? raw : filterText(raw, name, target.site);
+    const kept = isTrusted ? raw : sanitiseText(raw, name, target.site);
     target.post[name] = name === "title" ? kept.trim() : kept;
     target.post.isTrusted = isTrusted;
   };

@@ -8,7 +8,7 @@ import { COUNTS, LENGTHS } from "../argument-bounds.js";
 import type { Caller } from "../auth/caller.js";
 import type { MetaField } from "../collections.js";
 import { RestError } from "../rest/error.js";
-import { filterText, type TextFilter } from "./sanitised-text.js";
+import { sanitiseText, type TextFilter } from "./sanitised-text.js";
 
 type MetaFields = { readonly [name: string]: MetaField };
 
@@ -71,7 +71,7 @@ export function writeMeta(
 /** Of a JSON list of notes the id and the filtered content of each; of anything else nothing. Source: WordPress 7.1. */
 function filteredNotes(text: string, site: TextFilter): string {
   // Each note is filtered by itself: their sum is what counts.
-  if (text.length > site.filteredCharacters) return filterText(text, "content", site);
+  if (text.length > site.filteredCharacters) return sanitiseText(text, "content", site);
   let notes: unknown;
   try {
     notes = JSON.parse(text);
@@ -83,7 +83,7 @@ function filteredNotes(text: string, site: TextFilter): string {
     const { id, content } = note ?? {};
     if (typeof id !== "string" || typeof content !== "string" || id === "" || content === "") return [];
     return [
-      { id: id.toLowerCase().replace(/[^a-z0-9_-]/g, ""), content: filterText(content, "content", site) },
+      { id: id.toLowerCase().replace(/[^a-z0-9_-]/g, ""), content: sanitiseText(content, "content", site) },
     ];
   });
   return JSON.stringify(kept);

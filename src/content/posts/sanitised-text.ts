@@ -3,7 +3,7 @@
 import { RestError } from "../rest/error.js";
 import type { Site } from "../site.js";
 
-/** What `filterText` needs of a site. */
+/** What `sanitiseText` needs of a site. */
 export type TextFilter = Pick<Site, "filter" | "filteredCharacters">;
 
 /**
@@ -11,7 +11,7 @@ export type TextFilter = Pick<Site, "filter" | "filteredCharacters">;
  *
  * Errors: RestError 413 `rest_text_too_large`, naming the limit.
  */
-export function filterText(
+export function sanitiseText(
   raw: string,
   field: keyof Site["filter"],
   { filter, filteredCharacters }: TextFilter,

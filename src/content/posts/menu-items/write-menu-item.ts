@@ -8,7 +8,7 @@ import { RestError } from "../../rest/error.js";
 import { cleanClasses, stripAll } from "../../text/plain.js";
 import { readRaw } from "../post-fields.js";
 import { writeMeta } from "../post-meta.js";
-import { filterText } from "../sanitised-text.js";
+import { sanitiseText } from "../sanitised-text.js";
 import { createPost, type PostDates, type Values, type WriteContext } from "../write-post.js";
 import { menuItemTitle } from "./menu-item-fields.js";
 
@@ -88,7 +88,7 @@ export function writtenMenuItem(
 }
 
 const filtered = (title: string, { caller, site }: WriteContext): string =>
-  caller.has("unfiltered_html") ? title : filterText(title, "title", site);
+  caller.has("unfiltered_html") ? title : sanitiseText(title, "title", site);
 
 /** `null` empties a field, as in the reference. */
 function itemOf(values: Values, before: MenuItem): MenuItem {
