@@ -8,7 +8,7 @@ import { COUNTS, LENGTHS } from "../argument-bounds.js";
 import type { Caller } from "../auth/caller.js";
 import type { MetaField } from "../collections.js";
 import { RestError } from "../rest/error.js";
-import { sanitiseText, type TextFilter } from "./sanitised-text.js";
+import { sanitiseText, type TextSanitiser } from "./sanitised-text.js";
 
 type MetaFields = { readonly [name: string]: MetaField };
 
@@ -50,7 +50,7 @@ export function writeMeta(
   stored: JsonObject,
   value: Json,
   fields: MetaFields,
-  { caller, site }: { readonly caller: Pick<Caller, "has">; readonly site: TextFilter },
+  { caller, site }: { readonly caller: Pick<Caller, "has">; readonly site: TextSanitiser },
 ): JsonObject {
   const given =
     typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JsonObject) : {};
@@ -69,7 +69,7 @@ export function writeMeta(
 }
 
 /** Of a JSON list of notes the id and the filtered content of each; of anything else nothing. Source: WordPress 7.1. */
-function filteredNotes(text: string, site: TextFilter): string {
+function filteredNotes(text: string, site: TextSanitiser): string {
   // Each note is filtered by itself: their sum is what counts.
   if (text.length > site.filteredCharacters) return sanitiseText(text, "content", site);
   let notes: unknown;

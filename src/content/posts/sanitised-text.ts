@@ -4,7 +4,7 @@ import { RestError } from "../rest/error.js";
 import type { Site } from "../site.js";
 
 /** What `sanitiseText` needs of a site. */
-export type TextFilter = Pick<Site, "filter" | "filteredCharacters">;
+export type TextSanitiser = Pick<Site, "filter" | "filteredCharacters">;
 
 /**
  * What of `raw` is stored as the `field` of a post.
@@ -14,7 +14,7 @@ export type TextFilter = Pick<Site, "filter" | "filteredCharacters">;
 export function sanitiseText(
   raw: string,
   field: keyof Site["filter"],
-  { filter, filteredCharacters }: TextFilter,
+  { filter, filteredCharacters }: TextSanitiser,
 ): string {
   if (raw.length <= filteredCharacters) return filter[field](raw);
   throw new RestError(
