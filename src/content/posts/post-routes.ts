@@ -15,7 +15,7 @@ import { contextOf } from "../rest/record-fields.js";
 import type { Endpoint, Item, RestAnswer, RestRequest, RestRoute } from "../rest/types.js";
 import type { Site } from "../site.js";
 import type { Users } from "../users/users.js";
-import { writtenMenuItem } from "./menu-items/write-menu-item.js";
+import { applyMenuItemValues } from "./menu-items/write-menu-item.js";
 import { listAncestors } from "./page-tree.js";
 import { postListArguments, refuseStatuses, toPostQuery } from "./post-list.js";
 import type { Passwords } from "./post-passwords.js";
@@ -78,7 +78,7 @@ const READ_AT_ONCE = 25;
 
 const idArgument: Argument = { description: "Unique identifier for the post.", type: "integer" };
 
-const WRITERS: { readonly [type: string]: typeof applyPostValues } = { nav_menu_item: writtenMenuItem };
+const WRITERS: { readonly [type: string]: typeof applyPostValues } = { nav_menu_item: applyMenuItemValues };
 
 /** What makes the record of a written item. */
 export const createPostWriter = ({ type }: Collection): typeof applyPostValues =>

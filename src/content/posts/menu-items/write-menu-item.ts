@@ -31,7 +31,7 @@ const refused = (code: string, message: string): RestError => new RestError(400,
  *
  * Errors: RestError 400: `rest_title_required`, `rest_url_required`, `rest_term_invalid_id`, `rest_post_invalid_id`, `rest_post_invalid_type`, `invalid_menu_id`.
  */
-export function writtenMenuItem(
+export function applyMenuItemValues(
   values: Values,
   previous: Post | null,
   id: number,
