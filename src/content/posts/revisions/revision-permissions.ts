@@ -5,7 +5,7 @@ import type { PostColumns, PostType } from "../../records/records.js";
 import type { Library, StoredRevision } from "../../repository/content-repository.js";
 import { RestError, refusal } from "../../rest/error.js";
 
-export interface RevisionRights {
+export interface RevisionPermissions {
   /** The post whose revisions, or autosaves, are asked for. Errors: RestError 404 `rest_post_invalid_parent`, 401 or 403 `rest_cannot_read`. */
   readonly read: (id: number, caller: Caller) => PostColumns;
   /** A revision of that post. Errors: RestError 404 `rest_post_invalid_id`, `rest_revision_parent_id_mismatch`. */
@@ -18,20 +18,20 @@ export interface RevisionRights {
 export function createRevisionRights(
   type: PostType,
   { library, what }: { readonly library: Library; readonly what: "revisions" | "autosaves" },
-): RevisionRights {
+): RevisionPermissions {
   const parentOf = (id: number): PostColumns => {
     const post = library.index.post(id);
     if (post?.type === type) return post;
     throw new RestError(404, "rest_post_invalid_parent", "Invalid post parent ID.");
   };
 
-  const read: RevisionRights["read"] = (id, caller) => {
+  const read: RevisionPermissions["read"] = (id, caller) => {
     const parent = parentOf(id);
     if (caller.may("edit", parent)) return parent;
     throw refusal(caller, "rest_cannot_read", `Sorry, you are not allowed to view ${what} of this post.`);
   };
 
-  const find: RevisionRights["find"] = async (id, parent) => {
+  const find: RevisionPermissions["find"] = async (id, parent) => {
     const [revision] = await library.revisions([id]);
     if (revision === undefined) throw new RestError(404, "rest_post_invalid_id", "Invalid revision ID.");
     if (revision.parent !== parent.id) {
