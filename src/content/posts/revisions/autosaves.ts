@@ -20,7 +20,7 @@ import { listFields } from "../post-schema.js";
 import { resolvePostDates, type Values, type WriteContext } from "../write-post.js";
 import { autosavesOf, isSameMeta, isSameText, revisionedMeta, TEXTS } from "./keep-revisions.js";
 import { createRevisionItems } from "./revision-fields.js";
-import { createRevisionRights } from "./revision-permissions.js";
+import { createRevisionPermissions } from "./revision-permissions.js";
 
 export interface AutosaveRoutesOptions {
   readonly library: Library;
@@ -98,7 +98,7 @@ export function autosaveRoutes(
   const { index } = library;
   const hasTexts = collection.fields.includes("content");
   const postRights = createPostPermissions(collection, index);
-  const rights = createRevisionRights(type, { library, what: "autosaves" });
+  const rights = createRevisionPermissions(type, { library, what: "autosaves" });
   const items = createRevisionItems({ collection, site, index }, { namespace, hasPreview: true });
   const write = createPostWriter(collection);
 

@@ -10,7 +10,7 @@ import { createPostWriter } from "../post-routes.js";
 import { assertUnmodified } from "../precondition.js";
 import { resolvePostDates } from "../write-post.js";
 import { keepRevision } from "./keep-revisions.js";
-import { createRevisionRights } from "./revision-permissions.js";
+import { createRevisionPermissions } from "./revision-permissions.js";
 
 /**
  * Gives a post the texts and kept meta fields of one of its revisions or autosaves, as an update by `caller` would; that leaves a revision of its own
@@ -54,7 +54,7 @@ export function createRestoreRevision({ library, site, maxRevisions }: RestoreOp
         throw refusal(caller, "rest_cannot_edit", "Sorry, you are not allowed to edit this post.");
       }
       assertUnmodified(known, post);
-      const revision = await createRevisionRights(post.type, { library, what: "revisions" }).find(
+      const revision = await createRevisionPermissions(post.type, { library, what: "revisions" }).find(
         revisionId,
         post,
       );

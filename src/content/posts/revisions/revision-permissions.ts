@@ -15,7 +15,7 @@ export interface RevisionPermissions {
 }
 
 /** `what`: as people call it, `revisions`. */
-export function createRevisionRights(
+export function createRevisionPermissions(
   type: PostType,
   { library, what }: { readonly library: Library; readonly what: "revisions" | "autosaves" },
 ): RevisionPermissions {

@@ -25,7 +25,7 @@ import {
   revisionListArguments,
   revisionQueryOf,
 } from "./revision-list.js";
-import { createRevisionRights } from "./revision-permissions.js";
+import { createRevisionPermissions } from "./revision-permissions.js";
 
 export interface RevisionRoutesOptions {
   readonly library: Library;
@@ -49,7 +49,7 @@ export function revisionRoutes(
   const { base, type, hasRevisions } = collection;
   if (!hasRevisions) return [];
   const { index } = library;
-  const rights = createRevisionRights(type, { library, what: "revisions" });
+  const rights = createRevisionPermissions(type, { library, what: "revisions" });
   const items = createRevisionItems({ collection, site, index }, { namespace, hasPreview: false });
 
   const load = async (id: number): Promise<Post> => {
