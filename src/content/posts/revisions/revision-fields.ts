@@ -181,7 +181,7 @@ function fieldsOf(collection: Collection, hasPreview: boolean): readonly (readon
   });
 }
 
-export interface RevisionItems {
+export interface RevisionRenderer {
   /** Of what is answered. */
   readonly schema: Schema;
   readonly of: (revision: Revision, parent: Post, request: RevisionItemRequest) => Item;
@@ -198,7 +198,7 @@ export interface RevisionItemRequest {
 export function createRevisionItems(
   view: RevisionView,
   { namespace, hasPreview }: { readonly namespace: string; readonly hasPreview: boolean },
-): RevisionItems {
+): RevisionRenderer {
   const { collection, index } = view;
   const fields = fieldsOf(collection, hasPreview);
 
