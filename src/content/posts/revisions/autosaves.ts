@@ -19,7 +19,7 @@ import { createPostWriter, refuseUnknownAuthor, updateArguments } from "../post-
 import { listFields } from "../post-schema.js";
 import { resolvePostDates, type Values, type WriteContext } from "../write-post.js";
 import { autosavesOf, isSameMeta, isSameText, revisionedMeta, TEXTS } from "./keep-revisions.js";
-import { createRevisionItems } from "./revision-fields.js";
+import { createRevisionRenderer } from "./revision-fields.js";
 import { createRevisionPermissions } from "./revision-permissions.js";
 
 export interface AutosaveRoutesOptions {
@@ -99,7 +99,7 @@ export function autosaveRoutes(
   const hasTexts = collection.fields.includes("content");
   const postRights = createPostPermissions(collection, index);
   const rights = createRevisionPermissions(type, { library, what: "autosaves" });
-  const items = createRevisionItems({ collection, site, index }, { namespace, hasPreview: true });
+  const items = createRevisionRenderer({ collection, site, index }, { namespace, hasPreview: true });
   const write = createPostWriter(collection);
 
   const load = async (id: number): Promise<Post> => {

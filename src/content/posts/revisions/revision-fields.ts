@@ -195,7 +195,7 @@ export interface RevisionItemRequest {
 }
 
 /** `hasPreview`: of autosaves, which say where they can be looked at. */
-export function createRevisionItems(
+export function createRevisionRenderer(
   view: RevisionView,
   { namespace, hasPreview }: { readonly namespace: string; readonly hasPreview: boolean },
 ): RevisionRenderer {

@@ -12,7 +12,7 @@ import { contextArgument, contextOf } from "../../rest/record-fields.js";
 import type { RestAnswer, RestRequest, RestRoute } from "../../rest/types.js";
 import type { Site } from "../../site.js";
 import { autosavesOf, removeRevision } from "./keep-revisions.js";
-import { createRevisionItems } from "./revision-fields.js";
+import { createRevisionRenderer } from "./revision-fields.js";
 import {
   candidates,
   type Entry,
@@ -50,7 +50,7 @@ export function revisionRoutes(
   if (!hasRevisions) return [];
   const { index } = library;
   const rights = createRevisionPermissions(type, { library, what: "revisions" });
-  const items = createRevisionItems({ collection, site, index }, { namespace, hasPreview: false });
+  const items = createRevisionRenderer({ collection, site, index }, { namespace, hasPreview: false });
 
   const load = async (id: number): Promise<Post> => {
     const [post] = await library.posts([id]);
