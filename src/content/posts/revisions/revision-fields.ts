@@ -184,12 +184,12 @@ function fieldsOf(collection: Collection, hasPreview: boolean): readonly (readon
 export interface RevisionRenderer {
   /** Of what is answered. */
   readonly schema: Schema;
-  readonly of: (revision: Revision, parent: Post, request: RevisionItemRequest) => Item;
+  readonly of: (revision: Revision, parent: Post, request: RenderRevisionRequest) => Item;
   /** A post of its own in the same form: that of a draft which took the place of its autosave. */
-  readonly ofPost: (post: Post, request: RevisionItemRequest) => Item;
+  readonly ofPost: (post: Post, request: RenderRevisionRequest) => Item;
 }
 
-export interface RevisionItemRequest {
+export interface RenderRevisionRequest {
   readonly context: Context;
   readonly url: (path: string) => string;
 }
@@ -202,7 +202,7 @@ export function createRevisionRenderer(
   const { collection, index } = view;
   const fields = fieldsOf(collection, hasPreview);
 
-  function ofPost(post: Post, { context, url }: RevisionItemRequest): Item {
+  function ofPost(post: Post, { context, url }: RenderRevisionRequest): Item {
     const values: JsonObject = Object.fromEntries(
       fields.flatMap(([name, { schema, read }]): [string, Json][] =>
         schema.context?.includes(context) ? [[name, renderFields(read(post, view), schema, context)]] : [],
