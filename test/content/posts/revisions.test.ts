@@ -8,7 +8,7 @@ import {
   entryOf,
   idsInOrder,
   pageOf,
-  revisionQueryOf,
+  toRevisionQuery,
 } from "../../../src/content/posts/revisions/revision-list.js";
 import type { ContentChanged } from "../../../src/content/records/record-changes.js";
 import type { Revision } from "../../../src/content/records/records.js";
@@ -233,8 +233,8 @@ describe("the order and pages of a list of revisions", () => {
     include: ids,
     exclude: ids,
   });
-  const list = (stored: readonly Revision[], values: Parameters<typeof revisionQueryOf>[0]) => {
-    const query = revisionQueryOf(values);
+  const list = (stored: readonly Revision[], values: Parameters<typeof toRevisionQuery>[0]) => {
+    const query = toRevisionQuery(values);
     const wanted = candidates(
       stored.map(({ id }) => id),
       query,
@@ -273,7 +273,7 @@ describe("the order and pages of a list of revisions", () => {
   });
 
   it("keeps to include where exclude is given too", () => {
-    expect(candidates([1, 2, 3], revisionQueryOf({ include: [2, 3], exclude: [3] }))).toEqual([2, 3]);
+    expect(candidates([1, 2, 3], toRevisionQuery({ include: [2, 3], exclude: [3] }))).toEqual([2, 3]);
   });
 });
 

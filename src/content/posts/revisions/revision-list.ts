@@ -63,7 +63,7 @@ export interface RevisionQuery {
  *
  * Errors: RestError 400 for an order that lacks what it orders by.
  */
-export function revisionQueryOf(values: Values): RevisionQuery {
+export function toRevisionQuery(values: Values): RevisionQuery {
   const orderBy = values["orderby"] as RevisionQuery["orderBy"];
   const search = (values["search"] ?? "") as string;
   const include = (values["include"] ?? []) as readonly number[];

@@ -23,7 +23,7 @@ import {
   pageOf,
   type RevisionQuery,
   revisionListArguments,
-  revisionQueryOf,
+  toRevisionQuery,
 } from "./revision-list.js";
 import { createRevisionPermissions } from "./revision-permissions.js";
 
@@ -77,7 +77,7 @@ export function revisionRoutes(
 
   async function list(request: RestRequest): Promise<RestAnswer> {
     const { values, url, query: given } = request;
-    const query = revisionQueryOf(values);
+    const query = toRevisionQuery(values);
     const parent = await load(parentIdOf(request));
     const ids = idsInOrder(await entriesOf(parent, query), query);
     const { start, end, perPage } = pageOf(values, ids.length);
