@@ -7,7 +7,7 @@ import {
   candidates,
   entryOf,
   idsInOrder,
-  pageOf,
+  pageOfEntries,
   toRevisionQuery,
 } from "../../../src/content/posts/revisions/revision-list.js";
 import type { ContentChanged } from "../../../src/content/records/record-changes.js";
@@ -255,7 +255,7 @@ describe("the order and pages of a list of revisions", () => {
         expect(list([...stored].reverse(), values)).toEqual(whole);
         const pages: number[] = [];
         for (let page = 1; page <= Math.ceil(whole.length / perPage); page += 1) {
-          const { start, end } = pageOf({ page, per_page: perPage }, whole.length);
+          const { start, end } = pageOfEntries({ page, per_page: perPage }, whole.length);
           pages.push(...whole.slice(start, end));
         }
         expect(pages).toEqual(whole);

@@ -162,7 +162,7 @@ export function idsInOrder(
  *
  * Errors: RestError 400 `rest_revision_invalid_offset_number`, `rest_revision_invalid_page_number`, unless there is nothing at all.
  */
-export function pageOf(
+export function pageOfEntries(
   values: Values,
   total: number,
 ): { readonly start: number; readonly end: number; readonly perPage: number } {

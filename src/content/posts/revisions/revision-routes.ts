@@ -20,7 +20,7 @@ import {
   entryOfId,
   idsInOrder,
   needsRecords,
-  pageOf,
+  pageOfEntries,
   type RevisionQuery,
   revisionListArguments,
   toRevisionQuery,
@@ -80,7 +80,7 @@ export function revisionRoutes(
     const query = toRevisionQuery(values);
     const parent = await load(parentIdOf(request));
     const ids = idsInOrder(await entriesOf(parent, query), query);
-    const { start, end, perPage } = pageOf(values, ids.length);
+    const { start, end, perPage } = pageOfEntries(values, ids.length);
     const asked = { context: contextOf(request), url };
     const listed = ids.slice(start, end);
     const found = await lists.collect(parseFields(request.given["_fields"]), async ({ add }) => {
