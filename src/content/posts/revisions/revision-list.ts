@@ -116,7 +116,7 @@ export interface Entry {
 export const needsRecords = ({ match, orderBy }: RevisionQuery, autosaves: ReadonlySet<number>): boolean =>
   match !== undefined || orderBy === "title" || autosaves.size > 0;
 
-export const entryOfId = (id: number): Entry => ({ id, date: id, isAutosave: false, title: "", rank: 0 });
+export const toEntry = (id: number): Entry => ({ id, date: id, isAutosave: false, title: "", rank: 0 });
 
 /** `undefined`: the search does not find it. */
 export function entryOf(

@@ -17,12 +17,12 @@ import {
   candidates,
   type Entry,
   entryOf,
-  entryOfId,
   idsInOrder,
   needsRecords,
   pageOfEntries,
   type RevisionQuery,
   revisionListArguments,
+  toEntry,
   toRevisionQuery,
 } from "./revision-list.js";
 import { createRevisionPermissions } from "./revision-permissions.js";
@@ -64,7 +64,7 @@ export function revisionRoutes(
   async function entriesOf(parent: Post, query: RevisionQuery): Promise<readonly Entry[]> {
     const autosaves = autosavesOf(parent);
     const ids = candidates(parent.revisions, query);
-    if (!needsRecords(query, autosaves)) return ids.map(entryOfId);
+    if (!needsRecords(query, autosaves)) return ids.map(toEntry);
     const entries: Entry[] = [];
     for (let start = 0; start < ids.length; start += READ_AT_ONCE) {
       for (const revision of await library.revisions(ids.slice(start, start + READ_AT_ONCE))) {
