@@ -5,9 +5,9 @@ import { readRoles } from "../../../src/content/auth/roles.js";
 import { createRestoreRevision } from "../../../src/content/posts/revisions/restore-revision.js";
 import {
   candidates,
-  entryOf,
   idsInOrder,
   pageOfEntries,
+  toLoadedEntry,
   toRevisionQuery,
 } from "../../../src/content/posts/revisions/revision-list.js";
 import type { ContentChanged } from "../../../src/content/records/record-changes.js";
@@ -241,7 +241,7 @@ describe("the order and pages of a list of revisions", () => {
     );
     const entries = stored
       .filter(({ id }) => wanted.includes(id))
-      .map((one) => entryOf(one, one.id % 3 === 0, query));
+      .map((one) => toLoadedEntry(one, one.id % 3 === 0, query));
     return idsInOrder(
       entries.filter((entry) => entry !== undefined),
       query,

@@ -119,7 +119,7 @@ export const needsRecords = ({ match, orderBy }: RevisionQuery, autosaves: Reado
 export const toEntry = (id: number): Entry => ({ id, date: id, isAutosave: false, title: "", rank: 0 });
 
 /** `undefined`: the search does not find it. */
-export function entryOf(
+export function toLoadedEntry(
   { id, date, title, content, excerpt }: Revision,
   isAutosave: boolean,
   { match }: RevisionQuery,

@@ -16,13 +16,13 @@ import { createRevisionRenderer } from "./revision-fields.js";
 import {
   candidates,
   type Entry,
-  entryOf,
   idsInOrder,
   needsRecords,
   pageOfEntries,
   type RevisionQuery,
   revisionListArguments,
   toEntry,
+  toLoadedEntry,
   toRevisionQuery,
 } from "./revision-list.js";
 import { createRevisionPermissions } from "./revision-permissions.js";
@@ -68,7 +68,7 @@ export function revisionRoutes(
     const entries: Entry[] = [];
     for (let start = 0; start < ids.length; start += READ_AT_ONCE) {
       for (const revision of await library.revisions(ids.slice(start, start + READ_AT_ONCE))) {
-        const entry = revision && entryOf(revision, autosaves.has(revision.id), query);
+        const entry = revision && toLoadedEntry(revision, autosaves.has(revision.id), query);
         if (entry !== undefined) entries.push(entry);
       }
     }
