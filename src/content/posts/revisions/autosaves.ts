@@ -18,7 +18,7 @@ import { createPostPermissions } from "../post-permissions.js";
 import { createPostWriter, refuseUnknownAuthor, updateArguments } from "../post-routes.js";
 import { listFields } from "../post-schema.js";
 import { resolvePostDates, type Values, type WriteContext } from "../write-post.js";
-import { autosavesOf, isSameMeta, isSameText, revisionedMeta, TEXTS } from "./keep-revisions.js";
+import { isSameMeta, isSameText, listAutosaves, revisionedMeta, TEXTS } from "./keep-revisions.js";
 import { createRevisionRenderer } from "./revision-fields.js";
 import { createRevisionPermissions } from "./revision-permissions.js";
 
@@ -111,7 +111,7 @@ export function autosaveRoutes(
   async function list(request: RestRequest): Promise<RestAnswer> {
     const { values, url } = request;
     const parent = await load(Number(values["id"]));
-    const found = await library.revisions([...autosavesOf(parent)]);
+    const found = await library.revisions([...listAutosaves(parent)]);
     const autosaves = found
       .filter((autosave) => autosave !== undefined)
       .sort((a, b) => b.date - a.date || b.id - a.id);
@@ -126,7 +126,7 @@ export function autosaveRoutes(
     const { values, url } = request;
     const id = Number(values["id"]);
     const parent = await load(Number(values["parent"]));
-    const [autosave] = autosavesOf(parent).has(id) ? await library.revisions([id]) : [];
+    const [autosave] = listAutosaves(parent).has(id) ? await library.revisions([id]) : [];
     if (autosave === undefined) {
       throw new RestError(404, "rest_post_no_autosave", "There is no autosave revision for this post.");
     }

@@ -29,7 +29,7 @@ export const isSameMeta = (a: JsonObject, b: JsonObject): boolean =>
   Object.keys(a).every((name) => a[name] === b[name]);
 
 /** The revisions of a post that are autosaves. */
-export const autosavesOf = ({ autosaves }: Post): ReadonlySet<number> => new Set(Object.values(autosaves));
+export const listAutosaves = ({ autosaves }: Post): ReadonlySet<number> => new Set(Object.values(autosaves));
 
 /** Whether an update that made `post` leaves a revision: when it differs from the newest one, or there is none. */
 function needsRevision(post: Post, newest: Revision | undefined): boolean {
@@ -51,7 +51,7 @@ export async function keepRevision(
 ): Promise<Post> {
   const collection = collectionOf(post.type);
   if (!collection.hasRevisions) return post;
-  const autosaves = autosavesOf(post);
+  const autosaves = listAutosaves(post);
   const kept = post.revisions.filter((id) => !autosaves.has(id));
   const [newest] = await library.revisions(kept.slice(-1));
   if (!needsRevision(post, newest)) return post;
@@ -84,10 +84,10 @@ export async function removePosts(
   const posts = (await library.posts(ids)).filter((post) => post !== undefined);
   for (const post of posts) {
     draft.removePost(post);
-    const autosaves = autosavesOf(post);
+    const autosaves = listAutosaves(post);
     for (const id of post.revisions) if (!autosaves.has(id)) draft.removeRevision(id, 1);
   }
-  const autosaves = posts.flatMap((post) => [...autosavesOf(post)]);
+  const autosaves = posts.flatMap((post) => [...listAutosaves(post)]);
   for (const autosave of await library.revisions(autosaves)) {
     if (autosave !== undefined) draft.removeRevision(autosave.id, autosave.version);
   }

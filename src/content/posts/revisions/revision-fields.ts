@@ -11,7 +11,7 @@ import type { Site } from "../../site.js";
 import { formatDate } from "../../text/dates.js";
 import { metaSchema } from "../post-meta.js";
 import { renderFields } from "../post-schema.js";
-import { autosavesOf } from "./keep-revisions.js";
+import { listAutosaves } from "./keep-revisions.js";
 
 /** What a revision is shown with beside itself. */
 export interface RevisionView {
@@ -28,7 +28,7 @@ interface Field {
 /** The revision in the form of a post: its own id, the post that it belongs to as its parent. `kind` stands in its slug. */
 function postOf(revision: Revision, parent: Post): Post {
   const { id, author, date, dateGmt, title, content, excerpt, isTrusted, meta } = revision;
-  const kind = autosavesOf(parent).has(id) ? "autosave" : "revision";
+  const kind = listAutosaves(parent).has(id) ? "autosave" : "revision";
   return {
     ...parent,
     id,

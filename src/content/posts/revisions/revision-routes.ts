@@ -11,7 +11,7 @@ import { pageHeaders } from "../../rest/paging.js";
 import { contextArgument, contextOf } from "../../rest/record-fields.js";
 import type { RestAnswer, RestRequest, RestRoute } from "../../rest/types.js";
 import type { Site } from "../../site.js";
-import { autosavesOf, removeRevision } from "./keep-revisions.js";
+import { listAutosaves, removeRevision } from "./keep-revisions.js";
 import { createRevisionRenderer } from "./revision-fields.js";
 import {
   candidates,
@@ -62,7 +62,7 @@ export function revisionRoutes(
   const idOf = ({ values }: RestRequest): number => Number(values["id"]);
 
   async function entriesOf(parent: Post, query: RevisionQuery): Promise<readonly Entry[]> {
-    const autosaves = autosavesOf(parent);
+    const autosaves = listAutosaves(parent);
     const ids = candidates(parent.revisions, query);
     if (!needsRecords(query, autosaves)) return ids.map(toEntry);
     const entries: Entry[] = [];
