@@ -23,7 +23,7 @@ import type { Site } from "../site.js";
 import { type TaxonomyDefinition, taxonomies } from "./taxonomies.js";
 import { listTermAncestors, termFields } from "./term-fields.js";
 import { listedTerms, termListArguments, termQueryOf } from "./term-list.js";
-import { writtenTerm } from "./write-term.js";
+import { applyTermValues } from "./write-term.js";
 
 export interface TermRoutesOptions {
   readonly library: Pick<Library, "index" | "change" | "posts" | "revisions">;
@@ -125,7 +125,7 @@ function taxonomyRoutes(
     library.change(async (draft) => {
       const before = previous();
       const id = before?.id ?? (await draft.newId("term"));
-      const term = writtenTerm(request.values, before, id, { definition, index });
+      const term = applyTermValues(request.values, before, id, { definition, index });
       draft.putTerm(term);
       for (const above of listTermAncestors(term, index)) draft.basedOn(`term/${above.id}`);
       return term;

@@ -27,7 +27,7 @@ export const termName = (text: string): string =>
  * Errors: RestError 400 `empty_term_name`, `rest_invalid_param`, `term_exists` (with `term_id`), `duplicate_term_slug`, `rest_term_invalid`,
  * `rest_taxonomy_not_hierarchical`. The reference answers some of them with 500.
  */
-export function writtenTerm(
+export function applyTermValues(
   values: { readonly [name: string]: Json | undefined },
   previous: Term | null,
   id: number,
