@@ -92,7 +92,7 @@ export interface TermQuery {
  *
  * Errors: RestError 400 for an order that lacks what it orders by.
  */
-export function termQueryOf(values: { readonly [name: string]: Json | undefined }): TermQuery {
+export function toTermQuery(values: { readonly [name: string]: Json | undefined }): TermQuery {
   const orderBy = values["orderby"] as TermOrder;
   const list = (name: string): readonly Json[] | undefined => {
     const value = values[name];
