@@ -136,7 +136,7 @@ function filledTerms(all: readonly Term[], countOf: (term: Term) => number): Rea
 }
 
 /** Those of `terms` that fit, in order; equals stay in the order they came in. `all`: every term of the taxonomy. */
-export function listedTerms(
+export function listTerms(
   terms: readonly Term[],
   query: TermQuery,
   { all, countOf }: { readonly all: readonly Term[]; readonly countOf: (term: Term) => number },

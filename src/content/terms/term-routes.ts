@@ -22,7 +22,7 @@ import type { Item, Link, Links, RestAnswer, RestRequest, RestRoute } from "../r
 import type { Site } from "../site.js";
 import { type TaxonomyDefinition, taxonomies } from "./taxonomies.js";
 import { listTermAncestors, termFields } from "./term-fields.js";
-import { listedTerms, termListArguments, toTermQuery } from "./term-list.js";
+import { listTerms, termListArguments, toTermQuery } from "./term-list.js";
 import { applyTermValues } from "./write-term.js";
 
 export interface TermRoutesOptions {
@@ -110,7 +110,7 @@ function taxonomyRoutes(
 
   function list(request: RestRequest): RestAnswer {
     const { values } = request;
-    const found = listedTerms(candidates(request), toTermQuery(values), {
+    const found = listTerms(candidates(request), toTermQuery(values), {
       all: index.terms(taxonomy),
       countOf,
     });
