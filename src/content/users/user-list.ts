@@ -54,7 +54,7 @@ export const userListArguments: Arguments = {
  *
  * Errors: RestError 400 for an order that lacks what it orders by.
  */
-export function listedUsers(
+export function listUsers(
   users: readonly User[],
   values: { readonly [name: string]: Json | undefined },
 ): readonly User[] {

@@ -13,7 +13,7 @@ import { contextArgument, contextOf, recordSchema, shownFields } from "../rest/r
 import type { Item, RestAnswer, RestRequest, RestRoute } from "../rest/types.js";
 import type { Site } from "../site.js";
 import { userFields } from "./user-fields.js";
-import { listedUsers, userListArguments } from "./user-list.js";
+import { listUsers, userListArguments } from "./user-list.js";
 import type { Users } from "./users.js";
 
 export interface UserRoutesOptions {
@@ -97,7 +97,7 @@ export function userRoutes({
         : caller.has("list_users")
           ? everybody
           : await publishedAuthors(everybody);
-    const found = listedUsers(candidates, values);
+    const found = listUsers(candidates, values);
     return answerPage(found, request, {
       path: `/${namespace}/users`,
       itemOf: (user) => itemOf(user, request, contextOf(request)),
