@@ -2,7 +2,7 @@
 
 import { hasBlocks, stripBlockDelimiters } from "./blocks.js";
 import { paragraphs } from "./paragraphs.js";
-import { filterHtml, filterTitle } from "./sanitise-html.js";
+import { filterTitle, sanitiseHtml } from "./sanitise-html.js";
 import { texturise } from "./texturise.js";
 
 export interface RenderOptions {
@@ -27,4 +27,4 @@ export function renderContent(raw: string, options: RenderOptions): string {
 export const renderExcerpt = (raw: string, options: RenderOptions): string =>
   paragraphs(texturise(safeHtml(raw, options)));
 
-const safeHtml = (raw: string, { isTrusted }: RenderOptions): string => (isTrusted ? raw : filterHtml(raw));
+const safeHtml = (raw: string, { isTrusted }: RenderOptions): string => (isTrusted ? raw : sanitiseHtml(raw));

@@ -87,7 +87,7 @@ const MAX_PASSES = 4;
  * Guarantee: filtering twice is filtering once. What cannot be made safe, because it nests deeper than 512 elements or the parser fails, is escaped whole
  * and shown as text. Entities but those of `& < >` and the no-break space become characters. Time is linear.
  */
-export function filterHtml(raw: string): string {
+export function sanitiseHtml(raw: string): string {
   const kept: string[] = [];
   const marked = splitBlocks(withoutMarks(raw))
     .map((part) =>

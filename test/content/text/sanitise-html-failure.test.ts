@@ -1,6 +1,6 @@
 import { expect, it, vi } from "vitest";
 import { renderContent, renderExcerpt, renderTitle } from "../../../src/content/text/render.js";
-import { filterHtml, filterTitle } from "../../../src/content/text/sanitise-html.js";
+import { filterTitle, sanitiseHtml } from "../../../src/content/text/sanitise-html.js";
 
 vi.mock("sanitize-html", () => ({
   default: () => {
@@ -12,7 +12,7 @@ const hostile = '<b>x</b><img src=x onerror="alert(1)">';
 
 it("shows markup as text when the sanitiser fails, and passes nothing through", () => {
   const escaped = '&lt;b&gt;x&lt;/b&gt;&lt;img src=x onerror="alert(1)"&gt;';
-  expect(filterHtml(hostile)).toBe(escaped);
+  expect(sanitiseHtml(hostile)).toBe(escaped);
   expect(filterTitle(hostile)).toBe(escaped);
   for (const render of [renderTitle, renderContent, renderExcerpt]) {
     expect(render(hostile, { isTrusted: false })).not.toMatch(/<(?!\/?p>)/);
