@@ -7,7 +7,7 @@ import type { SiteZone } from "./text/dates.js";
 import { makeExcerpt } from "./text/excerpt.js";
 import { stripAll } from "./text/plain.js";
 import { renderContent, renderExcerpt, renderTitle } from "./text/render.js";
-import { filterTitle, sanitiseHtml } from "./text/sanitise-html.js";
+import { sanitiseHtml, sanitiseTitle } from "./text/sanitise-html.js";
 import { slugOf } from "./text/slug.js";
 
 /** Turns a raw text into what is shown. `post` is the record it belongs to. Must be fast and must not throw; what it throws is answered with an empty text. */
@@ -148,7 +148,7 @@ export function createSite(
     filteredCharacters,
     plainText: stripAll,
     upload: (file) => `${uploads}/${file}`,
-    filter: { title: filterTitle, content: sanitiseHtml, excerpt: sanitiseHtml },
+    filter: { title: sanitiseTitle, content: sanitiseHtml, excerpt: sanitiseHtml },
     slug: slugOf,
     guid: (post) => `${home}/${query(post)}`,
     link: (post, index) => address(post, index, post.slug),

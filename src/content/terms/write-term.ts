@@ -5,7 +5,7 @@ import type { Term } from "../records/records.js";
 import type { Library } from "../repository/content-repository.js";
 import { RestError } from "../rest/error.js";
 import { stripAll } from "../text/plain.js";
-import { filterTitle } from "../text/sanitise-html.js";
+import { sanitiseTitle } from "../text/sanitise-html.js";
 import { slugOf, uniqueSlug } from "../text/slug.js";
 import type { TaxonomyDefinition } from "./taxonomies.js";
 import { listTermAncestors } from "./term-fields.js";
@@ -53,7 +53,7 @@ export function applyTermValues(
   const term: Term = {
     ...before,
     ...(name === undefined ? {} : { name: termName(name) }),
-    ...(description === undefined ? {} : { description: filterTitle(description) }),
+    ...(description === undefined ? {} : { description: sanitiseTitle(description) }),
     parent: writtenParent(values["parent"], before, definition, index),
   };
   refuseName(term.name);

@@ -2,7 +2,7 @@
 
 import { hasBlocks, stripBlockDelimiters } from "./blocks.js";
 import { paragraphs } from "./paragraphs.js";
-import { filterTitle, sanitiseHtml } from "./sanitise-html.js";
+import { sanitiseHtml, sanitiseTitle } from "./sanitise-html.js";
 import { texturise } from "./texturise.js";
 
 export interface RenderOptions {
@@ -12,7 +12,7 @@ export interface RenderOptions {
 
 /** The title with typographic signs, on one line of HTML. */
 export const renderTitle = (raw: string, { isTrusted }: RenderOptions): string =>
-  texturise(isTrusted ? raw : filterTitle(raw)).trim();
+  texturise(isTrusted ? raw : sanitiseTitle(raw)).trim();
 
 /**
  * The content as HTML: with blocks, what they hold; without, in paragraphs. Typographic signs as the reference sets them. Short codes, smilies and

@@ -103,7 +103,7 @@ export function sanitiseHtml(raw: string): string {
 }
 
 /** The same with the few tags for titles; no comments. */
-export const filterTitle = (raw: string): string => filter(withoutMarks(raw), TITLE);
+export const sanitiseTitle = (raw: string): string => filter(withoutMarks(raw), TITLE);
 
 // Comments are set aside behind marks that the text itself does not hold, and put back where the parser found the mark to be text.
 const MARK = /\ufdd0(\d+)\ufdd1/g;

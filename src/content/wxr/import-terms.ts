@@ -3,7 +3,7 @@
 import type { Taxonomy, Term } from "../records/records.js";
 import type { Draft, Library } from "../repository/content-repository.js";
 import { taxonomies, taxonomyOf } from "../terms/taxonomies.js";
-import { filterTitle } from "../text/sanitise-html.js";
+import { sanitiseTitle } from "../text/sanitise-html.js";
 import { batchesOf } from "./batches.js";
 import { stateOf } from "./identity.js";
 import { idsAbove } from "./ids-above.js";
@@ -98,7 +98,7 @@ export function createTermImport({
     const isOpen = wanted !== "" && !isHung;
     const { importedOpen: _, ...before } = known ?? { id, version: 0, taxonomy, slug, meta: {}, parent: 0 };
     // What is the same in the file stays as it is here, but for the parent that was missing.
-    const told = isSame ? known : { name: termNameOf(term), description: filterTitle(term.description) };
+    const told = isSame ? known : { name: termNameOf(term), description: sanitiseTitle(term.description) };
     const { name, description } = told;
     const written: Term = {
       ...{ ...before, name, description, importedState: state },

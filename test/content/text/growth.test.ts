@@ -13,7 +13,7 @@ import { stripTags, tokensOf } from "../../../src/content/text/markup.js";
 import { paragraphs } from "../../../src/content/text/paragraphs.js";
 import { cleanClasses, stripAll } from "../../../src/content/text/plain.js";
 import { renderContent } from "../../../src/content/text/render.js";
-import { filterTitle, sanitiseHtml } from "../../../src/content/text/sanitise-html.js";
+import { sanitiseHtml, sanitiseTitle } from "../../../src/content/text/sanitise-html.js";
 import { slugOf } from "../../../src/content/text/slug.js";
 import { cleanStyle } from "../../../src/content/text/style-attribute.js";
 import { texturise } from "../../../src/content/text/texturise.js";
@@ -109,7 +109,7 @@ const TEXTS = [...SHAPES, ...SURROUNDED];
 
 const FUNCTIONS: { readonly [name: string]: (text: string) => unknown } = {
   filterHtml: sanitiseHtml,
-  filterTitle,
+  filterTitle: sanitiseTitle,
   tokensOf,
   stripTags,
   stripAll,

@@ -1,6 +1,6 @@
 import { expect, it, vi } from "vitest";
 import { renderContent, renderExcerpt, renderTitle } from "../../../src/content/text/render.js";
-import { filterTitle, sanitiseHtml } from "../../../src/content/text/sanitise-html.js";
+import { sanitiseHtml, sanitiseTitle } from "../../../src/content/text/sanitise-html.js";
 
 vi.mock("sanitize-html", () => ({
   default: () => {
@@ -13,7 +13,7 @@ const hostile = '<b>x</b><img src=x onerror="alert(1)">';
 it("shows markup as text when the sanitiser fails, and passes nothing through", () => {
   const escaped = '&lt;b&gt;x&lt;/b&gt;&lt;img src=x onerror="alert(1)"&gt;';
   expect(sanitiseHtml(hostile)).toBe(escaped);
-  expect(filterTitle(hostile)).toBe(escaped);
+  expect(sanitiseTitle(hostile)).toBe(escaped);
   for (const render of [renderTitle, renderContent, renderExcerpt]) {
     expect(render(hostile, { isTrusted: false })).not.toMatch(/<(?!\/?p>)/);
   }

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { cleanClasses, stripAll } from "../../../src/content/text/plain.js";
-import { filterTitle, sanitiseHtml } from "../../../src/content/text/sanitise-html.js";
+import { sanitiseHtml, sanitiseTitle } from "../../../src/content/text/sanitise-html.js";
 import { cleanUrl, isSafeUrl } from "../../../src/content/text/urls.js";
 import { expectLinear } from "../../support/cpu-time.js";
 
@@ -163,7 +163,7 @@ describe("HTML of an author who may not write free HTML", () => {
   it.each(["&#xfdd3;", "&#XFDD4", "&#x000fdd5;", "&#64982;", "&#0064976;0&#64977;", "&#xfd&#xfdd3;d3;"])(
     "makes no sign of the reference %s, which stands for a mark of the filter",
     (reference) => {
-      for (const filtered of [sanitiseHtml(`<b>a${reference}</b>`), filterTitle(`<b>a${reference}</b>`)]) {
+      for (const filtered of [sanitiseHtml(`<b>a${reference}</b>`), sanitiseTitle(`<b>a${reference}</b>`)]) {
         expect(filtered).toMatch(/^<b>a[ýd3;0\ufffd]*<\/b>$/);
         expect(sanitiseHtml(filtered)).toBe(filtered);
       }
@@ -289,7 +289,7 @@ describe("HTML of an author who may not write free HTML", () => {
   it("is safe whatever was written, and filtering it again changes nothing", () => {
     fc.assert(
       fc.property(hostile, (raw) => {
-        for (const filter of [sanitiseHtml, filterTitle]) {
+        for (const filter of [sanitiseHtml, sanitiseTitle]) {
           const filtered = filter(raw);
           expectSafe(filtered);
           expect(filter(filtered)).toBe(filtered);
@@ -356,8 +356,8 @@ describe("a title of such an author", () => {
     ["<!-- wp:x -->a<!--more-->", "a"],
     ['Say "hi" & go', 'Say "hi" &amp; go'],
   ])("%s", (raw, kept) => {
-    expect(filterTitle(raw)).toBe(kept);
-    expectSafe(filterTitle(raw));
+    expect(sanitiseTitle(raw)).toBe(kept);
+    expectSafe(sanitiseTitle(raw));
   });
 });
 
