@@ -8,7 +8,7 @@ import { makeExcerpt } from "./text/excerpt.js";
 import { stripAll } from "./text/plain.js";
 import { renderContent, renderExcerpt, renderTitle } from "./text/render.js";
 import { sanitiseHtml, sanitiseTitle } from "./text/sanitise-html.js";
-import { slugOf } from "./text/slug.js";
+import { toSlug } from "./text/slug.js";
 
 /** Turns a raw text into what is shown. `post` is the record it belongs to. Must be fast and must not throw; what it throws is answered with an empty text. */
 type TextField = "title" | "content" | "excerpt";
@@ -149,7 +149,7 @@ export function createSite(
     plainText: stripAll,
     upload: (file) => `${uploads}/${file}`,
     filter: { title: sanitiseTitle, content: sanitiseHtml, excerpt: sanitiseHtml },
-    slug: slugOf,
+    slug: toSlug,
     guid: (post) => `${home}/${query(post)}`,
     link: (post, index) => address(post, index, post.slug),
     linkTemplate: (post, index) =>

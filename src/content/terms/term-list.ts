@@ -7,7 +7,7 @@ import { fold } from "../query/folding.js";
 import type { Term } from "../records/records.js";
 import { RestError } from "../rest/error.js";
 import { contextArgument, pageArguments } from "../rest/record-fields.js";
-import { slugOf } from "../text/slug.js";
+import { toSlug } from "../text/slug.js";
 import type { TaxonomyDefinition } from "./taxonomies.js";
 
 const ORDERS = [
@@ -99,7 +99,7 @@ export function toTermQuery(values: { readonly [name: string]: Json | undefined 
     return Array.isArray(value) && value.length > 0 ? value : undefined;
   };
   const include = list("include") as readonly number[] | undefined;
-  const slug = (list("slug") as readonly string[] | undefined)?.map(slugOf);
+  const slug = (list("slug") as readonly string[] | undefined)?.map(toSlug);
   if (orderBy === "include" && include === undefined) {
     throw new RestError(
       400,

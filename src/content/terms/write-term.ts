@@ -6,7 +6,7 @@ import type { Library } from "../repository/content-repository.js";
 import { RestError } from "../rest/error.js";
 import { stripAll } from "../text/plain.js";
 import { sanitiseTitle } from "../text/sanitise-html.js";
-import { slugOf, uniqueSlug } from "../text/slug.js";
+import { toSlug, uniqueSlug } from "../text/slug.js";
 import type { TaxonomyDefinition } from "./taxonomies.js";
 import { listTermAncestors } from "./term-fields.js";
 
@@ -58,9 +58,9 @@ export function applyTermValues(
   };
   refuseName(term.name);
 
-  const slug = slugOf(given("slug") ?? "");
+  const slug = toSlug(given("slug") ?? "");
   // A name of signs alone makes no slug; the reference takes the id then.
-  const wanted = slug || (given("slug") === undefined && before.slug) || slugOf(term.name) || String(id);
+  const wanted = slug || (given("slug") === undefined && before.slug) || toSlug(term.name) || String(id);
   if (previous === null) refuseTwin(term, slug, wanted, definition, index);
   const holder = index.termsBySlug(taxonomy, wanted).find((other) => other.id !== id);
   if (holder === undefined) return { ...term, slug: wanted };

@@ -45,7 +45,7 @@ const NOTHING =
  * beside another; the slug of a slug is itself. Empty when nothing is left. Octets of the text are read first, so that `%2F` is a slash and one name
  * has one slug however it was written; the reference keeps such octets. Linear.
  */
-export function slugOf(text: string): string {
+export function toSlug(text: string): string {
   let slug = "";
   for (const character of plainCharacters(text)) {
     const written = writtenAs(character);

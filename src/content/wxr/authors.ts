@@ -2,7 +2,7 @@
 
 import { PostbellError } from "../../core/errors.js";
 import type { User } from "../records/records.js";
-import { slugOf } from "../text/slug.js";
+import { toSlug } from "../text/slug.js";
 import type { Users } from "../users/users.js";
 import type { WxrAuthor } from "./types.js";
 
@@ -41,7 +41,7 @@ export async function createAuthors({
     const { email = "", name = "" } = noted.get(login) ?? {};
     const namesakes = name === "" ? [] : all.filter((user) => user.name === name);
     return (
-      all.find(({ slug }) => slug === login || slug === slugOf(login)) ??
+      all.find(({ slug }) => slug === login || slug === toSlug(login)) ??
       all.find((user) => email !== "" && user.email?.toLowerCase() === email.toLowerCase()) ??
       (namesakes.length === 1 ? namesakes[0] : undefined)
     );

@@ -2,7 +2,7 @@
 
 import { createHash } from "node:crypto";
 import { MAX_NAME, termName } from "../terms/write-term.js";
-import { slugOf } from "../text/slug.js";
+import { toSlug } from "../text/slug.js";
 
 export interface NamedTerm {
   readonly slug: string;
@@ -15,6 +15,6 @@ export const termNameOf = ({ name, slug }: NamedTerm): string =>
 
 /** Never empty: a name of signs alone, such as `!!!`, has the same slug in every import, so that its term is found again. */
 export const termSlugOf = (term: NamedTerm): string =>
-  slugOf(term.slug) ||
-  slugOf(term.name) ||
+  toSlug(term.slug) ||
+  toSlug(term.name) ||
   `term-${createHash("sha256").update(termNameOf(term)).digest("hex").slice(0, 16)}`;

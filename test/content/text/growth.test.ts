@@ -14,7 +14,7 @@ import { paragraphs } from "../../../src/content/text/paragraphs.js";
 import { cleanClasses, stripAll } from "../../../src/content/text/plain.js";
 import { renderContent } from "../../../src/content/text/render.js";
 import { sanitiseHtml, sanitiseTitle } from "../../../src/content/text/sanitise-html.js";
-import { slugOf } from "../../../src/content/text/slug.js";
+import { toSlug } from "../../../src/content/text/slug.js";
 import { cleanStyle } from "../../../src/content/text/style-attribute.js";
 import { texturise } from "../../../src/content/text/texturise.js";
 import { cleanUrl, isSafeUrl, isScriptUrl } from "../../../src/content/text/urls.js";
@@ -119,7 +119,7 @@ const FUNCTIONS: { readonly [name: string]: (text: string) => unknown } = {
   splitBlocks,
   makeExcerpt: (text) => makeExcerpt(text),
   renderContent: (text) => renderContent(text, { isTrusted: true }),
-  slugOf,
+  slugOf: toSlug,
   fold,
   parseSearch,
   matchOf: (text) => {

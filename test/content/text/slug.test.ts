@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { isReservedSlug, slugOf, uniqueSlug } from "../../../src/content/text/slug.js";
+import { isReservedSlug, toSlug, uniqueSlug } from "../../../src/content/text/slug.js";
 import { expectLinear } from "../../support/cpu-time.js";
 
 /** What a slug may be: letters, digits and whole percent-encoded characters beyond ASCII, single dashes between them. */
@@ -80,15 +80,15 @@ describe("a slug", () => {
     ["Three!", "three"],
     ["-revision-v1", "revision-v1"],
   ])("is what the reference makes of %j", (text, slug) => {
-    expect(slugOf(text)).toBe(slug);
+    expect(toSlug(text)).toBe(slug);
   });
 
   it("is cut after 200 bytes", () => {
-    expect(slugOf(`abcdefgh-${"abcdefghij".repeat(24)}`)).toBe(`abcdefgh-${"abcdefghij".repeat(19)}a`);
-    expect(slugOf("x".repeat(10_240))).toBe("x".repeat(200));
+    expect(toSlug(`abcdefgh-${"abcdefghij".repeat(24)}`)).toBe(`abcdefgh-${"abcdefghij".repeat(19)}a`);
+    expect(toSlug("x".repeat(10_240))).toBe("x".repeat(200));
     // Nine bytes each: 22 whole ones.
-    expect(slugOf("日".repeat(5000))).toBe("%e6%97%a5".repeat(22));
-    expect(slugOf(`${"x".repeat(199)}-y`)).toBe("x".repeat(199));
+    expect(toSlug("日".repeat(5000))).toBe("%e6%97%a5".repeat(22));
+    expect(toSlug(`${"x".repeat(199)}-y`)).toBe("x".repeat(199));
   });
 
   it.each([
@@ -111,22 +111,22 @@ describe("a slug", () => {
     ["a tag that never ends", "a<b c", "ab-c"],
     ["digits", "2024", "2024"],
   ])("tells nothing of %s", (_, text, slug) => {
-    expect(slugOf(text)).toBe(slug);
+    expect(toSlug(text)).toBe(slug);
   });
 
   it("tells look-alikes of other scripts apart", () => {
-    expect(slugOf("аdmin")).toBe("%d0%b0dmin");
-    expect(slugOf("й")).toBe("%d0%b9");
+    expect(toSlug("аdmin")).toBe("%d0%b0dmin");
+    expect(toSlug("й")).toBe("%d0%b9");
     // The same letter, written as two characters.
-    expect(slugOf("\u0438\u0306")).toBe("%d0%b9");
+    expect(toSlug("\u0438\u0306")).toBe("%d0%b9");
   });
 
   it("is safe, short and its own slug, whatever the text", () => {
     fc.assert(
       fc.property(anyText, (text) => {
-        const slug = slugOf(text);
+        const slug = toSlug(text);
         expectSlug(slug);
-        expect(slugOf(slug)).toBe(slug);
+        expect(toSlug(slug)).toBe(slug);
       }),
       { numRuns: 1000 },
     );
@@ -140,7 +140,7 @@ describe("a slug", () => {
     ["blanks", (size: number) => " ".repeat(size)],
     ["marks", (size: number) => `a${"\u0301".repeat(size / 2)}`],
   ])("is made of a megabyte of %s in linear time", async (_, textOf) => {
-    await expectLinear(1_000_000, (size) => expectSlug(slugOf(textOf(size))));
+    await expectLinear(1_000_000, (size) => expectSlug(toSlug(textOf(size))));
   });
 });
 
@@ -173,7 +173,7 @@ describe("a unique slug", () => {
   it("is safe, short and free, whatever is wanted and taken", () => {
     fc.assert(
       fc.property(anyText, fc.nat({ max: 12 }), (text, count) => {
-        const wanted = slugOf(text);
+        const wanted = toSlug(text);
         const used = new Set<string>();
         for (let n = 0; n <= count; n += 1) {
           const slug = uniqueSlug(wanted, (other) => used.has(other));
