@@ -24,7 +24,7 @@ const RAW_TEXT: ReadonlyMap<string, RegExp> = new Map([
 const TAG = /<(\/?)([a-zA-Z][^\s/<>]*)(?:[\s/][^<>]*)?>|<[!?/][^<>]*>/y;
 
 /** The tokens in order; their texts together are `html`. A `<` that begins no tag is text. Linear. */
-export function tokensOf(html: string): HtmlToken[] {
+export function tokenise(html: string): HtmlToken[] {
   const tokens: HtmlToken[] = [];
   let textFrom = 0;
   let hasCommentEnd = true;
@@ -93,7 +93,7 @@ export const BLOCK_ELEMENTS: ReadonlySet<string> = new Set(
 export function stripTags(html: string, { apart = false }: { readonly apart?: boolean } = {}): string {
   if (!html.includes("<")) return html;
   let text = "";
-  for (const token of tokensOf(html)) {
+  for (const token of tokenise(html)) {
     if (token.kind === "text") text += token.text.replaceAll("<", "&lt;");
     else if (apart && (token.name === "br" || BLOCK_ELEMENTS.has(token.name))) text += " ";
   }

@@ -1,6 +1,6 @@
 /** Paragraphs and line breaks for text written without them: a blank line ends a paragraph, a line end is a `<br />`. */
 
-import { BLOCK_ELEMENTS, tokensOf } from "./markup.js";
+import { BLOCK_ELEMENTS, tokenise } from "./markup.js";
 
 /** Where text of several paragraphs may stand; of a single one it stays as it is. */
 const HOLDS_PARAGRAPHS: ReadonlySet<string> = new Set(
@@ -30,7 +30,7 @@ export function paragraphs(html: string): string {
   const endLine = (): void => {
     if (parts.at(-1)?.endsWith("\n") === false) parts.push("\n");
   };
-  for (const { kind, text, name, isClosing } of tokensOf(html.replace(/\r\n?/g, "\n"))) {
+  for (const { kind, text, name, isClosing } of tokenise(html.replace(/\r\n?/g, "\n"))) {
     const isBlock = kind === "tag" && BLOCK_ELEMENTS.has(name);
     if (isPre && !(isClosing && name === "pre")) parts.push(text);
     else if (!isBlock) inline.push(kind === "text" ? text : text.replaceAll("\n", KEPT_LINE_END));

@@ -1,6 +1,6 @@
 /** Slugs: a readable name for an address, made from any text, and made unique. Knows no post and no store. */
 
-import { tokensOf } from "./markup.js";
+import { tokenise } from "./markup.js";
 import { normaliseBounded } from "./normalise.js";
 
 /** In bytes, which are characters here: a slug is ASCII. */
@@ -77,7 +77,7 @@ function baseOf(character: string): string | undefined {
 
 /** Not what is between them, be it a script: the reference keeps it too. */
 const withoutTags = (text: string): string =>
-  tokensOf(text)
+  tokenise(text)
     .map(({ kind, text: part }) => (kind === "text" || kind === "raw" ? part : ""))
     .join("");
 

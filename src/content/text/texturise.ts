@@ -1,6 +1,6 @@
 /** Typography: straight quotes, dashes and dots as the signs a printer would set. The rules of the reference for English. */
 
-import { tokensOf } from "./markup.js";
+import { tokenise } from "./markup.js";
 
 /** What is shown letter by letter. */
 const VERBATIM: ReadonlySet<string> = new Set(["pre", "code", "kbd", "style", "script", "tt"]);
@@ -14,7 +14,7 @@ const AMPERSAND = /&(?!#\d{1,8};|#x[\da-f]{1,7};|[a-z][a-z1-4]{0,31};)/gi;
 export function texturise(html: string): string {
   let verbatim = 0;
   let result = "";
-  for (const { kind, text, name, isClosing } of tokensOf(html)) {
+  for (const { kind, text, name, isClosing } of tokenise(html)) {
     if (kind === "tag" && VERBATIM.has(name)) verbatim = Math.max(0, verbatim + (isClosing ? -1 : 1));
     if (kind === "comment" || kind === "raw") result += text;
     else result += (kind === "text" && verbatim === 0 ? signs(text) : text).replace(AMPERSAND, "&#038;");

@@ -9,7 +9,7 @@ import { matchOf, parseSearch } from "../../../src/content/query/search.js";
 import { splitBlocks } from "../../../src/content/text/blocks.js";
 import { parseDate } from "../../../src/content/text/dates.js";
 import { makeExcerpt } from "../../../src/content/text/excerpt.js";
-import { stripTags, tokensOf } from "../../../src/content/text/markup.js";
+import { stripTags, tokenise } from "../../../src/content/text/markup.js";
 import { paragraphs } from "../../../src/content/text/paragraphs.js";
 import { cleanClasses, stripAll } from "../../../src/content/text/plain.js";
 import { renderContent } from "../../../src/content/text/render.js";
@@ -110,7 +110,7 @@ const TEXTS = [...SHAPES, ...SURROUNDED];
 const FUNCTIONS: { readonly [name: string]: (text: string) => unknown } = {
   filterHtml: sanitiseHtml,
   filterTitle: sanitiseTitle,
-  tokensOf,
+  tokensOf: tokenise,
   stripTags,
   stripAll,
   cleanClasses: (text) => cleanClasses([text]),
