@@ -8,7 +8,7 @@ import type { Post, PostColumns, PostStatus, PostType } from "../records/records
 import { hasUniqueSlug } from "../repository/content-repository.js";
 import { RestError } from "../rest/error.js";
 import type { Site } from "../site.js";
-import { datesOf } from "../text/dates.js";
+import { toDateFields } from "../text/dates.js";
 import { isReservedSlug, uniqueSlug } from "../text/slug.js";
 import type { FieldTarget } from "./post-fields.js";
 import { writeMeta } from "./post-meta.js";
@@ -144,7 +144,7 @@ export function resolvePostDates(values: Values, site: Site): PostDates {
   const isReset = date === null || dateGmt === null;
   const text = typeof date === "string" ? { date } : typeof dateGmt === "string" ? { dateGmt } : undefined;
   if (text === undefined || isReset) return { given: null, isReset };
-  const given = datesOf(text, site.zone);
+  const given = toDateFields(text, site.zone);
   if (given === undefined) throw new RestError(400, "rest_invalid_date", "The date is invalid.");
   return { given, isReset };
 }

@@ -134,7 +134,7 @@ function offsetOf(zone: string): number | undefined {
  *
  * `undefined` where none is given, it cannot be read, or one of the two forms is outside the years 1 to 9999.
  */
-export function datesOf(
+export function toDateFields(
   { date, dateGmt }: { readonly date?: string | undefined; readonly dateGmt?: string | undefined },
   zone: SiteZone,
 ): { readonly date: number; readonly dateGmt: number } | undefined {

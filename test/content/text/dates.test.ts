@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { createSiteZone, datesOf, formatDate, parseDate } from "../../../src/content/text/dates.js";
+import { createSiteZone, formatDate, parseDate, toDateFields } from "../../../src/content/text/dates.js";
 
 const utc = (text: string): number => Date.parse(`${text}Z`);
 
@@ -167,7 +167,7 @@ describe("the site's time zone", () => {
 describe("the dates of a request", () => {
   const berlin = createSiteZone("Europe/Berlin");
   const read = (given: { date?: string; dateGmt?: string }, zone = berlin): string[] | undefined => {
-    const dates = datesOf(given, zone);
+    const dates = toDateFields(given, zone);
     return dates && [formatDate(dates.date), formatDate(dates.dateGmt)];
   };
 
