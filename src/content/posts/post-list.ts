@@ -5,7 +5,7 @@ import type { Argument, Arguments, Context, Json, JsonObject } from "../../schem
 import { COUNTS, IDS, LENGTHS, NAMES, SLUGS } from "../argument-bounds.js";
 import type { Caller } from "../auth/caller.js";
 import { type Collection, POST_FORMATS } from "../collections.js";
-import type { PostOrder, PostQuery, Sight, TermFilter, Visibility } from "../query/types.js";
+import type { PostOrder, PostQuery, TermFilter, Visibility, VisibilityScope } from "../query/types.js";
 import type { PostColumns, PostStatus, Taxonomy } from "../records/records.js";
 import { RestError } from "../rest/error.js";
 import { contextArgument, pageArguments } from "../rest/record-fields.js";
@@ -204,7 +204,7 @@ const PARENT_STATUSES: readonly PostStatus[] = [...ANY, "trash", "auto-draft"];
 const SOMEBODY = -1;
 
 /** Whose posts the caller may act on: found by asking about one of somebody else's and one of his own. */
-function sightOf(caller: Caller, may: (author: number) => boolean): Sight | undefined {
+function sightOf(caller: Caller, may: (author: number) => boolean): VisibilityScope | undefined {
   if (may(SOMEBODY)) return "all";
   return caller.id !== 0 && may(caller.id) ? { author: caller.id } : undefined;
 }
@@ -220,8 +220,10 @@ function visibilityOf(
   const probe = (status: PostStatus, author: number) => ({ type, status, author }) as PostColumns;
   const parent = (status: PostStatus, author: number) =>
     ({ ...probe(status, author), type: "post" }) as PostColumns;
-  const each = (of: readonly PostStatus[], sight: (status: PostStatus) => Sight | undefined): Visibility =>
-    filled(Object.fromEntries(of.map((status) => [status, sight(status)])));
+  const each = (
+    of: readonly PostStatus[],
+    sight: (status: PostStatus) => VisibilityScope | undefined,
+  ): Visibility => filled(Object.fromEntries(of.map((status) => [status, sight(status)])));
   const isInheriting = type === "attachment" && action === "read" && statuses.includes("inherit");
   const visibility = each(statuses, (status) =>
     sightOf(caller, (author) =>

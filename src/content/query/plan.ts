@@ -2,7 +2,7 @@
 
 import type { PostType, Taxonomy } from "../records/records.js";
 import { type Ordering, STATUSES, type Standing } from "./row.js";
-import type { PostQuery, Sight, TermFilter } from "./types.js";
+import type { PostQuery, TermFilter, VisibilityScope } from "./types.js";
 
 /** A question to one row. */
 export type Check =
@@ -59,7 +59,11 @@ const isList = <T>(list: readonly T[] | undefined): list is readonly T[] =>
 
 function accessOf({ type, visibility, inherited }: PostQuery): readonly Access[] {
   const heirs = type === "attachment";
-  const of = (standing: Standing, own: Sight | undefined, parents?: Sight): readonly Access[] => {
+  const of = (
+    standing: Standing,
+    own: VisibilityScope | undefined,
+    parents?: VisibilityScope,
+  ): readonly Access[] => {
     if (own === undefined && parents === undefined) return [];
     if (own === "all" || parents === "all") return [{ standing }];
     return [

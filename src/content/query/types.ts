@@ -23,10 +23,10 @@ export type PostOrder =
   | "title"
   | "menu_order";
 
-export type Sight = "all" | { readonly author: number };
+export type VisibilityScope = "all" | { readonly author: number };
 
 /** Whose posts of a status the caller may see: everybody's, or only those of one author. A status that is absent is not seen at all. */
-export type Visibility = { readonly [status in PostStatus]?: Sight };
+export type Visibility = { readonly [status in PostStatus]?: VisibilityScope };
 
 /** `undefined` means: no such filter. An empty list of `slug` or `include` too. Times as in the columns; bounds are exclusive. */
 export interface PostQuery {
