@@ -4,10 +4,10 @@ import type { PostType, Taxonomy } from "../records/records.js";
 import {
   compareBy,
   DEFAULT_ORDERING,
+  type EffectiveStatus,
   inDefaultOrdering,
   type Ordering,
   type Row,
-  type Standing,
 } from "./row.js";
 import { SortedList } from "./sorted-list.js";
 
@@ -26,7 +26,12 @@ export interface Partitions {
   /** Moves rows that are known already in or out of the part `orphan`. */
   readonly changeOrphans: (removed: readonly Row[], added: readonly Row[]) => void;
   /** The rows of one part in that order, which is made on first use and kept from then on. Not to be changed, nor to be kept. */
-  readonly list: (type: PostType, standing: Standing, part: Part, ordering: Ordering) => SortedList<Row>;
+  readonly list: (
+    type: PostType,
+    standing: EffectiveStatus,
+    part: Part,
+    ordering: Ordering,
+  ) => SortedList<Row>;
 }
 
 interface Changes {
@@ -34,7 +39,8 @@ interface Changes {
   readonly added: Row[];
 }
 
-const keyOf = (type: PostType, standing: Standing, part: Part): string => `${type} ${standing} ${part}`;
+const keyOf = (type: PostType, standing: EffectiveStatus, part: Part): string =>
+  `${type} ${standing} ${part}`;
 
 type PartsOf = (row: Row) => Iterable<Part>;
 

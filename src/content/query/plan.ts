@@ -1,7 +1,7 @@
 /** How a list is found, as data: which indexes may lead to its rows, what is left to be asked of each row, and how they stand. Looks at no record. */
 
 import type { PostType, Taxonomy } from "../records/records.js";
-import { type Ordering, STATUSES, type Standing } from "./row.js";
+import { type EffectiveStatus, type Ordering, STATUSES } from "./row.js";
 import type { PostQuery, TermFilter, VisibilityScope } from "./types.js";
 
 /** A question to one row. */
@@ -32,7 +32,7 @@ export type Lead =
 
 /** Which rows of one standing are seen: those of an author, or those that belong to a post of one; with neither, all. */
 export interface Access {
-  readonly standing: Standing;
+  readonly standing: EffectiveStatus;
   readonly author?: number;
   readonly heir?: number;
 }
@@ -60,7 +60,7 @@ const isList = <T>(list: readonly T[] | undefined): list is readonly T[] =>
 function accessOf({ type, visibility, inherited }: PostQuery): readonly Access[] {
   const heirs = type === "attachment";
   const of = (
-    standing: Standing,
+    standing: EffectiveStatus,
     own: VisibilityScope | undefined,
     parents?: VisibilityScope,
   ): readonly Access[] => {

@@ -9,7 +9,7 @@ import type { PostOrder } from "./types.js";
 export type StoredColumns = PostColumns & { readonly version: number };
 
 /** The status; for an attachment that inherits it, with that of the post it belongs to: `inherit/draft`. */
-export type Standing = PostStatus | `inherit/${PostStatus}`;
+export type EffectiveStatus = PostStatus | `inherit/${PostStatus}`;
 
 export const STATUSES: readonly PostStatus[] = [
   "publish",
@@ -22,7 +22,7 @@ export const STATUSES: readonly PostStatus[] = [
   "inherit",
 ];
 
-export const STANDINGS: readonly Standing[] = STATUSES.flatMap((status) => [
+export const STANDINGS: readonly EffectiveStatus[] = STATUSES.flatMap((status) => [
   status,
   `inherit/${status}` as const,
 ]);
@@ -30,7 +30,7 @@ export const STANDINGS: readonly Standing[] = STATUSES.flatMap((status) => [
 /** Never changes: another state of the post is another row, so a row is found where it was put. */
 export interface Row {
   readonly columns: StoredColumns;
-  readonly standing: Standing;
+  readonly standing: EffectiveStatus;
   /** The author of the post that an attachment with the status `inherit` belongs to; its own author without one. */
   readonly heir: number;
   /** The title as it is compared. */

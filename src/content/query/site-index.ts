@@ -5,7 +5,14 @@ import type { ContentChange } from "../store.js";
 import { findPosts, type SearchTexts } from "./find.js";
 import { type MultiMap, multiMap } from "./multi-map.js";
 import { type Part, partitions } from "./partitions.js";
-import { DEFAULT_ORDERING, type Row, rowOf, STANDINGS, type Standing, type StoredColumns } from "./row.js";
+import {
+  DEFAULT_ORDERING,
+  type EffectiveStatus,
+  type Row,
+  rowOf,
+  STANDINGS,
+  type StoredColumns,
+} from "./row.js";
 import { type Indexes, isOrphan } from "./run.js";
 import { type Compare, countBefore, SortedList } from "./sorted-list.js";
 import { termIndex } from "./term-index.js";
@@ -62,7 +69,7 @@ export interface SiteIndexOptions {
 
 const POST_TYPES: readonly PostType[] = ["post", "page", "attachment", "nav_menu_item", "wp_block"];
 /** Published as far as counts go: an attachment is what the post is that it belongs to. */
-const PUBLISHED: readonly Standing[] = ["publish", "inherit/publish"];
+const PUBLISHED: readonly EffectiveStatus[] = ["publish", "inherit/publish"];
 
 const isScheduled = ({ columns: { status, dateGmt } }: Row): boolean =>
   status === "future" && dateGmt !== null;
