@@ -22,7 +22,7 @@ export const STATUSES: readonly PostStatus[] = [
   "inherit",
 ];
 
-export const STANDINGS: readonly EffectiveStatus[] = STATUSES.flatMap((status) => [
+export const EFFECTIVE_STATUSES: readonly EffectiveStatus[] = STATUSES.flatMap((status) => [
   status,
   `inherit/${status}` as const,
 ]);

@@ -7,10 +7,10 @@ import { type MultiMap, multiMap } from "./multi-map.js";
 import { type Part, partitions } from "./partitions.js";
 import {
   DEFAULT_ORDERING,
+  EFFECTIVE_STATUSES,
   type EffectiveStatus,
   type Row,
   rowOf,
-  STANDINGS,
   type StoredColumns,
 } from "./row.js";
 import { type Indexes, isOrphan } from "./run.js";
@@ -151,7 +151,7 @@ function createContents(defaultCategory: () => number | undefined): Contents {
     const touched =
       isComing === isKnown
         ? []
-        : STANDINGS.flatMap((standing) =>
+        : EFFECTIVE_STATUSES.flatMap((standing) =>
             parts.list("post", standing, `category/${id}`, DEFAULT_ORDERING).slice(),
           );
     const before = new Set(touched.filter((row) => isOrphan(row, terms)));
