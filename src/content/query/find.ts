@@ -2,7 +2,7 @@
 
 import { nextTurn, TURN_CHARACTERS } from "../../core/next-turn.js";
 import { planOf } from "./plan.js";
-import { compareBy, DEFAULT_ORDERING, type Row } from "./row.js";
+import { compareBy, DEFAULT_ORDERING, type PostRow } from "./row.js";
 import { type Found, type Indexes, runPlan, testOfPlan } from "./run.js";
 import { matchOf, type PostSearch, type SearchText } from "./search.js";
 import { pageOf } from "./sorted-list.js";
@@ -13,14 +13,18 @@ export type SearchTexts = (ids: readonly number[]) => Promise<readonly (SearchTe
 
 const TEXTS_AT_ONCE = 500;
 
-const idOf = ({ columns }: Row): number => columns.id;
+const idOf = ({ columns }: PostRow): number => columns.id;
 
 /**
  * The texts of a post as far as the caller may read them: not those behind a password, unless the caller may edit the post.
  *
  * Looks at the version in the index and at the one that the texts were read from: the post may have got its password in between.
  */
-function readableTexts({ columns }: Row, text: SearchText, { searchedProtected }: PostSearch): SearchText {
+function readableTexts(
+  { columns }: PostRow,
+  text: SearchText,
+  { searchedProtected }: PostSearch,
+): SearchText {
   if (!columns.hasPassword && !text.isProtected) return text;
   const editable = searchedProtected[columns.status];
   const mayEdit = editable === "all" || (editable !== undefined && editable.author === columns.author);
@@ -32,28 +36,28 @@ function searched(
   { type, orderBy }: PostQuery,
   search: PostSearch,
   texts: SearchTexts,
-): readonly Row[] | Promise<readonly Row[]> {
+): readonly PostRow[] | Promise<readonly PostRow[]> {
   const isRanked = orderBy === "relevance";
   const match = matchOf(search, { hasFiles: type === "attachment", isRanked });
   const rows = pageOf(lists, compare, 0, total).filter(
     ({ columns }) => search.seesProtected || !columns.hasPassword,
   );
   /** How well a row fits, lower being better; absent where it does not. */
-  const ranks = new Map<Row, number>();
-  const open: Row[] = [];
+  const ranks = new Map<PostRow, number>();
+  const open: PostRow[] = [];
   for (const row of rows) {
     const fits = match.byTitle(row.title());
     if (fits === undefined) open.push(row);
     else if (fits) ranks.set(row, match.rank(row.title(), undefined));
   }
 
-  function finish(): readonly Row[] {
+  function finish(): readonly PostRow[] {
     const fitting = rows.filter((row) => ranks.has(row));
     // The sort of the language is stable: rows of one rank keep the order they are in.
     return isRanked ? fitting.sort((a, b) => (ranks.get(a) ?? 0) - (ranks.get(b) ?? 0)) : fitting;
   }
 
-  async function read(): Promise<readonly Row[]> {
+  async function read(): Promise<readonly PostRow[]> {
     let sinceTurn = 0;
     for (let start = 0; start < open.length; start += TEXTS_AT_ONCE) {
       const batch = open.slice(start, start + TEXTS_AT_ONCE);
@@ -84,7 +88,7 @@ const isFront = ({ stickyFirst, offset, search, terms, format }: PostQuery): boo
   !terms?.some((filter) => filter.operator !== "NOT" && filter.terms.length > 0);
 
 /** Those on the page in their order, then published ones that fit but stand on another page, newest first, then the rest: the page may grow. */
-function stickiesFirst(indexes: Indexes, query: PostQuery, page: readonly Row[]): readonly Row[] {
+function stickiesFirst(indexes: Indexes, query: PostQuery, page: readonly PostRow[]): readonly PostRow[] {
   const isOnPage = new Set(page);
   const fits = testOfPlan(indexes, planOf(query));
   const others = indexes.stickies
@@ -105,7 +109,7 @@ export function findPosts(
   query: PostQuery,
   texts: SearchTexts,
 ): PostPage | Promise<PostPage> {
-  const answer = (page: readonly Row[], total: number): PostPage => ({
+  const answer = (page: readonly PostRow[], total: number): PostPage => ({
     ids: (isFront(query) ? stickiesFirst(indexes, query, page) : page).map(idOf),
     total,
   });
@@ -115,7 +119,7 @@ export function findPosts(
     const { lists, compare, total } = runPlan(indexes, plan, offset + limit);
     return answer(pageOf(lists, compare, offset, limit), total);
   }
-  const cut = (rows: readonly Row[]): PostPage => answer(rows.slice(offset, offset + limit), rows.length);
+  const cut = (rows: readonly PostRow[]): PostPage => answer(rows.slice(offset, offset + limit), rows.length);
   const rows = searched(runPlan(indexes, plan, Number.POSITIVE_INFINITY), query, search, texts);
   return rows instanceof Promise ? rows.then(cut) : cut(rows);
 }

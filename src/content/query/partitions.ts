@@ -7,7 +7,7 @@ import {
   type EffectiveStatus,
   inDefaultOrdering,
   type Ordering,
-  type Row,
+  type PostRow,
 } from "./row.js";
 import { SortedList } from "./sorted-list.js";
 
@@ -22,33 +22,33 @@ export type Part =
 
 export interface Partitions {
   /** Each row of `removed` leaves the parts it is in, each of `added` enters its own; none may be in both. */
-  readonly change: (removed: readonly Row[], added: readonly Row[]) => void;
+  readonly change: (removed: readonly PostRow[], added: readonly PostRow[]) => void;
   /** Moves rows that are known already in or out of the part `orphan`. */
-  readonly changeOrphans: (removed: readonly Row[], added: readonly Row[]) => void;
+  readonly changeOrphans: (removed: readonly PostRow[], added: readonly PostRow[]) => void;
   /** The rows of one part in that order, which is made on first use and kept from then on. Not to be changed, nor to be kept. */
   readonly list: (
     type: PostType,
     standing: EffectiveStatus,
     part: Part,
     ordering: Ordering,
-  ) => SortedList<Row>;
+  ) => SortedList<PostRow>;
 }
 
 interface Changes {
-  readonly removed: Row[];
-  readonly added: Row[];
+  readonly removed: PostRow[];
+  readonly added: PostRow[];
 }
 
 const keyOf = (type: PostType, standing: EffectiveStatus, part: Part): string =>
   `${type} ${standing} ${part}`;
 
-type PartsOf = (row: Row) => Iterable<Part>;
+type PartsOf = (row: PostRow) => Iterable<Part>;
 
 /** `isOrphan` is asked when rows enter and leave; what changes the answer for a row that is in has to be told by `changeOrphans`. */
-export function partitions(isOrphan: (row: Row) => boolean): Partitions {
-  const parts = new Map<string, Map<Ordering, SortedList<Row>>>();
+export function partitions(isOrphan: (row: PostRow) => boolean): Partitions {
+  const parts = new Map<string, Map<Ordering, SortedList<PostRow>>>();
 
-  function* partsOf(row: Row): Iterable<Part> {
+  function* partsOf(row: PostRow): Iterable<Part> {
     const { author, parent, terms } = row.columns;
     yield "all";
     yield `author/${author}`;
@@ -59,9 +59,9 @@ export function partitions(isOrphan: (row: Row) => boolean): Partitions {
     if (isOrphan(row)) yield "orphan";
   }
 
-  function change(removed: readonly Row[], added: readonly Row[], of: PartsOf): void {
+  function change(removed: readonly PostRow[], added: readonly PostRow[], of: PartsOf): void {
     const changes = new Map<string, Changes>();
-    const collect = (rows: readonly Row[], side: keyof Changes): void => {
+    const collect = (rows: readonly PostRow[], side: keyof Changes): void => {
       for (const row of rows) {
         for (const part of of(row)) {
           const key = keyOf(row.columns.type, row.standing, part);
@@ -75,7 +75,7 @@ export function partitions(isOrphan: (row: Row) => boolean): Partitions {
     // Put in order once, not once more in each of the parts that a row enters: a load brings all rows, in no order.
     collect(inDefaultOrdering(added), "added");
     for (const [key, { removed: leaving, added: coming }] of changes) {
-      const lists = parts.get(key) ?? new Map([[DEFAULT_ORDERING, new SortedList<Row>()]]);
+      const lists = parts.get(key) ?? new Map([[DEFAULT_ORDERING, new SortedList<PostRow>()]]);
       parts.set(key, lists);
       for (const [ordering, rows] of lists) rows.change(compareBy(ordering), leaving, coming);
       if (lists.get(DEFAULT_ORDERING)?.length === 0) parts.delete(key);

@@ -28,7 +28,7 @@ export const EFFECTIVE_STATUSES: readonly EffectiveStatus[] = STATUSES.flatMap((
 ]);
 
 /** Never changes: another state of the post is another row, so a row is found where it was put. */
-export interface Row {
+export interface PostRow {
   readonly columns: StoredColumns;
   readonly standing: EffectiveStatus;
   /** The author of the post that an attachment with the status `inherit` belongs to; its own author without one. */
@@ -37,7 +37,7 @@ export interface Row {
   readonly title: () => string;
 }
 
-export function rowOf(columns: StoredColumns, parent: PostColumns | undefined): Row {
+export function rowOf(columns: StoredColumns, parent: PostColumns | undefined): PostRow {
   let title: string | undefined;
   const isHeir = columns.type === "attachment" && columns.status === "inherit";
   return {
@@ -61,13 +61,13 @@ export type Ordering = `${ColumnOrder}/${"asc" | "desc"}`;
 export const DEFAULT_ORDERING = "date/desc" satisfies Ordering;
 
 /** The same rows in that order. The keys are copied out first: a sort that looks them up in the rows takes ten times as long. */
-export const inDefaultOrdering = (rows: readonly Row[]): readonly Row[] =>
+export const inDefaultOrdering = (rows: readonly PostRow[]): readonly PostRow[] =>
   rows
     .map((row) => ({ row, date: row.columns.date, id: row.columns.id }))
     .sort((a, b) => b.date - a.date || b.id - a.id)
     .map(({ row }) => row);
 
-const KEYS: { readonly [order in ColumnOrder]: (row: Row) => number | string } = {
+const KEYS: { readonly [order in ColumnOrder]: (row: PostRow) => number | string } = {
   author: ({ columns }) => columns.author,
   date: ({ columns }) => columns.date,
   id: ({ columns }) => columns.id,
@@ -78,9 +78,9 @@ const KEYS: { readonly [order in ColumnOrder]: (row: Row) => number | string } =
   menu_order: ({ columns }) => columns.menuOrder,
 };
 
-const byId: Compare<Row> = (a, b) => a.columns.id - b.columns.id;
+const byId: Compare<PostRow> = (a, b) => a.columns.id - b.columns.id;
 
-function comparison(order: ColumnOrder, isDescending: boolean): Compare<Row> {
+function comparison(order: ColumnOrder, isDescending: boolean): Compare<PostRow> {
   const key = KEYS[order];
   const sign = isDescending ? -1 : 1;
   // The reference reads dates from an index that goes on with the id; elsewhere equals stay in the order of their making, whatever the direction.
@@ -92,13 +92,13 @@ function comparison(order: ColumnOrder, isDescending: boolean): Compare<Row> {
   };
 }
 
-const COMPARISONS = new Map<Ordering, Compare<Row>>(
+const COMPARISONS = new Map<Ordering, Compare<PostRow>>(
   (Object.keys(KEYS) as ColumnOrder[]).flatMap((order) => [
     [`${order}/asc`, comparison(order, false)],
     [`${order}/desc`, comparison(order, true)],
   ]),
 );
 
-export function compareBy(ordering: Ordering): Compare<Row> {
-  return COMPARISONS.get(ordering) as Compare<Row>;
+export function compareBy(ordering: Ordering): Compare<PostRow> {
+  return COMPARISONS.get(ordering) as Compare<PostRow>;
 }

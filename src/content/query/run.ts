@@ -4,14 +4,14 @@ import type { PostColumns, PostType, Taxonomy } from "../records/records.js";
 import type { MultiMap } from "./multi-map.js";
 import type { Part, Partitions } from "./partitions.js";
 import type { Access, Check, Lead, Plan, PlanOrder } from "./plan.js";
-import { compareBy, DEFAULT_ORDERING, type Ordering, type Row } from "./row.js";
+import { compareBy, DEFAULT_ORDERING, type Ordering, type PostRow } from "./row.js";
 import { type Compare, countBefore, type Sequence, type SortedList } from "./sorted-list.js";
 import type { TermIndex } from "./term-index.js";
 import type { TermFilter } from "./types.js";
 
 /** The indexes that a plan may lead through. */
 export interface Indexes {
-  readonly rows: ReadonlyMap<number, Row>;
+  readonly rows: ReadonlyMap<number, PostRow>;
   readonly partitions: Partitions;
   readonly terms: TermIndex;
   /** By `type/slug`. */
@@ -20,12 +20,12 @@ export interface Indexes {
   readonly defaultCategory: () => number | undefined;
 }
 
-type Test = (row: Row) => boolean;
+type Test = (row: PostRow) => boolean;
 
 /** Rows that fit, in lists that share an order and no row; not to be changed. */
 export interface Found {
-  readonly lists: readonly Sequence<Row>[];
-  readonly compare: Compare<Row>;
+  readonly lists: readonly Sequence<PostRow>[];
+  readonly compare: Compare<PostRow>;
   /** Of all that fit, also of those that were not kept. */
   readonly total: number;
 }
@@ -52,7 +52,7 @@ function testOfTerms(indexes: Indexes, filter: TermFilter): Test {
   const { taxonomy, operator } = filter;
   const ids = existing(indexes, taxonomy, filter.terms, filter.includeChildren);
   const fallback = taxonomy === "category" ? indexes.defaultCategory() : undefined;
-  const isIn = (row: Row, id: number): boolean =>
+  const isIn = (row: PostRow, id: number): boolean =>
     row.columns.terms[taxonomy]?.includes(id) || (id === fallback && isOrphan(row, indexes.terms));
   if (operator === "AND") {
     if (filter.terms.some((id) => !ids.has(id))) return () => false;
@@ -123,13 +123,13 @@ export function testOfPlan(indexes: Indexes, plan: Plan): Test {
     tests.every((test) => test(row));
 }
 
-function compareOf(order: PlanOrder): Compare<Row> {
+function compareOf(order: PlanOrder): Compare<PostRow> {
   if (order.by === "columns" || order.by === "relevance") return compareBy(order.ordering);
   const places = new Map<number | string, number>();
   for (const item of order.by === "ids" ? order.ids : order.slugs) {
     if (!places.has(item)) places.set(item, places.size);
   }
-  const placeOf = ({ columns }: Row): number =>
+  const placeOf = ({ columns }: PostRow): number =>
     places.get(order.by === "ids" ? columns.id : columns.slug) ?? places.size;
   return (a, b) => placeOf(a) - placeOf(b) || a.columns.id - b.columns.id;
 }
@@ -196,7 +196,7 @@ const FEW_BY_DATE = 8;
 /** Consecutive rows of a list. */
 interface Stretch {
   readonly source: Source;
-  readonly rows: SortedList<Row>;
+  readonly rows: SortedList<PostRow>;
   readonly start: number;
   readonly end: number;
 }
@@ -206,12 +206,12 @@ function pick(
   { rows, start, end }: Stretch,
   tests: readonly Test[],
   keep: number,
-): { readonly kept: Sequence<Row>; readonly count: number } {
+): { readonly kept: Sequence<PostRow>; readonly count: number } {
   if (tests.length === 0) {
     const isWhole = start === 0 && end === rows.length;
     return { kept: isWhole ? rows : rows.slice(start, Math.min(end, start + keep)), count: end - start };
   }
-  const kept: Row[] = [];
+  const kept: PostRow[] = [];
   let count = 0;
   rows.forEach(start, end, (row) => {
     if (!tests.every((test) => test(row))) return;
@@ -229,7 +229,7 @@ const isByDate = (ordering: Ordering): ordering is DateOrdering =>
 /** The rows within `range`, by two searches. */
 function within(
   source: Source,
-  rows: SortedList<Row>,
+  rows: SortedList<PostRow>,
   ordering: DateOrdering,
   { after, before }: { readonly after: number; readonly before: number },
 ): Stretch {
@@ -258,7 +258,7 @@ export function runPlan(indexes: Indexes, plan: Plan, keep: number): Found {
     return { lists: [list], compare, total: list.length };
   }
 
-  const listOf = ({ access: { standing }, part }: Source, ordering: Ordering): SortedList<Row> =>
+  const listOf = ({ access: { standing }, part }: Source, ordering: Ordering): SortedList<PostRow> =>
     indexes.partitions.list(type, standing, part, ordering);
   const sizeOf = (sources: readonly Source[]): number =>
     sources.reduce((sum, source) => sum + listOf(source, DEFAULT_ORDERING).length, 0);

@@ -9,7 +9,7 @@ import {
   DEFAULT_ORDERING,
   EFFECTIVE_STATUSES,
   type EffectiveStatus,
-  type Row,
+  type PostRow,
   rowOf,
   type StoredColumns,
 } from "./row.js";
@@ -71,18 +71,18 @@ const POST_TYPES: readonly PostType[] = ["post", "page", "attachment", "nav_menu
 /** Published as far as counts go: an attachment is what the post is that it belongs to. */
 const PUBLISHED: readonly EffectiveStatus[] = ["publish", "inherit/publish"];
 
-const isScheduled = ({ columns: { status, dateGmt } }: Row): boolean =>
+const isScheduled = ({ columns: { status, dateGmt } }: PostRow): boolean =>
   status === "future" && dateGmt !== null;
-const dueAt = ({ columns }: Row): number => columns.dateGmt ?? Number.POSITIVE_INFINITY;
-const byTime: Compare<Row> = (a, b) => dueAt(a) - dueAt(b) || a.columns.id - b.columns.id;
+const dueAt = ({ columns }: PostRow): number => columns.dateGmt ?? Number.POSITIVE_INFINITY;
+const byTime: Compare<PostRow> = (a, b) => dueAt(a) - dueAt(b) || a.columns.id - b.columns.id;
 
 const TERM = "term/";
 const POST = "post/";
 
 /** Rows that leave and enter the sorted lists, each list being gone through once for all of them. */
 interface Moves {
-  readonly removed: Set<Row>;
-  readonly added: Set<Row>;
+  readonly removed: Set<PostRow>;
+  readonly added: Set<PostRow>;
 }
 
 /** All that is known of the site at one time; a load builds another. */
@@ -90,14 +90,14 @@ interface Contents extends Indexes {
   readonly others: ReadonlyMap<string, { readonly version: number; readonly columns: string }>;
   readonly children: MultiMap<number>;
   readonly targets: MultiMap<string>;
-  readonly scheduled: SortedList<Row>;
+  readonly scheduled: SortedList<PostRow>;
   /** Takes in changes; lists show them once `settle` was called with the same moves. */
   readonly take: (changes: readonly ContentChange[], moves: Moves) => void;
   readonly settle: (moves: Moves) => void;
 }
 
 function createContents(defaultCategory: () => number | undefined): Contents {
-  const rows = new Map<number, Row>();
+  const rows = new Map<number, PostRow>();
   const others = new Map<string, { readonly version: number; readonly columns: string }>();
   const terms = termIndex();
   const parts = partitions((row) => isOrphan(row, terms));
@@ -105,9 +105,9 @@ function createContents(defaultCategory: () => number | undefined): Contents {
   const stickies = multiMap<PostType>();
   const children = multiMap<number>();
   const targets = multiMap<string>();
-  const scheduled = new SortedList<Row>();
+  const scheduled = new SortedList<PostRow>();
 
-  function enter(row: Row, { added }: Moves): void {
+  function enter(row: PostRow, { added }: Moves): void {
     const { id, type, slug, parent, target, sticky } = row.columns;
     rows.set(id, row);
     added.add(row);
@@ -117,7 +117,7 @@ function createContents(defaultCategory: () => number | undefined): Contents {
     if (sticky) stickies.add(type, id);
   }
 
-  function leave(row: Row, { removed, added }: Moves): void {
+  function leave(row: PostRow, { removed, added }: Moves): void {
     const { id, type, slug, parent, target } = row.columns;
     rows.delete(id);
     // One that came with the same changes is in no list yet.
