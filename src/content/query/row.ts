@@ -37,7 +37,7 @@ export interface PostRow {
   readonly title: () => string;
 }
 
-export function rowOf(columns: StoredColumns, parent: PostColumns | undefined): PostRow {
+export function toPostRow(columns: StoredColumns, parent: PostColumns | undefined): PostRow {
   let title: string | undefined;
   const isHeir = columns.type === "attachment" && columns.status === "inherit";
   return {

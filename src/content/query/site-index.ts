@@ -10,8 +10,8 @@ import {
   EFFECTIVE_STATUSES,
   type EffectiveStatus,
   type PostRow,
-  rowOf,
   type StoredColumns,
+  toPostRow,
 } from "./row.js";
 import { type Indexes, isOrphan } from "./run.js";
 import { type Compare, countBefore, SortedList } from "./sorted-list.js";
@@ -133,14 +133,14 @@ function createContents(defaultCategory: () => number | undefined): Contents {
     if (old) leave(old, moves);
     if (columns) {
       const parent = columns.parent === id ? columns : rows.get(columns.parent)?.columns;
-      enter(rowOf(columns, parent), moves);
+      enter(toPostRow(columns, parent), moves);
     }
     if (old?.columns.status === columns?.status && old?.columns.author === columns?.author) return;
     for (const child of children.get(id)) {
       const heir = rows.get(child);
       if (heir?.columns.type !== "attachment" || heir.columns.status !== "inherit" || child === id) continue;
       leave(heir, moves);
-      enter(rowOf(heir.columns, columns), moves);
+      enter(toPostRow(heir.columns, columns), moves);
     }
   }
 
