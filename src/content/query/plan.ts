@@ -15,7 +15,7 @@ export type Check =
   | { readonly kind: "date" | "modified"; readonly after: number; readonly before: number };
 
 /** An index that leads to all rows that fit, and more. `answers`: the check that it makes needless, by its place in `checks`. */
-export type Lead =
+export type DrivingIndex =
   | { readonly by: "all" }
   | { readonly by: "id"; readonly ids: readonly number[]; readonly answers: number }
   | { readonly by: "slug"; readonly slugs: readonly string[]; readonly answers: number }
@@ -47,7 +47,7 @@ export interface Plan {
   readonly type: PostType;
   readonly access: readonly Access[];
   /** Any of them will do; the one with the fewest rows is taken. Those that name what they lead to come alone. */
-  readonly leads: readonly [Lead, ...Lead[]];
+  readonly leads: readonly [DrivingIndex, ...DrivingIndex[]];
   readonly checks: readonly Check[];
   /** The check that a list in the order of dates answers by two searches; its place in `checks`. */
   readonly dates?: number;
@@ -121,7 +121,7 @@ function checksOf(query: PostQuery): readonly Check[] {
 }
 
 /** What leads to the rows that pass `check`; nothing where only looking at each row tells. */
-function leadOf(check: Check, answers: number): readonly Lead[] {
+function leadOf(check: Check, answers: number): readonly DrivingIndex[] {
   if (check.kind === "include") return [{ by: "id", ids: check.ids, answers }];
   if (check.kind === "slug") return [{ by: "slug", slugs: check.values, answers }];
   if (check.kind === "sticky") return check.value ? [{ by: "sticky", answers }] : [];
@@ -137,9 +137,9 @@ function leadOf(check: Check, answers: number): readonly Lead[] {
 }
 
 /** The indexes whose rows are few by their nature, the fewest first: no other has to be asked. */
-const NAMED: readonly Lead["by"][] = ["id", "slug", "sticky"];
+const NAMED: readonly DrivingIndex["by"][] = ["id", "slug", "sticky"];
 
-function leadsOf(checks: readonly Check[]): readonly [Lead, ...Lead[]] {
+function leadsOf(checks: readonly Check[]): readonly [DrivingIndex, ...DrivingIndex[]] {
   const leads = checks.flatMap(leadOf);
   for (const by of NAMED) {
     const named = leads.find((lead) => lead.by === by);

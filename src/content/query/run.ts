@@ -3,7 +3,7 @@
 import type { PostColumns, PostType, Taxonomy } from "../records/records.js";
 import type { MultiMap } from "./multi-map.js";
 import type { Part, Partitions } from "./partitions.js";
-import type { Access, Check, Lead, Plan, PlanOrder } from "./plan.js";
+import type { Access, Check, DrivingIndex, Plan, PlanOrder } from "./plan.js";
 import { compareBy, DEFAULT_ORDERING, type Ordering, type PostRow } from "./row.js";
 import { type Compare, countBefore, type Sequence, type SortedList } from "./sorted-list.js";
 import type { TermIndex } from "./term-index.js";
@@ -135,7 +135,11 @@ function compareOf(order: PlanOrder): Compare<PostRow> {
 }
 
 /** The ids that a lead names itself; `undefined` for one that goes through the parts. */
-function namedBy({ slugs, stickies }: Indexes, type: PostType, lead: Lead): readonly number[] | undefined {
+function namedBy(
+  { slugs, stickies }: Indexes,
+  type: PostType,
+  lead: DrivingIndex,
+): readonly number[] | undefined {
   if (lead.by === "id") return lead.ids;
   if (lead.by === "slug") return lead.slugs.flatMap((slug) => slugs.get(`${type}/${slug}`));
   return lead.by === "sticky" ? stickies.get(type) : undefined;
@@ -151,7 +155,7 @@ interface Source {
 /** The parts of the rows of one standing that `lead` goes through. */
 function partsOf(
   indexes: Indexes,
-  lead: Lead,
+  lead: DrivingIndex,
   author: number | undefined,
 ): readonly Pick<Source, "part" | "tests">[] {
   if (lead.by === "author" || lead.by === "parent") {
@@ -176,7 +180,7 @@ function partsOf(
   return hasOrphans ? [...inTerms, { part: "orphan", tests: [] }] : inTerms;
 }
 
-function sourcesOf(indexes: Indexes, plan: Plan, lead: Lead): readonly Source[] {
+function sourcesOf(indexes: Indexes, plan: Plan, lead: DrivingIndex): readonly Source[] {
   return plan.access.flatMap((access) => {
     const author = access.heir === undefined ? access.author : undefined;
     // The rows of one author's part need not be asked for him.
