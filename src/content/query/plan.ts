@@ -31,7 +31,7 @@ export type DrivingIndex =
     };
 
 /** Which rows of one standing are seen: those of an author, or those that belong to a post of one; with neither, all. */
-export interface Access {
+export interface AccessPath {
   readonly standing: EffectiveStatus;
   readonly author?: number;
   readonly heir?: number;
@@ -45,7 +45,7 @@ export type PlanOrder =
 
 export interface Plan {
   readonly type: PostType;
-  readonly access: readonly Access[];
+  readonly access: readonly AccessPath[];
   /** Any of them will do; the one with the fewest rows is taken. Those that name what they lead to come alone. */
   readonly leads: readonly [DrivingIndex, ...DrivingIndex[]];
   readonly checks: readonly Check[];
@@ -57,13 +57,13 @@ export interface Plan {
 const isList = <T>(list: readonly T[] | undefined): list is readonly T[] =>
   list !== undefined && list.length > 0;
 
-function accessOf({ type, visibility, inherited }: PostQuery): readonly Access[] {
+function accessOf({ type, visibility, inherited }: PostQuery): readonly AccessPath[] {
   const heirs = type === "attachment";
   const of = (
     standing: EffectiveStatus,
     own: VisibilityScope | undefined,
     parents?: VisibilityScope,
-  ): readonly Access[] => {
+  ): readonly AccessPath[] => {
     if (own === undefined && parents === undefined) return [];
     if (own === "all" || parents === "all") return [{ standing }];
     return [

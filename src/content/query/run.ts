@@ -3,7 +3,7 @@
 import type { PostColumns, PostType, Taxonomy } from "../records/records.js";
 import type { MultiMap } from "./multi-map.js";
 import type { Part, Partitions } from "./partitions.js";
-import type { Access, Check, DrivingIndex, Plan, PlanOrder } from "./plan.js";
+import type { AccessPath, Check, DrivingIndex, Plan, PlanOrder } from "./plan.js";
 import { compareBy, DEFAULT_ORDERING, type Ordering, type PostRow } from "./row.js";
 import { type Compare, countBefore, type Sequence, type SortedList } from "./sorted-list.js";
 import type { TermIndex } from "./term-index.js";
@@ -108,7 +108,7 @@ function testOf(indexes: Indexes, check: Check): Test {
   }
 }
 
-function testOfAccess({ author, heir }: Access): Test | undefined {
+function testOfAccess({ author, heir }: AccessPath): Test | undefined {
   if (author === undefined && heir === undefined) return undefined;
   return (row) => row.columns.author === author || row.heir === heir;
 }
@@ -147,7 +147,7 @@ function namedBy(
 
 /** A part of the rows of one standing, and what is asked of each of its rows beside the checks. */
 interface Source {
-  readonly access: Access;
+  readonly access: AccessPath;
   readonly part: Part;
   readonly tests: readonly Test[];
 }
