@@ -5,7 +5,7 @@ import { type EffectiveStatus, type Ordering, STATUSES } from "./row.js";
 import type { PostQuery, TermFilter, VisibilityScope } from "./types.js";
 
 /** A question to one row. */
-export type Check =
+export type PlanCheck =
   | { readonly kind: "include" | "exclude"; readonly ids: readonly number[] }
   | { readonly kind: "author" | "parent"; readonly ids: readonly number[]; readonly isExcluded: boolean }
   | { readonly kind: "terms"; readonly relation: "AND" | "OR"; readonly filters: readonly TermFilter[] }
@@ -48,7 +48,7 @@ export interface Plan {
   readonly access: readonly AccessPath[];
   /** Any of them will do; the one with the fewest rows is taken. Those that name what they lead to come alone. */
   readonly leads: readonly [DrivingIndex, ...DrivingIndex[]];
-  readonly checks: readonly Check[];
+  readonly checks: readonly PlanCheck[];
   /** The check that a list in the order of dates answers by two searches; its place in `checks`. */
   readonly dates?: number;
   readonly order: PlanOrder;
@@ -83,21 +83,21 @@ function accessOf({ type, visibility, inherited }: PostQuery): readonly AccessPa
 }
 
 /** The checks of `query`, without those that the reference leaves out beside another. */
-function checksOf(query: PostQuery): readonly Check[] {
+function checksOf(query: PostQuery): readonly PlanCheck[] {
   const { include, exclude, author, authorExclude, parent, parentExclude, slug, sticky, terms } = query;
   const range = (
     kind: "date" | "modified",
     after: number | undefined,
     before: number | undefined,
-  ): Check[] =>
+  ): PlanCheck[] =>
     after === undefined && before === undefined
       ? []
       : [{ kind, after: after ?? Number.NEGATIVE_INFINITY, before: before ?? Number.POSITIVE_INFINITY }];
   const list = <K extends "slug" | "format" | "mimeType">(
     kind: K,
     values: readonly string[] | undefined,
-  ): Check[] => (isList(values) ? [{ kind, values }] : []);
-  const checks: Check[] = [];
+  ): PlanCheck[] => (isList(values) ? [{ kind, values }] : []);
+  const checks: PlanCheck[] = [];
   // To the reference, sticky posts are a list of ids too, and a list of ids to include puts aside all those to exclude.
   if (isList(include)) checks.push({ kind: "include", ids: include });
   if (sticky === true) checks.push({ kind: "sticky", value: true });
@@ -121,7 +121,7 @@ function checksOf(query: PostQuery): readonly Check[] {
 }
 
 /** What leads to the rows that pass `check`; nothing where only looking at each row tells. */
-function leadOf(check: Check, answers: number): readonly DrivingIndex[] {
+function leadOf(check: PlanCheck, answers: number): readonly DrivingIndex[] {
   if (check.kind === "include") return [{ by: "id", ids: check.ids, answers }];
   if (check.kind === "slug") return [{ by: "slug", slugs: check.values, answers }];
   if (check.kind === "sticky") return check.value ? [{ by: "sticky", answers }] : [];
@@ -139,7 +139,7 @@ function leadOf(check: Check, answers: number): readonly DrivingIndex[] {
 /** The indexes whose rows are few by their nature, the fewest first: no other has to be asked. */
 const NAMED: readonly DrivingIndex["by"][] = ["id", "slug", "sticky"];
 
-function leadsOf(checks: readonly Check[]): readonly [DrivingIndex, ...DrivingIndex[]] {
+function leadsOf(checks: readonly PlanCheck[]): readonly [DrivingIndex, ...DrivingIndex[]] {
   const leads = checks.flatMap(leadOf);
   for (const by of NAMED) {
     const named = leads.find((lead) => lead.by === by);

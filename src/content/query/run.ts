@@ -3,7 +3,7 @@
 import type { PostColumns, PostType, Taxonomy } from "../records/records.js";
 import type { MultiMap } from "./multi-map.js";
 import type { Part, Partitions } from "./partitions.js";
-import type { AccessPath, Check, DrivingIndex, Plan, PlanOrder } from "./plan.js";
+import type { AccessPath, DrivingIndex, Plan, PlanCheck, PlanOrder } from "./plan.js";
 import { compareBy, DEFAULT_ORDERING, type Ordering, type PostRow } from "./row.js";
 import { type Compare, countBefore, type Sequence, type SortedList } from "./sorted-list.js";
 import type { TermIndex } from "./term-index.js";
@@ -67,7 +67,7 @@ function testOfTerms(indexes: Indexes, filter: TermFilter): Test {
   return operator === "OR" ? isInAny : (row) => !isInAny(row);
 }
 
-function testOf(indexes: Indexes, check: Check): Test {
+function testOf(indexes: Indexes, check: PlanCheck): Test {
   switch (check.kind) {
     case "include":
     case "exclude": {
