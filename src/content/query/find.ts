@@ -1,7 +1,7 @@
 /** Answers a query: the plan, then the search among what it leaves, then the page. */
 
 import { nextTurn, TURN_CHARACTERS } from "../../core/next-turn.js";
-import { planOf } from "./plan.js";
+import { planQuery } from "./plan.js";
 import { compareBy, DEFAULT_ORDERING, type PostRow } from "./row.js";
 import { type Found, type Indexes, runPlan, testOfPlan } from "./run.js";
 import { matchOf, type PostSearch, type SearchText } from "./search.js";
@@ -90,7 +90,7 @@ const isFront = ({ stickyFirst, offset, search, terms, format }: PostQuery): boo
 /** Those on the page in their order, then published ones that fit but stand on another page, newest first, then the rest: the page may grow. */
 function stickiesFirst(indexes: Indexes, query: PostQuery, page: readonly PostRow[]): readonly PostRow[] {
   const isOnPage = new Set(page);
-  const fits = testOfPlan(indexes, planOf(query));
+  const fits = testOfPlan(indexes, planQuery(query));
   const others = indexes.stickies
     .get(query.type)
     .flatMap((id) => indexes.rows.get(id) ?? [])
@@ -113,7 +113,7 @@ export function findPosts(
     ids: (isFront(query) ? stickiesFirst(indexes, query, page) : page).map(idOf),
     total,
   });
-  const plan = planOf(query);
+  const plan = planQuery(query);
   const { search, offset, limit } = query;
   if (search === undefined || search.text.trim() === "") {
     const { lists, compare, total } = runPlan(indexes, plan, offset + limit);

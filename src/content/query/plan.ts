@@ -163,7 +163,7 @@ function orderOf({ orderBy, order, include, slug, search }: PostQuery): PlanOrde
  * Source of the rules: the reference. `include` puts `exclude` aside, `authorExclude` puts `author` aside, `parent` puts `parentExclude` aside;
  * an order by a list that was not given is the one by date; `include` and `include_slugs` take no direction.
  */
-export function planOf(query: PostQuery): Plan {
+export function planQuery(query: PostQuery): Plan {
   const checks = checksOf(query);
   const dates = checks.findIndex(({ kind }) => kind === "date");
   return {

@@ -1,7 +1,7 @@
 /** Which index a list is found by, and what is left to be asked of each row: plans as data. */
 
 import { describe, expect, it } from "vitest";
-import { planOf } from "../../../src/content/query/plan.js";
+import { planQuery } from "../../../src/content/query/plan.js";
 import type { TermFilter } from "../../../src/content/query/types.js";
 import { query } from "../../support/query-site.js";
 
@@ -15,7 +15,7 @@ const category = (fields: Partial<TermFilter> = {}): TermFilter => ({
 
 describe("the plan of a list", () => {
   it("goes through all rows of a status, and asks nothing of them, where nothing is asked", () => {
-    expect(planOf(query())).toEqual({
+    expect(planQuery(query())).toEqual({
       type: "post",
       access: [{ standing: "publish" }],
       leads: [{ by: "all" }],
@@ -25,7 +25,7 @@ describe("the plan of a list", () => {
   });
 
   it("reaches rows by author, parent or term, whichever is rarest, and need not ask for that again", () => {
-    const { leads, checks } = planOf(query({ author: [3], parent: [5], terms: [category()] }));
+    const { leads, checks } = planQuery(query({ author: [3], parent: [5], terms: [category()] }));
     expect(leads).toEqual([
       { by: "author", ids: [3], answers: 0 },
       { by: "parent", ids: [5], answers: 1 },
@@ -43,11 +43,11 @@ describe("the plan of a list", () => {
     ["slug", { slug: ["a"], sticky: true, author: [1] }, { by: "slug", slugs: ["a"], answers: 2 }],
     ["sticky", { sticky: true, author: [1] }, { by: "sticky", answers: 0 }],
   ] as const)("reaches rows that %s names by that alone", (_, fields, lead) => {
-    expect(planOf(query(fields)).leads).toEqual([lead]);
+    expect(planQuery(query(fields)).leads).toEqual([lead]);
   });
 
   it("reaches rows that are in every one of several terms by any of these, and asks for the others", () => {
-    const { leads } = planOf(
+    const { leads } = planQuery(
       query({ terms: [category({ terms: [7, 8], operator: "AND", includeChildren: true })] }),
     );
     expect(leads).toEqual([
@@ -58,8 +58,8 @@ describe("the plan of a list", () => {
 
   it("is led by no term that a row may lack", () => {
     const not = category({ operator: "NOT" });
-    expect(planOf(query({ terms: [not] })).leads).toEqual([{ by: "all" }]);
-    expect(planOf(query({ terms: [category(), not], termRelation: "OR" })).leads).toEqual([{ by: "all" }]);
+    expect(planQuery(query({ terms: [not] })).leads).toEqual([{ by: "all" }]);
+    expect(planQuery(query({ terms: [category(), not], termRelation: "OR" })).leads).toEqual([{ by: "all" }]);
   });
 
   it("takes empty lists for no filter", () => {
@@ -75,11 +75,11 @@ describe("the plan of a list", () => {
       mimeType: [],
       terms: [category({ terms: [] })],
     };
-    expect(planOf(query(fields)).checks).toEqual([]);
+    expect(planQuery(query(fields)).checks).toEqual([]);
   });
 
   it("puts aside what the reference puts aside", () => {
-    const kinds = (fields: Parameters<typeof query>[0]) => planOf(query(fields)).checks;
+    const kinds = (fields: Parameters<typeof query>[0]) => planQuery(query(fields)).checks;
     expect(kinds({ include: [1], exclude: [1] })).toEqual([{ kind: "include", ids: [1] }]);
     expect(kinds({ include: [1], sticky: false })).toEqual([{ kind: "include", ids: [1] }]);
     expect(kinds({ author: [1], authorExclude: [2] })).toEqual([
@@ -91,7 +91,7 @@ describe("the plan of a list", () => {
   });
 
   it("names the check that an order by date answers", () => {
-    const plan = planOf(query({ author: [1], after: 5, orderBy: "title" }));
+    const plan = planQuery(query({ author: [1], after: 5, orderBy: "title" }));
     expect(plan.checks[plan.dates ?? -1]).toEqual({
       kind: "date",
       after: 5,
@@ -102,10 +102,13 @@ describe("the plan of a list", () => {
   it("orders by a list only where it is given, and by relevance only with a search", () => {
     const date = { by: "columns", ordering: "date/asc" };
     for (const orderBy of ["include", "include_slugs", "relevance"] as const) {
-      expect(planOf(query({ orderBy, order: "asc" })).order).toEqual(date);
+      expect(planQuery(query({ orderBy, order: "asc" })).order).toEqual(date);
     }
-    expect(planOf(query({ orderBy: "include", include: [2, 1] })).order).toEqual({ by: "ids", ids: [2, 1] });
-    expect(planOf(query({ orderBy: "include_slugs", slug: ["b"] })).order).toEqual({
+    expect(planQuery(query({ orderBy: "include", include: [2, 1] })).order).toEqual({
+      by: "ids",
+      ids: [2, 1],
+    });
+    expect(planQuery(query({ orderBy: "include_slugs", slug: ["b"] })).order).toEqual({
       by: "slugs",
       slugs: ["b"],
     });
@@ -113,7 +116,7 @@ describe("the plan of a list", () => {
 
   it("sees of each status what the caller sees of it, and of attachments what he sees of their posts too", () => {
     const own = { author: 4 };
-    expect(planOf(query({ visibility: { publish: "all", draft: own } })).access).toEqual([
+    expect(planQuery(query({ visibility: { publish: "all", draft: own } })).access).toEqual([
       { standing: "publish" },
       { standing: "draft", author: 4 },
     ]);
@@ -122,7 +125,7 @@ describe("the plan of a list", () => {
       visibility: { trash: "all", inherit: own },
       inherited: { publish: "all", draft: own },
     });
-    expect(planOf(media).access.slice(0, 4)).toEqual([
+    expect(planQuery(media).access.slice(0, 4)).toEqual([
       { standing: "trash" },
       { standing: "inherit/publish" },
       { standing: "inherit/future", author: 4 },
