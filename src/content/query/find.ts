@@ -3,7 +3,7 @@
 import { nextTurn, TURN_CHARACTERS } from "../../core/next-turn.js";
 import { planQuery } from "./plan.js";
 import { compareBy, DEFAULT_ORDERING, type PostRow } from "./row.js";
-import { type Found, type Indexes, runPlan, testOfPlan } from "./run.js";
+import { compilePlanTest, type Found, type Indexes, runPlan } from "./run.js";
 import { matchOf, type PostSearch, type SearchText } from "./search.js";
 import { pageOf } from "./sorted-list.js";
 import type { PostPage, PostQuery } from "./types.js";
@@ -90,7 +90,7 @@ const isFront = ({ stickyFirst, offset, search, terms, format }: PostQuery): boo
 /** Those on the page in their order, then published ones that fit but stand on another page, newest first, then the rest: the page may grow. */
 function stickiesFirst(indexes: Indexes, query: PostQuery, page: readonly PostRow[]): readonly PostRow[] {
   const isOnPage = new Set(page);
-  const fits = testOfPlan(indexes, planQuery(query));
+  const fits = compilePlanTest(indexes, planQuery(query));
   const others = indexes.stickies
     .get(query.type)
     .flatMap((id) => indexes.rows.get(id) ?? [])

@@ -114,7 +114,7 @@ function testOfAccess({ author, heir }: AccessPath): Test | undefined {
 }
 
 /** Whether one row fits `plan`. */
-export function testOfPlan(indexes: Indexes, plan: Plan): Test {
+export function compilePlanTest(indexes: Indexes, plan: Plan): Test {
   const access = new Map(plan.access.map((entry) => [entry.standing, testOfAccess(entry) ?? (() => true)]));
   const tests = plan.checks.map((check) => testOf(indexes, check));
   return (row) =>
@@ -256,7 +256,7 @@ export function runPlan(indexes: Indexes, plan: Plan, keep: number): Found {
   const compare = compareOf(order);
   const named = namedBy(indexes, type, plan.leads[0]);
   if (named) {
-    const fits = testOfPlan(indexes, plan);
+    const fits = compilePlanTest(indexes, plan);
     const rows = [...new Set(named)].flatMap((id) => indexes.rows.get(id) ?? []);
     const list = rows.filter(fits).sort(compare);
     return { lists: [list], compare, total: list.length };
