@@ -20,7 +20,7 @@ export type Part =
   /** Posts whose categories were all deleted. */
   | "orphan";
 
-export interface Partitions {
+export interface StatusPartitions {
   /** Each row of `removed` leaves the parts it is in, each of `added` enters its own; none may be in both. */
   readonly change: (removed: readonly PostRow[], added: readonly PostRow[]) => void;
   /** Moves rows that are known already in or out of the part `orphan`. */
@@ -45,7 +45,7 @@ const keyOf = (type: PostType, standing: EffectiveStatus, part: Part): string =>
 type PartsOf = (row: PostRow) => Iterable<Part>;
 
 /** `isOrphan` is asked when rows enter and leave; what changes the answer for a row that is in has to be told by `changeOrphans`. */
-export function partitions(isOrphan: (row: PostRow) => boolean): Partitions {
+export function partitions(isOrphan: (row: PostRow) => boolean): StatusPartitions {
   const parts = new Map<string, Map<Ordering, SortedList<PostRow>>>();
 
   function* partsOf(row: PostRow): Iterable<Part> {

@@ -2,7 +2,7 @@
 
 import type { PostColumns, PostType, Taxonomy } from "../records/records.js";
 import type { MultiMap } from "./multi-map.js";
-import type { Part, Partitions } from "./partitions.js";
+import type { Part, StatusPartitions } from "./partitions.js";
 import type { AccessPath, DrivingIndex, Plan, PlanCheck, PlanOrder } from "./plan.js";
 import { compareBy, DEFAULT_ORDERING, type Ordering, type PostRow } from "./row.js";
 import { type Compare, countBefore, type Sequence, type SortedList } from "./sorted-list.js";
@@ -12,7 +12,7 @@ import type { TermFilter } from "./types.js";
 /** The indexes that a plan may lead through. */
 export interface Indexes {
   readonly rows: ReadonlyMap<number, PostRow>;
-  readonly partitions: Partitions;
+  readonly partitions: StatusPartitions;
   readonly terms: TermIndex;
   /** By `type/slug`. */
   readonly slugs: MultiMap<string>;
