@@ -45,7 +45,7 @@ const keyOf = (type: PostType, standing: EffectiveStatus, part: Part): string =>
 type PartsOf = (row: PostRow) => Iterable<Part>;
 
 /** `isOrphan` is asked when rows enter and leave; what changes the answer for a row that is in has to be told by `changeOrphans`. */
-export function partitions(isOrphan: (row: PostRow) => boolean): StatusPartitions {
+export function createStatusPartitions(isOrphan: (row: PostRow) => boolean): StatusPartitions {
   const parts = new Map<string, Map<Ordering, SortedList<PostRow>>>();
 
   function* partsOf(row: PostRow): Iterable<Part> {

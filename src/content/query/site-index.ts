@@ -4,7 +4,7 @@ import type { PostColumns, PostType, Taxonomy, Term } from "../records/records.j
 import type { ContentChange } from "../store.js";
 import { findPosts, type SearchTexts } from "./find.js";
 import { type MultiMap, multiMap } from "./multi-map.js";
-import { type Part, partitions } from "./partitions.js";
+import { createStatusPartitions, type Part } from "./partitions.js";
 import {
   DEFAULT_ORDERING,
   EFFECTIVE_STATUSES,
@@ -100,7 +100,7 @@ function createContents(defaultCategory: () => number | undefined): Contents {
   const rows = new Map<number, PostRow>();
   const others = new Map<string, { readonly version: number; readonly columns: string }>();
   const terms = termIndex();
-  const parts = partitions((row) => isOrphan(row, terms));
+  const parts = createStatusPartitions((row) => isOrphan(row, terms));
   const slugs = multiMap<string>();
   const stickies = multiMap<PostType>();
   const children = multiMap<number>();
