@@ -5,7 +5,7 @@ import { planQuery } from "./plan.js";
 import { compareBy, DEFAULT_ORDERING, type PostRow } from "./row.js";
 import { compilePlanTest, type Found, type Indexes, runPlan } from "./run.js";
 import { matchOf, type PostSearch, type SearchText } from "./search.js";
-import { pageOf } from "./sorted-list.js";
+import { slicePage } from "./sorted-list.js";
 import type { PostPage, PostQuery } from "./types.js";
 
 /** In the order of `ids`, at most {@link TEXTS_AT_ONCE} of them; `undefined` for what does not exist any more. */
@@ -39,7 +39,7 @@ function searched(
 ): readonly PostRow[] | Promise<readonly PostRow[]> {
   const isRanked = orderBy === "relevance";
   const match = matchOf(search, { hasFiles: type === "attachment", isRanked });
-  const rows = pageOf(lists, compare, 0, total).filter(
+  const rows = slicePage(lists, compare, 0, total).filter(
     ({ columns }) => search.seesProtected || !columns.hasPassword,
   );
   /** How well a row fits, lower being better; absent where it does not. */
@@ -117,7 +117,7 @@ export function findPosts(
   const { search, offset, limit } = query;
   if (search === undefined || search.text.trim() === "") {
     const { lists, compare, total } = runPlan(indexes, plan, offset + limit);
-    return answer(pageOf(lists, compare, offset, limit), total);
+    return answer(slicePage(lists, compare, offset, limit), total);
   }
   const cut = (rows: readonly PostRow[]): PostPage => answer(rows.slice(offset, offset + limit), rows.length);
   const rows = searched(runPlan(indexes, plan, Number.POSITIVE_INFINITY), query, search, texts);

@@ -185,7 +185,7 @@ const MANY_LISTS = 24;
  * The items from `offset` on, at most `limit`, of all `lists` together, which share one order and no item.
  * O(k² log² n + k · limit) for k lists; it does not depend on `offset`.
  */
-export function pageOf<T>(
+export function slicePage<T>(
   lists: readonly Sequence<T>[],
   compare: Compare<T>,
   offset: number,

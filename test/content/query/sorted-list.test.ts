@@ -2,7 +2,7 @@
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { countBefore, pageOf, SortedList } from "../../../src/content/query/sorted-list.js";
+import { countBefore, SortedList, slicePage } from "../../../src/content/query/sorted-list.js";
 
 const ascending = (a: number, b: number): number => a - b;
 const numbers = (maxLength: number) =>
@@ -102,7 +102,7 @@ describe("a page of several lists", () => {
         fc.nat({ max: 220 }),
         fc.nat({ max: 30 }),
         (items, count, offset, limit) => {
-          expect(pageOf(split(items, count), ascending, offset, limit)).toEqual(
+          expect(slicePage(split(items, count), ascending, offset, limit)).toEqual(
             items.slice(offset, offset + limit),
           );
         },
@@ -121,7 +121,7 @@ describe("a page of several lists", () => {
       comparisons += 1;
       return a - b;
     };
-    expect(pageOf(lists, counting, 30_000, 3)).toEqual([30_000, 30_001, 30_002]);
+    expect(slicePage(lists, counting, 30_000, 3)).toEqual([30_000, 30_001, 30_002]);
     expect(comparisons).toBeLessThan(3_000);
   });
 });
