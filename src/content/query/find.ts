@@ -4,7 +4,7 @@ import { nextTurn, TURN_CHARACTERS } from "../../core/next-turn.js";
 import { planQuery } from "./plan.js";
 import { compareBy, DEFAULT_ORDERING, type PostRow } from "./row.js";
 import { compilePlanTest, type Found, type Indexes, runPlan } from "./run.js";
-import { matchOf, type PostSearch, type SearchText } from "./search.js";
+import { createSearchMatch, type PostSearch, type SearchText } from "./search.js";
 import { slicePage } from "./sorted-list.js";
 import type { PostPage, PostQuery } from "./types.js";
 
@@ -38,7 +38,7 @@ function searched(
   texts: SearchTexts,
 ): readonly PostRow[] | Promise<readonly PostRow[]> {
   const isRanked = orderBy === "relevance";
-  const match = matchOf(search, { hasFiles: type === "attachment", isRanked });
+  const match = createSearchMatch(search, { hasFiles: type === "attachment", isRanked });
   const rows = slicePage(lists, compare, 0, total).filter(
     ({ columns }) => search.seesProtected || !columns.hasPassword,
   );

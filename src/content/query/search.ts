@@ -110,7 +110,7 @@ export interface SearchMatch {
 const MANY_RANKED = 7;
 
 /** What `search` asks of posts whose file names count (`hasFiles`, attachments) or not. */
-export function matchOf(
+export function createSearchMatch(
   search: Pick<PostSearch, "text" | "columns" | "isExact">,
   { hasFiles, isRanked }: { hasFiles: boolean; isRanked: boolean },
 ): SearchMatch {

@@ -2,7 +2,12 @@
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { matchOf, type PostSearch, parseSearch, type SearchText } from "../../../src/content/query/search.js";
+import {
+  createSearchMatch,
+  type PostSearch,
+  parseSearch,
+  type SearchText,
+} from "../../../src/content/query/search.js";
 import type { StoredColumns } from "../../../src/content/query/site-index.js";
 import type { PostQuery } from "../../../src/content/query/types.js";
 import { expectLinear } from "../../support/cpu-time.js";
@@ -60,7 +65,7 @@ describe("a post fits", () => {
     text: Partial<SearchText> = {},
     hasFiles = false,
   ): boolean => {
-    const match = matchOf(asked, { hasFiles, isRanked: false });
+    const match = createSearchMatch(asked, { hasFiles, isRanked: false });
     const whole = { content: "", excerpt: "", ...text };
     const folded = title.toLowerCase();
     const byText = match.byText(folded, whole);

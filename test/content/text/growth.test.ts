@@ -5,7 +5,7 @@ import { safeEmbed } from "../../../src/content/embeds/safe.js";
 import { readFileName, readParameters } from "../../../src/content/media/content-disposition.js";
 import { titleFromFileName, toBaseName } from "../../../src/content/media/file-name.js";
 import { fold } from "../../../src/content/query/folding.js";
-import { matchOf, parseSearch } from "../../../src/content/query/search.js";
+import { createSearchMatch, parseSearch } from "../../../src/content/query/search.js";
 import { splitBlocks } from "../../../src/content/text/blocks.js";
 import { parseDate } from "../../../src/content/text/dates.js";
 import { makeExcerpt } from "../../../src/content/text/excerpt.js";
@@ -125,7 +125,7 @@ const FUNCTIONS: { readonly [name: string]: (text: string) => unknown } = {
   matchOf: (text) => {
     const part = text.slice(0, text.length / 2);
     const asked = { text: `"${part}b${part}"`, columns: [], isExact: false };
-    const match = matchOf(asked, { hasFiles: true, isRanked: true });
+    const match = createSearchMatch(asked, { hasFiles: true, isRanked: true });
     const found = { content: text + text, excerpt: text, file: text };
     return [match.byText(fold(text), found), match.rank(fold(text), found)];
   },

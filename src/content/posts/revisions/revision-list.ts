@@ -3,7 +3,7 @@
 import type { Argument, Arguments, Json } from "../../../schema/types.js";
 import { IDS as ID_LIST, LENGTHS } from "../../argument-bounds.js";
 import { fold } from "../../query/folding.js";
-import { matchOf, type SearchMatch } from "../../query/search.js";
+import { createSearchMatch, type SearchMatch } from "../../query/search.js";
 import type { Revision } from "../../records/records.js";
 import { RestError } from "../../rest/error.js";
 import { contextArgument, pageArguments } from "../../rest/record-fields.js";
@@ -88,7 +88,7 @@ export function toRevisionQuery(values: Values): RevisionQuery {
     match:
       search.trim() === ""
         ? undefined
-        : matchOf({ text: search, columns: [], isExact: false }, { hasFiles: false, isRanked }),
+        : createSearchMatch({ text: search, columns: [], isExact: false }, { hasFiles: false, isRanked }),
     orderBy,
     order: values["order"] as "asc" | "desc",
   };
