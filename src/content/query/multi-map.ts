@@ -7,7 +7,7 @@ export interface MultiMap<K> {
   readonly get: (key: K) => readonly number[];
 }
 
-export function multiMap<K>(): MultiMap<K> {
+export function createMultiMap<K>(): MultiMap<K> {
   const sets = new Map<K, Set<number>>();
   return {
     add(key, id) {

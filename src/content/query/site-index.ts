@@ -3,7 +3,7 @@
 import type { PostColumns, PostType, Taxonomy, Term } from "../records/records.js";
 import type { ContentChange } from "../store.js";
 import { findPosts, type SearchTexts } from "./find.js";
-import { type MultiMap, multiMap } from "./multi-map.js";
+import { createMultiMap, type MultiMap } from "./multi-map.js";
 import { createStatusPartitions, type Part } from "./partitions.js";
 import {
   DEFAULT_ORDERING,
@@ -101,10 +101,10 @@ function createContents(defaultCategory: () => number | undefined): Contents {
   const others = new Map<string, { readonly version: number; readonly columns: string }>();
   const terms = termIndex();
   const parts = createStatusPartitions((row) => isOrphan(row, terms));
-  const slugs = multiMap<string>();
-  const stickies = multiMap<PostType>();
-  const children = multiMap<number>();
-  const targets = multiMap<string>();
+  const slugs = createMultiMap<string>();
+  const stickies = createMultiMap<PostType>();
+  const children = createMultiMap<number>();
+  const targets = createMultiMap<string>();
   const scheduled = new SortedList<PostRow>();
 
   function enter(row: PostRow, { added }: Moves): void {

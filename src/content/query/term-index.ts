@@ -1,7 +1,7 @@
 /** The terms of a site: by taxonomy, parent and slug. Knows no post. */
 
 import type { Taxonomy, Term } from "../records/records.js";
-import { multiMap } from "./multi-map.js";
+import { createMultiMap } from "./multi-map.js";
 
 export interface TermIndex {
   readonly get: (id: number) => Term | undefined;
@@ -21,9 +21,9 @@ export interface TermIndex {
 
 export function termIndex(): TermIndex {
   const terms = new Map<number, Term>();
-  const byTaxonomy = multiMap<Taxonomy>();
-  const byParent = multiMap<string>();
-  const bySlug = multiMap<string>();
+  const byTaxonomy = createMultiMap<Taxonomy>();
+  const byParent = createMultiMap<string>();
+  const bySlug = createMultiMap<string>();
   const lists = new Map<Taxonomy, readonly Term[]>();
 
   const resolve = (ids: readonly number[]): readonly Term[] => ids.flatMap((id) => terms.get(id) ?? []);
