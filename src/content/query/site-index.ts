@@ -15,7 +15,7 @@ import {
 } from "./row.js";
 import { type Indexes, isOrphan } from "./run.js";
 import { type Compare, countBefore, SortedList } from "./sorted-list.js";
-import { termIndex } from "./term-index.js";
+import { createTermIndex } from "./term-index.js";
 import type { PostPage, PostQuery } from "./types.js";
 
 export type { SearchTexts } from "./find.js";
@@ -99,7 +99,7 @@ interface Contents extends Indexes {
 function createContents(defaultCategory: () => number | undefined): Contents {
   const rows = new Map<number, PostRow>();
   const others = new Map<string, { readonly version: number; readonly columns: string }>();
-  const terms = termIndex();
+  const terms = createTermIndex();
   const parts = createStatusPartitions((row) => isOrphan(row, terms));
   const slugs = createMultiMap<string>();
   const stickies = createMultiMap<PostType>();

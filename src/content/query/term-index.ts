@@ -19,7 +19,7 @@ export interface TermIndex {
   readonly withDescendants: (taxonomy: Taxonomy, ids: Iterable<number>) => ReadonlySet<number>;
 }
 
-export function termIndex(): TermIndex {
+export function createTermIndex(): TermIndex {
   const terms = new Map<number, Term>();
   const byTaxonomy = createMultiMap<Taxonomy>();
   const byParent = createMultiMap<string>();
