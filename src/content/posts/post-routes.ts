@@ -6,7 +6,7 @@ import type { Argument, Arguments, Context, Json, JsonObject } from "../../schem
 import { LENGTHS } from "../argument-bounds.js";
 import type { Collection } from "../collections.js";
 import type { Post, PostColumns } from "../records/records.js";
-import type { Draft, Library } from "../repository/content-repository.js";
+import type { Library, Transaction } from "../repository/content-repository.js";
 import { RestError } from "../rest/error.js";
 import { parseFields } from "../rest/field-selection.js";
 import type { ListRoom, ListRooms } from "../rest/list-limits.js";
@@ -313,7 +313,7 @@ export function postRoutes(collection: Collection, options: PostRoutesOptions): 
   }
 
   /** Removes a post with all that is its own; what lay below it moves up, and menu items that led to it go too. */
-  async function removeWhole(draft: Draft, post: Post): Promise<void> {
+  async function removeWhole(draft: Transaction, post: Post): Promise<void> {
     const targeting = type === "nav_menu_item" ? [] : index.targeting(`post/${post.id}`);
     await removePosts(draft, [post.id, ...targeting], library);
     if (type === "nav_menu_item") return;

@@ -11,7 +11,7 @@ import { fileNames, namedWrites, unnamedWrites } from "./orphan-file-journal.js"
 import { sharedCall } from "./request-coalescer.js";
 
 /** Collects the writes of one change; nothing is stored until the change is complete. */
-export interface Draft {
+export interface Transaction {
   /** An id for a new record: of a post of any type or a revision (`post`), or of a term (`term`). */
   readonly newId: (kind: "post" | "term") => Promise<number>;
   /** The first of `count` consecutive ones. */
@@ -60,7 +60,7 @@ export interface Library {
    *
    * Errors: what `decide` throws; `storage_unavailable` after {@link MAX_ATTEMPTS} conflicts.
    */
-  readonly change: <T>(decide: (draft: Draft) => Promise<T> | T) => Promise<T>;
+  readonly change: <T>(decide: (draft: Transaction) => Promise<T> | T) => Promise<T>;
 }
 
 export interface SearchedTexts {
@@ -276,7 +276,7 @@ export function createLibrary({ store, changed, cacheCharacters, lookedUp }: Lib
   /** Changes of one process wait for each other: they would only refuse each other in turn. */
   let last: Promise<unknown> = Promise.resolve();
 
-  function change<T>(decide: (draft: Draft) => Promise<T> | T): Promise<T> {
+  function change<T>(decide: (draft: Transaction) => Promise<T> | T): Promise<T> {
     const mine = last.then(() => attempted(decide));
     last = mine.catch(() => {});
     return mine;
@@ -305,7 +305,7 @@ export function createLibrary({ store, changed, cacheCharacters, lookedUp }: Lib
     }
   }
 
-  async function attempted<T>(decide: (draft: Draft) => Promise<T> | T): Promise<T> {
+  async function attempted<T>(decide: (draft: Transaction) => Promise<T> | T): Promise<T> {
     for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
       await current();
       const writes: ContentWrite[] = [];

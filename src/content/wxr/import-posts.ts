@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { Collection } from "../collections.js";
 import type { WriteContext } from "../posts/write-post.js";
 import type { Post } from "../records/records.js";
-import type { Draft, Library } from "../repository/content-repository.js";
+import type { Library, Transaction } from "../repository/content-repository.js";
 import { allIds } from "./all-ids.js";
 import { batchesOf } from "./batches.js";
 import { identityOf, identityOfId, stateOf } from "./identity.js";
@@ -172,7 +172,7 @@ export function createPostImport(options: PostImportOptions): PostImport {
   async function storeAll(
     candidates: readonly Candidate[],
     files: ReadonlyMap<string, TakenFile>,
-    draft: Draft,
+    draft: Transaction,
   ): Promise<{ readonly stored: readonly Stored[]; readonly nextNumbers: SlugNumbers }> {
     const before = await previousOf(candidates);
     const fresh = candidates.filter(({ identity }) => !before.has(identity));
@@ -192,7 +192,7 @@ export function createPostImport(options: PostImportOptions): PostImport {
     return { stored, nextNumbers: placement.nextNumbers };
   }
 
-  const placementIn = (draft: Draft): Placement =>
+  const placementIn = (draft: Transaction): Placement =>
     createPlacement({ index, site, numbers, basedOn: (id) => draft.basedOn(`post/${id}`) });
 
   const targetsIn = (idOf: (identity: string) => number | undefined): Targets => ({
@@ -211,7 +211,7 @@ export function createPostImport(options: PostImportOptions): PostImport {
       targets,
       placement,
       draft,
-    }: { readonly targets: Targets; readonly placement: Placement; readonly draft: Draft },
+    }: { readonly targets: Targets; readonly placement: Placement; readonly draft: Transaction },
   ): Stored {
     const { item, collection, identity, state } = candidate;
     const planned = plannedPost(item, previous ?? null, id, {
@@ -291,7 +291,7 @@ export function createPostImport(options: PostImportOptions): PostImport {
     { references, slug, item, open }: Pending,
     before: Post,
     placement: Placement,
-    draft: Draft,
+    draft: Transaction,
   ): readonly { readonly line: number; readonly message: string }[] {
     const { post, missing } = pointed(before, references, targetsIn(knownId), open);
     const isMoved = isWaiting(before) || post.parent !== before.parent;

@@ -1,7 +1,7 @@
 /** Brings the terms of a file into the site: found by their slug, or made; what hangs below a term that comes later is hung there at the end. */
 
 import type { Taxonomy, Term } from "../records/records.js";
-import type { Draft, Library } from "../repository/content-repository.js";
+import type { Library, Transaction } from "../repository/content-repository.js";
 import { taxonomies, taxonomyOf } from "../terms/taxonomies.js";
 import { sanitiseTitle } from "../text/sanitise-html.js";
 import { batchesOf } from "./batches.js";
@@ -57,7 +57,7 @@ export function createTermImport({
     isTaxonomy(taxonomy) ? index.termsBySlug(taxonomy, termSlugOf(term))[0]?.id : undefined;
 
   /** Terms as they will be once the change is stored. */
-  function treeIn(draft: Draft) {
+  function treeIn(draft: Transaction) {
     const bySlug = new Map<string, Term>();
     const byId = new Map<number, Term>();
     return {

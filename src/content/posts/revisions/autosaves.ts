@@ -3,7 +3,7 @@
 import type { Argument, Arguments, Json } from "../../../schema/types.js";
 import type { Collection } from "../../collections.js";
 import type { Post, Revision } from "../../records/records.js";
-import type { Draft, Library } from "../../repository/content-repository.js";
+import type { Library, Transaction } from "../../repository/content-repository.js";
 import { RestError } from "../../rest/error.js";
 import { parseFields } from "../../rest/field-selection.js";
 import type { ListRooms } from "../../rest/list-limits.js";
@@ -139,7 +139,7 @@ export function autosaveRoutes(
 
   /** Saves `values` as the caller's autosave of `post`. */
   async function autosave(
-    draft: Draft,
+    draft: Transaction,
     values: Values,
     post: Post,
     context: WriteContext,

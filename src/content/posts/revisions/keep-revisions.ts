@@ -3,7 +3,7 @@
 import type { Json, JsonObject } from "../../../schema/types.js";
 import { type Collection, collectionOf } from "../../collections.js";
 import type { Post, Revision } from "../../records/records.js";
-import type { Draft, Library, StoredRevision } from "../../repository/content-repository.js";
+import type { Library, StoredRevision, Transaction } from "../../repository/content-repository.js";
 
 /** The texts of a post that its revisions keep, where its type has them. */
 export const TEXTS = ["title", "content", "excerpt"] as const;
@@ -45,7 +45,7 @@ function needsRevision(post: Post, newest: Revision | undefined): boolean {
  * `author`: who changed it.
  */
 export async function keepRevision(
-  draft: Draft,
+  draft: Transaction,
   post: Post,
   { library, author, most }: { readonly library: Library; readonly author: number; readonly most: number },
 ): Promise<Post> {
@@ -77,7 +77,7 @@ export async function keepRevision(
 
 /** Removes posts with their revisions. Those that do not exist are passed over. */
 export async function removePosts(
-  draft: Draft,
+  draft: Transaction,
   ids: readonly number[],
   library: Pick<Library, "posts" | "revisions">,
 ): Promise<void> {
@@ -94,7 +94,7 @@ export async function removePosts(
 }
 
 /** Removes one revision of a post that stays. */
-export function removeRevision(draft: Draft, post: Post, { id, version }: StoredRevision): void {
+export function removeRevision(draft: Transaction, post: Post, { id, version }: StoredRevision): void {
   draft.removeRevision(id, version);
   draft.putBookkeeping({
     ...post,
