@@ -3,7 +3,7 @@
 import type { Clock } from "../core/clock.js";
 import { type Reading, seconds, type Telemetry } from "../core/telemetry.js";
 import type { DirectHandler, HttpResponse } from "../http/types.js";
-import type { Library } from "./repository/content-repository.js";
+import type { ContentRepository } from "./repository/content-repository.js";
 
 const METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
 
@@ -12,7 +12,7 @@ export interface ContentReport {
   readonly lookedUpRecords: (hits: number, misses: number) => void;
   /** The same handler, each answer of it timed. A path is told as the pattern that it fits. */
   readonly timed: (handle: DirectHandler, routeOf: (path: string) => string | undefined) => DirectHandler;
-  readonly observe: (library: Pick<Library, "index" | "held">) => () => void;
+  readonly observe: (library: Pick<ContentRepository, "index" | "held">) => () => void;
 }
 
 export function createContentReport(telemetry: Telemetry, clock: Clock): ContentReport {

@@ -3,7 +3,7 @@
 import { type Clock, withTimeout } from "../core/clock.js";
 import { type HealthStatus, selectCurrentProblems } from "../health/health-status.js";
 import type { Following } from "./repository/change-poller.js";
-import type { Library } from "./repository/content-repository.js";
+import type { ContentRepository } from "./repository/content-repository.js";
 
 /** A proof takes one round trip; a load that is under way takes longer, and answers go on meanwhile. */
 const PROOF_MS = 5_000;
@@ -11,7 +11,7 @@ const PROOF_MS = 5_000;
 const BEHIND_MS = 10_000;
 
 export interface HealthStatusOptions {
-  readonly library: Pick<Library, "current">;
+  readonly library: Pick<ContentRepository, "current">;
   readonly following: Pick<Following, "behindMs">;
   readonly clock: Clock;
 }

@@ -4,7 +4,7 @@ import { parseUrl } from "../../core/parse-url.js";
 import { trimEnd } from "../../core/trim-end.js";
 import type { Caller } from "../auth/caller.js";
 import type { Post, PostColumns, PostType } from "../records/records.js";
-import type { Library } from "../repository/content-repository.js";
+import type { ContentRepository } from "../repository/content-repository.js";
 import type { Site } from "../site.js";
 import { stripTags } from "../text/markup.js";
 import { authorAddress } from "../users/user-fields.js";
@@ -19,7 +19,7 @@ export interface OwnEmbeds {
 }
 
 export interface OwnEmbedsOptions {
-  readonly library: Pick<Library, "index" | "posts">;
+  readonly library: Pick<ContentRepository, "index" | "posts">;
   readonly site: Site;
   readonly users: Users;
   /** Somebody who is not signed in. */

@@ -8,7 +8,7 @@ import type { PostRenderer } from "../posts/post-renderer.js";
 import { itemSchema } from "../posts/post-schema.js";
 import { applyPostValues, resolvePostDates } from "../posts/write-post.js";
 import type { MediaFile, Post } from "../records/records.js";
-import type { Library } from "../repository/content-repository.js";
+import type { ContentRepository } from "../repository/content-repository.js";
 import { RestError, refusal } from "../rest/error.js";
 import type { RestAnswer, RestRequest, RestRoute } from "../rest/types.js";
 import type { Site } from "../site.js";
@@ -21,7 +21,7 @@ import type { StoredImages } from "./stored-images.js";
 import { toUploadFolder } from "./stored-name.js";
 
 export interface ImageRoutesOptions {
-  readonly library: Library;
+  readonly library: ContentRepository;
   readonly site: Site;
   readonly items: PostRenderer;
   /** `undefined` where the host gave nothing that works on images. */

@@ -5,7 +5,7 @@ import type { Context, Json } from "../../schema/types.js";
 import type { Caller } from "../auth/caller.js";
 import { type Collection, collectionOf } from "../collections.js";
 import type { Post, PostColumns, Term } from "../records/records.js";
-import type { Library } from "../repository/content-repository.js";
+import type { ContentRepository } from "../repository/content-repository.js";
 import type { FieldSelection } from "../rest/field-selection.js";
 import { createItem } from "../rest/item.js";
 import type { Item, Link, Links } from "../rest/types.js";
@@ -35,7 +35,7 @@ export interface PostRenderer {
 }
 
 export interface PostRendererOptions {
-  readonly library: Library;
+  readonly library: ContentRepository;
   readonly site: Site;
   /** `core/v2` */
   readonly namespace: string;

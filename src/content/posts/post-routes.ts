@@ -6,7 +6,7 @@ import type { Argument, Arguments, Context, Json, JsonObject } from "../../schem
 import { LENGTHS } from "../argument-bounds.js";
 import type { Collection } from "../collections.js";
 import type { Post, PostColumns } from "../records/records.js";
-import type { Library, Transaction } from "../repository/content-repository.js";
+import type { ContentRepository, Transaction } from "../repository/content-repository.js";
 import { RestError } from "../rest/error.js";
 import { parseFields } from "../rest/field-selection.js";
 import type { ListRoom, ListRooms } from "../rest/list-limits.js";
@@ -53,7 +53,7 @@ export interface NewMediaFile {
 }
 
 export interface PostRoutesOptions {
-  readonly library: Library;
+  readonly library: ContentRepository;
   readonly site: Site;
   readonly items: PostRenderer;
   readonly users: Users;

@@ -2,7 +2,7 @@
 
 import type { Clock, Timer } from "../../core/clock.js";
 import type { Logger } from "../../core/logger.js";
-import type { Library } from "./content-repository.js";
+import type { ContentRepository } from "./content-repository.js";
 
 export type Consistency = "strong" | "eventual";
 
@@ -23,7 +23,7 @@ export interface Following {
 
 export interface FollowingOptions {
   readonly consistency: Consistency;
-  readonly library: Pick<Library, "current">;
+  readonly library: Pick<ContentRepository, "current">;
   readonly clock: Clock;
   readonly logger: Logger;
 }

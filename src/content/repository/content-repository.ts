@@ -31,7 +31,7 @@ export interface Transaction {
   readonly basedOn: (key: string) => void;
 }
 
-export interface Library {
+export interface ContentRepository {
   readonly index: SiteIndex;
   /** Epoch ms by the storage's clock. */
   readonly now: () => number;
@@ -155,7 +155,12 @@ export interface LibraryOptions {
   readonly lookedUp?: ((hits: number, misses: number) => void) | undefined;
 }
 
-export function createLibrary({ store, changed, cacheCharacters, lookedUp }: LibraryOptions): Library {
+export function createLibrary({
+  store,
+  changed,
+  cacheCharacters,
+  lookedUp,
+}: LibraryOptions): ContentRepository {
   let defaultCategory: number | undefined;
   const index = createSiteIndex({ defaultCategory: () => defaultCategory });
   const cache = new LRUCache<number, Post>({

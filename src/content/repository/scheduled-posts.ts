@@ -3,7 +3,7 @@
 import type { Clock, Timer } from "../../core/clock.js";
 import type { Logger } from "../../core/logger.js";
 import type { Site } from "../site.js";
-import type { Library } from "./content-repository.js";
+import type { ContentRepository } from "./content-repository.js";
 
 export interface Scheduled {
   /** Publishes what is due. Nothing to wait for where nothing is. Never rejects: what could not be published stays unseen. */
@@ -18,7 +18,7 @@ const LOOK_EVERY_MS = 60_000;
 const AT_ONCE = 500;
 
 export interface ScheduledOptions {
-  readonly library: Library;
+  readonly library: ContentRepository;
   readonly site: Site;
   readonly clock: Clock;
   readonly logger: Logger;

@@ -3,7 +3,7 @@
 import type { Schema } from "../../schema/types.js";
 import { LENGTHS } from "../argument-bounds.js";
 import type { Term } from "../records/records.js";
-import type { Library } from "../repository/content-repository.js";
+import type { ContentRepository } from "../repository/content-repository.js";
 import { ALL, FULL, NO_META, type RecordField, type RecordFields } from "../rest/record-fields.js";
 import type { Site } from "../site.js";
 import type { TaxonomyDefinition } from "./taxonomies.js";
@@ -12,7 +12,10 @@ import type { TaxonomyDefinition } from "./taxonomies.js";
 const MAX_ANCESTORS = 100;
 
 /** From the root down to the parent. */
-export function listTermAncestors({ taxonomy, parent }: Term, index: Library["index"]): readonly Term[] {
+export function listTermAncestors(
+  { taxonomy, parent }: Term,
+  index: ContentRepository["index"],
+): readonly Term[] {
   const ancestors: Term[] = [];
   let above = parent === 0 ? undefined : index.term(parent);
   while (above !== undefined && above.taxonomy === taxonomy && ancestors.length < MAX_ANCESTORS) {
@@ -27,7 +30,7 @@ export function termLink(
   term: Term,
   { isViewable, pathPrefix }: TaxonomyDefinition,
   site: Pick<Site, "home" | "termLink">,
-  index: Library["index"],
+  index: ContentRepository["index"],
 ): string {
   if (!isViewable) return `${site.home}/?taxonomy=${term.taxonomy}&term=${term.slug}`;
   return site.termLink(
@@ -41,7 +44,10 @@ const READONLY: Schema = { readonly: true };
 /** The fields of a taxonomy's terms, in the order they are answered. */
 export function termFields(
   definition: TaxonomyDefinition,
-  { site, index }: { readonly site: Pick<Site, "home" | "termLink">; readonly index: Library["index"] },
+  {
+    site,
+    index,
+  }: { readonly site: Pick<Site, "home" | "termLink">; readonly index: ContentRepository["index"] },
 ): RecordFields<Term> {
   const fields: { readonly [name: string]: RecordField<Term> } = {
     id: {

@@ -7,7 +7,7 @@ import { collectionOf } from "../collections.js";
 import { removePosts } from "../posts/revisions/keep-revisions.js";
 import { STATUSES } from "../query/row.js";
 import type { Term } from "../records/records.js";
-import type { Library } from "../repository/content-repository.js";
+import type { ContentRepository } from "../repository/content-repository.js";
 import { RestError, refusal } from "../rest/error.js";
 import { createItem } from "../rest/item.js";
 import { answerPage } from "../rest/paging.js";
@@ -26,7 +26,7 @@ import { listTerms, termListArguments, toTermQuery } from "./term-list.js";
 import { applyTermValues } from "./write-term.js";
 
 export interface TermRoutesOptions {
-  readonly library: Pick<Library, "index" | "change" | "posts" | "revisions">;
+  readonly library: Pick<ContentRepository, "index" | "change" | "posts" | "revisions">;
   readonly site: Pick<Site, "home" | "termLink">;
   /** `core/v2` */
   readonly namespace: string;

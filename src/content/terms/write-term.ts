@@ -2,7 +2,7 @@
 
 import type { Json } from "../../schema/types.js";
 import type { Term } from "../records/records.js";
-import type { Library } from "../repository/content-repository.js";
+import type { ContentRepository } from "../repository/content-repository.js";
 import { RestError } from "../rest/error.js";
 import { stripAll } from "../text/plain.js";
 import { sanitiseTitle } from "../text/sanitise-html.js";
@@ -31,7 +31,10 @@ export function applyTermValues(
   values: { readonly [name: string]: Json | undefined },
   previous: Term | null,
   id: number,
-  { definition, index }: { readonly definition: TaxonomyDefinition; readonly index: Library["index"] },
+  {
+    definition,
+    index,
+  }: { readonly definition: TaxonomyDefinition; readonly index: ContentRepository["index"] },
 ): Term {
   const { taxonomy } = definition;
   const given = (name: string): string | undefined => {
@@ -88,7 +91,7 @@ function writtenParent(
   value: Json | undefined,
   { id, taxonomy, parent }: Term,
   { isHierarchical }: TaxonomyDefinition,
-  index: Library["index"],
+  index: ContentRepository["index"],
 ): number {
   if (value === undefined || value === null) return parent;
   if (!isHierarchical) {
@@ -112,7 +115,7 @@ function refuseTwin(
   givenSlug: string,
   wantedSlug: string,
   { taxonomy, isHierarchical }: TaxonomyDefinition,
-  index: Library["index"],
+  index: ContentRepository["index"],
 ): void {
   const siblings = isHierarchical ? index.termChildren(taxonomy, term.parent) : index.terms(taxonomy);
   const name = term.name.toLowerCase();
@@ -131,7 +134,7 @@ function refuseTwin(
 }
 
 /** With the slugs of its ancestors appended, one by one, and then with a number. */
-function freeSlug(wanted: string, term: Term, index: Library["index"]): string {
+function freeSlug(wanted: string, term: Term, index: ContentRepository["index"]): string {
   const isTaken = (slug: string): boolean =>
     index.termsBySlug(term.taxonomy, slug).some(({ id }) => id !== term.id);
   let slug = wanted;

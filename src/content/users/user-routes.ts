@@ -5,7 +5,7 @@ import type { Caller } from "../auth/caller.js";
 import { canEditSomething } from "../auth/capabilities.js";
 import type { Roles } from "../auth/roles.js";
 import type { User } from "../records/records.js";
-import type { Library } from "../repository/content-repository.js";
+import type { ContentRepository } from "../repository/content-repository.js";
 import { RestError, refusal } from "../rest/error.js";
 import { createItem } from "../rest/item.js";
 import { answerPage } from "../rest/paging.js";
@@ -17,7 +17,7 @@ import { listUsers, userListArguments } from "./user-list.js";
 import type { Users } from "./users.js";
 
 export interface UserRoutesOptions {
-  readonly library: Pick<Library, "index" | "stamp">;
+  readonly library: Pick<ContentRepository, "index" | "stamp">;
   readonly users: Users;
   readonly callerOf: (user: User | null) => Caller;
   readonly roles: Roles;

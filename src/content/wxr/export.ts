@@ -1,7 +1,7 @@
 /** `content.export`: the whole site as a WXR 1.2 file, piece by piece. */
 
 import type { PostType, Taxonomy, Term } from "../records/records.js";
-import type { Library } from "../repository/content-repository.js";
+import type { ContentRepository } from "../repository/content-repository.js";
 import type { Site } from "../site.js";
 import { taxonomies } from "../terms/taxonomies.js";
 import { listTermAncestors } from "../terms/term-fields.js";
@@ -47,7 +47,7 @@ export function createExport({
   site,
   users,
 }: {
-  readonly library: Library;
+  readonly library: ContentRepository;
   readonly site: Site;
   readonly users: Users;
 }): Export {

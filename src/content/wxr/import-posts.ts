@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { Collection } from "../collections.js";
 import type { WriteContext } from "../posts/write-post.js";
 import type { Post } from "../records/records.js";
-import type { Library, Transaction } from "../repository/content-repository.js";
+import type { ContentRepository, Transaction } from "../repository/content-repository.js";
 import { allIds } from "./all-ids.js";
 import { batchesOf } from "./batches.js";
 import { identityOf, identityOfId, stateOf } from "./identity.js";
@@ -30,7 +30,7 @@ export interface PostImport {
 }
 
 export interface PostImportOptions {
-  readonly library: Library;
+  readonly library: ContentRepository;
   readonly tally: Tally;
   readonly terms: TermImport;
   readonly media: MediaImport;

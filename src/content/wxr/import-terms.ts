@@ -1,7 +1,7 @@
 /** Brings the terms of a file into the site: found by their slug, or made; what hangs below a term that comes later is hung there at the end. */
 
 import type { Taxonomy, Term } from "../records/records.js";
-import type { Library, Transaction } from "../repository/content-repository.js";
+import type { ContentRepository, Transaction } from "../repository/content-repository.js";
 import { taxonomies, taxonomyOf } from "../terms/taxonomies.js";
 import { sanitiseTitle } from "../text/sanitise-html.js";
 import { batchesOf } from "./batches.js";
@@ -45,7 +45,7 @@ export function createTermImport({
   library,
   tally,
 }: {
-  readonly library: Library;
+  readonly library: ContentRepository;
   readonly tally: Tally;
 }): TermImport {
   const { index } = library;

@@ -5,7 +5,7 @@ import type { ReadableBody } from "../../http/types.js";
 import type { Caller } from "../auth/caller.js";
 import type { FileStore } from "../files.js";
 import type { StoredImages } from "../media/stored-images.js";
-import type { Library } from "../repository/content-repository.js";
+import type { ContentRepository } from "../repository/content-repository.js";
 import type { Site } from "../site.js";
 import type { Users } from "../users/users.js";
 import { createAuthors } from "./authors.js";
@@ -21,7 +21,7 @@ import type { WxrEntry, WxrItem, WxrSite, WxrTerm } from "./types.js";
 export type Import = (source: ReadableBody, options: ImportOptions) => Promise<ImportSummary>;
 
 export interface ImportDependencies {
-  readonly library: Library;
+  readonly library: ContentRepository;
   readonly site: Site;
   readonly users: Users;
   readonly files: FileStore | undefined;

@@ -3,7 +3,7 @@
 import type { Argument, Arguments, Json } from "../../../schema/types.js";
 import type { Collection } from "../../collections.js";
 import type { Post, Revision } from "../../records/records.js";
-import type { Library, Transaction } from "../../repository/content-repository.js";
+import type { ContentRepository, Transaction } from "../../repository/content-repository.js";
 import { RestError } from "../../rest/error.js";
 import { parseFields } from "../../rest/field-selection.js";
 import type { ListRooms } from "../../rest/list-limits.js";
@@ -23,7 +23,7 @@ import { createRevisionRenderer } from "./revision-fields.js";
 import { createRevisionPermissions } from "./revision-permissions.js";
 
 export interface AutosaveRoutesOptions {
-  readonly library: Library;
+  readonly library: ContentRepository;
   readonly site: Site;
   readonly users: Users;
   /** `core/v2` */

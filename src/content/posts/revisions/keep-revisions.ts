@@ -3,7 +3,7 @@
 import type { Json, JsonObject } from "../../../schema/types.js";
 import { type Collection, collectionOf } from "../../collections.js";
 import type { Post, Revision } from "../../records/records.js";
-import type { Library, StoredRevision, Transaction } from "../../repository/content-repository.js";
+import type { ContentRepository, StoredRevision, Transaction } from "../../repository/content-repository.js";
 
 /** The texts of a post that its revisions keep, where its type has them. */
 export const TEXTS = ["title", "content", "excerpt"] as const;
@@ -47,7 +47,11 @@ function needsRevision(post: Post, newest: Revision | undefined): boolean {
 export async function keepRevision(
   draft: Transaction,
   post: Post,
-  { library, author, most }: { readonly library: Library; readonly author: number; readonly most: number },
+  {
+    library,
+    author,
+    most,
+  }: { readonly library: ContentRepository; readonly author: number; readonly most: number },
 ): Promise<Post> {
   const collection = collectionOf(post.type);
   if (!collection.hasRevisions) return post;
@@ -79,7 +83,7 @@ export async function keepRevision(
 export async function removePosts(
   draft: Transaction,
   ids: readonly number[],
-  library: Pick<Library, "posts" | "revisions">,
+  library: Pick<ContentRepository, "posts" | "revisions">,
 ): Promise<void> {
   const posts = (await library.posts(ids)).filter((post) => post !== undefined);
   for (const post of posts) {

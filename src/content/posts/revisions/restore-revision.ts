@@ -3,7 +3,7 @@
 import type { Caller } from "../../auth/caller.js";
 import { collectionOf } from "../../collections.js";
 import type { Post } from "../../records/records.js";
-import type { Library } from "../../repository/content-repository.js";
+import type { ContentRepository } from "../../repository/content-repository.js";
 import { RestError, refusal } from "../../rest/error.js";
 import type { Site } from "../../site.js";
 import { createPostWriter } from "../post-routes.js";
@@ -28,7 +28,7 @@ export type RestoreRevision = (
 ) => Promise<void>;
 
 export interface RestoreOptions {
-  readonly library: Library;
+  readonly library: ContentRepository;
   readonly site: Site;
   /** Revisions kept of one post. */
   readonly maxRevisions: number;

@@ -2,7 +2,7 @@
 
 import type { Caller } from "../../auth/caller.js";
 import type { PostColumns, PostType } from "../../records/records.js";
-import type { Library, StoredRevision } from "../../repository/content-repository.js";
+import type { ContentRepository, StoredRevision } from "../../repository/content-repository.js";
 import { RestError, refusal } from "../../rest/error.js";
 
 export interface RevisionPermissions {
@@ -17,7 +17,7 @@ export interface RevisionPermissions {
 /** `what`: as people call it, `revisions`. */
 export function createRevisionPermissions(
   type: PostType,
-  { library, what }: { readonly library: Library; readonly what: "revisions" | "autosaves" },
+  { library, what }: { readonly library: ContentRepository; readonly what: "revisions" | "autosaves" },
 ): RevisionPermissions {
   const parentOf = (id: number): PostColumns => {
     const post = library.index.post(id);

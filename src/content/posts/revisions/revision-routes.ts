@@ -3,7 +3,7 @@
 import type { Argument, Arguments } from "../../../schema/types.js";
 import type { Collection } from "../../collections.js";
 import type { Post } from "../../records/records.js";
-import type { Library, StoredRevision } from "../../repository/content-repository.js";
+import type { ContentRepository, StoredRevision } from "../../repository/content-repository.js";
 import { RestError } from "../../rest/error.js";
 import { parseFields } from "../../rest/field-selection.js";
 import type { ListRooms } from "../../rest/list-limits.js";
@@ -28,7 +28,7 @@ import {
 import { createRevisionPermissions } from "./revision-permissions.js";
 
 export interface RevisionRoutesOptions {
-  readonly library: Library;
+  readonly library: ContentRepository;
   readonly site: Site;
   /** `core/v2` */
   readonly namespace: string;
