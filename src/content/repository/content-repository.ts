@@ -145,7 +145,7 @@ function termRecord(term: Term): NonNullable<ContentWrite["record"]> {
   };
 }
 
-export interface LibraryOptions {
+export interface ContentRepositoryOptions {
   readonly store: ContentStore;
   /** Told of every record that a change of this process wrote, once it is stored. Must not throw. */
   readonly changed: (change: ContentChanged) => void;
@@ -160,7 +160,7 @@ export function createLibrary({
   changed,
   cacheCharacters,
   lookedUp,
-}: LibraryOptions): ContentRepository {
+}: ContentRepositoryOptions): ContentRepository {
   let defaultCategory: number | undefined;
   const index = createSiteIndex({ defaultCategory: () => defaultCategory });
   const cache = new LRUCache<number, Post>({
