@@ -37,7 +37,7 @@ import type { ContentChanged } from "./records/record-changes.js";
 import type { User } from "./records/records.js";
 import { withContentStoreTimeout } from "./repository/bounded-store.js";
 import { createFollowing } from "./repository/change-poller.js";
-import { createLibrary } from "./repository/content-repository.js";
+import { createContentRepository } from "./repository/content-repository.js";
 import { createFileNotes } from "./repository/orphan-file-journal.js";
 import { createScheduled } from "./repository/scheduled-posts.js";
 import { RestError } from "./rest/error.js";
@@ -168,7 +168,7 @@ export function createContent(options: ContentOptions): Content {
   const report = telemetry && createContentReport(telemetry, clock);
   const stored = withContentStoreTimeout(settings.storage.content({ clock, logger }), clock);
   const store = countStoreErrors(stored, telemetry, "content");
-  const library = createLibrary({
+  const library = createContentRepository({
     store,
     changed,
     cacheCharacters: Math.max(share, 1),

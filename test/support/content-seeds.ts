@@ -4,7 +4,7 @@ import { randomUUID } from "node:crypto";
 import { collectionOf } from "../../src/content/collections.js";
 import { createPost } from "../../src/content/posts/write-post.js";
 import type { Post, PostType } from "../../src/content/records/records.js";
-import { createLibrary } from "../../src/content/repository/content-repository.js";
+import { createContentRepository } from "../../src/content/repository/content-repository.js";
 import { createFileNotes } from "../../src/content/repository/orphan-file-journal.js";
 import { createSite } from "../../src/content/site.js";
 import type { ContentStorage } from "../../src/content/store.js";
@@ -27,7 +27,7 @@ const NOW = Date.UTC(2026, 0, 2, 3, 4, 5);
 export function seedsIn(storage: ContentStorage): Seeds {
   const clock = manualClock(NOW);
   const store = storage.content({ clock, logger: silentLogger });
-  const library = createLibrary({ store, cacheCharacters: 10_000, changed: () => {} });
+  const library = createContentRepository({ store, cacheCharacters: 10_000, changed: () => {} });
   const { index, current } = library;
   const notes = createFileNotes({ store, index, current });
   const site = createSite({ url: "http://localhost", name: "" }, createSiteZone("UTC"), undefined);

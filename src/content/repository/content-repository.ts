@@ -155,7 +155,7 @@ export interface ContentRepositoryOptions {
   readonly lookedUp?: ((hits: number, misses: number) => void) | undefined;
 }
 
-export function createLibrary({
+export function createContentRepository({
   store,
   changed,
   cacheCharacters,

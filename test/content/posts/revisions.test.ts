@@ -12,7 +12,7 @@ import {
 } from "../../../src/content/posts/revisions/revision-list.js";
 import type { ContentChanged } from "../../../src/content/records/record-changes.js";
 import type { Revision } from "../../../src/content/records/records.js";
-import { createLibrary } from "../../../src/content/repository/content-repository.js";
+import { createContentRepository } from "../../../src/content/repository/content-repository.js";
 import { RestError } from "../../../src/content/rest/error.js";
 import type { ContentAnswer } from "../../../src/content/service.js";
 import { createSite } from "../../../src/content/site.js";
@@ -507,7 +507,7 @@ describe("restoring a revision", () => {
     const site = contentSite({ clock, storage });
     const changes: ContentChanged[] = [];
     const restore = createRestoreRevision({
-      library: createLibrary({
+      library: createContentRepository({
         store: storage.content({ clock, logger: silentLogger }),
         changed: (change) => changes.push(change),
         cacheCharacters: 1_000_000,
