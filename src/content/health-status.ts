@@ -2,7 +2,7 @@
 
 import { type Clock, withTimeout } from "../core/clock.js";
 import { type HealthStatus, selectCurrentProblems } from "../health/health-status.js";
-import type { Following } from "./repository/change-poller.js";
+import type { ChangePoller } from "./repository/change-poller.js";
 import type { ContentRepository } from "./repository/content-repository.js";
 
 /** A proof takes one round trip; a load that is under way takes longer, and answers go on meanwhile. */
@@ -12,7 +12,7 @@ const BEHIND_MS = 10_000;
 
 export interface HealthStatusOptions {
   readonly library: Pick<ContentRepository, "current">;
-  readonly following: Pick<Following, "behindMs">;
+  readonly following: Pick<ChangePoller, "behindMs">;
   readonly clock: Clock;
 }
 

@@ -11,7 +11,7 @@ const MAX_AGE_MS = 1_000;
 /** Often enough that, while the storage answers, nobody has to wait for it. */
 const FOLLOW_EVERY_MS = MAX_AGE_MS / 2;
 
-export interface Following {
+export interface ChangePoller {
   /** Before a read is answered. Nothing to wait for where what this process knows will do. */
   readonly current: () => void | Promise<void>;
   /** Follows the changes by a timer, where reads do not. */
@@ -28,7 +28,7 @@ export interface FollowingOptions {
   readonly logger: Logger;
 }
 
-export function createFollowing({ consistency, library, clock, logger }: FollowingOptions): Following {
+export function createFollowing({ consistency, library, clock, logger }: FollowingOptions): ChangePoller {
   if (consistency === "strong") return { current: library.current, start() {}, stop() {}, behindMs: () => 0 };
   let seenAt = Number.NEGATIVE_INFINITY;
   let timer: Timer | undefined;
