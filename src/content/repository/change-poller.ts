@@ -21,14 +21,14 @@ export interface ChangePoller {
   readonly behindMs: () => number;
 }
 
-export interface FollowingOptions {
+export interface ChangePollerOptions {
   readonly consistency: Consistency;
   readonly library: Pick<ContentRepository, "current">;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
-export function createFollowing({ consistency, library, clock, logger }: FollowingOptions): ChangePoller {
+export function createFollowing({ consistency, library, clock, logger }: ChangePollerOptions): ChangePoller {
   if (consistency === "strong") return { current: library.current, start() {}, stop() {}, behindMs: () => 0 };
   let seenAt = Number.NEGATIVE_INFINITY;
   let timer: Timer | undefined;
