@@ -36,7 +36,7 @@ import { revisionRoutes } from "./posts/revisions/revision-routes.js";
 import type { ContentChanged } from "./records/record-changes.js";
 import type { User } from "./records/records.js";
 import { withContentStoreTimeout } from "./repository/bounded-store.js";
-import { createFollowing } from "./repository/change-poller.js";
+import { createChangePoller } from "./repository/change-poller.js";
 import { createContentRepository } from "./repository/content-repository.js";
 import { createFileNotes } from "./repository/orphan-file-journal.js";
 import { createScheduled } from "./repository/scheduled-posts.js";
@@ -174,7 +174,7 @@ export function createContent(options: ContentOptions): Content {
     cacheCharacters: Math.max(share, 1),
     lookedUp: report?.lookedUpRecords,
   });
-  const following = createFollowing({ consistency: settings.consistency, library, clock, logger });
+  const following = createChangePoller({ consistency: settings.consistency, library, clock, logger });
   const passwords = createPasswords({ perMinute: limits.passwordsPerMinute, clock });
   const items = createPostRenderer({
     library,

@@ -28,7 +28,12 @@ export interface ChangePollerOptions {
   readonly logger: Logger;
 }
 
-export function createFollowing({ consistency, library, clock, logger }: ChangePollerOptions): ChangePoller {
+export function createChangePoller({
+  consistency,
+  library,
+  clock,
+  logger,
+}: ChangePollerOptions): ChangePoller {
   if (consistency === "strong") return { current: library.current, start() {}, stop() {}, behindMs: () => 0 };
   let seenAt = Number.NEGATIVE_INFINITY;
   let timer: Timer | undefined;
