@@ -8,7 +8,7 @@ import { type ContentChanged, postChanged, termChanged } from "../records/record
 import type { Post, PostColumns, Revision, Taxonomy, Term } from "../records/records.js";
 import type { ContentBasis, ContentChanges, ContentRecord, ContentStore, ContentWrite } from "../store.js";
 import { fileNames, namedWrites, unnamedWrites } from "./orphan-file-journal.js";
-import { sharedCall } from "./request-coalescer.js";
+import { coalesceCalls } from "./request-coalescer.js";
 
 /** Collects the writes of one change; nothing is stored until the change is complete. */
 export interface Transaction {
@@ -226,7 +226,7 @@ export function createContentRepository({
   /** With every proof, since the storage may have been away when the site was to be made. */
   const foundIfNew = (): void | Promise<void> => (index.record(SITE_KEY) === undefined ? found() : undefined);
 
-  const current = sharedCall(() => {
+  const current = coalesceCalls(() => {
     const proved = bringUpToDate();
     return proved === undefined ? foundIfNew() : proved.then(foundIfNew);
   });

@@ -9,7 +9,7 @@ const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(reso
  * Gives a function that calls `call`. While a call is under way, those who ask wait for the next one together: only a call that starts after they asked tells them what
  * was true when they asked. What `call` gives without a promise is handed on at once. Where a call fails, it fails for those who wait for the next one too.
  */
-export function sharedCall(call: () => void | Promise<void>): () => void | Promise<void> {
+export function coalesceCalls(call: () => void | Promise<void>): () => void | Promise<void> {
   /** Of the last call. */
   let tookTime = false;
   let underWay: Promise<void> | undefined;

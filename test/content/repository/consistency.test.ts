@@ -1,7 +1,7 @@
 /** How current answers are on a storage outside of this process, and what is answered while it is away. */
 
 import { describe, expect, it } from "vitest";
-import { sharedCall } from "../../../src/content/repository/request-coalescer.js";
+import { coalesceCalls } from "../../../src/content/repository/request-coalescer.js";
 import type { ContentContext, ContentStorage, ContentStore } from "../../../src/content/store.js";
 import { PostbellError } from "../../../src/core/errors.js";
 import { silentLogger } from "../../../src/core/logger.js";
@@ -52,7 +52,7 @@ const away = (): PostbellError => new PostbellError("storage_unavailable", "The 
 describe("a shared call", () => {
   function counted() {
     const calls: ReturnType<typeof held<void>>[] = [];
-    const shared = sharedCall(() => {
+    const shared = coalesceCalls(() => {
       const call = held<void>();
       calls.push(call);
       return call.promise;
@@ -109,7 +109,7 @@ describe("a shared call", () => {
   });
 
   it("hands on at once what needs no waiting", () => {
-    expect(sharedCall(() => {})()).toBeUndefined();
+    expect(coalesceCalls(() => {})()).toBeUndefined();
   });
 });
 
