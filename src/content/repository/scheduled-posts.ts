@@ -5,7 +5,7 @@ import type { Logger } from "../../core/logger.js";
 import type { Site } from "../site.js";
 import type { ContentRepository } from "./content-repository.js";
 
-export interface Scheduled {
+export interface ScheduledPosts {
   /** Publishes what is due. Nothing to wait for where nothing is. Never rejects: what could not be published stays unseen. */
   readonly publishDue: () => void | Promise<void>;
   readonly start: () => void;
@@ -24,7 +24,7 @@ export interface ScheduledOptions {
   readonly logger: Logger;
 }
 
-export function createScheduled({ library, site, clock, logger }: ScheduledOptions): Scheduled {
+export function createScheduled({ library, site, clock, logger }: ScheduledOptions): ScheduledPosts {
   const { index } = library;
   let timer: Timer | undefined;
   let publishing: Promise<void> | undefined;
