@@ -17,14 +17,14 @@ const LOOK_EVERY_MS = 60_000;
 /** Posts that are published in one change; the rest with the next request or look. */
 const AT_ONCE = 500;
 
-export interface ScheduledOptions {
+export interface ScheduledPostsOptions {
   readonly library: ContentRepository;
   readonly site: Site;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
-export function createScheduled({ library, site, clock, logger }: ScheduledOptions): ScheduledPosts {
+export function createScheduled({ library, site, clock, logger }: ScheduledPostsOptions): ScheduledPosts {
   const { index } = library;
   let timer: Timer | undefined;
   let publishing: Promise<void> | undefined;
