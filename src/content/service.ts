@@ -39,7 +39,7 @@ import { withContentStoreTimeout } from "./repository/bounded-store.js";
 import { createChangePoller } from "./repository/change-poller.js";
 import { createContentRepository } from "./repository/content-repository.js";
 import { createFileNotes } from "./repository/orphan-file-journal.js";
-import { createScheduled } from "./repository/scheduled-posts.js";
+import { createScheduledPosts } from "./repository/scheduled-posts.js";
 import { RestError } from "./rest/error.js";
 import { createListRooms } from "./rest/list-limits.js";
 import { describeOpenApi } from "./rest/openapi.js";
@@ -182,7 +182,7 @@ export function createContent(options: ContentOptions): Content {
     namespace,
     cacheBytes: Math.max(share * 2, 1),
   });
-  const scheduled = createScheduled({ library, site, clock, logger });
+  const scheduled = createScheduledPosts({ library, site, clock, logger });
 
   const { index, current } = library;
   const files =

@@ -24,7 +24,12 @@ export interface ScheduledPostsOptions {
   readonly logger: Logger;
 }
 
-export function createScheduled({ library, site, clock, logger }: ScheduledPostsOptions): ScheduledPosts {
+export function createScheduledPosts({
+  library,
+  site,
+  clock,
+  logger,
+}: ScheduledPostsOptions): ScheduledPosts {
   const { index } = library;
   let timer: Timer | undefined;
   let publishing: Promise<void> | undefined;
