@@ -3,7 +3,7 @@
 import type { Clock, Timer } from "../../core/clock.js";
 import type { Logger } from "../../core/logger.js";
 import type { FileStore, StagedFile } from "../files.js";
-import type { FileNotes } from "../repository/orphan-file-journal.js";
+import type { OrphanFileJournal } from "../repository/orphan-file-journal.js";
 
 /** Longer than any request takes to name in a record what it has published, or to remove what a record named. */
 const ABANDONED_AFTER_MS = 3_600_000;
@@ -19,7 +19,7 @@ export interface JournaledFiles extends FileStore {
 
 export interface JournaledFilesOptions {
   readonly files: FileStore;
-  readonly notes: FileNotes;
+  readonly notes: OrphanFileJournal;
   readonly clock: Clock;
   readonly logger: Logger;
 }

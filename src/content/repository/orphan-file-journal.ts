@@ -13,7 +13,7 @@ const noteKey = (name: string): string => `${NOTE}${name}`;
 export const fileNames = (media: MediaFile | null): readonly string[] =>
   media === null ? [] : [...new Set(listFileNames(media))].map(noteKey);
 
-export interface FileNotes {
+export interface OrphanFileJournal {
   /** Whether the name was free, and is noted now: neither a record nor another note has it. */
   readonly add: (name: string) => Promise<boolean>;
   /** False where there is no note: a record names the file, or somebody else removes it. After true no new record is stored that would name the file. */
@@ -32,7 +32,7 @@ export function createFileNotes({
   readonly index: SiteIndex;
   /** Brings `index` up to date. */
   readonly current: () => void | Promise<void>;
-}): FileNotes {
+}): OrphanFileJournal {
   const versionOf = async (key: string): Promise<number> => (await store.read([key]))[0]?.version ?? 0;
 
   return {
