@@ -38,7 +38,7 @@ import type { User } from "./records/records.js";
 import { withContentStoreTimeout } from "./repository/bounded-store.js";
 import { createChangePoller } from "./repository/change-poller.js";
 import { createContentRepository } from "./repository/content-repository.js";
-import { createFileNotes } from "./repository/orphan-file-journal.js";
+import { createOrphanFileJournal } from "./repository/orphan-file-journal.js";
 import { createScheduledPosts } from "./repository/scheduled-posts.js";
 import { RestError } from "./rest/error.js";
 import { createListRooms } from "./rest/list-limits.js";
@@ -189,7 +189,7 @@ export function createContent(options: ContentOptions): Content {
     settings.files &&
     createJournaledFiles({
       files: settings.files,
-      notes: createFileNotes({ store, index, current }),
+      notes: createOrphanFileJournal({ store, index, current }),
       clock,
       logger,
     });

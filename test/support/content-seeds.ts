@@ -5,7 +5,7 @@ import { collectionOf } from "../../src/content/collections.js";
 import { createPost } from "../../src/content/posts/write-post.js";
 import type { Post, PostType } from "../../src/content/records/records.js";
 import { createContentRepository } from "../../src/content/repository/content-repository.js";
-import { createFileNotes } from "../../src/content/repository/orphan-file-journal.js";
+import { createOrphanFileJournal } from "../../src/content/repository/orphan-file-journal.js";
 import { createSite } from "../../src/content/site.js";
 import type { ContentStorage } from "../../src/content/store.js";
 import { createSiteZone } from "../../src/content/text/dates.js";
@@ -29,7 +29,7 @@ export function seedsIn(storage: ContentStorage): Seeds {
   const store = storage.content({ clock, logger: silentLogger });
   const library = createContentRepository({ store, cacheCharacters: 10_000, changed: () => {} });
   const { index, current } = library;
-  const notes = createFileNotes({ store, index, current });
+  const notes = createOrphanFileJournal({ store, index, current });
   const site = createSite({ url: "http://localhost", name: "" }, createSiteZone("UTC"), undefined);
 
   const addRevision = (of: number, author: number, isAutosave: boolean): Promise<number> =>

@@ -23,7 +23,7 @@ export interface OrphanFileJournal {
   readonly olderThan: (ms: number) => Promise<readonly string[]>;
 }
 
-export function createFileNotes({
+export function createOrphanFileJournal({
   store,
   index,
   current,
