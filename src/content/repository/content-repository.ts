@@ -7,7 +7,7 @@ import { createSiteIndex, type SiteIndex } from "../query/site-index.js";
 import { type ContentChanged, postChanged, termChanged } from "../records/record-changes.js";
 import type { Post, PostColumns, Revision, Taxonomy, Term } from "../records/records.js";
 import type { ContentBasis, ContentChanges, ContentRecord, ContentStore, ContentWrite } from "../store.js";
-import { fileNames, namedWrites, unnamedWrites } from "./orphan-file-journal.js";
+import { fileNames, markAsNamed, unnamedWrites } from "./orphan-file-journal.js";
 import { coalesceCalls } from "./request-coalescer.js";
 
 /** Collects the writes of one change; nothing is stored until the change is complete. */
@@ -325,7 +325,7 @@ export function createContentRepository({
         putPost: (post) => {
           events.push(postChanged({ before: index.post(post.id), after: post }));
           put(`post/${post.id}`, post.version, recordOf(post));
-          writes.push(...namedWrites(post.media, { index, isNew: post.version === 0 }));
+          writes.push(...markAsNamed(post.media, { index, isNew: post.version === 0 }));
         },
         putBookkeeping: (post) => put(`post/${post.id}`, post.version, recordOf(post)),
         removePost: (post) => {

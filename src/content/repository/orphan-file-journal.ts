@@ -75,7 +75,7 @@ const noteWrite = (name: string, expectedVersion: number, note: Note): ContentWr
  *
  * Errors: `storage_unavailable` where one of them is being removed, or was, since it had been noted for so long.
  */
-export const namedWrites = (
+export const markAsNamed = (
   media: MediaFile | null,
   { index, isNew }: { readonly index: SiteIndex; readonly isNew: boolean },
 ): readonly ContentWrite[] =>
