@@ -7,7 +7,7 @@ import { createSiteIndex, type SiteIndex } from "../query/site-index.js";
 import { type ContentChanged, postChanged, termChanged } from "../records/record-changes.js";
 import type { Post, PostColumns, Revision, Taxonomy, Term } from "../records/records.js";
 import type { ContentBasis, ContentChanges, ContentRecord, ContentStore, ContentWrite } from "../store.js";
-import { fileNames, markAsNamed, unnamedWrites } from "./orphan-file-journal.js";
+import { fileNames, markAsNamed, markAsOrphaned } from "./orphan-file-journal.js";
 import { coalesceCalls } from "./request-coalescer.js";
 
 /** Collects the writes of one change; nothing is stored until the change is complete. */
@@ -331,7 +331,7 @@ export function createContentRepository({
         removePost: (post) => {
           events.push(postChanged({ before: post, after: undefined }));
           put(`post/${post.id}`, post.version, null);
-          writes.push(...unnamedWrites(post.media, store.now()));
+          writes.push(...markAsOrphaned(post.media, store.now()));
         },
         putTerm: (term) => {
           events.push(termChanged({ before: index.term(term.id), after: term }));

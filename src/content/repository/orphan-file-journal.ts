@@ -89,5 +89,5 @@ export const markAsNamed = (
   });
 
 /** What a commit adds that removes a record with `media`: its files are about to go. */
-export const unnamedWrites = (media: MediaFile | null, now: number): readonly ContentWrite[] =>
+export const markAsOrphaned = (media: MediaFile | null, now: number): readonly ContentWrite[] =>
   media === null ? [] : listFileNames(media).map((name) => noteWrite(name, 0, { at: now, isGoing: true }));
