@@ -12,7 +12,7 @@ import type { DirectHandler, HttpRequest, HttpResponse, ReadableBody, Service } 
 import { createOutboundClient } from "../outbound/client.js";
 import { createGuardedGet } from "../outbound/guarded-get.js";
 import type { Json, JsonObject } from "../schema/types.js";
-import { createCallers } from "./auth/authorization.js";
+import { createAuthorization } from "./auth/authorization.js";
 import type { Caller } from "./auth/caller.js";
 import { readRoles } from "./auth/roles.js";
 import { type Collection, collections } from "./collections.js";
@@ -153,7 +153,7 @@ export function createContent(options: ContentOptions): Content {
   const site = createSite(settings.site, zone, render, limits.filteredCharacters);
   const users = createUsers({ users: settings.users, clock, logger });
   const roles = readRoles(settings.roles);
-  const callerOf = createCallers({ roles });
+  const callerOf = createAuthorization({ roles });
   const share = Math.floor(limits.cacheBytes / 4);
   const changed = (change: ContentChanged): void => {
     const failed = (error: unknown): void => logger.error({ error }, "the hook `changed` has failed");

@@ -10,7 +10,7 @@ import type { Roles } from "./roles.js";
  *
  * What may be done to a post follows the reference's map_meta_cap and what its REST interface lets be read.
  */
-export function createCallers({ roles }: { readonly roles: Roles }): (user: User | null) => Caller {
+export function createAuthorization({ roles }: { readonly roles: Roles }): (user: User | null) => Caller {
   const anonymous = callerWith(null, []);
   return (user) => {
     if (user === null) return anonymous;

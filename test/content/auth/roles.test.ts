@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { createCallers } from "../../../src/content/auth/authorization.js";
+import { createAuthorization } from "../../../src/content/auth/authorization.js";
 import { type RoleOptions, readRoles } from "../../../src/content/auth/roles.js";
 import type { Post, PostColumns, PostStatus, PostType, User } from "../../../src/content/records/records.js";
 import { isPostbellError } from "../../../src/core/errors.js";
 
-const callerOf = createCallers({ roles: readRoles() });
+const callerOf = createAuthorization({ roles: readRoles() });
 
 const userWith = (...roles: string[]): User => ({ id: 7, slug: "ann", name: "Ann", roles });
 const as = (...roles: string[]) => callerOf(userWith(...roles));
@@ -228,7 +228,7 @@ describe("roles of the host", () => {
       chief: { inherits: "desk", capabilities: ["edit_theme_options"] },
       desk: { inherits: "editor", capabilities: ["list_users"] },
     });
-    const chief = createCallers({ roles })(userWith("chief"));
+    const chief = createAuthorization({ roles })(userWith("chief"));
     expect(["edit_theme_options", "list_users", "edit_others_pages", "read"].every(chief.has)).toBe(true);
     expect(chief.has("edit_users")).toBe(false);
   });
@@ -237,7 +237,7 @@ describe("roles of the host", () => {
     const capabilities = ["read"];
     const roles = readRoles({ reader: { capabilities } });
     capabilities.push("edit_posts");
-    expect(createCallers({ roles })(userWith("reader")).has("edit_posts")).toBe(false);
+    expect(createAuthorization({ roles })(userWith("reader")).has("edit_posts")).toBe(false);
   });
 
   it.each([

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { createCallers } from "../../../src/content/auth/authorization.js";
+import { createAuthorization } from "../../../src/content/auth/authorization.js";
 import { readRoles } from "../../../src/content/auth/roles.js";
 import { createRestoreRevision } from "../../../src/content/posts/revisions/restore-revision.js";
 import {
@@ -515,7 +515,7 @@ describe("restoring a revision", () => {
       site: createSite({ url: "http://localhost", name: "Example" }, createSiteZone("UTC"), undefined),
       maxRevisions: 100,
     });
-    const callerOf = createCallers({ roles: readRoles() });
+    const callerOf = createAuthorization({ roles: readRoles() });
     const as = (role: Role) => callerOf({ id: idOf(role), slug: role, name: role, roles: [role] });
     return { site, restore, as, changes };
   }
