@@ -2,7 +2,7 @@
 
 import type { PostColumns, PostStatus, User } from "../records/records.js";
 import type { Caller, PostAction } from "./caller.js";
-import { canEditSomething, capabilityNames, impliedBy } from "./capabilities.js";
+import { canEditSomething, capabilityNames, listImplied } from "./capabilities.js";
 import type { Roles } from "./roles.js";
 
 /**
@@ -24,7 +24,7 @@ export function createAuthorization({ roles }: { readonly roles: Roles }): (user
 function callerWith(user: User | null, granted: readonly ReadonlySet<string>[]): Caller {
   const id = user?.id ?? 0;
   const has = (capability: string): boolean => {
-    const name = impliedBy.get(capability) ?? capability;
+    const name = listImplied.get(capability) ?? capability;
     return granted.some((capabilities) => capabilities.has(name));
   };
   const canOf: Caller["canOf"] = (of, capability) => {

@@ -61,7 +61,7 @@ export const capabilityNames: { readonly [of in PostType | Taxonomy]: Capability
 };
 
 /** Capabilities that no role has by their own name: whoever has the other one has them. */
-export const impliedBy: ReadonlyMap<string, string> = new Map([
+export const listImplied: ReadonlyMap<string, string> = new Map([
   ["edit_categories", "manage_categories"],
   ["delete_categories", "manage_categories"],
   ["assign_categories", "edit_posts"],
