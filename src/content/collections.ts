@@ -341,5 +341,5 @@ export const collections = {
   },
 } as const satisfies { readonly [base: string]: Collection };
 
-export const collectionOf = (type: PostType): Collection =>
+export const getCollection = (type: PostType): Collection =>
   Object.values<Collection>(collections).find((collection) => collection.type === type) as Collection;

@@ -1,7 +1,7 @@
 /** Puts posts of any type, status and author straight into a storage, past every rule of the service; and looks whether they are as they were. */
 
 import { randomUUID } from "node:crypto";
-import { collectionOf } from "../../src/content/collections.js";
+import { getCollection } from "../../src/content/collections.js";
 import { createPost } from "../../src/content/posts/write-post.js";
 import type { Post, PostType } from "../../src/content/records/records.js";
 import { createContentRepository } from "../../src/content/repository/content-repository.js";
@@ -59,7 +59,7 @@ export function seedsIn(storage: ContentStorage): Seeds {
       return library.change(async (draft) => {
         const id = await draft.newId("post");
         const blank = createPost({
-          collection: collectionOf(type),
+          collection: getCollection(type),
           caller: { user: null, id: 0, has: () => false, may: () => false, canOf: () => false },
           site,
           index: library.index,

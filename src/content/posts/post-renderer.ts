@@ -3,7 +3,7 @@
 import { LRUCache } from "lru-cache";
 import type { Context, Json } from "../../schema/types.js";
 import type { Caller } from "../auth/caller.js";
-import { type Collection, collectionOf } from "../collections.js";
+import { type Collection, getCollection } from "../collections.js";
 import type { Post, PostColumns, Term } from "../records/records.js";
 import type { ContentRepository } from "../repository/content-repository.js";
 import type { FieldSelection } from "../rest/field-selection.js";
@@ -130,7 +130,7 @@ export function createPostRenderer({
   function viewOf(post: Post, { context, isUnlocked, excerptLength }: RenderPostRequest): FieldView {
     return {
       post,
-      collection: collectionOf(post.type),
+      collection: getCollection(post.type),
       site,
       index,
       isRevealed: context === "edit" || isUnlocked === true,
@@ -139,7 +139,7 @@ export function createPostRenderer({
   }
 
   function make(post: Post, request: RenderPostRequest): Item {
-    const collection = collectionOf(post.type);
+    const collection = getCollection(post.type);
     const view = viewOf(post, request);
     const part = partOf(request, collection);
     const fields: { [name: string]: Json } = {};
@@ -176,7 +176,7 @@ export function createPostRenderer({
     }
     const parent = index.post(post.parent);
     if (collection.isHierarchical && parent !== undefined) {
-      links["up"] = [{ embeddable: true, href: to(`/${collectionOf(parent.type).base}/${parent.id}`) }];
+      links["up"] = [{ embeddable: true, href: to(`/${getCollection(parent.type).base}/${parent.id}`) }];
     }
     if (collection.type === "attachment" && parent !== undefined) {
       links["wp:attached-to"] = [
@@ -184,7 +184,7 @@ export function createPostRenderer({
           embeddable: true,
           post_type: parent.type,
           id: parent.id,
-          href: to(`/${collectionOf(parent.type).base}/${parent.id}`),
+          href: to(`/${getCollection(parent.type).base}/${parent.id}`),
         },
       ];
     }
@@ -217,7 +217,7 @@ export function createPostRenderer({
         object && {
           post_type: menuItem.type,
           embeddable: true,
-          href: to(`/${collectionOf(object.type).base}/${object.id}`),
+          href: to(`/${getCollection(object.type).base}/${object.id}`),
         }
       );
     }
@@ -233,7 +233,7 @@ export function createPostRenderer({
 
   /** An item with an excerpt of another length: the rest of it is not made again. */
   function withExcerpt({ fields, links }: Item, post: Post, request: RenderPostRequest): Item {
-    const excerpt = fieldsFor(collectionOf(post.type), request.context).find(
+    const excerpt = fieldsFor(getCollection(post.type), request.context).find(
       ({ name }) => name === "excerpt",
     );
     const value = excerpt?.field.read(viewOf(post, request));
@@ -250,11 +250,11 @@ export function createPostRenderer({
       const known = cached(post.id, request);
       if (known !== undefined) return known;
       const item = make(post, request);
-      const isPart = partOf(request, collectionOf(post.type)) !== undefined;
+      const isPart = partOf(request, getCollection(post.type)) !== undefined;
       const key = isPart ? undefined : cacheKey(post.id, request);
       // A record that changed between reading and here must not be kept under its new version.
       if (key !== undefined && post.version === index.post(post.id)?.version) {
-        cache.set(key, { item, versions: dependencies(post, collectionOf(post.type)) });
+        cache.set(key, { item, versions: dependencies(post, getCollection(post.type)) });
       }
       return item;
     },

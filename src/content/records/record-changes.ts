@@ -1,6 +1,6 @@
 /** What a change of records is to the host. Pure; knows no storage. */
 
-import { collectionOf } from "../collections.js";
+import { getCollection } from "../collections.js";
 import { taxonomyOf } from "../terms/taxonomies.js";
 import type { PostColumns, Term } from "./records.js";
 
@@ -26,7 +26,7 @@ export function postChanged({ before, after }: Written<PostColumns>): ContentCha
   const { id, type } = (after ?? before) as PostColumns;
   return {
     action: actionOf(before?.status, after?.status),
-    collection: collectionOf(type).base,
+    collection: getCollection(type).base,
     id,
     status: { before: before?.status ?? "", after: after?.status ?? "" },
   };

@@ -3,7 +3,7 @@
 import type { Argument, Arguments, Context } from "../../schema/types.js";
 import type { Caller } from "../auth/caller.js";
 import { canEditSomething } from "../auth/capabilities.js";
-import { collectionOf } from "../collections.js";
+import { getCollection } from "../collections.js";
 import { removePosts } from "../posts/revisions/keep-revisions.js";
 import { STATUSES } from "../query/row.js";
 import type { Term } from "../records/records.js";
@@ -82,7 +82,7 @@ function taxonomyRoutes(
       about: [{ href: to(`/taxonomies/${taxonomy}`) }],
       ...up,
       "https://api.w.org/post_type": types.map(
-        (type): Link => ({ href: to(`/${collectionOf(type).base}?${base}=${term.id}`) }),
+        (type): Link => ({ href: to(`/${getCollection(type).base}?${base}=${term.id}`) }),
       ),
     };
   }

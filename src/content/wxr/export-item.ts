@@ -1,7 +1,7 @@
 /** One post as an item of a WXR file. Pure. */
 
 import { textOf } from "../../schema/text-of.js";
-import { collectionOf } from "../collections.js";
+import { getCollection } from "../collections.js";
 import type { SiteIndex } from "../query/site-index.js";
 import type { MediaFile, MenuItem, Post } from "../records/records.js";
 import type { Site } from "../site.js";
@@ -59,7 +59,7 @@ export function exportedItem(post: Post, { site, index, loginOf }: ExportContext
 function assignments(post: Post, index: SiteIndex): readonly string[] {
   const write = (taxonomy: string, slug: string, name: string): string =>
     `\t\t<category domain="${taxonomy}" nicename="${escaped(slug)}">${cdata(name)}</category>\n`;
-  const terms = collectionOf(post.type).taxonomies.flatMap((taxonomy) =>
+  const terms = getCollection(post.type).taxonomies.flatMap((taxonomy) =>
     index.termsOf(post, taxonomy).map((id) => {
       const { slug = "", name = "" } = index.term(id) ?? {};
       return write(taxonomy, slug, name);
@@ -73,7 +73,7 @@ type Meta = readonly (readonly [name: string, value: string])[];
 
 function metaOf(post: Post): Meta {
   const { featuredMedia, template, beforeTrash, media, menuItem, type } = post;
-  const { meta } = collectionOf(type);
+  const { meta } = getCollection(type);
   return [
     ...given("_thumbnail_id", featuredMedia > 0 ? String(featuredMedia) : ""),
     ...given("_wp_page_template", template),

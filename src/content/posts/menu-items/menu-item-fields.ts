@@ -3,7 +3,7 @@
 import { textOf } from "../../../schema/text-of.js";
 import type { Json, Schema } from "../../../schema/types.js";
 import { LENGTHS, NAMES } from "../../argument-bounds.js";
-import { collectionOf } from "../../collections.js";
+import { getCollection } from "../../collections.js";
 import { STATUSES } from "../../query/row.js";
 import type { MenuItem, PostColumns, Term } from "../../records/records.js";
 import { ALL, FULL } from "../../rest/record-fields.js";
@@ -53,7 +53,7 @@ function typeLabel(view: FieldView): string {
   const target = targetOf(view);
   if (target !== undefined) {
     return "post" in target
-      ? collectionOf(target.post.type).labels.singular
+      ? getCollection(target.post.type).labels.singular
       : taxonomyOf(target.term.taxonomy).labels.singular;
   }
   return type === "post_type_archive" ? "Post Type Archive" : "Custom Link";

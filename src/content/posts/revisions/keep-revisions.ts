@@ -1,7 +1,7 @@
 /** Which states of a post are kept as revisions, how many of them, and how they go. Knows no request and no answer. */
 
 import type { Json, JsonObject } from "../../../schema/types.js";
-import { type Collection, collectionOf } from "../../collections.js";
+import { type Collection, getCollection } from "../../collections.js";
 import type { Post, Revision } from "../../records/records.js";
 import type { ContentRepository, StoredRevision, Transaction } from "../../repository/content-repository.js";
 
@@ -35,7 +35,7 @@ export const listAutosaves = ({ autosaves }: Post): ReadonlySet<number> => new S
 function needsRevision(post: Post, newest: Revision | undefined): boolean {
   if (post.status === "auto-draft") return false;
   if (newest === undefined) return true;
-  const meta = revisionedMeta(post.meta, collectionOf(post.type));
+  const meta = revisionedMeta(post.meta, getCollection(post.type));
   return !TEXTS.every((name) => isSameText(post[name], newest[name])) || !isSameMeta(meta, newest.meta);
 }
 
@@ -53,7 +53,7 @@ export async function keepRevision(
     most,
   }: { readonly library: ContentRepository; readonly author: number; readonly most: number },
 ): Promise<Post> {
-  const collection = collectionOf(post.type);
+  const collection = getCollection(post.type);
   if (!collection.hasRevisions) return post;
   const autosaves = listAutosaves(post);
   const kept = post.revisions.filter((id) => !autosaves.has(id));

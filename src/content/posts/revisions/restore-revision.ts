@@ -1,7 +1,7 @@
 /** Puts a post back into a state that a revision kept, for the host. Has no route: over REST a client reads the revision and updates the post. */
 
 import type { Caller } from "../../auth/caller.js";
-import { collectionOf } from "../../collections.js";
+import { getCollection } from "../../collections.js";
 import type { Post } from "../../records/records.js";
 import type { ContentRepository } from "../../repository/content-repository.js";
 import { RestError, refusal } from "../../rest/error.js";
@@ -48,7 +48,7 @@ export function createRestoreRevision({ library, site, maxRevisions }: RestoreOp
   return async (postId, revisionId, caller, known = Number.NaN) => {
     await library.change(async (draft) => {
       const post = await load(postId);
-      const collection = collectionOf(post.type);
+      const collection = getCollection(post.type);
       if (!collection.hasRevisions) throw notFound();
       if (!caller.may("edit", post)) {
         throw refusal(caller, "rest_cannot_edit", "Sorry, you are not allowed to edit this post.");

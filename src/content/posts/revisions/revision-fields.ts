@@ -1,7 +1,7 @@
 /** A revision as it is answered: its fields, their schema, its link. A revision is shown as the post that it would make. */
 
 import type { Context, Json, JsonObject, Schema } from "../../../schema/types.js";
-import { type Collection, collectionOf } from "../../collections.js";
+import { type Collection, getCollection } from "../../collections.js";
 import type { SiteIndex } from "../../query/site-index.js";
 import type { Post, PostColumns, Revision } from "../../records/records.js";
 import { createItem } from "../../rest/item.js";
@@ -210,7 +210,7 @@ export function createRevisionRenderer(
     );
     const parent = index.post(post.parent);
     if (parent === undefined) return createItem(values, {});
-    const { base } = collectionOf(parent.type);
+    const { base } = getCollection(parent.type);
     return createItem(values, { parent: [{ href: url(`/${namespace}/${base}/${parent.id}`) }] });
   }
 
