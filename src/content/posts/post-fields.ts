@@ -10,7 +10,7 @@ import type { SiteIndex } from "../query/site-index.js";
 import type { Post, Taxonomy } from "../records/records.js";
 import { ALL, EDIT, FULL } from "../rest/record-fields.js";
 import type { Site } from "../site.js";
-import { taxonomyOf } from "../terms/taxonomies.js";
+import { getTaxonomy } from "../terms/taxonomies.js";
 import { hasBlocks } from "../text/blocks.js";
 import { formatDate } from "../text/dates.js";
 import { readMeta } from "./post-meta.js";
@@ -152,7 +152,7 @@ const classList = ({ post, collection, index }: FieldView): readonly string[] =>
   "hentry",
   ...collection.taxonomies.flatMap((taxonomy) =>
     listTermIds({ post, index }, taxonomy).map(
-      (id) => `${taxonomyOf(taxonomy).classPrefix}-${index.term(id)?.slug ?? id}`,
+      (id) => `${getTaxonomy(taxonomy).classPrefix}-${index.term(id)?.slug ?? id}`,
     ),
   ),
 ];

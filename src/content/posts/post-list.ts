@@ -10,7 +10,7 @@ import type { PostColumns, PostStatus, Taxonomy } from "../records/records.js";
 import { RestError } from "../rest/error.js";
 import { contextArgument, pageArguments } from "../rest/record-fields.js";
 import type { Site } from "../site.js";
-import { taxonomyOf } from "../terms/taxonomies.js";
+import { getTaxonomy } from "../terms/taxonomies.js";
 import { parseDate } from "../text/dates.js";
 import type { Values } from "./write-post.js";
 
@@ -22,7 +22,7 @@ type SearchColumn = keyof typeof SEARCH_COLUMNS;
 const MEDIA_KINDS = ["image", "video", "text", "application", "audio"] as const;
 
 const termQuery = (taxonomy: Taxonomy, isExclude: boolean): Argument => {
-  const { labels, isHierarchical } = taxonomyOf(taxonomy);
+  const { labels, isHierarchical } = getTaxonomy(taxonomy);
   const verb = isExclude ? "except those with" : "with";
   return {
     description: `Limit result set to items ${verb} specific ${labels.name.toLowerCase()}.`,
@@ -108,7 +108,7 @@ const FILTERS: Arguments = {
 
 /** The taxonomy behind the name of a filter: `categories`, `menus` … */
 const taxonomyFilter = (name: string, { taxonomies }: Collection): Taxonomy | undefined =>
-  taxonomies.find((taxonomy) => taxonomyOf(taxonomy).base === name);
+  taxonomies.find((taxonomy) => getTaxonomy(taxonomy).base === name);
 
 export function postListArguments(collection: Collection): Arguments {
   const { list } = collection;
@@ -280,7 +280,7 @@ function momentOf(value: Json | undefined, site: Site): number | undefined {
 
 function termFilters(values: Values, collection: Collection): readonly TermFilter[] {
   return collection.taxonomies.flatMap((taxonomy) => {
-    const { base } = taxonomyOf(taxonomy);
+    const { base } = getTaxonomy(taxonomy);
     return [base, `${base}_exclude`].flatMap((name): TermFilter[] => {
       const value = values[name];
       if (value === undefined || value === null) return [];

@@ -8,7 +8,7 @@ import type { SiteIndex } from "../query/site-index.js";
 import type { PostColumns } from "../records/records.js";
 import { RestError, refusal } from "../rest/error.js";
 import type { RestRequest } from "../rest/types.js";
-import { taxonomyOf } from "../terms/taxonomies.js";
+import { getTaxonomy } from "../terms/taxonomies.js";
 
 const FORBIDDEN = "Sorry, you are not allowed to do that.";
 
@@ -71,7 +71,7 @@ export function createPostPermissions(collection: Collection, index: SiteIndex):
 
   function refuseTerms({ values, caller, isGiven }: RestRequest): void {
     for (const taxonomy of taxonomies) {
-      const { base } = taxonomyOf(taxonomy);
+      const { base } = getTaxonomy(taxonomy);
       const value = values[base];
       if (!isGiven(base) || value === null || value === undefined) continue;
       const ids = Array.isArray(value) ? (value as readonly number[]) : [Number(value)];

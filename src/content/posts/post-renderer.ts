@@ -10,7 +10,7 @@ import type { FieldSelection } from "../rest/field-selection.js";
 import { createItem } from "../rest/item.js";
 import type { Item, Link, Links } from "../rest/types.js";
 import type { Site } from "../site.js";
-import { taxonomyOf } from "../terms/taxonomies.js";
+import { getTaxonomy } from "../terms/taxonomies.js";
 import { listTermAncestors as termsAbove } from "../terms/term-fields.js";
 import { listAncestors } from "./page-tree.js";
 import type { FieldView } from "./post-fields.js";
@@ -199,7 +199,7 @@ export function createPostRenderer({
       links["wp:term"] = collection.taxonomies.map((taxonomy) => ({
         taxonomy,
         embeddable: true,
-        href: to(`/${taxonomyOf(taxonomy).base}?post=${post.id}`),
+        href: to(`/${getTaxonomy(taxonomy).base}?post=${post.id}`),
       }));
     }
     const target = objectLink(post, to);
@@ -226,7 +226,7 @@ export function createPostRenderer({
       term && {
         taxonomy: menuItem.type,
         embeddable: true,
-        href: to(`/${taxonomyOf(term.taxonomy).base}/${term.id}`),
+        href: to(`/${getTaxonomy(term.taxonomy).base}/${term.id}`),
       }
     );
   }
@@ -279,7 +279,7 @@ function actionLinks(collection: Collection, caller: Caller, self: string): Link
       collection.supports.includes("author") && caller.canOf(type, "edit_others_posts"),
     ),
     ...collection.taxonomies.flatMap((taxonomy) => {
-      const { base, isHierarchical } = taxonomyOf(taxonomy);
+      const { base, isHierarchical } = getTaxonomy(taxonomy);
       const create = isHierarchical ? "edit_terms" : "assign_terms";
       return [
         ...action(`create-${base}`, caller.canOf(taxonomy, create)),

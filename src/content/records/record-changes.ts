@@ -1,7 +1,7 @@
 /** What a change of records is to the host. Pure; knows no storage. */
 
 import { getCollection } from "../collections.js";
-import { taxonomyOf } from "../terms/taxonomies.js";
+import { getTaxonomy } from "../terms/taxonomies.js";
 import type { PostColumns, Term } from "./records.js";
 
 /** What happened to a record. */
@@ -36,7 +36,7 @@ export function termChanged({ before, after }: Written<Term>): ContentChanged {
   const { id, taxonomy } = (after ?? before) as Term;
   return {
     action: actionOf(before && "", after && ""),
-    collection: taxonomyOf(taxonomy).base,
+    collection: getTaxonomy(taxonomy).base,
     id,
     status: { before: "", after: "" },
   };

@@ -81,4 +81,4 @@ export const taxonomies: { readonly [taxonomy in Taxonomy]: TaxonomyDefinition }
   },
 };
 
-export const taxonomyOf = (taxonomy: Taxonomy): TaxonomyDefinition => taxonomies[taxonomy];
+export const getTaxonomy = (taxonomy: Taxonomy): TaxonomyDefinition => taxonomies[taxonomy];

@@ -2,7 +2,7 @@
 
 import type { Taxonomy, Term } from "../records/records.js";
 import type { ContentRepository, Transaction } from "../repository/content-repository.js";
-import { taxonomies, taxonomyOf } from "../terms/taxonomies.js";
+import { getTaxonomy, taxonomies } from "../terms/taxonomies.js";
 import { sanitiseTitle } from "../text/sanitise-html.js";
 import { batchesOf } from "./batches.js";
 import { stateOf } from "./identity.js";
@@ -92,7 +92,7 @@ export function createTermImport({
     if (known !== undefined && known.importedState === undefined) return { outcome: "unchanged" };
     if (isSame && known.importedOpen === undefined) return { outcome: "unchanged" };
     const id = known?.id ?? newId();
-    const wanted = taxonomyOf(taxonomy).isHierarchical ? parentSlugOf(term) : "";
+    const wanted = getTaxonomy(taxonomy).isHierarchical ? parentSlugOf(term) : "";
     const parent = wanted === "" ? undefined : tree.find({ taxonomy, slug: wanted });
     const isHung = parent !== undefined && tree.mayHang(id, parent);
     const isOpen = wanted !== "" && !isHung;
@@ -119,7 +119,7 @@ export function createTermImport({
       let used = 0;
       const tree = treeIn(draft);
       return [...distinct].map(([key, term]) => ({
-        ...{ key, base: taxonomyOf(term.taxonomy).base },
+        ...{ key, base: getTaxonomy(term.taxonomy).base },
         ...put(term, () => first + used++, tree),
       }));
     });

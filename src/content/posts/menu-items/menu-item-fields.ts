@@ -7,7 +7,7 @@ import { getCollection } from "../../collections.js";
 import { STATUSES } from "../../query/row.js";
 import type { MenuItem, PostColumns, Term } from "../../records/records.js";
 import { ALL, FULL } from "../../rest/record-fields.js";
-import { taxonomyOf } from "../../terms/taxonomies.js";
+import { getTaxonomy } from "../../terms/taxonomies.js";
 import { termLink } from "../../terms/term-fields.js";
 import { cleanUrl } from "../../text/urls.js";
 import type { FieldView, PostField } from "../post-fields.js";
@@ -54,7 +54,7 @@ function typeLabel(view: FieldView): string {
   if (target !== undefined) {
     return "post" in target
       ? getCollection(target.post.type).labels.singular
-      : taxonomyOf(target.term.taxonomy).labels.singular;
+      : getTaxonomy(target.term.taxonomy).labels.singular;
   }
   return type === "post_type_archive" ? "Post Type Archive" : "Custom Link";
 }
@@ -63,7 +63,7 @@ function address(view: FieldView): string {
   const target = targetOf(view);
   if (target === undefined) return itemOf(view).url;
   if ("post" in target) return view.site.link(target.post, view.index);
-  return termLink(target.term, taxonomyOf(target.term.taxonomy), view.site, view.index);
+  return termLink(target.term, getTaxonomy(target.term.taxonomy), view.site, view.index);
 }
 
 /** The reference answers no words as one empty word. */
