@@ -7,7 +7,7 @@ import type { ContentRepository } from "./repository/content-repository.js";
 
 const METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
 
-export interface ContentReport {
+export interface ContentTelemetry {
   readonly lookedUpAnswer: (isHit: boolean) => void;
   readonly lookedUpRecords: (hits: number, misses: number) => void;
   /** The same handler, each answer of it timed. A path is told as the pattern that it fits. */
@@ -15,7 +15,7 @@ export interface ContentReport {
   readonly observe: (library: Pick<ContentRepository, "index" | "held">) => () => void;
 }
 
-export function createContentReport(telemetry: Telemetry, clock: Clock): ContentReport {
+export function createContentReport(telemetry: Telemetry, clock: Clock): ContentTelemetry {
   const lookedUp = (cache: string, result: string, count: number): void => {
     if (count > 0) telemetry.record("contentCacheLookups", count, { cache, result });
   };
