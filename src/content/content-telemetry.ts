@@ -15,7 +15,7 @@ export interface ContentTelemetry {
   readonly observe: (library: Pick<ContentRepository, "index" | "held">) => () => void;
 }
 
-export function createContentReport(telemetry: Telemetry, clock: Clock): ContentTelemetry {
+export function createContentTelemetry(telemetry: Telemetry, clock: Clock): ContentTelemetry {
   const lookedUp = (cache: string, result: string, count: number): void => {
     if (count > 0) telemetry.record("contentCacheLookups", count, { cache, result });
   };

@@ -16,7 +16,7 @@ import { createAuthorization } from "./auth/authorization.js";
 import type { Caller } from "./auth/caller.js";
 import { readRoles } from "./auth/roles.js";
 import { type Collection, collections } from "./collections.js";
-import { createContentReport } from "./content-telemetry.js";
+import { createContentTelemetry } from "./content-telemetry.js";
 import { embedRoutes } from "./embeds/embed-routes.js";
 import { createForeignEmbeds } from "./embeds/foreign-embeds.js";
 import { createOwnEmbeds } from "./embeds/own.js";
@@ -165,7 +165,7 @@ export function createContent(options: ContentOptions): Content {
   };
 
   const telemetry = guardedTelemetry(settings.telemetry);
-  const report = telemetry && createContentReport(telemetry, clock);
+  const report = telemetry && createContentTelemetry(telemetry, clock);
   const stored = withContentStoreTimeout(settings.storage.content({ clock, logger }), clock);
   const store = countStoreErrors(stored, telemetry, "content");
   const library = createContentRepository({
