@@ -3,7 +3,7 @@
 import type { Argument, Arguments, Json, JsonObject, SchemaProblem } from "../../schema/types.js";
 import { validateValue } from "../../schema/validate.js";
 import { COUNTS, LENGTHS } from "../argument-bounds.js";
-import type { Call, Dispatcher, Judged, Outcome } from "./dispatch.js";
+import type { Call, Judged, Outcome, RouteDispatcher } from "./dispatch.js";
 import { RestError } from "./error.js";
 import { sizeOf } from "./list-limits.js";
 import { merged, noJsonObject, readQuery } from "./request-input.js";
@@ -11,7 +11,7 @@ import { segmentsOf } from "./route-tree.js";
 import type { Described, Endpoint, RestAnswer, RestRequest, RestRoute } from "./types.js";
 
 export interface BatchOptions {
-  readonly dispatcher: () => Pick<Dispatcher, "find" | "judge" | "run" | "failure">;
+  readonly dispatcher: () => Pick<RouteDispatcher, "find" | "judge" | "run" | "failure">;
   /** Brings what is read up to date; before each item, which may depend on the one before it. */
   readonly ready: () => void | Promise<void>;
   /** Errors: RestError for answers that are together too large: what is left is not run. */
@@ -164,7 +164,7 @@ export function batchRoute({ dispatcher, ready, mayGoOn, present }: BatchOptions
 
 /** An item as a call of its own: its answer depends on nothing but itself and the caller. */
 function judge(
-  dispatcher: Pick<Dispatcher, "find" | "judge">,
+  dispatcher: Pick<RouteDispatcher, "find" | "judge">,
   item: JsonObject,
   request: RestRequest,
 ): Judged {

@@ -54,7 +54,7 @@ export interface Outcome extends RestAnswer {
   readonly isError: boolean;
 }
 
-export interface Dispatcher {
+export interface RouteDispatcher {
   readonly find: (segments: readonly string[]) => RouteMatch<Row> | undefined;
   /** Validates; sanitises nothing, changes nothing and never throws. */
   readonly judge: (call: Call) => Judged;
@@ -74,7 +74,7 @@ const noRoute = (): RestError =>
 export function createDispatcher(
   routes: readonly RestRoute[],
   { logger }: { readonly logger: Logger },
-): Dispatcher {
+): RouteDispatcher {
   const tree = createRouteTree(routes.map((route) => ({ path: pathOf(route), row: rowOf(route) })));
 
   const failure = (error: unknown): Outcome => {
