@@ -71,7 +71,7 @@ const noRoute = (): RestError =>
   new RestError(404, "rest_no_route", "No route was found matching the URL and request method.");
 
 /** Errors: Error for a table with two rows for one path, or two endpoints for one method of it. */
-export function createDispatcher(
+export function createRouteDispatcher(
   routes: readonly RestRoute[],
   { logger }: { readonly logger: Logger },
 ): RouteDispatcher {

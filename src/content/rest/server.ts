@@ -9,7 +9,7 @@ import type { Json, JsonObject } from "../../schema/types.js";
 import type { Caller } from "../auth/caller.js";
 import { batchRoute } from "./batch.js";
 import { createCors } from "./cors.js";
-import { type Call, createDispatcher, type Outcome } from "./dispatch.js";
+import { type Call, createRouteDispatcher, type Outcome } from "./dispatch.js";
 import { type FetchEmbedded, fetchOnce, parseEmbed } from "./embed-links.js";
 import { RestError } from "./error.js";
 import { parseFields, pickFields, refuseLongSelection } from "./field-selection.js";
@@ -138,7 +138,7 @@ export function createRestServer(options: RestServerOptions): RestServer {
     ...withIndex([batch, ...options.routes], options.describeSite),
     openApiRoute(options.openApi),
   ];
-  const dispatcher = createDispatcher(routes, { logger });
+  const dispatcher = createRouteDispatcher(routes, { logger });
   const ownSegments = new Set(routes.map((route) => segmentsOf(pathOf(route))[0]));
   const cors = createCors(options.origins);
   const cache = createAnswerCache(limits.cacheBytes);
