@@ -11,7 +11,7 @@ import { invalidParams, merged, refuseOtherIds } from "./request-input.js";
 import { createRouteTree, type RouteMatch } from "./route-tree.js";
 import type { Endpoint, Method, ReceivedBody, RestAnswer, RestRequest, RestRoute } from "./types.js";
 
-export interface Row {
+export interface RouteRow {
   readonly route: RestRoute;
   readonly byMethod: ReadonlyMap<string, Endpoint>;
 }
@@ -23,7 +23,7 @@ export interface Call {
   /** Below the mount point, decoded. */
   readonly path: string;
   /** `undefined`: there is no such path. */
-  readonly match: RouteMatch<Row> | undefined;
+  readonly match: RouteMatch<RouteRow> | undefined;
   readonly query: JsonObject;
   readonly body: JsonObject;
   readonly received?: ReceivedBody | undefined;
@@ -55,7 +55,7 @@ export interface Outcome extends RestAnswer {
 }
 
 export interface RouteDispatcher {
-  readonly find: (segments: readonly string[]) => RouteMatch<Row> | undefined;
+  readonly find: (segments: readonly string[]) => RouteMatch<RouteRow> | undefined;
   /** Validates; sanitises nothing, changes nothing and never throws. */
   readonly judge: (call: Call) => Judged;
   /** Asks for permission and answers. Never rejects: whatever is thrown is an error of the answer. */
@@ -116,7 +116,7 @@ export function createRouteDispatcher(
    * Asks every endpoint of the path, as the reference does: after the answer, so that a deleted record allows nothing. `isAllowed`: the endpoint that
    * answered has been asked, and nothing has changed since.
    */
-  const allowOf = async (judged: Judged, { route }: Row, isAllowed: boolean): Promise<string> => {
+  const allowOf = async (judged: Judged, { route }: RouteRow, isAllowed: boolean): Promise<string> => {
     const { call, endpoint: own, verdict } = judged;
     const allowed: Method[] = [];
     for (const endpoint of route.endpoints) {
@@ -165,7 +165,7 @@ const isTooLarge = (error: unknown): boolean => error instanceof RestError && er
 const isRefusal = (error: unknown): boolean =>
   error instanceof RestError && (error.status === 401 || error.status === 403);
 
-function rowOf(route: RestRoute): Row {
+function rowOf(route: RestRoute): RouteRow {
   const byMethod = new Map<string, Endpoint>();
   for (const endpoint of route.endpoints) {
     for (const method of endpoint.methods) {
@@ -177,7 +177,7 @@ function rowOf(route: RestRoute): Row {
 }
 
 /** The reference answers an empty list for a path it does not know. */
-const described = (call: Call, row: Row | undefined): Outcome => ({
+const described = (call: Call, row: RouteRow | undefined): Outcome => ({
   status: 200,
   headers: {},
   body: { json: row === undefined ? [] : describePath(row.route, call.baseUrl) },

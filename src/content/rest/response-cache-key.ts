@@ -3,7 +3,7 @@
 import { LRUCache } from "lru-cache";
 import type { HttpRequest } from "../../http/types.js";
 import type { JsonObject } from "../../schema/types.js";
-import type { Row } from "./dispatch.js";
+import type { RouteRow } from "./dispatch.js";
 import { readQuery } from "./request-input.js";
 import { decodedSegments, type RouteMatch } from "./route-tree.js";
 
@@ -18,10 +18,10 @@ const GENERAL: readonly string[] = [
   "password",
 ];
 
-const known = new WeakMap<Row, ReadonlySet<string>>();
+const known = new WeakMap<RouteRow, ReadonlySet<string>>();
 
 /** The arguments of all endpoints of the path, because `Allow` tells of each. */
-function namesOf(row: Row, parameters: RouteMatch<Row>["parameters"]): ReadonlySet<string> {
+function namesOf(row: RouteRow, parameters: RouteMatch<RouteRow>["parameters"]): ReadonlySet<string> {
   let names = known.get(row);
   if (names === undefined) {
     const own = row.route.endpoints.flatMap(({ args }) => Object.keys(args));
@@ -32,7 +32,7 @@ function namesOf(row: Row, parameters: RouteMatch<Row>["parameters"]): ReadonlyS
 }
 
 /** The query without the names that the route does not know: neither an answer nor a link in it depends on them. */
-export function knownQuery(query: JsonObject, match: RouteMatch<Row> | undefined): JsonObject {
+export function knownQuery(query: JsonObject, match: RouteMatch<RouteRow> | undefined): JsonObject {
   if (match === undefined) return query;
   const names = namesOf(match.row, match.parameters);
   const given = Object.keys(query);
@@ -49,7 +49,7 @@ export type AnswerKey = (request: Pick<HttpRequest, "path" | "query" | "baseUrl"
 
 /** `undefined` for a path that no route answers, or a query that cannot be parsed. */
 export function createAnswerKeys(
-  find: (segments: readonly string[]) => RouteMatch<Row> | undefined,
+  find: (segments: readonly string[]) => RouteMatch<RouteRow> | undefined,
 ): AnswerKey {
   const remembered = new LRUCache<string, string>({ max: REMEMBERED });
 
