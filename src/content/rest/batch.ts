@@ -3,7 +3,7 @@
 import type { Argument, Arguments, Json, JsonObject, SchemaProblem } from "../../schema/types.js";
 import { validateValue } from "../../schema/validate.js";
 import { COUNTS, LENGTHS } from "../argument-bounds.js";
-import type { Call, Judged, Outcome, RouteDispatcher } from "./dispatch.js";
+import type { Judged, Outcome, RouteCall, RouteDispatcher } from "./dispatch.js";
 import { RestError } from "./error.js";
 import { sizeOf } from "./list-limits.js";
 import { merged, noJsonObject, readQuery } from "./request-input.js";
@@ -173,7 +173,7 @@ function judge(
   const path = mark === -1 ? target : target.slice(0, mark);
   const match = dispatcher.find(segmentsOf(path));
   const method = (item["method"] as string | undefined) ?? "POST";
-  const call: Call = {
+  const call: RouteCall = {
     method,
     path,
     match,

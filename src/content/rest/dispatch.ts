@@ -17,7 +17,7 @@ export interface RouteRow {
 }
 
 /** A request whose parts have been read. */
-export interface Call {
+export interface RouteCall {
   /** Upper case; HEAD is told as GET. */
   readonly method: string;
   /** Below the mount point, decoded. */
@@ -37,7 +37,7 @@ export interface Call {
 
 /** A call with everything that was found out about it before anything was done. */
 export interface Judged {
-  readonly call: Call;
+  readonly call: RouteCall;
   readonly endpoint: Endpoint | undefined;
   readonly verdict:
     | {
@@ -57,7 +57,7 @@ export interface Outcome extends RestAnswer {
 export interface RouteDispatcher {
   readonly find: (segments: readonly string[]) => RouteMatch<RouteRow> | undefined;
   /** Validates; sanitises nothing, changes nothing and never throws. */
-  readonly judge: (call: Call) => Judged;
+  readonly judge: (call: RouteCall) => Judged;
   /** Asks for permission and answers. Never rejects: whatever is thrown is an error of the answer. */
   readonly run: (judged: Judged) => Promise<Outcome>;
   /** What is answered for something that was thrown; logs what is no fault of the caller. */
@@ -89,7 +89,7 @@ export function createRouteDispatcher(
   };
 
   /** Somebody who may not do it at all is told so instead of that his body is too large: no smaller one would help him. */
-  const withoutBody = async (call: Call, endpoint: Endpoint): Promise<Outcome> => {
+  const withoutBody = async (call: RouteCall, endpoint: Endpoint): Promise<Outcome> => {
     try {
       await endpoint.permit(requestOf(call, endpoint, readable(call, endpoint)));
     } catch (error) {
@@ -177,7 +177,7 @@ function rowOf(route: RestRoute): RouteRow {
 }
 
 /** The reference answers an empty list for a path it does not know. */
-const described = (call: Call, row: RouteRow | undefined): Outcome => ({
+const described = (call: RouteCall, row: RouteRow | undefined): Outcome => ({
   status: 200,
   headers: {},
   body: { json: row === undefined ? [] : describePath(row.route, call.baseUrl) },
@@ -197,7 +197,7 @@ function errorOutcome({ status, code, message, data, additional, retryAfter }: R
 
 /** Errors: RestError 400 `rest_invalid_param`, `rest_missing_callback_param`. */
 function validated(
-  call: Call,
+  call: RouteCall,
   endpoint: Endpoint,
 ): { readonly request: RestRequest; readonly sanitised: () => RestRequest } {
   const parameters = call.match?.parameters ?? {};
@@ -219,7 +219,7 @@ function validated(
 type Values = { readonly [name: string]: Json | undefined };
 
 /** Those arguments of the endpoint that can be read, each by itself. */
-function readable(call: Call, { args }: Endpoint): Values {
+function readable(call: RouteCall, { args }: Endpoint): Values {
   const given = merged(call.match?.parameters ?? {}, merged(call.body, call.query));
   const all = readArguments(args, given);
   if (all.ok) return all.values;
@@ -232,7 +232,7 @@ function readable(call: Call, { args }: Endpoint): Values {
 }
 
 function requestOf(
-  call: Call,
+  call: RouteCall,
   endpoint: Endpoint,
   values: Values,
   given: JsonObject = merged(call.body, call.query),

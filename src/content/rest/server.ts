@@ -9,7 +9,7 @@ import type { Json, JsonObject } from "../../schema/types.js";
 import type { Caller } from "../auth/caller.js";
 import { batchRoute } from "./batch.js";
 import { createCors } from "./cors.js";
-import { type Call, createRouteDispatcher, type Outcome } from "./dispatch.js";
+import { createRouteDispatcher, type Outcome, type RouteCall } from "./dispatch.js";
 import { type FetchEmbedded, fetchOnce, parseEmbed } from "./embed-links.js";
 import { RestError } from "./error.js";
 import { parseFields, pickFields, refuseLongSelection } from "./field-selection.js";
@@ -324,7 +324,7 @@ export function createRestServer(options: RestServerOptions): RestServer {
         if (body["_fields"] !== undefined) view = viewOf(query, body["_fields"]);
       }
       const path = `/${segments.join("/")}`;
-      const call: Call = {
+      const call: RouteCall = {
         method: asked,
         path,
         match,
@@ -379,7 +379,7 @@ export function createRestServer(options: RestServerOptions): RestServer {
         const query = typeof search === "string" ? readQuery(search) : membersOf(copied(search));
         const segments = decodedSegments(path);
         const match = dispatcher.find(segments);
-        const call: Call = {
+        const call: RouteCall = {
           method: method === "HEAD" ? "GET" : method,
           path: `/${segments.join("/")}`,
           match,
