@@ -3,7 +3,7 @@
 import type { Argument, Arguments, Json, JsonObject, SchemaProblem } from "../../schema/types.js";
 import { validateValue } from "../../schema/validate.js";
 import { COUNTS, LENGTHS } from "../argument-bounds.js";
-import type { Judged, Outcome, RouteCall, RouteDispatcher } from "./dispatch.js";
+import type { Outcome, RouteCall, RouteDispatcher, ValidatedCall } from "./dispatch.js";
 import { RestError } from "./error.js";
 import { sizeOf } from "./list-limits.js";
 import { merged, noJsonObject, readQuery } from "./request-input.js";
@@ -119,13 +119,13 @@ const DESCRIBED: Described = {
  * `require-all-validate` nothing runs unless the arguments of all are valid. Only endpoints with `allowBatch` may be used, so no batch in a batch.
  */
 export function batchRoute({ dispatcher, ready, mayGoOn, present }: BatchOptions): RestRoute {
-  const envelope = (outcome: Outcome, { call }: Judged): Json => ({
+  const envelope = (outcome: Outcome, { call }: ValidatedCall): Json => ({
     body: present(outcome, merged(call.body, call.query)["_fields"]),
     status: outcome.status,
     headers: outcome.headers,
   });
 
-  const run = async (judged: Judged, characters: number): Promise<Outcome> => {
+  const run = async (judged: ValidatedCall, characters: number): Promise<Outcome> => {
     try {
       mayGoOn(characters);
       await ready();
@@ -167,7 +167,7 @@ function judge(
   dispatcher: Pick<RouteDispatcher, "find" | "judge">,
   item: JsonObject,
   request: RestRequest,
-): Judged {
+): ValidatedCall {
   const target = item["path"] as string;
   const mark = target.indexOf("?");
   const path = mark === -1 ? target : target.slice(0, mark);

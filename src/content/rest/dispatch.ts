@@ -36,7 +36,7 @@ export interface RouteCall {
 }
 
 /** A call with everything that was found out about it before anything was done. */
-export interface Judged {
+export interface ValidatedCall {
   readonly call: RouteCall;
   readonly endpoint: Endpoint | undefined;
   readonly verdict:
@@ -57,9 +57,9 @@ export interface Outcome extends RestAnswer {
 export interface RouteDispatcher {
   readonly find: (segments: readonly string[]) => RouteMatch<RouteRow> | undefined;
   /** Validates; sanitises nothing, changes nothing and never throws. */
-  readonly judge: (call: RouteCall) => Judged;
+  readonly judge: (call: RouteCall) => ValidatedCall;
   /** Asks for permission and answers. Never rejects: whatever is thrown is an error of the answer. */
-  readonly run: (judged: Judged) => Promise<Outcome>;
+  readonly run: (judged: ValidatedCall) => Promise<Outcome>;
   /** What is answered for something that was thrown; logs what is no fault of the caller. */
   readonly failure: (error: unknown) => Outcome;
 }
@@ -98,7 +98,7 @@ export function createRouteDispatcher(
     return failure(call.fault);
   };
 
-  const attempt = async ({ call, endpoint, verdict }: Judged): Promise<Outcome> => {
+  const attempt = async ({ call, endpoint, verdict }: ValidatedCall): Promise<Outcome> => {
     if (!verdict.ok) {
       const mayAskAgain = endpoint !== undefined && isTooLarge(call.fault);
       return mayAskAgain ? withoutBody(call, endpoint) : failure(verdict.error);
@@ -116,7 +116,7 @@ export function createRouteDispatcher(
    * Asks every endpoint of the path, as the reference does: after the answer, so that a deleted record allows nothing. `isAllowed`: the endpoint that
    * answered has been asked, and nothing has changed since.
    */
-  const allowOf = async (judged: Judged, { route }: RouteRow, isAllowed: boolean): Promise<string> => {
+  const allowOf = async (judged: ValidatedCall, { route }: RouteRow, isAllowed: boolean): Promise<string> => {
     const { call, endpoint: own, verdict } = judged;
     const allowed: Method[] = [];
     for (const endpoint of route.endpoints) {
