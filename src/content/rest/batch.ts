@@ -3,7 +3,7 @@
 import type { Argument, Arguments, Json, JsonObject, SchemaProblem } from "../../schema/types.js";
 import { validateValue } from "../../schema/validate.js";
 import { COUNTS, LENGTHS } from "../argument-bounds.js";
-import type { Outcome, RouteCall, RouteDispatcher, ValidatedCall } from "./dispatch.js";
+import type { RouteCall, RouteDispatcher, RouteOutcome, ValidatedCall } from "./dispatch.js";
 import { RestError } from "./error.js";
 import { sizeOf } from "./list-limits.js";
 import { merged, noJsonObject, readQuery } from "./request-input.js";
@@ -17,7 +17,7 @@ export interface BatchOptions {
   /** Errors: RestError for answers that are together too large: what is left is not run. */
   readonly mayGoOn: (characters: number) => void;
   /** The JSON of an answer to a request with this `_fields`. */
-  readonly present: (outcome: Outcome, fields: Json | undefined) => Json;
+  readonly present: (outcome: RouteOutcome, fields: Json | undefined) => Json;
 }
 
 const FREE_FORM = {
@@ -119,13 +119,13 @@ const DESCRIBED: Described = {
  * `require-all-validate` nothing runs unless the arguments of all are valid. Only endpoints with `allowBatch` may be used, so no batch in a batch.
  */
 export function batchRoute({ dispatcher, ready, mayGoOn, present }: BatchOptions): RestRoute {
-  const envelope = (outcome: Outcome, { call }: ValidatedCall): Json => ({
+  const envelope = (outcome: RouteOutcome, { call }: ValidatedCall): Json => ({
     body: present(outcome, merged(call.body, call.query)["_fields"]),
     status: outcome.status,
     headers: outcome.headers,
   });
 
-  const run = async (judged: ValidatedCall, characters: number): Promise<Outcome> => {
+  const run = async (judged: ValidatedCall, characters: number): Promise<RouteOutcome> => {
     try {
       mayGoOn(characters);
       await ready();

@@ -50,7 +50,7 @@ export interface ValidatedCall {
     | { readonly ok: false; readonly error: unknown };
 }
 
-export interface Outcome extends RestAnswer {
+export interface RouteOutcome extends RestAnswer {
   readonly isError: boolean;
 }
 
@@ -59,9 +59,9 @@ export interface RouteDispatcher {
   /** Validates; sanitises nothing, changes nothing and never throws. */
   readonly judge: (call: RouteCall) => ValidatedCall;
   /** Asks for permission and answers. Never rejects: whatever is thrown is an error of the answer. */
-  readonly run: (judged: ValidatedCall) => Promise<Outcome>;
+  readonly run: (judged: ValidatedCall) => Promise<RouteOutcome>;
   /** What is answered for something that was thrown; logs what is no fault of the caller. */
-  readonly failure: (error: unknown) => Outcome;
+  readonly failure: (error: unknown) => RouteOutcome;
 }
 
 /** Seconds; a storage that is away is usually back after a fail-over. */
@@ -77,7 +77,7 @@ export function createRouteDispatcher(
 ): RouteDispatcher {
   const tree = createRouteTree(routes.map((route) => ({ path: pathOf(route), row: rowOf(route) })));
 
-  const failure = (error: unknown): Outcome => {
+  const failure = (error: unknown): RouteOutcome => {
     if (error instanceof RestError) return errorOutcome(error);
     if (isPostbellError(error, "storage_unavailable") || isPostbellError(error, "storage_full")) {
       logger.warn({ error }, "the storage could not answer a content request");
@@ -89,7 +89,7 @@ export function createRouteDispatcher(
   };
 
   /** Somebody who may not do it at all is told so instead of that his body is too large: no smaller one would help him. */
-  const withoutBody = async (call: RouteCall, endpoint: Endpoint): Promise<Outcome> => {
+  const withoutBody = async (call: RouteCall, endpoint: Endpoint): Promise<RouteOutcome> => {
     try {
       await endpoint.permit(requestOf(call, endpoint, readable(call, endpoint)));
     } catch (error) {
@@ -98,7 +98,7 @@ export function createRouteDispatcher(
     return failure(call.fault);
   };
 
-  const attempt = async ({ call, endpoint, verdict }: ValidatedCall): Promise<Outcome> => {
+  const attempt = async ({ call, endpoint, verdict }: ValidatedCall): Promise<RouteOutcome> => {
     if (!verdict.ok) {
       const mayAskAgain = endpoint !== undefined && isTooLarge(call.fault);
       return mayAskAgain ? withoutBody(call, endpoint) : failure(verdict.error);
@@ -177,14 +177,14 @@ function rowOf(route: RestRoute): RouteRow {
 }
 
 /** The reference answers an empty list for a path it does not know. */
-const described = (call: RouteCall, row: RouteRow | undefined): Outcome => ({
+const described = (call: RouteCall, row: RouteRow | undefined): RouteOutcome => ({
   status: 200,
   headers: {},
   body: { json: row === undefined ? [] : describePath(row.route, call.baseUrl) },
   isError: false,
 });
 
-function errorOutcome({ status, code, message, data, additional, retryAfter }: RestError): Outcome {
+function errorOutcome({ status, code, message, data, additional, retryAfter }: RestError): RouteOutcome {
   const more =
     additional.length === 0 ? {} : { additional_errors: additional.map((error) => ({ ...error })) };
   return {

@@ -9,7 +9,7 @@ import type { Json, JsonObject } from "../../schema/types.js";
 import type { Caller } from "../auth/caller.js";
 import { batchRoute } from "./batch.js";
 import { createCors } from "./cors.js";
-import { createRouteDispatcher, type Outcome, type RouteCall } from "./dispatch.js";
+import { createRouteDispatcher, type RouteCall, type RouteOutcome } from "./dispatch.js";
 import { type FetchEmbedded, fetchOnce, parseEmbed } from "./embed-links.js";
 import { RestError } from "./error.js";
 import { parseFields, pickFields, refuseLongSelection } from "./field-selection.js";
@@ -166,7 +166,7 @@ export function createRestServer(options: RestServerOptions): RestServer {
   };
 
   const jsonOf = (
-    outcome: Outcome,
+    outcome: RouteOutcome,
     view: View,
     caller: Caller | undefined,
     baseUrl: string,
@@ -177,7 +177,7 @@ export function createRestServer(options: RestServerOptions): RestServer {
   };
 
   const bytesOf = async (
-    outcome: Outcome,
+    outcome: RouteOutcome,
     view: View,
     caller: Caller | undefined,
     baseUrl: string,
@@ -193,7 +193,7 @@ export function createRestServer(options: RestServerOptions): RestServer {
   /** The answer to GET, or to whatever the request is but for its method. */
   const respond = async (
     request: HttpRequest,
-    outcome: Outcome,
+    outcome: RouteOutcome,
     view: View,
     caller: Caller | undefined,
     type = typeOf(outcome, view),
@@ -290,7 +290,7 @@ export function createRestServer(options: RestServerOptions): RestServer {
     segments: readonly string[],
     caller: Caller,
   ): Promise<{
-    readonly outcome: Outcome;
+    readonly outcome: RouteOutcome;
     readonly view: View;
     readonly type?: string;
     /** It was asked for with a secret: it must be asked for again each time, so that attempts are counted. */
@@ -372,7 +372,7 @@ export function createRestServer(options: RestServerOptions): RestServer {
 
     async dispatch({ method: asked, path, query: search = "", headers = {}, body = {}, caller, baseUrl }) {
       const method = asked.toUpperCase();
-      let outcome: Outcome;
+      let outcome: RouteOutcome;
       let view = PLAIN;
       try {
         await ready(method);
@@ -416,10 +416,10 @@ const isPreflight = ({ method, headers }: HttpRequest): boolean =>
   headers["access-control-request-method"] !== undefined;
 
 /** Whether it is answered as it is, because nothing else is put around it. */
-const isDocument = ({ body }: Outcome, { isEnveloped, callback }: View): boolean =>
+const isDocument = ({ body }: RouteOutcome, { isEnveloped, callback }: View): boolean =>
   "text" in body && !isEnveloped && callback === undefined;
 
-function typeOf(outcome: Outcome, view: View): string {
+function typeOf(outcome: RouteOutcome, view: View): string {
   if ("text" in outcome.body && isDocument(outcome, view)) return outcome.body.type;
   return view.callback === undefined ? JSON_TYPE : JSONP_TYPE;
 }
@@ -485,7 +485,7 @@ const noCallback = (): RestError =>
   );
 
 /** In the reference's form, which has no `data` here. */
-const badCallback = (): Outcome => ({
+const badCallback = (): RouteOutcome => ({
   status: 400,
   headers: {},
   body: { json: { code: "rest_callback_invalid", message: "Invalid JSONP callback function." } },
