@@ -4,7 +4,7 @@ import { textOf } from "../../schema/text-of.js";
 import type { Json } from "../../schema/types.js";
 import { LENGTHS } from "../argument-bounds.js";
 import { RestError, refusal } from "../rest/error.js";
-import type { RestAnswer, RestRoute } from "../rest/types.js";
+import type { RestResponse, RestRoute } from "../rest/types.js";
 import { type Embed, embedSchema, toXml } from "./embed.js";
 import type { ForeignEmbeds } from "./foreign-embeds.js";
 import type { OwnEmbeds } from "./own.js";
@@ -38,9 +38,9 @@ const countOf = (value: Json | undefined): number => {
 
 const within = (count: number): number => Math.min(Math.max(count, MIN_PIXELS), MAX_PIXELS);
 
-const asJson = (embed: Embed): RestAnswer => ({ status: 200, headers: {}, body: { json: { ...embed } } });
+const asJson = (embed: Embed): RestResponse => ({ status: 200, headers: {}, body: { json: { ...embed } } });
 
-const asXml = (embed: Embed): RestAnswer => ({
+const asXml = (embed: Embed): RestResponse => ({
   status: 200,
   headers: {},
   body: { text: toXml(embed), type: "text/xml; charset=UTF-8" },

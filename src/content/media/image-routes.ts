@@ -10,7 +10,7 @@ import { applyPostValues, resolvePostDates } from "../posts/write-post.js";
 import type { MediaFile, Post } from "../records/records.js";
 import type { ContentRepository } from "../repository/content-repository.js";
 import { RestError, refusal } from "../rest/error.js";
-import type { RestAnswer, RestRequest, RestRoute } from "../rest/types.js";
+import type { RestRequest, RestResponse, RestRoute } from "../rest/types.js";
 import type { Site } from "../site.js";
 import { editArguments, idArgument } from "./image-arguments.js";
 import { type Modifier, planEdits } from "./image-edits.js";
@@ -49,7 +49,7 @@ export function imageRoutes(
     return post;
   }
 
-  async function postProcess(request: RestRequest): Promise<RestAnswer> {
+  async function postProcess(request: RestRequest): Promise<RestResponse> {
     const { caller, url } = request;
     const post = await load(request);
     const { media, mimeType } = post;
@@ -81,7 +81,7 @@ export function imageRoutes(
     await completed.discard(kept);
   }
 
-  async function edit(request: RestRequest): Promise<RestAnswer> {
+  async function edit(request: RestRequest): Promise<RestResponse> {
     const { caller, url, values } = request;
     const source = await load(request);
     const { media, mimeType } = source;
@@ -189,8 +189,8 @@ const unknownAttachment = (): RestError =>
 
 /** A file that the host has lost is no failure of the service. */
 const withFile =
-  (handle: (request: RestRequest) => Promise<RestAnswer>) =>
-  async (request: RestRequest): Promise<RestAnswer> => {
+  (handle: (request: RestRequest) => Promise<RestResponse>) =>
+  async (request: RestRequest): Promise<RestResponse> => {
     try {
       return await handle(request);
     } catch (error) {

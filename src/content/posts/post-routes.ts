@@ -12,7 +12,7 @@ import { parseFields } from "../rest/field-selection.js";
 import type { ListRoom, ListRooms } from "../rest/list-limits.js";
 import { pageHeaders } from "../rest/paging.js";
 import { contextOf } from "../rest/record-fields.js";
-import type { Endpoint, Item, RestAnswer, RestRequest, RestRoute } from "../rest/types.js";
+import type { Endpoint, Item, RestRequest, RestResponse, RestRoute } from "../rest/types.js";
 import type { Site } from "../site.js";
 import type { Users } from "../users/users.js";
 import { applyMenuItemValues } from "./menu-items/write-menu-item.js";
@@ -145,7 +145,7 @@ export function postRoutes(collection: Collection, options: PostRoutesOptions): 
       excerptLength: typeof values["excerpt_length"] === "number" ? values["excerpt_length"] : undefined,
     });
 
-  async function list(request: RestRequest): Promise<RestAnswer> {
+  async function list(request: RestRequest): Promise<RestResponse> {
     const { values, caller, url, query: given } = request;
     const query = toPostQuery(values, collection, caller, site);
     const { ids, total } = await index.find(query, library.texts);
@@ -206,7 +206,7 @@ export function postRoutes(collection: Collection, options: PostRoutesOptions): 
     return opened.get(query) !== null;
   };
 
-  async function read(request: RestRequest): Promise<RestAnswer> {
+  async function read(request: RestRequest): Promise<RestResponse> {
     const { values, caller, url, query, isGiven } = request;
     const id = Number(values["id"]);
     const isPlain = passwordIn(query) === undefined && !isGiven("excerpt_length");
@@ -228,7 +228,7 @@ export function postRoutes(collection: Collection, options: PostRoutesOptions): 
     defaultCategory: library.defaultCategory(),
   });
 
-  async function create(request: RestRequest): Promise<RestAnswer> {
+  async function create(request: RestRequest): Promise<RestResponse> {
     // The reference looks for the record 0 then.
     if (request.isGiven("id") && request.given["id"] !== null) rights.find(0);
     await refuseUnknownAuthor(request, collection, users);
@@ -261,7 +261,7 @@ export function postRoutes(collection: Collection, options: PostRoutesOptions): 
     return itemOf(post, request, "edit");
   }
 
-  async function update(request: RestRequest): Promise<RestAnswer> {
+  async function update(request: RestRequest): Promise<RestResponse> {
     await refuseUnknownAuthor(request, collection, users);
     const { values, caller } = request;
     const id = Number(values["id"]);
@@ -279,7 +279,7 @@ export function postRoutes(collection: Collection, options: PostRoutesOptions): 
     return { status: 200, headers: {}, body: { item: await written(id, request) } };
   }
 
-  async function remove(request: RestRequest): Promise<RestAnswer> {
+  async function remove(request: RestRequest): Promise<RestResponse> {
     const { values, caller } = request;
     const id = Number(values["id"]);
     const isForced = values["force"] === true;

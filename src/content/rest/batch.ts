@@ -8,7 +8,7 @@ import { RestError } from "./error.js";
 import { sizeOf } from "./list-limits.js";
 import { merged, noJsonObject, readQuery } from "./request-input.js";
 import { segmentsOf } from "./route-tree.js";
-import type { Described, Endpoint, RestAnswer, RestRequest, RestRoute } from "./types.js";
+import type { Described, Endpoint, RestRequest, RestResponse, RestRoute } from "./types.js";
 
 export interface BatchOptions {
   readonly dispatcher: () => Pick<RouteDispatcher, "find" | "judge" | "run" | "failure">;
@@ -135,7 +135,7 @@ export function batchRoute({ dispatcher, ready, mayGoOn, present }: BatchOptions
     return dispatcher().run(judged);
   };
 
-  const handle = async (request: RestRequest): Promise<RestAnswer> => {
+  const handle = async (request: RestRequest): Promise<RestResponse> => {
     const items = request.values["requests"] as readonly JsonObject[];
     // As they came: the schema makes an object of a list.
     const given = Object.values((request.given["requests"] ?? []) as readonly JsonObject[]);

@@ -9,7 +9,7 @@ import { RestError } from "./error.js";
 import { describePath, pathOf } from "./index-routes.js";
 import { invalidParams, merged, refuseOtherIds } from "./request-input.js";
 import { createRouteTree, type RouteMatch } from "./route-tree.js";
-import type { Endpoint, Method, ReceivedBody, RestAnswer, RestRequest, RestRoute } from "./types.js";
+import type { Endpoint, Method, ReceivedBody, RestRequest, RestResponse, RestRoute } from "./types.js";
 
 export interface RouteRow {
   readonly route: RestRoute;
@@ -50,7 +50,7 @@ export interface ValidatedCall {
     | { readonly ok: false; readonly error: unknown };
 }
 
-export interface RouteOutcome extends RestAnswer {
+export interface RouteOutcome extends RestResponse {
   readonly isError: boolean;
 }
 

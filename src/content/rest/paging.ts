@@ -2,7 +2,7 @@
 
 import type { Json, JsonObject } from "../../schema/types.js";
 import { RestError } from "./error.js";
-import type { Item, RestAnswer, RestRequest } from "./types.js";
+import type { Item, RestRequest, RestResponse } from "./types.js";
 
 /**
  * `X-WP-Total`, `X-WP-TotalPages` and `Link` of a list. `given` are the arguments of the query as they came, repeated in the links.
@@ -51,7 +51,7 @@ export function answerPage<T>(
   found: readonly T[],
   { values, query, url }: RestRequest,
   { path, itemOf }: { readonly path: string; readonly itemOf: (one: T) => Item },
-): RestAnswer {
+): RestResponse {
   const perPage = Number(values["per_page"]);
   const start = Math.max(0, Number(values["offset"] ?? (Number(values["page"]) - 1) * perPage));
   return {

@@ -32,7 +32,7 @@ export type RestBody =
   /** A document of another media type than JSON; inside JSON, as in an envelope, it is a text. */
   | { readonly text: string; readonly type: string };
 
-export interface RestAnswer {
+export interface RestResponse {
   readonly status: number;
   /** Names as the reference writes them: `X-WP-Total`. */
   readonly headers: { readonly [name: string]: string };
@@ -115,7 +115,7 @@ export interface Endpoint {
    */
   readonly permit: (request: RestRequest) => MaybePromise<void>;
   /** Errors: RestError. Anything else is answered with 500 and logged. */
-  readonly handle: (request: RestRequest) => MaybePromise<RestAnswer>;
+  readonly handle: (request: RestRequest) => MaybePromise<RestResponse>;
 }
 
 /** One path. */

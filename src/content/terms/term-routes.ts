@@ -18,7 +18,7 @@ import {
   shownFields,
   writableArguments,
 } from "../rest/record-fields.js";
-import type { Item, Link, Links, RestAnswer, RestRequest, RestRoute } from "../rest/types.js";
+import type { Item, Link, Links, RestRequest, RestResponse, RestRoute } from "../rest/types.js";
 import type { Site } from "../site.js";
 import { type TaxonomyDefinition, taxonomies } from "./taxonomies.js";
 import { listTermAncestors, termFields } from "./term-fields.js";
@@ -108,7 +108,7 @@ function taxonomyRoutes(
 
   const countOf = ({ id }: Term): number => index.countOf(taxonomy, id);
 
-  function list(request: RestRequest): RestAnswer {
+  function list(request: RestRequest): RestResponse {
     const { values } = request;
     const found = listTerms(candidates(request), toTermQuery(values), {
       all: index.terms(taxonomy),
@@ -131,7 +131,7 @@ function taxonomyRoutes(
       return term;
     });
 
-  async function create(request: RestRequest): Promise<RestAnswer> {
+  async function create(request: RestRequest): Promise<RestResponse> {
     const term = await write(request, () => null);
     return {
       status: 201,
@@ -140,7 +140,7 @@ function taxonomyRoutes(
     };
   }
 
-  async function update(request: RestRequest): Promise<RestAnswer> {
+  async function update(request: RestRequest): Promise<RestResponse> {
     const term = await write(request, () => find(request));
     return { status: 200, headers: {}, body: { item: itemOf(term, request, "edit") } };
   }
@@ -167,7 +167,7 @@ function taxonomyRoutes(
     }
   }
 
-  async function remove(request: RestRequest): Promise<RestAnswer> {
+  async function remove(request: RestRequest): Promise<RestResponse> {
     if (request.values["force"] !== true) {
       throw new RestError(
         501,

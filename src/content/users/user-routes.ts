@@ -10,7 +10,7 @@ import { RestError, refusal } from "../rest/error.js";
 import { createItem } from "../rest/item.js";
 import { answerPage } from "../rest/paging.js";
 import { contextArgument, contextOf, recordSchema, shownFields } from "../rest/record-fields.js";
-import type { Item, RestAnswer, RestRequest, RestRoute } from "../rest/types.js";
+import type { Item, RestRequest, RestResponse, RestRoute } from "../rest/types.js";
 import type { Site } from "../site.js";
 import { userFields } from "./user-fields.js";
 import { listUsers, userListArguments } from "./user-list.js";
@@ -49,7 +49,7 @@ export function userRoutes({
     });
   }
 
-  const answer = (user: User, request: RestRequest): RestAnswer => ({
+  const answer = (user: User, request: RestRequest): RestResponse => ({
     status: 200,
     headers: {},
     body: { item: itemOf(user, request, contextOf(request)) },
@@ -88,7 +88,7 @@ export function userRoutes({
     return found;
   }
 
-  async function list(request: RestRequest): Promise<RestAnswer> {
+  async function list(request: RestRequest): Promise<RestResponse> {
     const { values, caller } = request;
     const everybody = await users.all();
     const candidates =

@@ -8,7 +8,7 @@ import { RestError } from "../../rest/error.js";
 import { parseFields } from "../../rest/field-selection.js";
 import type { ListRooms } from "../../rest/list-limits.js";
 import { contextArgument, contextOf } from "../../rest/record-fields.js";
-import type { Item, RestAnswer, RestRequest, RestRoute } from "../../rest/types.js";
+import type { Item, RestRequest, RestResponse, RestRoute } from "../../rest/types.js";
 import type { Site } from "../../site.js";
 import type { Users } from "../../users/users.js";
 import { listAncestors } from "../page-tree.js";
@@ -108,7 +108,7 @@ export function autosaveRoutes(
     throw new RestError(404, "rest_post_invalid_id", "Invalid post ID.");
   };
 
-  async function list(request: RestRequest): Promise<RestAnswer> {
+  async function list(request: RestRequest): Promise<RestResponse> {
     const { values, url } = request;
     const parent = await load(Number(values["id"]));
     const found = await library.revisions([...listAutosaves(parent)]);
@@ -122,7 +122,7 @@ export function autosaveRoutes(
     return { status: 200, headers: {}, body: { items: listed } };
   }
 
-  async function read(request: RestRequest): Promise<RestAnswer> {
+  async function read(request: RestRequest): Promise<RestResponse> {
     const { values, url } = request;
     const id = Number(values["id"]);
     const parent = await load(Number(values["parent"]));
@@ -182,7 +182,7 @@ export function autosaveRoutes(
     return revision;
   }
 
-  async function create(request: RestRequest): Promise<RestAnswer> {
+  async function create(request: RestRequest): Promise<RestResponse> {
     await refuseUnknownAuthor(request, collection, users);
     const { values, caller, url } = request;
     const id = Number(values["id"]);
@@ -213,7 +213,7 @@ export function autosaveRoutes(
     return answer(items.ofPost(post, asked));
   }
 
-  const answer = (item: Item): RestAnswer => ({ status: 200, headers: {}, body: { item } });
+  const answer = (item: Item): RestResponse => ({ status: 200, headers: {}, body: { item } });
 
   const args = (own: Arguments): Arguments => ({ parent: parentArgument, ...own });
   const { schema } = items;

@@ -9,7 +9,7 @@ import { parseFields } from "../../rest/field-selection.js";
 import type { ListRooms } from "../../rest/list-limits.js";
 import { pageHeaders } from "../../rest/paging.js";
 import { contextArgument, contextOf } from "../../rest/record-fields.js";
-import type { RestAnswer, RestRequest, RestRoute } from "../../rest/types.js";
+import type { RestRequest, RestResponse, RestRoute } from "../../rest/types.js";
 import type { Site } from "../../site.js";
 import { listAutosaves, removeRevision } from "./keep-revisions.js";
 import { createRevisionRenderer } from "./revision-fields.js";
@@ -75,7 +75,7 @@ export function revisionRoutes(
     return entries;
   }
 
-  async function list(request: RestRequest): Promise<RestAnswer> {
+  async function list(request: RestRequest): Promise<RestResponse> {
     const { values, url, query: given } = request;
     const query = toRevisionQuery(values);
     const parent = await load(parentIdOf(request));
@@ -104,7 +104,7 @@ export function revisionRoutes(
     };
   }
 
-  async function read(request: RestRequest): Promise<RestAnswer> {
+  async function read(request: RestRequest): Promise<RestResponse> {
     const revision = await rights.find(idOf(request), rights.read(parentIdOf(request), request.caller));
     const parent = await load(revision.parent);
     return {
@@ -117,7 +117,7 @@ export function revisionRoutes(
   const removable = (request: RestRequest): Promise<StoredRevision> =>
     rights.remove(idOf(request), parentIdOf(request), request.caller);
 
-  async function remove(request: RestRequest): Promise<RestAnswer> {
+  async function remove(request: RestRequest): Promise<RestResponse> {
     if (request.values["force"] !== true) {
       throw new RestError(
         501,
