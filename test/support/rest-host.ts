@@ -6,7 +6,7 @@ import { RestError } from "../../src/content/rest/error.js";
 import { createItem } from "../../src/content/rest/item.js";
 import { createListRooms } from "../../src/content/rest/list-limits.js";
 import { createRestServer, type RestServer, type RestServerOptions } from "../../src/content/rest/server.js";
-import type { Endpoint, Item, RestRequest, RestRoute } from "../../src/content/rest/types.js";
+import type { Item, RestEndpoint, RestRequest, RestRoute } from "../../src/content/rest/types.js";
 import { systemClock } from "../../src/core/clock.js";
 import { silentLogger } from "../../src/core/logger.js";
 import type { HttpRequest, HttpResponse } from "../../src/http/types.js";
@@ -74,7 +74,7 @@ export function notesRoutes(notes: Map<number, Note>, log: string[] = []): reado
     if (isGiven("rank")) note.rank = values["rank"] as number;
   };
 
-  const list: Endpoint = {
+  const list: RestEndpoint = {
     methods: ["GET"],
     allowBatch: true,
     args: { context, per_page: { type: "integer", minimum: 1, maximum: 100, default: 10 } },
@@ -90,7 +90,7 @@ export function notesRoutes(notes: Map<number, Note>, log: string[] = []): reado
       return { status: 200, headers, body: { items: items.map((note) => itemOf(note, request)) } };
     },
   };
-  const create: Endpoint = {
+  const create: RestEndpoint = {
     methods: ["POST"],
     allowBatch: true,
     args: { ...writable, title: { type: "string", required: true } },
@@ -104,14 +104,14 @@ export function notesRoutes(notes: Map<number, Note>, log: string[] = []): reado
     },
   };
   const id = { type: "integer" } as const;
-  const read: Endpoint = {
+  const read: RestEndpoint = {
     methods: ["GET"],
     allowBatch: true,
     args: { id, context },
     permit: (request) => void existing(request),
     handle: (request) => ({ status: 200, headers: {}, body: { item: itemOf(existing(request), request) } }),
   };
-  const change: Endpoint = {
+  const change: RestEndpoint = {
     methods: ["POST", "PUT", "PATCH"],
     allowBatch: true,
     args: { id, ...writable },
@@ -124,7 +124,7 @@ export function notesRoutes(notes: Map<number, Note>, log: string[] = []): reado
       return { status: 200, headers: {}, body: { item: itemOf(existing(request), request) } };
     },
   };
-  const remove: Endpoint = {
+  const remove: RestEndpoint = {
     methods: ["DELETE"],
     allowBatch: true,
     args: { id, force: { type: "boolean", default: false } },
@@ -136,7 +136,7 @@ export function notesRoutes(notes: Map<number, Note>, log: string[] = []): reado
       return { status: 200, headers: {}, body: { json: { deleted: true, previous: { id: note.id } } } };
     },
   };
-  const json = (answer: (request: RestRequest) => RestRequest["values"]): Endpoint => ({
+  const json = (answer: (request: RestRequest) => RestRequest["values"]): RestEndpoint => ({
     methods: ["GET"],
     args: {},
     permit: () => {},
@@ -146,7 +146,7 @@ export function notesRoutes(notes: Map<number, Note>, log: string[] = []): reado
     log.push("author");
     return { id: values["id"] ?? null, context: given["context"] ?? null };
   });
-  const tags: Endpoint = {
+  const tags: RestEndpoint = {
     ...json(() => ({})),
     args: { note: id, per_page: { type: "integer", maximum: 100, default: 10 } },
     handle: ({ values }) => ({
@@ -157,13 +157,13 @@ export function notesRoutes(notes: Map<number, Note>, log: string[] = []): reado
       },
     }),
   };
-  const crash: Endpoint = {
+  const crash: RestEndpoint = {
     ...json(() => ({})),
     handle() {
       throw new TypeError("a secret of the host");
     },
   };
-  const row = (path: string, endpoints: readonly Endpoint[]): RestRoute => ({
+  const row = (path: string, endpoints: readonly RestEndpoint[]): RestRoute => ({
     namespace: "core/v2",
     path,
     endpoints,

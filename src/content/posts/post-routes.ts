@@ -12,7 +12,7 @@ import { parseFields } from "../rest/field-selection.js";
 import type { ListRoom, ListRooms } from "../rest/list-limits.js";
 import { pageHeaders } from "../rest/paging.js";
 import { contextOf } from "../rest/record-fields.js";
-import type { Endpoint, Item, RestRequest, RestResponse, RestRoute } from "../rest/types.js";
+import type { Item, RestEndpoint, RestRequest, RestResponse, RestRoute } from "../rest/types.js";
 import type { Site } from "../site.js";
 import type { Users } from "../users/users.js";
 import { applyMenuItemValues } from "./menu-items/write-menu-item.js";
@@ -36,7 +36,7 @@ import {
 
 /** Takes the file that comes with a new media item. */
 export interface MediaUploads {
-  readonly receive: NonNullable<Endpoint["receive"]>;
+  readonly receive: NonNullable<RestEndpoint["receive"]>;
   /** Errors: RestError where no file came. */
   readonly take: (request: RestRequest) => Promise<NewMediaFile>;
   /** Removes the files of an item whose record is gone. Never rejects. */
@@ -326,7 +326,7 @@ export function postRoutes(collection: Collection, options: PostRoutesOptions): 
 
   const writable = updateArguments(collection, { library, site });
   const withId = (args: Arguments): Arguments => ({ id: idArgument, ...args });
-  const endpoint = (rest: Omit<Endpoint, "allowBatch">): Endpoint => ({ ...rest, allowBatch });
+  const endpoint = (rest: Omit<RestEndpoint, "allowBatch">): RestEndpoint => ({ ...rest, allowBatch });
   const hasText = collection.fields.includes("content");
 
   const many: RestRoute = {

@@ -8,7 +8,7 @@ import { RestError } from "./error.js";
 import { sizeOf } from "./list-limits.js";
 import { merged, noJsonObject, readQuery } from "./request-input.js";
 import { segmentsOf } from "./route-tree.js";
-import type { Described, Endpoint, RestRequest, RestResponse, RestRoute } from "./types.js";
+import type { Described, RestEndpoint, RestRequest, RestResponse, RestRoute } from "./types.js";
 
 export interface BatchOptions {
   readonly dispatcher: () => Pick<RouteDispatcher, "find" | "judge" | "run" | "failure">;
@@ -194,7 +194,7 @@ function judge(
 }
 
 /** Why the item cannot be answered whatever its arguments are. A list as its body is refused as it is outside of a batch, unless it is empty. */
-function faultOf(endpoint: Endpoint | undefined, body: Json | undefined): RestError | undefined {
+function faultOf(endpoint: RestEndpoint | undefined, body: Json | undefined): RestError | undefined {
   if (endpoint?.allowBatch !== true) return notAllowed();
   return isFilledList(body) ? (endpoint.noObject ?? noJsonObject)() : undefined;
 }

@@ -9,11 +9,11 @@ import { RestError } from "./error.js";
 import { describePath, pathOf } from "./index-routes.js";
 import { invalidParams, merged, refuseOtherIds } from "./request-input.js";
 import { createRouteTree, type RouteMatch } from "./route-tree.js";
-import type { Endpoint, Method, ReceivedBody, RestRequest, RestResponse, RestRoute } from "./types.js";
+import type { Method, ReceivedBody, RestEndpoint, RestRequest, RestResponse, RestRoute } from "./types.js";
 
 export interface RouteRow {
   readonly route: RestRoute;
-  readonly byMethod: ReadonlyMap<string, Endpoint>;
+  readonly byMethod: ReadonlyMap<string, RestEndpoint>;
 }
 
 /** A request whose parts have been read. */
@@ -38,7 +38,7 @@ export interface RouteCall {
 /** A call with everything that was found out about it before anything was done. */
 export interface ValidatedCall {
   readonly call: RouteCall;
-  readonly endpoint: Endpoint | undefined;
+  readonly endpoint: RestEndpoint | undefined;
   readonly verdict:
     | {
         readonly ok: true;
@@ -89,7 +89,7 @@ export function createRouteDispatcher(
   };
 
   /** Somebody who may not do it at all is told so instead of that his body is too large: no smaller one would help him. */
-  const withoutBody = async (call: RouteCall, endpoint: Endpoint): Promise<RouteOutcome> => {
+  const withoutBody = async (call: RouteCall, endpoint: RestEndpoint): Promise<RouteOutcome> => {
     try {
       await endpoint.permit(requestOf(call, endpoint, readable(call, endpoint)));
     } catch (error) {
@@ -166,7 +166,7 @@ const isRefusal = (error: unknown): boolean =>
   error instanceof RestError && (error.status === 401 || error.status === 403);
 
 function rowOf(route: RestRoute): RouteRow {
-  const byMethod = new Map<string, Endpoint>();
+  const byMethod = new Map<string, RestEndpoint>();
   for (const endpoint of route.endpoints) {
     for (const method of endpoint.methods) {
       if (byMethod.has(method)) throw new Error(`The route ${pathOf(route)} answers ${method} twice.`);
@@ -198,7 +198,7 @@ function errorOutcome({ status, code, message, data, additional, retryAfter }: R
 /** Errors: RestError 400 `rest_invalid_param`, `rest_missing_callback_param`. */
 function validated(
   call: RouteCall,
-  endpoint: Endpoint,
+  endpoint: RestEndpoint,
 ): { readonly request: RestRequest; readonly sanitised: () => RestRequest } {
   const parameters = call.match?.parameters ?? {};
   refuseOtherIds(parameters, [call.query, call.body]);
@@ -219,7 +219,7 @@ function validated(
 type Values = { readonly [name: string]: Json | undefined };
 
 /** Those arguments of the endpoint that can be read, each by itself. */
-function readable(call: RouteCall, { args }: Endpoint): Values {
+function readable(call: RouteCall, { args }: RestEndpoint): Values {
   const given = merged(call.match?.parameters ?? {}, merged(call.body, call.query));
   const all = readArguments(args, given);
   if (all.ok) return all.values;
@@ -233,7 +233,7 @@ function readable(call: RouteCall, { args }: Endpoint): Values {
 
 function requestOf(
   call: RouteCall,
-  endpoint: Endpoint,
+  endpoint: RestEndpoint,
   values: Values,
   given: JsonObject = merged(call.body, call.query),
 ): RestRequest {

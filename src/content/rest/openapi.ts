@@ -7,7 +7,7 @@ import { pathOf } from "./index-routes.js";
 import { type NameRecord, recordNames } from "./openapi-records.js";
 import { toJsonSchema } from "./openapi-schema.js";
 import { MAX_SEGMENT, parameterNamesOf } from "./route-tree.js";
-import type { Endpoint, Method, RestRoute } from "./types.js";
+import type { Method, RestEndpoint, RestRoute } from "./types.js";
 
 /** Changes with the form of the interface, not with the package. */
 const INTERFACE_VERSION = "2";
@@ -204,7 +204,7 @@ function pathParameter(route: RestRoute, name: string): JsonObject {
 const endsInParameter = ({ path }: RestRoute): boolean =>
   path.slice(path.lastIndexOf("/") + 1).startsWith(":");
 
-function summaryOf(route: RestRoute, endpoint: Endpoint, method: Method): string {
+function summaryOf(route: RestRoute, endpoint: RestEndpoint, method: Method): string {
   const words = route.path.split("/").filter((segment) => segment !== "" && !segment.startsWith(":"));
   const what = words.join(" ");
   if (method === "GET")
@@ -215,7 +215,7 @@ function summaryOf(route: RestRoute, endpoint: Endpoint, method: Method): string
 
 function input(
   method: Method,
-  { receive, described }: Endpoint,
+  { receive, described }: RestEndpoint,
   args: readonly (readonly [string, Argument])[],
 ): JsonObject {
   const general = [
@@ -272,17 +272,17 @@ function queryParameter([name, argument]: readonly [string, Argument]): JsonObje
   };
 }
 
-type Form = NonNullable<NonNullable<Endpoint["described"]>["form"]>;
+type Form = NonNullable<NonNullable<RestEndpoint["described"]>["form"]>;
 
 /** What the row says; else a list where there are pages, `deleted` for DELETE, and otherwise the record. */
-function formOf({ schema }: RestRoute, { args, described }: Endpoint, method: Method): Form {
+function formOf({ schema }: RestRoute, { args, described }: RestEndpoint, method: Method): Form {
   if (described?.form !== undefined) return described.form;
   if (schema === undefined && described?.schema === undefined) return "json";
   if (method === "DELETE") return "deleted";
   return method === "GET" && "per_page" in args ? "items" : "item";
 }
 
-function answerOf(route: RestRoute, endpoint: Endpoint, method: Method, nameOf: NameRecord): JsonObject {
+function answerOf(route: RestRoute, endpoint: RestEndpoint, method: Method, nameOf: NameRecord): JsonObject {
   const { args, described = {} } = endpoint;
   const form = formOf(route, endpoint, method);
   const schema = described.schema ?? route.schema ?? {};
@@ -301,7 +301,12 @@ function answerOf(route: RestRoute, endpoint: Endpoint, method: Method, nameOf: 
   return form === "trashed" ? { anyOf: [nameOf(schema, "edit"), deleted] } : deleted;
 }
 
-function responsesOf(route: RestRoute, endpoint: Endpoint, method: Method, nameOf: NameRecord): JsonObject {
+function responsesOf(
+  route: RestRoute,
+  endpoint: RestEndpoint,
+  method: Method,
+  nameOf: NameRecord,
+): JsonObject {
   const { described = {}, receive } = endpoint;
   const isRead = method === "GET";
   const isCreated = method === "POST" && !endsInParameter(route) && described.form !== "json";

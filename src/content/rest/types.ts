@@ -91,7 +91,7 @@ export interface Described {
 }
 
 /** What answers some methods of one path. */
-export interface Endpoint {
+export interface RestEndpoint {
   readonly methods: readonly Method[];
   readonly args: Arguments;
   readonly described?: Described;
@@ -124,7 +124,7 @@ export interface RestRoute {
   readonly namespace: string;
   /** Below the namespace: `/posts/:id`. A parameter `:id` is digits; `:type(word)` is letters, digits, `_` and `-`. */
   readonly path: string;
-  readonly endpoints: readonly Endpoint[];
+  readonly endpoints: readonly RestEndpoint[];
   /** Of the items that it answers: for OPTIONS. */
   readonly schema?: Schema | undefined;
 }
