@@ -8,7 +8,7 @@ import type { Post, PostColumns, Term } from "../records/records.js";
 import type { ContentRepository } from "../repository/content-repository.js";
 import type { FieldSelection } from "../rest/field-selection.js";
 import { createItem } from "../rest/item.js";
-import type { Item, Link, Links } from "../rest/types.js";
+import type { Item, ItemLink, Links } from "../rest/types.js";
 import type { Site } from "../site.js";
 import { getTaxonomy } from "../terms/taxonomies.js";
 import { listTermAncestors as termsAbove } from "../terms/term-fields.js";
@@ -156,7 +156,7 @@ export function createPostRenderer({
     const to = (path: string): string => url(`/${namespace}${path}`);
     const base = `/${collection.base}`;
     const self = to(`${base}/${post.id}`);
-    const links: { [relation: string]: readonly Link[] } = {
+    const links: { [relation: string]: readonly ItemLink[] } = {
       self: [{ href: self, targetHints: { allow: allowed(post.id, request) } }],
       collection: [{ href: to(base) }],
       about: [{ href: to(`/types/${post.type}`) }],
@@ -209,7 +209,7 @@ export function createPostRenderer({
   }
 
   /** The record that a menu item points at. */
-  function objectLink({ menuItem }: Post, to: (path: string) => string): Link | undefined {
+  function objectLink({ menuItem }: Post, to: (path: string) => string): ItemLink | undefined {
     if (menuItem === null) return undefined;
     if (menuItem.type === "post_type") {
       const object = index.post(menuItem.objectId);
@@ -264,7 +264,7 @@ export function createPostRenderer({
 
 /** Relations that tell an editor what he may do with the post. */
 function actionLinks(collection: Collection, caller: Caller, self: string): Links {
-  const action = (name: string, isAllowed: boolean): [string, readonly Link[]][] =>
+  const action = (name: string, isAllowed: boolean): [string, readonly ItemLink[]][] =>
     isAllowed ? [[`wp:action-${name}`, [{ href: self }]]] : [];
   const { type } = collection;
   return Object.fromEntries([

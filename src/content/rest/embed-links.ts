@@ -2,7 +2,7 @@
 
 import type { Json, JsonObject } from "../../schema/types.js";
 import { listOf } from "./field-selection.js";
-import type { Link, Links } from "./types.js";
+import type { ItemLink, Links } from "./types.js";
 
 /** `"all"`, or the relations that are asked for. */
 export type EmbedSelection = "all" | ReadonlySet<string>;
@@ -55,4 +55,4 @@ export async function embeddedFor(
   return Object.keys(embedded).length === 0 ? undefined : embedded;
 }
 
-const isEmbeddable = (link: Link): boolean => link["embeddable"] === true;
+const isEmbeddable = (link: ItemLink): boolean => link["embeddable"] === true;

@@ -1,17 +1,17 @@
 /** A record as it is answered: its fields, its links in the reference's short form, and their bytes. Knows no record type. */
 
 import type { JsonObject } from "../../schema/types.js";
-import type { Item, Link, Links } from "./types.js";
+import type { Item, ItemLink, Links } from "./types.js";
 
 const API_RELATIONS = "https://api.w.org/";
 
-const CURIES: readonly Link[] = Object.freeze([
+const CURIES: readonly ItemLink[] = Object.freeze([
   Object.freeze({ name: "wp", href: `${API_RELATIONS}{rel}`, templated: true }),
 ]);
 
 /** `https://api.w.org/term` becomes `wp:term`; `curies`, which says so, is added where there is such a relation. */
 export function compactLinks(links: Links): Links {
-  const compact: Record<string, readonly Link[]> = {};
+  const compact: Record<string, readonly ItemLink[]> = {};
   let hasShort = false;
   for (const [relation, list] of Object.entries(links)) {
     const isLong = relation.startsWith(API_RELATIONS);

@@ -8,12 +8,12 @@ import type { RestError } from "./error.js";
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
 /** Where a link leads; what else it says (`embeddable`, `taxonomy`, `targetHints` …) stands in the same object. */
-export interface Link extends JsonObject {
+export interface ItemLink extends JsonObject {
   readonly href: string;
 }
 
 /** By relation: `self`, `author`, `https://api.w.org/term` … */
-export type Links = { readonly [relation: string]: readonly Link[] };
+export type Links = { readonly [relation: string]: readonly ItemLink[] };
 
 /** One record as it is answered to one kind of caller in one context. Immutable; cached. */
 export interface Item {

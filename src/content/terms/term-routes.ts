@@ -18,7 +18,7 @@ import {
   shownFields,
   writableArguments,
 } from "../rest/record-fields.js";
-import type { Item, Link, Links, RestRequest, RestResponse, RestRoute } from "../rest/types.js";
+import type { Item, ItemLink, Links, RestRequest, RestResponse, RestRoute } from "../rest/types.js";
 import type { Site } from "../site.js";
 import { type TaxonomyDefinition, taxonomies } from "./taxonomies.js";
 import { listTermAncestors, termFields } from "./term-fields.js";
@@ -82,7 +82,7 @@ function taxonomyRoutes(
       about: [{ href: to(`/taxonomies/${taxonomy}`) }],
       ...up,
       "https://api.w.org/post_type": types.map(
-        (type): Link => ({ href: to(`/${getCollection(type).base}?${base}=${term.id}`) }),
+        (type): ItemLink => ({ href: to(`/${getCollection(type).base}?${base}=${term.id}`) }),
       ),
     };
   }
