@@ -4,16 +4,16 @@ import { LRUCache } from "lru-cache";
 import type { HttpResponse } from "../../http/types.js";
 
 /** An answer to GET with all its bytes. Frozen: it is handed out as it is. */
-export interface WholeAnswer extends HttpResponse {
+export interface CachedResponse extends HttpResponse {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
 }
 
 export interface AnswerCache {
   /** `undefined` where there is none, or where it was made under another stamp. */
-  readonly get: (key: string, stamp: number) => WholeAnswer | undefined;
+  readonly get: (key: string, stamp: number) => CachedResponse | undefined;
   /** One larger than an eighth of the cache is not kept. */
-  readonly set: (key: string, stamp: number, answer: WholeAnswer) => void;
+  readonly set: (key: string, stamp: number, answer: CachedResponse) => void;
 }
 
 /** What an entry costs beside its key and body. */
@@ -22,7 +22,7 @@ const OVERHEAD_BYTES = 2048;
 /** `bytes`: of all answers and their keys; 0 keeps none. */
 export function createAnswerCache(bytes: number): AnswerCache {
   if (bytes === 0) return { get: () => undefined, set: () => {} };
-  const kept = new LRUCache<string, { readonly stamp: number; readonly answer: WholeAnswer }>({
+  const kept = new LRUCache<string, { readonly stamp: number; readonly answer: CachedResponse }>({
     maxSize: bytes,
     maxEntrySize: Math.ceil(bytes / 8),
     sizeCalculation: ({ answer }, key) => answer.body.length + 2 * key.length + OVERHEAD_BYTES,

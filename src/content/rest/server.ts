@@ -16,7 +16,7 @@ import { parseFields, pickFields, refuseLongSelection } from "./field-selection.
 import { openApiRoute, pathOf, withIndex } from "./index-routes.js";
 import { type ListRooms, sizeOf } from "./list-limits.js";
 import { membersOf, merged, readBody, readQuery, SMALL_BODY_BYTES } from "./request-input.js";
-import { createAnswerCache, type WholeAnswer } from "./response-cache.js";
+import { type CachedResponse, createAnswerCache } from "./response-cache.js";
 import { createAnswerKeys, knownQuery } from "./response-cache-key.js";
 import {
   asScript,
@@ -197,7 +197,7 @@ export function createRestServer(options: RestServerOptions): RestServer {
     view: View,
     caller: Caller | undefined,
     type = typeOf(outcome, view),
-  ): Promise<WholeAnswer> => {
+  ): Promise<CachedResponse> => {
     const { method, baseUrl } = request;
     const isRead = method === "GET" || method === "HEAD";
     const isAnonymous = caller !== undefined && isNobody(caller);
@@ -425,7 +425,7 @@ function typeOf(outcome: RouteOutcome, view: View): string {
 }
 
 /** What the request leaves of the answer to GET. */
-function forMethod(request: HttpRequest, whole: WholeAnswer): HttpResponse {
+function forMethod(request: HttpRequest, whole: CachedResponse): HttpResponse {
   if (isMatch(request.headers["if-none-match"], whole.headers["ETag"])) return notModified(whole);
   return request.method === "HEAD" ? withoutBody(whole, whole.body) : whole;
 }
