@@ -9,7 +9,7 @@ export interface CachedResponse extends HttpResponse {
   readonly body: Uint8Array;
 }
 
-export interface AnswerCache {
+export interface ResponseCache {
   /** `undefined` where there is none, or where it was made under another stamp. */
   readonly get: (key: string, stamp: number) => CachedResponse | undefined;
   /** One larger than an eighth of the cache is not kept. */
@@ -20,7 +20,7 @@ export interface AnswerCache {
 const OVERHEAD_BYTES = 2048;
 
 /** `bytes`: of all answers and their keys; 0 keeps none. */
-export function createAnswerCache(bytes: number): AnswerCache {
+export function createAnswerCache(bytes: number): ResponseCache {
   if (bytes === 0) return { get: () => undefined, set: () => {} };
   const kept = new LRUCache<string, { readonly stamp: number; readonly answer: CachedResponse }>({
     maxSize: bytes,
