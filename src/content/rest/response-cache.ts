@@ -20,7 +20,7 @@ export interface ResponseCache {
 const OVERHEAD_BYTES = 2048;
 
 /** `bytes`: of all answers and their keys; 0 keeps none. */
-export function createAnswerCache(bytes: number): ResponseCache {
+export function createResponseCache(bytes: number): ResponseCache {
   if (bytes === 0) return { get: () => undefined, set: () => {} };
   const kept = new LRUCache<string, { readonly stamp: number; readonly answer: CachedResponse }>({
     maxSize: bytes,

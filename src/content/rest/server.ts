@@ -16,7 +16,7 @@ import { parseFields, pickFields, refuseLongSelection } from "./field-selection.
 import { openApiRoute, pathOf, withIndex } from "./index-routes.js";
 import { type ListRooms, sizeOf } from "./list-limits.js";
 import { membersOf, merged, readBody, readQuery, SMALL_BODY_BYTES } from "./request-input.js";
-import { type CachedResponse, createAnswerCache } from "./response-cache.js";
+import { type CachedResponse, createResponseCache } from "./response-cache.js";
 import { createAnswerKeys, knownQuery } from "./response-cache-key.js";
 import {
   asScript,
@@ -141,7 +141,7 @@ export function createRestServer(options: RestServerOptions): RestServer {
   const dispatcher = createRouteDispatcher(routes, { logger });
   const ownSegments = new Set(routes.map((route) => segmentsOf(pathOf(route))[0]));
   const cors = createCors(options.origins);
-  const cache = createAnswerCache(limits.cacheBytes);
+  const cache = createResponseCache(limits.cacheBytes);
   const answerKey = createAnswerKeys(dispatcher.find);
 
   /** What a link of an answer leads to, asked for by the same caller. */
