@@ -45,12 +45,14 @@ export function knownQuery(query: JsonObject, match: RouteMatch<RouteRow> | unde
 const REMEMBERED = 1_000;
 const MAX_REMEMBERED = 2_048;
 
-export type AnswerKey = (request: Pick<HttpRequest, "path" | "query" | "baseUrl">) => string | undefined;
+export type ResponseCacheKey = (
+  request: Pick<HttpRequest, "path" | "query" | "baseUrl">,
+) => string | undefined;
 
 /** `undefined` for a path that no route answers, or a query that cannot be parsed. */
 export function createAnswerKeys(
   find: (segments: readonly string[]) => RouteMatch<RouteRow> | undefined,
-): AnswerKey {
+): ResponseCacheKey {
   const remembered = new LRUCache<string, string>({ max: REMEMBERED });
 
   const parse = (path: string, query: string): string | undefined => {
