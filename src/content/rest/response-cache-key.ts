@@ -50,7 +50,7 @@ export type ResponseCacheKey = (
 ) => string | undefined;
 
 /** `undefined` for a path that no route answers, or a query that cannot be parsed. */
-export function createAnswerKeys(
+export function createResponseCacheKeys(
   find: (segments: readonly string[]) => RouteMatch<RouteRow> | undefined,
 ): ResponseCacheKey {
   const remembered = new LRUCache<string, string>({ max: REMEMBERED });

@@ -17,7 +17,7 @@ import { openApiRoute, pathOf, withIndex } from "./index-routes.js";
 import { type ListRooms, sizeOf } from "./list-limits.js";
 import { membersOf, merged, readBody, readQuery, SMALL_BODY_BYTES } from "./request-input.js";
 import { type CachedResponse, createResponseCache } from "./response-cache.js";
-import { createAnswerKeys, knownQuery } from "./response-cache-key.js";
+import { createResponseCacheKeys, knownQuery } from "./response-cache-key.js";
 import {
   asScript,
   entityTag,
@@ -142,7 +142,7 @@ export function createRestServer(options: RestServerOptions): RestServer {
   const ownSegments = new Set(routes.map((route) => segmentsOf(pathOf(route))[0]));
   const cors = createCors(options.origins);
   const cache = createResponseCache(limits.cacheBytes);
-  const answerKey = createAnswerKeys(dispatcher.find);
+  const answerKey = createResponseCacheKeys(dispatcher.find);
 
   /** What a link of an answer leads to, asked for by the same caller. */
   const fetchAs = (caller: Caller, baseUrl: string): FetchEmbedded => {
