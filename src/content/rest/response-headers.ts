@@ -21,7 +21,7 @@ const ASKED_AGAIN: Headers = Object.freeze({ "Cache-Control": "no-cache" });
 export const JSON_TYPE = "application/json; charset=UTF-8";
 export const JSONP_TYPE = "application/javascript; charset=UTF-8";
 
-export interface AnswerTraits {
+export interface ResponseTraits {
   readonly type: string;
   readonly baseUrl: string;
   /** Nobody may keep it: it is an error, the answer to a write, or to somebody in person. */
@@ -35,7 +35,13 @@ export interface AnswerTraits {
  * The headers of an answer but for its validator. `Link` leads to the index first. `Vary` is `Origin` where the answer is for an origin that may send
  * credentials and is not private, as in the reference; otherwise it names `Authorization` too, since another answer goes to somebody who is known.
  */
-export function headersOf({ type, baseUrl, isPrivate, cors, headers }: AnswerTraits): Record<string, string> {
+export function headersOf({
+  type,
+  baseUrl,
+  isPrivate,
+  cors,
+  headers,
+}: ResponseTraits): Record<string, string> {
   const { Link, ...others } = headers;
   const root = `<${baseUrl}/>; rel="https://api.w.org/"`;
   const isTrusted = cors["Access-Control-Allow-Credentials"] !== undefined;
