@@ -35,7 +35,7 @@ export interface ResponseTraits {
  * The headers of an answer but for its validator. `Link` leads to the index first. `Vary` is `Origin` where the answer is for an origin that may send
  * credentials and is not private, as in the reference; otherwise it names `Authorization` too, since another answer goes to somebody who is known.
  */
-export function headersOf({
+export function buildHeaders({
   type,
   baseUrl,
   isPrivate,

@@ -20,8 +20,8 @@ import { type CachedResponse, createResponseCache } from "./response-cache.js";
 import { createResponseCacheKeys, knownQuery } from "./response-cache-key.js";
 import {
   asScript,
+  buildHeaders,
   entityTag,
-  headersOf,
   isCallback,
   JSON_TYPE,
   JSONP_TYPE,
@@ -204,7 +204,7 @@ export function createRestServer(options: RestServerOptions): RestServer {
     const own = view.isEnveloped ? {} : outcome.headers;
     const status = view.isEnveloped ? 200 : outcome.status;
     const body = await bytesOf(outcome, view, caller, baseUrl);
-    const headers = headersOf({
+    const headers = buildHeaders({
       type,
       baseUrl,
       isPrivate: !isAnonymous || outcome.isError || !(isRead || method === "OPTIONS"),
