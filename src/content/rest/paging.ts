@@ -47,7 +47,7 @@ export function pageHeaders({
 }
 
 /** The page that was asked for of a list that is known whole, at `path`; one after the last is empty. */
-export function answerPage<T>(
+export function renderPage<T>(
   found: readonly T[],
   { values, query, url }: RestRequest,
   { path, itemOf }: { readonly path: string; readonly itemOf: (one: T) => Item },

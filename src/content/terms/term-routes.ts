@@ -10,7 +10,7 @@ import type { Term } from "../records/records.js";
 import type { ContentRepository } from "../repository/content-repository.js";
 import { RestError, refusal } from "../rest/error.js";
 import { createItem } from "../rest/item.js";
-import { answerPage } from "../rest/paging.js";
+import { renderPage } from "../rest/paging.js";
 import {
   contextArgument,
   contextOf,
@@ -114,7 +114,7 @@ function taxonomyRoutes(
       all: index.terms(taxonomy),
       countOf,
     });
-    return answerPage(found, request, {
+    return renderPage(found, request, {
       path: `/${namespace}/${base}`,
       itemOf: (term) => itemOf(term, request, contextOf(request)),
     });

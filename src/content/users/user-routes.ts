@@ -8,7 +8,7 @@ import type { User } from "../records/records.js";
 import type { ContentRepository } from "../repository/content-repository.js";
 import { RestError, refusal } from "../rest/error.js";
 import { createItem } from "../rest/item.js";
-import { answerPage } from "../rest/paging.js";
+import { renderPage } from "../rest/paging.js";
 import { contextArgument, contextOf, recordSchema, shownFields } from "../rest/record-fields.js";
 import type { Item, RestRequest, RestResponse, RestRoute } from "../rest/types.js";
 import type { Site } from "../site.js";
@@ -98,7 +98,7 @@ export function userRoutes({
           ? everybody
           : await publishedAuthors(everybody);
     const found = listUsers(candidates, values);
-    return answerPage(found, request, {
+    return renderPage(found, request, {
       path: `/${namespace}/users`,
       itemOf: (user) => itemOf(user, request, contextOf(request)),
     });
