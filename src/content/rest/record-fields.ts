@@ -58,7 +58,7 @@ export const recordSchema = <T>(title: string, fields: RecordFields<T>): Schema 
 });
 
 /** The fields that `context` shows. */
-export const shownFields = <T>(record: T, fields: RecordFields<T>, context: Context): JsonObject =>
+export const selectRecordFields = <T>(record: T, fields: RecordFields<T>, context: Context): JsonObject =>
   Object.fromEntries(
     Object.entries(fields)
       .filter(([, { schema }]) => schema.context?.includes(context))

@@ -15,7 +15,7 @@ import {
   contextArgument,
   contextOf,
   recordSchema,
-  shownFields,
+  selectRecordFields,
   writableArguments,
 } from "../rest/record-fields.js";
 import type { Item, ItemLink, Links, RestRequest, RestResponse, RestRoute } from "../rest/types.js";
@@ -88,7 +88,7 @@ function taxonomyRoutes(
   }
 
   const itemOf = (term: Term, request: RestRequest, context: Context): Item =>
-    createItem(shownFields(term, fields, context), linksOf(term, request));
+    createItem(selectRecordFields(term, fields, context), linksOf(term, request));
 
   /** The terms of one post, or all. Errors: as for reading the post. */
   function candidates({ values, caller }: RestRequest): readonly Term[] {

@@ -10,7 +10,7 @@ import {
   contextOf,
   type RecordFields,
   recordSchema,
-  shownFields,
+  selectRecordFields,
 } from "../rest/record-fields.js";
 import type { Links, RestRequest, RestRoute } from "../rest/types.js";
 
@@ -56,7 +56,7 @@ export function keyedRoutes<T>(table: KeyedTable<T>, namespace: string): readonl
   const itemOf = (entry: T, request: RestRequest) => {
     const to = (path: string): string => request.url(`/${namespace}${path}`);
     const links = { collection: [{ href: to(`/${base}`) }], ...table.links(entry, to) };
-    return createItem(shownFields(entry, fields, contextOf(request)), links);
+    return createItem(selectRecordFields(entry, fields, contextOf(request)), links);
   };
 
   return [

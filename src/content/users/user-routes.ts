@@ -9,7 +9,7 @@ import type { ContentRepository } from "../repository/content-repository.js";
 import { RestError, refusal } from "../rest/error.js";
 import { createItem } from "../rest/item.js";
 import { renderPage } from "../rest/paging.js";
-import { contextArgument, contextOf, recordSchema, shownFields } from "../rest/record-fields.js";
+import { contextArgument, contextOf, recordSchema, selectRecordFields } from "../rest/record-fields.js";
 import type { Item, RestRequest, RestResponse, RestRoute } from "../rest/types.js";
 import type { Site } from "../site.js";
 import { userFields } from "./user-fields.js";
@@ -43,7 +43,7 @@ export function userRoutes({
   function itemOf(user: User, { url }: RestRequest, context: Context): Item {
     const collection = url(`/${namespace}/users`);
     const self = { href: `${collection}/${user.id}`, targetHints: { allow: ["GET"] } };
-    return createItem(shownFields(user, fields, context), {
+    return createItem(selectRecordFields(user, fields, context), {
       self: [self],
       collection: [{ href: collection }],
     });
