@@ -11,7 +11,7 @@ import { RestError } from "../rest/error.js";
 import { parseFields } from "../rest/field-selection.js";
 import type { ListRoom, ListRooms } from "../rest/list-limits.js";
 import { pageHeaders } from "../rest/paging.js";
-import { contextOf } from "../rest/record-fields.js";
+import { readContext } from "../rest/record-fields.js";
 import type { Item, RestEndpoint, RestRequest, RestResponse, RestRoute } from "../rest/types.js";
 import type { Site } from "../site.js";
 import type { Users } from "../users/users.js";
@@ -151,7 +151,7 @@ export function postRoutes(collection: Collection, options: PostRoutesOptions): 
     const { ids, total } = await index.find(query, library.texts);
     const headers = pageHeaders({ values, total, given, url: url(`/${namespace}/${base}`) });
     const selection = parseFields(request.given["_fields"]);
-    const asked = { context: contextOf(request), caller, url, selection };
+    const asked = { context: readContext(request), caller, url, selection };
     const action = asked.context === "edit" ? "edit" : "read";
     // Who edits a post is shown its texts without its password.
     const password = action === "edit" ? undefined : passwordIn(given);
@@ -212,10 +212,10 @@ export function postRoutes(collection: Collection, options: PostRoutesOptions): 
     const isPlain = passwordIn(query) === undefined && !isGiven("excerpt_length");
     // Judged on what is answered: since it was permitted, somebody may have taken the post back.
     rights.read(request);
-    const known = isPlain ? items.cached(id, { context: contextOf(request), caller, url }) : undefined;
+    const known = isPlain ? items.cached(id, { context: readContext(request), caller, url }) : undefined;
     const post = known === undefined ? await load(id) : undefined;
     if (post !== undefined) rights.read(request, post);
-    const item = known ?? itemOf(post as Post, request, contextOf(request));
+    const item = known ?? itemOf(post as Post, request, readContext(request));
     return { status: 200, headers: {}, body: { item } };
   }
 

@@ -36,7 +36,7 @@ export const contextArgument = {
 } as const;
 
 /** What was asked for with {@link contextArgument}; as a reader sees it where the route has no such argument. */
-export const contextOf = ({ values }: Pick<RestRequest, "values">): Context =>
+export const readContext = ({ values }: Pick<RestRequest, "values">): Context =>
   (values["context"] ?? "view") as Context;
 
 /** Arguments of every list that has pages. */

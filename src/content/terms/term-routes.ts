@@ -13,7 +13,7 @@ import { createItem } from "../rest/item.js";
 import { renderPage } from "../rest/paging.js";
 import {
   contextArgument,
-  contextOf,
+  readContext,
   recordSchema,
   selectRecordFields,
   writableArguments,
@@ -116,7 +116,7 @@ function taxonomyRoutes(
     });
     return renderPage(found, request, {
       path: `/${namespace}/${base}`,
-      itemOf: (term) => itemOf(term, request, contextOf(request)),
+      itemOf: (term) => itemOf(term, request, readContext(request)),
     });
   }
 
@@ -202,7 +202,7 @@ function taxonomyRoutes(
           args: termListArguments(definition),
           permit(request) {
             const { caller } = request;
-            if (contextOf(request) === "edit" && !caller.canOf(taxonomy, "edit_terms")) {
+            if (readContext(request) === "edit" && !caller.canOf(taxonomy, "edit_terms")) {
               throw refusal(
                 caller,
                 "rest_forbidden_context",
@@ -239,7 +239,7 @@ function taxonomyRoutes(
           permit(request) {
             find(request);
             const { caller } = request;
-            if (contextOf(request) === "edit" && !caller.canOf(taxonomy, "edit_terms")) {
+            if (readContext(request) === "edit" && !caller.canOf(taxonomy, "edit_terms")) {
               throw refusal(
                 caller,
                 "rest_forbidden_context",
@@ -251,7 +251,7 @@ function taxonomyRoutes(
           handle: (request) => ({
             status: 200,
             headers: {},
-            body: { item: itemOf(find(request), request, contextOf(request)) },
+            body: { item: itemOf(find(request), request, readContext(request)) },
           }),
         },
         {

@@ -7,8 +7,8 @@ import { RestError, refusal } from "../rest/error.js";
 import { createItem, withLinks } from "../rest/item.js";
 import {
   contextArgument,
-  contextOf,
   type RecordFields,
+  readContext,
   recordSchema,
   selectRecordFields,
 } from "../rest/record-fields.js";
@@ -45,7 +45,7 @@ export function keyedRoutes<T>(table: KeyedTable<T>, namespace: string): readonl
   const { base, parameter, entries, fields, refusals, canRead, canEdit } = table;
   const schema = recordSchema(parameter, fields);
 
-  const isEdit = (request: RestRequest): boolean => contextOf(request) === "edit";
+  const isEdit = (request: RestRequest): boolean => readContext(request) === "edit";
 
   const find = ({ values }: RestRequest): T => {
     const entry = entries.get(values[parameter] as string);
@@ -56,7 +56,7 @@ export function keyedRoutes<T>(table: KeyedTable<T>, namespace: string): readonl
   const itemOf = (entry: T, request: RestRequest) => {
     const to = (path: string): string => request.url(`/${namespace}${path}`);
     const links = { collection: [{ href: to(`/${base}`) }], ...table.links(entry, to) };
-    return createItem(selectRecordFields(entry, fields, contextOf(request)), links);
+    return createItem(selectRecordFields(entry, fields, readContext(request)), links);
   };
 
   return [

@@ -9,7 +9,7 @@ import type { ContentRepository } from "../repository/content-repository.js";
 import { RestError, refusal } from "../rest/error.js";
 import { createItem } from "../rest/item.js";
 import { renderPage } from "../rest/paging.js";
-import { contextArgument, contextOf, recordSchema, selectRecordFields } from "../rest/record-fields.js";
+import { contextArgument, readContext, recordSchema, selectRecordFields } from "../rest/record-fields.js";
 import type { Item, RestRequest, RestResponse, RestRoute } from "../rest/types.js";
 import type { Site } from "../site.js";
 import { userFields } from "./user-fields.js";
@@ -52,7 +52,7 @@ export function userRoutes({
   const answer = (user: User, request: RestRequest): RestResponse => ({
     status: 200,
     headers: {},
-    body: { item: itemOf(user, request, contextOf(request)) },
+    body: { item: itemOf(user, request, readContext(request)) },
   });
 
   async function hasPublished({ id }: User): Promise<boolean> {
@@ -100,7 +100,7 @@ export function userRoutes({
     const found = listUsers(candidates, values);
     return renderPage(found, request, {
       path: `/${namespace}/users`,
-      itemOf: (user) => itemOf(user, request, contextOf(request)),
+      itemOf: (user) => itemOf(user, request, readContext(request)),
     });
   }
 
@@ -110,7 +110,7 @@ export function userRoutes({
     if (isGiven("roles") && !canList) {
       throw refusal(caller, "rest_user_cannot_view", "Sorry, you are not allowed to filter users by role.");
     }
-    if (contextOf(request) === "edit" && !canList) {
+    if (readContext(request) === "edit" && !canList) {
       throw refusal(caller, "rest_forbidden_context", "Sorry, you are not allowed to edit users.");
     }
     if (values["who"] === "authors" && !canEditSomething(caller)) {
@@ -165,7 +165,7 @@ export function userRoutes({
           async permit(request) {
             const { id } = await find(request);
             const { caller } = request;
-            if (contextOf(request) !== "edit" || caller.id === id || caller.has("edit_users")) return;
+            if (readContext(request) !== "edit" || caller.id === id || caller.has("edit_users")) return;
             throw refusal(caller, "rest_forbidden_context", "Sorry, you are not allowed to edit this user.");
           },
           handle: async (request) => answer(await find(request), request),

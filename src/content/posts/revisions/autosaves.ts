@@ -7,7 +7,7 @@ import type { ContentRepository, Transaction } from "../../repository/content-re
 import { RestError } from "../../rest/error.js";
 import { parseFields } from "../../rest/field-selection.js";
 import type { ListRooms } from "../../rest/list-limits.js";
-import { contextArgument, contextOf } from "../../rest/record-fields.js";
+import { contextArgument, readContext } from "../../rest/record-fields.js";
 import type { Item, RestRequest, RestResponse, RestRoute } from "../../rest/types.js";
 import type { Site } from "../../site.js";
 import type { Users } from "../../users/users.js";
@@ -115,7 +115,7 @@ export function autosaveRoutes(
     const autosaves = found
       .filter((autosave) => autosave !== undefined)
       .sort((a, b) => b.date - a.date || b.id - a.id);
-    const asked = { context: contextOf(request), url };
+    const asked = { context: readContext(request), url };
     const listed = await lists.collect(parseFields(request.given["_fields"]), async ({ add }) => {
       for (const autosave of autosaves) await add(items.of(autosave, parent, asked));
     });
@@ -133,7 +133,7 @@ export function autosaveRoutes(
     return {
       status: 200,
       headers: {},
-      body: { item: items.of(autosave, parent, { context: contextOf(request), url }) },
+      body: { item: items.of(autosave, parent, { context: readContext(request), url }) },
     };
   }
 

@@ -8,7 +8,7 @@ import { RestError } from "../../rest/error.js";
 import { parseFields } from "../../rest/field-selection.js";
 import type { ListRooms } from "../../rest/list-limits.js";
 import { pageHeaders } from "../../rest/paging.js";
-import { contextArgument, contextOf } from "../../rest/record-fields.js";
+import { contextArgument, readContext } from "../../rest/record-fields.js";
 import type { RestRequest, RestResponse, RestRoute } from "../../rest/types.js";
 import type { Site } from "../../site.js";
 import { listAutosaves, removeRevision } from "./keep-revisions.js";
@@ -81,7 +81,7 @@ export function revisionRoutes(
     const parent = await load(parentIdOf(request));
     const ids = idsInOrder(await entriesOf(parent, query), query);
     const { start, end, perPage } = pageOfEntries(values, ids.length);
-    const asked = { context: contextOf(request), url };
+    const asked = { context: readContext(request), url };
     const listed = ids.slice(start, end);
     const found = await lists.collect(parseFields(request.given["_fields"]), async ({ add }) => {
       for (let from = 0; from < listed.length; from += READ_AT_ONCE) {
@@ -110,7 +110,7 @@ export function revisionRoutes(
     return {
       status: 200,
       headers: {},
-      body: { item: items.of(revision, parent, { context: contextOf(request), url: request.url }) },
+      body: { item: items.of(revision, parent, { context: readContext(request), url: request.url }) },
     };
   }
 
