@@ -9,7 +9,7 @@ import type { Post, PostColumns } from "../records/records.js";
 import type { ContentRepository, Transaction } from "../repository/content-repository.js";
 import { RestError } from "../rest/error.js";
 import { parseFields } from "../rest/field-selection.js";
-import type { ListRoom, ListRooms } from "../rest/list-limits.js";
+import type { ListLimit, ListRooms } from "../rest/list-limits.js";
 import { pageHeaders } from "../rest/paging.js";
 import { readContext } from "../rest/record-fields.js";
 import type { Item, RestEndpoint, RestRequest, RestResponse, RestRoute } from "../rest/types.js";
@@ -162,7 +162,7 @@ export function postRoutes(collection: Collection, options: PostRoutesOptions): 
       const isTried = password !== undefined && post?.hasPassword === true;
       return isSeen(post) && !isTried ? items.cached(id, asked) : undefined;
     };
-    const fill = async ({ add }: ListRoom): Promise<void> => {
+    const fill = async ({ add }: ListLimit): Promise<void> => {
       // A password is tried on all posts at once, or on none.
       const step = password === undefined ? READ_AT_ONCE : Math.max(ids.length, 1);
       for (let start = 0; start < ids.length; start += step) {

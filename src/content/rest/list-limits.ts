@@ -16,7 +16,7 @@ const LARGE_WAITING = 100;
 const RETRY_AFTER = 2;
 
 /** The room of one answer. */
-export interface ListRoom {
+export interface ListLimit {
   readonly items: readonly Item[];
   /**
    * Takes an item into the list; a promise where others have their turn first.
@@ -30,7 +30,7 @@ export interface ListRooms {
   /** Calls `fill` with a room, and resolves with the items that it was given. `selection`: what of them is answered. */
   readonly collect: (
     selection: FieldSelection | undefined,
-    fill: (room: ListRoom) => Promise<void>,
+    fill: (room: ListLimit) => Promise<void>,
   ) => Promise<readonly Item[]>;
   /** Errors: RestError 413 `rest_response_too_large`. */
   readonly refuseBeyond: (characters: number) => void;
@@ -55,7 +55,7 @@ export function createListRooms(most: number): ListRooms {
     let total = 0;
     let sinceTurn = 0;
     let release: (() => void) | undefined;
-    const room: ListRoom = {
+    const room: ListLimit = {
       items,
       add(item) {
         const size = sizeOfItem(item, selection);
