@@ -9,7 +9,7 @@ import type { Post, PostColumns } from "../records/records.js";
 import type { ContentRepository, Transaction } from "../repository/content-repository.js";
 import { RestError } from "../rest/error.js";
 import { parseFields } from "../rest/field-selection.js";
-import type { ListLimit, ListRooms } from "../rest/list-limits.js";
+import type { ListLimit, ListLimits } from "../rest/list-limits.js";
 import { pageHeaders } from "../rest/paging.js";
 import { readContext } from "../rest/record-fields.js";
 import type { Item, RestEndpoint, RestRequest, RestResponse, RestRoute } from "../rest/types.js";
@@ -63,7 +63,7 @@ export interface PostRoutesOptions {
   readonly passwords: Passwords;
   /** Revisions kept of one post; the oldest go first. */
   readonly maxRevisions: number;
-  readonly lists: ListRooms;
+  readonly lists: ListLimits;
 }
 
 /** What opens a protected text; the reference looks for it in the query alone, since a body may write another one. */

@@ -26,7 +26,7 @@ export interface ListLimit {
   readonly add: (item: Item) => void | Promise<void>;
 }
 
-export interface ListRooms {
+export interface ListLimits {
   /** Calls `fill` with a room, and resolves with the items that it was given. `selection`: what of them is answered. */
   readonly collect: (
     selection: FieldSelection | undefined,
@@ -37,7 +37,7 @@ export interface ListRooms {
 }
 
 /** `most`: characters of the texts in one answer, about as many as its bytes. */
-export function createListRooms(most: number): ListRooms {
+export function createListRooms(most: number): ListLimits {
   const places = createConcurrencyLimit({ running: LARGE_AT_ONCE, waiting: LARGE_WAITING });
 
   const takePlace = (): Promise<() => void> =>
@@ -50,7 +50,7 @@ export function createListRooms(most: number): ListRooms {
     if (characters > most) throw tooLarge(most);
   };
 
-  const collect: ListRooms["collect"] = async (selection, fill) => {
+  const collect: ListLimits["collect"] = async (selection, fill) => {
     const items: Item[] = [];
     let total = 0;
     let sinceTurn = 0;

@@ -14,7 +14,7 @@ import { type FetchEmbedded, fetchOnce, parseEmbed } from "./embed-links.js";
 import { RestError } from "./error.js";
 import { parseFields, pickFields, refuseLongSelection } from "./field-selection.js";
 import { openApiRoute, pathOf, withIndex } from "./index-routes.js";
-import { type ListRooms, sizeOf } from "./list-limits.js";
+import { type ListLimits, sizeOf } from "./list-limits.js";
 import { membersOf, merged, readBody, readQuery, SMALL_BODY_BYTES } from "./request-input.js";
 import { type CachedResponse, createResponseCache } from "./response-cache.js";
 import { createResponseCacheKeys, knownQuery } from "./response-cache-key.js";
@@ -58,7 +58,7 @@ export interface RestServerOptions {
     /** Of the whole answers that are kept; 0 keeps none. */
     readonly cacheBytes: number;
   };
-  readonly lists: ListRooms;
+  readonly lists: ListLimits;
   /** `pass`: a path whose first segment is none of the table's is not answered, and the host goes on. */
   readonly unknownPaths: "pass" | "answer";
   readonly logger: Logger;

@@ -3,7 +3,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { createItem } from "../../../src/content/rest/item.js";
-import { createListRooms, type ListRooms } from "../../../src/content/rest/list-limits.js";
+import { createListRooms, type ListLimits } from "../../../src/content/rest/list-limits.js";
 import { toBytes, toJson, toText } from "../../../src/content/rest/serialise.js";
 import { nextTurn } from "../../../src/core/next-turn.js";
 import type { Json, JsonObject } from "../../../src/schema/types.js";
@@ -105,7 +105,7 @@ describe("a list", () => {
     const rooms = createListRooms(64 * MEBIBYTE);
     let atOnce = 0;
     let most = 0;
-    const large = (given: ListRooms): Promise<unknown> =>
+    const large = (given: ListLimits): Promise<unknown> =>
       given.collect(undefined, async ({ add }) => {
         for (let at = 0; at < 5; at += 1) await add(createItem({ text: "x".repeat(400_000) }, {}));
         atOnce += 1;

@@ -6,7 +6,7 @@ import type { Post, Revision } from "../../records/records.js";
 import type { ContentRepository, Transaction } from "../../repository/content-repository.js";
 import { RestError } from "../../rest/error.js";
 import { parseFields } from "../../rest/field-selection.js";
-import type { ListRooms } from "../../rest/list-limits.js";
+import type { ListLimits } from "../../rest/list-limits.js";
 import { contextArgument, readContext } from "../../rest/record-fields.js";
 import type { Item, RestRequest, RestResponse, RestRoute } from "../../rest/types.js";
 import type { Site } from "../../site.js";
@@ -28,7 +28,7 @@ export interface AutosaveRoutesOptions {
   readonly users: Users;
   /** `core/v2` */
   readonly namespace: string;
-  readonly lists: ListRooms;
+  readonly lists: ListLimits;
 }
 
 /** What of a request reaches a draft that its author autosaves: the reference writes the post's own columns alone. */

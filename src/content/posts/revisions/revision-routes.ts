@@ -6,7 +6,7 @@ import type { Post } from "../../records/records.js";
 import type { ContentRepository, StoredRevision } from "../../repository/content-repository.js";
 import { RestError } from "../../rest/error.js";
 import { parseFields } from "../../rest/field-selection.js";
-import type { ListRooms } from "../../rest/list-limits.js";
+import type { ListLimits } from "../../rest/list-limits.js";
 import { pageHeaders } from "../../rest/paging.js";
 import { contextArgument, readContext } from "../../rest/record-fields.js";
 import type { RestRequest, RestResponse, RestRoute } from "../../rest/types.js";
@@ -32,7 +32,7 @@ export interface RevisionRoutesOptions {
   readonly site: Site;
   /** `core/v2` */
   readonly namespace: string;
-  readonly lists: ListRooms;
+  readonly lists: ListLimits;
 }
 
 /** Whole revisions in memory at once, where all of a post are looked at. */
