@@ -41,7 +41,7 @@ import { createContentRepository } from "./repository/content-repository.js";
 import { createOrphanFileJournal } from "./repository/orphan-file-journal.js";
 import { createScheduledPosts } from "./repository/scheduled-posts.js";
 import { RestError } from "./rest/error.js";
-import { createListRooms } from "./rest/list-limits.js";
+import { createListLimits } from "./rest/list-limits.js";
 import { describeOpenApi } from "./rest/openapi.js";
 import { createRestServer } from "./rest/server.js";
 import { createSite } from "./site.js";
@@ -211,7 +211,7 @@ export function createContent(options: ContentOptions): Content {
     ? createForeignEmbeds({ ...settings.embeds, clock, isOwn: ownEmbeds.isOwn })
     : undefined;
 
-  const lists = createListRooms(limits.responseBytes);
+  const lists = createListLimits(limits.responseBytes);
   const routes = [
     ...Object.values<Collection>(collections).flatMap((collection) => [
       ...postRoutes(collection, {

@@ -4,7 +4,7 @@ import type { Caller } from "../../src/content/auth/caller.js";
 import type { User } from "../../src/content/records/records.js";
 import { RestError } from "../../src/content/rest/error.js";
 import { createItem } from "../../src/content/rest/item.js";
-import { createListRooms } from "../../src/content/rest/list-limits.js";
+import { createListLimits } from "../../src/content/rest/list-limits.js";
 import { createRestServer, type RestServer, type RestServerOptions } from "../../src/content/rest/server.js";
 import type { Item, RestEndpoint, RestRequest, RestRoute } from "../../src/content/rest/types.js";
 import { systemClock } from "../../src/core/clock.js";
@@ -200,7 +200,7 @@ export function restServer(
     origins: ["https://app.example"],
     bodyPace: { clock: systemClock, ms: 10_000 },
     limits: { bodyBytes: 10_000, cacheBytes: 0 },
-    lists: createListRooms(1_048_576),
+    lists: createListLimits(1_048_576),
     unknownPaths: "answer",
     logger: silentLogger,
     ...options,

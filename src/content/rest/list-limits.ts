@@ -37,7 +37,7 @@ export interface ListLimits {
 }
 
 /** `most`: characters of the texts in one answer, about as many as its bytes. */
-export function createListRooms(most: number): ListLimits {
+export function createListLimits(most: number): ListLimits {
   const places = createConcurrencyLimit({ running: LARGE_AT_ONCE, waiting: LARGE_WAITING });
 
   const takePlace = (): Promise<() => void> =>

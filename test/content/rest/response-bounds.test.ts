@@ -3,7 +3,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { createItem } from "../../../src/content/rest/item.js";
-import { createListRooms, type ListLimits } from "../../../src/content/rest/list-limits.js";
+import { createListLimits, type ListLimits } from "../../../src/content/rest/list-limits.js";
 import { toBytes, toJson, toText } from "../../../src/content/rest/serialise.js";
 import { nextTurn } from "../../../src/core/next-turn.js";
 import type { Json, JsonObject } from "../../../src/schema/types.js";
@@ -79,7 +79,7 @@ describe("a list", () => {
   });
 
   it("lets others have their turn while it is rendered and written", async () => {
-    const rooms = createListRooms(64 * MEBIBYTE);
+    const rooms = createListLimits(64 * MEBIBYTE);
     const big = () => createItem({ text: "x".repeat(300_000) }, {});
     let turns = 0;
     let isOver = false;
@@ -102,7 +102,7 @@ describe("a list", () => {
   });
 
   it("that is large waits while three others are rendered; a small one does not", async () => {
-    const rooms = createListRooms(64 * MEBIBYTE);
+    const rooms = createListLimits(64 * MEBIBYTE);
     let atOnce = 0;
     let most = 0;
     const large = (given: ListLimits): Promise<unknown> =>
