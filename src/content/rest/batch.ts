@@ -5,7 +5,7 @@ import { validateValue } from "../../schema/validate.js";
 import { COUNTS, LENGTHS } from "../argument-bounds.js";
 import type { RouteCall, RouteDispatcher, RouteOutcome, ValidatedCall } from "./dispatch.js";
 import { RestError } from "./error.js";
-import { sizeOf } from "./list-limits.js";
+import { estimateSize } from "./list-limits.js";
 import { merged, noJsonObject, readQuery } from "./request-input.js";
 import { segmentsOf } from "./route-tree.js";
 import type { Described, RestEndpoint, RestRequest, RestResponse, RestRoute } from "./types.js";
@@ -149,7 +149,7 @@ export function batchRoute({ dispatcher, ready, mayGoOn, present }: BatchOptions
     for (const item of judged) {
       const response = mayRun || !item.verdict.ok ? envelope(await run(item, characters), item) : null;
       responses.push(response);
-      characters += sizeOf(response);
+      characters += estimateSize(response);
     }
     const json: JsonObject = mayRun ? { responses } : { failed: "validation", responses };
     return { status: 207, headers: {}, body: { json } };

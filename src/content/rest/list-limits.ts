@@ -97,7 +97,7 @@ const busy = (): RestError =>
 function sizeOfItem({ fields }: Item, selection: FieldSelection | undefined): number {
   let size = 0;
   for (const [name, value] of Object.entries(fields)) {
-    if (selection === undefined || selection.has(name)) size += sizeOf(value);
+    if (selection === undefined || selection.has(name)) size += estimateSize(value);
   }
   return size;
 }
@@ -106,10 +106,10 @@ function sizeOfItem({ fields }: Item, selection: FieldSelection | undefined): nu
 const OVERHEAD = 16;
 
 /** About the characters of its JSON, without writing it. */
-export function sizeOf(value: Json): number {
+export function estimateSize(value: Json): number {
   if (typeof value === "string") return value.length + OVERHEAD;
   if (typeof value !== "object" || value === null) return OVERHEAD;
   let size = OVERHEAD;
-  for (const member of Object.values(value)) size += sizeOf(member as Json);
+  for (const member of Object.values(value)) size += estimateSize(member as Json);
   return size;
 }

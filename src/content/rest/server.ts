@@ -14,7 +14,7 @@ import { type FetchEmbedded, fetchOnce, parseEmbed } from "./embed-links.js";
 import { RestError } from "./error.js";
 import { parseFields, pickFields, refuseLongSelection } from "./field-selection.js";
 import { openApiRoute, pathOf, withIndex } from "./index-routes.js";
-import { type ListLimits, sizeOf } from "./list-limits.js";
+import { estimateSize, type ListLimits } from "./list-limits.js";
 import { membersOf, merged, readBody, readQuery, SMALL_BODY_BYTES } from "./request-input.js";
 import { type CachedResponse, createResponseCache } from "./response-cache.js";
 import { createResponseCacheKeys, knownQuery } from "./response-cache-key.js";
@@ -159,7 +159,7 @@ export function createRestServer(options: RestServerOptions): RestServer {
       const query = merged(given, { context: "embed", ...(most === undefined ? {} : { per_page: most }) });
       const call = { method: "GET", path, match, query, body: {}, headers: {}, caller, baseUrl };
       const json = toJson((await dispatcher.run(dispatcher.judge(call))).body);
-      embedded += sizeOf(json);
+      embedded += estimateSize(json);
       lists.refuseBeyond(embedded);
       return json;
     });
