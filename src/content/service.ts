@@ -42,7 +42,7 @@ import { createOrphanFileJournal } from "./repository/orphan-file-journal.js";
 import { createScheduledPosts } from "./repository/scheduled-posts.js";
 import { RestError } from "./rest/error.js";
 import { createListLimits } from "./rest/list-limits.js";
-import { describeOpenApi } from "./rest/openapi.js";
+import { describeContentOpenApi } from "./rest/openapi.js";
 import { createRestServer } from "./rest/server.js";
 import { createSite } from "./site.js";
 import { termRoutes } from "./terms/term-routes.js";
@@ -246,7 +246,7 @@ export function createContent(options: ContentOptions): Content {
   const restore = createRestoreRevision({ library, site, maxRevisions: limits.revisions });
 
   const openApi = cacheDocument(() =>
-    describeOpenApi(server.routes, { title: site.name, baseUrl: site.url }),
+    describeContentOpenApi(server.routes, { title: site.name, baseUrl: site.url }),
   );
 
   const server = createRestServer({

@@ -18,7 +18,7 @@ const ref = (kind: string, name: string): JsonObject => ({ $ref: `#/components/$
  * OpenAPI 3.1 with schemas in JSON Schema 2020-12. `title`: of the site. An argument of a write may stand in the query too; it is listed in the body, where
  * clients send it.
  */
-export function describeOpenApi(
+export function describeContentOpenApi(
   routes: readonly RestRoute[],
   { title, baseUrl }: { readonly title: string; readonly baseUrl: string },
 ): JsonObject {

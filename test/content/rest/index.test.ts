@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { describeOpenApi } from "../../../src/content/rest/openapi.js";
+import { describeContentOpenApi } from "../../../src/content/rest/openapi.js";
 import { AS_EDITOR, ask, BASE, notesRoutes, restServer, threeNotes } from "../../support/rest-host.js";
 
 const routes = notesRoutes(threeNotes());
@@ -120,7 +120,7 @@ describe("OPTIONS", () => {
 });
 
 describe("the OpenAPI document", () => {
-  const document: ReturnType<typeof JSON.parse> = describeOpenApi(
+  const document: ReturnType<typeof JSON.parse> = describeContentOpenApi(
     [
       ...routes,
       {
