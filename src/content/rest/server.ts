@@ -81,7 +81,7 @@ export interface InternalRequest {
   readonly baseUrl: string;
 }
 
-export interface InternalAnswer {
+export interface InternalResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   /** The caller's own copy; `null` for HEAD. */
@@ -99,7 +99,7 @@ export interface RestServer {
     caller: () => Promise<Caller>,
   ) => Promise<HttpResponse | undefined>;
   /** What `handle` would answer, without what belongs to HTTP: no body limit, envelope, JSONP, validator or cache. Never rejects for what the request says. */
-  readonly dispatch: (request: InternalRequest) => Promise<InternalAnswer>;
+  readonly dispatch: (request: InternalRequest) => Promise<InternalResponse>;
   /** The path of the row that answers this one: `/core/v2/posts/:id`; `undefined` where none does. */
   readonly routeOf: (path: string) => string | undefined;
 }
