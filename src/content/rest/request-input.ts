@@ -55,7 +55,7 @@ export async function readBody(
   try {
     if ("parsed" in body) {
       if ((body.parsed ?? null) === null && Number(headers["content-length"] ?? 0) === 0) return NOTHING;
-      return membersOf(isForm ? body.parsed : await readJson(request, options), noObject);
+      return readObject(isForm ? body.parsed : await readJson(request, options), noObject);
     }
     const bytes = await readBytes(request, options);
     if (bytes.length === 0) return NOTHING;
@@ -63,7 +63,7 @@ export async function readBody(
       refuseCoded(headers);
       return readForm(new TextDecoder().decode(bytes));
     }
-    return membersOf(await readJson({ ...request, body: bytes }, options), noObject);
+    return readObject(await readJson({ ...request, body: bytes }, options), noObject);
   } catch (error) {
     throw isPostbellError(error) ? error : translated(error);
   }
@@ -87,7 +87,7 @@ export function refuseCodedBody({ headers }: Pick<HttpRequest, "headers">): void
  *
  * Errors: what `noObject` makes for any other value; RestError 400 `rest_invalid_json` for a value too deep or too large.
  */
-export function membersOf(value: unknown, noObject: () => RestError = noJsonObject): JsonObject {
+export function readObject(value: unknown, noObject: () => RestError = noJsonObject): JsonObject {
   if (typeof value !== "object" || value === null || Array.isArray(value)) throw noObject();
   const problem = checkJsonLimits(value);
   if (problem !== undefined) throw invalidJson(1, problem.message);

@@ -15,7 +15,7 @@ import { RestError } from "./error.js";
 import { parseFields, pickFields, refuseLongSelection } from "./field-selection.js";
 import { openApiRoute, pathOf, withIndex } from "./index-routes.js";
 import { estimateSize, type ListLimits } from "./list-limits.js";
-import { membersOf, merged, readBody, readQuery, SMALL_BODY_BYTES } from "./request-input.js";
+import { merged, readBody, readObject, readQuery, SMALL_BODY_BYTES } from "./request-input.js";
 import { type CachedResponse, createResponseCache } from "./response-cache.js";
 import { createResponseCacheKeys, knownQuery } from "./response-cache-key.js";
 import {
@@ -376,7 +376,7 @@ export function createRestServer(options: RestServerOptions): RestServer {
       let view = PLAIN;
       try {
         await ready(method);
-        const query = typeof search === "string" ? readQuery(search) : membersOf(copied(search));
+        const query = typeof search === "string" ? readQuery(search) : readObject(copied(search));
         const segments = decodedSegments(path);
         const match = dispatcher.find(segments);
         const call: RouteCall = {
@@ -384,7 +384,7 @@ export function createRestServer(options: RestServerOptions): RestServer {
           path: `/${segments.join("/")}`,
           match,
           query: knownQuery(query, match),
-          body: membersOf(copied(body), match?.row.byMethod.get(method)?.noObject),
+          body: readObject(copied(body), match?.row.byMethod.get(method)?.noObject),
           headers,
           caller,
           baseUrl,
