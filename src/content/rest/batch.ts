@@ -6,7 +6,7 @@ import { COUNTS, LENGTHS } from "../argument-bounds.js";
 import type { RouteCall, RouteDispatcher, RouteOutcome, ValidatedCall } from "./dispatch.js";
 import { RestError } from "./error.js";
 import { estimateSize } from "./list-limits.js";
-import { merged, noJsonObject, readQuery } from "./request-input.js";
+import { mergeParameters, noJsonObject, readQuery } from "./request-input.js";
 import { segmentsOf } from "./route-tree.js";
 import type { Described, RestEndpoint, RestRequest, RestResponse, RestRoute } from "./types.js";
 
@@ -120,7 +120,7 @@ const DESCRIBED: Described = {
  */
 export function batchRoute({ dispatcher, ready, mayGoOn, present }: BatchOptions): RestRoute {
   const envelope = (outcome: RouteOutcome, { call }: ValidatedCall): Json => ({
-    body: present(outcome, merged(call.body, call.query)["_fields"]),
+    body: present(outcome, mergeParameters(call.body, call.query)["_fields"]),
     status: outcome.status,
     headers: outcome.headers,
   });
@@ -207,7 +207,9 @@ const notAllowed = (): RestError =>
 
 /** A list has no members. */
 const objectOf = (value: Json | undefined): JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value) ? merged(value as JsonObject, {}) : {};
+  typeof value === "object" && value !== null && !Array.isArray(value)
+    ? mergeParameters(value as JsonObject, {})
+    : {};
 
 function headersOf(given: JsonObject): RestRequest["headers"] {
   const headers: Record<string, string> = Object.create(null);

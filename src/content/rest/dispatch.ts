@@ -7,7 +7,7 @@ import type { Json, JsonObject } from "../../schema/types.js";
 import type { Caller } from "../auth/caller.js";
 import { RestError } from "./error.js";
 import { describePath, pathOf } from "./index-routes.js";
-import { invalidParams, merged, refuseOtherIds } from "./request-input.js";
+import { invalidParams, mergeParameters, refuseOtherIds } from "./request-input.js";
 import { createRouteTree, type RouteMatch } from "./route-tree.js";
 import type { Method, ReceivedBody, RestEndpoint, RestRequest, RestResponse, RestRoute } from "./types.js";
 
@@ -202,8 +202,8 @@ function validated(
 ): { readonly request: RestRequest; readonly sanitised: () => RestRequest } {
   const parameters = call.match?.parameters ?? {};
   refuseOtherIds(parameters, [call.query, call.body]);
-  const given = merged(call.body, call.query);
-  const result = readArguments(endpoint.args, merged(parameters, given));
+  const given = mergeParameters(call.body, call.query);
+  const result = readArguments(endpoint.args, mergeParameters(parameters, given));
   if (result.ok) {
     return {
       request: requestOf(call, endpoint, result.values, given),
@@ -220,7 +220,7 @@ type Values = { readonly [name: string]: Json | undefined };
 
 /** Those arguments of the endpoint that can be read, each by itself. */
 function readable(call: RouteCall, { args }: RestEndpoint): Values {
-  const given = merged(call.match?.parameters ?? {}, merged(call.body, call.query));
+  const given = mergeParameters(call.match?.parameters ?? {}, mergeParameters(call.body, call.query));
   const all = readArguments(args, given);
   if (all.ok) return all.values;
   const values: Record<string, Json | undefined> = Object.create(null);
@@ -235,7 +235,7 @@ function requestOf(
   call: RouteCall,
   endpoint: RestEndpoint,
   values: Values,
-  given: JsonObject = merged(call.body, call.query),
+  given: JsonObject = mergeParameters(call.body, call.query),
 ): RestRequest {
   return {
     method: (endpoint.methods as readonly string[]).includes(call.method)

@@ -91,7 +91,7 @@ export function readObject(value: unknown, noObject: () => RestError = noJsonObj
   if (typeof value !== "object" || value === null || Array.isArray(value)) throw noObject();
   const problem = checkJsonLimits(value);
   if (problem !== undefined) throw invalidJson(1, problem.message);
-  return merged(value as JsonObject, NOTHING);
+  return mergeParameters(value as JsonObject, NOTHING);
 }
 
 /** The error for a JSON body that is no object. */
@@ -120,7 +120,7 @@ function translated(error: unknown): unknown {
 }
 
 /** One over the other; `null` does not hide a value below it. Without prototype. */
-export function merged(over: JsonObject, under: JsonObject): JsonObject {
+export function mergeParameters(over: JsonObject, under: JsonObject): JsonObject {
   const all: Record<string, Json> = Object.create(null);
   for (const name of Object.keys(under)) all[name] = under[name] as Json;
   for (const name of Object.keys(over)) {

@@ -15,7 +15,7 @@ import { RestError } from "./error.js";
 import { parseFields, pickFields, refuseLongSelection } from "./field-selection.js";
 import { openApiRoute, pathOf, withIndex } from "./index-routes.js";
 import { estimateSize, type ListLimits } from "./list-limits.js";
-import { merged, readBody, readObject, readQuery, SMALL_BODY_BYTES } from "./request-input.js";
+import { mergeParameters, readBody, readObject, readQuery, SMALL_BODY_BYTES } from "./request-input.js";
 import { type CachedResponse, createResponseCache } from "./response-cache.js";
 import { createResponseCacheKeys, knownQuery } from "./response-cache-key.js";
 import {
@@ -156,7 +156,10 @@ export function createRestServer(options: RestServerOptions): RestServer {
       if (match === undefined) return undefined;
       const given = readQuery(search);
       const most = match.row.byMethod.get("GET")?.args["per_page"]?.maximum;
-      const query = merged(given, { context: "embed", ...(most === undefined ? {} : { per_page: most }) });
+      const query = mergeParameters(given, {
+        context: "embed",
+        ...(most === undefined ? {} : { per_page: most }),
+      });
       const call = { method: "GET", path, match, query, body: {}, headers: {}, caller, baseUrl };
       const json = toJson((await dispatcher.run(dispatcher.judge(call))).body);
       embedded += estimateSize(json);
@@ -389,7 +392,7 @@ export function createRestServer(options: RestServerOptions): RestServer {
           caller,
           baseUrl,
         };
-        view = viewOf(query, merged(call.body, query)["_fields"]);
+        view = viewOf(query, mergeParameters(call.body, query)["_fields"]);
         outcome = await dispatcher.run(dispatcher.judge(call));
       } catch (error) {
         outcome = dispatcher.failure(error);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { RestError } from "../../../src/content/rest/error.js";
-import { merged, readBody } from "../../../src/content/rest/request-input.js";
+import { mergeParameters, readBody } from "../../../src/content/rest/request-input.js";
 import type { HttpRequest } from "../../../src/http/types.js";
 
 const limit = 1_000_000;
@@ -116,7 +116,7 @@ describe("the body of a request", () => {
 describe("parameters from two sources", () => {
   it("are one over the other, and any name is harmless", () => {
     const over = JSON.parse('{"a":1,"b":null,"c":null,"__proto__":{"x":1}}');
-    const all = merged(over, { a: 2, b: 3 });
+    const all = mergeParameters(over, { a: 2, b: 3 });
     expect(Object.entries(all)).toEqual([
       ["a", 1],
       ["b", 3],
