@@ -7,7 +7,7 @@ import type { RouteCall, RouteDispatcher, RouteOutcome, ValidatedCall } from "./
 import { RestError } from "./error.js";
 import { estimateSize } from "./list-limits.js";
 import { mergeParameters, noJsonObject, readQuery } from "./request-input.js";
-import { segmentsOf } from "./route-tree.js";
+import { splitPath } from "./route-tree.js";
 import type { Described, RestEndpoint, RestRequest, RestResponse, RestRoute } from "./types.js";
 
 export interface BatchOptions {
@@ -171,7 +171,7 @@ function judge(
   const target = item["path"] as string;
   const mark = target.indexOf("?");
   const path = mark === -1 ? target : target.slice(0, mark);
-  const match = dispatcher.find(segmentsOf(path));
+  const match = dispatcher.find(splitPath(path));
   const method = (item["method"] as string | undefined) ?? "POST";
   const call: RouteCall = {
     method,

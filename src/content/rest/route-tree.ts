@@ -36,7 +36,7 @@ export const MAX_SEGMENT = 200;
 const newNode = <T>(): Node<T> => ({ literals: new Map() });
 
 /** The segments of a row's path, or of one inside the service: nothing is decoded, no trailing slash tolerated. */
-export const segmentsOf = (path: string): readonly string[] => path.split("/").slice(1);
+export const splitPath = (path: string): readonly string[] => path.split("/").slice(1);
 
 /**
  * The segments of a path as a client sent it. Each is decoded once, so that an encoded slash separates nothing; one that does not decode
@@ -69,7 +69,7 @@ export const patternOf = (path: string): string =>
 
 /** In the order of the path. */
 export const parameterNamesOf = (path: string): readonly string[] =>
-  segmentsOf(path).flatMap((segment) => PARAMETER.exec(segment)?.[1] ?? []);
+  splitPath(path).flatMap((segment) => PARAMETER.exec(segment)?.[1] ?? []);
 
 /** Errors: Error for two rows that answer the same paths. */
 export function createRouteTree<T>(
@@ -78,7 +78,7 @@ export function createRouteTree<T>(
   const root = newNode<T>();
   for (const { path, row } of rows) {
     let node = root;
-    for (const segment of segmentsOf(path)) node = childOf(node, segment);
+    for (const segment of splitPath(path)) node = childOf(node, segment);
     if (node.leaf !== undefined) throw new Error(`The route table has two rows for ${path}.`);
     node.leaf = { row, names: parameterNamesOf(path) };
   }

@@ -28,7 +28,7 @@ import {
   notModified,
   withoutBody,
 } from "./response-headers.js";
-import { decodedSegments, segmentsOf } from "./route-tree.js";
+import { decodedSegments, splitPath } from "./route-tree.js";
 import { select, toBytes, toJson, toText } from "./serialise.js";
 import type { ReceivedBody, RestRoute } from "./types.js";
 
@@ -139,7 +139,7 @@ export function createRestServer(options: RestServerOptions): RestServer {
     openApiRoute(options.openApi),
   ];
   const dispatcher = createRouteDispatcher(routes, { logger });
-  const ownSegments = new Set(routes.map((route) => segmentsOf(pathOf(route))[0]));
+  const ownSegments = new Set(routes.map((route) => splitPath(pathOf(route))[0]));
   const cors = createCors(options.origins);
   const cache = createResponseCache(limits.cacheBytes);
   const answerKey = createResponseCacheKeys(dispatcher.find);
