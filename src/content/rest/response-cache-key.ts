@@ -5,7 +5,7 @@ import type { HttpRequest } from "../../http/types.js";
 import type { JsonObject } from "../../schema/types.js";
 import type { RouteRow } from "./dispatch.js";
 import { readQuery } from "./request-input.js";
-import { decodedSegments, type RouteMatch } from "./route-tree.js";
+import { decodeSegments, type RouteMatch } from "./route-tree.js";
 
 /** Names in the query that every route knows beside its arguments. */
 const GENERAL: readonly string[] = [
@@ -56,7 +56,7 @@ export function createResponseCacheKeys(
   const remembered = new LRUCache<string, string>({ max: REMEMBERED });
 
   const parse = (path: string, query: string): string | undefined => {
-    const segments = decodedSegments(path);
+    const segments = decodeSegments(path);
     const match = find(segments);
     if (match === undefined) return undefined;
     try {

@@ -42,7 +42,7 @@ export const splitPath = (path: string): readonly string[] => path.split("/").sl
  * The segments of a path as a client sent it. Each is decoded once, so that an encoded slash separates nothing; one that does not decode
  * stays as it is, and fits no row. One trailing slash is tolerated, an empty path is the root.
  */
-export function decodedSegments(path: string): readonly string[] {
+export function decodeSegments(path: string): readonly string[] {
   const segments = (path || "/").split("/");
   if (segments.length > 2 && segments.at(-1) === "" && segments.at(-2) !== "") segments.pop();
   segments.shift();

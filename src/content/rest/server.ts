@@ -28,7 +28,7 @@ import {
   notModified,
   withoutBody,
 } from "./response-headers.js";
-import { decodedSegments, splitPath } from "./route-tree.js";
+import { decodeSegments, splitPath } from "./route-tree.js";
 import { select, toBytes, toJson, toText } from "./serialise.js";
 import type { ReceivedBody, RestRoute } from "./types.js";
 
@@ -150,7 +150,7 @@ export function createRestServer(options: RestServerOptions): RestServer {
     return fetchOnce(async (href) => {
       if (!href.startsWith(`${baseUrl}/`)) return undefined;
       const [path = "", search = ""] = href.slice(baseUrl.length).split("?", 2);
-      const segments = decodedSegments(path);
+      const segments = decodeSegments(path);
       const match = dispatcher.find(segments);
       // A link may be announced for clients that expect it where this site has nothing, such as comments.
       if (match === undefined) return undefined;
@@ -282,7 +282,7 @@ export function createRestServer(options: RestServerOptions): RestServer {
     key: string | undefined,
     current: number,
   ): Promise<HttpResponse> => {
-    const { outcome, view, type, isPersonal } = await answer(request, decodedSegments(request.path), caller);
+    const { outcome, view, type, isPersonal } = await answer(request, decodeSegments(request.path), caller);
     const whole = await respond(request, outcome, view, caller, type);
     if (key !== undefined && outcome.status === 200 && isPersonal !== true) cache.set(key, current, whole);
     return forMethod(request, whole);
@@ -369,7 +369,7 @@ export function createRestServer(options: RestServerOptions): RestServer {
     handle: (request) => handle(request, authenticate),
     handleAs: async (request, caller) => handle(request, caller),
     routeOf(path) {
-      const match = dispatcher.find(decodedSegments(path));
+      const match = dispatcher.find(decodeSegments(path));
       return match && pathOf(match.row.route);
     },
 
@@ -380,7 +380,7 @@ export function createRestServer(options: RestServerOptions): RestServer {
       try {
         await ready(method);
         const query = typeof search === "string" ? readQuery(search) : readObject(copied(search));
-        const segments = decodedSegments(path);
+        const segments = decodeSegments(path);
         const match = dispatcher.find(segments);
         const call: RouteCall = {
           method: method === "HEAD" ? "GET" : method,
@@ -406,7 +406,7 @@ export function createRestServer(options: RestServerOptions): RestServer {
 const firstSegment = (path: string): string | undefined => {
   const end = path.indexOf("/", 1);
   const raw = path.slice(1, end < 0 ? path.length : end);
-  return raw.includes("%") ? decodedSegments(path)[0] : raw;
+  return raw.includes("%") ? decodeSegments(path)[0] : raw;
 };
 
 const copied = <T extends Json>(json: T): T => JSON.parse(JSON.stringify(json)) as T;
