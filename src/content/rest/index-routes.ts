@@ -3,7 +3,7 @@
 import { describeArguments, describeSchema } from "../../schema/arguments.js";
 import type { Arguments, Json, JsonObject, Schema } from "../../schema/types.js";
 import { LENGTHS } from "../argument-bounds.js";
-import { patternOf } from "./route-tree.js";
+import { toPattern } from "./route-tree.js";
 import type { RestRequest, RestRoute } from "./types.js";
 
 /** Below the mount point: `/core/v2/posts/:id`. */
@@ -87,7 +87,7 @@ export function withIndex(rows: readonly RestRoute[], describeSite: () => JsonOb
   const describeRoutes = (described: readonly RestRoute[], baseUrl: string): JsonObject =>
     Object.fromEntries(
       described.map((row) => [
-        patternOf(pathOf(row)),
+        toPattern(pathOf(row)),
         { ...descriptions.get(row), ...linksOf(row, baseUrl) } as Json,
       ]),
     );

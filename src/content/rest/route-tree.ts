@@ -58,7 +58,7 @@ function decoded(segment: string): string {
 }
 
 /** As the reference writes the path in its index: `/posts/(?P<id>[\d]+)`. */
-export const patternOf = (path: string): string =>
+export const toPattern = (path: string): string =>
   path
     .split("/")
     .map((segment) => {
