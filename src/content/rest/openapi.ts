@@ -6,7 +6,7 @@ import { ERROR_STATUSES, errorResponse } from "./error-codes.js";
 import { pathOf } from "./index-routes.js";
 import { type NameRecord, recordNames } from "./openapi-records.js";
 import { toJsonSchema } from "./openapi-schema.js";
-import { MAX_SEGMENT, parameterNamesOf } from "./route-tree.js";
+import { listParameterNames, MAX_SEGMENT } from "./route-tree.js";
 import type { Method, RestEndpoint, RestRoute } from "./types.js";
 
 /** Changes with the form of the interface, not with the package. */
@@ -168,7 +168,7 @@ const tagOf = ({ namespace, path }: RestRoute): string =>
   `/${namespace}${/^\/[^/]*/.exec(path)?.[0] ?? ""}`.replace("//", "/");
 
 function pathItem(route: RestRoute, nameOf: NameRecord): JsonObject {
-  const names = parameterNamesOf(pathOf(route));
+  const names = listParameterNames(pathOf(route));
   const item: Record<string, Json> = {};
   if (names.length > 0) item["parameters"] = names.map((name) => pathParameter(route, name));
   for (const endpoint of route.endpoints) {

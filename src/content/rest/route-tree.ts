@@ -68,7 +68,7 @@ export const toPattern = (path: string): string =>
     .join("/");
 
 /** In the order of the path. */
-export const parameterNamesOf = (path: string): readonly string[] =>
+export const listParameterNames = (path: string): readonly string[] =>
   splitPath(path).flatMap((segment) => PARAMETER.exec(segment)?.[1] ?? []);
 
 /** Errors: Error for two rows that answer the same paths. */
@@ -80,7 +80,7 @@ export function createRouteTree<T>(
     let node = root;
     for (const segment of splitPath(path)) node = childOf(node, segment);
     if (node.leaf !== undefined) throw new Error(`The route table has two rows for ${path}.`);
-    node.leaf = { row, names: parameterNamesOf(path) };
+    node.leaf = { row, names: listParameterNames(path) };
   }
   return {
     find(segments) {
