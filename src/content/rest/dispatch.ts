@@ -6,7 +6,7 @@ import { readArguments } from "../../schema/arguments.js";
 import type { Json, JsonObject } from "../../schema/types.js";
 import type { Caller } from "../auth/caller.js";
 import { RestError } from "./error.js";
-import { describePath, pathOf } from "./index-routes.js";
+import { describePath, toRoutePath } from "./index-routes.js";
 import { invalidParams, mergeParameters, refuseOtherIds } from "./request-input.js";
 import { createRouteTree, type RouteMatch } from "./route-tree.js";
 import type { Method, ReceivedBody, RestEndpoint, RestRequest, RestResponse, RestRoute } from "./types.js";
@@ -75,7 +75,7 @@ export function createRouteDispatcher(
   routes: readonly RestRoute[],
   { logger }: { readonly logger: Logger },
 ): RouteDispatcher {
-  const tree = createRouteTree(routes.map((route) => ({ path: pathOf(route), row: rowOf(route) })));
+  const tree = createRouteTree(routes.map((route) => ({ path: toRoutePath(route), row: rowOf(route) })));
 
   const failure = (error: unknown): RouteOutcome => {
     if (error instanceof RestError) return errorOutcome(error);
@@ -169,7 +169,7 @@ function rowOf(route: RestRoute): RouteRow {
   const byMethod = new Map<string, RestEndpoint>();
   for (const endpoint of route.endpoints) {
     for (const method of endpoint.methods) {
-      if (byMethod.has(method)) throw new Error(`The route ${pathOf(route)} answers ${method} twice.`);
+      if (byMethod.has(method)) throw new Error(`The route ${toRoutePath(route)} answers ${method} twice.`);
       byMethod.set(method, endpoint);
     }
   }

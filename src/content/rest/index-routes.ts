@@ -7,12 +7,12 @@ import { toPattern } from "./route-tree.js";
 import type { RestRequest, RestRoute } from "./types.js";
 
 /** Below the mount point: `/core/v2/posts/:id`. */
-export const pathOf = ({ namespace, path }: RestRoute): string =>
+export const toRoutePath = ({ namespace, path }: RestRoute): string =>
   namespace === "" ? path : `/${namespace}${path}`;
 
 /** Links only where the path has no parameters, as in the reference. */
 function linksOf(route: RestRoute, baseUrl: string): JsonObject {
-  const path = pathOf(route);
+  const path = toRoutePath(route);
   return path.includes("/:") ? {} : { _links: { self: [{ href: baseUrl + path }] } };
 }
 
@@ -87,7 +87,7 @@ export function withIndex(rows: readonly RestRoute[], describeSite: () => JsonOb
   const describeRoutes = (described: readonly RestRoute[], baseUrl: string): JsonObject =>
     Object.fromEntries(
       described.map((row) => [
-        toPattern(pathOf(row)),
+        toPattern(toRoutePath(row)),
         { ...descriptions.get(row), ...linksOf(row, baseUrl) } as Json,
       ]),
     );

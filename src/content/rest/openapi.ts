@@ -3,7 +3,7 @@
 import type { Argument, Json, JsonObject } from "../../schema/types.js";
 import { LENGTHS } from "../argument-bounds.js";
 import { ERROR_STATUSES, errorResponse } from "./error-codes.js";
-import { pathOf } from "./index-routes.js";
+import { toRoutePath } from "./index-routes.js";
 import { type NameRecord, recordNames } from "./openapi-records.js";
 import { toJsonSchema } from "./openapi-schema.js";
 import { listParameterNames, MAX_SEGMENT } from "./route-tree.js";
@@ -161,14 +161,15 @@ const PAGE_HEADERS: JsonObject = {
   "X-WP-TotalPages": ref("headers", "TotalPages"),
 };
 
-const templateOf = (route: RestRoute): string => pathOf(route).replace(/:([a-z_]+)(?:\(word\))?/g, "{$1}");
+const templateOf = (route: RestRoute): string =>
+  toRoutePath(route).replace(/:([a-z_]+)(?:\(word\))?/g, "{$1}");
 
 /** The path as far as the name of the records. */
 const tagOf = ({ namespace, path }: RestRoute): string =>
   `/${namespace}${/^\/[^/]*/.exec(path)?.[0] ?? ""}`.replace("//", "/");
 
 function pathItem(route: RestRoute, nameOf: NameRecord): JsonObject {
-  const names = listParameterNames(pathOf(route));
+  const names = listParameterNames(toRoutePath(route));
   const item: Record<string, Json> = {};
   if (names.length > 0) item["parameters"] = names.map((name) => pathParameter(route, name));
   for (const endpoint of route.endpoints) {

@@ -13,7 +13,7 @@ import { createRouteDispatcher, type RouteCall, type RouteOutcome } from "./disp
 import { type FetchEmbedded, fetchOnce, parseEmbed } from "./embed-links.js";
 import { RestError } from "./error.js";
 import { parseFields, pickFields, refuseLongSelection } from "./field-selection.js";
-import { openApiRoute, pathOf, withIndex } from "./index-routes.js";
+import { openApiRoute, toRoutePath, withIndex } from "./index-routes.js";
 import { estimateSize, type ListLimits } from "./list-limits.js";
 import { mergeParameters, readBody, readObject, readQuery, SMALL_BODY_BYTES } from "./request-input.js";
 import { type CachedResponse, createResponseCache } from "./response-cache.js";
@@ -139,7 +139,7 @@ export function createRestServer(options: RestServerOptions): RestServer {
     openApiRoute(options.openApi),
   ];
   const dispatcher = createRouteDispatcher(routes, { logger });
-  const ownSegments = new Set(routes.map((route) => splitPath(pathOf(route))[0]));
+  const ownSegments = new Set(routes.map((route) => splitPath(toRoutePath(route))[0]));
   const cors = createCors(options.origins);
   const cache = createResponseCache(limits.cacheBytes);
   const answerKey = createResponseCacheKeys(dispatcher.find);
@@ -370,7 +370,7 @@ export function createRestServer(options: RestServerOptions): RestServer {
     handleAs: async (request, caller) => handle(request, caller),
     routeOf(path) {
       const match = dispatcher.find(decodeSegments(path));
-      return match && pathOf(match.row.route);
+      return match && toRoutePath(match.row.route);
     },
 
     async dispatch({ method: asked, path, query: search = "", headers = {}, body = {}, caller, baseUrl }) {
