@@ -1,7 +1,7 @@
 /** The `_embed` parameter: puts the records that an answer links to into it. Knows neither records nor how they are fetched. */
 
 import type { Json, JsonObject } from "../../schema/types.js";
-import { listOf } from "./field-selection.js";
+import { toFieldList } from "./field-selection.js";
 import type { ItemLink, Links } from "./types.js";
 
 /** `"all"`, or the relations that are asked for. */
@@ -17,7 +17,7 @@ const MAX_EMBEDDED = 500;
 export function parseEmbed(given: Json | undefined): EmbedSelection | undefined {
   if (given === undefined || given === null) return undefined;
   if (given === "true" || given === "1" || given === true || given === 1) return "all";
-  const relations = listOf(given);
+  const relations = toFieldList(given);
   return relations.length === 0 ? "all" : new Set(relations);
 }
 

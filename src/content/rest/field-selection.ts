@@ -19,7 +19,7 @@ const MAX_LEVELS = 64;
  * Names beyond the first 1 000, or of more than 64 parts, are left out.
  */
 export function parseFields(given: Json | undefined): FieldSelection | undefined {
-  const names = listOf(given);
+  const names = toFieldList(given);
   if (names.length === 0) return undefined;
   const root: Selection = new Map();
   for (const name of names.slice(0, MAX_FIELDS)) {
@@ -30,7 +30,7 @@ export function parseFields(given: Json | undefined): FieldSelection | undefined
 }
 
 /** The texts of a list, or between the commas and blanks of one text; empty ones are left out. At most 1 001. */
-export function listOf(given: Json | undefined): readonly string[] {
+export function toFieldList(given: Json | undefined): readonly string[] {
   const texts: readonly (Json | undefined)[] = Array.isArray(given) ? given : [given];
   const names: string[] = [];
   for (const text of texts) {
