@@ -47,7 +47,7 @@ import { createRestServer } from "./rest/server.js";
 import { createSite } from "./site.js";
 import { termRoutes } from "./terms/term-routes.js";
 import { createSiteZone } from "./text/dates.js";
-import { describingRoutes } from "./type-routes/type-routes.js";
+import { typeRoutes } from "./type-routes/type-routes.js";
 import { userRoutes } from "./users/user-routes.js";
 import { createUsers } from "./users/users.js";
 import { createExport, type ExportOptions } from "./wxr/export.js";
@@ -232,7 +232,7 @@ export function createContent(options: ContentOptions): Content {
     ...embedRoutes({ own: ownEmbeds, foreign: foreignEmbeds }),
     ...termRoutes({ library, site, namespace, defaultCategory: library.defaultCategory }),
     ...userRoutes({ users, library, callerOf, roles, site, namespace }),
-    ...describingRoutes(namespace),
+    ...typeRoutes(namespace),
   ];
 
   const asUser = async (id: number): Promise<Caller> => {

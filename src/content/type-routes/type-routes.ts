@@ -7,7 +7,7 @@ import { statusesTable } from "./statuses.js";
 import { taxonomiesTable } from "./taxonomies.js";
 
 /** `namespace`: `core/v2`. */
-export const describingRoutes = (namespace: string): readonly RestRoute[] => [
+export const typeRoutes = (namespace: string): readonly RestRoute[] => [
   ...keyedRoutes(typesTable(namespace), namespace),
   ...keyedRoutes(statusesTable, namespace),
   ...keyedRoutes(taxonomiesTable(namespace), namespace),
