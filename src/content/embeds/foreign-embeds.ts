@@ -16,7 +16,7 @@ import { readForeign } from "./foreign.js";
 import { createProviderTable, type EmbedProvider, KNOWN_PROVIDERS } from "./providers.js";
 import { safeEmbed } from "./safe.js";
 
-export interface EmbedQuestion {
+export interface EmbedQuery {
   readonly url: string;
   readonly maxWidth: number;
   readonly maxHeight: number | undefined;
@@ -29,7 +29,7 @@ export interface ForeignEmbeds {
    * The embed; `undefined` where there is none, whatever the reason; `busy` where too many are waited for. Who asks makes no difference: it is fetched
    * without credentials, so one answer serves all. Never rejects.
    */
-  readonly of: (question: EmbedQuestion) => Promise<Embed | undefined | "busy">;
+  readonly of: (question: EmbedQuery) => Promise<Embed | undefined | "busy">;
   /** Closes its connections; a later question opens new ones. */
   readonly close: () => Promise<void>;
 }
@@ -135,7 +135,7 @@ export function createForeignEmbeds({
   }
 
   async function ask(
-    { url, maxWidth, maxHeight, discover }: EmbedQuestion,
+    { url, maxWidth, maxHeight, discover }: EmbedQuery,
     leftMs: () => number,
   ): Promise<Found> {
     const page = parseUrl(url);
@@ -177,7 +177,7 @@ export function createForeignEmbeds({
 
   async function fetchAndKeep(
     key: string,
-    question: EmbedQuestion,
+    question: EmbedQuery,
     startedAt: number,
   ): Promise<Embed | undefined | "busy"> {
     const leftMs = (): number => timeoutMs - (clock.monotonic() - startedAt);
