@@ -14,7 +14,7 @@ import { discoverEndpoint } from "./discovery.js";
 import type { Embed } from "./embed.js";
 import { readForeign } from "./foreign.js";
 import { createProviderTable, type EmbedProvider, KNOWN_PROVIDERS } from "./providers.js";
-import { safeEmbed } from "./safe.js";
+import { sandboxEmbed } from "./safe.js";
 
 export interface EmbedQuery {
   readonly url: string;
@@ -164,7 +164,7 @@ export function createForeignEmbeds({
     }
     const foreign = readForeign(await buffer(answer.body), answer.headers["content-type"] ?? "");
     if (foreign === undefined) return NOTHING;
-    const embed = safeEmbed(foreign, {
+    const embed = sandboxEmbed(foreign, {
       page: url,
       maxWidth,
       maxHeight,

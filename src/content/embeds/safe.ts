@@ -67,7 +67,7 @@ function fitted(
 }
 
 /** `undefined`: it is none, or nothing of it may be shown. Never throws. */
-export function safeEmbed(foreign: ForeignEmbed, terms: EmbedTerms): Embed | undefined {
+export function sandboxEmbed(foreign: ForeignEmbed, terms: EmbedTerms): Embed | undefined {
   const text = (value: string | undefined): string | undefined =>
     value === undefined ? undefined : oneLine(value, MAX_TEXT) || undefined;
   const address = (value: string | undefined): string | undefined =>

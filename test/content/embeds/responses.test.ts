@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { readForeign } from "../../../src/content/embeds/foreign.js";
 import { createProviderTable, isPattern, KNOWN_PROVIDERS } from "../../../src/content/embeds/providers.js";
-import { safeEmbed } from "../../../src/content/embeds/safe.js";
+import { sandboxEmbed } from "../../../src/content/embeds/safe.js";
 import { judgeUrl } from "../../../src/outbound/address-policy.js";
 import { callsOf } from "../../support/content-call.js";
 import { contentSite } from "../../support/content-site.js";
@@ -36,14 +36,14 @@ const TERMS = {
   isOwn: (url: string) => url.startsWith("https://site.example.com/"),
 };
 const htmlOf = (html: string, terms: Partial<typeof TERMS> = {}): string | undefined =>
-  safeEmbed({ type: "rich", title: 'A "<b>title</b>"', html }, { ...TERMS, ...terms })?.html;
+  sandboxEmbed({ type: "rich", title: 'A "<b>title</b>"', html }, { ...TERMS, ...terms })?.html;
 const frameOf = (src: string, sandbox = "allow-scripts", title = "A &quot;title&quot;"): string =>
   `<iframe sandbox="${sandbox}" src="${src}" width="600" height="400" title="${title}" loading="lazy" allowfullscreen ` +
   'referrerpolicy="strict-origin-when-cross-origin"></iframe>';
 
 describe("a foreign text that is longer than what is read of it", () => {
   const titleOf = (title: string): string | undefined =>
-    safeEmbed({ type: "link", title }, { ...TERMS })?.title;
+    sandboxEmbed({ type: "link", title }, { ...TERMS })?.title;
 
   it("shows no half of a tag, and says that it goes on", () => {
     expect(titleOf(`Short${"<b></b>".repeat(570)}<i class="x">${" ".repeat(100)}more`)).toBe("Short…");
@@ -101,7 +101,7 @@ describe("E33: what is left of another site's HTML", () => {
   });
 
   it("writes photos and links anew", () => {
-    const embed = safeEmbed(
+    const embed = sandboxEmbed(
       {
         type: "photo",
         url: 'https://a.example.net/1.png?"><script>',
@@ -123,7 +123,7 @@ describe("E33: what is left of another site's HTML", () => {
         '<a href="https://pages.example.org/a?b=1&amp;c"><img src="https://a.example.net/1.png?%22%3E%3Cscript%3E" alt="x" ' +
         'width="600" height="300" /></a>',
     });
-    expect(safeEmbed({ type: "link", html: "<script>" }, TERMS)).toEqual({
+    expect(sandboxEmbed({ type: "link", html: "<script>" }, TERMS)).toEqual({
       version: "1.0",
       type: "link",
       html: '<a href="https://pages.example.org/a?b=1&amp;c">https://pages.example.org/a?b=1&amp;c</a>',
@@ -148,9 +148,9 @@ describe("E33: what is left of another site's HTML", () => {
       { width: 300, height: 150 },
     ],
   ])("clamps a size of %j", (given, shown) => {
-    expect(safeEmbed({ ...VIDEO, ...given, type: "video" }, TERMS)).toMatchObject(shown);
+    expect(sandboxEmbed({ ...VIDEO, ...given, type: "video" }, TERMS)).toMatchObject(shown);
     expect(
-      safeEmbed({ ...VIDEO, width: "800", height: "400", type: "video" }, { ...TERMS, maxHeight: 100 }),
+      sandboxEmbed({ ...VIDEO, width: "800", height: "400", type: "video" }, { ...TERMS, maxHeight: 100 }),
     ).toMatchObject({ width: 200, height: 100 });
   });
 
@@ -184,7 +184,7 @@ describe("E33: what is left of another site's HTML", () => {
       /^(?:<blockquote cite="[^"<>]*">[^<>]*<\/blockquote>)?(?:<iframe sandbox="allow-scripts" src="https:\/\/[^"<>]*" width="\d+" height="\d+" title="[^"<>]*" loading="lazy" allowfullscreen referrerpolicy="[a-z-]*"><\/iframe>)?$/;
     fc.assert(
       fc.property(fc.array(piece, { maxLength: 40 }), fc.string(), (pieces, title) => {
-        const embed = safeEmbed({ type: "rich", title, html: pieces.join("") }, TERMS);
+        const embed = sandboxEmbed({ type: "rich", title, html: pieces.join("") }, TERMS);
         expect(embed?.html ?? "").toMatch(shape);
         expect(embed?.title ?? "").not.toMatch(/[<]/);
       }),

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { readForeign } from "../../../src/content/embeds/foreign.js";
 import { createProviderTable } from "../../../src/content/embeds/providers.js";
-import { safeEmbed } from "../../../src/content/embeds/safe.js";
+import { sandboxEmbed } from "../../../src/content/embeds/safe.js";
 import { readFileName, readParameters } from "../../../src/content/media/content-disposition.js";
 import { titleFromFileName, toBaseName } from "../../../src/content/media/file-name.js";
 import { fold } from "../../../src/content/query/folding.js";
@@ -147,7 +147,7 @@ const FUNCTIONS: { readonly [name: string]: (text: string) => unknown } = {
       checkFormat(text, format, "a"),
     ),
   safeEmbed: (text) =>
-    safeEmbed(
+    sandboxEmbed(
       { type: "rich", title: text, author_name: text, html: `<blockquote>${text}</blockquote>`, width: text },
       {
         page: "https://example.org/",
