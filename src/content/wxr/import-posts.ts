@@ -8,7 +8,7 @@ import type { ContentRepository, Transaction } from "../repository/content-repos
 import { allIds } from "./all-ids.js";
 import { batchesOf } from "./batches.js";
 import { identityOf, identityOfId, stateOf } from "./identity.js";
-import type { Outcome, Tally } from "./import-summary.js";
+import type { ImportResult, Tally } from "./import-summary.js";
 import type { TermImport } from "./import-terms.js";
 import type { MediaImport, TakenFile } from "./media-import.js";
 import {
@@ -53,7 +53,7 @@ interface Candidate {
 interface Stored {
   readonly candidate: Candidate;
   readonly id: number;
-  readonly outcome: Outcome;
+  readonly outcome: ImportResult;
   readonly unknownMeta?: readonly string[];
   readonly hasFile?: boolean;
   readonly pending?: Pending;

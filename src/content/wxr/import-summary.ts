@@ -3,11 +3,11 @@
 import type { ImportCounts, ImportProgress, ImportSummary, ImportWarning } from "./options.js";
 import type { WxrSite } from "./types.js";
 
-export type Outcome = keyof ImportCounts;
+export type ImportResult = keyof ImportCounts;
 
 export interface Tally {
   /** What became of a record of a collection. */
-  readonly count: (collection: string, outcome: Outcome) => void;
+  readonly count: (collection: string, outcome: ImportResult) => void;
   readonly leaveOut: (what: string, count?: number) => void;
   readonly warn: (line: number, message: string) => void;
   readonly progress: (at: Pick<ImportProgress, "bytesRead" | "bytesTotal" | "items">) => ImportProgress;
@@ -25,7 +25,7 @@ export function createTally(): Tally {
   const warnings: ImportWarning[] = [];
   let moreWarnings = 0;
   let all = NONE;
-  const plusOne = (counts: ImportCounts, outcome: Outcome): ImportCounts => ({
+  const plusOne = (counts: ImportCounts, outcome: ImportResult): ImportCounts => ({
     ...counts,
     [outcome]: counts[outcome] + 1,
   });

@@ -7,7 +7,7 @@ import { sanitiseTitle } from "../text/sanitise-html.js";
 import { batchesOf } from "./batches.js";
 import { stateOf } from "./identity.js";
 import { idsAbove } from "./ids-above.js";
-import type { Outcome, Tally } from "./import-summary.js";
+import type { ImportResult, Tally } from "./import-summary.js";
 import { type NamedTerm, termNameOf, termSlugOf } from "./term-key.js";
 import type { WxrTerm } from "./types.js";
 
@@ -82,7 +82,7 @@ export function createTermImport({
     term: HeldTerm,
     newId: () => number,
     tree: ReturnType<typeof treeIn>,
-  ): { readonly outcome: Outcome; readonly pending?: Pending } {
+  ): { readonly outcome: ImportResult; readonly pending?: Pending } {
     const { taxonomy, line, size } = term;
     const slug = termSlugOf(term);
     const known = tree.find({ taxonomy, slug });
