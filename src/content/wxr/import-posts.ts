@@ -8,7 +8,7 @@ import type { ContentRepository, Transaction } from "../repository/content-repos
 import { allIds } from "./all-ids.js";
 import { batchesOf } from "./batches.js";
 import { identityOf, identityOfId, stateOf } from "./identity.js";
-import type { ImportResult, Tally } from "./import-summary.js";
+import type { ImportResult, ImportSummaryBuilder } from "./import-summary.js";
 import type { TermImport } from "./import-terms.js";
 import type { MediaImport, TakenFile } from "./media-import.js";
 import {
@@ -31,7 +31,7 @@ export interface PostImport {
 
 export interface PostImportOptions {
   readonly library: ContentRepository;
-  readonly tally: Tally;
+  readonly tally: ImportSummaryBuilder;
   readonly terms: TermImport;
   readonly media: MediaImport;
   readonly write: Pick<WriteContext, "caller" | "site">;

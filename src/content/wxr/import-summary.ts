@@ -5,7 +5,7 @@ import type { WxrSite } from "./types.js";
 
 export type ImportResult = keyof ImportCounts;
 
-export interface Tally {
+export interface ImportSummaryBuilder {
   /** What became of a record of a collection. */
   readonly count: (collection: string, outcome: ImportResult) => void;
   readonly leaveOut: (what: string, count?: number) => void;
@@ -19,7 +19,7 @@ const MAX_NAMES = 200;
 const MAX_NAME = 100;
 const NONE: ImportCounts = { created: 0, updated: 0, unchanged: 0, skipped: 0 };
 
-export function createTally(): Tally {
+export function createTally(): ImportSummaryBuilder {
   const kinds = new Map<string, ImportCounts>();
   const notHeld = new Map<string, number>();
   const warnings: ImportWarning[] = [];

@@ -7,7 +7,7 @@ import { sanitiseTitle } from "../text/sanitise-html.js";
 import { batchesOf } from "./batches.js";
 import { stateOf } from "./identity.js";
 import { idsAbove } from "./ids-above.js";
-import type { ImportResult, Tally } from "./import-summary.js";
+import type { ImportResult, ImportSummaryBuilder } from "./import-summary.js";
 import { type NamedTerm, termNameOf, termSlugOf } from "./term-key.js";
 import type { WxrTerm } from "./types.js";
 
@@ -46,7 +46,7 @@ export function createTermImport({
   tally,
 }: {
   readonly library: ContentRepository;
-  readonly tally: Tally;
+  readonly tally: ImportSummaryBuilder;
 }): TermImport {
   const { index } = library;
   /** By the id in the file. */

@@ -8,7 +8,7 @@ import { stageImportedFile } from "../media/staged-upload.js";
 import type { StoredImages } from "../media/stored-images.js";
 import type { MediaFile, Post } from "../records/records.js";
 import type { SiteZone } from "../text/dates.js";
-import type { Tally } from "./import-summary.js";
+import type { ImportSummaryBuilder } from "./import-summary.js";
 import { type FileSource, fileOfItem } from "./options.js";
 import { stoppable, stoppableSteps } from "./stoppable.js";
 import { timesOf } from "./times.js";
@@ -50,7 +50,7 @@ export function createMediaImport({
   readonly images: StoredImages | undefined;
   readonly zone: SiteZone;
   readonly now: () => number;
-  readonly tally: Tally;
+  readonly tally: ImportSummaryBuilder;
   /** Bytes of one file. */
   readonly limit: number;
   readonly signal: AbortSignal | undefined;
