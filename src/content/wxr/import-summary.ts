@@ -19,7 +19,7 @@ const MAX_NAMES = 200;
 const MAX_NAME = 100;
 const NONE: ImportCounts = { created: 0, updated: 0, unchanged: 0, skipped: 0 };
 
-export function createTally(): ImportSummaryBuilder {
+export function createImportSummary(): ImportSummaryBuilder {
   const kinds = new Map<string, ImportCounts>();
   const notHeld = new Map<string, number>();
   const warnings: ImportWarning[] = [];

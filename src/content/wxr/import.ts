@@ -10,7 +10,7 @@ import type { Site } from "../site.js";
 import type { Users } from "../users/users.js";
 import { createAuthors } from "./authors.js";
 import { createPostImport, type PostImport } from "./import-posts.js";
-import { createTally } from "./import-summary.js";
+import { createImportSummary } from "./import-summary.js";
 import { createTermImport } from "./import-terms.js";
 import { createMediaImport } from "./media-import.js";
 import type { FileSource, ImportOptions, ImportProgress, ImportSummary } from "./options.js";
@@ -58,7 +58,7 @@ export function createImport(dependencies: ImportDependencies): Import {
       );
     }
     await library.current();
-    const tally = createTally();
+    const tally = createImportSummary();
     const fetching = wanted === "fetch" ? openFetch() : undefined;
     const media = createMediaImport({
       source: fetching?.source ?? (typeof wanted === "function" ? wanted : undefined),
