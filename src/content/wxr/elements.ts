@@ -65,7 +65,7 @@ export const isEntry = (element: string): boolean => Object.hasOwn(ENTRIES, elem
 /** The term that one of the three elements for terms tells of. */
 export function termOf(element: string, texts: Texts, line: number, size: number): WxrTerm {
   const text = (name: string): string => texts[name] ?? "";
-  const id = wholeNumber(text("wp:term_id"));
+  const id = parseWholeNumber(text("wp:term_id"));
   if (element === "wp:category") {
     return {
       ...{ kind: "term", line, size, id, taxonomy: "category" },
@@ -94,7 +94,7 @@ export function termOf(element: string, texts: Texts, line: number, size: number
 }
 
 /** 0 for what is none. */
-export function wholeNumber(text: string): number {
+export function parseWholeNumber(text: string): number {
   const number = /^\s*-?\d{1,15}\s*$/.test(text) ? Number(text) : 0;
   return Number.isSafeInteger(number) ? number : 0;
 }

@@ -3,7 +3,7 @@
 import type { MenuItem } from "../records/records.js";
 import { cleanClasses, stripAll } from "../text/plain.js";
 import { cleanUrl } from "../text/urls.js";
-import { wholeNumber } from "./elements.js";
+import { parseWholeNumber } from "./elements.js";
 import { readPhp } from "./php-value.js";
 import type { WxrItem } from "./types.js";
 
@@ -20,11 +20,11 @@ export function menuItemOfItem(
   const names =
     classes instanceof Map ? [...classes.values()].filter((name) => typeof name === "string") : [];
   return {
-    parent: wholeNumber(text("menu_item_parent")),
+    parent: parseWholeNumber(text("menu_item_parent")),
     menuItem: {
       type,
       object: type === "custom" ? "custom" : stripAll(text("object")),
-      objectId: type === "post_type" || type === "taxonomy" ? wholeNumber(text("object_id")) : 0,
+      objectId: type === "post_type" || type === "taxonomy" ? parseWholeNumber(text("object_id")) : 0,
       url: type === "custom" ? cleanUrl(text("url")) : "",
       target: stripAll(text("target")),
       attrTitle: stripAll(item.excerpt),

@@ -6,7 +6,7 @@ import { writeMeta } from "../posts/post-meta.js";
 import { createPost, type WriteContext } from "../posts/write-post.js";
 import { STATUSES } from "../query/row.js";
 import type { Post, PostStatus, Taxonomy } from "../records/records.js";
-import { wholeNumber } from "./elements.js";
+import { parseWholeNumber } from "./elements.js";
 import { mediaOfItem } from "./media-of-item.js";
 import { menuItemOfItem } from "./menu-item-of-item.js";
 import type { NamedTerm } from "./term-key.js";
@@ -114,7 +114,8 @@ export function plannedPost(
     },
     references: {
       parent: menu?.parent ?? item.parent,
-      featuredMedia: type === "attachment" ? 0 : Math.max(wholeNumber(meta.get("_thumbnail_id") ?? ""), 0),
+      featuredMedia:
+        type === "attachment" ? 0 : Math.max(parseWholeNumber(meta.get("_thumbnail_id") ?? ""), 0),
       object: objectOf(menu?.menuItem),
     },
     unknownMeta: item.meta.flatMap(({ name }) =>

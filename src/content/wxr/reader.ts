@@ -3,7 +3,7 @@
 import sax from "sax";
 import { PostbellError } from "../../core/errors.js";
 import { utf8Text } from "./decode.js";
-import { isEntry, isRead, type Texts, termOf, wholeNumber } from "./elements.js";
+import { isEntry, isRead, parseWholeNumber, type Texts, termOf } from "./elements.js";
 import type { WxrEntry, WxrItem } from "./types.js";
 
 export interface WxrReader {
@@ -210,7 +210,7 @@ function itemOf(
   return {
     kind: "item",
     line,
-    id: wholeNumber(text("wp:post_id")),
+    id: parseWholeNumber(text("wp:post_id")),
     type: text("wp:post_type"),
     status: text("wp:status"),
     title: text("title"),
@@ -220,8 +220,8 @@ function itemOf(
     creator: text("dc:creator"),
     guid: text("guid"),
     password: text("wp:post_password"),
-    parent: wholeNumber(text("wp:post_parent")),
-    menuOrder: wholeNumber(text("wp:menu_order")),
+    parent: parseWholeNumber(text("wp:post_parent")),
+    menuOrder: parseWholeNumber(text("wp:menu_order")),
     isSticky: text("wp:is_sticky") === "1",
     date: text("wp:post_date"),
     dateGmt: text("wp:post_date_gmt"),
