@@ -63,7 +63,7 @@ export function isRead(path: readonly string[]): boolean {
 export const isEntry = (element: string): boolean => Object.hasOwn(ENTRIES, element);
 
 /** The term that one of the three elements for terms tells of. */
-export function termOf(element: string, texts: Texts, line: number, size: number): WxrTerm {
+export function readTermElement(element: string, texts: Texts, line: number, size: number): WxrTerm {
   const text = (name: string): string => texts[name] ?? "";
   const id = parseWholeNumber(text("wp:term_id"));
   if (element === "wp:category") {

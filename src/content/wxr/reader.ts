@@ -3,7 +3,7 @@
 import sax from "sax";
 import { PostbellError } from "../../core/errors.js";
 import { utf8Text } from "./decode.js";
-import { isEntry, isRead, parseWholeNumber, type Texts, termOf } from "./elements.js";
+import { isEntry, isRead, parseWholeNumber, readTermElement, type Texts } from "./elements.js";
 import type { WxrEntry, WxrItem } from "./types.js";
 
 export interface WxrReader {
@@ -197,7 +197,7 @@ function entryOf({ element, line, texts, ...lists }: Entry, size: number): WxrEn
       size,
     };
   }
-  return element === "item" ? itemOf(texts, lists, line, size) : termOf(element, texts, line, size);
+  return element === "item" ? itemOf(texts, lists, line, size) : readTermElement(element, texts, line, size);
 }
 
 function itemOf(
