@@ -14,10 +14,10 @@ import type { MediaImport, TakenFile } from "./media-import.js";
 import {
   idle,
   isWaiting,
+  listOpenWarnings,
   openOf,
   type Pending,
   waitingSlug,
-  warningsOf,
   withOpen,
 } from "./open-references.js";
 import { createPlacement, type Placement, pointed, type SlugNumbers, type Targets } from "./placement.js";
@@ -299,7 +299,7 @@ export function createPostImport(options: PostImportOptions): PostImport {
     const isRefused = placed.parent !== post.parent;
     const written = withOpen(placed, openOf(missing, isRefused));
     if (!isDeepStrictEqual({ ...before }, written)) draft.putPost(written);
-    return warningsOf(item, missing, isRefused);
+    return listOpenWarnings(item, missing, isRefused);
   }
 
   return { take, finish };

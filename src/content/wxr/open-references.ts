@@ -37,7 +37,7 @@ export function withOpen(whole: Post, open: readonly ReferenceName[]): Post {
   return open.length === 0 ? post : { ...post, importedOpen: open };
 }
 
-export function warningsOf(
+export function listOpenWarnings(
   { line, id }: Pending["item"],
   missing: readonly Missing[],
   isRefused: boolean,
