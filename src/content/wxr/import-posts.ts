@@ -15,8 +15,8 @@ import {
   idle,
   isWaiting,
   listOpenWarnings,
-  openOf,
   type Pending,
+  readOpenReferences,
   waitingSlug,
   withOpen,
 } from "./open-references.js";
@@ -245,7 +245,7 @@ export function createPostImport(options: PostImportOptions): PostImport {
     const stays = slug === undefined && whole.parent === previous?.parent;
     const unplaced = waits ? { ...whole, slug: waitingSlug(id) } : whole;
     const placed = waits || stays ? placement.note(unplaced) : placement.place(whole, slug ?? whole.slug);
-    const open = openOf(missing, placed.parent !== whole.parent);
+    const open = readOpenReferences(missing, placed.parent !== whole.parent);
     const result: Stored = {
       ...{
         candidate,
@@ -297,7 +297,7 @@ export function createPostImport(options: PostImportOptions): PostImport {
     const isMoved = isWaiting(before) || post.parent !== before.parent;
     const placed = isMoved ? placement.place(post, slug ?? before.slug) : post;
     const isRefused = placed.parent !== post.parent;
-    const written = withOpen(placed, openOf(missing, isRefused));
+    const written = withOpen(placed, readOpenReferences(missing, isRefused));
     if (!isDeepStrictEqual({ ...before }, written)) draft.putPost(written);
     return listOpenWarnings(item, missing, isRefused);
   }

@@ -28,7 +28,10 @@ export const isWaiting = ({ id, slug }: Post): boolean => slug === waitingSlug(i
 /** What is kept of an item while its post waits. */
 export const idle = ({ line, id, size }: WxrItem): Pending["item"] => ({ line, id, size });
 
-export const openOf = (missing: readonly Missing[], isRefused: boolean): readonly ReferenceName[] => [
+export const readOpenReferences = (
+  missing: readonly Missing[],
+  isRefused: boolean,
+): readonly ReferenceName[] => [
   ...new Set([...missing.map(({ name }) => name), ...(isRefused ? (["parent"] as const) : [])]),
 ];
 
