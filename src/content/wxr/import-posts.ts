@@ -18,7 +18,7 @@ import {
   type Pending,
   readOpenReferences,
   waitingSlug,
-  withOpen,
+  withOpenReferences,
 } from "./open-references.js";
 import { createPlacement, type Placement, pointed, type SlugNumbers, type Targets } from "./placement.js";
 import { collectionOfType, plannedPost } from "./post-of-item.js";
@@ -258,7 +258,7 @@ export function createPostImport(options: PostImportOptions): PostImport {
         ? {}
         : { pending: { id, slug, open, references: planned.references, item: idle(item) } }),
     };
-    const written = withOpen(placed, open);
+    const written = withOpenReferences(placed, open);
     if (previous !== undefined && isDeepStrictEqual({ ...previous }, written)) return result;
     draft.putPost(written);
     return { ...result, outcome: previous === undefined ? "created" : "updated" };
@@ -297,7 +297,7 @@ export function createPostImport(options: PostImportOptions): PostImport {
     const isMoved = isWaiting(before) || post.parent !== before.parent;
     const placed = isMoved ? placement.place(post, slug ?? before.slug) : post;
     const isRefused = placed.parent !== post.parent;
-    const written = withOpen(placed, readOpenReferences(missing, isRefused));
+    const written = withOpenReferences(placed, readOpenReferences(missing, isRefused));
     if (!isDeepStrictEqual({ ...before }, written)) draft.putPost(written);
     return listOpenWarnings(item, missing, isRefused);
   }

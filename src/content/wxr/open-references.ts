@@ -35,7 +35,7 @@ export const readOpenReferences = (
   ...new Set([...missing.map(({ name }) => name), ...(isRefused ? (["parent"] as const) : [])]),
 ];
 
-export function withOpen(whole: Post, open: readonly ReferenceName[]): Post {
+export function withOpenReferences(whole: Post, open: readonly ReferenceName[]): Post {
   const { importedOpen: _, ...post } = whole;
   return open.length === 0 ? post : { ...post, importedOpen: open };
 }
