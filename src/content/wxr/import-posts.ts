@@ -21,7 +21,7 @@ import {
   withOpenReferences,
 } from "./open-references.js";
 import { createPlacement, type Placement, pointed, type SlugNumbers, type Targets } from "./placement.js";
-import { collectionOfType, plannedPost } from "./post-of-item.js";
+import { collectionOfType, planPost } from "./post-of-item.js";
 import type { WxrItem } from "./types.js";
 
 export interface PostImport {
@@ -214,7 +214,7 @@ export function createPostImport(options: PostImportOptions): PostImport {
     }: { readonly targets: Targets; readonly placement: Placement; readonly draft: Transaction },
   ): Stored {
     const { item, collection, identity, state } = candidate;
-    const planned = plannedPost(item, previous ?? null, id, {
+    const planned = planPost(item, previous ?? null, id, {
       ...write,
       collection,
       index,
