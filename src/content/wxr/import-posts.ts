@@ -21,7 +21,7 @@ import {
   withOpenReferences,
 } from "./open-references.js";
 import { createPlacement, type Placement, pointed, type SlugNumbers, type Targets } from "./placement.js";
-import { collectionOfType, planPost } from "./post-of-item.js";
+import { findCollection, planPost } from "./post-of-item.js";
 import type { WxrItem } from "./types.js";
 
 export interface PostImport {
@@ -95,7 +95,7 @@ export function createPostImport(options: PostImportOptions): PostImport {
 
   function candidateOf(item: WxrItem): Candidate | undefined {
     tally.leaveOut("comments", item.comments);
-    const collection = collectionOfType(item.type);
+    const collection = findCollection(item.type);
     if (collection === undefined) {
       tally.leaveOut(`type ${item.type}`);
       tally.count("others", "skipped");

@@ -41,7 +41,7 @@ const byType: ReadonlyMap<string, Collection> = new Map(
 );
 
 /** `undefined` for a type that the site does not hold. */
-export const collectionOfType = (type: string): Collection | undefined => byType.get(type);
+export const findCollection = (type: string): Collection | undefined => byType.get(type);
 
 const READ_META: ReadonlySet<string> = new Set([
   "_thumbnail_id",
