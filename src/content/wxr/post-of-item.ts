@@ -8,7 +8,7 @@ import { STATUSES } from "../query/row.js";
 import type { Post, PostStatus, Taxonomy } from "../records/records.js";
 import { parseWholeNumber } from "./elements.js";
 import { readMediaItem } from "./media-of-item.js";
-import { menuItemOfItem } from "./menu-item-of-item.js";
+import { readMenuItem } from "./menu-item-of-item.js";
 import type { NamedTerm } from "./term-key.js";
 import { timesOf } from "./times.js";
 import type { WxrItem } from "./types.js";
@@ -76,7 +76,7 @@ export function planPost(
     isTrusted ? item[name] : site.filter[name](item[name]);
   const status = statusOf(item);
   const password = status === "private" ? "" : item.password;
-  const menu = type === "nav_menu_item" ? menuItemOfItem(item, meta) : undefined;
+  const menu = type === "nav_menu_item" ? readMenuItem(item, meta) : undefined;
   const media = type === "attachment" ? readMediaItem(item, meta) : undefined;
   const base: Post = previous ?? { ...createPost(context), id };
   const times = timesOf(item, site.zone, now);
