@@ -19,7 +19,7 @@ const ZERO_DATE = "0000-00-00 00:00:00";
 
 const sqlDate = (ms: number | null): string => (ms === null ? ZERO_DATE : formatDate(ms).replace("T", " "));
 
-export function exportedItem(post: Post, { site, index, loginOf }: ExportContext): string {
+export function writeItem(post: Post, { site, index, loginOf }: ExportContext): string {
   const { menuItem, media } = post;
   const parts = [
     "\t<item>\n",

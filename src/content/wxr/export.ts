@@ -7,7 +7,7 @@ import { taxonomies } from "../terms/taxonomies.js";
 import { listTermAncestors } from "../terms/term-fields.js";
 import type { Users } from "../users/users.js";
 import { idsOfType } from "./all-ids.js";
-import { exportedItem } from "./export-item.js";
+import { writeItem } from "./export-item.js";
 import { element, escaped } from "./xml.js";
 
 /** What `content.export` takes. Once `signal` is aborted, the stream ends with its reason. */
@@ -75,7 +75,7 @@ export function createExport({
       const batch = await library.posts(posts.slice(start, start + BATCH));
       // One that was deleted meanwhile is left out.
       yield batch
-        .map((post) => (post === undefined ? "" : exportedItem(post, { site, index, loginOf })))
+        .map((post) => (post === undefined ? "" : writeItem(post, { site, index, loginOf })))
         .join("");
       onProgress?.({ items: start + batch.length, itemsTotal: posts.length });
     }
