@@ -8,7 +8,7 @@ import { batchesOf } from "./batches.js";
 import { stateOf } from "./identity.js";
 import { idsAbove } from "./ids-above.js";
 import type { ImportResult, ImportSummaryBuilder } from "./import-summary.js";
-import { type NamedTerm, termNameOf, termSlugOf } from "./term-key.js";
+import { type NamedTerm, termNameKey, termSlugOf } from "./term-key.js";
 import type { WxrTerm } from "./types.js";
 
 export interface TermImport {
@@ -98,7 +98,7 @@ export function createTermImport({
     const isOpen = wanted !== "" && !isHung;
     const { importedOpen: _, ...before } = known ?? { id, version: 0, taxonomy, slug, meta: {}, parent: 0 };
     // What is the same in the file stays as it is here, but for the parent that was missing.
-    const told = isSame ? known : { name: termNameOf(term), description: sanitiseTitle(term.description) };
+    const told = isSame ? known : { name: termNameKey(term), description: sanitiseTitle(term.description) };
     const { name, description } = told;
     const written: Term = {
       ...{ ...before, name, description, importedState: state },
@@ -135,7 +135,7 @@ export function createTermImport({
     for (const term of terms) {
       const { taxonomy, id } = term;
       if (!isTaxonomy(taxonomy)) tally.leaveOut(`taxonomy ${taxonomy}`);
-      else if (termNameOf(term) === "") tally.warn(term.line, "A term without a name was left out.");
+      else if (termNameKey(term) === "") tally.warn(term.line, "A term without a name was left out.");
       else {
         held.push({ ...term, taxonomy });
         if (id > 0) told.set(id, { taxonomy, slug: termSlugOf(term) });

@@ -10,11 +10,11 @@ export interface NamedTerm {
 }
 
 /** As it is stored; empty for a term that has neither. */
-export const termNameOf = ({ name, slug }: NamedTerm): string =>
+export const termNameKey = ({ name, slug }: NamedTerm): string =>
   (termName(name) || termName(slug)).slice(0, MAX_NAME);
 
 /** Never empty: a name of signs alone, such as `!!!`, has the same slug in every import, so that its term is found again. */
 export const termSlugOf = (term: NamedTerm): string =>
   toSlug(term.slug) ||
   toSlug(term.name) ||
-  `term-${createHash("sha256").update(termNameOf(term)).digest("hex").slice(0, 16)}`;
+  `term-${createHash("sha256").update(termNameKey(term)).digest("hex").slice(0, 16)}`;
