@@ -8,7 +8,7 @@ import { batchesOf } from "./batches.js";
 import { stateOf } from "./identity.js";
 import { idsAbove } from "./ids-above.js";
 import type { ImportResult, ImportSummaryBuilder } from "./import-summary.js";
-import { type NamedTerm, termNameKey, termSlugOf } from "./term-key.js";
+import { type NamedTerm, termNameKey, termSlugKey } from "./term-key.js";
 import type { WxrTerm } from "./types.js";
 
 export interface TermImport {
@@ -54,7 +54,7 @@ export function createTermImport({
   const pending = new Map<string, Pending>();
 
   const idOf: TermImport["idOf"] = (taxonomy, term) =>
-    isTaxonomy(taxonomy) ? index.termsBySlug(taxonomy, termSlugOf(term))[0]?.id : undefined;
+    isTaxonomy(taxonomy) ? index.termsBySlug(taxonomy, termSlugKey(term))[0]?.id : undefined;
 
   /** Terms as they will be once the change is stored. */
   function treeIn(draft: Transaction) {
@@ -84,7 +84,7 @@ export function createTermImport({
     tree: ReturnType<typeof treeIn>,
   ): { readonly outcome: ImportResult; readonly pending?: Pending } {
     const { taxonomy, line, size } = term;
-    const slug = termSlugOf(term);
+    const slug = termSlugKey(term);
     const known = tree.find({ taxonomy, slug });
     const state = stateOf(term, "term");
     const isSame = known?.importedState === state;
@@ -113,7 +113,7 @@ export function createTermImport({
 
   async function store(terms: readonly HeldTerm[]): Promise<void> {
     // Twice in one commit would be two writes of one record: the last one counts.
-    const distinct = new Map(terms.map((term) => [`${term.taxonomy}/${termSlugOf(term)}`, term] as const));
+    const distinct = new Map(terms.map((term) => [`${term.taxonomy}/${termSlugKey(term)}`, term] as const));
     const results = await library.change(async (draft) => {
       const first = await draft.newIds("term", distinct.size);
       let used = 0;
@@ -138,7 +138,7 @@ export function createTermImport({
       else if (termNameKey(term) === "") tally.warn(term.line, "A term without a name was left out.");
       else {
         held.push({ ...term, taxonomy });
-        if (id > 0) told.set(id, { taxonomy, slug: termSlugOf(term) });
+        if (id > 0) told.set(id, { taxonomy, slug: termSlugKey(term) });
       }
     }
     for (const batch of batchesOf(held, BATCH, ({ size }) => size)) await store(batch);
@@ -155,7 +155,7 @@ export function createTermImport({
       const missing = new Map<string, WxrTerm>();
       for (const { taxonomy, slug, name } of terms) {
         if (taxonomy === "post_format" || idOf(taxonomy, { slug, name }) !== undefined) continue;
-        missing.set(`${taxonomy}/${termSlugOf({ slug, name })}`, {
+        missing.set(`${taxonomy}/${termSlugKey({ slug, name })}`, {
           ...{ kind: "term", line: 0, id: 0, taxonomy, slug, name: name || slug },
           ...{ description: "", parent: "", size: slug.length + name.length },
         });
@@ -188,7 +188,7 @@ export function createTermImport({
 
 /** Empty for a term that hangs below none. */
 const parentSlugOf = ({ parent }: WxrTerm): string =>
-  parent === "" ? "" : termSlugOf({ slug: parent, name: parent });
+  parent === "" ? "" : termSlugKey({ slug: parent, name: parent });
 
 const isSameRecord = (a: Term, b: Term): boolean =>
   JSON.stringify([a.name, a.description, a.parent, a.importedState, a.importedOpen]) ===

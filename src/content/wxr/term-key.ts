@@ -14,7 +14,7 @@ export const termNameKey = ({ name, slug }: NamedTerm): string =>
   (termName(name) || termName(slug)).slice(0, MAX_NAME);
 
 /** Never empty: a name of signs alone, such as `!!!`, has the same slug in every import, so that its term is found again. */
-export const termSlugOf = (term: NamedTerm): string =>
+export const termSlugKey = (term: NamedTerm): string =>
   toSlug(term.slug) ||
   toSlug(term.name) ||
   `term-${createHash("sha256").update(termNameKey(term)).digest("hex").slice(0, 16)}`;

@@ -19,7 +19,7 @@ import { cleanStyle } from "../../../src/content/text/style-attribute.js";
 import { texturise } from "../../../src/content/text/texturise.js";
 import { cleanUrl, isSafeUrl, isScriptUrl } from "../../../src/content/text/urls.js";
 import { readPhp } from "../../../src/content/wxr/php-value.js";
-import { termSlugOf } from "../../../src/content/wxr/term-key.js";
+import { termSlugKey } from "../../../src/content/wxr/term-key.js";
 import { escaped } from "../../../src/content/wxr/xml.js";
 import { checkFormat, cleanUri } from "../../../src/schema/formats.js";
 import { growthOf, isLinear } from "../../support/growth.js";
@@ -140,7 +140,7 @@ const FUNCTIONS: { readonly [name: string]: (text: string) => unknown } = {
   fileNameOf: (text) => readFileName(`attachment; filename="${text}"`),
   readPhp,
   escaped,
-  termSlugOf: (text) => termSlugOf({ slug: "", name: text }),
+  termSlugOf: (text) => termSlugKey({ slug: "", name: text }),
   cleanUri,
   checkFormat: (text) =>
     (["date-time", "email", "ip", "uuid", "hex-color"] as const).map((format) =>
