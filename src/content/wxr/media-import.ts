@@ -11,7 +11,7 @@ import type { SiteZone } from "../text/dates.js";
 import type { ImportSummaryBuilder } from "./import-summary.js";
 import { type FileSource, fileOfItem } from "./options.js";
 import { stoppable, stoppableSteps } from "./stoppable.js";
-import { timesOf } from "./times.js";
+import { readTimes } from "./times.js";
 import type { WxrItem } from "./types.js";
 
 /** A file that is among the host's, and that no record names yet. */
@@ -69,7 +69,7 @@ export function createMediaImport({
         files,
         maxPixels: images?.maxPixels,
       });
-      const { file: media, discard } = await publishMedia(upload, timesOf(item, zone, now()).date, images);
+      const { file: media, discard } = await publishMedia(upload, readTimes(item, zone, now()).date, images);
       return { mimeType: upload.mimeType, media, discard };
     } catch (error) {
       signal?.throwIfAborted();

@@ -10,7 +10,7 @@ import { parseWholeNumber } from "./elements.js";
 import { readMediaItem } from "./media-of-item.js";
 import { readMenuItem } from "./menu-item-of-item.js";
 import type { NamedTerm } from "./term-key.js";
-import { timesOf } from "./times.js";
+import { readTimes } from "./times.js";
 import type { WxrItem } from "./types.js";
 
 /** What a post of the file points at, by the ids of the file; 0 for nothing. */
@@ -79,7 +79,7 @@ export function planPost(
   const menu = type === "nav_menu_item" ? readMenuItem(item, meta) : undefined;
   const media = type === "attachment" ? readMediaItem(item, meta) : undefined;
   const base: Post = previous ?? { ...createPost(context), id };
-  const times = timesOf(item, site.zone, now);
+  const times = readTimes(item, site.zone, now);
 
   return {
     post: {

@@ -16,7 +16,7 @@ export interface Times {
 }
 
 /** The digits of the file are kept in both forms, whatever the time zone of this site. `now`: for an item without any date. */
-export function timesOf(item: WxrItem, zone: SiteZone, now: number): Times {
+export function readTimes(item: WxrItem, zone: SiteZone, now: number): Times {
   const gmt = read(item.dateGmt);
   const changedGmt = read(item.modifiedGmt);
   const changed = read(item.modified) ?? (changedGmt === undefined ? undefined : zone.toLocal(changedGmt));
