@@ -1,7 +1,7 @@
 /** Cuts what waits into batches. Pure. */
 
 /** In the order of `entries`: each of at most `count`, their weights together at most `weight`; what weighs more by itself is a batch of its own. */
-export function batchesOf<T>(
+export function splitIntoBatches<T>(
   entries: readonly T[],
   { count, weight }: { readonly count: number; readonly weight: number },
   weightOf: (entry: T) => number,

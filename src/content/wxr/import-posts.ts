@@ -6,7 +6,7 @@ import type { WriteContext } from "../posts/write-post.js";
 import type { Post } from "../records/records.js";
 import type { ContentRepository, Transaction } from "../repository/content-repository.js";
 import { allIds } from "./all-ids.js";
-import { batchesOf } from "./batches.js";
+import { splitIntoBatches } from "./batches.js";
 import { identityOf, identityOfId, stateOf } from "./identity.js";
 import type { ImportResult, ImportSummaryBuilder } from "./import-summary.js";
 import type { TermImport } from "./import-terms.js";
@@ -140,7 +140,7 @@ export function createPostImport(options: PostImportOptions): PostImport {
     const isWanted = ({ item, identity }: Candidate): boolean =>
       item.type === "attachment" && media.isWanted(before.get(identity));
     const limits = { count: candidates.length, weight: FILES_AT_ONCE };
-    for (const group of batchesOf(candidates, limits, (candidate) => (isWanted(candidate) ? 1 : 0))) {
+    for (const group of splitIntoBatches(candidates, limits, (candidate) => (isWanted(candidate) ? 1 : 0))) {
       await store(group, await media.take(group.filter(isWanted)));
     }
   }
@@ -272,7 +272,7 @@ export function createPostImport(options: PostImportOptions): PostImport {
   }
 
   async function finish(): Promise<void> {
-    for (const batch of batchesOf(pending, BATCH, ({ item }) => item.size)) {
+    for (const batch of splitIntoBatches(pending, BATCH, ({ item }) => item.size)) {
       const { warnings, nextNumbers } = await library.change(async (draft) => {
         const posts = await library.posts(batch.map(({ id }) => id));
         const placement = placementIn(draft);

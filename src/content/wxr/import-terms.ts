@@ -4,7 +4,7 @@ import type { Taxonomy, Term } from "../records/records.js";
 import type { ContentRepository, Transaction } from "../repository/content-repository.js";
 import { getTaxonomy, taxonomies } from "../terms/taxonomies.js";
 import { sanitiseTitle } from "../text/sanitise-html.js";
-import { batchesOf } from "./batches.js";
+import { splitIntoBatches } from "./batches.js";
 import { stateOf } from "./identity.js";
 import { idsAbove } from "./ids-above.js";
 import type { ImportResult, ImportSummaryBuilder } from "./import-summary.js";
@@ -141,7 +141,7 @@ export function createTermImport({
         if (id > 0) told.set(id, { taxonomy, slug: termSlugKey(term) });
       }
     }
-    for (const batch of batchesOf(held, BATCH, ({ size }) => size)) await store(batch);
+    for (const batch of splitIntoBatches(held, BATCH, ({ size }) => size)) await store(batch);
   }
 
   return {
@@ -163,7 +163,7 @@ export function createTermImport({
       if (missing.size > 0) await take([...missing.values()]);
     },
     async finish() {
-      for (const batch of batchesOf([...pending.values()], BATCH, ({ size }) => size)) {
+      for (const batch of splitIntoBatches([...pending.values()], BATCH, ({ size }) => size)) {
         const warnings = await library.change((draft) => {
           const tree = treeIn(draft);
           return batch.flatMap((entry) => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { memoryFiles } from "../../../files/index.js";
 import type { ContentStorage, ContentStore, ContentWrite } from "../../../src/content/store.js";
-import { batchesOf } from "../../../src/content/wxr/batches.js";
+import { splitIntoBatches } from "../../../src/content/wxr/batches.js";
 import type { ImportOptions } from "../../../src/content/wxr/options.js";
 import { memoryStorage } from "../../../storage/memory/index.js";
 import { contentSite } from "../../support/content-site.js";
@@ -97,10 +97,10 @@ describe("one commit of an import", () => {
 describe("batches", () => {
   it("are cut by count and by weight, in order, and none is empty", () => {
     const limits = { count: 3, weight: 10 };
-    expect(batchesOf([1, 1, 1, 1, 9, 2, 20, 5, 5], limits, (weight) => weight)).toEqual([
+    expect(splitIntoBatches([1, 1, 1, 1, 9, 2, 20, 5, 5], limits, (weight) => weight)).toEqual([
       ...[[1, 1, 1], [1, 9], [2], [20], [5, 5]],
     ]);
-    expect(batchesOf([], limits, () => 1)).toEqual([]);
+    expect(splitIntoBatches([], limits, () => 1)).toEqual([]);
   });
 });
 
