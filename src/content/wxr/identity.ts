@@ -10,7 +10,7 @@ const digest = (bytes: number, ...parts: readonly string[]): string =>
 export const identityOfId = (url: string, id: number): string => digest(16, "id", url, String(id));
 
 /** `url` is empty where the file does not name its site: ids tell nothing then. `undefined` for an item that nothing in the file tells apart from others. */
-export function identityOf(url: string, { id, guid }: Pick<WxrItem, "id" | "guid">): string | undefined {
+export function getIdentity(url: string, { id, guid }: Pick<WxrItem, "id" | "guid">): string | undefined {
   if (id > 0 && url !== "") return identityOfId(url, id);
   return guid === "" ? undefined : digest(16, "guid", guid);
 }

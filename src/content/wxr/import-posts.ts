@@ -7,7 +7,7 @@ import type { Post } from "../records/records.js";
 import type { ContentRepository, Transaction } from "../repository/content-repository.js";
 import { allIds } from "./all-ids.js";
 import { splitIntoBatches } from "./batches.js";
-import { identityOf, identityOfId, stateOf } from "./identity.js";
+import { getIdentity, identityOfId, stateOf } from "./identity.js";
 import type { ImportResult, ImportSummaryBuilder } from "./import-summary.js";
 import type { TermImport } from "./import-terms.js";
 import type { MediaImport, TakenFile } from "./media-import.js";
@@ -101,7 +101,7 @@ export function createPostImport(options: PostImportOptions): PostImport {
       tally.count("others", "skipped");
       return undefined;
     }
-    const identity = identityOf(url, item);
+    const identity = getIdentity(url, item);
     const why =
       identity === undefined
         ? "An item was left out that has neither a guid nor an id of a known site."
