@@ -7,11 +7,11 @@ const digest = (bytes: number, ...parts: readonly string[]): string =>
   createHash("sha256").update(JSON.stringify(parts)).digest().subarray(0, bytes).toString("base64url");
 
 /** Of the post with this id in the files of the site at `url`, which must not be empty: ids are those of one site. */
-export const identityOfId = (url: string, id: number): string => digest(16, "id", url, String(id));
+export const toIdentity = (url: string, id: number): string => digest(16, "id", url, String(id));
 
 /** `url` is empty where the file does not name its site: ids tell nothing then. `undefined` for an item that nothing in the file tells apart from others. */
 export function getIdentity(url: string, { id, guid }: Pick<WxrItem, "id" | "guid">): string | undefined {
-  if (id > 0 && url !== "") return identityOfId(url, id);
+  if (id > 0 && url !== "") return toIdentity(url, id);
   return guid === "" ? undefined : digest(16, "guid", guid);
 }
 

@@ -7,7 +7,7 @@ import type { Post } from "../records/records.js";
 import type { ContentRepository, Transaction } from "../repository/content-repository.js";
 import { allIds } from "./all-ids.js";
 import { splitIntoBatches } from "./batches.js";
-import { getIdentity, identityOfId, stateOf } from "./identity.js";
+import { getIdentity, stateOf, toIdentity } from "./identity.js";
 import type { ImportResult, ImportSummaryBuilder } from "./import-summary.js";
 import type { TermImport } from "./import-terms.js";
 import type { MediaImport, TakenFile } from "./media-import.js";
@@ -196,7 +196,7 @@ export function createPostImport(options: PostImportOptions): PostImport {
     createPlacement({ index, site, numbers, basedOn: (id) => draft.basedOn(`post/${id}`) });
 
   const targetsIn = (idOf: (identity: string) => number | undefined): Targets => ({
-    post: (id) => idOf(url === "" ? (byId.get(id) ?? "") : identityOfId(url, id)),
+    post: (id) => idOf(url === "" ? (byId.get(id) ?? "") : toIdentity(url, id)),
     term: terms.idOfId,
   });
 
