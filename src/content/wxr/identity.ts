@@ -19,5 +19,8 @@ export function getIdentity(url: string, { id, guid }: Pick<WxrItem, "id" | "gui
 const FORM = 1;
 
 /** The same for the same `entry` under the same `settings`, however the file is laid out. */
-export const stateOf = (entry: { readonly line: number; readonly size: number }, settings: unknown): string =>
+export const getImportState = (
+  entry: { readonly line: number; readonly size: number },
+  settings: unknown,
+): string =>
   digest(12, String(FORM), JSON.stringify({ ...entry, line: 0, size: 0 }), JSON.stringify(settings));

@@ -7,7 +7,7 @@ import type { Post } from "../records/records.js";
 import type { ContentRepository, Transaction } from "../repository/content-repository.js";
 import { allIds } from "./all-ids.js";
 import { splitIntoBatches } from "./batches.js";
-import { getIdentity, stateOf, toIdentity } from "./identity.js";
+import { getIdentity, getImportState, toIdentity } from "./identity.js";
 import type { ImportResult, ImportSummaryBuilder } from "./import-summary.js";
 import type { TermImport } from "./import-terms.js";
 import type { MediaImport, TakenFile } from "./media-import.js";
@@ -117,7 +117,7 @@ export function createPostImport(options: PostImportOptions): PostImport {
       item,
       collection,
       identity,
-      state: stateOf(item, { isTrusted, author: authorOf(item.creator) }),
+      state: getImportState(item, { isTrusted, author: authorOf(item.creator) }),
     };
   }
 

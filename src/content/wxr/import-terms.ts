@@ -5,7 +5,7 @@ import type { ContentRepository, Transaction } from "../repository/content-repos
 import { getTaxonomy, taxonomies } from "../terms/taxonomies.js";
 import { sanitiseTitle } from "../text/sanitise-html.js";
 import { splitIntoBatches } from "./batches.js";
-import { stateOf } from "./identity.js";
+import { getImportState } from "./identity.js";
 import { idsAbove } from "./ids-above.js";
 import type { ImportResult, ImportSummaryBuilder } from "./import-summary.js";
 import { type NamedTerm, termNameKey, termSlugKey } from "./term-key.js";
@@ -86,7 +86,7 @@ export function createTermImport({
     const { taxonomy, line, size } = term;
     const slug = termSlugKey(term);
     const known = tree.find({ taxonomy, slug });
-    const state = stateOf(term, "term");
+    const state = getImportState(term, "term");
     const isSame = known?.importedState === state;
     // What the site made itself it keeps as it is.
     if (known !== undefined && known.importedState === undefined) return { outcome: "unchanged" };
