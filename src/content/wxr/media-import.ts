@@ -9,7 +9,7 @@ import type { StoredImages } from "../media/stored-images.js";
 import type { MediaFile, Post } from "../records/records.js";
 import type { SiteZone } from "../text/dates.js";
 import type { ImportSummaryBuilder } from "./import-summary.js";
-import { type FileSource, fileOfItem } from "./options.js";
+import { type FileSource, getItemFile } from "./options.js";
 import { stoppable, stoppableSteps } from "./stoppable.js";
 import { readTimes } from "./times.js";
 import type { WxrItem } from "./types.js";
@@ -60,7 +60,7 @@ export function createMediaImport({
   async function takeOne(item: WxrItem): Promise<TakenFile | undefined> {
     if (source === undefined || files === undefined) return undefined;
     const path = item.meta.find(({ name }) => name === "_wp_attached_file")?.value ?? "";
-    const file = fileOfItem(item, path);
+    const file = getItemFile(item, path);
     try {
       const bytes = await stoppable(source(file), signal);
       if (bytes === null) return undefined;

@@ -76,7 +76,7 @@ export interface ImportSummary extends ImportProgress {
   readonly moreWarnings: number;
 }
 
-export const fileOfItem = ({ attachmentUrl, title }: WxrItem, path: string): ImportedFile => ({
+export const getItemFile = ({ attachmentUrl, title }: WxrItem, path: string): ImportedFile => ({
   url: attachmentUrl,
   path,
   title,
