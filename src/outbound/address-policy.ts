@@ -28,7 +28,7 @@ export interface AddressRefusal {
 }
 
 /** Where a URL that was let pass leads. */
-export interface Target {
+export interface AllowedTarget {
   /** Scheme, host and port, as the WHATWG parser writes them. */
   readonly origin: string;
   /** Path and query, encoded; the fragment is never sent. */
@@ -41,7 +41,7 @@ export interface Target {
   readonly isSecure: boolean;
 }
 
-export type UrlVerdict = { readonly ok: true; readonly target: Target } | AddressRefusal;
+export type UrlVerdict = { readonly ok: true; readonly target: AllowedTarget } | AddressRefusal;
 export type AddressVerdict = { readonly ok: true } | AddressRefusal;
 
 /** Control characters, every kind of blank, lone surrogates, and the backslash, which parsers read as different things. */

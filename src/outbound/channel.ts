@@ -3,7 +3,7 @@
 import type { Socket } from "node:net";
 import type { Clock } from "../core/clock.js";
 import type { Deadlines } from "../core/deadlines.js";
-import type { Target } from "./address-policy.js";
+import type { AllowedTarget } from "./address-policy.js";
 import { type ConnectionSettings, type Opening, openConnection } from "./connection.js";
 import { createExchange, type Exchange, keepPart, toResponse } from "./exchange.js";
 import { classifyError, deadlineFailure, unsendableHeader } from "./failure.js";
@@ -54,7 +54,11 @@ const keepAliveMs = ({ keepAliveSeconds }: ResponseHead): number =>
  * was written to it. A request that was written is never repeated. Any anomaly drops the connection: an error, the deadline,
  * the byte cap, bytes that nobody asked for, or a response that came before the whole request was sent.
  */
-export function openChannel(target: Target, settings: ChannelSettings, events: ChannelEvents): Channel {
+export function openChannel(
+  target: AllowedTarget,
+  settings: ChannelSettings,
+  events: ChannelEvents,
+): Channel {
   const { clock, deadlines, nextPoll } = settings;
   const common = commonHeaders(target);
   let opening: Opening | undefined;

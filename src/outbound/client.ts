@@ -4,7 +4,7 @@ import tls from "node:tls";
 import { LRUCache } from "lru-cache";
 import type { Clock } from "../core/clock.js";
 import { createDeadlines } from "../core/deadlines.js";
-import { type AddressPolicy, judgeUrl, type Target, type UrlVerdict } from "./address-policy.js";
+import { type AddressPolicy, type AllowedTarget, judgeUrl, type UrlVerdict } from "./address-policy.js";
 import { type Channel, openChannel } from "./channel.js";
 import { clientClosed, refusalFailure } from "./failure.js";
 import { createNextPoll } from "./next-poll.js";
@@ -82,7 +82,7 @@ export function createOutboundClient({
     return verdict;
   };
 
-  const originOf = (target: Target): Origin => {
+  const originOf = (target: AllowedTarget): Origin => {
     const known = origins.get(target.origin);
     if (known !== undefined) return known;
     const origin: Origin = { idle: [], isDropped: false };
@@ -90,7 +90,7 @@ export function createOutboundClient({
     return origin;
   };
 
-  const addChannel = (target: Target, origin: Origin): Channel => {
+  const addChannel = (target: AllowedTarget, origin: Origin): Channel => {
     const channel = openChannel(target, settings, {
       onIdle: (idle) => {
         if (origin.isDropped) void idle.end(clientClosed);

@@ -3,7 +3,7 @@
 import type { LookupAddress } from "node:dns";
 import net from "node:net";
 import tls from "node:tls";
-import { type AddressPolicy, judgeAddress, type Target } from "./address-policy.js";
+import { type AddressPolicy, type AllowedTarget, judgeAddress } from "./address-policy.js";
 import { classifyError, type Phase, refusalFailure } from "./failure.js";
 import type { Resolve } from "./resolver.js";
 import type { OutboundFailure } from "./types.js";
@@ -37,7 +37,7 @@ const ADDRESS_ATTEMPT_MS = 2000;
  * Has no deadline of its own: call `cancel`.
  */
 export function openConnection(
-  target: Target,
+  target: AllowedTarget,
   { policy, resolve, secureContext }: ConnectionSettings,
   callback: (opened: Opened) => void,
 ): Opening {

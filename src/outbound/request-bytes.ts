@@ -1,7 +1,7 @@
 /** Writes an HTTP/1.1 request (RFC 9112) as bytes. Pure. */
 
 import { allocateBriefly } from "../core/byte-pool.js";
-import type { Target } from "./address-policy.js";
+import type { AllowedTarget } from "./address-policy.js";
 import type { OutboundRequest } from "./types.js";
 
 const NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
@@ -22,7 +22,7 @@ export const RESERVED_HEADERS: ReadonlySet<string> = new Set([
 ]);
 
 /** The headers of all requests to a target. */
-export const commonHeaders = ({ origin }: Target): string =>
+export const commonHeaders = ({ origin }: AllowedTarget): string =>
   `host: ${origin.slice(origin.indexOf("//") + 2)}\r\nconnection: keep-alive\r\naccept-encoding: identity\r\n`;
 
 /**
