@@ -41,7 +41,7 @@ export interface AllowedTarget {
   readonly isSecure: boolean;
 }
 
-export type UrlVerdict = { readonly ok: true; readonly target: AllowedTarget } | AddressRefusal;
+export type UrlCheck = { readonly ok: true; readonly target: AllowedTarget } | AddressRefusal;
 export type AddressVerdict = { readonly ok: true } | AddressRefusal;
 
 /** Control characters, every kind of blank, lone surrogates, and the backslash, which parsers read as different things. */
@@ -169,7 +169,7 @@ function judgeName(name: string, policy: AddressPolicy): AddressVerdict {
  * Judges the text, then what the WHATWG parser makes of it: a name is not resolved, so each address it resolves to must pass
  * {@link judgeAddress} when a connection is opened. Never throws.
  */
-export function judgeUrl(text: string, policy: AddressPolicy = {}): UrlVerdict {
+export function judgeUrl(text: string, policy: AddressPolicy = {}): UrlCheck {
   if (text.length > MAX_URL_LENGTH)
     return refuse("R1", `The URL is too long: use at most ${MAX_URL_LENGTH} characters.`);
   if (FORBIDDEN_CHARACTER.test(text)) {

@@ -4,7 +4,7 @@ import tls from "node:tls";
 import { LRUCache } from "lru-cache";
 import type { Clock } from "../core/clock.js";
 import { createDeadlines } from "../core/deadlines.js";
-import { type AddressPolicy, type AllowedTarget, judgeUrl, type UrlVerdict } from "./address-policy.js";
+import { type AddressPolicy, type AllowedTarget, judgeUrl, type UrlCheck } from "./address-policy.js";
 import { type Channel, openChannel } from "./channel.js";
 import { clientClosed, refusalFailure } from "./failure.js";
 import { createNextPoll } from "./next-poll.js";
@@ -45,7 +45,7 @@ export function createOutboundClient({
   maxOrigins = 1000,
 }: OutboundClientOptions): OutboundClient {
   const channels = new Set<Channel>();
-  const verdicts = new LRUCache<string, UrlVerdict>({ max: maxOrigins });
+  const verdicts = new LRUCache<string, UrlCheck>({ max: maxOrigins });
   const origins = new LRUCache<string, Origin>({
     max: maxOrigins,
     dispose: (origin) => {
@@ -74,7 +74,7 @@ export function createOutboundClient({
   };
 
   /** Refusals are not kept: a stranger could fill the cache with them. */
-  const judge = (url: string): UrlVerdict => {
+  const judge = (url: string): UrlCheck => {
     const known = verdicts.get(url);
     if (known !== undefined) return known;
     const verdict = judgeUrl(url, policy);
