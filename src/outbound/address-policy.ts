@@ -42,7 +42,7 @@ export interface AllowedTarget {
 }
 
 export type UrlCheck = { readonly ok: true; readonly target: AllowedTarget } | AddressRefusal;
-export type AddressVerdict = { readonly ok: true } | AddressRefusal;
+export type AddressCheck = { readonly ok: true } | AddressRefusal;
 
 /** Control characters, every kind of blank, lone surrogates, and the backslash, which parsers read as different things. */
 const FORBIDDEN_CHARACTER = /[\p{Cc}\p{Z}\p{Cs}\\]/u;
@@ -113,7 +113,7 @@ const NOT_PUBLIC_IPV6 = networks("ipv6", [
 /** Azure's platform services answer on a public address: https://learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16 */
 const CLOUD_PLATFORM_IPV4 = networks("ipv4", ["168.63.129.16/32"]);
 
-const ALLOWED: AddressVerdict = Object.freeze({ ok: true });
+const ALLOWED: AddressCheck = Object.freeze({ ok: true });
 
 function refuse(rule: AddressRule, message: string): AddressRefusal {
   return Object.freeze({ ok: false, rule, message });
@@ -129,7 +129,7 @@ function isPublic(address: string, family: Family): boolean {
  * Whether a connection to this IP address is allowed (R5, R7). Anything that is no address, or carries a zone, is refused.
  * IPv4-mapped addresses are refused unless private networks are allowed.
  */
-export function judgeAddress(address: string, policy: AddressPolicy = {}): AddressVerdict {
+export function judgeAddress(address: string, policy: AddressPolicy = {}): AddressCheck {
   const version = address.includes("%") ? 0 : isIP(address);
   if (version === 0) return refuse("R5", "The host has no usable IP address: use a host with a public one.");
   const family = version === 4 ? "ipv4" : "ipv6";
@@ -146,7 +146,7 @@ export function judgeAddress(address: string, policy: AddressPolicy = {}): Addre
   return ALLOWED;
 }
 
-function judgeName(name: string, policy: AddressPolicy): AddressVerdict {
+function judgeName(name: string, policy: AddressPolicy): AddressCheck {
   const labels = name.split(".");
   if (
     name.length > MAX_NAME_LENGTH ||
