@@ -129,7 +129,7 @@ function isPublic(address: string, family: Family): boolean {
  * Whether a connection to this IP address is allowed (R5, R7). Anything that is no address, or carries a zone, is refused.
  * IPv4-mapped addresses are refused unless private networks are allowed.
  */
-export function judgeAddress(address: string, policy: AddressPolicy = {}): AddressCheck {
+export function checkAddress(address: string, policy: AddressPolicy = {}): AddressCheck {
   const version = address.includes("%") ? 0 : isIP(address);
   if (version === 0) return refuse("R5", "The host has no usable IP address: use a host with a public one.");
   const family = version === 4 ? "ipv4" : "ipv6";
@@ -167,7 +167,7 @@ function judgeName(name: string, policy: AddressPolicy): AddressCheck {
  * Whether a URL may be registered and sent to, and where it leads.
  *
  * Judges the text, then what the WHATWG parser makes of it: a name is not resolved, so each address it resolves to must pass
- * {@link judgeAddress} when a connection is opened. Never throws.
+ * {@link checkAddress} when a connection is opened. Never throws.
  */
 export function judgeUrl(text: string, policy: AddressPolicy = {}): UrlCheck {
   if (text.length > MAX_URL_LENGTH)
@@ -190,7 +190,7 @@ export function judgeUrl(text: string, policy: AddressPolicy = {}): UrlCheck {
   const isBracketed = url.hostname.startsWith("[");
   const hostname = isBracketed ? url.hostname.slice(1, -1) : url.hostname.replace(/\.$/, "");
   const isAddress = isIP(hostname) !== 0;
-  const verdict = isAddress ? judgeAddress(hostname, policy) : judgeName(hostname, policy);
+  const verdict = isAddress ? checkAddress(hostname, policy) : judgeName(hostname, policy);
   if (!verdict.ok) return verdict;
 
   const port = url.port === "" ? (isSecure ? 443 : 80) : Number(url.port);

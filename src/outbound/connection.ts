@@ -3,7 +3,7 @@
 import type { LookupAddress } from "node:dns";
 import net from "node:net";
 import tls from "node:tls";
-import { type AddressPolicy, type AllowedTarget, judgeAddress } from "./address-policy.js";
+import { type AddressPolicy, type AllowedTarget, checkAddress } from "./address-policy.js";
 import { classifyError, type Phase, refusalFailure } from "./failure.js";
 import type { Resolve } from "./resolver.js";
 import type { OutboundFailure } from "./types.js";
@@ -94,7 +94,7 @@ export function openConnection(
     plain.on("error", onError);
     plain.once("connect", () => {
       if (isSettled) return;
-      const peer = judgeAddress(plain.remoteAddress ?? "", policy);
+      const peer = checkAddress(plain.remoteAddress ?? "", policy);
       if (!peer.ok) fail(refusalFailure(peer));
       else if (target.isSecure) attempt(() => shakeHands(plain));
       else succeed(plain);
@@ -106,7 +106,7 @@ export function openConnection(
     if (isSettled) return;
     if (addresses.length === 0) return fail(classifyError({ code: "ENODATA" }, "dns"));
     for (const address of addresses) {
-      const verdict = judgeAddress(address, policy);
+      const verdict = checkAddress(address, policy);
       if (!verdict.ok) return fail(refusalFailure(verdict));
     }
     dial(addresses);

@@ -3,7 +3,7 @@ import net from "node:net";
 import fc from "fast-check";
 import ipaddr from "ipaddr.js";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { judgeAddress, judgeUrl } from "../../src/outbound/address-policy.js";
+import { checkAddress, judgeUrl } from "../../src/outbound/address-policy.js";
 import { createOutboundClient } from "../../src/outbound/client.js";
 import { manualClock } from "../../testing/manual-clock.js";
 
@@ -155,7 +155,7 @@ describe("the verdict on an address", () => {
         fc.oneof(fc.ipV4(), fc.constantFrom("168.63.129.16", "192.31.196.1", "192.52.193.1", "192.175.48.1")),
         (address) => {
           const isPublic = REACHABLE.has(ipaddr.parse(address).range()) && address !== "168.63.129.16";
-          expect(judgeAddress(address).ok).toBe(isPublic);
+          expect(checkAddress(address).ok).toBe(isPublic);
         },
       ),
       { numRuns: 2000 },
@@ -175,7 +175,7 @@ describe("the verdict on an address", () => {
         const range = ipaddr.IPv6.parse(address).range();
         const isProtocolBlock = head === 0x2001 && next < 0x200;
         const isPublic = head >> 13 === 1 && !isProtocolBlock && REACHABLE.has(range);
-        expect(judgeAddress(address).ok).toBe(isPublic);
+        expect(checkAddress(address).ok).toBe(isPublic);
       }),
       { numRuns: 2000 },
     );
@@ -187,7 +187,7 @@ describe("the verdict on an address", () => {
         fc.ipV4(),
         fc.constantFrom("::ffff:", "::", "64:ff9b::", "64:ff9b:1::", "::ffff:0:"),
         (address, prefix) => {
-          expect(judgeAddress(prefix + address).ok).toBe(false);
+          expect(checkAddress(prefix + address).ok).toBe(false);
         },
       ),
     );
@@ -196,7 +196,7 @@ describe("the verdict on an address", () => {
   it.each(["", "example.com", "fe80::1%eth0", "8.8.8.8%x", "1.2.3", "0x8.8.8.8", " 8.8.8.8"])(
     "refuses %j, which is no address",
     (text) => {
-      expect(ruleOf(judgeAddress(text, { allowPrivateNetworks: true }))).toBe("R5");
+      expect(ruleOf(checkAddress(text, { allowPrivateNetworks: true }))).toBe("R5");
     },
   );
 });
