@@ -8,7 +8,7 @@ import { flag, hook, type OptionValues, oneOf, readOptions, value, wholeNumber }
 import type { Telemetry } from "../core/telemetry.js";
 import { BODY_MS } from "../http/body-chunks.js";
 import type { HttpRequest } from "../http/types.js";
-import { judgeUrl } from "../outbound/address-policy.js";
+import { checkUrl } from "../outbound/address-policy.js";
 import { destinationOptions } from "../outbound/destination-options.js";
 import type { Resolve } from "../outbound/resolver.js";
 import type { RoleOptions } from "./auth/roles.js";
@@ -42,7 +42,7 @@ const isProviderList = (given: unknown): boolean =>
       Array.isArray(provider?.pages) &&
       provider.pages.every(isPattern) &&
       typeof provider.endpoint === "string" &&
-      judgeUrl(provider.endpoint, { allowHttp: true, allowPrivateNetworks: true }).ok,
+      checkUrl(provider.endpoint, { allowHttp: true, allowPrivateNetworks: true }).ok,
   );
 
 const address = (what: string) =>

@@ -169,7 +169,7 @@ function judgeName(name: string, policy: AddressPolicy): AddressCheck {
  * Judges the text, then what the WHATWG parser makes of it: a name is not resolved, so each address it resolves to must pass
  * {@link checkAddress} when a connection is opened. Never throws.
  */
-export function judgeUrl(text: string, policy: AddressPolicy = {}): UrlCheck {
+export function checkUrl(text: string, policy: AddressPolicy = {}): UrlCheck {
   if (text.length > MAX_URL_LENGTH)
     return refuse("R1", `The URL is too long: use at most ${MAX_URL_LENGTH} characters.`);
   if (FORBIDDEN_CHARACTER.test(text)) {

@@ -4,7 +4,7 @@ import tls from "node:tls";
 import { LRUCache } from "lru-cache";
 import type { Clock } from "../core/clock.js";
 import { createDeadlines } from "../core/deadlines.js";
-import { type AddressPolicy, type AllowedTarget, judgeUrl, type UrlCheck } from "./address-policy.js";
+import { type AddressPolicy, type AllowedTarget, checkUrl, type UrlCheck } from "./address-policy.js";
 import { type Channel, openChannel } from "./channel.js";
 import { clientClosed, refusalFailure } from "./failure.js";
 import { createNextPoll } from "./next-poll.js";
@@ -32,7 +32,7 @@ interface Origin {
  * A client for hosts that strangers name.
  *
  * Each URL is judged by its text, each connection by every address its name resolves to and by the peer it reached, before a byte
- * is sent ({@link judgeUrl}, {@link judgeAddress}). TLS 1.2 or newer, always verified. Redirects and proxy variables are not
+ * is sent ({@link checkUrl}, {@link judgeAddress}). TLS 1.2 or newer, always verified. Redirects and proxy variables are not
  * followed, nothing is decompressed, a head may have 16 KiB, and a request is never repeated.
  * Opens as many connections as sends are in flight: the caller bounds those. Idle ones close after four seconds, or as long as
  * the endpoint's `Keep-Alive` allows, up to thirty; they do not keep the process alive.
@@ -77,7 +77,7 @@ export function createOutboundClient({
   const judge = (url: string): UrlCheck => {
     const known = verdicts.get(url);
     if (known !== undefined) return known;
-    const verdict = judgeUrl(url, policy);
+    const verdict = checkUrl(url, policy);
     if (verdict.ok) verdicts.set(url, verdict);
     return verdict;
   };

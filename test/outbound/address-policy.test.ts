@@ -3,7 +3,7 @@ import net from "node:net";
 import fc from "fast-check";
 import ipaddr from "ipaddr.js";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { checkAddress, judgeUrl } from "../../src/outbound/address-policy.js";
+import { checkAddress, checkUrl } from "../../src/outbound/address-policy.js";
 import { createOutboundClient } from "../../src/outbound/client.js";
 import { manualClock } from "../../testing/manual-clock.js";
 
@@ -32,14 +32,14 @@ afterEach(() => {
 describe("the verdict on a URL", () => {
   it.each(cases)("$id: $verdict, $why", ({ url, rule }) => {
     // R9 is about what a name resolves to, which the text alone cannot tell.
-    expect(ruleOf(judgeUrl(url))).toBe(rule === "R9" ? undefined : rule);
+    expect(ruleOf(checkUrl(url))).toBe(rule === "R9" ? undefined : rule);
   });
 
   it.each(["R1", "R2", "R3", "R4", "R5", "R6", "R8"])(
     "says what to change where %s refuses, in one sentence",
     (rule) => {
       const example = cases.find((each) => each.rule === rule);
-      const verdict = judgeUrl(example?.url ?? "");
+      const verdict = checkUrl(example?.url ?? "");
       expect(verdict.ok ? "" : verdict.message).toMatch(/^[A-Z].*\.$/);
     },
   );
@@ -67,11 +67,11 @@ describe("the verdict on a URL", () => {
     ["https://example.com:6667/", "R8"],
     ["https://example.com:443/", undefined],
   ])("%s: %s", (url, rule) => {
-    expect(ruleOf(judgeUrl(url))).toBe(rule);
+    expect(ruleOf(checkUrl(url))).toBe(rule);
   });
 
   it("names the place the request goes to", () => {
-    expect(judgeUrl("HTTPS://B\u00dcCHER.Example.com.:8443/caf\u00e9?q=1#part")).toEqual({
+    expect(checkUrl("HTTPS://B\u00dcCHER.Example.com.:8443/caf\u00e9?q=1#part")).toEqual({
       ok: true,
       target: {
         origin: "https://xn--bcher-kva.example.com.:8443",
@@ -82,19 +82,19 @@ describe("the verdict on a URL", () => {
         isSecure: true,
       },
     });
-    expect(judgeUrl("https://[2606:4700:4700::1111]")).toMatchObject({
+    expect(checkUrl("https://[2606:4700:4700::1111]")).toMatchObject({
       target: { hostname: "2606:4700:4700::1111", isAddress: true, port: 443, path: "/" },
     });
   });
 
   it("lets http pass only where the host allows it", () => {
-    expect(ruleOf(judgeUrl("http://example.com/", { allowPrivateNetworks: true }))).toBe("R3");
-    expect(judgeUrl("http://example.com/", { allowHttp: true })).toMatchObject({
+    expect(ruleOf(checkUrl("http://example.com/", { allowPrivateNetworks: true }))).toBe("R3");
+    expect(checkUrl("http://example.com/", { allowHttp: true })).toMatchObject({
       target: { port: 80, isSecure: false },
     });
-    expect(ruleOf(judgeUrl("ftp://example.com/", { allowHttp: true }))).toBe("R3");
-    expect(ruleOf(judgeUrl("http://127.0.0.1/", { allowHttp: true }))).toBe("R5");
-    expect(ruleOf(judgeUrl("http:127.0.0.1/", { allowHttp: true, allowPrivateNetworks: true }))).toBe("R1");
+    expect(ruleOf(checkUrl("ftp://example.com/", { allowHttp: true }))).toBe("R3");
+    expect(ruleOf(checkUrl("http://127.0.0.1/", { allowHttp: true }))).toBe("R5");
+    expect(ruleOf(checkUrl("http:127.0.0.1/", { allowHttp: true, allowPrivateNetworks: true }))).toBe("R1");
   });
 
   it.each([
@@ -108,8 +108,8 @@ describe("the verdict on a URL", () => {
     "[fd00::1]",
     "168.63.129.16",
   ])("lets %s pass where private networks are allowed", (host) => {
-    expect(ruleOf(judgeUrl(`https://${host}/`))).toMatch(/R[567]/);
-    expect(ruleOf(judgeUrl(`https://${host}/`, { allowPrivateNetworks: true }))).toBeUndefined();
+    expect(ruleOf(checkUrl(`https://${host}/`))).toMatch(/R[567]/);
+    expect(ruleOf(checkUrl(`https://${host}/`, { allowPrivateNetworks: true }))).toBeUndefined();
   });
 
   it.each([
@@ -123,7 +123,7 @@ describe("the verdict on a URL", () => {
     "[::ffff:224.0.0.1]",
     "[::ffff:255.255.255.255]",
   ])("refuses %s also where private networks are allowed", (host) => {
-    expect(ruleOf(judgeUrl(`https://${host}/`, { allowPrivateNetworks: true }))).toBe("R5");
+    expect(ruleOf(checkUrl(`https://${host}/`, { allowPrivateNetworks: true }))).toBe("R5");
   });
 
   it("has an answer for any text, and lets through only what the parser reads the same way", () => {
@@ -134,7 +134,7 @@ describe("the verdict on a URL", () => {
           fc.string({ unit: "binary" }),
         ),
         (text) => {
-          const verdict = judgeUrl(text, { allowHttp: true });
+          const verdict = checkUrl(text, { allowHttp: true });
           if (!verdict.ok) return;
           const url = new URL(text);
           expect(verdict.target.origin + verdict.target.path).toBe(url.origin + url.pathname + url.search);

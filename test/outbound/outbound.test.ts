@@ -4,7 +4,7 @@ import tls from "node:tls";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { afterEach, assert, beforeAll, describe, expect, it, vi } from "vitest";
 import { createDeadlines } from "../../src/core/deadlines.js";
-import { judgeUrl } from "../../src/outbound/address-policy.js";
+import { checkUrl } from "../../src/outbound/address-policy.js";
 import { openChannel } from "../../src/outbound/channel.js";
 import { createOutboundClient, type OutboundClientOptions } from "../../src/outbound/client.js";
 import { classifyError, type Phase } from "../../src/outbound/failure.js";
@@ -295,7 +295,7 @@ describe("connections", () => {
       certificate: undefined,
       respond: (socket) => void socket.end(reply(204)),
     });
-    const verdict = judgeUrl(`http://${NAME}:${endpoint.port}/`, { allowHttp: true });
+    const verdict = checkUrl(`http://${NAME}:${endpoint.port}/`, { allowHttp: true });
     assert(verdict.ok);
     const seen: string[] = [];
     const clock = manualClock(0);

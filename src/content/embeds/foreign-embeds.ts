@@ -5,7 +5,7 @@ import { LRUCache } from "lru-cache";
 import type { Clock } from "../../core/clock.js";
 import { createConcurrencyLimit } from "../../core/concurrency-limit.js";
 import { parseUrl } from "../../core/parse-url.js";
-import { type AddressPolicy, judgeUrl } from "../../outbound/address-policy.js";
+import { type AddressPolicy, checkUrl } from "../../outbound/address-policy.js";
 import { createOutboundClient } from "../../outbound/client.js";
 import { createGuardedGet, type GuardedGet } from "../../outbound/guarded-get.js";
 import type { Resolve } from "../../outbound/resolver.js";
@@ -103,7 +103,7 @@ export function createForeignEmbeds({
   const { ca, resolve, ...policy } = destinations;
   /** An address in an answer is for browsers: a page without TLS may stand there, a private one may not. */
   const shown = { ...policy, allowHttp: true };
-  const isAllowed = (url: string): boolean => judgeUrl(url, shown).ok;
+  const isAllowed = (url: string): boolean => checkUrl(url, shown).ok;
 
   const guardedGet = (): GuardedGet => {
     client ??= createOutboundClient({

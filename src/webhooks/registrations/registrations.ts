@@ -2,7 +2,7 @@
 
 import { createHash } from "node:crypto";
 import { PostbellError } from "../../core/errors.js";
-import { judgeUrl } from "../../outbound/address-policy.js";
+import { checkUrl } from "../../outbound/address-policy.js";
 import { newSecret } from "../../signature/signature.js";
 import { checkName, notFound, readArguments, readLimit } from "../call-arguments.js";
 import type { Catalogue } from "../event-types/catalogue.js";
@@ -134,7 +134,7 @@ export function createRegistrations({
   const readUrl = (url: unknown): string => {
     if (url === undefined) throw invalid("url", "url is missing: give the HTTPS address of the endpoint.");
     if (typeof url !== "string") throw invalid("url", "url must be a string.");
-    const verdict = judgeUrl(url, destinations);
+    const verdict = checkUrl(url, destinations);
     if (verdict.ok) return url;
     throw new PostbellError("invalid_url", verdict.message, { field: "url" });
   };

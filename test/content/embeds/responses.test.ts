@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import { readForeign } from "../../../src/content/embeds/foreign.js";
 import { createProviderTable, isPattern, KNOWN_PROVIDERS } from "../../../src/content/embeds/providers.js";
 import { sandboxEmbed } from "../../../src/content/embeds/safe.js";
-import { judgeUrl } from "../../../src/outbound/address-policy.js";
+import { checkUrl } from "../../../src/outbound/address-policy.js";
 import { callsOf } from "../../support/content-call.js";
 import { contentSite } from "../../support/content-site.js";
 import { embedSite, json, NOT_FOUND, serve, VIDEO } from "../../support/embed-site.js";
@@ -32,7 +32,7 @@ const TERMS = {
   maxWidth: 600,
   maxHeight: undefined,
   isKnown: false,
-  isAllowed: (url: string) => judgeUrl(url, { allowHttp: true }).ok,
+  isAllowed: (url: string) => checkUrl(url, { allowHttp: true }).ok,
   isOwn: (url: string) => url.startsWith("https://site.example.com/"),
 };
 const htmlOf = (html: string, terms: Partial<typeof TERMS> = {}): string | undefined =>
@@ -339,7 +339,7 @@ describe("the providers", () => {
   it("are well written, and their endpoints may be asked", () => {
     for (const { pages, endpoint } of KNOWN_PROVIDERS) {
       expect(pages.filter((page) => !isPattern(page))).toEqual([]);
-      expect(judgeUrl(endpoint).ok, endpoint).toBe(true);
+      expect(checkUrl(endpoint).ok, endpoint).toBe(true);
     }
   });
 
