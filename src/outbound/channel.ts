@@ -5,7 +5,7 @@ import type { Clock } from "../core/clock.js";
 import type { Deadlines } from "../core/deadlines.js";
 import type { AllowedTarget } from "./address-policy.js";
 import { type ConnectionSettings, type Opening, openConnection } from "./connection.js";
-import { createExchange, type Exchange, keepPart, toResponse } from "./exchange.js";
+import { createExchange, type HttpExchange, keepPart, toResponse } from "./exchange.js";
 import { classifyError, deadlineFailure, unsendableHeader } from "./failure.js";
 import type { NextPoll } from "./next-poll.js";
 import { commonHeaders, requestBytes, requestHead } from "./request-bytes.js";
@@ -71,9 +71,9 @@ export function openChannel(
   let isResting = false;
   /** Whether the socket keeps the process alive. */
   let isReferenced = true;
-  let current: Exchange | undefined;
+  let current: HttpExchange | undefined;
 
-  const finish = (exchange: Exchange, result: OutboundResult): void => {
+  const finish = (exchange: HttpExchange, result: OutboundResult): void => {
     current = undefined;
     reader.stop();
     deadlines.remove(exchange.deadline);
@@ -104,7 +104,7 @@ export function openChannel(
   };
 
   /** What the receiver was given for one exchange must not reach into the next. */
-  const tellHead = (exchange: Exchange, { status, headerLines }: ResponseHead): void =>
+  const tellHead = (exchange: HttpExchange, { status, headerLines }: ResponseHead): void =>
     exchange.receiver?.onHead({
       status,
       headers: parseHeaders(headerLines),
@@ -134,7 +134,7 @@ export function openChannel(
     },
   });
 
-  const complete = (exchange: Exchange, head: ResponseHead, own: Socket, isReusable: boolean): void => {
+  const complete = (exchange: HttpExchange, head: ResponseHead, own: Socket, isReusable: boolean): void => {
     finish(exchange, toResponse(exchange, head, true));
     const nextIdleMs = keepAliveMs(head);
     // The endpoint has answered without reading the request, and would take the rest for the next one. Not `writableLength`:
@@ -217,7 +217,7 @@ export function openChannel(
   };
 
   /** Writes the request, or opens the connection for it. */
-  const begin = (exchange: Exchange): void => {
+  const begin = (exchange: HttpExchange): void => {
     if (socket === undefined) {
       open();
       return;

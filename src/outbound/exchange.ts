@@ -4,7 +4,7 @@ import type { Deadline } from "../core/deadlines.js";
 import { parseHeaders, type ResponseHead } from "./response-head.js";
 import type { OutboundRequest, OutboundResponse, OutboundResult, ResponseReceiver } from "./types.js";
 
-export interface Exchange {
+export interface HttpExchange {
   /** Everything of the request up to its body, a byte per character. */
   readonly requestHead: string;
   readonly request: OutboundRequest;
@@ -22,8 +22,8 @@ export interface Exchange {
 const NO_BODY = Buffer.alloc(0);
 
 export const createExchange = (
-  given: Pick<Exchange, "requestHead" | "request" | "receiver" | "resolve">,
-): Exchange => ({
+  given: Pick<HttpExchange, "requestHead" | "request" | "receiver" | "resolve">,
+): HttpExchange => ({
   requestHead: given.requestHead,
   request: given.request,
   receiver: given.receiver,
@@ -36,7 +36,7 @@ export const createExchange = (
 });
 
 /** Adds a part of the body to what was received. */
-export function keepPart(exchange: Exchange, part: Buffer): void {
+export function keepPart(exchange: HttpExchange, part: Buffer): void {
   const { received, receivedLength } = exchange;
   const length = receivedLength + part.length;
   if (receivedLength === 0) exchange.received = part;
@@ -72,7 +72,7 @@ class Response implements OutboundResponse {
 
 /** The response as far as it was received. `complete`: to its end. */
 export function toResponse(
-  { received, receivedLength }: Exchange,
+  { received, receivedLength }: HttpExchange,
   head: ResponseHead,
   complete: boolean,
 ): OutboundResponse {
