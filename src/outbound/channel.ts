@@ -5,7 +5,7 @@ import type { Clock } from "../core/clock.js";
 import type { Deadlines } from "../core/deadlines.js";
 import type { AllowedTarget } from "./address-policy.js";
 import { type ConnectionSettings, type Opening, openConnection } from "./connection.js";
-import { createExchange, type HttpExchange, keepPart, toResponse } from "./exchange.js";
+import { createHttpExchange, type HttpExchange, keepPart, toResponse } from "./exchange.js";
 import { classifyError, deadlineFailure, unsendableHeader } from "./failure.js";
 import type { NextPoll } from "./next-poll.js";
 import { commonHeaders, requestBytes, requestHead } from "./request-bytes.js";
@@ -242,7 +242,7 @@ export function openChannel(
         void drop();
         return;
       }
-      const begun = createExchange({ requestHead: head, request, receiver, resolve });
+      const begun = createHttpExchange({ requestHead: head, request, receiver, resolve });
       begun.deadline = deadlines.add(clock.monotonic() + request.deadlineMs, onDeadline);
       current = begun;
       if (!isResting) begin(begun);

@@ -21,7 +21,7 @@ export interface HttpExchange {
 
 const NO_BODY = Buffer.alloc(0);
 
-export const createExchange = (
+export const createHttpExchange = (
   given: Pick<HttpExchange, "requestHead" | "request" | "receiver" | "resolve">,
 ): HttpExchange => ({
   requestHead: given.requestHead,
