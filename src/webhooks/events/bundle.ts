@@ -9,7 +9,7 @@ import { type PayloadHeader, type Slot, writePayload } from "./payload.js";
 import { type ResourceText, serialiseResource } from "./resource-text.js";
 
 /** Looks a reference up. What is no resource, or not the one referenced, counts as not found. Must not reject, and must settle in time. */
-export type Resolve = (reference: string) => unknown;
+export type ResolveEntry = (reference: string) => unknown;
 
 export interface BundleLimits {
   /** Entries of the bundle, the focal one included. */
@@ -33,7 +33,7 @@ export interface BundleRequest {
   /** Resources that a reference may point to. Those that none points to are left out. */
   readonly related?: readonly FhirResource[] | undefined;
   /** Asked, once for each and at most four times for each entry allowed, for references that `related` does not hold. */
-  readonly resolve?: Resolve | undefined;
+  readonly resolve?: ResolveEntry | undefined;
   /** The `traceparent` of the span that emits it: stored beside what is sent, and no part of the digest. */
   readonly trace?: string | undefined;
   readonly limits: BundleLimits;
