@@ -32,7 +32,7 @@ export function checkName(field: string, name: unknown): asserts name is string 
  * The argument object of a call in-process. Errors: `invalid_argument` where it is none, or has a key that is not in `known`: a typing error must not
  * subscribe to everything.
  */
-export function readArguments<T extends object>(
+export function readCallArguments<T extends object>(
   call: string,
   given: T,
   known: readonly (keyof T & string)[],

@@ -5,7 +5,7 @@ import type { Clock } from "../../core/clock.js";
 import { isPostbellError, PostbellError } from "../../core/errors.js";
 import { createRateLimit } from "../../http/rate-limit.js";
 import { TEXT_LENGTHS } from "../api/operations.js";
-import { notFound, readArguments, readLimit } from "../call-arguments.js";
+import { notFound, readCallArguments, readLimit } from "../call-arguments.js";
 import { type Catalogue, focalTypes, TEST_EVENT_TYPE } from "../event-types/catalogue.js";
 import { subscribes } from "../event-types/subscription.js";
 import { testEvent } from "../events/test-event.js";
@@ -265,7 +265,7 @@ export function createDeliveries({
 
   return Object.freeze<Deliveries>({
     async list(request) {
-      const { webhookId, state, type, since, until, cursor, limit } = readArguments("list", request, [
+      const { webhookId, state, type, since, until, cursor, limit } = readCallArguments("list", request, [
         "webhookId",
         "state",
         "type",
@@ -301,7 +301,7 @@ export function createDeliveries({
     },
 
     async get(id, options = {}) {
-      const actor = readArguments("get", options, ["as"]);
+      const actor = readCallArguments("get", options, ["as"]);
       const record = await get(id);
       if (!("as" in actor)) return toDelivery(record);
       const [shown] = await toShown([record], await webhookOf(record, actor), actor);
@@ -310,7 +310,7 @@ export function createDeliveries({
     },
 
     async resend(id, options = {}) {
-      const actor = readArguments("resend", options, ["as"]);
+      const actor = readCallArguments("resend", options, ["as"]);
       const record = await get(id);
       const { webhookId, eventId } = record;
       const { account } = await requireToSend(await webhookOf(record, actor), actor);
@@ -326,7 +326,7 @@ export function createDeliveries({
     },
 
     async recover(request) {
-      const { webhookId, since } = readArguments("recover", request, ["webhookId", "since", "as"]);
+      const { webhookId, since } = readCallArguments("recover", request, ["webhookId", "since", "as"]);
       const from = readTime("since", since);
       const webhook = await requireToSend(await entitlement.find(webhookId, request), request);
       takeTurn("recover", webhookId);
@@ -340,7 +340,7 @@ export function createDeliveries({
     },
 
     async test(request) {
-      const { webhookId, type = TEST_EVENT_TYPE } = readArguments("test", request, [
+      const { webhookId, type = TEST_EVENT_TYPE } = readCallArguments("test", request, [
         "webhookId",
         "type",
         "as",
@@ -360,7 +360,7 @@ export function createDeliveries({
     },
 
     async stats(request) {
-      const { webhookId } = readArguments("stats", request, ["webhookId", "as"]);
+      const { webhookId } = readCallArguments("stats", request, ["webhookId", "as"]);
       const webhook = await entitlement.find(webhookId, request);
       const stats = await store.deliveryStats(webhookId);
       if (!stats) throw notFound("webhook");

@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 import { PostbellError } from "../../core/errors.js";
 import { checkUrl } from "../../outbound/address-policy.js";
 import { newSecret } from "../../signature/signature.js";
-import { checkName, notFound, readArguments, readLimit } from "../call-arguments.js";
+import { checkName, notFound, readCallArguments, readLimit } from "../call-arguments.js";
 import type { Catalogue } from "../event-types/catalogue.js";
 import { readEventTypes } from "../event-types/subscription.js";
 import type { ReadSettings, Subscriber } from "../options.js";
@@ -212,7 +212,7 @@ export function createRegistrations({
         url: givenUrl,
         eventTypes: givenTypes,
         idempotencyKey,
-      } = readArguments("create", registration, ["url", "eventTypes", "idempotencyKey"]);
+      } = readCallArguments("create", registration, ["url", "eventTypes", "idempotencyKey"]);
       checkName("subscriber.id", subscriber.id);
       checkName("subscriber.account", subscriber.account);
       const url = readUrl(givenUrl);
@@ -259,19 +259,19 @@ export function createRegistrations({
     },
 
     async get(id, options = {}) {
-      return toWebhook(await entitlement.find(id, readArguments("get", options, ["as"])));
+      return toWebhook(await entitlement.find(id, readCallArguments("get", options, ["as"])));
     },
 
     async list(request) {
-      const { account, cursor, limit } = readArguments("list", request, ["account", "cursor", "limit"]);
+      const { account, cursor, limit } = readCallArguments("list", request, ["account", "cursor", "limit"]);
       checkName("account", account);
       const { webhooks, next } = await store.listWebhooks({ account, cursor, limit: readLimit(limit) });
       return { webhooks: webhooks.map(toWebhook), next };
     },
 
     async update(id, given, options = {}) {
-      const actor = readArguments("update", options, ["as"]);
-      const { url, status, eventTypes } = readArguments("update", given, ["url", "status", "eventTypes"]);
+      const actor = readCallArguments("update", options, ["as"]);
+      const { url, status, eventTypes } = readCallArguments("update", given, ["url", "status", "eventTypes"]);
       const change: WebhookChange = {
         ...(url === undefined ? {} : { url: readUrl(url) }),
         ...(status === undefined ? {} : { status: readStatus(status) }),
@@ -281,12 +281,12 @@ export function createRegistrations({
     },
 
     async remove(id, options = {}) {
-      const { account } = await entitlement.find(id, readArguments("remove", options, ["as"]));
+      const { account } = await entitlement.find(id, readCallArguments("remove", options, ["as"]));
       if (!(await store.removeWebhook({ id, account, now: store.now() }))) throw notFound("webhook");
     },
 
     async rotateSecret(id, options = {}) {
-      const { overlapMs = DAY_MS } = readArguments("rotateSecret", options, ["overlapMs", "as"]);
+      const { overlapMs = DAY_MS } = readCallArguments("rotateSecret", options, ["overlapMs", "as"]);
       if (!(Number.isSafeInteger(overlapMs) && overlapMs >= 0 && overlapMs <= 7 * DAY_MS)) {
         throw invalid("overlapMs", "overlapMs must be a whole number of milliseconds from 0 to 7 days.");
       }
@@ -298,7 +298,7 @@ export function createRegistrations({
     },
 
     async transfer(id, to) {
-      const { subscriberId } = readArguments("transfer", to, ["subscriberId"]);
+      const { subscriberId } = readCallArguments("transfer", to, ["subscriberId"]);
       checkName("subscriberId", subscriberId);
       return toWebhook(await update(await entitlement.find(id, {}), { subscriberId }));
     },
