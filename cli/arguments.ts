@@ -41,7 +41,7 @@ const print =
   };
 
 /** Errors: Error with a sentence for whoever typed it. */
-export function readArguments(given: readonly string[]): Action {
+export function parseCommandLine(given: readonly string[]): Action {
   const [word = "", ...args] = given;
   if (isHelp(word)) return print(HELP);
   if (!Object.hasOwn(COMMANDS, word)) {

@@ -1,6 +1,6 @@
 /** Runs what the command line says, apart from the process it runs in: that is given to it. */
 
-import { readArguments } from "./arguments.js";
+import { parseCommandLine } from "./arguments.js";
 import { type Action, type CliIo, EXIT, type ExitCode, messageOf } from "./command.js";
 
 export { type CliIo, EXIT } from "./command.js";
@@ -13,7 +13,7 @@ export async function main(given: readonly string[], io: CliIo): Promise<ExitCod
   };
   let action: Action;
   try {
-    action = readArguments(given);
+    action = parseCommandLine(given);
   } catch (error) {
     complain(messageOf(error), "See postbell --help.\n");
     return EXIT.usage;
