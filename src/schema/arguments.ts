@@ -38,7 +38,7 @@ export type ArgumentsResult =
  *
  * `given` must have been checked for its depth.
  */
-export function readArguments(args: Arguments, given: JsonObject): ArgumentsResult {
+export function validateArguments(args: Arguments, given: JsonObject): ArgumentsResult {
   const known = Object.entries(args).map(([name, argument]) => ({
     name,
     argument,

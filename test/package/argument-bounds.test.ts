@@ -1,7 +1,7 @@
 /** Every argument of every route of both services has a maximum that a client can read, and is judged by it before anything else. */
 
 import { describe, expect, it } from "vitest";
-import { readArguments } from "../../src/schema/arguments.js";
+import { validateArguments } from "../../src/schema/arguments.js";
 import { checkJsonLimits, hasMoreValues } from "../../src/schema/json-limits.js";
 import type { Arguments, JsonObject } from "../../src/schema/types.js";
 import { readValue } from "../../src/schema/validate.js";
@@ -110,7 +110,7 @@ describe("a value that is too large", () => {
       },
     };
     for (const a of [text, { raw: text }]) {
-      expect(readArguments(args, { a })).toMatchObject({ ok: false, code: "rest_invalid_param" });
+      expect(validateArguments(args, { a })).toMatchObject({ ok: false, code: "rest_invalid_param" });
     }
     expect(seen).toEqual([]);
   });

@@ -3,7 +3,7 @@ import {
   type ArgumentsResult,
   describeArguments,
   describeSchema,
-  readArguments,
+  validateArguments,
 } from "../../src/schema/arguments.js";
 import type { Argument, Arguments, Json, JsonObject } from "../../src/schema/types.js";
 
@@ -18,12 +18,12 @@ const LIST: Arguments = {
 };
 
 const valuesOf = (args: Arguments, given: JsonObject): unknown => {
-  const result = readArguments(args, given);
+  const result = validateArguments(args, given);
   return result.ok ? { ...result.sanitised() } : result;
 };
 
 const refused = (args: Arguments, given: JsonObject): Exclude<ArgumentsResult, { ok: true }> => {
-  const result = readArguments(args, given);
+  const result = validateArguments(args, given);
   if (result.ok) throw new Error("It was accepted.");
   return result;
 };
@@ -48,14 +48,14 @@ describe("the arguments of a request", () => {
 
   it("contain no others, and nothing that is inherited", () => {
     const args: Arguments = { constructor: { type: "string" }, a: { type: "string" } } as Arguments;
-    const result = readArguments(args, { b: "1" });
+    const result = validateArguments(args, { b: "1" });
     expect(result).toEqual({ ok: true, values: {}, sanitised: expect.any(Function) });
     expect(result.ok && Object.getPrototypeOf(result.values)).toBeNull();
   });
 
   it("may have names of JavaScript's inheritance", () => {
     const args = JSON.parse('{"__proto__": {"type": "integer"}}') as Arguments;
-    const result = readArguments(args, JSON.parse('{"__proto__": "1"}') as JsonObject);
+    const result = validateArguments(args, JSON.parse('{"__proto__": "1"}') as JsonObject);
     expect(result.ok && Object.entries(result.values)).toEqual([["__proto__", 1]]);
   });
 
@@ -177,7 +177,7 @@ describe("an argument with rules of its own", () => {
     };
     expect(invalidNames(args, { a: "1", n: "x" })).toEqual(["n"]);
     expect(invalidNames(args, { a: 1 })).toEqual(["a"]);
-    const read = readArguments(args, { a: "1", n: "2" });
+    const read = validateArguments(args, { a: "1", n: "2" });
     expect(read.ok && { ...read.values }).toEqual({ a: "1", b: "d", n: 2 });
     expect(sanitised).toEqual([]);
     expect(valuesOf(args, { a: "1", n: "2" })).toEqual({ a: ["1"], b: ["d"], n: 2 });

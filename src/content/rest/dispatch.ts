@@ -2,7 +2,7 @@
 
 import { isPostbellError } from "../../core/errors.js";
 import type { Logger } from "../../core/logger.js";
-import { readArguments } from "../../schema/arguments.js";
+import { validateArguments } from "../../schema/arguments.js";
 import type { Json, JsonObject } from "../../schema/types.js";
 import type { Caller } from "../auth/caller.js";
 import { RestError } from "./error.js";
@@ -203,7 +203,7 @@ function validated(
   const parameters = call.match?.parameters ?? {};
   refuseOtherIds(parameters, [call.query, call.body]);
   const given = mergeParameters(call.body, call.query);
-  const result = readArguments(endpoint.args, mergeParameters(parameters, given));
+  const result = validateArguments(endpoint.args, mergeParameters(parameters, given));
   if (result.ok) {
     return {
       request: requestOf(call, endpoint, result.values, given),
@@ -221,11 +221,11 @@ type Values = { readonly [name: string]: Json | undefined };
 /** Those arguments of the endpoint that can be read, each by itself. */
 function readable(call: RouteCall, { args }: RestEndpoint): Values {
   const given = mergeParameters(call.match?.parameters ?? {}, mergeParameters(call.body, call.query));
-  const all = readArguments(args, given);
+  const all = validateArguments(args, given);
   if (all.ok) return all.values;
   const values: Record<string, Json | undefined> = Object.create(null);
   for (const [name, argument] of Object.entries(args)) {
-    const one = readArguments({ [name]: argument }, given);
+    const one = validateArguments({ [name]: argument }, given);
     if (one.ok) values[name] = one.values[name];
   }
   return values;
