@@ -68,13 +68,16 @@ export function checkTextLength(text: string, schema: Schema, name: string): Sch
   const { maxLength } = schema;
   if (maxLength === undefined || text.length <= maxLength) return undefined;
   if (text.length <= 2 * maxLength && countCharacters(text) <= maxLength) return undefined;
-  return { code: "rest_too_long", message: `${name} must have at most ${counted(maxLength, "character")}.` };
+  return {
+    code: "rest_too_long",
+    message: `${name} must have at most ${countNoun(maxLength, "character")}.`,
+  };
 }
 
 export function checkItemCount(count: number, schema: Schema, name: string): SchemaProblem | undefined {
   const most = mostItems(schema);
   if (count <= most) return undefined;
-  return { code: "rest_too_many_items", message: `${name} must have at most ${counted(most, "item")}.` };
+  return { code: "rest_too_many_items", message: `${name} must have at most ${countNoun(most, "item")}.` };
 }
 
 /** Code points, without a copy of the text. */
@@ -89,7 +92,7 @@ export function countCharacters(text: string): number {
   return count;
 }
 
-export const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`;
+export const countNoun = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`;
 
 const isSeparator = (code: number): boolean =>
   code === 0x2c || code === 0x20 || (code >= 0x09 && code <= 0x0d);

@@ -5,7 +5,7 @@ import {
   checkItemCount,
   checkTextLength,
   countCharacters,
-  counted,
+  countNoun,
   MAX_SCALAR_TEXT,
   mostItems,
   mostListText,
@@ -96,7 +96,7 @@ const READERS: { readonly [type in JsonType]: Reader } = {
     if (typeof value !== "string") return wrongType("string", name);
     const { minLength = 0 } = schema;
     if (value.length < 2 * minLength && countCharacters(value) < minLength) {
-      return failed("rest_too_short", name, `must have at least ${counted(minLength, "character")}.`);
+      return failed("rest_too_short", name, `must have at least ${countNoun(minLength, "character")}.`);
     }
     return readText(value, schema, name);
   },
@@ -120,7 +120,7 @@ const READERS: { readonly [type in JsonType]: Reader } = {
     }
     const { minItems = 0 } = schema;
     if (items.length < minItems) {
-      return failed("rest_too_few_items", name, `must have at least ${counted(minItems, "item")}.`);
+      return failed("rest_too_few_items", name, `must have at least ${countNoun(minItems, "item")}.`);
     }
     if (schema.uniqueItems === true && new Set(items.map(stableText)).size < items.length) {
       return failed("rest_duplicate_items", name, "has an item more than once.");
