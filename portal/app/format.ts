@@ -38,7 +38,7 @@ export function lengthText(ms: number): string {
 }
 
 /** `5 deliveries`, `1 delivery` */
-export const counted = (count: number, one: string, many: string): string =>
+export const pluralise = (count: number, one: string, many: string): string =>
   `${count} ${count === 1 ? one : many}`;
 
 /** The value of a `datetime-local` field for a time. */

@@ -2,7 +2,7 @@
 
 import type { DeliveryJson, StatsJson } from "../../shapes.js";
 import { type Child, h, svg } from "../dom.js";
-import { counted, dayText, minuteText, timeText } from "../format.js";
+import { dayText, minuteText, pluralise, timeText } from "../format.js";
 import { table } from "../forms.js";
 import { attemptText, stateBadge } from "./health.js";
 import { domainOf, plannedAttempts, type Span, ticks } from "./plan.js";
@@ -53,7 +53,7 @@ export function summaryOf({ stats, deliveries }: Pick<PlotInput, "stats" | "deli
   const count =
     all > deliveries.length
       ? `${deliveries.length} of ${all} deliveries`
-      : counted(deliveries.length, "delivery", "deliveries");
+      : pluralise(deliveries.length, "delivery", "deliveries");
   const { warnAt, disableAt, status } = stats.health;
   const parts = [
     `${count} on the time axis: ${retried} failing and tried again, ${failed} failed for good.`,

@@ -9,7 +9,7 @@ import type {
   WebhookJson,
 } from "../../shapes.js";
 import { h, renew } from "../dom.js";
-import { counted, fromLocalInput, time, timeText, toLocalInput } from "../format.js";
+import { fromLocalInput, pluralise, time, timeText, toLocalInput } from "../format.js";
 import { button, confirmed, createPager, facts, field, form, table } from "../forms.js";
 import type { Page, View } from "../view.js";
 import { typeChoice, typesText } from "./event-types.js";
@@ -158,7 +158,7 @@ function recoverPart(
     await refresh(
       count === 0
         ? "There was nothing to recover. Whatever is pending goes with its next attempt, or at once with Send again."
-        : `${counted(count, "event is", "events are")} sent, one after another.`,
+        : `${pluralise(count, "event is", "events are")} sent, one after another.`,
     );
   };
   return h(
