@@ -3,7 +3,7 @@
 import type { Json } from "./types.js";
 
 /** A text as it is, a number or boolean in its digits or letters; anything else is none. */
-export const textOf = (value: Json | undefined): string =>
+export const toText = (value: Json | undefined): string =>
   typeof value === "string"
     ? value
     : typeof value === "number" || typeof value === "boolean"

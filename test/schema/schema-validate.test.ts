@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { coerceValue } from "../../src/schema/coerce.js";
 import { cleanUri, isDateTime } from "../../src/schema/formats.js";
 import { checkJsonLimits } from "../../src/schema/json-limits.js";
-import { textOf } from "../../src/schema/text-of.js";
+import { toText } from "../../src/schema/text-of.js";
 import type { Json, JsonType, Schema } from "../../src/schema/types.js";
 import { readValue, validateValue } from "../../src/schema/validate.js";
 import { expectLinear } from "../support/cpu-time.js";
@@ -368,7 +368,7 @@ describe("a text read from any value", () => {
     [["x"], ""],
     [{ x: "x" }, ""],
   ])("is of %j: %j", (value, text) => {
-    expect(textOf(value)).toBe(text);
+    expect(toText(value)).toBe(text);
   });
 });
 

@@ -1,6 +1,6 @@
 /** The oEmbed routes: the site's own posts for others to embed, and other sites' pages for its editors. */
 
-import { textOf } from "../../schema/text-of.js";
+import { toText } from "../../schema/text-of.js";
 import type { Json } from "../../schema/types.js";
 import { LENGTHS } from "../argument-bounds.js";
 import { RestError, refusal } from "../rest/error.js";
@@ -73,7 +73,7 @@ export const embedRoutes = ({ own, foreign }: EmbedRoutesOptions): readonly Rest
         },
         permit: () => {},
         async handle({ values }) {
-          const embed = await own.of(textOf(values["url"]), countOf(values["maxwidth"]));
+          const embed = await own.of(toText(values["url"]), countOf(values["maxwidth"]));
           if (embed === undefined) throw notFound();
           // As in the reference, any other format is JSON.
           return values["format"] === "xml" ? asXml(embed) : asJson(embed);
@@ -130,7 +130,7 @@ export const embedRoutes = ({ own, foreign }: EmbedRoutesOptions): readonly Rest
         // As in the reference, the answer is JSON whatever the format.
         async handle({ values, given }) {
           // As it came: what is judged must not have been mended before.
-          const url = textOf(given["url"]);
+          const url = toText(given["url"]);
           const maxWidth = countOf(values["maxwidth"]);
           const maxHeight = values["maxheight"];
           const embed = own.isOwn(url)

@@ -1,6 +1,6 @@
 /** The fields that media items have beside those of a post: what is said of the file, and the texts that go with it. */
 
-import { textOf } from "../../schema/text-of.js";
+import { toText } from "../../schema/text-of.js";
 import type { Context, Json, Schema } from "../../schema/types.js";
 import { LENGTHS } from "../argument-bounds.js";
 import {
@@ -112,7 +112,7 @@ export const mediaFields: { readonly [name: string]: PostField } = {
     },
     read: (view) => fileOf(view).altText,
     write: (value, { post, site }) => {
-      post.media = { ...(post.media ?? NO_FILE), altText: site.plainText(textOf(value)) };
+      post.media = { ...(post.media ?? NO_FILE), altText: site.plainText(toText(value)) };
     },
   },
   caption: {

@@ -1,6 +1,6 @@
 /** Every field of a post of any type: its schema, how it is read from a record, and how a written value gets into one. */
 
-import { textOf } from "../../schema/text-of.js";
+import { toText } from "../../schema/text-of.js";
 import type { Argument, Context, Json, JsonObject, Schema } from "../../schema/types.js";
 import { IDS, LENGTHS } from "../argument-bounds.js";
 import type { Caller } from "../auth/caller.js";
@@ -223,7 +223,7 @@ export const postFields: { readonly [name: string]: PostField } = {
     }),
     read: ({ post }) => post.password,
     write: (value, { post }) => {
-      post.password = textOf(value);
+      post.password = toText(value);
     },
   },
   slug: {
@@ -233,7 +233,7 @@ export const postFields: { readonly [name: string]: PostField } = {
     }),
     read: ({ post }) => post.slug,
     write: (value, { post }) => {
-      post.slug = textOf(value);
+      post.slug = toText(value);
     },
   },
   status: {
@@ -358,14 +358,14 @@ export const postFields: { readonly [name: string]: PostField } = {
     }),
     read: ({ post }) => post.template,
     write: (value, { post }) => {
-      post.template = textOf(value);
+      post.template = toText(value);
     },
   },
   format: {
     schema: text(FULL, { description: "The format for the post.", enum: POST_FORMATS }),
     read: ({ post }) => post.format,
     write: (value, { post }) => {
-      post.format = textOf(value) || "standard";
+      post.format = toText(value) || "standard";
     },
   },
   meta: {

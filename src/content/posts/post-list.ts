@@ -1,6 +1,6 @@
 /** The list of a collection: its arguments, and the query that they ask for. */
 
-import { textOf } from "../../schema/text-of.js";
+import { toText } from "../../schema/text-of.js";
 import type { Argument, Arguments, Context, Json, JsonObject } from "../../schema/types.js";
 import { COUNTS, IDS, LENGTHS, NAMES, SLUGS } from "../argument-bounds.js";
 import type { Caller } from "../auth/caller.js";
@@ -308,7 +308,7 @@ const nonEmpty = (value: Json | undefined): readonly Json[] | undefined =>
  */
 export function toPostQuery(values: Values, collection: Collection, caller: Caller, site: Site): PostQuery {
   const orderBy = values["orderby"] as PostOrder;
-  const search = textOf(values["search"]);
+  const search = toText(values["search"]);
   const include = nonEmpty(values["include"]);
   if (orderBy === "relevance" && search === "") {
     throw new RestError(
@@ -336,7 +336,7 @@ export function toPostQuery(values: Values, collection: Collection, caller: Call
     ...((values["mime_type"] ?? []) as readonly string[]),
     ...((values["media_type"] ?? []) as readonly string[]).map((kind) => `${kind}/`),
   ];
-  const slugs = nonEmpty(values["slug"])?.map((slug) => site.slug(textOf(slug)));
+  const slugs = nonEmpty(values["slug"])?.map((slug) => site.slug(toText(slug)));
   return {
     type: collection.type,
     ...visibilityOf([...new Set(asked)], context, collection, caller),

@@ -1,7 +1,7 @@
 /** The registered meta fields of a collection: read with their defaults, written after a check. Others are never stored. */
 
 import { coerceValue } from "../../schema/coerce.js";
-import { textOf } from "../../schema/text-of.js";
+import { toText } from "../../schema/text-of.js";
 import type { Json, JsonObject, Schema } from "../../schema/types.js";
 import { validateValue } from "../../schema/validate.js";
 import { COUNTS, LENGTHS } from "../argument-bounds.js";
@@ -63,7 +63,7 @@ export function writeMeta(
     if (problem !== undefined) throw new RestError(400, problem.code, problem.message);
     const coerced = coerceValue(meta, schema);
     if (name !== "footnotes" || caller.has("unfiltered_html")) return [[name, coerced] as const];
-    return [[name, filteredNotes(textOf(coerced), site)] as const];
+    return [[name, filteredNotes(toText(coerced), site)] as const];
   });
   return { ...stored, ...Object.fromEntries(changed) };
 }

@@ -1,7 +1,7 @@
 /** The routes of a collection of posts, made from its row of the table: list, create, read, update, delete. */
 
 import { nextTurn } from "../../core/next-turn.js";
-import { textOf } from "../../schema/text-of.js";
+import { toText } from "../../schema/text-of.js";
 import type { Argument, Arguments, Context, Json, JsonObject } from "../../schema/types.js";
 import { LENGTHS } from "../argument-bounds.js";
 import type { Collection } from "../collections.js";
@@ -110,11 +110,11 @@ export function updateArguments(
     },
     template: {
       validate: (value, name) =>
-        value === "" || site.templates.includes(textOf(value))
+        value === "" || site.templates.includes(toText(value))
           ? undefined
           : { code: "rest_invalid_param", message: `${name} is not a template of this site.` },
     },
-    slug: { sanitize: (value) => (value === null ? null : site.slug(textOf(value))) },
+    slug: { sanitize: (value) => (value === null ? null : site.slug(toText(value))) },
   });
 }
 

@@ -1,6 +1,6 @@
 /** One post as an item of a WXR file. Pure. */
 
-import { textOf } from "../../schema/text-of.js";
+import { toText } from "../../schema/text-of.js";
 import { getCollection } from "../collections.js";
 import type { SiteIndex } from "../query/site-index.js";
 import type { MediaFile, MenuItem, Post } from "../records/records.js";
@@ -83,7 +83,7 @@ function metaOf(post: Post): Meta {
     ...(menuItem === null ? [] : menuMeta(menuItem, post)),
     ...Object.entries(post.meta).flatMap(([name, value]) =>
       Object.hasOwn(meta, name)
-        ? given(name, typeof value === "boolean" ? (value ? "1" : "") : textOf(value))
+        ? given(name, typeof value === "boolean" ? (value ? "1" : "") : toText(value))
         : [],
     ),
   ];

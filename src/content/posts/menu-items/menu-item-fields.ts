@@ -1,6 +1,6 @@
 /** The fields that menu items have instead of those of a post. What is shown comes from the record that an item points at, unless it says so itself. */
 
-import { textOf } from "../../../schema/text-of.js";
+import { toText } from "../../../schema/text-of.js";
 import type { Json, Schema } from "../../../schema/types.js";
 import { LENGTHS, NAMES } from "../../argument-bounds.js";
 import { getCollection } from "../../collections.js";
@@ -187,7 +187,7 @@ export const menuItemFields: { readonly [name: string]: PostField } = {
         const isUsable = value === "" || cleanUrl(value) !== "";
         return isUsable ? undefined : { code: "rest_invalid_url", message: "Invalid URL." };
       },
-      sanitize: (value) => cleanUrl(textOf(value)),
+      sanitize: (value) => cleanUrl(toText(value)),
     },
   },
   xfn: field(

@@ -1,6 +1,6 @@
 /** What becomes of a menu item when it is written. Pure rules after the reference's, which stores an item as a post of its own type. */
 
-import { textOf } from "../../../schema/text-of.js";
+import { toText } from "../../../schema/text-of.js";
 import type { Json } from "../../../schema/types.js";
 import type { SiteIndex } from "../../query/site-index.js";
 import type { MenuItem, Post } from "../../records/records.js";
@@ -93,7 +93,7 @@ const filtered = (title: string, { caller, site }: WriteContext): string =>
 /** `null` empties a field, as in the reference. */
 function itemOf(values: Values, before: MenuItem): MenuItem {
   const text = (name: string, kept: string): string =>
-    values[name] === undefined ? kept : stripAll(textOf(values[name]));
+    values[name] === undefined ? kept : stripAll(toText(values[name]));
   const list = (name: string, kept: readonly string[]): readonly string[] => {
     const value = values[name];
     if (value === undefined) return kept;
@@ -103,7 +103,7 @@ function itemOf(values: Values, before: MenuItem): MenuItem {
     type: (values["type"] === undefined ? before.type : (values["type"] ?? "")) as MenuItem["type"],
     object: text("object", before.object),
     objectId: Number(values["object_id"] ?? before.objectId),
-    url: values["url"] === undefined ? before.url : textOf(values["url"]),
+    url: values["url"] === undefined ? before.url : toText(values["url"]),
     target: text("target", before.target),
     attrTitle: text("attr_title", before.attrTitle),
     description: text("description", before.description),
