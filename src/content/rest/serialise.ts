@@ -42,7 +42,7 @@ export async function toBytes(body: RestBody): Promise<Uint8Array> {
 }
 
 /** The JSON text of a value, as `JSON.stringify` writes it with this indentation. Of a long list in several turns. */
-export async function toText(json: Json, indent: number): Promise<string> {
+export async function toJsonText(json: Json, indent: number): Promise<string> {
   if (!Array.isArray(json) || json.length === 0) return JSON.stringify(json, null, indent);
   const texts: string[] = [];
   let sinceTurn = 0;

@@ -29,7 +29,7 @@ import {
   withoutBody,
 } from "./response-headers.js";
 import { decodeSegments, splitPath } from "./route-tree.js";
-import { select, toBytes, toJson, toText } from "./serialise.js";
+import { select, toBytes, toJson, toJsonText } from "./serialise.js";
 import type { ReceivedBody, RestRoute } from "./types.js";
 
 export interface RestServerOptions {
@@ -189,7 +189,7 @@ export function createRestServer(options: RestServerOptions): RestServer {
     const answered = await jsonOf(outcome, view, caller, baseUrl);
     const { status, headers } = outcome;
     const json = view.isEnveloped ? { body: answered, status, headers } : answered;
-    const text = await toText(json, view.isPretty ? 4 : 0);
+    const text = await toJsonText(json, view.isPretty ? 4 : 0);
     return Buffer.from(view.callback === undefined ? text : asScript(view.callback, text));
   };
 

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { createItem } from "../../../src/content/rest/item.js";
 import { createListLimits, type ListLimits } from "../../../src/content/rest/list-limits.js";
-import { toBytes, toJson, toText } from "../../../src/content/rest/serialise.js";
+import { toBytes, toJson, toJsonText } from "../../../src/content/rest/serialise.js";
 import { nextTurn } from "../../../src/core/next-turn.js";
 import type { Json, JsonObject } from "../../../src/schema/types.js";
 import { contentSite, idOf } from "../../support/content-site.js";
@@ -94,7 +94,7 @@ describe("a list", () => {
     });
     const afterRendering = turns;
     await toBytes({ items });
-    await toText(toJson({ items }), 4);
+    await toJsonText(toJson({ items }), 4);
     isOver = true;
     await others;
     expect(afterRendering).toBeGreaterThanOrEqual(19);
@@ -123,7 +123,7 @@ describe("a list", () => {
   it("is written as JSON.stringify writes it", async () => {
     await fc.assert(
       fc.asyncProperty(fc.jsonValue(), fc.constantFrom(0, 4), async (value, indent) => {
-        expect(await toText(value as Json, indent)).toBe(JSON.stringify(value, null, indent));
+        expect(await toJsonText(value as Json, indent)).toBe(JSON.stringify(value, null, indent));
       }),
       { numRuns: 200 },
     );
