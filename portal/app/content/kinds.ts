@@ -61,10 +61,10 @@ const plain = (html: string): string =>
  */
 const withoutTags = (html: string): string => html.replace(/<[^<>]*>/g, "").replaceAll("<", "&lt;");
 
-export const textOf = ({ raw, rendered }: TextJson): string => raw ?? plain(rendered);
+export const getText = ({ raw, rendered }: TextJson): string => raw ?? plain(rendered);
 
 export const titleOf = ({ title, id }: Pick<RecordJson, "title" | "id">): string =>
-  textOf(title) || `(no title, number ${id})`;
+  getText(title) || `(no title, number ${id})`;
 
 /** `2026-11-22T09:00:00`, the site's time, to be read. */
 export const moment = (date: string): string => date.slice(0, 16).replace("T", " ");

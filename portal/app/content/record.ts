@@ -9,11 +9,11 @@ import { comparison } from "./compare.js";
 import {
   authorOf,
   type FieldName,
+  getText,
   type Kind,
   moment,
   pictureOf,
   statusWord,
-  textOf,
   titleOf,
 } from "./kinds.js";
 import { ifUnchanged, isConflict } from "./unchanged.js";
@@ -446,7 +446,7 @@ function readOnly(kind: Kind, record: RecordJson): HTMLElement {
   const texts = kind.fields.flatMap((name) => {
     const value = record[name];
     if (name === "title" || value === undefined || typeof value === "string") return [];
-    const text = textOf(value);
+    const text = getText(value);
     return text === "" ? [] : [h("h2", {}, LABELS[name]), h("pre", {}, text)];
   });
   return h("div", {}, texts);
