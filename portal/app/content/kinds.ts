@@ -63,7 +63,7 @@ const withoutTags = (html: string): string => html.replace(/<[^<>]*>/g, "").repl
 
 export const getText = ({ raw, rendered }: TextJson): string => raw ?? plain(rendered);
 
-export const titleOf = ({ title, id }: Pick<RecordJson, "title" | "id">): string =>
+export const getTitle = ({ title, id }: Pick<RecordJson, "title" | "id">): string =>
   getText(title) || `(no title, number ${id})`;
 
 /** `2026-11-22T09:00:00`, the site's time, to be read. */

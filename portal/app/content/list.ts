@@ -3,7 +3,7 @@
 import type { ContentAnswerJson, MeJson, RecordJson } from "../../content-shapes.js";
 import { h } from "../dom.js";
 import type { View } from "../view.js";
-import { authorOf, type Kind, moment, pictureOf, STATUS_WORDS, statusWord, titleOf } from "./kinds.js";
+import { authorOf, getTitle, type Kind, moment, pictureOf, STATUS_WORDS, statusWord } from "./kinds.js";
 import { uploadPanel } from "./uploads.js";
 
 const PER_PAGE = 20;
@@ -102,7 +102,7 @@ function table(kind: Kind, records: readonly RecordJson[], url: (path: string) =
     ? ["Title", "Status", "Author", "Date", "Changed"]
     : ["Title", "", "Kind", "Author", "Date"];
   const row = (record: RecordJson): HTMLElement => {
-    const link = h("a", { href: `#/${kind.name}/${record.id}` }, titleOf(record));
+    const link = h("a", { href: `#/${kind.name}/${record.id}` }, getTitle(record));
     const title = h("th", { scope: "row", class: "address" }, link);
     const author = h("td", {}, authorOf(record));
     const date = h("td", {}, moment(record.date));

@@ -10,11 +10,11 @@ import {
   authorOf,
   type FieldName,
   getText,
+  getTitle,
   type Kind,
   moment,
   pictureOf,
   statusWord,
-  titleOf,
 } from "./kinds.js";
 import { ifUnchanged, isConflict } from "./unchanged.js";
 
@@ -158,7 +158,7 @@ export const recordView = (kind: Kind): View => ({
 
     const know = (newest: RecordJson): void => {
       record = newest;
-      page.title(titleOf(record));
+      page.title(getTitle(record));
       about.replaceChildren(h("div", {}, aboutOf(kind, record, page)));
     };
 
@@ -317,7 +317,7 @@ export const recordView = (kind: Kind): View => ({
       };
       return h(
         "form",
-        { onsubmit: submit, "aria-label": titleOf(record) },
+        { onsubmit: submit, "aria-label": getTitle(record) },
         conflict,
         [...fields.values()].map(({ element }) => element),
         h("div", { class: "row" }, h("button", {}, "Save"), publish),
@@ -350,7 +350,7 @@ export const recordView = (kind: Kind): View => ({
     }
 
     async function trash(): Promise<void> {
-      const title = titleOf(record);
+      const title = getTitle(record);
       if (!(await act("DELETE", "", {}))) return;
       discard();
       page.say(`“${title}” is in the trash.`);
@@ -358,7 +358,7 @@ export const recordView = (kind: Kind): View => ({
     }
 
     async function remove(): Promise<void> {
-      const title = titleOf(record);
+      const title = getTitle(record);
       if (!(await confirmed(`Delete “${title}”?`, "It cannot be brought back.", "Delete for good"))) return;
       if (!(await act("DELETE", "?force=true", {}))) return;
       discard();

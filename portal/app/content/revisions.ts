@@ -5,7 +5,7 @@ import { h } from "../dom.js";
 import { button, confirmed } from "../forms.js";
 import type { View } from "../view.js";
 import { comparison } from "./compare.js";
-import { authorOf, type Kind, titleOf } from "./kinds.js";
+import { authorOf, getTitle, type Kind } from "./kinds.js";
 import { ifUnchanged, isConflict } from "./unchanged.js";
 
 const TEXTS = [
@@ -34,7 +34,7 @@ export const revisionsView = (kind: Kind): View => ({
         _fields: "id,date,_links,_embedded",
       }),
     ]);
-    page.title(`Revisions of “${titleOf(record)}”`);
+    page.title(`Revisions of “${getTitle(record)}”`);
     root.append(h("p", {}, h("a", { href: `#/${kind.name}/${id}` }, `Back to the ${kind.one}`)));
     if (revisions.length === 0) {
       root.append(h("p", {}, "There are no revisions: it was not changed since it was made."));
