@@ -69,7 +69,7 @@ export const getTitle = ({ title, id }: Pick<RecordJson, "title" | "id">): strin
 /** `2026-11-22T09:00:00`, the site's time, to be read. */
 export const moment = (date: string): string => date.slice(0, 16).replace("T", " ");
 
-export const authorOf = ({ _embedded }: Pick<RecordJson, "_embedded">): string =>
+export const getAuthor = ({ _embedded }: Pick<RecordJson, "_embedded">): string =>
   _embedded?.author?.[0]?.name ?? "";
 
 /** The path of the portal's API to a picture of the file; `undefined` for what is no picture. */

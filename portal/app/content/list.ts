@@ -3,7 +3,7 @@
 import type { ContentAnswerJson, MeJson, RecordJson } from "../../content-shapes.js";
 import { h } from "../dom.js";
 import type { View } from "../view.js";
-import { authorOf, getTitle, type Kind, moment, pictureOf, STATUS_WORDS, statusWord } from "./kinds.js";
+import { getAuthor, getTitle, type Kind, moment, pictureOf, STATUS_WORDS, statusWord } from "./kinds.js";
 import { uploadPanel } from "./uploads.js";
 
 const PER_PAGE = 20;
@@ -104,7 +104,7 @@ function table(kind: Kind, records: readonly RecordJson[], url: (path: string) =
   const row = (record: RecordJson): HTMLElement => {
     const link = h("a", { href: `#/${kind.name}/${record.id}` }, getTitle(record));
     const title = h("th", { scope: "row", class: "address" }, link);
-    const author = h("td", {}, authorOf(record));
+    const author = h("td", {}, getAuthor(record));
     const date = h("td", {}, moment(record.date));
     if (kind.hasTrash) {
       const status = h("td", {}, h("span", { class: `badge ${record.status}` }, statusWord(record.status)));

@@ -7,8 +7,8 @@ import { button, confirmed, type Field, facts, field, form } from "../forms.js";
 import type { Page, View } from "../view.js";
 import { comparison } from "./compare.js";
 import {
-  authorOf,
   type FieldName,
+  getAuthor,
   getText,
   getTitle,
   type Kind,
@@ -409,7 +409,7 @@ function fieldFor(name: FieldName, record: RecordJson | undefined): Entry {
 function aboutOf(kind: Kind, record: RecordJson, { api }: Page): readonly Child[] {
   const { filesize, width, height } = record.media_details ?? {};
   const picture = pictureOf(record, "large");
-  const author = authorOf(record);
+  const author = getAuthor(record);
   const rows: readonly (readonly [string, Child])[] = [
     ["Status", record.status !== "inherit" && statusWord(record.status)],
     ["Author", author !== "" && author],

@@ -5,7 +5,7 @@ import { h } from "../dom.js";
 import { button, confirmed } from "../forms.js";
 import type { View } from "../view.js";
 import { comparison } from "./compare.js";
-import { authorOf, getTitle, type Kind } from "./kinds.js";
+import { getAuthor, getTitle, type Kind } from "./kinds.js";
 import { ifUnchanged, isConflict } from "./unchanged.js";
 
 const TEXTS = [
@@ -116,6 +116,6 @@ export const revisionsView = (kind: Kind): View => ({
 });
 
 function nameOf(revision: RevisionJson): string {
-  const author = authorOf(revision);
+  const author = getAuthor(revision);
   return `${revision.date.replace("T", " ")}${author === "" ? "" : `, ${author}`}`;
 }
