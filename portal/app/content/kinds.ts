@@ -73,7 +73,7 @@ export const getAuthor = ({ _embedded }: Pick<RecordJson, "_embedded">): string 
   _embedded?.author?.[0]?.name ?? "";
 
 /** The path of the portal's API to a picture of the file; `undefined` for what is no picture. */
-export function pictureOf(
+export function getPicture(
   { mime_type: type, media_details: details }: RecordJson,
   size: "thumbnail" | "large",
 ): string | undefined {

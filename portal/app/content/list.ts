@@ -3,7 +3,7 @@
 import type { ContentAnswerJson, MeJson, RecordJson } from "../../content-shapes.js";
 import { h } from "../dom.js";
 import type { View } from "../view.js";
-import { getAuthor, getTitle, type Kind, moment, pictureOf, STATUS_WORDS, statusWord } from "./kinds.js";
+import { getAuthor, getPicture, getTitle, type Kind, moment, STATUS_WORDS, statusWord } from "./kinds.js";
 import { uploadPanel } from "./uploads.js";
 
 const PER_PAGE = 20;
@@ -110,7 +110,7 @@ function table(kind: Kind, records: readonly RecordJson[], url: (path: string) =
       const status = h("td", {}, h("span", { class: `badge ${record.status}` }, statusWord(record.status)));
       return h("tr", {}, title, status, author, date, h("td", {}, moment(record.modified)));
     }
-    const picture = pictureOf(record, "thumbnail");
+    const picture = getPicture(record, "thumbnail");
     const image = picture && h("img", { src: url(picture), alt: "", loading: "lazy", class: "thumbnail" });
     return h("tr", {}, title, h("td", {}, image), h("td", {}, record.mime_type ?? ""), author, date);
   };

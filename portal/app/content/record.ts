@@ -9,11 +9,11 @@ import { comparison } from "./compare.js";
 import {
   type FieldName,
   getAuthor,
+  getPicture,
   getText,
   getTitle,
   type Kind,
   moment,
-  pictureOf,
   statusWord,
 } from "./kinds.js";
 import { ifUnchanged, isConflict } from "./unchanged.js";
@@ -408,7 +408,7 @@ function fieldFor(name: FieldName, record: RecordJson | undefined): Entry {
 
 function aboutOf(kind: Kind, record: RecordJson, { api }: Page): readonly Child[] {
   const { filesize, width, height } = record.media_details ?? {};
-  const picture = pictureOf(record, "large");
+  const picture = getPicture(record, "large");
   const author = getAuthor(record);
   const rows: readonly (readonly [string, Child])[] = [
     ["Status", record.status !== "inherit" && statusWord(record.status)],
