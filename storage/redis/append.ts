@@ -6,7 +6,7 @@ import type { ClaimRequest, EventRecord, WebhookStore } from "../../src/webhooks
 import { createBatch } from "./batch.js";
 import { type Binding, full } from "./binding.js";
 import { ANSWER_WITHIN_MS, type Claiming, type ClaimReply, leaseArguments, rowsOf } from "./claiming.js";
-import type { Argument } from "./client.js";
+import type { RedisArgument } from "./client.js";
 import { encodeText, longId, shortId } from "./codec.js";
 import type { EventCache, Origin } from "./event-cache.js";
 import { type LeaseReply, NO_LEASE, readLeased } from "./exchange.js";
@@ -39,7 +39,10 @@ type Stored = Extract<Appended, { result: "stored" | "duplicate" }>;
 type Claimer = Append & { readonly claim: ClaimRequest };
 
 /** What `append.lua` takes of an event. */
-const commonArguments = ({ event, short, rememberMs, nonce }: Append, now: number): readonly Argument[] => [
+const commonArguments = (
+  { event, short, rememberMs, nonce }: Append,
+  now: number,
+): readonly RedisArgument[] => [
   encodeText(event.account),
   short,
   encodeText(event.type),
@@ -48,7 +51,13 @@ const commonArguments = ({ event, short, rememberMs, nonce }: Append, now: numbe
 ];
 
 /** What `append-general.lua` takes of an event. */
-const generalArguments = ({ event, short, rememberMs, nonce, webhookId }: Append): readonly Argument[] => [
+const generalArguments = ({
+  event,
+  short,
+  rememberMs,
+  nonce,
+  webhookId,
+}: Append): readonly RedisArgument[] => [
   encodeText(event.account),
   short,
   encodeText(event.type),
@@ -89,7 +98,7 @@ export function createAppend({
   readonly nonce: () => string;
 }): WebhookStore["append"] {
   const { partitions, limits, runDurably, hint, isReplicated, logger, clock, connection } = binding;
-  const bounds: readonly Argument[] = [limits.pending, limits.pendingPerAccount];
+  const bounds: readonly RedisArgument[] = [limits.pending, limits.pendingPerAccount];
 
   /** The events are stored: claims that cannot be read while their caller waits are left to a later claim. */
   const orLater = async (

@@ -3,7 +3,7 @@
 import type { Clock } from "../../src/core/clock.js";
 import { PostbellError } from "../../src/core/errors.js";
 import type { Logger } from "../../src/core/logger.js";
-import type { Argument } from "./client.js";
+import type { RedisArgument } from "./client.js";
 import type { CallOptions } from "./link.js";
 import type { Partition, Partitions } from "./partition.js";
 import type { Script } from "./scripts.js";
@@ -24,7 +24,7 @@ export interface Binding {
     script: Script,
     partition: Partition,
     now: number,
-    args: readonly Argument[],
+    args: readonly RedisArgument[],
     options?: CallOptions,
   ) => Promise<unknown>;
   /** The same for what has to be durable: also tells whether a replica has it, `undefined` where the storage does not ask. */
@@ -32,11 +32,11 @@ export interface Binding {
     script: Script,
     partition: Partition,
     now: number,
-    args: readonly Argument[],
+    args: readonly RedisArgument[],
     options?: CallOptions,
   ) => Promise<{ readonly reply: unknown; readonly confirmed: boolean | undefined }>;
   /** Sends a command that only reads. */
-  readonly call: (command: string, ...args: readonly Argument[]) => Promise<unknown>;
+  readonly call: (command: string, ...args: readonly RedisArgument[]) => Promise<unknown>;
   readonly clock: Clock;
   /** How long ended events are kept, in ms. */
   readonly retentionMs: number;

@@ -1,7 +1,7 @@
 /** What is asked of a Redis client: the part that `Redis` and `Cluster` of ioredis 5 and 6 have in common. */
 
 /** What a command takes. */
-export type Argument = string | number;
+export type RedisArgument = string | number;
 
 /** The part of a `Redis` or `Cluster` of ioredis 5 and 6 that the storage uses. */
 export interface RedisClient {
@@ -9,7 +9,7 @@ export interface RedisClient {
   /** True for a client of a Cluster. */
   readonly isCluster?: boolean;
   /** Sends any command. */
-  call(command: string, ...args: Argument[]): Promise<unknown>;
+  call(command: string, ...args: RedisArgument[]): Promise<unknown>;
   /** Begins to listen to channels. */
   subscribe(...channels: string[]): Promise<unknown>;
   /** Stops listening to channels. */

@@ -3,7 +3,7 @@
 import type { Attempt, AttemptSummary, Lane } from "../../src/webhooks/store.js";
 import type { Binding } from "./binding.js";
 import type { LeasedRow } from "./claim-reader.js";
-import type { Argument } from "./client.js";
+import type { RedisArgument } from "./client.js";
 import { encodeText } from "./codec.js";
 import { type FirstDelivered, type FirstLease, firstDeliveredText, firstLeaseText } from "./first-leases.js";
 import type { CallOptions } from "./link.js";
@@ -19,7 +19,7 @@ const CONCURRENT_SETTLEMENTS = 2;
 export interface LeaseRequest {
   readonly now: number;
   /** Token, end of the lease, room in the fast lane, room in the slow lane. */
-  readonly args: readonly Argument[];
+  readonly args: readonly RedisArgument[];
   /** Called with what was leased where the reply comes after the caller was told that there is none. */
   readonly onLate: (leased: Leased) => void;
 }
@@ -93,7 +93,7 @@ export const attemptSummary = ({ at, kind, status, code }: Attempt): string =>
 
 const LANES: Readonly<Record<Lane, string>> = { fast: "f", slow: "s" };
 /** Tells a script to lease nothing. */
-export const NO_LEASE: readonly Argument[] = ["", "", 0, 0];
+export const NO_LEASE: readonly RedisArgument[] = ["", "", 0, 0];
 
 interface EndpointGroup {
   readonly generation: number;
@@ -145,9 +145,9 @@ function settlementArguments(
   items: readonly Waiting[],
   endpoints: readonly EndpointGroup[],
   nonce: string,
-): readonly Argument[] {
+): readonly RedisArgument[] {
   const accounts = byAccount(items);
-  const args: Argument[] = [nonce, items.length, endpoints.length, accounts.size];
+  const args: RedisArgument[] = [nonce, items.length, endpoints.length, accounts.size];
   for (const { lease, settlement } of items) args.push(lease.ref, firstDeliveredText(nonce, settlement));
   for (const { lease } of items) args.push(firstLeaseText(lease.token));
   for (const { items: own } of endpoints) {

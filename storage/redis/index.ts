@@ -25,7 +25,7 @@ import { createSession, type Session } from "./session.js";
 import { createWebhookStore } from "./webhook-store.js";
 
 export type { StorageReport } from "./check.js";
-export type { Argument as RedisArgument, RedisClient } from "./client.js";
+export type { RedisArgument, RedisClient } from "./client.js";
 export type { RedisStorageOptions } from "./options.js";
 
 export interface RedisStorage extends Storage, ContentStorage {

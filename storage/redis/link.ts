@@ -2,7 +2,7 @@
 
 import type { Clock } from "../../src/core/clock.js";
 import { PostbellError } from "../../src/core/errors.js";
-import type { Argument, RedisClient } from "./client.js";
+import type { RedisArgument, RedisClient } from "./client.js";
 import type { KeySet } from "./partition.js";
 import type { Script } from "./scripts.js";
 
@@ -62,11 +62,11 @@ export interface CallOptions {
 }
 
 export interface RedisLink {
-  readonly call: (command: string, ...args: Argument[]) => Promise<unknown>;
+  readonly call: (command: string, ...args: RedisArgument[]) => Promise<unknown>;
   readonly run: (
     script: Script,
     on: KeySet,
-    args: readonly Argument[],
+    args: readonly RedisArgument[],
     options?: CallOptions,
   ) => Promise<unknown>;
   /** Grows with each connection that ends. */

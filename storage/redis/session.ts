@@ -3,7 +3,7 @@
 import { type Clock, withTimeout } from "../../src/core/clock.js";
 import type { Logger } from "../../src/core/logger.js";
 import { inspect, type StorageReport } from "./check.js";
-import type { Argument, RedisClient } from "./client.js";
+import type { RedisArgument, RedisClient } from "./client.js";
 import type { Connections } from "./connections.js";
 import type { HoldToLayout } from "./layout.js";
 import { type CallOptions, createRedisLink, type RedisLink, storageUnavailable } from "./link.js";
@@ -30,7 +30,7 @@ export interface Session {
   readonly runReplicated: (
     script: Script,
     on: KeySet,
-    args: readonly Argument[],
+    args: readonly RedisArgument[],
     options?: CallOptions,
   ) => Promise<{ readonly reply: unknown; readonly confirmed: boolean }>;
   /** What each server says of itself. */

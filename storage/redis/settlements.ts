@@ -4,7 +4,7 @@ import type { Attempt, Claim, Settlement, SettleResult, WebhookStore } from "../
 import { createBatch } from "./batch.js";
 import type { Binding } from "./binding.js";
 import { type LeasedRow, type LeasedRows, webhookNumberOf } from "./claim-reader.js";
-import type { Argument } from "./client.js";
+import type { RedisArgument } from "./client.js";
 import { encodeText, numberText, readClaimLine, readOwner } from "./codec.js";
 import { idOfSuffix, suffixOfId } from "./delivery-id-codec.js";
 import { attemptSummary, type Exchange, type FirstSettlement } from "./exchange.js";
@@ -31,7 +31,7 @@ export interface Settlements {
   releaseRows(rows: readonly LeasedRow[], leased: LeasedRows, now: number, at?: number): void;
 }
 
-function outcomeArguments(outcome: Settlement["outcome"]): readonly Argument[] {
+function outcomeArguments(outcome: Settlement["outcome"]): readonly RedisArgument[] {
   if (outcome.state !== "pending") {
     const reason = outcome.state === "delivered" ? "" : encodeText(outcome.reason);
     return [outcome.state, reason, "", "", "", "", ""];
@@ -40,16 +40,16 @@ function outcomeArguments(outcome: Settlement["outcome"]): readonly Argument[] {
   return ["pending", "", step, dueAt, postponed, crashes, numberText(extraAt)];
 }
 
-const attemptArguments = (attempt: Attempt | null): readonly Argument[] =>
+const attemptArguments = (attempt: Attempt | null): readonly RedisArgument[] =>
   attempt === null ? ["", ""] : [JSON.stringify(attempt), attemptSummary(attempt)];
 
-function endpointArguments(endpoint: Settlement["endpoint"]): readonly Argument[] {
+function endpointArguments(endpoint: Settlement["endpoint"]): readonly RedisArgument[] {
   if (!endpoint) return ["", "", "", "", ""];
   const { ok, generation, at, noticeAt, lane } = endpoint;
   return [ok ? "1" : "0", generation, at, noticeAt, lane === "fast" ? "f" : "s"];
 }
 
-const settlementArguments = (item: NamedSettlement): readonly Argument[] => [
+const settlementArguments = (item: NamedSettlement): readonly RedisArgument[] => [
   encodeText(item.account),
   item.webhookId,
   suffixOfId(item.id)?.suffix ?? "-",
