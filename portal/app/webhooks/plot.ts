@@ -5,7 +5,7 @@ import { type Child, h, svg } from "../dom.js";
 import { dayText, minuteText, pluralise, timeText } from "../format.js";
 import { table } from "../forms.js";
 import { attemptText, stateBadge } from "./health.js";
-import { domainOf, plannedAttempts, type Span, ticks } from "./plan.js";
+import { domainOf, plannedAttempts, type TimeSpan, ticks } from "./plan.js";
 
 export interface PlotInput {
   /** The newest first. */
@@ -13,7 +13,7 @@ export interface PlotInput {
   readonly stats: StatsJson;
   readonly schedule: readonly number[];
   readonly now: number;
-  readonly span: Span;
+  readonly span: TimeSpan;
   /** Pixels. */
   readonly width: number;
 }

@@ -15,7 +15,7 @@ import type { Page, View } from "../view.js";
 import { typeChoice, typesText } from "./event-types.js";
 import { attemptText, healthBadge, healthText, reasonText, stateBadge } from "./health.js";
 import { deliveryPath, type Filter, findDeliveries, resend } from "./log.js";
-import { plotted, type Span } from "./plan.js";
+import { plotted, type TimeSpan } from "./plan.js";
 import { timeAxis } from "./plot.js";
 import { secretPanel } from "./secret.js";
 
@@ -267,7 +267,7 @@ function createAxis({ api, signal, fail }: Page, path: string) {
               stats: detail.stats,
               schedule: detail.schedule,
               now: Date.parse(detail.now),
-              span: select.value as Span,
+              span: select.value as TimeSpan,
               width: Math.max(320, drawn.clientWidth),
             },
             (delivery) =>
