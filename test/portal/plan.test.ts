@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { findDeliveries } from "../../portal/app/webhooks/log.js";
-import { domainOf, plannedAttempts, plotted, ticks } from "../../portal/app/webhooks/plan.js";
+import { plannedAttempts, plotted, ticks, toDomain } from "../../portal/app/webhooks/plan.js";
 import type { DeliveryJson, DeliveryPage } from "../../portal/shapes.js";
 
 const HOUR = 3_600_000;
@@ -69,8 +69,8 @@ describe("the plot", () => {
 
   it("goes over all there is, or around now", () => {
     const now = 100 * HOUR;
-    expect(domainOf("day", now, [0])).toEqual([88 * HOUR, 112 * HOUR]);
-    const [from, to] = domainOf("all", now, [90 * HOUR, 190 * HOUR]);
+    expect(toDomain("day", now, [0])).toEqual([88 * HOUR, 112 * HOUR]);
+    const [from, to] = toDomain("all", now, [90 * HOUR, 190 * HOUR]);
     expect([from, to]).toEqual([88 * HOUR, 192 * HOUR]);
   });
 });

@@ -60,7 +60,7 @@ export function ticks(
 export type TimeSpan = "all" | "day" | "hour";
 
 /** From when to when the plot goes. Around now, or over everything there is, with some air. */
-export function domainOf(span: TimeSpan, now: number, times: readonly number[]): readonly [number, number] {
+export function toDomain(span: TimeSpan, now: number, times: readonly number[]): readonly [number, number] {
   if (span === "day") return [now - 12 * HOUR, now + 12 * HOUR];
   if (span === "hour") return [now - 30 * MINUTE, now + 30 * MINUTE];
   const from = Math.min(now - MINUTE, ...times);

@@ -5,7 +5,7 @@ import { type Child, h, svg } from "../dom.js";
 import { dayText, minuteText, pluralise, timeText } from "../format.js";
 import { table } from "../forms.js";
 import { attemptText, stateBadge } from "./health.js";
-import { domainOf, plannedAttempts, type TimeSpan, ticks } from "./plan.js";
+import { plannedAttempts, type TimeSpan, ticks, toDomain } from "./plan.js";
 
 export interface PlotInput {
   /** The newest first. */
@@ -89,7 +89,7 @@ export function plot(input: PlotInput): SVGElement {
     ...planned,
   ]);
   const marks = [warnAt, disableAt].filter((at) => at !== null);
-  const [from, to] = domainOf(span, now, [...times, ...marks]);
+  const [from, to] = toDomain(span, now, [...times, ...marks]);
   const xOf = (at: number): number =>
     Math.round((left + ((at - from) / (to - from)) * (width - left - right)) * 10) / 10;
   const isIn = (at: number): boolean => at >= from && at <= to;
