@@ -180,7 +180,7 @@ export function plot(input: PlotInput): SVGElement {
 }
 
 /** The plot with its legend, and the same facts as a table. */
-export function timeAxis(
+export function renderTimeAxis(
   input: PlotInput,
   deliveryLink: (delivery: DeliveryJson) => Child,
 ): readonly Child[] {

@@ -16,7 +16,7 @@ import { typeChoice, typesText } from "./event-types.js";
 import { attemptText, healthBadge, healthText, reasonText, stateBadge } from "./health.js";
 import { deliveryPath, type Filter, findDeliveries, resend } from "./log.js";
 import { plotted, type TimeSpan } from "./plan.js";
-import { timeAxis } from "./plot.js";
+import { renderTimeAxis } from "./plot.js";
 import { secretPanel } from "./secret.js";
 
 const ROOM = 20;
@@ -261,7 +261,7 @@ function createAxis({ api, signal, fail }: Page, path: string) {
       drawn,
       deliveries.length === 0
         ? h("p", {}, "No delivery yet.")
-        : timeAxis(
+        : renderTimeAxis(
             {
               deliveries,
               stats: detail.stats,
