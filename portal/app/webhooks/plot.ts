@@ -44,7 +44,7 @@ const LEGEND: readonly (readonly [MarkKind, string])[] = [
 ];
 
 /** What the plot shows at a glance, in words; and how much there is that it has no room for. */
-export function summaryOf({ stats, deliveries }: Pick<PlotInput, "stats" | "deliveries">): string {
+export function summarise({ stats, deliveries }: Pick<PlotInput, "stats" | "deliveries">): string {
   const retried = deliveries.filter(
     ({ state, attempts }) => state === "pending" && attempts.length > 0,
   ).length;
@@ -169,7 +169,7 @@ export function plot(input: PlotInput): SVGElement {
       viewBox: `0 0 ${width} ${height}`,
       height,
       role: "img",
-      "aria-label": `Time axis. ${summaryOf(input)} The same facts follow as a table.`,
+      "aria-label": `Time axis. ${summarise(input)} The same facts follow as a table.`,
     },
     grid,
     rows.map(rowOf),
@@ -215,7 +215,7 @@ export function renderTimeAxis(
       "figure",
       {},
       plot(input),
-      h("figcaption", {}, h("p", {}, summaryOf(input)), h("ul", { class: "legend" }, legend)),
+      h("figcaption", {}, h("p", {}, summarise(input)), h("ul", { class: "legend" }, legend)),
     ),
     h(
       "details",
