@@ -4,6 +4,6 @@ import type { View } from "../view.js";
 import { delivery } from "./delivery.js";
 import { list } from "./list.js";
 import { register } from "./register.js";
-import { one } from "./webhook-page.js";
+import { webhookPage } from "./webhook-page.js";
 
-export const webhookViews: readonly View[] = [list, register, one, delivery];
+export const webhookViews: readonly View[] = [list, register, webhookPage, delivery];

@@ -26,7 +26,7 @@ const SOON_MS = 1_000;
 
 const option = (value: string, label: string) => h("option", { value }, label);
 
-export const one: View = {
+export const webhookPage: View = {
   path: "/webhooks/:webhookId",
   title: "Webhook",
   part: "webhooks",
