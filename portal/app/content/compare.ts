@@ -1,14 +1,14 @@
 /** Two texts side by side, as a table. What differs is told by signs and words, not by colour alone. */
 
 import { h } from "../dom.js";
-import { differences, type Row } from "./diff.js";
+import { type DiffRow, differences } from "./diff.js";
 
 /** Unchanged lines that are shown around a change. */
 const AROUND = 3;
 
-const isSame = ({ left, right }: Row): boolean => left === right;
+const isSame = ({ left, right }: DiffRow): boolean => left === right;
 
-function cell(text: string | null, row: Row, side: "left" | "right"): HTMLElement {
+function cell(text: string | null, row: DiffRow, side: "left" | "right"): HTMLElement {
   if (text === null) return h("td", { class: "none" });
   if (isSame(row)) return h("td", {}, text);
   const [tag, word, sign] =

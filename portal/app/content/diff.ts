@@ -1,7 +1,7 @@
 /** What differs between two texts, line by line. Pure. */
 
 /** A line on each side; `null` where a side has none. The same text on both: the line is unchanged. */
-export interface Row {
+export interface DiffRow {
   readonly left: string | null;
   readonly right: string | null;
 }
@@ -16,10 +16,10 @@ type Pair = readonly [left: number, right: number];
  *
  * Source: Myers, "An O(ND) Difference Algorithm and Its Variations", 1986.
  */
-export function differences(left: string, right: string): readonly Row[] {
+export function differences(left: string, right: string): readonly DiffRow[] {
   const a = left === "" ? [] : left.split(/\r?\n/);
   const b = right === "" ? [] : right.split(/\r?\n/);
-  const rows: Row[] = [];
+  const rows: DiffRow[] = [];
   let [x, y] = [0, 0];
   for (const [nextX, nextY] of [...pairsOf(a, b), [a.length, b.length] as const]) {
     while (x < nextX || y < nextY) {
