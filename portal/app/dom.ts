@@ -51,7 +51,7 @@ const keyOf = (node: Node): string =>
  * Makes the children of `parent` like `children`, keeping every node that stays: focus, selection and what a screen reader has read remain. Nodes are the same
  * if their tag and their `data-key` are. What is typed into a field stays.
  */
-export function renew(parent: Element, ...children: readonly Child[]): void {
+export function patch(parent: Element, ...children: readonly Child[]): void {
   const wanted = document.createElement("div");
   append(wanted, children);
   renewChildren(parent, wanted);

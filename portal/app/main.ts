@@ -3,7 +3,7 @@
 import type { SessionJson } from "../shapes.js";
 import { ApiError, createApi } from "./api.js";
 import { contentViews } from "./content/views.js";
-import { h, renew } from "./dom.js";
+import { h, patch } from "./dom.js";
 import { zone } from "./format.js";
 import { match, messageOf, type Page, type View } from "./view.js";
 import { webhookViews } from "./webhooks/views.js";
@@ -81,7 +81,7 @@ async function show(session: SessionJson, isFirst: boolean): Promise<void> {
   const within = labelled.some((view) => view.path === path)
     ? undefined
     : labelled.find((view) => path.startsWith(`${view.path}/`))?.path;
-  renew(
+  patch(
     links,
     labelled.map(({ label, path: target }) =>
       h(

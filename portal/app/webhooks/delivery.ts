@@ -1,7 +1,7 @@
 /** One delivery with all its attempts. */
 
 import type { AttemptJson, DeliveryDetail } from "../../shapes.js";
-import { type Child, h, renew } from "../dom.js";
+import { type Child, h, patch } from "../dom.js";
 import { lengthText, time } from "../format.js";
 import { button, facts, table } from "../forms.js";
 import type { View } from "../view.js";
@@ -36,11 +36,11 @@ export const delivery: View = {
       const { webhook, delivery: found } = await api.get<DeliveryDetail>(path);
       page.title(`Delivery of ${found.type}`);
       // What arrived is sent again by nobody in a hurry.
-      renew(
+      patch(
         actions,
         button("Send again", page, again, { class: found.state === "delivered" ? "plain" : "" }),
       );
-      renew(
+      patch(
         body,
         h("p", {}, "To ", h("a", { href: `#/webhooks/${webhook.id}`, class: "address" }, webhook.url)),
         facts([

@@ -1,7 +1,7 @@
 /** All webhooks of the account with their health. */
 
 import type { WebhookPage } from "../../shapes.js";
-import { h, renew } from "../dom.js";
+import { h, patch } from "../dom.js";
 import { time } from "../format.js";
 import { createPager, table } from "../forms.js";
 import type { View } from "../view.js";
@@ -26,7 +26,7 @@ export const list: View = {
       const cursor = pager.cursor();
       const { webhooks, next } = await api.get<WebhookPage>("webhooks", { cursor, limit: PAGE });
       if (cursor !== pager.cursor()) return;
-      renew(
+      patch(
         root,
         webhooks.length === 0 && cursor === undefined
           ? h("p", {}, "There is no webhook yet. ", h("a", { href: "#/webhooks/new" }, "Register one"), ".")

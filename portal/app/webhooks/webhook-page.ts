@@ -8,7 +8,7 @@ import type {
   WebhookDetail,
   WebhookJson,
 } from "../../shapes.js";
-import { h, renew } from "../dom.js";
+import { h, patch } from "../dom.js";
 import { fromLocalInput, pluralise, time, timeText, toLocalInput } from "../format.js";
 import { button, confirmed, createPager, facts, field, form, table } from "../forms.js";
 import type { Page, View } from "../view.js";
@@ -59,7 +59,7 @@ export const webhookPage: View = {
 
     const showOverview = ({ webhook, stats }: WebhookDetail): void => {
       page.title(webhook.url);
-      renew(
+      patch(
         overview,
         h("p", {}, healthBadge(stats), " ", healthText(stats)),
         facts([
@@ -82,7 +82,7 @@ export const webhookPage: View = {
         await api.send("PUT", path, { status: isEnabled ? "DISABLED" : "ENABLED" });
         await refresh(isEnabled ? "The webhook was disabled." : "The webhook was enabled.");
       };
-      renew(
+      patch(
         actions,
         // The first thing to do stands out.
         button("Send a test", page, test, { "data-key": "test", class: isEnabled ? "" : "plain" }),
@@ -257,7 +257,7 @@ function createAxis({ api, signal, fail }: Page, path: string) {
   let deliveries: readonly DeliveryJson[] = [];
   const draw = (): void => {
     if (!detail) return;
-    renew(
+    patch(
       drawn,
       deliveries.length === 0
         ? h("p", {}, "No delivery yet.")
@@ -374,7 +374,7 @@ function createLog(
     if (asked !== query || cursor !== pager.cursor()) return;
     /** Of each event that was sent again, where both stand on this page. */
     const newest = new Map<string, DeliveryJson>();
-    renew(
+    patch(
       rows,
       deliveries.length === 0
         ? h("p", {}, next === null ? "No delivery here." : "None so far; older ones may follow.")
