@@ -8,7 +8,7 @@ let made = 0;
 /** An id that no other element of the page has. */
 export const newId = (): string => `f${++made}`;
 
-export interface Field {
+export interface FormField {
   readonly element: HTMLElement;
   /** Says what is wrong; the empty text takes it back. */
   readonly problem: (text: string) => void;
@@ -20,7 +20,7 @@ export function field(
   label: string,
   input: HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement,
   hint?: string,
-): Field {
+): FormField {
   const id = newId();
   input.id = id;
   const problem = h("p", { class: "problem", id: `${id}-problem`, hidden: true });
@@ -82,7 +82,7 @@ export function form(
     act,
     ...attributes
   }: {
-    readonly fields: Readonly<Record<string, Field>>;
+    readonly fields: Readonly<Record<string, FormField>>;
     readonly content: readonly Child[];
     /** The label of its button. */
     readonly submit: string;

@@ -3,7 +3,7 @@
 import type { ContentAnswerJson, RecordJson } from "../../content-shapes.js";
 import { ApiError } from "../api.js";
 import { type Child, h } from "../dom.js";
-import { button, confirmed, type Field, facts, field, form } from "../forms.js";
+import { button, confirmed, type FormField, facts, field, form } from "../forms.js";
 import type { Page, View } from "../view.js";
 import { comparison } from "./compare.js";
 import {
@@ -20,7 +20,7 @@ import { ifUnchanged, isConflict } from "./unchanged.js";
 
 type Input = HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement;
 
-type Entry = Field & { readonly input: Input };
+type Entry = FormField & { readonly input: Input };
 
 type Values = { [name in FieldName]?: string };
 

@@ -1,10 +1,10 @@
 /** Chooses the event types of a webhook: all, or some by name. */
 
 import { h } from "../dom.js";
-import { type Field, newId } from "../forms.js";
+import { type FormField, newId } from "../forms.js";
 
 export interface TypeChoice {
-  readonly field: Field;
+  readonly field: FormField;
   /** `undefined`: all types, also future ones. */
   readonly chosen: () => readonly string[] | undefined;
 }
