@@ -2,7 +2,7 @@
 
 import { ApiError } from "./api.js";
 import { type Child, h } from "./dom.js";
-import { messageOf, type Page } from "./view.js";
+import { messageOf, type PageContext } from "./view.js";
 
 let made = 0;
 /** An id that no other element of the page has. */
@@ -48,7 +48,7 @@ export function field(
 /** A button that does one thing at a time. It stays focusable meanwhile, so that focus is not lost; what fails is said. */
 export function button(
   label: string,
-  page: Pick<Page, "fail">,
+  page: Pick<PageContext, "fail">,
   act: () => Promise<unknown>,
   attributes: Readonly<Record<string, string>> = {},
 ): HTMLButtonElement {
@@ -58,7 +58,7 @@ export function button(
 
 async function once(
   element: Element,
-  { fail }: Pick<Page, "fail">,
+  { fail }: Pick<PageContext, "fail">,
   act: () => Promise<unknown>,
 ): Promise<void> {
   if (element.getAttribute("aria-disabled") === "true") return;
@@ -74,7 +74,7 @@ async function once(
 
 /** A form over fields. An error of one of them is shown beside it and gets the focus; any other is said. `fields` by the name that the API calls them. */
 export function form(
-  page: Pick<Page, "fail" | "say">,
+  page: Pick<PageContext, "fail" | "say">,
   {
     fields,
     content,
@@ -207,7 +207,7 @@ export interface Pager {
 
 /** `turned` is called once another page is to be shown. */
 export function createPager(
-  page: Pick<Page, "fail">,
+  page: Pick<PageContext, "fail">,
   turned: () => Promise<void>,
   [back, forth]: readonly [back: string, forth: string],
 ): Pager {

@@ -5,7 +5,7 @@ import { ApiError, createApi } from "./api.js";
 import { contentViews } from "./content/views.js";
 import { h, patch } from "./dom.js";
 import { zone } from "./format.js";
-import { match, messageOf, type Page, type View } from "./view.js";
+import { match, messageOf, type PageContext, type View } from "./view.js";
 import { webhookViews } from "./webhooks/views.js";
 
 const views: readonly View[] = [...webhookViews, ...contentViews];
@@ -117,7 +117,7 @@ async function show(session: SessionJson, isFirst: boolean): Promise<void> {
   const { view, params } = found;
   title(view.title);
   if (!isFirst) heading.focus({ preventScroll: false });
-  const page: Page = {
+  const page: PageContext = {
     api: createApi(apiBase, signal),
     signal,
     title: (text) => {

@@ -14,10 +14,10 @@ export interface View {
   /** Where the view stands in the navigation; absent: nowhere. */
   readonly label?: string;
   /** Fills `root`, which is empty. What it rejects with is shown in its place. */
-  render(root: HTMLElement, params: Params, page: Page): Promise<void>;
+  render(root: HTMLElement, params: Params, page: PageContext): Promise<void>;
 }
 
-export interface Page {
+export interface PageContext {
   /** What it has under way ends with the view. */
   readonly api: Api;
   /** Aborts when the view is left. */

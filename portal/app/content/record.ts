@@ -4,7 +4,7 @@ import type { ContentAnswerJson, RecordJson } from "../../content-shapes.js";
 import { ApiError } from "../api.js";
 import { type Child, h } from "../dom.js";
 import { button, confirmed, type FormField, facts, field, form } from "../forms.js";
-import type { Page, View } from "../view.js";
+import type { PageContext, View } from "../view.js";
 import { comparison } from "./compare.js";
 import {
   type FieldName,
@@ -62,7 +62,7 @@ interface Open {
 }
 
 /** As the visitor may edit it; else as he may read it. */
-async function open({ api }: Page, { name }: Kind, id: string): Promise<Open> {
+async function open({ api }: PageContext, { name }: Kind, id: string): Promise<Open> {
   const read = (context: string): Promise<ContentAnswerJson<RecordJson>> =>
     api.get(`content/${name}/${id}`, { context, _embed: "author" });
   try {
@@ -406,7 +406,7 @@ function fieldFor(name: FieldName, record: RecordJson | undefined): Entry {
   return { ...field(LABELS[name], input, HINTS[name]), input };
 }
 
-function aboutOf(kind: Kind, record: RecordJson, { api }: Page): readonly Child[] {
+function aboutOf(kind: Kind, record: RecordJson, { api }: PageContext): readonly Child[] {
   const { filesize, width, height } = record.media_details ?? {};
   const picture = getPicture(record, "large");
   const author = getAuthor(record);

@@ -2,10 +2,10 @@
 
 import { errorOf } from "../api.js";
 import { h } from "../dom.js";
-import type { Page } from "../view.js";
+import type { PageContext } from "../view.js";
 
 /** The rows end with the view, and what is under way with them. `done` is called after each file that has arrived. */
-export function uploadPanel({ api, say, fail, signal }: Page, done: () => Promise<void>): HTMLElement {
+export function uploadPanel({ api, say, fail, signal }: PageContext, done: () => Promise<void>): HTMLElement {
   const rows = h("ul", { class: "uploads", "aria-label": "Uploads" });
   let queue = Promise.resolve();
 
@@ -70,7 +70,7 @@ export function uploadPanel({ api, say, fail, signal }: Page, done: () => Promis
 /** `fetch` tells no progress of a body that is sent. Rejects with an error whose message is for the visitor. */
 function send(
   file: File,
-  { url, headers }: Page["api"],
+  { url, headers }: PageContext["api"],
   signal: AbortSignal,
   progress: (share: number) => void,
 ): Promise<void> {

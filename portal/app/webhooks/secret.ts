@@ -2,9 +2,9 @@
 
 import { h } from "../dom.js";
 import { newId } from "../forms.js";
-import type { Page } from "../view.js";
+import type { PageContext } from "../view.js";
 
-export function secretPanel(secret: string, { say }: Pick<Page, "say">): HTMLElement {
+export function secretPanel(secret: string, { say }: Pick<PageContext, "say">): HTMLElement {
   const id = newId();
   const input = h("input", { id, class: "wide code", readonly: true, value: secret, spellcheck: "false" });
   const copy = async (): Promise<void> => {

@@ -11,7 +11,7 @@ import type {
 import { h, patch } from "../dom.js";
 import { fromLocalInput, pluralise, time, timeText, toLocalInput } from "../format.js";
 import { button, confirmed, createPager, facts, field, form, table } from "../forms.js";
-import type { Page, View } from "../view.js";
+import type { PageContext, View } from "../view.js";
 import { typeChoice, typesText } from "./event-types.js";
 import { attemptText, healthBadge, healthText, reasonText, stateBadge } from "./health.js";
 import { deliveryPath, type Filter, findDeliveries, resend } from "./log.js";
@@ -134,7 +134,7 @@ export const webhookPage: View = {
 };
 
 function recoverPart(
-  { api, ...page }: Page,
+  { api, ...page }: PageContext,
   path: string,
   { webhook }: WebhookDetail,
   refresh: (text: string) => Promise<void>,
@@ -169,7 +169,11 @@ function recoverPart(
   );
 }
 
-function rotatePart({ api, ...page }: Page, path: string, show: (made: SecretJson) => void): HTMLElement {
+function rotatePart(
+  { api, ...page }: PageContext,
+  path: string,
+  show: (made: SecretJson) => void,
+): HTMLElement {
   const select = h(
     "select",
     {},
@@ -202,7 +206,7 @@ function rotatePart({ api, ...page }: Page, path: string, show: (made: SecretJso
 }
 
 function changePart(
-  { api, ...page }: Page,
+  { api, ...page }: PageContext,
   path: string,
   webhook: WebhookJson,
   eventTypes: readonly string[],
@@ -243,7 +247,7 @@ function changePart(
 }
 
 /** The time axis, over the deliveries that are in trouble and the newest besides. */
-function createAxis({ api, signal, fail }: Page, path: string) {
+function createAxis({ api, signal, fail }: PageContext, path: string) {
   const drawn = h("div");
   const select = h(
     "select",
@@ -325,7 +329,7 @@ function createAxis({ api, signal, fail }: Page, path: string) {
 
 /** The deliveries as a table, with filters and pages. */
 function createLog(
-  { api, ...page }: Page,
+  { api, ...page }: PageContext,
   path: string,
   eventTypes: readonly string[],
   refresh: () => Promise<void>,
