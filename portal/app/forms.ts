@@ -2,7 +2,7 @@
 
 import { ApiError } from "./api.js";
 import { type Child, h } from "./dom.js";
-import { messageOf, type PageContext } from "./view.js";
+import { getMessage, type PageContext } from "./view.js";
 
 let made = 0;
 /** An id that no other element of the page has. */
@@ -100,7 +100,7 @@ export function form(
       const name = error instanceof ApiError ? error.field?.split(/[.[]/)[0] : undefined;
       const at = name === undefined ? undefined : fields[name];
       if (at === undefined) throw error;
-      at.problem(messageOf(error));
+      at.problem(getMessage(error));
       at.focus();
     }
   };

@@ -5,7 +5,7 @@ import { ApiError, createApi } from "./api.js";
 import { contentViews } from "./content/views.js";
 import { h, patch } from "./dom.js";
 import { zone } from "./format.js";
-import { match, messageOf, type PageContext, type View } from "./view.js";
+import { getMessage, match, type PageContext, type View } from "./view.js";
 import { webhookViews } from "./webhooks/views.js";
 
 const views: readonly View[] = [...webhookViews, ...contentViews];
@@ -33,7 +33,7 @@ function say(text: string, kind: "done" | "failed" = "done"): void {
 
 function fail(error: unknown): void {
   if (error instanceof DOMException && error.name === "AbortError") return;
-  say(messageOf(error), "failed");
+  say(getMessage(error), "failed");
 }
 
 function title(text: string): void {
@@ -141,7 +141,7 @@ async function show(session: SessionJson, isFirst: boolean): Promise<void> {
     await view.render(own, params, page);
   } catch (error) {
     if (signal.aborted) return;
-    own.replaceChildren(h("p", { role: "alert", class: "outcome failed" }, messageOf(error)));
+    own.replaceChildren(h("p", { role: "alert", class: "outcome failed" }, getMessage(error)));
     if (error instanceof ApiError && error.status === 404) title("Not found");
   }
 }

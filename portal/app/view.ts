@@ -34,7 +34,7 @@ export interface PageContext {
 }
 
 /** What a visitor is told of something thrown. */
-export const messageOf = (error: unknown): string =>
+export const getMessage = (error: unknown): string =>
   error instanceof ApiError ? error.message : "Something went wrong on this page; reload it.";
 
 /** The parameters of `path`, where it has the form of `pattern`. */
