@@ -9,7 +9,7 @@ export interface TypeChoice {
   readonly chosen: () => readonly string[] | undefined;
 }
 
-export const typesText = (types: readonly string[] | null): string =>
+export const formatEventTypes = (types: readonly string[] | null): string =>
   types === null || types.includes("*") ? "All types" : types.join(", ");
 
 /** `given`: what is chosen at first; `null`: all. */

@@ -5,7 +5,7 @@ import { h, patch } from "../dom.js";
 import { time } from "../format.js";
 import { createPager, table } from "../forms.js";
 import type { View } from "../view.js";
-import { typesText } from "./event-types.js";
+import { formatEventTypes } from "./event-types.js";
 import { healthBadge, healthText } from "./health.js";
 
 const PAGE = 100;
@@ -42,7 +42,7 @@ export const list: View = {
                   stats.failed,
                   stats.delivered,
                   time(stats.nextAttemptAt),
-                  typesText(webhook.eventTypes),
+                  formatEventTypes(webhook.eventTypes),
                 ],
               })),
             ),

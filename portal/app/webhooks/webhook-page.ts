@@ -12,7 +12,7 @@ import { h, patch } from "../dom.js";
 import { fromLocalInput, pluralise, time, timeText, toLocalInput } from "../format.js";
 import { button, confirmed, createPager, facts, field, form, table } from "../forms.js";
 import type { PageContext, View } from "../view.js";
-import { typeChoice, typesText } from "./event-types.js";
+import { formatEventTypes, typeChoice } from "./event-types.js";
 import { attemptText, healthBadge, healthText, reasonText, stateBadge } from "./health.js";
 import { deliveryPath, type Filter, findDeliveries, resend } from "./log.js";
 import { plotted, type TimeSpan } from "./plan.js";
@@ -63,7 +63,7 @@ export const webhookPage: View = {
         overview,
         h("p", {}, healthBadge(stats), " ", healthText(stats)),
         facts([
-          ["Event types", typesText(webhook.eventTypes)],
+          ["Event types", formatEventTypes(webhook.eventTypes)],
           ["Pending", stats.pending],
           ["Delivered", stats.delivered],
           ["Failed", stats.failed],
