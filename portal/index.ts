@@ -10,7 +10,7 @@ import { type ApiCall, type ApiRoute, errorAnswer, invalid, json, toHttpError } 
 import { contentRoutes } from "./content-api.js";
 import { refuseForeign, visitorOf } from "./guard.js";
 import { type PortalOptions, readPortalOptions } from "./options.js";
-import { asset, page, plainPage } from "./page.js";
+import { asset, plainPage, renderPage } from "./page.js";
 import type { SessionJson } from "./shapes.js";
 import { webhookRoutes } from "./webhooks-api.js";
 
@@ -78,7 +78,7 @@ export function createPortal(options: PortalOptions): Service {
       path: "/",
       async handle(request): Promise<HttpResponse> {
         await visitorOf(request, { authorize, clock, logger });
-        return page(request, title);
+        return renderPage(request, title);
       },
     },
     { method: "GET", path: "/app.js", handle: async (request) => asset("app.js", request) },

@@ -44,7 +44,7 @@ function baseOf({ baseUrl }: Pick<HttpRequest, "baseUrl">): string {
   return path === "" ? "./" : `${path}/`;
 }
 
-export function page(request: Pick<HttpRequest, "baseUrl">, title: string): HttpResponse {
+export function renderPage(request: Pick<HttpRequest, "baseUrl">, title: string): HttpResponse {
   const base = escaped(baseOf(request));
   return {
     status: 200,
