@@ -21,7 +21,7 @@ export interface ApiCall {
 /** A row of the portal's route table. Paths begin with `/api/`. */
 export type ApiRoute = Route<ApiCall>;
 
-export const json = (
+export const jsonResponse = (
   status: number,
   value: unknown,
   headers: Readonly<Record<string, string>> = {},
@@ -71,5 +71,5 @@ export function toHttpError(thrown: unknown, logger: Logger): HttpError {
 
 export function errorAnswer({ status, code, message, field, headers }: HttpError): HttpResponse {
   const body: ErrorJson = { error: { code, message, ...(field === undefined ? {} : { field }) } };
-  return json(status, body, headers);
+  return jsonResponse(status, body, headers);
 }

@@ -6,7 +6,7 @@
 import type { Content } from "../src/content/service.js";
 import { HttpError } from "../src/http/errors.js";
 import type { HttpRequest, HttpResponse } from "../src/http/types.js";
-import { type ApiCall, type ApiRoute, json } from "./api.js";
+import { type ApiCall, type ApiRoute, jsonResponse } from "./api.js";
 import type { ContentAnswerJson } from "./content-shapes.js";
 
 /** Parameters of a query that are passed on: none by which a request may stand for another one, such as `_method`. */
@@ -67,7 +67,7 @@ async function answered(response: HttpResponse | undefined): Promise<HttpRespons
     total: total === undefined ? null : Number(total),
     allow: headerOf(response, "Allow")?.split(", ") ?? [],
   };
-  return json(status, answer);
+  return jsonResponse(status, answer);
 }
 
 /** By its name, since the class may be there twice. */
@@ -141,7 +141,7 @@ export function contentRoutes(content: Content): readonly ApiRoute[] {
           } catch (error) {
             throw isContentError(error) ? refused(error.status, error) : error;
           }
-          return json(200, {});
+          return jsonResponse(200, {});
         },
       }),
     ),

@@ -6,7 +6,7 @@ import { readJson } from "../src/http/body.js";
 import { BODY_MS } from "../src/http/body-chunks.js";
 import { createRouter, type Route } from "../src/http/router.js";
 import type { HttpRequest, HttpResponse, Service } from "../src/http/types.js";
-import { type ApiCall, type ApiRoute, errorAnswer, invalid, json, toHttpError } from "./api.js";
+import { type ApiCall, type ApiRoute, errorAnswer, invalid, jsonResponse, toHttpError } from "./api.js";
 import { contentRoutes } from "./content-api.js";
 import { refuseForeign, visitorOf } from "./guard.js";
 import { type PortalOptions, readPortalOptions } from "./options.js";
@@ -53,7 +53,7 @@ export function createPortal(options: PortalOptions): Service {
         webhooks: webhooks !== undefined && subscriber !== undefined,
         content: content !== undefined && userId !== undefined,
       };
-      return json(200, { title, name, parts } satisfies SessionJson);
+      return jsonResponse(200, { title, name, parts } satisfies SessionJson);
     },
   };
   const routes: readonly ApiRoute[] = [

@@ -6,7 +6,7 @@ import { createRateLimit } from "../src/http/rate-limit.js";
 import { notFound } from "../src/webhooks/call-arguments.js";
 import type { Webhook } from "../src/webhooks/registrations/registrations.js";
 import type { DeliveryState, WebhookStatus } from "../src/webhooks/store.js";
-import { type ApiCall, type ApiRoute, invalid, json } from "./api.js";
+import { type ApiCall, type ApiRoute, invalid, jsonResponse } from "./api.js";
 import type { PortalWebhooks } from "./options.js";
 import type { WebhookJson } from "./shapes.js";
 
@@ -80,7 +80,7 @@ export function webhookRoutes(
       path: "/api/event-types",
       async handle(call) {
         subscriberOf(call);
-        return json(200, { eventTypes: webhooks.eventTypes() });
+        return jsonResponse(200, { eventTypes: webhooks.eventTypes() });
       },
     },
     {
@@ -95,7 +95,7 @@ export function webhookRoutes(
         });
         // Each row reads the figures of its webhook, as a request for that webhook does.
         accounts.charge(account, found.length);
-        return json(200, { webhooks: await Promise.all(found.map(withStats)), next });
+        return jsonResponse(200, { webhooks: await Promise.all(found.map(withStats)), next });
       },
     },
     {
@@ -108,7 +108,7 @@ export function webhookRoutes(
           url: url as string,
           eventTypes: types as readonly string[] | undefined,
         });
-        return json(201, { webhook: toJson(webhook), secret });
+        return jsonResponse(201, { webhook: toJson(webhook), secret });
       },
     },
     {
@@ -116,7 +116,7 @@ export function webhookRoutes(
       path: "/api/webhooks/:webhookId",
       async handle(call) {
         const found = await withStats((await own(call)).webhook);
-        return json(200, { ...found, schedule, now: new Date(clock.now()).toISOString() });
+        return jsonResponse(200, { ...found, schedule, now: new Date(clock.now()).toISOString() });
       },
     },
     {
@@ -130,7 +130,7 @@ export function webhookRoutes(
           status: status as WebhookStatus | undefined,
           eventTypes: types as readonly string[] | undefined,
         };
-        return json(200, toJson(await registrations.update(webhook.id, change, { as })));
+        return jsonResponse(200, toJson(await registrations.update(webhook.id, change, { as })));
       },
     },
     {
@@ -138,7 +138,7 @@ export function webhookRoutes(
       path: "/api/webhooks/:webhookId",
       async handle(call) {
         await registrations.remove(call.parameter("webhookId"), { as: subscriberOf(call) });
-        return json(200, {});
+        return jsonResponse(200, {});
       },
     },
     {
@@ -151,7 +151,7 @@ export function webhookRoutes(
           overlapMs: overlapMs as number | undefined,
           as,
         });
-        return json(200, { secret });
+        return jsonResponse(200, { secret });
       },
     },
     {
@@ -160,7 +160,7 @@ export function webhookRoutes(
       async handle(call) {
         const { webhook, as } = await own(call);
         const { type } = await known(call, ["type"]);
-        return json(
+        return jsonResponse(
           202,
           await deliveries.test({ webhookId: webhook.id, type: type as string | undefined, as }),
         );
@@ -173,7 +173,7 @@ export function webhookRoutes(
         const { webhook, as } = await own(call);
         const { since } = await known(call, ["since"]);
         if (typeof since !== "string") throw invalid("since", "since is missing: say from when on.");
-        return json(202, await deliveries.recover({ webhookId: webhook.id, since, as }));
+        return jsonResponse(202, await deliveries.recover({ webhookId: webhook.id, since, as }));
       },
     },
     {
@@ -192,7 +192,7 @@ export function webhookRoutes(
           limit: limitOf(query),
           as,
         });
-        return json(200, page);
+        return jsonResponse(200, page);
       },
     },
     {
@@ -200,7 +200,7 @@ export function webhookRoutes(
       path: "/api/webhooks/:webhookId/deliveries/:deliveryId",
       async handle(call) {
         const { webhook, delivery } = await ownDelivery(call);
-        return json(200, { webhook: toJson(webhook), delivery });
+        return jsonResponse(200, { webhook: toJson(webhook), delivery });
       },
     },
     {
@@ -208,7 +208,7 @@ export function webhookRoutes(
       path: "/api/webhooks/:webhookId/deliveries/:deliveryId/resend",
       async handle(call) {
         const { delivery, as } = await ownDelivery(call);
-        return json(202, await deliveries.resend(delivery.id, { as }));
+        return jsonResponse(202, await deliveries.resend(delivery.id, { as }));
       },
     },
   ];
