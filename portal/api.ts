@@ -51,7 +51,7 @@ const STATUS: Readonly<Record<string, number>> = {
   rate_limited: 429,
 };
 
-export const invalid = (field: string, message: string): PostbellError =>
+export const invalidField = (field: string, message: string): PostbellError =>
   new PostbellError("invalid_request", message, { field });
 
 /** Something thrown, as what the visitor is told of it. */

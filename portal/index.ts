@@ -6,7 +6,7 @@ import { readJson } from "../src/http/body.js";
 import { BODY_MS } from "../src/http/body-chunks.js";
 import { createRouter, type Route } from "../src/http/router.js";
 import type { HttpRequest, HttpResponse, Service } from "../src/http/types.js";
-import { type ApiCall, type ApiRoute, errorAnswer, invalid, jsonResponse, toHttpError } from "./api.js";
+import { type ApiCall, type ApiRoute, errorAnswer, invalidField, jsonResponse, toHttpError } from "./api.js";
 import { contentRoutes } from "./content-api.js";
 import { refuseForeign, visitorOf } from "./guard.js";
 import { type PortalOptions, readPortalOptions } from "./options.js";
@@ -22,7 +22,7 @@ async function fieldsOf(request: HttpRequest, clock: Clock): Promise<Readonly<Re
   const body = await readJson(request, { limit: BODY_BYTES, pace: { clock, ms: BODY_MS } });
   if (typeof body === "object" && body !== null && !Array.isArray(body))
     return body as Record<string, unknown>;
-  throw invalid("body", "The body must be a JSON object.");
+  throw invalidField("body", "The body must be a JSON object.");
 }
 
 /**

@@ -6,7 +6,7 @@ import { createRateLimit } from "../src/http/rate-limit.js";
 import { notFound } from "../src/webhooks/call-arguments.js";
 import type { Webhook } from "../src/webhooks/registrations/registrations.js";
 import type { DeliveryState, WebhookStatus } from "../src/webhooks/store.js";
-import { type ApiCall, type ApiRoute, invalid, jsonResponse } from "./api.js";
+import { type ApiCall, type ApiRoute, invalidField, jsonResponse } from "./api.js";
 import type { PortalWebhooks } from "./options.js";
 import type { WebhookJson } from "./shapes.js";
 
@@ -25,7 +25,7 @@ const filterOf = (query: URLSearchParams, name: string): string | undefined => q
 function limitOf(query: URLSearchParams): number | undefined {
   const limit = filterOf(query, "limit");
   if (limit === undefined) return undefined;
-  if (!/^[0-9]{1,3}$/.test(limit)) throw invalid("limit", "limit must be a whole number from 1 to 100.");
+  if (!/^[0-9]{1,3}$/.test(limit)) throw invalidField("limit", "limit must be a whole number from 1 to 100.");
   return Number(limit);
 }
 
@@ -33,7 +33,8 @@ function limitOf(query: URLSearchParams): number | undefined {
 async function known(call: ApiCall, names: readonly string[]): Promise<Readonly<Record<string, unknown>>> {
   const fields = await call.fields();
   const other = Object.keys(fields).find((name) => !names.includes(name));
-  if (other !== undefined) throw invalid(other.slice(0, 40), `There is no field '${other.slice(0, 40)}'.`);
+  if (other !== undefined)
+    throw invalidField(other.slice(0, 40), `There is no field '${other.slice(0, 40)}'.`);
   return fields;
 }
 
@@ -172,7 +173,7 @@ export function webhookRoutes(
       async handle(call) {
         const { webhook, as } = await own(call);
         const { since } = await known(call, ["since"]);
-        if (typeof since !== "string") throw invalid("since", "since is missing: say from when on.");
+        if (typeof since !== "string") throw invalidField("since", "since is missing: say from when on.");
         return jsonResponse(202, await deliveries.recover({ webhookId: webhook.id, since, as }));
       },
     },
