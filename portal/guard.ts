@@ -17,7 +17,7 @@ export const PAGE_HEADER = "x-postbell-portal";
  *
  * Errors: HttpError 401 `unauthorized`; HttpError 503 `unavailable` where the host throws, gives no usable answer or none within 5 s.
  */
-export async function visitorOf(
+export async function authenticateVisitor(
   request: HttpRequest,
   {
     authorize,

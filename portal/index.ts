@@ -8,7 +8,7 @@ import { createRouter, type Route } from "../src/http/router.js";
 import type { HttpRequest, HttpResponse, Service } from "../src/http/types.js";
 import { type ApiCall, type ApiRoute, errorAnswer, invalidField, jsonResponse, toHttpError } from "./api.js";
 import { contentRoutes } from "./content-api.js";
-import { refuseForeign, visitorOf } from "./guard.js";
+import { authenticateVisitor, refuseForeign } from "./guard.js";
 import { type PortalOptions, readPortalOptions } from "./options.js";
 import { asset, plainPage, renderPage } from "./page.js";
 import type { SessionJson } from "./shapes.js";
@@ -65,7 +65,7 @@ export function createPortal(options: PortalOptions): Service {
   const api = createRouter(routes, {
     async context(request, parameter): Promise<ApiCall> {
       if (request.method !== "GET" && request.method !== "HEAD") refuseForeign(request);
-      const visitor = await visitorOf(request, { authorize, clock, logger });
+      const visitor = await authenticateVisitor(request, { authorize, clock, logger });
       const query = new URLSearchParams(request.query);
       return { request, parameter, query, visitor, fields: () => fieldsOf(request, clock) };
     },
@@ -77,7 +77,7 @@ export function createPortal(options: PortalOptions): Service {
       method: "GET",
       path: "/",
       async handle(request): Promise<HttpResponse> {
-        await visitorOf(request, { authorize, clock, logger });
+        await authenticateVisitor(request, { authorize, clock, logger });
         return renderPage(request, title);
       },
     },
