@@ -80,13 +80,13 @@ export interface AttemptJson {
   readonly excerpt: string | null;
 }
 
-export type DeliveryState = "pending" | "delivered" | "failed" | "withheld";
+export type DeliveryStateJson = "pending" | "delivered" | "failed" | "withheld";
 
 export interface DeliveryJson {
   readonly id: string;
   readonly eventId: string;
   readonly type: string;
-  readonly state: DeliveryState;
+  readonly state: DeliveryStateJson;
   /** Why it ended undelivered. */
   readonly reason: string | null;
   readonly createdAt: string;

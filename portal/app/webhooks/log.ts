@@ -1,10 +1,10 @@
 /** Deliveries as the log has them: to find, to open, to send again. */
 
-import type { DeliveryJson, DeliveryPage, DeliveryState } from "../../shapes.js";
+import type { DeliveryJson, DeliveryPage, DeliveryStateJson } from "../../shapes.js";
 import type { Api } from "../api.js";
 
 export interface Filter {
-  readonly state?: DeliveryState | "" | undefined;
+  readonly state?: DeliveryStateJson | "" | undefined;
   readonly type?: string | undefined;
   readonly since?: string | undefined;
   readonly until?: string | undefined;

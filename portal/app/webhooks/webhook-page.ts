@@ -2,7 +2,7 @@
 
 import type {
   DeliveryJson,
-  DeliveryState,
+  DeliveryStateJson,
   EventTypesJson,
   SecretJson,
   WebhookDetail,
@@ -414,7 +414,7 @@ function createLog(
   };
   const filter = async (): Promise<void> => {
     query = {
-      state: state.value as DeliveryState | "",
+      state: state.value as DeliveryStateJson | "",
       type: type.value,
       since: fromLocalInput(since.value),
       until: fromLocalInput(until.value),
