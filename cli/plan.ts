@@ -85,7 +85,7 @@ export const plan = command({
     const lines = rows.map(
       ({ offsetMs, what }) => `${clockText(offsetMs).padStart(width)}  ${dateText(from + offsetMs)}  ${what}`,
     );
-    const axis = timeAxis(
+    const axis = drawTimeAxis(
       attempts.map(({ offsetMs }) => offsetMs),
       warnAfterMs,
       disableAfterMs,
@@ -171,7 +171,7 @@ const AXIS_WIDTH = 72;
 const TICKS = 4;
 
 /** Attempts as `o`, or how many fall together; `W` and `D`: warning and disabling. Under it hours and minutes. */
-export function timeAxis(attempts: readonly number[], warnMs: number, disableMs: number): string {
+export function drawTimeAxis(attempts: readonly number[], warnMs: number, disableMs: number): string {
   const end = Math.max(...attempts, warnMs, disableMs);
   const cellOf = (ms: number): number => Math.round((ms / end) * AXIS_WIDTH);
   const cells = Array.from({ length: AXIS_WIDTH + 1 }, () => "-");

@@ -10,7 +10,7 @@ import { PassThrough, Readable } from "node:stream";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { readMessage, writeMessage } from "../../cli/http-message.js";
 import { main } from "../../cli/main.js";
-import { timeAxis } from "../../cli/plan.js";
+import { drawTimeAxis } from "../../cli/plan.js";
 import { verdictOn } from "../../cli/signature-report.js";
 import { signatureHeader } from "../../src/signature/signature.js";
 import { memoryStorage } from "../../storage/memory/index.js";
@@ -423,7 +423,7 @@ describe("postbell plan", () => {
       expect(out).toMatch(
         /\n71:45 .* attempt 14, by 72:00 at the latest\n72:00 .*reported.*\n96:00 .*disabled/,
       );
-      expect(out).toContain(`${timeAxis([0, 900_000], 259_200_000, 345_600_000).split("\n")[1]}`);
+      expect(out).toContain(`${drawTimeAxis([0, 900_000], 259_200_000, 345_600_000).split("\n")[1]}`);
       expect(out).not.toContain("\u001b");
     },
   );
@@ -457,7 +457,7 @@ describe("postbell plan", () => {
   });
 
   it("draws attempts that fall together as their number", () => {
-    const [axis, labels] = timeAxis([0, 0.1, 0.2, 50], 75, 100).split("\n");
+    const [axis, labels] = drawTimeAxis([0, 0.1, 0.2, 50], 75, 100).split("\n");
     expect(axis).toMatch(/^3-{1,3}.*o.*W.*D$/);
     expect(axis?.indexOf("o")).toBe(36);
     expect(axis?.indexOf("W")).toBe(54);
