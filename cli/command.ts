@@ -86,7 +86,7 @@ export function none(operands: readonly string[]): void {
 /** What others wrote must not move the cursor of a terminal. */
 export const printable = (text: string): string => text.replace(/[\p{Cc}\p{Cf}]/gu, "?");
 
-export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+export const toMessage = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 const COLOURS = { red: 31, green: 32, yellow: 33, dim: 2 } as const;
 

@@ -11,12 +11,12 @@ import {
   type CliIo,
   command,
   EXIT,
-  messageOf,
   none,
   painter,
   printable,
   readUrl,
   readWholeNumber,
+  toMessage,
 } from "./command.js";
 import { gather, TOO_LARGE } from "./gather.js";
 import { type HttpMessage, writeMessage } from "./http-message.js";
@@ -81,7 +81,7 @@ ${secretDetails}
     const answer = answering({ ...settings, secrets }, io);
     const handler = (request: IncomingMessage, response: ServerResponse): void => {
       answer(request, response).catch((error: unknown) => {
-        io.stderr.write(`postbell: ${messageOf(error)}\n`);
+        io.stderr.write(`postbell: ${toMessage(error)}\n`);
         if (!response.headersSent) response.writeHead(500);
         response.end();
       });
@@ -195,7 +195,7 @@ function answering(settings: ListenSettings, io: CliIo) {
     let status = isPost ? 400 : 405;
     let forwardError: string | undefined;
     if (isPost && forward !== undefined) {
-      const result = await send(message, forward, io.signal).catch(messageOf);
+      const result = await send(message, forward, io.signal).catch(toMessage);
       if (typeof result === "number") status = result;
       else [status, forwardError] = [502, result];
     } else if (isTrusted) {

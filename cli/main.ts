@@ -1,7 +1,7 @@
 /** Runs what the command line says, apart from the process it runs in: that is given to it. */
 
 import { parseCommandLine } from "./arguments.js";
-import { type Action, type CliIo, EXIT, type ExitCode, messageOf } from "./command.js";
+import { type Action, type CliIo, EXIT, type ExitCode, toMessage } from "./command.js";
 
 export { type CliIo, EXIT } from "./command.js";
 
@@ -15,7 +15,7 @@ export async function main(given: readonly string[], io: CliIo): Promise<ExitCod
   try {
     action = parseCommandLine(given);
   } catch (error) {
-    complain(messageOf(error), "See postbell --help.\n");
+    complain(toMessage(error), "See postbell --help.\n");
     return EXIT.usage;
   }
   try {
@@ -25,7 +25,7 @@ export async function main(given: readonly string[], io: CliIo): Promise<ExitCod
       complain("stopped. What was done stays; run it again to go on.");
       return EXIT.interrupted;
     }
-    complain(messageOf(error));
+    complain(toMessage(error));
     return isUsage(error) ? EXIT.usage : EXIT.failed;
   }
 }

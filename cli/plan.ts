@@ -4,7 +4,7 @@ import { systemClock } from "../src/core/clock.js";
 import { type RetryPolicy, scheduleOf } from "../src/webhooks/delivery/back-off.js";
 import { readSettings } from "../src/webhooks/options.js";
 import { memoryStorage } from "../storage/memory/index.js";
-import { command, EXIT, messageOf, none, painter } from "./command.js";
+import { command, EXIT, none, painter, toMessage } from "./command.js";
 import { readTime } from "./verify.js";
 
 export const plan = command({
@@ -112,7 +112,7 @@ function inFlags<T>(read: () => T): T {
   try {
     return read();
   } catch (error) {
-    const text = messageOf(error).replace(/^createWebhooks: /, "");
+    const text = toMessage(error).replace(/^createWebhooks: /, "");
     throw new Error(
       text.replace(/\b(?:retry|health)\.[A-Za-z]+/g, (option) => FLAGS[option] ?? option),
       {

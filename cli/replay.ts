@@ -3,7 +3,7 @@
 import { readFile } from "node:fs/promises";
 import { systemClock } from "../src/core/clock.js";
 import { signatureHeader, standardHeaders } from "../src/signature/signature.js";
-import { command, EXIT, messageOf, painter, printable, readUrl } from "./command.js";
+import { command, EXIT, painter, printable, readUrl, toMessage } from "./command.js";
 import { type HttpMessage, headerOf, readMessage } from "./http-message.js";
 import { findSecrets, readSecretSource, secretDetails, secretOptions } from "./secrets.js";
 import { send } from "./send.js";
@@ -40,7 +40,7 @@ ${secretDetails}
       const begun = systemClock.monotonic();
       const result = await sent(file).catch((error: unknown) => {
         if (io.signal.aborted) throw error;
-        return messageOf(error);
+        return toMessage(error);
       });
       const ms = Math.round(systemClock.monotonic() - begun);
       const isTaken = typeof result === "number" && result >= 200 && result < 300;
