@@ -79,7 +79,7 @@ export function readUrl(text: string, name: string): string {
 /** For what shows only when the command runs, such as an environment variable that is not set. */
 export const wrongUsage = (message: string): PostbellError => new PostbellError("invalid_option", message);
 
-export function none(operands: readonly string[]): void {
+export function NO_ARGUMENTS(operands: readonly string[]): void {
   if (operands.length > 0) throw new Error(`There is something too much: '${operands[0]}'.`);
 }
 

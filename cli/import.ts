@@ -4,7 +4,7 @@ import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
 import type { ImportSummary } from "../src/content/wxr/options.js";
 import { systemClock } from "../src/core/clock.js";
-import { command, EXIT, none, printable } from "./command.js";
+import { command, EXIT, NO_ARGUMENTS, printable } from "./command.js";
 import { createProgressBar, importText, type Screen } from "./progress.js";
 import { readSite, siteDetails, siteOptions, withSite } from "./site.js";
 
@@ -30,7 +30,7 @@ ${siteDetails}
     trust: { type: "boolean", default: false },
   },
   read({ user, author, fetch, trust, json, quiet, ...given }, [file, ...more]) {
-    none(more);
+    NO_ARGUMENTS(more);
     const site = readSite(given);
     if (file === undefined) throw new Error("The file to import is missing.");
     if (fetch && given.files === "") throw new Error("--fetch needs --files: the folder to put them in.");

@@ -11,7 +11,7 @@ import {
   type CliIo,
   command,
   EXIT,
-  none,
+  NO_ARGUMENTS,
   painter,
   printable,
   readUrl,
@@ -59,7 +59,7 @@ ${secretDetails}
     json: { type: "boolean", default: false },
   },
   read(values, operands) {
-    none(operands);
+    NO_ARGUMENTS(operands);
     const { host, header, forward, save, body, json, "tls-cert": cert, "tls-key": key } = values;
     if ((cert === undefined) !== (key === undefined))
       throw new Error("--tls-cert and --tls-key go together.");

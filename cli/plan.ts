@@ -4,7 +4,7 @@ import { systemClock } from "../src/core/clock.js";
 import { type RetryPolicy, scheduleOf } from "../src/webhooks/delivery/back-off.js";
 import { readSettings } from "../src/webhooks/options.js";
 import { memoryStorage } from "../storage/memory/index.js";
-import { command, EXIT, none, painter, toMessage } from "./command.js";
+import { command, EXIT, NO_ARGUMENTS, painter, toMessage } from "./command.js";
 import { readTime } from "./verify.js";
 
 export const plan = command({
@@ -33,7 +33,7 @@ export const plan = command({
     json: { type: "boolean", default: false },
   },
   read({ intervals, every, window, jitter, warn, disable, from, json, ...given }, operands) {
-    none(operands);
+    NO_ARGUMENTS(operands);
     const ms = (text: string | undefined, name: string): number | undefined =>
       text === undefined ? undefined : readDuration(text, name);
     // What the service refuses is refused here.

@@ -6,7 +6,7 @@ import {
   type CliIo,
   command,
   EXIT,
-  none,
+  NO_ARGUMENTS,
   painter,
   printable,
   readWholeNumber,
@@ -34,7 +34,7 @@ ${secretDetails}
     json: { type: "boolean", default: false },
   },
   read({ tolerance, at, header, json, ...given }, [file, ...more]) {
-    none(more);
+    NO_ARGUMENTS(more);
     if (file === undefined) throw new Error("The file to verify is missing.");
     const toleranceSeconds = readWholeNumber(tolerance, "--tolerance", { min: 0, max: 1e12 });
     const time = at === undefined ? undefined : readTime(at, "--at");
