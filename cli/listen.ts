@@ -22,7 +22,7 @@ import { gather, TOO_LARGE } from "./gather.js";
 import { type HttpMessage, writeMessage } from "./http-message.js";
 import { findSecrets, readSecretSource, secretDetails, secretOptions } from "./secrets.js";
 import { send } from "./send.js";
-import { type Verdict, verdictOn } from "./signature-report.js";
+import { type SignatureReport, verdictOn } from "./signature-report.js";
 
 const MAX_REMEMBERED = 10_000;
 /** Each may bring a request of 17 MiB, which is held in memory. */
@@ -134,7 +134,7 @@ interface Shown {
   readonly timestamp: string | null;
   /** Of the focal resource. */
   readonly resourceType: string | null;
-  readonly code: Verdict["code"] | "method_not_allowed";
+  readonly code: SignatureReport["code"] | "method_not_allowed";
   readonly message: string;
   readonly ageSeconds: number | null;
   /** Whether the event came before, since the command runs. */
@@ -223,7 +223,7 @@ function answering(settings: ListenSettings, io: CliIo) {
   };
 }
 
-function focalTypeOf({ notification }: Verdict): string | null {
+function focalTypeOf({ notification }: SignatureReport): string | null {
   const resource: unknown = notification?.event.context[0].resource.entry[0]?.resource;
   const type =
     typeof resource === "object" && resource !== null && "resourceType" in resource

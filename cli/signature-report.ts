@@ -12,7 +12,7 @@ export interface Check {
   readonly now: number;
 }
 
-export interface Verdict {
+export interface SignatureReport {
   /** `unverified`: there is no secret to verify with. */
   readonly code: "valid" | "unverified" | "invalid_notification" | SignatureProblem;
   /** What was found; for all codes but `valid`, and what to change. */
@@ -23,11 +23,15 @@ export interface Verdict {
   readonly notification: EventNotification | undefined;
 }
 
-export function verdictOn(request: HttpMessage, check: Check): Verdict {
+export function verdictOn(request: HttpMessage, check: Check): SignatureReport {
   const { secrets, toleranceSeconds, signatureHeader, now } = check;
   const { body } = request;
   const notification = readNotification(body);
-  const found = (code: Verdict["code"], message: string, ageSeconds: number | null = null): Verdict => ({
+  const found = (
+    code: SignatureReport["code"],
+    message: string,
+    ageSeconds: number | null = null,
+  ): SignatureReport => ({
     code,
     message,
     ageSeconds,

@@ -15,7 +15,7 @@ import {
 import { gather, TOO_LARGE } from "./gather.js";
 import { readMessage } from "./http-message.js";
 import { findSecrets, readSecretSource, secretDetails, secretOptions } from "./secrets.js";
-import { type Verdict, verdictOn } from "./signature-report.js";
+import { type SignatureReport, verdictOn } from "./signature-report.js";
 
 export const verify = command({
   usage: "verify FILE --secret-file FILE [options]",
@@ -61,14 +61,17 @@ export function readTime(text: string, name: string): number {
   return time;
 }
 
-function resultOf({ code, message, ageSeconds, notification }: Verdict, notes: readonly string[]): object {
+function resultOf(
+  { code, message, ageSeconds, notification }: SignatureReport,
+  notes: readonly string[],
+): object {
   const { id = null, timestamp = null } = notification ?? {};
   const type = notification?.event["hub.event"] ?? null;
   return { valid: code === "valid", code, message, ageSeconds, id, type, timestamp, notes };
 }
 
 function tell(
-  { code, message, ageSeconds, notification }: Verdict,
+  { code, message, ageSeconds, notification }: SignatureReport,
   notes: readonly string[],
   io: CliIo,
 ): void {
