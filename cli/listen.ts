@@ -22,7 +22,7 @@ import { gather, TOO_LARGE } from "./gather.js";
 import { type HttpMessage, writeMessage } from "./http-message.js";
 import { findSecrets, readSecretSource, secretDetails, secretOptions } from "./secrets.js";
 import { send } from "./send.js";
-import { type SignatureReport, verdictOn } from "./signature-report.js";
+import { checkSignature, type SignatureReport } from "./signature-report.js";
 
 const MAX_REMEMBERED = 10_000;
 /** Each may bring a request of 17 MiB, which is held in memory. */
@@ -180,7 +180,7 @@ function answering(settings: ListenSettings, io: CliIo) {
       body,
     };
     const now = systemClock.now();
-    const verdict = verdictOn(message, { secrets, toleranceSeconds, signatureHeader: header, now });
+    const verdict = checkSignature(message, { secrets, toleranceSeconds, signatureHeader: header, now });
     const { notification } = verdict;
     const type = notification?.event["hub.event"] ?? null;
     const id = notification?.id ?? null;

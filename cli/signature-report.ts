@@ -23,7 +23,7 @@ export interface SignatureReport {
   readonly notification: EventNotification | undefined;
 }
 
-export function verdictOn(request: HttpMessage, check: Check): SignatureReport {
+export function checkSignature(request: HttpMessage, check: Check): SignatureReport {
   const { secrets, toleranceSeconds, signatureHeader, now } = check;
   const { body } = request;
   const notification = readNotification(body);

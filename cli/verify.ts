@@ -15,7 +15,7 @@ import {
 import { gather, TOO_LARGE } from "./gather.js";
 import { readMessage } from "./http-message.js";
 import { findSecrets, readSecretSource, secretDetails, secretOptions } from "./secrets.js";
-import { type SignatureReport, verdictOn } from "./signature-report.js";
+import { checkSignature, type SignatureReport } from "./signature-report.js";
 
 export const verify = command({
   usage: "verify FILE --secret-file FILE [options]",
@@ -48,7 +48,7 @@ ${secretDetails}
     if (bytes === undefined) throw new Error(TOO_LARGE);
     const message = readMessage(bytes);
     const now = time ?? systemClock.now();
-    const verdict = verdictOn(message, { secrets, toleranceSeconds, signatureHeader: header, now });
+    const verdict = checkSignature(message, { secrets, toleranceSeconds, signatureHeader: header, now });
     if (json) io.stdout.write(`${JSON.stringify(resultOf(verdict, message.notes))}\n`);
     else tell(verdict, message.notes, io);
     return verdict.code === "valid" ? EXIT.done : EXIT.invalid;

@@ -11,7 +11,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vites
 import { readMessage, writeMessage } from "../../cli/http-message.js";
 import { main } from "../../cli/main.js";
 import { drawTimeAxis } from "../../cli/plan.js";
-import { verdictOn } from "../../cli/signature-report.js";
+import { checkSignature } from "../../cli/signature-report.js";
 import { signatureHeader } from "../../src/signature/signature.js";
 import { memoryStorage } from "../../storage/memory/index.js";
 import { issue, makeAuthority } from "../support/certificates.js";
@@ -230,7 +230,7 @@ describe("postbell listen", () => {
       const header = /x-service-signature: (.*)/i.exec(anew?.head ?? "")?.[1];
       const check = { secrets: [SECRET], toleranceSeconds: 60, signatureHeader: "X-Sig", now: Date.now() };
       const message = { method: "POST", path: "/", headers: [["X-Sig", header ?? ""]] as const, body };
-      expect(verdictOn(message, check).code).toBe("valid");
+      expect(checkSignature(message, check).code).toBe("valid");
       const absent = join(folder, "absent");
       const one = await told(["replay", absent, file, "--to", to, "--json"]);
       expect(one.code).toBe(1);
@@ -329,13 +329,13 @@ describe("postbell verify", () => {
     ["a secret in quotation marks", body, { secrets: [`"${SECRET}" `] }, /quotation marks/],
     ["another secret", body, { secrets: ["whsec_x"] }, /secret of another webhook/],
   ])("says of a signature that does not match what is wrong: %s", (_, changed, options, advice) => {
-    const verdict = verdictOn(message(changed, signed), { ...check, ...options });
+    const verdict = checkSignature(message(changed, signed), { ...check, ...options });
     expect(verdict).toMatchObject({ code: "no_match", message: expect.stringMatching(advice) });
   });
 
   it("knows the other failures: no header, a malformed one, a wrong time, a body that is no notification", () => {
     const verdict = (headers: readonly (readonly [string, string])[], options = {}) =>
-      verdictOn(message(body, headers), { ...check, ...options });
+      checkSignature(message(body, headers), { ...check, ...options });
     expect(verdict([])).toMatchObject({ code: "missing_header", message: expect.stringContaining("proxy") });
     expect(verdict([["Webhook-Signature", "v1,x"]]).message).toContain("There is Webhook-Signature");
     expect(verdict([["X-Service-Signature", "t=1"]]).code).toBe("malformed_header");
@@ -347,7 +347,7 @@ describe("postbell verify", () => {
     expect(verdict(signed, { now: SIGNED_AT - 400_000 }).message).toContain("400 s in the future");
     const other = Buffer.from("[]");
     const header = [["X-Service-Signature", signatureOf(other, SIGNED_AT)]] as const;
-    expect(verdictOn(message(other, header), check).code).toBe("invalid_notification");
+    expect(checkSignature(message(other, header), check).code).toBe("invalid_notification");
   });
 
   it("reads what it wrote, byte for byte, and what curl -v printed", () => {
@@ -369,7 +369,7 @@ describe("postbell verify", () => {
       ["Content-Length", String(bytes.length)],
     ]);
     const pasted = `* Connected to localhost\n> POST /in HTTP/1.1\n> Host: localhost\n> X-Service-Signature: ${signed[0][1]}\n>\n} [99 bytes data]\n< HTTP/1.1 400 Bad Request\n<\n${body.toString()}\n`;
-    expect(verdictOn(readMessage(Buffer.from(pasted)), check).code).toBe("valid");
+    expect(checkSignature(readMessage(Buffer.from(pasted)), check).code).toBe("valid");
     expect(() => readMessage(Buffer.from("POST / HTTP/1.1\nno header\n\n{}"))).toThrow("Line 2");
     expect(readMessage(Buffer.from("Content-Length: 9\n\nshort")).notes).toEqual([
       expect.stringContaining("5 of the 9"),
