@@ -4,7 +4,7 @@ import { type EventNotification, readNotification } from "../receiver/notificati
 import { type SignatureProblem, verifySignature } from "../src/signature/signature.js";
 import { type HttpMessage, headerOf } from "./http-message.js";
 
-export interface Check {
+export interface ReportLine {
   readonly secrets: readonly string[];
   readonly toleranceSeconds: number;
   readonly signatureHeader: string;
@@ -23,7 +23,7 @@ export interface SignatureReport {
   readonly notification: EventNotification | undefined;
 }
 
-export function checkSignature(request: HttpMessage, check: Check): SignatureReport {
+export function checkSignature(request: HttpMessage, check: ReportLine): SignatureReport {
   const { secrets, toleranceSeconds, signatureHeader, now } = check;
   const { body } = request;
   const notification = readNotification(body);
