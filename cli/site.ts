@@ -6,7 +6,7 @@ import { trimEnd } from "../src/core/trim-end.js";
 import { type CliIo, wrongUsage } from "./command.js";
 import { imageTool } from "./images.js";
 
-export interface Site {
+export interface OpenedSite {
   /** Empty: the environment has it. */
   readonly redis: string;
   readonly prefix: string | undefined;
@@ -47,13 +47,13 @@ export function readSite({
   readonly site: string;
   readonly timezone: string;
   readonly files: string;
-}): Site {
+}): OpenedSite {
   return { redis, prefix, url: trimEnd(site, "/"), timezone, files };
 }
 
 /** Opens the site for `work`. The people of the site are the host's, who is not here: every id is somebody, and nobody is found by his name. */
 export async function withSite<T>(
-  { redis, prefix, url, timezone, files }: Site,
+  { redis, prefix, url, timezone, files }: OpenedSite,
   { openStorage, env }: CliIo,
   work: (content: Content) => Promise<T>,
 ): Promise<T> {
