@@ -5,7 +5,7 @@ import { type RetryPolicy, scheduleOf } from "../src/webhooks/delivery/back-off.
 import { readSettings } from "../src/webhooks/options.js";
 import { memoryStorage } from "../storage/memory/index.js";
 import { command, EXIT, NO_ARGUMENTS, painter, toMessage } from "./command.js";
-import { readTime } from "./verify.js";
+import { readTimeOption } from "./verify.js";
 
 export const plan = command({
   usage: "plan [options]",
@@ -51,7 +51,7 @@ export const plan = command({
         health: { warnAfterMs: ms(warn, "--warn"), disableAfterMs: ms(disable, "--disable") },
       }),
     );
-    return { retry, health, json, from: from === undefined ? undefined : readTime(from, "--from") };
+    return { retry, health, json, from: from === undefined ? undefined : readTimeOption(from, "--from") };
   },
   async run({ retry, health, json, from = systemClock.now() }, io) {
     const { warnAfterMs, disableAfterMs } = health;

@@ -37,7 +37,7 @@ ${secretDetails}
     NO_ARGUMENTS(more);
     if (file === undefined) throw new Error("The file to verify is missing.");
     const toleranceSeconds = readWholeNumber(tolerance, "--tolerance", { min: 0, max: 1e12 });
-    const time = at === undefined ? undefined : readTime(at, "--at");
+    const time = at === undefined ? undefined : readTimeOption(at, "--at");
     return { file, header, json, toleranceSeconds, time, source: readSecretSource(given) };
   },
   async run({ file, header, json, toleranceSeconds, time, source }, io) {
@@ -55,7 +55,7 @@ ${secretDetails}
   },
 });
 
-export function readTime(text: string, name: string): number {
+export function readTimeOption(text: string, name: string): number {
   const time = /^\d{4}-\d\d-\d\d(?:T|$)/.test(text) ? Date.parse(text) : Number.NaN;
   if (Number.isNaN(time)) throw new Error(`${name} must be a time such as 2026-11-20T09:30:00Z.`);
   return time;
