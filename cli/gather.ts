@@ -6,7 +6,7 @@ const MAX_REQUEST_BYTES = 17_825_792;
 export const TOO_LARGE = "The request is larger than 17 MiB.";
 
 /** `undefined`, and the rest is not read, where there is more. */
-export async function gather(stream: AsyncIterable<Uint8Array>): Promise<Buffer | undefined> {
+export async function readAll(stream: AsyncIterable<Uint8Array>): Promise<Buffer | undefined> {
   const pieces: Uint8Array[] = [];
   let length = 0;
   for await (const piece of stream) {

@@ -18,7 +18,7 @@ import {
   readWholeNumber,
   toMessage,
 } from "./command.js";
-import { gather, TOO_LARGE } from "./gather.js";
+import { readAll, TOO_LARGE } from "./gather.js";
 import { type HttpMessage, writeMessage } from "./http-message.js";
 import { findSecrets, readSecretSource, secretDetails, secretOptions } from "./secrets.js";
 import { send } from "./send.js";
@@ -167,7 +167,7 @@ function answering(settings: ListenSettings, io: CliIo) {
 
   return async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     // Not destroyed where it is too large: the answer goes over the same connection.
-    const body = await gather(request.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>);
+    const body = await readAll(request.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>);
     if (body === undefined) {
       io.stderr.write(`postbell: ${TOO_LARGE} It was answered 413.\n`);
       response.writeHead(413, { Connection: "close" }).end();

@@ -12,7 +12,7 @@ import {
   readWholeNumber,
   wrongUsage,
 } from "./command.js";
-import { gather, TOO_LARGE } from "./gather.js";
+import { readAll, TOO_LARGE } from "./gather.js";
 import { readMessage } from "./http-message.js";
 import { findSecrets, readSecretSource, secretDetails, secretOptions } from "./secrets.js";
 import { checkSignature, type SignatureReport } from "./signature-report.js";
@@ -44,7 +44,7 @@ ${secretDetails}
     const secrets = await findSecrets(source, io);
     if (secrets.length === 0)
       throw wrongUsage("There is no secret: give --secret-file, --secret or POSTBELL_SECRET.");
-    const bytes = file === "-" ? await gather(io.stdin) : await readFile(file);
+    const bytes = file === "-" ? await readAll(io.stdin) : await readFile(file);
     if (bytes === undefined) throw new Error(TOO_LARGE);
     const message = readMessage(bytes);
     const now = time ?? systemClock.now();
