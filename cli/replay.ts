@@ -32,7 +32,7 @@ ${secretDetails}
     const [secret] = await findSecrets(source, io);
     const sent = async (file: string): Promise<number> => {
       const message = readMessage(await readFile(file));
-      const signed = secret === undefined ? message : signedAnew(message, header, secret, systemClock.now());
+      const signed = secret === undefined ? message : signAgain(message, header, secret, systemClock.now());
       return send(signed, to, io.signal);
     };
     let failures = 0;
@@ -62,12 +62,7 @@ ${secretDetails}
 });
 
 /** The same request with a signature of now; the headers of the Standard Webhooks scheme too, where it has them. Pure. */
-export function signedAnew<M extends HttpMessage>(
-  message: M,
-  header: string,
-  secret: string,
-  now: number,
-): M {
+export function signAgain<M extends HttpMessage>(message: M, header: string, secret: string, now: number): M {
   const timestamp = Math.floor(now / 1000);
   const { body } = message;
   const id = headerOf(message, "webhook-id");
