@@ -16,7 +16,7 @@ export interface ReadMessage extends HttpMessage {
 }
 
 /** The values of a header, in any case, joined as HTTP joins them. */
-export function headerOf({ headers }: HttpMessage, name: string): string | undefined {
+export function getHeader({ headers }: HttpMessage, name: string): string | undefined {
   const values = headers
     .filter(([key]) => key.toLowerCase() === name.toLowerCase())
     .map(([, value]) => value);
@@ -76,7 +76,7 @@ function splitCurl(text: string): { readonly head: string; readonly body: string
 /** The body as long as the head says, and what was wrong with its length. */
 function measured(message: HttpMessage): { readonly body: Uint8Array; readonly notes: readonly string[] } {
   const { body } = message;
-  const announced = headerOf(message, "content-length");
+  const announced = getHeader(message, "content-length");
   const length = announced !== undefined && /^\d{1,15}$/.test(announced) ? Number(announced) : body.length;
   if (length < body.length) {
     return {

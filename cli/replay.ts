@@ -4,7 +4,7 @@ import { readFile } from "node:fs/promises";
 import { systemClock } from "../src/core/clock.js";
 import { signatureHeader, standardHeaders } from "../src/signature/signature.js";
 import { command, EXIT, painter, printable, readUrl, toMessage } from "./command.js";
-import { type HttpMessage, headerOf, readMessage } from "./http-message.js";
+import { getHeader, type HttpMessage, readMessage } from "./http-message.js";
 import { findSecrets, readSecretSource, secretDetails, secretOptions } from "./secrets.js";
 import { send } from "./send.js";
 
@@ -65,7 +65,7 @@ ${secretDetails}
 export function signAgain<M extends HttpMessage>(message: M, header: string, secret: string, now: number): M {
   const timestamp = Math.floor(now / 1000);
   const { body } = message;
-  const id = headerOf(message, "webhook-id");
+  const id = getHeader(message, "webhook-id");
   const made: readonly (readonly [string, string])[] = [
     [header, signatureHeader({ secret, timestamp, body })],
     ...(id === undefined ? [] : Object.entries(standardHeaders({ secret, id, timestamp, body }))),

@@ -2,7 +2,7 @@
 
 import { type EventNotification, readNotification } from "../receiver/notification.js";
 import { type SignatureProblem, verifySignature } from "../src/signature/signature.js";
-import { type HttpMessage, headerOf } from "./http-message.js";
+import { getHeader, type HttpMessage } from "./http-message.js";
 
 export interface ReportLine {
   readonly secrets: readonly string[];
@@ -42,7 +42,7 @@ export function checkSignature(request: HttpMessage, check: ReportLine): Signatu
       ? found("invalid_notification", "The body is no event notification.")
       : found("unverified", "There is no secret to verify with.");
   }
-  const header = headerOf(request, signatureHeader);
+  const header = getHeader(request, signatureHeader);
   const age = (timestamp: number): number => Math.floor(now / 1000) - timestamp;
   const result = verifySignature({ body, header, secrets, toleranceSeconds, now });
   if (result.ok) {
