@@ -7,7 +7,7 @@ import { readOptions } from "../src/core/options.js";
 import { eventOf } from "./event-row.js";
 import { type OutboxOptions, outboxOptions } from "./options.js";
 import type { OutboxClaim, OutboxSource, ParkedRow } from "./outbox-source.js";
-import { afterFailure, beforeEmit, isSuspect, retryDelayMs, type Verdict } from "./row-result.js";
+import { afterFailure, beforeEmit, isSuspect, type RowResult, retryDelayMs } from "./row-result.js";
 
 /** What lies in the source, and what this process has done. */
 export interface OutboxStats {
@@ -153,7 +153,7 @@ export function outbox(options: OutboxOptions): Outbox {
   };
 
   /** Emits a row, unless it is known without what becomes of it. Never rejects. */
-  const judge = async (claim: OutboxClaim, until: number): Promise<Verdict> => {
+  const judge = async (claim: OutboxClaim, until: number): Promise<RowResult> => {
     const known = beforeEmit(claim);
     if (known) return known;
     // This process stood still, or was busy with others for a whole lease: the row may be somebody else's by now.
@@ -164,7 +164,7 @@ export function outbox(options: OutboxOptions): Outbox {
     );
   };
 
-  const settle = async (judged: readonly (readonly [OutboxClaim, Verdict])[]): Promise<void> => {
+  const settle = async (judged: readonly (readonly [OutboxClaim, RowResult])[]): Promise<void> => {
     const done = judged.filter(([, { kind }]) => kind === "remove").map(([{ key }]) => key);
     if (done.length > 0) await source.remove(done);
     for (const [{ key, id, claims }, verdict] of judged) {

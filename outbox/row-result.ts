@@ -4,7 +4,7 @@ import { type ErrorCode, isPostbellError } from "../src/core/errors.js";
 import { REMEMBER_MS } from "../src/webhooks/store.js";
 import type { OutboxClaim } from "./outbox-source.js";
 
-export type Verdict =
+export type RowResult =
   | { readonly kind: "remove" }
   | { readonly kind: "retry"; readonly delayMs: number; readonly isUnsure: boolean; readonly error?: unknown }
   | { readonly kind: "park"; readonly reason: string };
@@ -42,7 +42,7 @@ const crashesOf = ({ claims, retries }: OutboxClaim): number => claims - 1 - ret
 export const isSuspect = (claim: OutboxClaim): boolean => crashesOf(claim) >= SUSPECT_CRASHES;
 
 /** What becomes of a row without a try: `undefined` where it is to be emitted. */
-export function beforeEmit(claim: OutboxClaim): Verdict | undefined {
+export function beforeEmit(claim: OutboxClaim): RowResult | undefined {
   if (claim.unsureMs !== null && claim.unsureMs >= REPEATABLE_MS)
     return {
       kind: "park",
@@ -54,7 +54,7 @@ export function beforeEmit(claim: OutboxClaim): Verdict | undefined {
 }
 
 /** What becomes of a row whose emit was refused, or failed. */
-export function afterFailure(claim: OutboxClaim, error: unknown): Verdict {
+export function afterFailure(claim: OutboxClaim, error: unknown): RowResult {
   if (isPostbellError(error) && REFUSALS.has(error.code)) {
     // A message may quote what the host gave, and not every database takes every character.
     const reason = `${error.code}: ${error.message}`.replace(/[^ -~]/g, "?");
