@@ -7,7 +7,7 @@ import { readOptions } from "../src/core/options.js";
 import { eventOf } from "./event-row.js";
 import { type OutboxOptions, outboxOptions } from "./options.js";
 import type { OutboxClaim, OutboxSource, ParkedRow } from "./outbox-source.js";
-import { afterFailure, beforeEmit, isSuspect, type RowResult, retryDelayMs } from "./row-result.js";
+import { afterFailure, beforeEmit, isSuspect, type RowResult, rowRetryDelayMs } from "./row-result.js";
 
 /** What lies in the source, and what this process has done. */
 export interface OutboxStats {
@@ -250,7 +250,7 @@ export function outbox(options: OutboxOptions): Outbox {
       isWanted = false;
       const { isFull, progress } = await nextPass();
       if (!isRunning || (progress === "through" && (isFull || isWanted))) continue;
-      await sleep(progress === "away" ? Math.max(pollMs, retryDelayMs(failures - 1)) : pollMs);
+      await sleep(progress === "away" ? Math.max(pollMs, rowRetryDelayMs(failures - 1)) : pollMs);
     }
     loop = undefined;
   };

@@ -33,7 +33,7 @@ const REFUSALS: ReadonlySet<ErrorCode> = new Set([
 const MAX_REASON_CHARACTERS = 500;
 
 /** Milliseconds until the next try after `failures` in a row: 1 s, doubling up to 5 minutes. */
-export const retryDelayMs = (failures: number): number => Math.min(RETRY_MS * 2 ** failures, MAX_RETRY_MS);
+export const rowRetryDelayMs = (failures: number): number => Math.min(RETRY_MS * 2 ** failures, MAX_RETRY_MS);
 
 /** Claims before this one that ended without a word. */
 const crashesOf = ({ claims, retries }: OutboxClaim): number => claims - 1 - retries;
@@ -62,5 +62,5 @@ export function afterFailure(claim: OutboxClaim, error: unknown): RowResult {
   }
   // A full storage has stored nothing; of every other failure that is not known.
   const isUnsure = !isPostbellError(error, "storage_full") || claim.unsureMs !== null;
-  return { kind: "retry", delayMs: retryDelayMs(claim.retries), isUnsure, error };
+  return { kind: "retry", delayMs: rowRetryDelayMs(claim.retries), isUnsure, error };
 }
