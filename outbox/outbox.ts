@@ -7,7 +7,7 @@ import { readOptions } from "../src/core/options.js";
 import { eventOf } from "./event-row.js";
 import { type OutboxOptions, outboxOptions } from "./options.js";
 import type { OutboxClaim, OutboxSource, ParkedRow } from "./outbox-source.js";
-import { afterFailure, beforeEmit, isSuspect, type RowResult, rowRetryDelayMs } from "./row-result.js";
+import { afterFailure, beforeEmit, isPoison, type RowResult, rowRetryDelayMs } from "./row-result.js";
 
 /** What lies in the source, and what this process has done. */
 export interface OutboxStats {
@@ -215,8 +215,8 @@ export function outbox(options: OutboxOptions): Outbox {
       failures += 1;
       return { count: 0, isFull: false, progress: "away", error };
     }
-    const suspects = claims.filter(isSuspect);
-    const others = claims.filter((claim) => !isSuspect(claim));
+    const suspects = claims.filter(isPoison);
+    const others = claims.filter((claim) => !isPoison(claim));
     const moved: Progress[] = [];
     if (others.length > 0) moved.push(await move(others, until));
     // One at a time and in an order of chance: the one that kills the process does not take the same ones with it every time.

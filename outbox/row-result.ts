@@ -39,7 +39,7 @@ export const rowRetryDelayMs = (failures: number): number => Math.min(RETRY_MS *
 const crashesOf = ({ claims, retries }: OutboxClaim): number => claims - 1 - retries;
 
 /** Whether this row may be what kills the process: such rows are emitted one at a time. */
-export const isSuspect = (claim: OutboxClaim): boolean => crashesOf(claim) >= SUSPECT_CRASHES;
+export const isPoison = (claim: OutboxClaim): boolean => crashesOf(claim) >= SUSPECT_CRASHES;
 
 /** What becomes of a row without a try: `undefined` where it is to be emitted. */
 export function beforeEmit(claim: OutboxClaim): RowResult | undefined {
