@@ -56,7 +56,7 @@ function rowOf(event: EventInput): EventRow {
  * What depends on the options of the service (the catalogue, the limits) is judged when the event is emitted.
  * Errors: `invalid_argument`.
  */
-export const rowsOf = (events: EventInput | readonly EventInput[]): readonly EventRow[] =>
+export const toEventRows = (events: EventInput | readonly EventInput[]): readonly EventRow[] =>
   isList(events) ? Array.from(events, rowOf) : [rowOf(events)];
 
 const isList = (events: EventInput | readonly EventInput[]): events is readonly EventInput[] =>
