@@ -63,7 +63,7 @@ const isList = (events: EventInput | readonly EventInput[]): events is readonly 
   Array.isArray(events);
 
 /** What `add` returns: one id for one event, a list for a list. */
-export const idsOf = (
+export const listRowIds = (
   events: EventInput | readonly EventInput[],
   rows: readonly EventRow[],
 ): string | readonly string[] => (isList(events) ? rows.map(({ id }) => id) : (rows[0]?.id ?? ""));

@@ -3,7 +3,7 @@
 import { type Clock, systemClock } from "../src/core/clock.js";
 import { readOptions, value } from "../src/core/options.js";
 import type { EventInput } from "../src/webhooks/service.js";
-import { type EventRow, idsOf, toEventRows } from "./event-row.js";
+import { type EventRow, listRowIds, toEventRows } from "./event-row.js";
 import type { OutboxClaim, OutboxSource, ParkedRow } from "./outbox-source.js";
 
 export interface MemorySource extends OutboxSource {
@@ -65,7 +65,7 @@ export function memorySource(options?: { readonly clock?: Clock | undefined }): 
   async function add(events: EventInput | readonly EventInput[]): Promise<string | readonly string[]> {
     const added = toEventRows(events);
     added.forEach(insert);
-    return idsOf(events, added);
+    return listRowIds(events, added);
   }
 
   return Object.freeze<MemorySource>({

@@ -2,7 +2,7 @@
 
 import { PostbellError } from "../src/core/errors.js";
 import type { EventInput } from "../src/webhooks/service.js";
-import { type EventRow, idsOf, toEventRows } from "./event-row.js";
+import { type EventRow, listRowIds, toEventRows } from "./event-row.js";
 import type { OutboxClaim, OutboxSource, ParkedRow } from "./outbox-source.js";
 
 /** A source whose table lies beside the host's own, so that an event is written in the transaction that it tells of. */
@@ -42,7 +42,7 @@ export function addOn<Connection>(
     }
     const rows = toEventRows(events);
     if (rows.length > 0) await insert(connection, rows);
-    return idsOf(events, rows);
+    return listRowIds(events, rows);
   }
   return add;
 }
