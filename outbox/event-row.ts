@@ -69,7 +69,7 @@ export const listRowIds = (
 ): string | readonly string[] => (isList(events) ? rows.map(({ id }) => id) : (rows[0]?.id ?? ""));
 
 /** The event to emit, the same in every try. Errors: `invalid_argument` where the row holds none. */
-export function eventOf({ id, event, addedAt }: OutboxClaim): EventInput {
+export function toEvent({ id, event, addedAt }: OutboxClaim): EventInput {
   let fields: unknown;
   try {
     fields = JSON.parse(event);

@@ -4,7 +4,7 @@ import { type Clock, type Timer, withTimeout } from "../src/core/clock.js";
 import { isPostbellError, PostbellError } from "../src/core/errors.js";
 import { guardedLogger } from "../src/core/logger.js";
 import { readOptions } from "../src/core/options.js";
-import { eventOf } from "./event-row.js";
+import { toEvent } from "./event-row.js";
 import { type OutboxOptions, outboxOptions } from "./options.js";
 import type { OutboxClaim, OutboxSource, ParkedRow } from "./outbox-source.js";
 import { afterFailure, beforeEmit, isPoison, type RowResult, rowRetryDelayMs } from "./row-result.js";
@@ -147,7 +147,7 @@ export function outbox(options: OutboxOptions): Outbox {
   let endSleep = (): void => {};
 
   const emit = async (claim: OutboxClaim): Promise<void> => {
-    const { duplicate } = await webhooks.emit(eventOf(claim));
+    const { duplicate } = await webhooks.emit(toEvent(claim));
     emitted += 1;
     if (duplicate) duplicates += 1;
   };
