@@ -2,7 +2,7 @@
 
 import { PostbellError } from "../src/core/errors.js";
 import { readOptions, value } from "../src/core/options.js";
-import { addOn, claimOf, parkedOf, rowKeys, type SqlSource, statsOf } from "./sql-source.js";
+import { addOn, parkedOf, rowKeys, type SqlSource, statsOf, toClaim } from "./sql-source.js";
 import { quotedName, tableOption } from "./table-name.js";
 
 /** What is used of a connection of `mysql2/promise`. Values are bound by the server: escaped ones are not safe in every `sql_mode`. */
@@ -168,7 +168,7 @@ export function mysqlSource(options: MysqlSourceOptions): SqlSource<MysqlConnect
           [leaseMs, ...keys],
           connection,
         );
-        return rows.map(claimOf);
+        return rows.map(toClaim);
       }),
     remove: (keys) => runFor(keys, (list) => `DELETE FROM ${name} WHERE seq IN (${list})`),
     async retry({ key, claims, delayMs, isUnsure }) {

@@ -2,7 +2,7 @@
 
 import { PostbellError } from "../src/core/errors.js";
 import { readOptions, value } from "../src/core/options.js";
-import { addOn, claimOf, parkedOf, rowKeys, type SqlSource, statsOf } from "./sql-source.js";
+import { addOn, parkedOf, rowKeys, type SqlSource, statsOf, toClaim } from "./sql-source.js";
 import { quotedName, tableOption } from "./table-name.js";
 
 /** What is used of a client of `pg`, or of whatever else runs a statement with `$1`, `$2` … in the host's transaction. */
@@ -105,7 +105,7 @@ CREATE INDEX IF NOT EXISTS ${index} ON ${name} (due_at);
               ${epochMs("clock_timestamp() - due.unsure_since")} AS unsure_ms`,
         [limit, leaseMs],
       );
-      return rows.map(claimOf);
+      return rows.map(toClaim);
     },
     async remove(keys) {
       await run(`DELETE FROM ${name} WHERE seq = ANY ($1::bigint[])`, [rowKeys(keys)]);

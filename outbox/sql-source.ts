@@ -55,7 +55,7 @@ type Fields = Readonly<Record<string, unknown>>;
 
 const numberOrNull = (given: unknown): number | null => (given === null ? null : Number(given));
 
-export const claimOf = (row: Fields): OutboxClaim => ({
+export const toClaim = (row: Fields): OutboxClaim => ({
   key: String(row["row_key"]),
   id: String(row["event_id"]),
   event: String(row["event"]),
