@@ -2,7 +2,7 @@
 
 import { PostbellError } from "../src/core/errors.js";
 import { readOptions, value } from "../src/core/options.js";
-import { addOn, parkedOf, rowKeys, type SqlSource, statsOf, toClaim } from "./sql-source.js";
+import { addOn, rowKeys, type SqlSource, statsOf, toClaim, toParkedRow } from "./sql-source.js";
 import { quotedName, tableOption } from "./table-name.js";
 
 /** What is used of a connection of `mysql2/promise`. Values are bound by the server: escaped ones are not safe in every `sql_mode`. */
@@ -189,7 +189,7 @@ export function mysqlSource(options: MysqlSourceOptions): SqlSource<MysqlConnect
         `SELECT CAST(seq AS CHAR) AS row_key, event_id, reason, ${epochMs("added_at")} AS added_ms, ${epochMs("parked_at")} AS parked_ms
           FROM ${name} WHERE due_at IS NULL ORDER BY parked_at, seq LIMIT ${Math.trunc(limit)}`,
       );
-      return rows.map(parkedOf);
+      return rows.map(toParkedRow);
     },
     release: (keys) =>
       runFor(

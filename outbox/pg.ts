@@ -2,7 +2,7 @@
 
 import { PostbellError } from "../src/core/errors.js";
 import { readOptions, value } from "../src/core/options.js";
-import { addOn, parkedOf, rowKeys, type SqlSource, statsOf, toClaim } from "./sql-source.js";
+import { addOn, rowKeys, type SqlSource, statsOf, toClaim, toParkedRow } from "./sql-source.js";
 import { quotedName, tableOption } from "./table-name.js";
 
 /** What is used of a client of `pg`, or of whatever else runs a statement with `$1`, `$2` … in the host's transaction. */
@@ -130,7 +130,7 @@ CREATE INDEX IF NOT EXISTS ${index} ON ${name} (due_at);
           FROM ${name} WHERE due_at IS NULL ORDER BY parked_at, seq LIMIT $1`,
         [limit],
       );
-      return rows.map(parkedOf);
+      return rows.map(toParkedRow);
     },
     async release(keys) {
       await run(

@@ -65,7 +65,7 @@ export const toClaim = (row: Fields): OutboxClaim => ({
   unsureMs: numberOrNull(row["unsure_ms"]),
 });
 
-export const parkedOf = (row: Fields): ParkedRow => ({
+export const toParkedRow = (row: Fields): ParkedRow => ({
   key: String(row["row_key"]),
   id: String(row["event_id"]),
   addedAt: Number(row["added_ms"]),
