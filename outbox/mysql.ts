@@ -2,7 +2,7 @@
 
 import { PostbellError } from "../src/core/errors.js";
 import { readOptions, value } from "../src/core/options.js";
-import { addOn, rowKeys, type SqlSource, statsOf, toClaim, toParkedRow } from "./sql-source.js";
+import { addOn, rowKeys, type SqlSource, toClaim, toParkedRow, toStats } from "./sql-source.js";
 import { quotedName, tableOption } from "./table-name.js";
 
 /** What is used of a connection of `mysql2/promise`. Values are bound by the server: escaped ones are not safe in every `sql_mode`. */
@@ -204,7 +204,7 @@ export function mysqlSource(options: MysqlSourceOptions): SqlSource<MysqlConnect
             ${msBetween("MIN(IF(due_at IS NULL, NULL, added_at))", NOW)} AS oldest_ms
           FROM ${name}`,
       );
-      return statsOf(row);
+      return toStats(row);
     },
   });
 }

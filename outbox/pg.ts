@@ -2,7 +2,7 @@
 
 import { PostbellError } from "../src/core/errors.js";
 import { readOptions, value } from "../src/core/options.js";
-import { addOn, rowKeys, type SqlSource, statsOf, toClaim, toParkedRow } from "./sql-source.js";
+import { addOn, rowKeys, type SqlSource, toClaim, toParkedRow, toStats } from "./sql-source.js";
 import { quotedName, tableOption } from "./table-name.js";
 
 /** What is used of a client of `pg`, or of whatever else runs a statement with `$1`, `$2` … in the host's transaction. */
@@ -145,7 +145,7 @@ CREATE INDEX IF NOT EXISTS ${index} ON ${name} (due_at);
             ${epochMs("clock_timestamp() - min(added_at) FILTER (WHERE due_at IS NOT NULL)")} AS oldest_ms
           FROM ${name}`,
       );
-      return statsOf(row);
+      return toStats(row);
     },
   });
 }

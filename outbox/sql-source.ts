@@ -73,7 +73,7 @@ export const toParkedRow = (row: Fields): ParkedRow => ({
   reason: String(row["reason"]),
 });
 
-export const statsOf = (row: Fields | undefined): Awaited<ReturnType<OutboxSource["stats"]>> => ({
+export const toStats = (row: Fields | undefined): Awaited<ReturnType<OutboxSource["stats"]>> => ({
   waiting: Number(row?.["waiting"]),
   parked: Number(row?.["parked"]),
   oldestMs: numberOrNull(row?.["oldest_ms"] ?? null),
