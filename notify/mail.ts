@@ -50,7 +50,7 @@ export function durationText(ms: number): string {
   return `${count} ${unit}${count === 1 ? "" : "s"}`;
 }
 
-export function factsOf({
+export function toMailFacts({
   webhook,
   failingSince,
   disableAt,

@@ -7,7 +7,7 @@ import { PostbellError } from "../src/core/errors.js";
 import { guardedLogger } from "../src/core/logger.js";
 import { readOptions } from "../src/core/options.js";
 import type { Notify, Webhook } from "../src/index.js";
-import { defaultMail, factsOf, type Mail, type MailFacts } from "./mail.js";
+import { defaultMail, type Mail, type MailFacts, toMailFacts } from "./mail.js";
 import { type MailAddress, readAddress } from "./mail-address.js";
 import { type SmtpNotifierOptions, smtpNotifierOptions } from "./options.js";
 import { type MailOutcome, outcomeOfError, outcomeOfResult, problemOf } from "./outcome.js";
@@ -149,7 +149,7 @@ export function smtpNotifier(options: SmtpNotifierOptions): SmtpNotifier {
     if (recipients.length === 0) return;
 
     const now = clock.now();
-    const facts = factsOf({ webhook, failingSince, disableAt, portalUrl: linkOf(webhook), now });
+    const facts = toMailFacts({ webhook, failingSince, disableAt, portalUrl: linkOf(webhook), now });
     const { subject, text, html } = checkedMail((templates[kind] ?? defaultMail)(facts));
     const about = { kind, webhook: webhook.id };
     const addresses = recipients.map(({ address }) => address);
