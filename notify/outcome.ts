@@ -28,7 +28,7 @@ const answerOf = (given: unknown): Answer =>
   typeof given === "object" && given !== null ? (given as Answer) : {};
 
 /** What `sendMail` resolved with: those of `recipients` accepted that are not named as rejected. */
-export function outcomeOfResult(result: unknown, recipients: readonly string[]): MailOutcome {
+export function toMailOutcome(result: unknown, recipients: readonly string[]): MailOutcome {
   const { rejectedErrors } = answerOf(result);
   const unserved = new Map(
     (Array.isArray(rejectedErrors) ? (rejectedErrors as readonly unknown[]) : []).map((error) => {
@@ -55,7 +55,7 @@ export function outcomeOfResult(result: unknown, recipients: readonly string[]):
 export function outcomeOfError(error: unknown, recipients: readonly string[]): MailOutcome | undefined {
   const answer = answerOf(error);
   if (Array.isArray(answer.rejectedErrors) && answer.rejectedErrors.length > 0) {
-    const outcome = outcomeOfResult(answer, recipients);
+    const outcome = toMailOutcome(answer, recipients);
     return outcome.accepted.length === 0 ? outcome : undefined;
   }
   const status = statusOf(answer);

@@ -10,7 +10,7 @@ import type { Notify, Webhook } from "../src/index.js";
 import { defaultMail, type Mail, type MailFacts, toMailFacts } from "./mail.js";
 import { type MailAddress, readAddress } from "./mail-address.js";
 import { type SmtpNotifierOptions, smtpNotifierOptions } from "./options.js";
-import { type MailOutcome, outcomeOfError, outcomeOfResult, problemOf } from "./outcome.js";
+import { type MailOutcome, outcomeOfError, problemOf, toMailOutcome } from "./outcome.js";
 import { openTransport } from "./transport.js";
 
 /** For the option `notify` of `createWebhooks`. */
@@ -107,7 +107,7 @@ export function smtpNotifier(options: SmtpNotifierOptions): SmtpNotifier {
       return withTimeout(clock, leftMs, sending, () => {
         onLate(
           sending.then(
-            (result) => outcomeOfResult(result, recipients),
+            (result) => toMailOutcome(result, recipients),
             (error: unknown) => outcomeOfError(error, recipients),
           ),
         );
@@ -116,7 +116,7 @@ export function smtpNotifier(options: SmtpNotifierOptions): SmtpNotifier {
     });
     if (turn === undefined) throw unsent("too many mails are waiting");
     try {
-      return outcomeOfResult(await turn, recipients);
+      return toMailOutcome(await turn, recipients);
     } catch (error) {
       // Ends what goes on after its time. Only nodemailer from 10.5 on knows how.
       control.abort();
