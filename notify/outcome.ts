@@ -52,7 +52,7 @@ export function toMailOutcome(result: unknown, recipients: readonly string[]): M
  * What `sendMail` rejected with, where it says something of the recipients: all of them rejected one by one, or the message itself refused.
  * `undefined`: the server was not reached, wants other credentials or another sender, or has a passing trouble.
  */
-export function outcomeOfError(error: unknown, recipients: readonly string[]): MailOutcome | undefined {
+export function toFailedOutcome(error: unknown, recipients: readonly string[]): MailOutcome | undefined {
   const answer = answerOf(error);
   if (Array.isArray(answer.rejectedErrors) && answer.rejectedErrors.length > 0) {
     const outcome = toMailOutcome(answer, recipients);

@@ -10,7 +10,7 @@ import type { Notify, Webhook } from "../src/index.js";
 import { defaultMail, type Mail, type MailFacts, toMailFacts } from "./mail.js";
 import { type MailAddress, readAddress } from "./mail-address.js";
 import { type SmtpNotifierOptions, smtpNotifierOptions } from "./options.js";
-import { type MailOutcome, outcomeOfError, problemOf, toMailOutcome } from "./outcome.js";
+import { type MailOutcome, problemOf, toFailedOutcome, toMailOutcome } from "./outcome.js";
 import { openTransport } from "./transport.js";
 
 /** For the option `notify` of `createWebhooks`. */
@@ -108,7 +108,7 @@ export function smtpNotifier(options: SmtpNotifierOptions): SmtpNotifier {
         onLate(
           sending.then(
             (result) => toMailOutcome(result, recipients),
-            (error: unknown) => outcomeOfError(error, recipients),
+            (error: unknown) => toFailedOutcome(error, recipients),
           ),
         );
         return unsent("the mail server took too long");
@@ -121,7 +121,7 @@ export function smtpNotifier(options: SmtpNotifierOptions): SmtpNotifier {
       // Ends what goes on after its time. Only nodemailer from 10.5 on knows how.
       control.abort();
       if (error instanceof PostbellError) throw error;
-      const outcome = outcomeOfError(error, recipients);
+      const outcome = toFailedOutcome(error, recipients);
       if (outcome === undefined)
         throw unsent(`the mail server could not be used (${problemOf(error)})`, error);
       return outcome;
