@@ -64,7 +64,7 @@ export function toFailedOutcome(error: unknown, recipients: readonly string[]): 
 }
 
 /** `ETIMEDOUT`, `EAUTH 535`: safe to log, as the server's own words may not be. */
-export function problemOf(error: unknown): string {
+export function describeProblem(error: unknown): string {
   const answer = answerOf(error);
   const code =
     typeof answer.code === "string" && /^[A-Z][A-Z0-9_]{0,31}$/.test(answer.code) ? answer.code : "";

@@ -10,7 +10,7 @@ import type { Notify, Webhook } from "../src/index.js";
 import { defaultMail, type Mail, type MailFacts, toMailFacts } from "./mail.js";
 import { type MailAddress, readAddress } from "./mail-address.js";
 import { type SmtpNotifierOptions, smtpNotifierOptions } from "./options.js";
-import { type MailOutcome, problemOf, toFailedOutcome, toMailOutcome } from "./outcome.js";
+import { describeProblem, type MailOutcome, toFailedOutcome, toMailOutcome } from "./outcome.js";
 import { openTransport } from "./transport.js";
 
 /** For the option `notify` of `createWebhooks`. */
@@ -123,7 +123,7 @@ export function smtpNotifier(options: SmtpNotifierOptions): SmtpNotifier {
       if (error instanceof PostbellError) throw error;
       const outcome = toFailedOutcome(error, recipients);
       if (outcome === undefined)
-        throw unsent(`the mail server could not be used (${problemOf(error)})`, error);
+        throw unsent(`the mail server could not be used (${describeProblem(error)})`, error);
       return outcome;
     }
   };
