@@ -8,7 +8,7 @@ import type { HttpRequest, HttpResponse, ReadableBody, RequestBody, Service } fr
 import type { Mount } from "./mount.js";
 
 /** What a host knows of a request beside its message. */
-export interface HostView {
+export interface AdapterContext {
   readonly mount: Mount;
   /** `http` or `https`, as the host's proxy settings make it. */
   readonly protocol: string;
@@ -33,7 +33,7 @@ class IncomingRequest implements HttpRequest {
   readonly #res: ServerResponse;
   #signal: AbortSignal | undefined;
 
-  constructor(req: IncomingMessage, res: ServerResponse, view: HostView) {
+  constructor(req: IncomingMessage, res: ServerResponse, view: AdapterContext) {
     this.method = req.method ?? "GET";
     this.path = view.mount.path;
     this.query = view.mount.query;
@@ -56,7 +56,7 @@ export function answer(
   service: Service,
   req: IncomingMessage,
   res: ServerResponse,
-  view: HostView,
+  view: AdapterContext,
 ): Answered | PromiseLike<Answered> {
   const request = new IncomingRequest(req, res, view);
   const response = service.handle(request);
@@ -79,7 +79,7 @@ export function serve(
   service: Service,
   req: IncomingMessage,
   res: ServerResponse,
-  view: HostView,
+  view: AdapterContext,
   next: (error?: unknown) => void,
 ): void {
   let answered: Answered | PromiseLike<Answered>;
@@ -171,7 +171,7 @@ function headersOf(req: IncomingMessage): HttpRequest["headers"] {
   return joined;
 }
 
-function bodyOf(req: IncomingMessage, { stream = req, body, rawBody }: HostView): RequestBody {
+function bodyOf(req: IncomingMessage, { stream = req, body, rawBody }: AdapterContext): RequestBody {
   if (!stream.readableDidRead) {
     const { "content-length": length, "transfer-encoding": coding } = req.headers;
     const hasBody = length !== undefined || coding !== undefined || req.httpVersionMajor > 1;
@@ -187,7 +187,7 @@ const detached = (stream: Readable): ReadableBody => ({
   [Symbol.asyncIterator]: () => stream.iterator({ destroyOnReturn: false }),
 });
 
-function originOf({ protocol, host = "" }: HostView): string {
+function originOf({ protocol, host = "" }: AdapterContext): string {
   const isHost = /^(?:[\w.-]+|\[[\da-f:.]+\])(?::\d+)?$/i.test(host);
   return `${protocol}://${isHost ? host : "localhost"}`;
 }

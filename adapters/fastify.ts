@@ -17,7 +17,7 @@ import { PostbellError } from "../src/core/errors.js";
 import { readOptions, value } from "../src/core/options.js";
 import { isPromiseLike } from "../src/core/promise-like.js";
 import type { HttpResponse, Service } from "../src/http/types.js";
-import { answer, bufferOf, type HostView, readable } from "./bridge.js";
+import { type AdapterContext, answer, bufferOf, readable } from "./bridge.js";
 import {
   checkService,
   type Mount,
@@ -174,7 +174,7 @@ async function firstOf(
   return response;
 }
 
-function viewOf(request: FastifyRequest, prefix: string): HostView {
+function viewOf(request: FastifyRequest, prefix: string): AdapterContext {
   const { raw, protocol, host, body } = request;
   const stream = body instanceof Readable ? body : undefined;
   const { rawBody } = request as { readonly rawBody?: unknown };
