@@ -119,7 +119,7 @@ export const readable = (body: ReadableBody): Readable =>
   body instanceof Readable ? body : Readable.from(body, { objectMode: false });
 
 /** A response's bytes as hosts take them, not copied. */
-export const bufferOf = (body: string | Uint8Array): Buffer =>
+export const toBuffer = (body: string | Uint8Array): Buffer =>
   typeof body === "string"
     ? Buffer.from(body)
     : Buffer.isBuffer(body)

@@ -17,7 +17,7 @@ import { PostbellError } from "../src/core/errors.js";
 import { readOptions, value } from "../src/core/options.js";
 import { isPromiseLike } from "../src/core/promise-like.js";
 import type { HttpResponse, Service } from "../src/http/types.js";
-import { type AdapterContext, answer, bufferOf, readable } from "./bridge.js";
+import { type AdapterContext, answer, readable, toBuffer } from "./bridge.js";
 import {
   checkService,
   type Mount,
@@ -197,7 +197,7 @@ function respond(reply: FastifyReply, { status, headers, body }: HttpResponse): 
   reply.headers(headers as Record<string, string | string[]>);
   // To Fastify, `null` is a JSON value.
   if (body === null) return reply.send();
-  return reply.send(typeof body === "string" || body instanceof Uint8Array ? bufferOf(body) : readable(body));
+  return reply.send(typeof body === "string" || body instanceof Uint8Array ? toBuffer(body) : readable(body));
 }
 
 /**

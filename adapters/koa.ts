@@ -7,7 +7,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { isPromiseLike } from "../src/core/promise-like.js";
 import type { HttpResponse, Service } from "../src/http/types.js";
-import { answer, bufferOf, readable } from "./bridge.js";
+import { answer, readable, toBuffer } from "./bridge.js";
 import { checkService, type MountOptions, mountAt, readPrefix } from "./mount.js";
 
 export type { MountOptions } from "./mount.js";
@@ -61,7 +61,7 @@ function respond(ctx: KoaContext, response: HttpResponse): void {
   if (typeof body === "string" || body instanceof Uint8Array) {
     setHead(ctx, response);
     const hasType = ctx.res.hasHeader("content-type");
-    ctx.body = bufferOf(body);
+    ctx.body = toBuffer(body);
     // Koa guesses a type where there is none.
     if (!hasType) ctx.remove("content-type");
     return;
