@@ -52,7 +52,7 @@ class IncomingRequest implements HttpRequest {
 type Answered = HttpResponse | undefined;
 
 /** The service's response, without a promise where it gives none. Throws or rejects only where the service breaks its word and does. */
-export function answer(
+export function sendResponse(
   service: Service,
   req: IncomingMessage,
   res: ServerResponse,
@@ -84,7 +84,7 @@ export function serve(
 ): void {
   let answered: Answered | PromiseLike<Answered>;
   try {
-    answered = answer(service, req, res, view);
+    answered = sendResponse(service, req, res, view);
     if (answered !== undefined && !isPromiseLike(answered) && isWhole(answered.body)) {
       setHead(res, answered);
       res.end(answered.body ?? "");

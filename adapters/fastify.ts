@@ -17,7 +17,7 @@ import { PostbellError } from "../src/core/errors.js";
 import { readOptions, value } from "../src/core/options.js";
 import { isPromiseLike } from "../src/core/promise-like.js";
 import type { HttpResponse, Service } from "../src/http/types.js";
-import { type AdapterContext, answer, readable, toBuffer } from "./bridge.js";
+import { type AdapterContext, readable, sendResponse, toBuffer } from "./bridge.js";
 import {
   checkService,
   type Mount,
@@ -102,7 +102,7 @@ function mount(scope: FastifyInstance, root: string, services: readonly Service[
 
   const handler = (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> | undefined => {
     const view = viewOf(request, scope.prefix);
-    const ask: Ask = (service) => answer(service, request.raw, reply.raw, view);
+    const ask: Ask = (service) => sendResponse(service, request.raw, reply.raw, view);
     for (const [place, service] of services.entries()) {
       const answered = ask(service);
       if (isPromiseLike(answered)) {
@@ -161,11 +161,11 @@ function mountOf(prefix: string, target: string): Mount {
   return { path: path.slice(cut) || "/", query, basePath: path.slice(0, cut) };
 }
 
-type Ask = (service: Service) => ReturnType<typeof answer>;
+type Ask = (service: Service) => ReturnType<typeof sendResponse>;
 
 /** The response that is waited for, or, where that service has none, the first one of `others`. */
 async function firstOf(
-  answered: ReturnType<typeof answer>,
+  answered: ReturnType<typeof sendResponse>,
   others: readonly Service[],
   ask: Ask,
 ): Promise<HttpResponse | undefined> {

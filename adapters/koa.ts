@@ -7,7 +7,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { isPromiseLike } from "../src/core/promise-like.js";
 import type { HttpResponse, Service } from "../src/http/types.js";
-import { answer, readable, toBuffer } from "./bridge.js";
+import { readable, sendResponse, toBuffer } from "./bridge.js";
 import { checkService, type MountOptions, mountAt, readPrefix } from "./mount.js";
 
 export type { MountOptions } from "./mount.js";
@@ -47,7 +47,7 @@ export function koaAdapter(service: Service, options?: KoaAdapterOptions): KoaMi
     const { req, res, request, protocol, host } = ctx;
     const mount = mountAt(prefix, req.url ?? "/", ctx.originalUrl);
     const view = mount && { mount, protocol, host, body: request.body, rawBody: request.rawBody };
-    const answered = view && answer(service, req, res, view);
+    const answered = view && sendResponse(service, req, res, view);
     const response = isPromiseLike(answered) ? await answered : answered;
     if (response === undefined) await next();
     else respond(ctx, response);
