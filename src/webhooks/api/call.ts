@@ -8,7 +8,7 @@ import { nearest } from "../event-types/catalogue.js";
 import type { Subscriber } from "../options.js";
 import { type BodySchema, TEXT_LENGTHS } from "./operations.js";
 
-export interface Call {
+export interface ApiRequest {
   readonly request: HttpRequest;
   readonly parameter: PathParameter;
   readonly subscriber: Subscriber;

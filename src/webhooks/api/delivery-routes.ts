@@ -7,7 +7,7 @@ import { notFound } from "../call-arguments.js";
 import { parseDeliveryId } from "../delivery/delivery-id.js";
 import type { Deliveries, Delivery } from "../delivery/delivery-log.js";
 import type { Registrations, Webhook } from "../registrations/registrations.js";
-import { type Call, invalid, json, readFields, readPage } from "./call.js";
+import { type ApiRequest, invalid, json, readFields, readPage } from "./call.js";
 import { operations } from "./operations.js";
 
 export interface DeliveryRoutesContext {
@@ -15,7 +15,7 @@ export interface DeliveryRoutesContext {
   readonly deliveries: Deliveries;
   readonly eventTypes: readonly string[];
   /** The webhook of the path, if it is the caller's account's; else it rejects with `not_found`. */
-  readonly ownWebhook: (call: Call) => Promise<Webhook>;
+  readonly ownWebhook: (call: ApiRequest) => Promise<Webhook>;
   readonly readBody: (request: HttpRequest) => Promise<unknown>;
   /** The same where no body stands for one without fields. */
   readonly readOptionalBody: (request: HttpRequest) => Promise<unknown>;
@@ -62,9 +62,9 @@ export function deliveryRoutes({
   ownWebhook,
   readBody,
   readOptionalBody,
-}: DeliveryRoutesContext): readonly Route<Call>[] {
+}: DeliveryRoutesContext): readonly Route<ApiRequest>[] {
   /** The id of the path, if it is one of a delivery of this webhook: one of another webhook is answered like one that does not exist. */
-  const ownDelivery = async (call: Call): Promise<string> => {
+  const ownDelivery = async (call: ApiRequest): Promise<string> => {
     const webhook = await ownWebhook(call);
     const id = call.parameter("deliveryId");
     if (parseDeliveryId(id)?.webhookId !== webhook.id) throw notFound("delivery");

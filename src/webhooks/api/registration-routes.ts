@@ -18,7 +18,7 @@ import type { ReadSettings } from "../options.js";
 import type { Registrations, Webhook } from "../registrations/registrations.js";
 import { createAuthentication } from "./authentication.js";
 import {
-  type Call,
+  type ApiRequest,
   invalid,
   JSON_TYPE,
   json,
@@ -88,10 +88,10 @@ export function createRoutes({
   };
 
   /** The webhook of a path, if it is the caller's account's. Another account's is answered like one that does not exist. */
-  const ownWebhook = ({ parameter, subscriber }: Call): Promise<Webhook> =>
+  const ownWebhook = ({ parameter, subscriber }: ApiRequest): Promise<Webhook> =>
     registrations.get(parameter("webhookId"), { as: subscriber });
 
-  const routes: readonly Route<Call>[] = [
+  const routes: readonly Route<ApiRequest>[] = [
     ...deliveryRoutes({ registrations, deliveries, eventTypes, ownWebhook, readBody, readOptionalBody }),
     {
       ...operations.createWebhook,
