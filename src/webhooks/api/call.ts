@@ -23,7 +23,7 @@ const PRIVATE_HEADERS = {
   "x-content-type-options": "nosniff",
 } as const;
 
-export const json = (
+export const toJsonResponse = (
   status: number,
   value: unknown,
   headers: Readonly<Record<string, string>> = {},

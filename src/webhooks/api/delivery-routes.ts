@@ -7,7 +7,7 @@ import { notFound } from "../call-arguments.js";
 import { parseDeliveryId } from "../delivery/delivery-id.js";
 import type { Deliveries, Delivery } from "../delivery/delivery-log.js";
 import type { Registrations, Webhook } from "../registrations/registrations.js";
-import { type ApiRequest, invalid, json, readFields, readPage } from "./call.js";
+import { type ApiRequest, invalid, readFields, readPage, toJsonResponse } from "./call.js";
 import { operations } from "./operations.js";
 
 export interface DeliveryRoutesContext {
@@ -74,7 +74,7 @@ export function deliveryRoutes({
   return [
     {
       ...operations.listEventTypes,
-      handle: async () => json(200, { eventTypes }),
+      handle: async () => toJsonResponse(200, { eventTypes }),
     },
     {
       ...operations.listDeliveries,
@@ -90,19 +90,19 @@ export function deliveryRoutes({
           until: query.get("until") ?? undefined,
           ...readPage(query),
         });
-        return json(200, { deliveries: page.deliveries.map(toRow), next: page.next });
+        return toJsonResponse(200, { deliveries: page.deliveries.map(toRow), next: page.next });
       },
     },
     {
       ...operations.readDelivery,
       async handle(call) {
-        return json(200, await deliveries.get(await ownDelivery(call), { as: call.subscriber }));
+        return toJsonResponse(200, await deliveries.get(await ownDelivery(call), { as: call.subscriber }));
       },
     },
     {
       ...operations.resendDelivery,
       async handle(call) {
-        return json(202, await deliveries.resend(await ownDelivery(call), { as: call.subscriber }));
+        return toJsonResponse(202, await deliveries.resend(await ownDelivery(call), { as: call.subscriber }));
       },
     },
     {
@@ -112,7 +112,7 @@ export function deliveryRoutes({
         const { since } = readFields(await readBody(call.request), operations.recoverDeliveries.body);
         if (since === undefined)
           throw invalid("since", "since is missing: from when on to recover, in ISO 8601.");
-        return json(
+        return toJsonResponse(
           202,
           await deliveries.recover({ webhookId, since: since as string, as: call.subscriber }),
         );
@@ -125,7 +125,7 @@ export function deliveryRoutes({
         const { event_type } = readFields(await readOptionalBody(call.request), operations.testWebhook.body);
         const type = event_type as string | undefined;
         const asked = deliveries.test({ webhookId, type, as: call.subscriber });
-        return json(202, await naming({ type: "event_type" }, asked));
+        return toJsonResponse(202, await naming({ type: "event_type" }, asked));
       },
     },
     {
@@ -137,14 +137,14 @@ export function deliveryRoutes({
           operations.rotateSecret.body,
         );
         const overlapMs = readOverlap(overlap_seconds);
-        return json(200, await registrations.rotateSecret(id, { overlapMs, as: call.subscriber }));
+        return toJsonResponse(200, await registrations.rotateSecret(id, { overlapMs, as: call.subscriber }));
       },
     },
     {
       ...operations.readStats,
       async handle(call) {
         const { id: webhookId } = await ownWebhook(call);
-        return json(200, await deliveries.stats({ webhookId }));
+        return toJsonResponse(200, await deliveries.stats({ webhookId }));
       },
     },
   ];

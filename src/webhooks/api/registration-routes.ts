@@ -21,10 +21,10 @@ import {
   type ApiRequest,
   invalid,
   JSON_TYPE,
-  json,
   rateLimited,
   readFields,
   readPage,
+  toJsonResponse,
   unavailable,
 } from "./call.js";
 import { deliveryRoutes } from "./delivery-routes.js";
@@ -104,7 +104,7 @@ export function createRoutes({
           idempotencyKey,
         });
         const location = `${request.baseUrl}/v1/webhooks/${webhook.id}`;
-        return json(201, { webhook: toResource(webhook), secret }, { location });
+        return toJsonResponse(201, { webhook: toResource(webhook), secret }, { location });
       },
     },
     {
@@ -112,13 +112,13 @@ export function createRoutes({
       async handle({ request, subscriber }) {
         const page = readPage(new URLSearchParams(request.query));
         const { webhooks, next } = await registrations.list({ account: subscriber.account, ...page });
-        return json(200, { webhooks: webhooks.map(toResource), next });
+        return toJsonResponse(200, { webhooks: webhooks.map(toResource), next });
       },
     },
     {
       ...operations.readWebhook,
       async handle(call) {
-        return json(200, toResource(await ownWebhook(call)));
+        return toJsonResponse(200, toResource(await ownWebhook(call)));
       },
     },
     {
@@ -137,14 +137,14 @@ export function createRoutes({
           eventTypes: event_types as readonly string[] | undefined,
         };
         const webhook = await registrations.update(id, change, { as: call.subscriber });
-        return json(200, toResource(webhook));
+        return toJsonResponse(200, toResource(webhook));
       },
     },
     {
       ...operations.deleteWebhook,
       async handle(call) {
         await registrations.remove(call.parameter("webhookId"), { as: call.subscriber });
-        return json(200, { message: "The webhook was deleted." });
+        return toJsonResponse(200, { message: "The webhook was deleted." });
       },
     },
   ];
@@ -164,7 +164,11 @@ export function createRoutes({
 
   const onError = (thrown: unknown): HttpResponse => {
     const { status, code, message, field, headers } = toHttpError(thrown);
-    return json(status, { error: { code, message, ...(field === undefined ? {} : { field }) } }, headers);
+    return toJsonResponse(
+      status,
+      { error: { code, message, ...(field === undefined ? {} : { field }) } },
+      headers,
+    );
   };
 
   const registered = createRouter(routes, {
