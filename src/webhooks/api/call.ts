@@ -33,7 +33,7 @@ export const toJsonResponse = (
   body: JSON.stringify(value),
 });
 
-export const invalid = (field: string, message: string): PostbellError =>
+export const invalidRequest = (field: string, message: string): PostbellError =>
   new PostbellError("invalid_request", message, { field });
 
 export const unavailable = (): HttpError =>
@@ -55,7 +55,7 @@ export function readFields(body: unknown, { properties }: BodySchema): Readonly<
   for (const field of Object.keys(body)) {
     if (Object.hasOwn(properties, field)) continue;
     const shown = field.slice(0, 40);
-    throw invalid(shown, `There is no field '${shown}'; did you mean '${nearest(field, accepted)}'?`);
+    throw invalidRequest(shown, `There is no field '${shown}'; did you mean '${nearest(field, accepted)}'?`);
   }
   return Object.fromEntries(
     accepted

@@ -7,7 +7,7 @@ import { notFound } from "../call-arguments.js";
 import { parseDeliveryId } from "../delivery/delivery-id.js";
 import type { Deliveries, Delivery } from "../delivery/delivery-log.js";
 import type { Registrations, Webhook } from "../registrations/registrations.js";
-import { type ApiRequest, invalid, readFields, readPage, toJsonResponse } from "./call.js";
+import { type ApiRequest, invalidRequest, readFields, readPage, toJsonResponse } from "./call.js";
 import { operations } from "./operations.js";
 
 export interface DeliveryRoutesContext {
@@ -49,7 +49,7 @@ function readOverlap(seconds: unknown): number | undefined {
   if (seconds === undefined) return undefined;
   if (Number.isInteger(seconds) && (seconds as number) >= 0 && (seconds as number) <= MOST_OVERLAP_SECONDS)
     return (seconds as number) * 1000;
-  throw invalid(
+  throw invalidRequest(
     "overlap_seconds",
     `overlap_seconds must be a whole number of seconds from 0 to ${MOST_OVERLAP_SECONDS}, which is 7 days.`,
   );
@@ -111,7 +111,7 @@ export function deliveryRoutes({
         const { id: webhookId } = await ownWebhook(call);
         const { since } = readFields(await readBody(call.request), operations.recoverDeliveries.body);
         if (since === undefined)
-          throw invalid("since", "since is missing: from when on to recover, in ISO 8601.");
+          throw invalidRequest("since", "since is missing: from when on to recover, in ISO 8601.");
         return toJsonResponse(
           202,
           await deliveries.recover({ webhookId, since: since as string, as: call.subscriber }),

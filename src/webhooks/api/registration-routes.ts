@@ -19,7 +19,7 @@ import type { Registrations, Webhook } from "../registrations/registrations.js";
 import { createAuthentication } from "./authentication.js";
 import {
   type ApiRequest,
-  invalid,
+  invalidRequest,
   JSON_TYPE,
   rateLimited,
   readFields,
@@ -47,7 +47,7 @@ const STATUS: ReadonlyMap<string, number> = new Map(
 function readIdempotencyKey(headers: HttpRequest["headers"]): string | undefined {
   const key = headers["idempotency-key"];
   if (key === undefined || /^[\x21-\x7e]{1,255}$/.test(key)) return key;
-  throw invalid("Idempotency-Key", "Idempotency-Key must be 1 to 255 visible ASCII characters.");
+  throw invalidRequest("Idempotency-Key", "Idempotency-Key must be 1 to 255 visible ASCII characters.");
 }
 
 export function createRoutes({
@@ -129,8 +129,8 @@ export function createRoutes({
           await readBody(call.request),
           operations.updateWebhook.body,
         );
-        if (url === undefined) throw invalid("url", "url is missing: an update needs url and status.");
-        if (status === undefined) throw invalid("status", "status is missing: ENABLED or DISABLED.");
+        if (url === undefined) throw invalidRequest("url", "url is missing: an update needs url and status.");
+        if (status === undefined) throw invalidRequest("status", "status is missing: ENABLED or DISABLED.");
         const change = {
           url: url as string,
           status: status as Webhook["status"],
