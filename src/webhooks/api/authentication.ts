@@ -10,7 +10,7 @@ import { createRateLimit } from "../../http/rate-limit.js";
 import type { HttpRequest } from "../../http/types.js";
 import { checkName } from "../call-arguments.js";
 import type { ReadSettings, Subscriber } from "../options.js";
-import { rateLimited, unavailable } from "./call.js";
+import { rateLimited, serviceUnavailable } from "./call.js";
 
 /** Keys that were valid lately. Beyond it, the one that was not used for longest counts as unknown again. */
 const MAX_KNOWN_KEYS = 10_000;
@@ -32,7 +32,7 @@ const unauthorized = (): HttpError =>
  * so none is refused for the guesses of others, and what bounds guessing is how many questions run at once. The same unknown key is asked about once at a time, and
  * beyond `requestsPerMinute` wrong answers a minute not at all.
  *
- * Errors: HttpError 401 `unauthorized`; 429 `rate_limited`; 503 `unavailable` where the host gives no usable answer, or none in time.
+ * Errors: HttpError 401 `unauthorized`; 429 `rate_limited`; 503 `serviceUnavailable` where the host gives no usable answer, or none in time.
  */
 export function createAuthentication({
   settings: { access, limits },
@@ -60,7 +60,7 @@ export function createAuthentication({
       return { id, account };
     } catch (error) {
       logger.error({ error }, "access.authenticate gave no usable answer");
-      throw unavailable();
+      throw serviceUnavailable();
     }
   };
 
@@ -71,7 +71,7 @@ export function createAuthentication({
   const askInTurn = (key: string): Promise<Subscriber | null> => {
     const until = clock.monotonic() + limits.hookMs;
     const turn = turns.run(async () => {
-      if (clock.monotonic() >= until) throw unavailable();
+      if (clock.monotonic() >= until) throw serviceUnavailable();
       return askHost(key);
     });
     if (turn === undefined) throw rateLimited(1, "Too many requests came with unknown API keys");

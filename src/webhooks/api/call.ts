@@ -36,7 +36,7 @@ export const toJsonResponse = (
 export const invalidRequest = (field: string, message: string): PostbellError =>
   new PostbellError("invalid_request", message, { field });
 
-export const unavailable = (): HttpError =>
+export const serviceUnavailable = (): HttpError =>
   new HttpError(503, "unavailable", "The service cannot answer at the moment; try again later.", {
     headers: { "retry-after": "5" },
   });

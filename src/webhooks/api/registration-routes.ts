@@ -24,8 +24,8 @@ import {
   rateLimited,
   readFields,
   readPage,
+  serviceUnavailable,
   toJsonResponse,
-  unavailable,
 } from "./call.js";
 import { deliveryRoutes } from "./delivery-routes.js";
 import { errorCodes, operations } from "./operations.js";
@@ -159,7 +159,7 @@ export function createRoutes({
       if (status !== undefined) return new HttpError(status, code, message, { field, headers });
     }
     logger.error({ error }, "a registration request failed");
-    return unavailable();
+    return serviceUnavailable();
   };
 
   const onError = (thrown: unknown): HttpResponse => {
