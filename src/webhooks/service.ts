@@ -13,7 +13,7 @@ import type { HttpRequest, HttpResponse } from "../http/types.js";
 import { createOutboundClient } from "../outbound/client.js";
 import type { OutboundClient, Send } from "../outbound/types.js";
 import type { JsonObject } from "../schema/types.js";
-import { describeOpenApi } from "./api/openapi.js";
+import { describeWebhooksOpenApi } from "./api/openapi.js";
 import { createRoutes } from "./api/registration-routes.js";
 import { withWebhookStoreTimeout } from "./bounded-store.js";
 import { checkName } from "./call-arguments.js";
@@ -274,7 +274,7 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
 
   const deliveries = createDeliveries({ store, settings, catalogue, entitlement, clock, append });
   const eventTypes = Object.freeze([...catalogue.types.keys()].sort()) as readonly EventTypeOf<C>[];
-  const openApi = cacheDocument(() => describeOpenApi(settings, catalogue, "/"));
+  const openApi = cacheDocument(() => describeWebhooksOpenApi(settings, catalogue, "/"));
   const routes = createRoutes({ settings, registrations, deliveries, eventTypes, openApi, clock, logger });
 
   const emitOne = async (input: EventInput, trace?: string, note?: Note): Promise<Emitted> => {

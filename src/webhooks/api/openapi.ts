@@ -25,7 +25,7 @@ const ref = (kind: "schemas" | "responses" | "headers", name: string): JsonObjec
 type Described = Pick<Settings, "body" | "signature" | "delivery">;
 
 /** `baseUrl`: of the mount point. What depends on the options is described as they are: event types, form of the notification, headers of the signature. */
-export function describeOpenApi(
+export function describeWebhooksOpenApi(
   { body, signature, delivery }: Described,
   catalogue: Catalogue,
   baseUrl: string,
