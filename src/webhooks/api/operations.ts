@@ -182,7 +182,7 @@ const outcome: { readonly [name: string]: JsonObject } = {
   },
 };
 
-export const EXAMPLE_OUTCOME = {
+export const EXAMPLE_ATTEMPT = {
   at: "2026-03-01T12:00:00.500Z",
   kind: "http",
   status: 500,
@@ -427,7 +427,7 @@ export const operations = {
           disableAt: "2026-03-05T12:00:00.500Z",
         },
         nextAttemptAt: EXAMPLE_DELIVERY.nextAttemptAt,
-        lastAttempt: EXAMPLE_OUTCOME,
+        lastAttempt: EXAMPLE_ATTEMPT,
       },
     },
     errors: [404],
@@ -470,7 +470,7 @@ export const operations = {
         next,
       }),
       example: {
-        deliveries: [{ ...EXAMPLE_DELIVERY, attemptCount: 1, lastAttempt: EXAMPLE_OUTCOME }],
+        deliveries: [{ ...EXAMPLE_DELIVERY, attemptCount: 1, lastAttempt: EXAMPLE_ATTEMPT }],
         next: null,
       },
     },
@@ -487,7 +487,7 @@ export const operations = {
       schema: delivery,
       example: {
         ...EXAMPLE_DELIVERY,
-        attempts: [{ ...EXAMPLE_OUTCOME, durationMs: 120, step: 0, isExtra: false, excerpt: null }],
+        attempts: [{ ...EXAMPLE_ATTEMPT, durationMs: 120, step: 0, isExtra: false, excerpt: null }],
       },
     },
     errors: [404],
