@@ -3,7 +3,7 @@
 import { PostbellError } from "../src/core/errors.js";
 import { isUuid, randomUUID } from "../src/core/uuid.js";
 import { checkName } from "../src/webhooks/call-arguments.js";
-import { readTime } from "../src/webhooks/delivery/delivery-log.js";
+import { readTimeFilter } from "../src/webhooks/delivery/delivery-log.js";
 import type { EventInput } from "../src/webhooks/service.js";
 import type { OutboxClaim } from "./outbox-source.js";
 
@@ -41,7 +41,7 @@ function rowOf(event: EventInput): EventRow {
   if (!isObject(resource)) throw unusable("resource", "resource must be a resource.");
   if (typeof id !== "string" || !isUuid(id)) throw unusable("id", "id must be a UUID.");
   const time =
-    occurredAt === undefined ? undefined : new Date(readTime("occurredAt", occurredAt)).toISOString();
+    occurredAt === undefined ? undefined : new Date(readTimeFilter("occurredAt", occurredAt)).toISOString();
   try {
     const fields = { type, account, resource, related, occurredAt: time };
     return { id: id.toLowerCase(), event: escaped(JSON.stringify(fields)) };

@@ -19,7 +19,7 @@ import { withWebhookStoreTimeout } from "./bounded-store.js";
 import { checkName } from "./call-arguments.js";
 import { createAttempts } from "./delivery/attempt.js";
 import { scheduleOf } from "./delivery/back-off.js";
-import { createDeliveries, type Deliveries, readTime } from "./delivery/delivery-log.js";
+import { createDeliveries, type Deliveries, readTimeFilter } from "./delivery/delivery-log.js";
 import { createDispatcher } from "./delivery/dispatcher.js";
 import { readGauges } from "./delivery/gauges.js";
 import { createNotices } from "./delivery/health-notifications.js";
@@ -222,7 +222,7 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
     if (typeof id !== "string" || !isUuid(id)) throw unusable("id", "id must be a UUID.");
     const now = store.now();
     const eventId = id.toLowerCase();
-    const time = occurredAt === undefined ? now : readTime("occurredAt", occurredAt);
+    const time = occurredAt === undefined ? now : readTimeFilter("occurredAt", occurredAt);
     const until = clock.monotonic() + limits.hookMs;
     const { payload, digest } = await buildPayload({
       eventId,

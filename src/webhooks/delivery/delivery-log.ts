@@ -166,7 +166,7 @@ function parseTime(text: string): number {
 }
 
 /** A time that a host gives: a Date, or ISO 8601 with its offset. */
-export function readTime(field: string, value: Date | string): number {
+export function readTimeFilter(field: string, value: Date | string): number {
   const time = typeof value === "string" ? parseTime(value) : isDate(value) ? value.getTime() : Number.NaN;
   if (time >= FIRST_TIME && time <= LAST_TIME) return time;
   throw new PostbellError(
@@ -285,8 +285,8 @@ export function createDeliveries({
         webhookId,
         state,
         type,
-        since: since === undefined ? undefined : readTime("since", since),
-        until: until === undefined ? undefined : readTime("until", until),
+        since: since === undefined ? undefined : readTimeFilter("since", since),
+        until: until === undefined ? undefined : readTimeFilter("until", until),
         cursor,
         limit: readLimit(limit),
       };
@@ -327,7 +327,7 @@ export function createDeliveries({
 
     async recover(request) {
       const { webhookId, since } = readCallArguments("recover", request, ["webhookId", "since", "as"]);
-      const from = readTime("since", since);
+      const from = readTimeFilter("since", since);
       const webhook = await requireToSend(await entitlement.find(webhookId, request), request);
       takeTurn("recover", webhookId);
       try {
