@@ -19,7 +19,7 @@ import { withWebhookStoreTimeout } from "./bounded-store.js";
 import { checkName } from "./call-arguments.js";
 import { createAttempts } from "./delivery/attempt.js";
 import { scheduleOf } from "./delivery/back-off.js";
-import { createDeliveries, type Deliveries, readTimeFilter } from "./delivery/delivery-log.js";
+import { createDeliveryLog, type Deliveries, readTimeFilter } from "./delivery/delivery-log.js";
 import { createDispatcher } from "./delivery/dispatcher.js";
 import { readGauges } from "./delivery/gauges.js";
 import { createNotices } from "./delivery/health-notifications.js";
@@ -272,7 +272,7 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
     };
   };
 
-  const deliveries = createDeliveries({ store, settings, catalogue, entitlement, clock, append });
+  const deliveries = createDeliveryLog({ store, settings, catalogue, entitlement, clock, append });
   const eventTypes = Object.freeze([...catalogue.types.keys()].sort()) as readonly EventTypeOf<C>[];
   const openApi = cacheDocument(() => describeWebhooksOpenApi(settings, catalogue, "/"));
   const routes = createRoutes({ settings, registrations, deliveries, eventTypes, openApi, clock, logger });

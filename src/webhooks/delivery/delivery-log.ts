@@ -178,7 +178,7 @@ export function readTimeFilter(field: string, value: Date | string): number {
   );
 }
 
-export function createDeliveries({
+export function createDeliveryLog({
   store,
   settings,
   catalogue,
