@@ -61,7 +61,7 @@ function excerptOf(body: Uint8Array, characters: number): string | null {
 }
 
 /** What an exchange says about the delivery: a 2xx, and only that, means received. */
-export function judge(
+export function toAttemptResult(
   result: OutboundResult,
   excerptCharacters: number,
 ): Pick<Attempt, "kind" | "status" | "code" | "excerpt"> {

@@ -13,9 +13,9 @@ import {
   type AttemptResult,
   createResult,
   DELIVERED,
-  judge,
   reschedule,
   retryOrFail,
+  toAttemptResult,
 } from "./attempt-result.js";
 import { beginAttempt, spanOutcome } from "./attempt-span.js";
 import {
@@ -145,7 +145,7 @@ export function createAttempts({
     const { webhook, step, isExtra } = claim;
     const durationMs = Math.max(0, Math.round(clock.monotonic() - flight.sentAtMonotonic));
     const now = storeNow();
-    const { kind, status, code, excerpt } = judge(result, delivery.excerptCharacters);
+    const { kind, status, code, excerpt } = toAttemptResult(result, delivery.excerptCharacters);
     const seen: Attempt = { at, durationMs, step, isExtra, kind, status, code, excerpt };
     if (telemetry !== undefined) reportTelemetry(flight, seen);
     const attempt = toStored(webhook, seen);
