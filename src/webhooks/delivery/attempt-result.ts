@@ -13,7 +13,7 @@ export const DELIVERED: Outcome = Object.freeze({ state: "delivered" });
 
 const NOTHING_SEEN = Object.freeze({ attempt: null, endpoint: null });
 
-export const createResult = (
+export const completeDelivery = (
   { id, webhook, token }: Claim,
   outcome: Outcome,
   startedAt: number | null,

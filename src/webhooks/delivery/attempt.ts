@@ -11,7 +11,7 @@ import type { ReadSettings } from "../options.js";
 import type { Attempt, Claim, EndpointReport, WebhookRecord } from "../store.js";
 import {
   type AttemptResult,
-  createResult,
+  completeDelivery,
   DELIVERED,
   reschedule,
   retryOrFail,
@@ -108,10 +108,10 @@ export function createAttempts({
   const postpone = (claim: Claim, startedAt: number, now: number): AttemptResult => {
     const windowEnd = startedAt + retry.windowMs;
     if (now >= windowEnd)
-      return createResult(claim, { state: "failed", reason: "access_unknown" }, startedAt);
+      return completeDelivery(claim, { state: "failed", reason: "access_unknown" }, startedAt);
     const { postponed } = claim;
     const at = Math.min(now + accessDelayMs(postponed), windowEnd);
-    return createResult(claim, { ...reschedule(claim, at), postponed: postponed + 1 }, startedAt);
+    return completeDelivery(claim, { ...reschedule(claim, at), postponed: postponed + 1 }, startedAt);
   };
 
   const reportTelemetry = ({ claim, isCancelled, sentAt, span }: Flight, seen: Attempt): void => {
@@ -156,13 +156,16 @@ export function createAttempts({
       noticeAt: warningDueAt(now, health),
       lane: durationMs > delivery.slowAfterMs ? "slow" : "fast",
     };
-    if (kind === "delivered") return createResult(claim, DELIVERED, startedAt, { attempt, endpoint });
+    if (kind === "delivered") return completeDelivery(claim, DELIVERED, startedAt, { attempt, endpoint });
     const retryAfterMs =
       result.kind === "response" && ASKS_TO_WAIT.has(result.status)
         ? parseRetryAfter(result.headers["retry-after"], now)
         : null;
     const outcome = retryOrFail(following(claim, startedAt, now, retryAfterMs), "exhausted");
-    return createResult(claim, outcome, startedAt, { attempt, endpoint: isTest(claim) ? null : endpoint });
+    return completeDelivery(claim, outcome, startedAt, {
+      attempt,
+      endpoint: isTest(claim) ? null : endpoint,
+    });
   };
 
   const requestFor = (
@@ -219,7 +222,7 @@ export function createAttempts({
     if (flight.isCancelled) return null;
     if (allowed === null) return postpone(claim, startedAt, storeNow());
     if (allowed[0] !== true)
-      return createResult(claim, { state: "withheld", reason: "access_denied" }, startedAt);
+      return completeDelivery(claim, { state: "withheld", reason: "access_denied" }, startedAt);
     const heldMs = clock.monotonic() - flight.claimedAt;
     if (heldMs > delivery.leaseMs - delivery.deadlineMs - FENCE_MARGIN_MS) return null;
     flight.isSent = true;
@@ -234,10 +237,14 @@ export function createAttempts({
       const outcome = isOver
         ? ({ state: "failed", reason: "crashed" } as const)
         : reschedule(claim, now + heldBackMs);
-      return createResult(claim, outcome, startedAt);
+      return completeDelivery(claim, outcome, startedAt);
     }
     if (claim.webhook.status !== "DISABLED") return undefined;
-    return createResult(claim, retryOrFail(following(claim, startedAt, now, null), "disabled"), startedAt);
+    return completeDelivery(
+      claim,
+      retryOrFail(following(claim, startedAt, now, null), "disabled"),
+      startedAt,
+    );
   };
 
   return (flight) => {
@@ -248,7 +255,7 @@ export function createAttempts({
     if (ended !== undefined) return ended;
     const event = prepare(claim);
     if (event === null)
-      return createResult(claim, { state: "failed", reason: "payload_unreadable" }, flight.startedAt);
+      return completeDelivery(claim, { state: "failed", reason: "payload_unreadable" }, flight.startedAt);
     if (isTest(claim)) return proceed(flight, event, [true]);
     const { subscriberId, account } = claim.webhook;
     const asked = permissionFor({ id: subscriberId, account }, event);
