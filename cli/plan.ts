@@ -1,7 +1,7 @@
 /** `postbell plan`: shows when a delivery would be attempted, and when its endpoint is reported and disabled. */
 
 import { systemClock } from "../src/core/clock.js";
-import { type RetryPolicy, scheduleOf } from "../src/webhooks/delivery/back-off.js";
+import { buildSchedule, type RetryPolicy } from "../src/webhooks/delivery/back-off.js";
 import { readSettings } from "../src/webhooks/options.js";
 import { memoryStorage } from "../storage/memory/index.js";
 import { command, EXIT, NO_ARGUMENTS, painter, toMessage } from "./command.js";
@@ -144,7 +144,7 @@ interface PlannedAttempt {
 }
 
 function attemptsOf(retry: RetryPolicy): readonly PlannedAttempt[] {
-  const schedule = scheduleOf(retry);
+  const schedule = buildSchedule(retry);
   return schedule.map((offsetMs, step) => {
     const interval = offsetMs - (schedule[step - 1] ?? 0);
     const jitter = Math.floor(Math.min(retry.jitter * interval, retry.maxJitterMs));

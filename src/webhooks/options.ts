@@ -18,7 +18,7 @@ import type { Telemetry } from "../core/telemetry.js";
 import { destinationOptions } from "../outbound/destination-options.js";
 import { RESERVED_HEADERS } from "../outbound/request-bytes.js";
 import type { Send } from "../outbound/types.js";
-import { scheduleOf } from "./delivery/back-off.js";
+import { buildSchedule } from "./delivery/back-off.js";
 import { clinicalEvents, type EventCatalogue } from "./event-types/catalogue.js";
 import type { FhirResource, ParsedResource } from "./events/fhir.js";
 import type { Webhook } from "./registrations/registrations.js";
@@ -238,7 +238,7 @@ export function readSettings(options: unknown): ReadSettings {
   if (retry.windowMs / retry.everyMs > MAX_STEPS) {
     refuse("retry.everyMs", `retry.everyMs must be at least retry.windowMs / ${MAX_STEPS}.`);
   }
-  if (scheduleOf(retry).length < 2)
+  if (buildSchedule(retry).length < 2)
     refuse("retry.windowMs", "retry.windowMs leaves no time for a single retry.");
   return settings as ReadSettings;
 }

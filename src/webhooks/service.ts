@@ -18,7 +18,7 @@ import { createRoutes } from "./api/registration-routes.js";
 import { withWebhookStoreTimeout } from "./bounded-store.js";
 import { checkName } from "./call-arguments.js";
 import { createAttempts } from "./delivery/attempt.js";
-import { scheduleOf } from "./delivery/back-off.js";
+import { buildSchedule } from "./delivery/back-off.js";
 import { createDeliveryLog, type Deliveries, readTimeFilter } from "./delivery/delivery-log.js";
 import { createDispatcher } from "./delivery/dispatcher.js";
 import { readGauges } from "./delivery/gauges.js";
@@ -173,7 +173,7 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
   };
   const send = delivery.send ? guardedSend(delivery.send, clock) : ownSend;
 
-  const schedule = scheduleOf(settings.retry);
+  const schedule = buildSchedule(settings.retry);
   const attempt = createAttempts({
     settings,
     schedule,

@@ -20,7 +20,7 @@ export type Schedule = readonly number[];
  *
  * Source: interface document, Events, rule 3, and Limits: the six values are intervals, "retry interval after the first six attempts: every 8 hours".
  */
-export function scheduleOf({ intervalsMs, everyMs, windowMs }: RetryPolicy): Schedule {
+export function buildSchedule({ intervalsMs, everyMs, windowMs }: RetryPolicy): Schedule {
   const offsets = [0];
   for (let last = 0, step = 0; ; step++) {
     last += intervalsMs[step] ?? everyMs;

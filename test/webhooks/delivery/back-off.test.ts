@@ -2,11 +2,11 @@ import fc from "fast-check";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import {
   accessDelayMs,
+  buildSchedule,
   crashDelayMs,
   nextStep,
   parseRetryAfter,
   type RetryPolicy,
-  scheduleOf,
 } from "../../../src/webhooks/delivery/back-off.js";
 import { ATTEMPT_TIMES, clockTime, DAY, HOUR, MINUTE, SECOND, START } from "../../support/webhook-harness.js";
 
@@ -17,7 +17,7 @@ const policy: RetryPolicy = {
   jitter: 0.1,
   maxJitterMs: 15 * MINUTE,
 };
-const schedule = scheduleOf(policy);
+const schedule = buildSchedule(policy);
 
 /** The step after `step`, at `now` after the first attempt, with no jitter and no wish of the endpoint unless given. */
 const next = (
@@ -46,7 +46,7 @@ const policies = fc
     jitter: fc.double({ min: 0, max: 1, noNaN: true }),
     maxJitterMs: fc.integer({ min: 0, max: HOUR }),
   })
-  .map((other) => ({ policy: other, schedule: scheduleOf(other) }));
+  .map((other) => ({ policy: other, schedule: buildSchedule(other) }));
 
 describe("the schedule", () => {
   it("has the fourteen times of the interface document", () => {
@@ -68,7 +68,7 @@ describe("the schedule", () => {
   });
 
   it("has no attempt at the very end of the window", () => {
-    expect(scheduleOf({ ...policy, intervalsMs: [], everyMs: HOUR, windowMs: 3 * HOUR })).toEqual([
+    expect(buildSchedule({ ...policy, intervalsMs: [], everyMs: HOUR, windowMs: 3 * HOUR })).toEqual([
       0,
       HOUR,
       2 * HOUR,
@@ -96,7 +96,7 @@ describe("the next attempt", () => {
     const short = { ...policy, intervalsMs: [], everyMs: HOUR, windowMs: 2 * HOUR + MINUTE, jitter: 1 };
     const found = nextStep({
       policy: short,
-      schedule: scheduleOf(short),
+      schedule: buildSchedule(short),
       startedAt: START,
       step: 1,
       now: START + HOUR,
