@@ -22,7 +22,7 @@ import { buildSchedule } from "./delivery/back-off.js";
 import { createDeliveryLog, type Deliveries, readTimeFilter } from "./delivery/delivery-log.js";
 import { createDispatcher } from "./delivery/dispatcher.js";
 import { readGauges } from "./delivery/gauges.js";
-import { createNotices } from "./delivery/health-notifications.js";
+import { createHealthNotifications } from "./delivery/health-notifications.js";
 import { guardedSend } from "./delivery/send.js";
 import {
   type clinicalEvents,
@@ -183,7 +183,7 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
     send,
     telemetry,
   });
-  const takeNotices = createNotices({ store, settings, clock, logger });
+  const takeNotices = createHealthNotifications({ store, settings, clock, logger });
   const dispatcher = createDispatcher({
     store,
     clock,

@@ -15,7 +15,7 @@ const BATCH = 20;
  * Makes the function that takes all steps due now and resolves with when the next one is. A notifier is called at least once a period,
  * and again only if it failed or the process died before the step was recorded; DISABLED is set exactly once, also where the warning could not be given.
  */
-export function createNotices({
+export function createHealthNotifications({
   store,
   settings: { health, notify, limits },
   clock,
