@@ -10,7 +10,7 @@ import { crashDelayMs } from "./back-off.js";
 import { createClaimsAhead } from "./claims-ahead.js";
 import { createFlight, type Flight } from "./flight.js";
 import type { Settler } from "./settler.js";
-import { createSlots, type Room } from "./slots.js";
+import { createSlots, type FreeSlots } from "./slots.js";
 
 export interface FlightsContext {
   readonly clock: Clock;
@@ -31,11 +31,11 @@ export interface Flights {
   /** True if none is held, not even one that waits for a slot. */
   readonly isEmpty: () => boolean;
   /** How many to claim. */
-  readonly room: () => Room;
+  readonly room: () => FreeSlots;
   readonly hasRoom: () => boolean;
   /** Keeps slots for claims that another call carries; they may have no more than this. `undefined` where no slot is free for them. */
-  readonly reserve: () => Room | undefined;
-  readonly endReservation: (room: Room) => void;
+  readonly reserve: () => FreeSlots | undefined;
+  readonly endReservation: (room: FreeSlots) => void;
   /** How often slots were freed so far. */
   readonly freedCount: () => number;
   /** Attempts claims, at once or when a slot is free. Resolves when those that must not be attempted now are released. */
@@ -61,7 +61,7 @@ const POISON_DELAY_MS = 1_000;
 /** Most slots of a lane that one emit holds while it is stored: as many as an account has ENABLED webhooks. */
 const MOST_RESERVED = 15;
 
-const NO_ROOM: Room = Object.freeze({ fast: 0, slow: 0 });
+const NO_ROOM: FreeSlots = Object.freeze({ fast: 0, slow: 0 });
 
 export function createFlights({
   clock,

@@ -5,7 +5,7 @@ import type { Timer } from "../../core/clock.js";
 import type { ClaimRequest, WebhookStore } from "../store.js";
 import type { DeliveryContext } from "./context.js";
 import type { Flights } from "./flights.js";
-import type { Room } from "./slots.js";
+import type { FreeSlots } from "./slots.js";
 import { MAX_RETRY_MS, retryDelayMs } from "./storage-outage.js";
 
 type ClaimAnswer = Awaited<ReturnType<WebhookStore["claim"]>>;
@@ -138,7 +138,7 @@ export function createLoop({
       });
   };
 
-  const ask = (room: Room): Asked => {
+  const ask = (room: FreeSlots): Asked => {
     const now = store.now();
     const request = { now, token: `${worker}.${++tokenCount}`, leaseUntil: now + leaseMs, room };
     return { request, claimedAt: clock.monotonic(), freedBefore: flights.freedCount() };

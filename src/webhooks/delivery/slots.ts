@@ -8,7 +8,7 @@ export interface SlotHolder {
   budget: Lane | null;
 }
 
-export type Room = Readonly<Record<Lane, number>>;
+export type FreeSlots = Readonly<Record<Lane, number>>;
 
 export interface Slots {
   /** Slots of a lane that are neither taken nor reserved. */
@@ -20,15 +20,15 @@ export interface Slots {
   /** Does nothing for a holder without a slot. */
   leave(holder: SlotHolder): void;
   /** Keeps free slots for claims that are still being asked for. */
-  reserve(room: Room): void;
-  endReservation(room: Room): void;
+  reserve(room: FreeSlots): void;
+  endReservation(room: FreeSlots): void;
 }
 
 /**
  * At most `sizes.fast + sizes.slow` attempts are in flight at once, whatever the endpoints do. A slow attempt that finds the slow budget full stays where it is,
  * and is the first to move when a place there is free.
  */
-export function createSlots(sizes: Room): Slots {
+export function createSlots(sizes: FreeSlots): Slots {
   const used: Record<Lane, number> = { fast: 0, slow: 0 };
   const reserved: Record<Lane, number> = { fast: 0, slow: 0 };
   /** Holders in the fast budget that should be in the slow one. */
