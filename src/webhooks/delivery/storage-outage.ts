@@ -8,7 +8,7 @@ export const MAX_RETRY_MS = 5_000;
 
 export const retryDelayMs = (failures: number): number => Math.min(RETRY_MS * 2 ** failures, MAX_RETRY_MS);
 
-export interface Outage {
+export interface StorageOutage {
   /** A call failed. */
   failed(): void;
   /** A call did not fail. */
@@ -17,9 +17,9 @@ export interface Outage {
   ms(): number;
 }
 
-export function createOutage(clock: Clock): Outage {
+export function createOutage(clock: Clock): StorageOutage {
   let since: number | undefined;
-  return Object.freeze<Outage>({
+  return Object.freeze<StorageOutage>({
     failed() {
       since ??= clock.monotonic();
     },
