@@ -12,7 +12,7 @@ import type { Flight } from "./flight.js";
 import { createFlights, type Flights } from "./flights.js";
 import { createLoop, type Loop, type LoopStats, type Reservation } from "./loop.js";
 import { createSettler } from "./settler.js";
-import { createOutage } from "./storage-outage.js";
+import { createStorageOutage } from "./storage-outage.js";
 
 export type { LoopStats } from "./loop.js";
 
@@ -50,7 +50,14 @@ export function createDispatcher({
   telemetry,
 }: DispatcherContext): Dispatcher {
   const { leaseMs } = settings.delivery;
-  const shared: DeliveryContext = { store, clock, logger, telemetry, outage: createOutage(clock), leaseMs };
+  const shared: DeliveryContext = {
+    store,
+    clock,
+    logger,
+    telemetry,
+    outage: createStorageOutage(clock),
+    leaseMs,
+  };
   /** Callers of idle() that wait for everything in flight to end. */
   const waiting: (() => void)[] = [];
 

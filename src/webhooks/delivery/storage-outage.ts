@@ -17,7 +17,7 @@ export interface StorageOutage {
   ms(): number;
 }
 
-export function createOutage(clock: Clock): StorageOutage {
+export function createStorageOutage(clock: Clock): StorageOutage {
   let since: number | undefined;
   return Object.freeze<StorageOutage>({
     failed() {
