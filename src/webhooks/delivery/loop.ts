@@ -6,7 +6,7 @@ import type { ClaimRequest, WebhookStore } from "../store.js";
 import type { DeliveryContext } from "./context.js";
 import type { Flights } from "./flights.js";
 import type { FreeSlots } from "./slots.js";
-import { MAX_RETRY_MS, retryDelayMs } from "./storage-outage.js";
+import { MAX_RETRY_MS, storageRetryDelayMs } from "./storage-outage.js";
 
 type ClaimAnswer = Awaited<ReturnType<WebhookStore["claim"]>>;
 
@@ -203,7 +203,7 @@ export function createLoop({
         lastError = error instanceof Error ? error : new Error(String(error));
         logger.error({ error }, "the storage could not be asked for due deliveries");
         outage.failed();
-        sleepUntil(store.now() + retryDelayMs(failures++));
+        sleepUntil(store.now() + storageRetryDelayMs(failures++));
       }
       turnAt = clock.monotonic();
     }

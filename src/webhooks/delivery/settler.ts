@@ -4,7 +4,7 @@ import type { Claim, Settlement, SettleResult } from "../store.js";
 import { type AttemptResult, reschedule } from "./attempt-result.js";
 import type { DeliveryContext } from "./context.js";
 import type { Flight } from "./flight.js";
-import { retryDelayMs } from "./storage-outage.js";
+import { storageRetryDelayMs } from "./storage-outage.js";
 
 const SETTLED_PER_CALL = 250;
 /** Calls for one partition: while these are in flight, the next one fills up. */
@@ -107,7 +107,7 @@ export function createSettler({
 
   /** In halves, so that a settlement which the storage cannot take delays fewer others with each retry. */
   const retry = async ({ items, failures }: Batch, line: Line): Promise<void> => {
-    await pause(retryDelayMs(failures));
+    await pause(storageRetryDelayMs(failures));
     const cancelled = items.filter(({ flight }) => flight.isCancelled);
     const left = items.filter(({ flight }) => !flight.isCancelled);
     const middle = Math.ceil(left.length / 2);

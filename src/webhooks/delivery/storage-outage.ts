@@ -6,7 +6,8 @@ import type { Clock } from "../../core/clock.js";
 const RETRY_MS = 100;
 export const MAX_RETRY_MS = 5_000;
 
-export const retryDelayMs = (failures: number): number => Math.min(RETRY_MS * 2 ** failures, MAX_RETRY_MS);
+export const storageRetryDelayMs = (failures: number): number =>
+  Math.min(RETRY_MS * 2 ** failures, MAX_RETRY_MS);
 
 export interface StorageOutage {
   /** A call failed. */
