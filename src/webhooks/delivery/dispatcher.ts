@@ -27,7 +27,7 @@ export interface DispatcherContext {
   readonly telemetry: Telemetry | undefined;
 }
 
-export interface Dispatcher {
+export interface DeliveryDispatcher {
   /** For a call that makes deliveries, so that the first of them need no call of their own. `undefined` where no slot is free for them. */
   reserve(): Reservation | undefined;
   start(): void;
@@ -48,7 +48,7 @@ export function createDispatcher({
   attempt,
   takeNotices,
   telemetry,
-}: DispatcherContext): Dispatcher {
+}: DispatcherContext): DeliveryDispatcher {
   const { leaseMs } = settings.delivery;
   const shared: DeliveryContext = {
     store,
@@ -87,7 +87,7 @@ export function createDispatcher({
     onNoticesTaken: notifyIdle,
   });
 
-  return Object.freeze<Dispatcher>({
+  return Object.freeze<DeliveryDispatcher>({
     reserve: () => loop.reserve(),
 
     start() {
