@@ -20,7 +20,7 @@ import { checkName } from "./call-arguments.js";
 import { createAttempts } from "./delivery/attempt.js";
 import { buildSchedule } from "./delivery/back-off.js";
 import { createDeliveryLog, type Deliveries, readTimeFilter } from "./delivery/delivery-log.js";
-import { createDispatcher } from "./delivery/dispatcher.js";
+import { createDeliveryDispatcher } from "./delivery/dispatcher.js";
 import { readGauges } from "./delivery/gauges.js";
 import { createHealthNotifications } from "./delivery/health-notifications.js";
 import { guardedSend } from "./delivery/send.js";
@@ -184,7 +184,7 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
     telemetry,
   });
   const takeNotices = createHealthNotifications({ store, settings, clock, logger });
-  const dispatcher = createDispatcher({
+  const dispatcher = createDeliveryDispatcher({
     store,
     clock,
     logger,

@@ -40,7 +40,7 @@ export interface DeliveryDispatcher {
   stats(): LoopStats;
 }
 
-export function createDispatcher({
+export function createDeliveryDispatcher({
   store,
   clock,
   logger,

@@ -3,7 +3,7 @@
 import { describe, expect, it } from "vitest";
 import { silentLogger } from "../../../src/core/logger.js";
 import type { AttemptResult } from "../../../src/webhooks/delivery/attempt-result.js";
-import { createDispatcher } from "../../../src/webhooks/delivery/dispatcher.js";
+import { createDeliveryDispatcher } from "../../../src/webhooks/delivery/dispatcher.js";
 import type { Flight } from "../../../src/webhooks/delivery/flight.js";
 import { readSettings } from "../../../src/webhooks/options.js";
 import type { Claim, ClaimRequest, Lane, Settlement, WebhookStore } from "../../../src/webhooks/store.js";
@@ -61,7 +61,7 @@ function openDispatcher({
   slots = { concurrency: 30, slowConcurrency: 5 },
 }: {
   readonly store?: Partial<WebhookStore>;
-  readonly attempt?: Parameters<typeof createDispatcher>[0]["attempt"];
+  readonly attempt?: Parameters<typeof createDeliveryDispatcher>[0]["attempt"];
   readonly slots?: { readonly concurrency: number; readonly slowConcurrency: number };
 }) {
   const clock = manualClock(START);
@@ -78,7 +78,7 @@ function openDispatcher({
     claim: async () => NOTHING,
     ...store,
   } as WebhookStore;
-  const dispatcher = createDispatcher({
+  const dispatcher = createDeliveryDispatcher({
     store: scripted,
     clock,
     logger: silentLogger,
