@@ -23,7 +23,7 @@ import { createDeliveryLog, type Deliveries, readTimeFilter } from "./delivery/d
 import { createDeliveryDispatcher } from "./delivery/dispatcher.js";
 import { readGauges } from "./delivery/gauges.js";
 import { createHealthNotifications } from "./delivery/health-notifications.js";
-import { guardedSend } from "./delivery/send.js";
+import { guardSend } from "./delivery/send.js";
 import {
   type clinicalEvents,
   type EventCatalogue,
@@ -171,7 +171,7 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
     });
     return client.send(request);
   };
-  const send = delivery.send ? guardedSend(delivery.send, clock) : ownSend;
+  const send = delivery.send ? guardSend(delivery.send, clock) : ownSend;
 
   const schedule = buildSchedule(settings.retry);
   const attempt = createAttempts({

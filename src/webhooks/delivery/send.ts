@@ -42,7 +42,7 @@ function readResult(given: unknown): OutboundResult {
 }
 
 /** `send` of the host, made to keep the contract: never rejects, ends soon after the deadline, and whatever is no response is a failure. */
-export function guardedSend(send: Send, clock: Clock): Send {
+export function guardSend(send: Send, clock: Clock): Send {
   return async (request) => {
     try {
       const answer = (async () => send(request))();

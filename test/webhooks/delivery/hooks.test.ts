@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { OutboundRequest, OutboundResult, Send } from "../../../src/index.js";
-import { guardedSend } from "../../../src/webhooks/delivery/send.js";
+import { guardSend } from "../../../src/webhooks/delivery/send.js";
 import { manualClock } from "../../../testing/manual-clock.js";
 import {
   clockTime,
@@ -105,7 +105,7 @@ describe("delivery.send of the host", () => {
     );
     await fc.assert(
       fc.asyncProperty(given, async (value) => {
-        const result = await guardedSend((async () => value) as Send, manualClock(START))(request);
+        const result = await guardSend((async () => value) as Send, manualClock(START))(request);
         const isFailure =
           /^(?:refused|dns|connect|tls|timeout|http)$/.test(result.kind) &&
           "code" in result &&
