@@ -8,7 +8,7 @@ import { TEXT_LENGTHS } from "../api/operations.js";
 import { notFound, readCallArguments, readLimit } from "../call-arguments.js";
 import { type Catalogue, focalTypes, TEST_EVENT_TYPE } from "../event-types/catalogue.js";
 import { subscribes } from "../event-types/subscription.js";
-import { testEvent } from "../events/test-event.js";
+import { createTestEvent } from "../events/test-event.js";
 import type { ReadSettings, Subscriber } from "../options.js";
 import type { Actor, Entitlement } from "../registrations/entitlement.js";
 import type {
@@ -352,7 +352,7 @@ export function createDeliveryLog({
       );
       requireSubscribed(eventTypes, type);
       takeTurn("test", webhookId);
-      const event = await testEvent({ account, sentType: type, now: store.now() });
+      const event = await createTestEvent({ account, sentType: type, now: store.now() });
       const [made] = (await append(event, webhookId)).deliveries;
       // Disabled or deleted since it was looked up.
       if (!made) throw disabled();

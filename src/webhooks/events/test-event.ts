@@ -28,7 +28,7 @@ const RESOURCE: FhirResource = {
 };
 
 /** A new test event. `sentType` is the event type that its notification names; `RESOURCE` stays what it is about. */
-export async function testEvent({
+export async function createTestEvent({
   account,
   sentType,
   now,
