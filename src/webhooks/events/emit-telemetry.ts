@@ -6,7 +6,7 @@ import { type SpanAttributes, seconds, type Telemetry } from "../../core/telemet
 
 const codeOf = (error: unknown): string => (isPostbellError(error) ? error.code : "unexpected");
 
-export interface EmitReport {
+export interface EmitTelemetry {
   /** A span around `work`, which is given the `traceparent` to store with its events, and may note attributes. */
   call<T>(
     work: (trace: string | undefined, note: ((attributes: SpanAttributes) => void) | undefined) => Promise<T>,
@@ -16,7 +16,7 @@ export interface EmitReport {
 }
 
 /** Adds nothing to an emit where there is no telemetry. */
-export function createEmitReport(telemetry: Telemetry | undefined, clock: Clock): EmitReport {
+export function createEmitReport(telemetry: Telemetry | undefined, clock: Clock): EmitTelemetry {
   if (telemetry === undefined) {
     return { call: (work) => work(undefined, undefined), event: (work) => work };
   }
