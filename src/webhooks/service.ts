@@ -32,7 +32,7 @@ import {
   readCatalogue,
 } from "./event-types/catalogue.js";
 import { buildPayload } from "./events/bundle.js";
-import { createEmitReport } from "./events/emit-telemetry.js";
+import { createEmitTelemetry } from "./events/emit-telemetry.js";
 import type { FhirResource } from "./events/fhir.js";
 import { evaluateHealthStatus } from "./health-status.js";
 import { readSettings, type WebhooksOptions } from "./options.js";
@@ -157,7 +157,7 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
     retention: settings.retention,
   });
   const store = countStoreErrors(withWebhookStoreTimeout(stored, clock), telemetry, "webhooks");
-  const report = createEmitReport(telemetry, clock);
+  const report = createEmitTelemetry(telemetry, clock);
   const entitlement = createEntitlement({ store, settings, clock });
   const registrations = createRegistrations({ store, settings, catalogue, entitlement });
 

@@ -16,7 +16,7 @@ export interface EmitTelemetry {
 }
 
 /** Adds nothing to an emit where there is no telemetry. */
-export function createEmitReport(telemetry: Telemetry | undefined, clock: Clock): EmitTelemetry {
+export function createEmitTelemetry(telemetry: Telemetry | undefined, clock: Clock): EmitTelemetry {
   if (telemetry === undefined) {
     return { call: (work) => work(undefined, undefined), event: (work) => work };
   }
