@@ -5,7 +5,7 @@ import { PostbellError } from "../../core/errors.js";
 import { isUuid, nameUuid } from "../../core/uuid.js";
 import type { FhirResource } from "./fhir.js";
 import { largestBodyBytes } from "./notification.js";
-import { type PayloadHeader, type Slot, writePayload } from "./payload.js";
+import { type PayloadHeader, type ReferenceSlot, writePayload } from "./payload.js";
 import { type ResourceText, serialiseResource } from "./resource-text.js";
 
 /** Looks a reference up. What is no resource, or not the one referenced, counts as not found. Must not reject, and must settle in time. */
@@ -215,8 +215,11 @@ function namesOf({ resourceType, id }: ResourceText): readonly string[] {
   return id === undefined ? [] : [`${resourceType}/${id}`, `urn:uuid:${id.toLowerCase()}`];
 }
 
-function slotsOf({ references }: ResourceText, targets: ReadonlyMap<string, number>): readonly Slot[] {
-  const slots: Slot[] = [];
+function slotsOf(
+  { references }: ResourceText,
+  targets: ReadonlyMap<string, number>,
+): readonly ReferenceSlot[] {
+  const slots: ReferenceSlot[] = [];
   for (const { reference, start, end } of references) {
     const target = targetOf(reference);
     const index = target === undefined ? undefined : targets.get(target);

@@ -23,11 +23,11 @@ export type EntryHeader = readonly [
   resourceType: string,
   uuid: string,
   length: number,
-  slots: readonly Slot[],
+  slots: readonly ReferenceSlot[],
 ];
 
 /** Where a text refers to another entry: UTF-16 units within it, end excluded. In ascending order, never overlapping. */
-export type Slot = readonly [start: number, end: number, entry: number];
+export type ReferenceSlot = readonly [start: number, end: number, entry: number];
 
 export function writePayload(header: PayloadHeader, texts: readonly string[]): string {
   return `${JSON.stringify(header)}\n${texts.join("")}`;
