@@ -1,7 +1,7 @@
 /** Reads and checks the arguments of calls in-process, and names what they did not find. */
 
 import { PostbellError } from "../core/errors.js";
-import { nearest } from "./event-types/catalogue.js";
+import { findNearest } from "./event-types/catalogue.js";
 
 const MAX_PAGE = 100;
 
@@ -43,7 +43,7 @@ export function readCallArguments<T extends object>(
   for (const key of Object.keys(given)) {
     if ((known as readonly string[]).includes(key)) continue;
     // So short a name is near to every other one.
-    const hint = nearest(
+    const hint = findNearest(
       key,
       known.filter((name) => name !== "as"),
     );

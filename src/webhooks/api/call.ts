@@ -4,7 +4,7 @@ import { PostbellError } from "../../core/errors.js";
 import { HttpError } from "../../http/errors.js";
 import type { PathParameter } from "../../http/router.js";
 import type { HttpRequest, HttpResponse } from "../../http/types.js";
-import { nearest } from "../event-types/catalogue.js";
+import { findNearest } from "../event-types/catalogue.js";
 import type { Subscriber } from "../options.js";
 import { type BodySchema, TEXT_LENGTHS } from "./operations.js";
 
@@ -55,7 +55,10 @@ export function readFields(body: unknown, { properties }: BodySchema): Readonly<
   for (const field of Object.keys(body)) {
     if (Object.hasOwn(properties, field)) continue;
     const shown = field.slice(0, 40);
-    throw invalidRequest(shown, `There is no field '${shown}'; did you mean '${nearest(field, accepted)}'?`);
+    throw invalidRequest(
+      shown,
+      `There is no field '${shown}'; did you mean '${findNearest(field, accepted)}'?`,
+    );
   }
   return Object.fromEntries(
     accepted

@@ -158,7 +158,7 @@ export function focalTypes(catalogue: Catalogue, type: string, field = "type"): 
 
 /** The error for a name that is none of `candidates`, with the nearest of them in its message. */
 export function unknownEventType(name: string, candidates: readonly string[], field: string): PostbellError {
-  const guess = nearest(name, candidates);
+  const guess = findNearest(name, candidates);
   const hint = guess === undefined ? "" : `; did you mean ${quoted(guess)}?`;
   return new PostbellError("unknown_event_type", `unknown event type ${quoted(name)}${hint}`, { field });
 }
@@ -167,7 +167,7 @@ export function unknownEventType(name: string, candidates: readonly string[], fi
 const NAME_LENGTH = 80;
 
 /** The candidate with the smallest edit distance to `name`, the first of equals; `undefined` when there are no candidates. */
-export function nearest(name: string, candidates: readonly string[]): string | undefined {
+export function findNearest(name: string, candidates: readonly string[]): string | undefined {
   return candidates.length === 0 ? undefined : closest(name.slice(0, NAME_LENGTH), candidates);
 }
 

@@ -5,8 +5,8 @@ import {
   clinicalEvents,
   contextKey,
   type EventCatalogue,
+  findNearest,
   focalTypes,
-  nearest,
   readCatalogue,
 } from "../../../src/webhooks/event-types/catalogue.js";
 import interfaceEvents from "../../data/event-types.json" with { type: "json" };
@@ -138,8 +138,8 @@ describe("a host's own catalogue", () => {
 
 describe("nearest", () => {
   it("prefers the smallest edit distance, and has no answer without candidates", () => {
-    expect(nearest("consent.update", Object.keys(clinicalEvents))).toBe("consent.updated");
-    expect(nearest("x", [])).toBeUndefined();
+    expect(findNearest("consent.update", Object.keys(clinicalEvents))).toBe("consent.updated");
+    expect(findNearest("x", [])).toBeUndefined();
   });
 });
 
