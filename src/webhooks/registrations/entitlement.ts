@@ -30,7 +30,7 @@ export interface Entitlement {
 }
 
 /** What a key is told that may not manage a webhook of its account. */
-export const ownedByAnotherKey = (): PostbellError =>
+export const isOwnedByAnotherKey = (): PostbellError =>
   new PostbellError(
     "webhook_owned_by_another_key",
     "Another API key of the account owns this webhook: use that key. With this one you can read, disable or delete the webhook.",
@@ -112,7 +112,7 @@ export function createEntitlement({
     },
     canManage,
     async requireManager(webhook, actor) {
-      if (!(await canManage(webhook, actor))) throw ownedByAnotherKey();
+      if (!(await canManage(webhook, actor))) throw isOwnedByAnotherKey();
     },
   });
 }

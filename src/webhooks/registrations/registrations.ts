@@ -9,7 +9,7 @@ import type { Catalogue } from "../event-types/catalogue.js";
 import { readEventTypes } from "../event-types/subscription.js";
 import type { ReadSettings, Subscriber } from "../options.js";
 import type { WebhookChange, WebhookRecord, WebhookStatus, WebhookStore } from "../store.js";
-import { type Actor, type Entitlement, isDisablingOnly, ownedByAnotherKey } from "./entitlement.js";
+import { type Actor, type Entitlement, isDisablingOnly, isOwnedByAnotherKey } from "./entitlement.js";
 
 /** A registration, without its secret. */
 export interface Webhook {
@@ -182,7 +182,7 @@ export function createRegistrations({
   ): Promise<WebhookRecord> => {
     const updated = await store.updateWebhook({ id, account, change, owner, enabledLimit, now: store.now() });
     if (updated.result === "updated") return updated.webhook;
-    if (updated.result === "not_owner") throw ownedByAnotherKey();
+    if (updated.result === "not_owner") throw isOwnedByAnotherKey();
     throw updated.result === "enabled_limit" ? tooManyEnabled() : notFound("webhook");
   };
 
@@ -202,7 +202,7 @@ export function createRegistrations({
   const requireSameOwnerAndSecret = async (created: WebhookRecord): Promise<void> => {
     const webhook = await store.getWebhook(created.id);
     if (!webhook) throw webhookDeleted();
-    if (webhook.subscriberId !== created.subscriberId) throw ownedByAnotherKey();
+    if (webhook.subscriberId !== created.subscriberId) throw isOwnedByAnotherKey();
     if (webhook.secret !== created.secret) throw secretRotated(created.id);
   };
 
