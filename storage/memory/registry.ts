@@ -1,6 +1,6 @@
 /** Registrations in memory, with their health steps. */
 
-import { rotated } from "../../src/webhooks/registrations/secret-rotation.js";
+import { rotateSecret } from "../../src/webhooks/registrations/secret-rotation.js";
 import type { WebhookRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { full } from "./bounds.js";
 import { moveToLane, offer } from "./claim-order.js";
@@ -122,7 +122,7 @@ export function registry(binding: Binding): Registry {
         status: status ?? record.status,
         eventTypes:
           eventTypes === undefined ? record.eventTypes : eventTypes && Object.freeze([...eventTypes]),
-        ...(rotation && rotated(record, rotation, now)),
+        ...(rotation && rotateSecret(record, rotation, now)),
         subscriberId: subscriberId ?? record.subscriberId,
         ...(isEnabled || isMoved ? { generation: record.generation + 1 } : {}),
         ...(isEnabled || isMoved || isDisabled ? { failingSince: null, warnedAt: null, noticeAt: null } : {}),

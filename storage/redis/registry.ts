@@ -2,7 +2,7 @@
 
 import { randomUUID } from "node:crypto";
 import { PostbellError } from "../../src/core/errors.js";
-import { rotated } from "../../src/webhooks/registrations/secret-rotation.js";
+import { rotateSecret } from "../../src/webhooks/registrations/secret-rotation.js";
 import type { WebhookRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { type Binding, readCursor } from "./binding.js";
 import {
@@ -107,7 +107,7 @@ export function registry(binding: Binding): Registry {
           ...record,
           url: url ?? record.url,
           eventTypes: eventTypes === undefined ? record.eventTypes : eventTypes,
-          ...(rotation && rotated(record, rotation, at)),
+          ...(rotation && rotateSecret(record, rotation, at)),
           subscriberId: subscriberId ?? record.subscriberId,
         };
         const [result, text, hintAt] = (await run(SCRIPTS.update, partitions.ofAccount(account), at, [

@@ -3,7 +3,7 @@
 import type { WebhookChange, WebhookRecord } from "../store.js";
 
 /** The fields of a new secret: what signs now goes on signing until `rotateAt`. */
-export function rotated(
+export function rotateSecret(
   { secret, previousSecret, rotateAt }: WebhookRecord,
   rotation: NonNullable<WebhookChange["rotation"]>,
   now: number,
