@@ -26,7 +26,7 @@ export function withWebhookStoreTimeout(store: WebhookStore, clock: Clock): Webh
     deliveryStats: bounded((webhookId) => store.deliveryStats(webhookId)),
     resend: bounded((request) => store.resend(request)),
     recover: bounded((request) => store.recover(request)),
-    claimNotices: bounded((request) => store.claimNotices(request)),
+    claimHealthNotifications: bounded((request) => store.claimHealthNotifications(request)),
     settleNotice: bounded((request) => store.settleNotice(request)),
     stats: bounded(() => store.stats()),
   });

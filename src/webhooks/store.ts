@@ -410,7 +410,7 @@ export interface WebhookStore {
    * Leases webhooks whose `noticeAt` has come, by moving it to `leaseUntil`: if the process dies, another one takes the step up.
    * `nextAt` as in `claim`.
    */
-  claimNotices(request: {
+  claimHealthNotifications(request: {
     readonly now: number;
     readonly leaseUntil: number;
     readonly limit: number;

@@ -149,7 +149,7 @@ export function registry(binding: Binding): Registry {
       return true;
     },
 
-    async claimNotices({ now, leaseUntil, limit }) {
+    async claimHealthNotifications({ now, leaseUntil, limit }) {
       const webhooks: WebhookRecord[] = [];
       while (webhooks.length < limit && (state.notices.headAt() ?? Number.POSITIVE_INFINITY) <= now) {
         const endpoint = state.notices.head();

@@ -137,7 +137,7 @@ export function registry(binding: Binding): Registry {
       return (await run(SCRIPTS.remove, partitions.ofAccount(account), at, args)) === 1;
     },
 
-    async claimNotices({ now, leaseUntil, limit }) {
+    async claimHealthNotifications({ now, leaseUntil, limit }) {
       const at = await binding.at(now);
       const webhooks: WebhookRecord[] = [];
       let nextAt: number | null = null;

@@ -144,7 +144,7 @@ describe("garbage in the place of", () => {
     await opened.register();
     await admin.zadd(opened.key("notices"), 1, "garbage");
     const now = opened.store.now();
-    const asked = opened.store.claimNotices({ now, leaseUntil: now + 1_000, limit: 10 });
+    const asked = opened.store.claimHealthNotifications({ now, leaseUntil: now + 1_000, limit: 10 });
     expect(await codeOf(asked)).toBe("resolved");
     await opened.storage.close();
   });

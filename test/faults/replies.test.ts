@@ -301,7 +301,7 @@ describe("a Cluster (F31)", () => {
       now: store.now(),
     };
     expect(await store.recover(recovered)).toMatchObject({ count: 0 });
-    await store.claimNotices({ now: store.now(), leaseUntil: store.now() + 1_000, limit: 10 });
+    await store.claimHealthNotifications({ now: store.now(), leaseUntil: store.now() + 1_000, limit: 10 });
     expect(await store.removeWebhook({ id: webhook.id, account: webhook.account, now: store.now() })).toBe(
       true,
     );

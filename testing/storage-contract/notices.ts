@@ -16,7 +16,7 @@ import {
 const DAY_MS = 24 * HOUR_MS;
 
 const takeNotices = ({ store, now }: Scenario, { by = store, limit = 10 } = {}) =>
-  by.claimNotices({ now: now(), leaseUntil: now() + LEASE_MS, limit });
+  by.claimHealthNotifications({ now: now(), leaseUntil: now() + LEASE_MS, limit });
 
 /** A webhook whose first health step is due now, and the failure it is about. */
 async function due(s: Scenario) {

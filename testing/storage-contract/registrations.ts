@@ -243,7 +243,7 @@ export function registrations(declare: Declare): void {
         { failingSince: null, warnedAt: null, noticeAt: null },
       );
       await s.advance(NOTICE_MS);
-      const { webhooks } = await s.store.claimNotices({
+      const { webhooks } = await s.store.claimHealthNotifications({
         now: s.now(),
         leaseUntil: s.now() + MINUTE_MS,
         limit: 5,

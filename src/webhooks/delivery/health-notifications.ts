@@ -94,7 +94,11 @@ export function createHealthNotifications({
 
   return async () => {
     const now = store.now();
-    const { webhooks, nextAt } = await store.claimNotices({ now, leaseUntil: now + leaseMs, limit: BATCH });
+    const { webhooks, nextAt } = await store.claimHealthNotifications({
+      now,
+      leaseUntil: now + leaseMs,
+      limit: BATCH,
+    });
     const results = await Promise.allSettled(webhooks.map(take));
     for (const result of results) {
       if (result.status === "rejected") {

@@ -55,8 +55,8 @@ describe("a health step that is overtaken", () => {
     let isLate = false;
     const { emit, runUntil, told, record, id } = await failing({
       change: (store) => ({
-        async claimNotices(request) {
-          const claimed = await store.claimNotices(request);
+        async claimHealthNotifications(request) {
+          const claimed = await store.claimHealthNotifications(request);
           if (!isLate) return claimed;
           const webhooks = claimed.webhooks.map((webhook) => ({ ...webhook, failingSince: null }));
           return { ...claimed, webhooks };
@@ -234,7 +234,7 @@ describe("a storage that is away when a health step is due", () => {
     const away = (): Promise<never> => Promise.reject(new Error("storage away"));
     const { emit, runUntil, told, log } = await failing({
       change: (store) => ({
-        claimNotices: (request) => (isAway ? away() : store.claimNotices(request)),
+        claimHealthNotifications: (request) => (isAway ? away() : store.claimHealthNotifications(request)),
       }),
     });
     await emit();
