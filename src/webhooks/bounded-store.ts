@@ -27,7 +27,7 @@ export function withWebhookStoreTimeout(store: WebhookStore, clock: Clock): Webh
     resend: bounded((request) => store.resend(request)),
     recover: bounded((request) => store.recover(request)),
     claimHealthNotifications: bounded((request) => store.claimHealthNotifications(request)),
-    settleNotice: bounded((request) => store.settleNotice(request)),
+    settleHealthNotification: bounded((request) => store.settleHealthNotification(request)),
     stats: bounded(() => store.stats()),
   });
 }

@@ -57,7 +57,7 @@ export interface WebhookRecord {
   readonly failingSince: number | null;
   /** When the host was told that the endpoint is failing, or telling it was given up. */
   readonly warnedAt: number | null;
-  /** When the next step of the health decision is due; see `claimNotices`. */
+  /** When the next step of the health decision is due; see `claimHealthNotifications`. */
   readonly noticeAt: number | null;
 }
 
@@ -419,7 +419,7 @@ export interface WebhookStore {
    * Takes a health step, if the webhook still fails since `failingSince` and has the status `from`: sets the given fields. False where it recovered, was changed or is gone:
    * then nothing changes. DISABLED set here leaves `failingSince` in place.
    */
-  settleNotice(request: {
+  settleHealthNotification(request: {
     readonly id: string;
     readonly account: string;
     readonly failingSince: number;

@@ -47,8 +47,8 @@ type Registry = Pick<
   | "listWebhooks"
   | "updateWebhook"
   | "removeWebhook"
-  | "claimNotices"
-  | "settleNotice"
+  | "claimHealthNotifications"
+  | "settleHealthNotification"
 >;
 
 export function registry(binding: Binding): Registry {
@@ -160,7 +160,7 @@ export function registry(binding: Binding): Registry {
       return { webhooks, nextAt: state.notices.headAt() ?? null };
     },
 
-    async settleNotice({ id, account, failingSince, from, status, warnedAt, noticeAt, now }) {
+    async settleHealthNotification({ id, account, failingSince, from, status, warnedAt, noticeAt, now }) {
       const endpoint = endpointOf(state, account, id);
       if (!endpoint || endpoint.record.failingSince !== failingSince || endpoint.record.status !== from)
         return false;

@@ -27,8 +27,8 @@ type Registry = Pick<
   | "listWebhooks"
   | "updateWebhook"
   | "removeWebhook"
-  | "claimNotices"
-  | "settleNotice"
+  | "claimHealthNotifications"
+  | "settleHealthNotification"
 >;
 
 export function registry(binding: Binding): Registry {
@@ -158,7 +158,7 @@ export function registry(binding: Binding): Registry {
       return { webhooks, nextAt };
     },
 
-    async settleNotice({ id, account, failingSince, from, status, warnedAt, noticeAt, now }) {
+    async settleHealthNotification({ id, account, failingSince, from, status, warnedAt, noticeAt, now }) {
       const at = await binding.at(now);
       const reply = await run(SCRIPTS.settleNotice, partitions.ofAccount(account), at, [
         encodeText(account),

@@ -170,7 +170,7 @@ describe("secrets, keys and records", () => {
     await runFor(0, ["createWebhook", "getWebhook", "listWebhooks", "updateWebhook", "append"]);
     answers.push(...(await callAll(call, webhook.id, "key-a1")));
     answers.push(await call("POST", COLLECTION, { json: { url: URL_1 } }));
-    await runFor(HOUR, ["claim", "claimNotices", "settleNotice"]);
+    await runFor(HOUR, ["claim", "claimHealthNotifications", "settleHealthNotification"]);
     throwing.clear();
     await webhooks.registrations.update(webhook.id, { status: "ENABLED" });
     await emit();

@@ -85,15 +85,18 @@ describe("a storage call that never settles", () => {
     expect(await answer).toMatchObject({ status: 503, headers: { "retry-after": "5" } });
   });
 
-  it.each(["claim", "claimNotices"] as const)("does not stop the loop for good: %s", async (method) => {
-    const hanging = await hangingIn(method);
-    hanging.hang.isHanging = true;
-    await hanging.emit();
-    await hanging.run(MINUTE);
-    hanging.hang.isHanging = false;
-    await hanging.run(2 * MINUTE);
-    expect(await hanging.store.stats()).toMatchObject({ pending: 0, ended: 1 });
-  });
+  it.each(["claim", "claimHealthNotifications"] as const)(
+    "does not stop the loop for good: %s",
+    async (method) => {
+      const hanging = await hangingIn(method);
+      hanging.hang.isHanging = true;
+      await hanging.emit();
+      await hanging.run(MINUTE);
+      hanging.hang.isHanging = false;
+      await hanging.run(2 * MINUTE);
+      expect(await hanging.store.stats()).toMatchObject({ pending: 0, ended: 1 });
+    },
+  );
 
   it("does not keep stop from resolving, nor a start after it from delivering", async () => {
     const hanging = await hangingIn("settle");

@@ -42,7 +42,7 @@ const step = (
   } = {},
   by = store,
 ): Promise<boolean> =>
-  by.settleNotice({
+  by.settleHealthNotification({
     id,
     account: "clinic",
     failingSince,

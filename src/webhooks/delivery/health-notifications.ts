@@ -46,8 +46,10 @@ export function createHealthNotifications({
     const { id, account, status, warnedAt } = record;
     if (step.kind === "none") return;
     const { failingSince } = step;
-    const settle = (fields: Partial<Parameters<WebhookStore["settleNotice"]>[0]>): Promise<boolean> =>
-      store.settleNotice({
+    const settle = (
+      fields: Partial<Parameters<WebhookStore["settleHealthNotification"]>[0]>,
+    ): Promise<boolean> =>
+      store.settleHealthNotification({
         id,
         account,
         failingSince,

@@ -31,7 +31,7 @@ const BEFORE = {
     ["c8", isDelivered],
     ["c10", isRetried],
   ],
-  settleNotice: [["c13-disable", isDisabling]],
+  settleHealthNotification: [["c13-disable", isDisabling]],
 };
 const AFTER = {
   append: [["c2"]],
@@ -43,7 +43,7 @@ const AFTER = {
     ["c9", isDelivered],
     ["c11", isRetried],
   ],
-  settleNotice: [["c13-disabled", isDisabling]],
+  settleHealthNotification: [["c13-disabled", isDisabling]],
   createWebhook: [["c14"]],
 };
 
@@ -58,7 +58,7 @@ const report = (method, [request], result) => {
   if (method === "settle")
     for (const [index, { id, outcome }] of request.entries())
       note({ settled: id, as: outcome.state, result: result[index] });
-  if (method === "settleNotice" && result && isDisabling(request)) note({ disabled: request.id });
+  if (method === "settleHealthNotification" && result && isDisabling(request)) note({ disabled: request.id });
 };
 
 const UNWATCHED = ["maxSleepMs", "now", "watch", "partitionOf", "newWebhookId"];

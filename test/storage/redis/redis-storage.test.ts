@@ -390,7 +390,9 @@ describe("what a later version wrote into a record (F55)", () => {
 
     const warnedAt = failingSince + 1;
     const notice = { failingSince, from: "ENABLED", status: "ENABLED", warnedAt, noticeAt } as const;
-    expect(await store.settleNotice({ id, account: "clinic", ...notice, now: store.now() })).toBe(true);
+    expect(await store.settleHealthNotification({ id, account: "clinic", ...notice, now: store.now() })).toBe(
+      true,
+    );
     expect(await store.getWebhook(id)).toMatchObject({ warnedAt });
     await kept();
 

@@ -9,9 +9,9 @@ describe("a health step that is overtaken", () => {
   ): Promise<Watched> {
     const watched = await failing({
       change: (store) => ({
-        async settleNotice(request) {
+        async settleHealthNotification(request) {
           if (request.status === "DISABLED") await meanwhile(watched.webhooks, watched.id);
-          return store.settleNotice(request);
+          return store.settleHealthNotification(request);
         },
       }),
     });
@@ -36,8 +36,8 @@ describe("a health step that is overtaken", () => {
     expect(before.told.map(([kind]) => kind)).toEqual(["warning"]);
     const after = await failing({
       change: (store) => ({
-        async settleNotice(request) {
-          const isSettled = await store.settleNotice(request);
+        async settleHealthNotification(request) {
+          const isSettled = await store.settleHealthNotification(request);
           if (request.status === "DISABLED") {
             const { id, account, now } = request;
             await store.removeWebhook({ id, account, now });
@@ -190,8 +190,8 @@ describe("two services on one storage", () => {
     let isDisabled = false;
     const one = await failing({
       change: (store) => ({
-        async settleNotice(request) {
-          const result = await store.settleNotice(request);
+        async settleHealthNotification(request) {
+          const result = await store.settleHealthNotification(request);
           isDisabled ||= request.status === "DISABLED";
           return isDisabled ? dead.promise.then(() => result) : result;
         },
@@ -212,8 +212,8 @@ describe("two services on one storage", () => {
   it("do not announce what a user re-enabled in between", async () => {
     const one = await failing({
       change: (store) => ({
-        async settleNotice(request) {
-          const isSettled = await store.settleNotice(request);
+        async settleHealthNotification(request) {
+          const isSettled = await store.settleHealthNotification(request);
           return request.status === "DISABLED" ? forever() : isSettled;
         },
       }),
@@ -255,8 +255,10 @@ describe("a storage that is away when a health step is due", () => {
     let failures = 1;
     const { emit, runUntil, told, log } = await failing({
       change: (store) => ({
-        settleNotice: (request) =>
-          failures-- > 0 ? Promise.reject(new Error("storage away")) : store.settleNotice(request),
+        settleHealthNotification: (request) =>
+          failures-- > 0
+            ? Promise.reject(new Error("storage away"))
+            : store.settleHealthNotification(request),
       }),
     });
     await emit();
