@@ -28,7 +28,7 @@ export function resize(state: State, event: StoredEvent, bytes: number): void {
   if (event.ended !== null) state.endedBytes += bytes;
 }
 
-export const full = ({ limits }: State, bound: keyof Limits): PostbellError =>
+export const memoryFull = ({ limits }: State, bound: keyof Limits): PostbellError =>
   new PostbellError(
     "storage_full",
     `The memory storage has reached limits.${bound} (${limits[bound]}); nothing was stored. Raise it, or try again later.`,
@@ -37,6 +37,6 @@ export const full = ({ limits }: State, bound: keyof Limits): PostbellError =>
 
 /** Errors: `storage_full` where `more` pending deliveries of an account would pass a bound. */
 export function checkPending(state: State, account: Account, more: number): void {
-  if (state.pending + more > state.limits.pending) throw full(state, "pending");
-  if (account.pending + more > state.limits.pendingPerAccount) throw full(state, "pendingPerAccount");
+  if (state.pending + more > state.limits.pending) throw memoryFull(state, "pending");
+  if (account.pending + more > state.limits.pendingPerAccount) throw memoryFull(state, "pendingPerAccount");
 }

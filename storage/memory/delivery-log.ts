@@ -2,7 +2,7 @@
 
 import { subscribes } from "../../src/webhooks/event-types/subscription.js";
 import type { Attempt, AttemptSummary, DeliveryRecord, WebhookStore } from "../../src/webhooks/store.js";
-import { checkPending, DELIVERY_BYTES, full } from "./bounds.js";
+import { checkPending, DELIVERY_BYTES, memoryFull } from "./bounds.js";
 import { enqueue, offer } from "./claim-order.js";
 import { addDelivery } from "./delivery-queue.js";
 import { page, pageStart } from "./page.js";
@@ -78,7 +78,7 @@ function* createdSince(newestFirst: Iterable<Delivery>, since: number): Iterable
 /** Errors: `storage_full` where new deliveries of `events` to one account would pass a bound. */
 function checkRoom(state: State, account: Account, events: readonly StoredEvent[], now: number): void {
   checkPending(state, account, events.length);
-  if (!makeRoom(state, events.length * DELIVERY_BYTES, now, events)) throw full(state, "bytes");
+  if (!makeRoom(state, events.length * DELIVERY_BYTES, now, events)) throw memoryFull(state, "bytes");
 }
 
 export function deliveryLog(

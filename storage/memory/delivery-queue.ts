@@ -3,7 +3,7 @@
 import { formatDeliveryId } from "../../src/webhooks/delivery/delivery-id.js";
 import { subscribes } from "../../src/webhooks/event-types/subscription.js";
 import type { Attempt, WebhookStore } from "../../src/webhooks/store.js";
-import { checkPending, DELIVERY_BYTES, eventBytes, full, resize } from "./bounds.js";
+import { checkPending, DELIVERY_BYTES, eventBytes, memoryFull, resize } from "./bounds.js";
 import { claimDue, enqueue, offer } from "./claim-order.js";
 import { endEvent, expire, freeRemoved, makeRoom, reopen } from "./retention.js";
 import { settleAll } from "./settle.js";
@@ -106,7 +106,7 @@ export function deliveryQueue(binding: Binding): Pick<WebhookStore, "append" | "
 
       checkPending(state, account, receivers.length);
       const bytes = eventBytes(event.payload);
-      if (!makeRoom(state, bytes + receivers.length * DELIVERY_BYTES, now)) throw full(state, "bytes");
+      if (!makeRoom(state, bytes + receivers.length * DELIVERY_BYTES, now)) throw memoryFull(state, "bytes");
       const stored: StoredEvent = {
         id: event.id,
         order: ++state.order,

@@ -2,7 +2,7 @@
 
 import { rotateSecret } from "../../src/webhooks/registrations/secret-rotation.js";
 import type { WebhookRecord, WebhookStore } from "../../src/webhooks/store.js";
-import { full } from "./bounds.js";
+import { memoryFull } from "./bounds.js";
 import { moveToLane, offer } from "./claim-order.js";
 import { FifoTimeQueue } from "./fifo-time-queue.js";
 import { page, pageStart } from "./page.js";
@@ -70,7 +70,7 @@ export function registry(binding: Binding): Registry {
       if (others && webhook.status === "ENABLED" && enabledCount(others) >= enabledLimit) {
         return { result: "enabled_limit" };
       }
-      if (state.endpoints.size >= state.limits.webhooks) throw full(state, "webhooks");
+      if (state.endpoints.size >= state.limits.webhooks) throw memoryFull(state, "webhooks");
       const account = accountOf(state, webhook.account);
       const endpoint: Endpoint = {
         id: webhook.id,
