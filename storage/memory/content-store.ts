@@ -104,7 +104,7 @@ function store(state: ContentState, writes: readonly ContentWrite[]): void {
 }
 
 /** `maxBytes` bounds all records together: a commit that passes it is refused with `storage_full`. */
-export function createContentStore(
+export function createMemoryContentStore(
   state: ContentState,
   { clock }: ContentContext,
   maxBytes: number,

@@ -8,7 +8,7 @@ import type { ContentStorage } from "../../src/content/store.js";
 import { silentLogger } from "../../src/core/logger.js";
 import { readOptions } from "../../src/core/options.js";
 import type { Storage } from "../../src/webhooks/store.js";
-import { createContentState, createContentStore } from "./content-store.js";
+import { createContentState, createMemoryContentStore } from "./content-store.js";
 import { type MemoryStorageOptions, memoryStorageOptions } from "./options.js";
 import { createState } from "./state.js";
 import { createWebhookStore } from "./webhook-store.js";
@@ -34,7 +34,7 @@ export function memoryStorage(options: MemoryStorageOptions = {}): Storage & Con
       logger = context.logger;
       return createWebhookStore(state, context);
     },
-    content: (context) => createContentStore(content, context, limits.contentBytes),
+    content: (context) => createMemoryContentStore(content, context, limits.contentBytes),
     async close() {
       if (isClosed) return;
       isClosed = true;
