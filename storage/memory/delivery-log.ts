@@ -81,7 +81,7 @@ function checkRoom(state: State, account: Account, events: readonly StoredEvent[
   if (!makeRoom(state, events.length * DELIVERY_BYTES, now, events)) throw memoryFull(state, "bytes");
 }
 
-export function deliveryLog(
+export function createMemoryDeliveryLog(
   binding: Binding,
 ): Pick<WebhookStore, "getDelivery" | "listDeliveries" | "deliveryStats" | "resend" | "recover"> {
   const { state } = binding;

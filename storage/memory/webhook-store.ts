@@ -2,7 +2,7 @@
 
 import { randomUUID } from "node:crypto";
 import type { StorageContext, StoreStats, WebhookStore } from "../../src/webhooks/store.js";
-import { deliveryLog } from "./delivery-log.js";
+import { createMemoryDeliveryLog } from "./delivery-log.js";
 import { deliveryQueue } from "./delivery-queue.js";
 import { registry } from "./registry.js";
 import type { Binding, State } from "./state.js";
@@ -30,7 +30,7 @@ export function createWebhookStore(
     newWebhookId: () => randomUUID(),
     ...registry(binding),
     ...deliveryQueue(binding),
-    ...deliveryLog(binding),
+    ...createMemoryDeliveryLog(binding),
     async stats() {
       const events = [...state.accounts.values()].reduce((sum, account) => sum + account.events.size, 0);
       return {
