@@ -68,7 +68,9 @@ export function addDelivery(
   return delivery;
 }
 
-export function deliveryQueue(binding: Binding): Pick<WebhookStore, "append" | "claim" | "settle"> {
+export function createMemoryDeliveryQueue(
+  binding: Binding,
+): Pick<WebhookStore, "append" | "claim" | "settle"> {
   const { state, retention } = binding;
 
   return {

@@ -3,7 +3,7 @@
 import { randomUUID } from "node:crypto";
 import type { StorageContext, StoreStats, WebhookStore } from "../../src/webhooks/store.js";
 import { createMemoryDeliveryLog } from "./delivery-log.js";
-import { deliveryQueue } from "./delivery-queue.js";
+import { createMemoryDeliveryQueue } from "./delivery-queue.js";
 import { registry } from "./registry.js";
 import type { Binding, State } from "./state.js";
 import { timeOf } from "./time.js";
@@ -29,7 +29,7 @@ export function createWebhookStore(
     partitionOf: () => 0,
     newWebhookId: () => randomUUID(),
     ...registry(binding),
-    ...deliveryQueue(binding),
+    ...createMemoryDeliveryQueue(binding),
     ...createMemoryDeliveryLog(binding),
     async stats() {
       const events = [...state.accounts.values()].reduce((sum, account) => sum + account.events.size, 0);
