@@ -51,7 +51,7 @@ type Registry = Pick<
   | "settleHealthNotification"
 >;
 
-export function registry(binding: Binding): Registry {
+export function createMemoryRegistry(binding: Binding): Registry {
   const { state } = binding;
   return {
     async createWebhook({ webhook, enabledLimit, accountLimit, idempotency, now }) {

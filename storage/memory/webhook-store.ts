@@ -4,7 +4,7 @@ import { randomUUID } from "node:crypto";
 import type { StorageContext, StoreStats, WebhookStore } from "../../src/webhooks/store.js";
 import { createMemoryDeliveryLog } from "./delivery-log.js";
 import { createMemoryDeliveryQueue } from "./delivery-queue.js";
-import { registry } from "./registry.js";
+import { createMemoryRegistry } from "./registry.js";
 import type { Binding, State } from "./state.js";
 import { timeOf } from "./time.js";
 
@@ -28,7 +28,7 @@ export function createWebhookStore(
     },
     partitionOf: () => 0,
     newWebhookId: () => randomUUID(),
-    ...registry(binding),
+    ...createMemoryRegistry(binding),
     ...createMemoryDeliveryQueue(binding),
     ...createMemoryDeliveryLog(binding),
     async stats() {
