@@ -27,7 +27,7 @@ const enabledCount = (endpoints: Rows<Endpoint>): number =>
   [...endpoints.after(0)].filter(({ record }) => record.status === "ENABLED").length;
 
 /** Puts `fields` into the record of `endpoint`, and its next health step into the queue. What moves only the health keeps `updatedAt`. */
-export function change(state: State, endpoint: Endpoint, fields: Partial<WebhookRecord>): void {
+export function updateRecord(state: State, endpoint: Endpoint, fields: Partial<WebhookRecord>): void {
   endpoint.record = Object.freeze({ ...endpoint.record, ...fields });
   const { noticeAt } = endpoint.record;
   if (noticeAt === null) state.notices.delete(endpoint);
@@ -116,7 +116,7 @@ export function createMemoryRegistry(binding: Binding): Registry {
       const isMoved = url !== undefined && url !== record.url;
       if (isEnabled && enabledCount(endpoint.account.endpoints) >= enabledLimit)
         return { result: "enabled_limit" };
-      change(state, endpoint, {
+      updateRecord(state, endpoint, {
         updatedAt: touchedAt(endpoint, now),
         url: url ?? record.url,
         status: status ?? record.status,
@@ -154,7 +154,7 @@ export function createMemoryRegistry(binding: Binding): Registry {
       while (webhooks.length < limit && (state.notices.headAt() ?? Number.POSITIVE_INFINITY) <= now) {
         const endpoint = state.notices.head();
         if (!endpoint) break;
-        change(state, endpoint, { noticeAt: leaseUntil });
+        updateRecord(state, endpoint, { noticeAt: leaseUntil });
         webhooks.push(endpoint.record);
       }
       return { webhooks, nextAt: state.notices.headAt() ?? null };
@@ -165,7 +165,7 @@ export function createMemoryRegistry(binding: Binding): Registry {
       if (!endpoint || endpoint.record.failingSince !== failingSince || endpoint.record.status !== from)
         return false;
       const updatedAt = status === from ? endpoint.record.updatedAt : touchedAt(endpoint, now);
-      change(state, endpoint, { status, warnedAt, noticeAt, updatedAt });
+      updateRecord(state, endpoint, { status, warnedAt, noticeAt, updatedAt });
       return true;
     },
   };

@@ -3,7 +3,7 @@
 import type { Attempt, EndpointReport, Settlement, SettleResult } from "../../src/webhooks/store.js";
 import { attemptBytes, resize } from "./bounds.js";
 import { enqueue, moveToLane, offer, releaseLease } from "./claim-order.js";
-import { change } from "./registry.js";
+import { updateRecord } from "./registry.js";
 import { end, makeRoom, reopen } from "./retention.js";
 import { type Binding, type Delivery, type Endpoint, findDelivery, isDone, type State } from "./state.js";
 
@@ -46,9 +46,9 @@ function report({ state, perEndpoint }: Binding, endpoint: Endpoint, seen: Endpo
   const { status, failingSince } = endpoint.record;
   if (status !== "ENABLED") return;
   if (seen.ok && failingSince !== null) {
-    change(state, endpoint, { failingSince: null, warnedAt: null, noticeAt: null });
+    updateRecord(state, endpoint, { failingSince: null, warnedAt: null, noticeAt: null });
   } else if (!seen.ok && failingSince === null) {
-    change(state, endpoint, { failingSince: seen.at, warnedAt: null, noticeAt: seen.noticeAt });
+    updateRecord(state, endpoint, { failingSince: seen.at, warnedAt: null, noticeAt: seen.noticeAt });
   }
 }
 
