@@ -11,7 +11,7 @@ import type { Storage } from "../../src/webhooks/store.js";
 import { createContentState, createMemoryContentStore } from "./content-store.js";
 import { type MemoryStorageOptions, memoryStorageOptions } from "./options.js";
 import { createState } from "./state.js";
-import { createWebhookStore } from "./webhook-store.js";
+import { createMemoryWebhookStore } from "./webhook-store.js";
 
 export type { MemoryStorageOptions } from "./options.js";
 
@@ -32,7 +32,7 @@ export function memoryStorage(options: MemoryStorageOptions = {}): Storage & Con
   return Object.freeze<Storage & ContentStorage>({
     webhooks(context) {
       logger = context.logger;
-      return createWebhookStore(state, context);
+      return createMemoryWebhookStore(state, context);
     },
     content: (context) => createMemoryContentStore(content, context, limits.contentBytes),
     async close() {

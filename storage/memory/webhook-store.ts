@@ -11,7 +11,7 @@ import { timeOf } from "./time.js";
 /** Only this process changes the heap, and it tells its watchers: looking again is a safety net. */
 const MAX_SLEEP_MS = 3_600_000;
 
-export function createWebhookStore(
+export function createMemoryWebhookStore(
   state: State,
   { clock, perEndpoint, retention }: StorageContext,
 ): WebhookStore {

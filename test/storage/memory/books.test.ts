@@ -3,7 +3,7 @@
 import { expect, test } from "vitest";
 import { deliveryBytes, eventBytes } from "../../../storage/memory/bounds.js";
 import { createState, type State, type StoredEvent } from "../../../storage/memory/state.js";
-import { createWebhookStore } from "../../../storage/memory/webhook-store.js";
+import { createMemoryWebhookStore } from "../../../storage/memory/webhook-store.js";
 import { only, times } from "../../../testing/storage-contract/lists.js";
 import { MODEL_RETENTION, runModel } from "../../../testing/storage-contract/model.js";
 import {
@@ -27,7 +27,8 @@ function openScenario(options?: ScenarioOptions): { readonly s: Scenario; readon
     rememberedIds: 1_000,
   });
   const storage = {
-    webhooks: (context: Parameters<typeof createWebhookStore>[1]) => createWebhookStore(state, context),
+    webhooks: (context: Parameters<typeof createMemoryWebhookStore>[1]) =>
+      createMemoryWebhookStore(state, context),
     close: async () => {},
   };
   return { s: createScenario({ storage }, options), state };
