@@ -5,7 +5,7 @@ import type { Attempt, AttemptSummary, DeliveryRecord, WebhookStore } from "../.
 import { checkPending, DELIVERY_BYTES, memoryFull } from "./bounds.js";
 import { enqueue, offer } from "./claim-order.js";
 import { addDelivery } from "./delivery-queue.js";
-import { page, pageStart } from "./page.js";
+import { pageStart, slicePageOf } from "./page.js";
 import { expire, makeRoom } from "./retention.js";
 import {
   type Account,
@@ -95,7 +95,7 @@ export function createMemoryDeliveryLog(
       const start = pageStart(cursor) ?? Number.POSITIVE_INFINITY;
       const log = state.endpoints.get(webhookId)?.deliveries;
       const before = log && until !== undefined ? Math.min(start, log.firstSince(until)) : start;
-      const { rows, next } = page(
+      const { rows, next } = slicePageOf(
         createdSince(log?.before(before) ?? [], since ?? Number.NEGATIVE_INFINITY),
         limit,
         (delivery) =>
@@ -141,7 +141,7 @@ export function createMemoryDeliveryLog(
       if (!endpoint) return undefined;
       const { events } = endpoint.account;
       const after = Math.max(pageStart(cursor) ?? 0, events.firstSince(since) - 1);
-      const found = page(events.after(after), Math.min(limit, MOST_RECOVERED));
+      const found = slicePageOf(events.after(after), Math.min(limit, MOST_RECOVERED));
       const rows = withinBudget(found.rows);
       const next = rows.length < found.rows.length ? String(rows.at(-1)?.order) : found.next;
       const lost = rows.filter((event) => isLost(event, endpoint));

@@ -17,7 +17,7 @@ export function pageStart(cursor: string | undefined): number | undefined {
 const MAX_LOOKED_AT = 1_000;
 
 /** The first of the rows that are wanted. A page may be short, and still have a `next`. `examined` counts the rows up to it. */
-export function page<T extends { readonly order: number }>(
+export function slicePageOf<T extends { readonly order: number }>(
   candidates: Iterable<T>,
   limit: number,
   isWanted: (row: T) => boolean = () => true,

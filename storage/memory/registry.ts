@@ -5,7 +5,7 @@ import type { WebhookRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { memoryFull } from "./bounds.js";
 import { moveToLane, offer } from "./claim-order.js";
 import { FifoTimeQueue } from "./fifo-time-queue.js";
-import { page, pageStart } from "./page.js";
+import { pageStart, slicePageOf } from "./page.js";
 import { expire, freeRemoved } from "./retention.js";
 import { orderedRows, type Rows } from "./rows.js";
 import {
@@ -101,7 +101,7 @@ export function createMemoryRegistry(binding: Binding): Registry {
     async listWebhooks({ account, cursor, limit }) {
       const after = pageStart(cursor) ?? 0;
       const oldestFirst = state.accounts.get(account)?.endpoints.after(after) ?? [];
-      const { rows: shown, next } = page(oldestFirst, limit);
+      const { rows: shown, next } = slicePageOf(oldestFirst, limit);
       return { webhooks: shown.map(({ record }) => record), next };
     },
 
