@@ -26,7 +26,7 @@ function close(state: State, delivery: Delivery): void {
 }
 
 /** Ends a delivery. Its event has ended with its last one. */
-export function end(
+export function completeDelivery(
   binding: Binding,
   delivery: Delivery,
   outcome: { readonly state: Exclude<DeliveryState, "pending">; readonly reason: string | null },

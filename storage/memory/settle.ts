@@ -4,7 +4,7 @@ import type { Attempt, EndpointReport, Settlement, SettleResult } from "../../sr
 import { attemptBytes, resize } from "./bounds.js";
 import { enqueue, moveToLane, offer, releaseLease } from "./claim-order.js";
 import { updateRecord } from "./registry.js";
-import { end, makeRoom, reopen } from "./retention.js";
+import { completeDelivery, makeRoom, reopen } from "./retention.js";
 import { type Binding, type Delivery, type Endpoint, findDelivery, isDone, type State } from "./state.js";
 
 /** Attempts kept of one delivery; a schedule has 14, what is more comes from `resend`. */
@@ -81,7 +81,7 @@ function apply(binding: Binding, delivery: Delivery, settlement: Settlement): vo
     delivery.crashes = outcome.crashes;
     enqueue(delivery, now);
   } else {
-    end(binding, delivery, outcome.state === "delivered" ? DELIVERED : outcome, now);
+    completeDelivery(binding, delivery, outcome.state === "delivered" ? DELIVERED : outcome, now);
   }
 }
 
