@@ -5,7 +5,7 @@ import { subscribes } from "../../src/webhooks/event-types/subscription.js";
 import type { Attempt, WebhookStore } from "../../src/webhooks/store.js";
 import { checkPending, DELIVERY_BYTES, eventBytes, memoryFull, resize } from "./bounds.js";
 import { claimDue, enqueue, offer } from "./claim-order.js";
-import { endEvent, expire, freeRemoved, makeRoom, reopen } from "./retention.js";
+import { completeEvent, expire, freeRemoved, makeRoom, reopen } from "./retention.js";
 import { settleAll } from "./settle.js";
 import { type Binding, type Delivery, type Endpoint, type StoredEvent, scoped } from "./state.js";
 
@@ -131,7 +131,7 @@ export function createMemoryDeliveryQueue(
       account.events.add(stored, now);
       resize(state, stored, bytes);
       for (const endpoint of receivers) addDelivery(binding, endpoint, stored, 0, now);
-      if (receivers.length === 0) endEvent(binding, stored, now);
+      if (receivers.length === 0) completeEvent(binding, stored, now);
       return { result: "stored", deliveries };
     },
 

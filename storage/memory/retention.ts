@@ -39,7 +39,7 @@ export function completeDelivery(
   delivery.state = outcome.state;
   delivery.reason = outcome.reason;
   delivery.endedAt = now;
-  if (delivery.event.open === 0) endEvent(binding, delivery.event, now);
+  if (delivery.event.open === 0) completeEvent(binding, delivery.event, now);
 }
 
 /** Removes a delivery of a webhook that is being removed, without a trace. */
@@ -51,7 +51,7 @@ function forget(binding: Binding, delivery: Delivery, now: number): void {
   event.deliveries = event.deliveries.filter((other) => other !== delivery);
   state.deliveries -= 1;
   resize(state, event, -deliveryBytes(delivery));
-  if (wasOpen && event.open === 0) endEvent(binding, event, now);
+  if (wasOpen && event.open === 0) completeEvent(binding, event, now);
 }
 
 /** Frees some of what removed webhooks held. */
@@ -70,7 +70,7 @@ export function freeRemoved(binding: Binding, now: number): void {
 }
 
 /** Starts the retention of an event with no open delivery, and lets the oldest go where the account has too many. */
-export function endEvent({ state, retention }: Binding, event: StoredEvent, now: number): void {
+export function completeEvent({ state, retention }: Binding, event: StoredEvent, now: number): void {
   if (retention.ms === 0) {
     free(state, event, now);
     return;
