@@ -2,7 +2,7 @@
 
 import { PostbellError } from "../../src/core/errors.js";
 import type { Attempt } from "../../src/webhooks/store.js";
-import type { Account, Delivery, Limits, State, StoredEvent } from "./state.js";
+import type { Account, Limits, MemoryDelivery, State, StoredEvent } from "./state.js";
 
 /** What an event, a delivery and an attempt hold on the heap besides text: measured on Node 20 and rounded up, with their places in maps and queues. */
 const EVENT_BYTES = 2_000;
@@ -18,7 +18,7 @@ export const eventBytes = (payload: string): number => EVENT_BYTES + textBytes(p
 export const attemptBytes = ({ excerpt }: Attempt): number =>
   excerpt === null ? ATTEMPT_BYTES : ATTEMPT_BYTES + textBytes(excerpt);
 
-export const deliveryBytes = ({ attempts }: Delivery): number =>
+export const deliveryBytes = ({ attempts }: MemoryDelivery): number =>
   attempts.reduce((sum, attempt) => sum + attemptBytes(attempt), DELIVERY_BYTES);
 
 /** Enters in the books that `event`, with its deliveries and their attempts, has grown by `bytes`. */

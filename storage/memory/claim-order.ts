@@ -9,10 +9,10 @@ import {
 import { FifoTimeQueue } from "./fifo-time-queue.js";
 import {
   type Binding,
-  type Delivery,
   deliveryId,
   type Endpoint,
   type Lease,
+  type MemoryDelivery,
   notify,
   type State,
 } from "./state.js";
@@ -23,7 +23,7 @@ const LANES: readonly Lane[] = ["fast", "slow"];
  * Puts a pending delivery in its endpoint's queue, or moves it there. Only what is due already gets the head start of a first attempt, or it would come early.
  * First attempts come in order of time. A retry in the FIFO, due much later, would make each of them out of order.
  */
-export function enqueue(delivery: Delivery, now: number): void {
+export function enqueue(delivery: MemoryDelivery, now: number): void {
   const { queue } = delivery.endpoint;
   const at = delivery.extraAt ?? delivery.dueAt;
   queue.delete(delivery);
@@ -65,7 +65,7 @@ export function moveToLane(state: State, endpoint: Endpoint, lane: Lane): void {
 }
 
 /** Ends the lease of a delivery; the caller decides what becomes of it. */
-export function releaseLease(state: State, delivery: Delivery, id = deliveryId(delivery)): void {
+export function releaseLease(state: State, delivery: MemoryDelivery, id = deliveryId(delivery)): void {
   const { lease } = delivery;
   if (lease === null) return;
   state.leased.delete(id);
@@ -75,7 +75,7 @@ export function releaseLease(state: State, delivery: Delivery, id = deliveryId(d
   if (lease.deliveries.size === 0) state.leases.delete(lease);
 }
 
-function grant(state: State, lease: Lease, delivery: Delivery): Claim {
+function grant(state: State, lease: Lease, delivery: MemoryDelivery): Claim {
   const { endpoint } = delivery;
   endpoint.queue.delete(delivery);
   endpoint.inFlight += 1;
@@ -138,7 +138,7 @@ function reap(binding: Binding, now: number): void {
   }
 }
 
-function giveBack(binding: Binding, delivery: Delivery, now: number): void {
+function giveBack(binding: Binding, delivery: MemoryDelivery, now: number): void {
   releaseLease(binding.state, delivery);
   delivery.crashes += 1;
   delivery.isRecovered = true;

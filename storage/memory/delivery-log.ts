@@ -10,11 +10,11 @@ import { expire, makeRoom } from "./retention.js";
 import {
   type Account,
   type Binding,
-  type Delivery,
   deliveryId,
   type Endpoint,
   endpointOf,
   findDelivery,
+  type MemoryDelivery,
   type State,
   type StoredEvent,
 } from "./state.js";
@@ -25,9 +25,9 @@ const MOST_RECOVERED = 500;
 /** The most deliveries that one `recover` looks at: an event may have a hundred to each webhook. */
 const MOST_DELIVERIES = 1_000;
 
-const isPending = (delivery: Delivery): boolean => delivery.state === "pending";
+const isPending = (delivery: MemoryDelivery): boolean => delivery.state === "pending";
 
-const toRecord = (delivery: Delivery): DeliveryRecord => ({
+const toRecord = (delivery: MemoryDelivery): DeliveryRecord => ({
   id: deliveryId(delivery),
   webhookId: delivery.endpoint.record.id,
   eventId: delivery.event.record.id,
@@ -45,7 +45,7 @@ const toRecord = (delivery: Delivery): DeliveryRecord => ({
 const toSummary = ({ at, kind, status, code }: Attempt): AttemptSummary => ({ at, kind, status, code });
 
 /** Deliveries of one event to one endpoint, in the order of their making. */
-const deliveriesOf = (event: StoredEvent, endpoint: Endpoint): readonly Delivery[] =>
+const deliveriesOf = (event: StoredEvent, endpoint: Endpoint): readonly MemoryDelivery[] =>
   event.deliveries.filter((delivery) => delivery.endpoint === endpoint);
 
 const nextSerial = (event: StoredEvent, endpoint: Endpoint): number =>
@@ -68,7 +68,7 @@ function withinBudget(events: readonly StoredEvent[]): readonly StoredEvent[] {
 }
 
 /** Deliveries from the newest on, until one was created before `since`. */
-function* createdSince(newestFirst: Iterable<Delivery>, since: number): Iterable<Delivery> {
+function* createdSince(newestFirst: Iterable<MemoryDelivery>, since: number): Iterable<MemoryDelivery> {
   for (const delivery of newestFirst) {
     if (delivery.createdAt < since) return;
     yield delivery;

@@ -7,7 +7,7 @@ import { checkPending, DELIVERY_BYTES, eventBytes, memoryFull, resize } from "./
 import { claimDue, enqueue, offer } from "./claim-order.js";
 import { completeEvent, expire, freeRemoved, makeRoom, reopen } from "./retention.js";
 import { settleAll } from "./settle.js";
-import { type Binding, type Delivery, type Endpoint, type StoredEvent, scoped } from "./state.js";
+import { type Binding, type Endpoint, type MemoryDelivery, type StoredEvent, scoped } from "./state.js";
 
 const NO_ATTEMPTS: readonly Attempt[] = Object.freeze([]);
 
@@ -26,9 +26,9 @@ export function addDelivery(
   serial: number,
   now: number,
   dueAt = now,
-): Delivery {
+): MemoryDelivery {
   const { state } = binding;
-  const delivery: Delivery = {
+  const delivery: MemoryDelivery = {
     serial,
     order: ++state.order,
     endpoint,

@@ -5,9 +5,9 @@ import { deliveryBytes, resize } from "./bounds.js";
 import { releaseLease } from "./claim-order.js";
 import {
   type Binding,
-  type Delivery,
   dropIfEmpty,
   type EndedEvent,
+  type MemoryDelivery,
   type State,
   type StoredEvent,
   scoped,
@@ -17,7 +17,7 @@ import {
 const MAX_PER_CALL = 200;
 
 /** Takes a pending delivery out of the books of what is open. */
-function close(state: State, delivery: Delivery): void {
+function close(state: State, delivery: MemoryDelivery): void {
   releaseLease(state, delivery);
   delivery.endpoint.queue.delete(delivery);
   delivery.event.open -= 1;
@@ -28,7 +28,7 @@ function close(state: State, delivery: Delivery): void {
 /** Ends a delivery. Its event has ended with its last one. */
 export function completeDelivery(
   binding: Binding,
-  delivery: Delivery,
+  delivery: MemoryDelivery,
   outcome: { readonly state: Exclude<DeliveryState, "pending">; readonly reason: string | null },
   now: number,
 ): void {
@@ -43,7 +43,7 @@ export function completeDelivery(
 }
 
 /** Removes a delivery of a webhook that is being removed, without a trace. */
-function forget(binding: Binding, delivery: Delivery, now: number): void {
+function forget(binding: Binding, delivery: MemoryDelivery, now: number): void {
   const { state } = binding;
   const { event } = delivery;
   const wasOpen = delivery.state === "pending";

@@ -5,7 +5,14 @@ import { attemptBytes, resize } from "./bounds.js";
 import { enqueue, moveToLane, offer, releaseLease } from "./claim-order.js";
 import { updateRecord } from "./registry.js";
 import { completeDelivery, makeRoom, reopen } from "./retention.js";
-import { type Binding, type Delivery, type Endpoint, findDelivery, isDone, type State } from "./state.js";
+import {
+  type Binding,
+  type Endpoint,
+  findDelivery,
+  isDone,
+  type MemoryDelivery,
+  type State,
+} from "./state.js";
 
 /** Attempts kept of one delivery; a schedule has 14, what is more comes from `resend`. */
 const MAX_ATTEMPTS_KEPT = 50;
@@ -17,7 +24,7 @@ const copyOf = (attempt: Attempt): Attempt =>
   attempt.excerpt === null ? { ...attempt } : { ...attempt, excerpt: structuredClone(attempt.excerpt) };
 
 /** Adds an attempt, and makes it the last one of its endpoint. At the bounds, of the delivery's own ones the oldest give way: what came of an attempt is never refused. */
-function record(state: State, delivery: Delivery, attempt: Attempt, now: number): void {
+function record(state: State, delivery: MemoryDelivery, attempt: Attempt, now: number): void {
   const { event, endpoint } = delivery;
   const kept = copyOf(attempt);
   endpoint.lastAttempt = kept.excerpt === null ? kept : { ...kept, excerpt: null };
@@ -53,7 +60,7 @@ function report({ state, perEndpoint }: Binding, endpoint: Endpoint, seen: Endpo
 }
 
 /** Whether the settlement counts, and for which delivery. */
-function judge(state: State, settlement: Settlement): Delivery | "stale" | "gone" {
+function judge(state: State, settlement: Settlement): MemoryDelivery | "stale" | "gone" {
   const { id, account, token, outcome } = settlement;
   const delivery = state.leased.get(id) ?? findDelivery(state, id);
   if (delivery === undefined || isDone(delivery)) return "gone";
@@ -65,7 +72,7 @@ function judge(state: State, settlement: Settlement): Delivery | "stale" | "gone
 }
 
 /** Records one settlement. The caller offers the endpoint again. */
-function apply(binding: Binding, delivery: Delivery, settlement: Settlement): void {
+function apply(binding: Binding, delivery: MemoryDelivery, settlement: Settlement): void {
   const { state } = binding;
   const { id, now, outcome, startedAt, attempt, endpoint: seen } = settlement;
   releaseLease(state, delivery, id);

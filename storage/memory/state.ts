@@ -15,7 +15,7 @@ import { FifoTimeQueue, type Queued } from "./fifo-time-queue.js";
 import { type OrderedRows, type Rows, rows } from "./rows.js";
 
 /** Queue entry, claim and log record in one object. It stands in the queue of its endpoint, or in that of its lease, until it is completed. */
-export interface Delivery extends Queued<Delivery> {
+export interface MemoryDelivery extends Queued<MemoryDelivery> {
   /** 0 for the one made by emitting, n for the n-th one made of the same event for the same webhook later. */
   readonly serial: number;
   /** Grows with each delivery: the order of pages. */
@@ -42,7 +42,7 @@ export interface Delivery extends Queued<Delivery> {
 export interface Lease {
   readonly token: string;
   /** Those still under it. */
-  readonly deliveries: FifoTimeQueue<Delivery>;
+  readonly deliveries: FifoTimeQueue<MemoryDelivery>;
 }
 
 /** A webhook with what waits for it. */
@@ -52,9 +52,9 @@ export interface Endpoint {
   record: WebhookRecord;
   readonly account: Account;
   readonly order: number;
-  readonly deliveries: OrderedRows<Delivery>;
+  readonly deliveries: OrderedRows<MemoryDelivery>;
   /** Pending deliveries that are not under lease, by when they may be handed out. */
-  readonly queue: FifoTimeQueue<Delivery>;
+  readonly queue: FifoTimeQueue<MemoryDelivery>;
   inFlight: number;
   /** How many may be in flight while the endpoint is recovering from a failure; `null`: as many as `perEndpoint` says. */
   window: number | null;
@@ -77,7 +77,7 @@ export interface StoredEvent extends Queued<StoredEvent> {
   /** Until when its id must be remembered, also where it is freed before. */
   readonly rememberUntil: number;
   /** In the order of their making. They are kept as long as the event. */
-  deliveries: Delivery[];
+  deliveries: MemoryDelivery[];
   /** The webhooks it went to when it was emitted. */
   readonly receivers: readonly string[];
   /** A test of one webhook, which nobody else gets and nobody recovers. */
@@ -132,7 +132,7 @@ export interface State {
   /** Those with a delivery under them, by when they run out. */
   readonly leases: TimeQueue<Lease>;
   /** What is under lease, by id: most of what is settled is found here, whatever the log holds. */
-  readonly leased: Map<string, Delivery>;
+  readonly leased: Map<string, MemoryDelivery>;
   readonly notices: TimeQueue<Endpoint>;
   /** Those without an open delivery, by when they are freed. */
   readonly endedEvents: FifoTimeQueue<StoredEvent>;
@@ -204,10 +204,10 @@ export function endpointOf(state: State, account: string, id: string): Endpoint 
 }
 
 /** Made when it is asked for: a text for each delivery, and a map of them, would take as much of the heap as the deliveries. */
-export const deliveryId = ({ endpoint, event, serial }: Delivery): string =>
+export const deliveryId = ({ endpoint, event, serial }: MemoryDelivery): string =>
   formatDeliveryId({ webhookId: endpoint.id, eventId: event.id, serial });
 
-export function findDelivery(state: State, id: string): Delivery | undefined {
+export function findDelivery(state: State, id: string): MemoryDelivery | undefined {
   const key = parseDeliveryId(id);
   if (key === undefined) return undefined;
   const endpoint = state.endpoints.get(key.webhookId);
@@ -216,7 +216,7 @@ export function findDelivery(state: State, id: string): Delivery | undefined {
 }
 
 /** Whether nothing is left to deliver for a delivery in this state: it was received, or must not be. */
-export const isDone = ({ state }: Delivery): boolean => state === "delivered" || state === "withheld";
+export const isDone = ({ state }: MemoryDelivery): boolean => state === "delivered" || state === "withheld";
 
 /** Drops an account that holds nothing any more. */
 export function dropIfEmpty(state: State, account: Account): void {
