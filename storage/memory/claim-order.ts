@@ -10,9 +10,9 @@ import { FifoTimeQueue } from "./fifo-time-queue.js";
 import {
   type Binding,
   deliveryId,
-  type Endpoint,
   type Lease,
   type MemoryDelivery,
+  type MemoryEndpoint,
   notify,
   type State,
 } from "./state.js";
@@ -31,7 +31,7 @@ export function enqueue(delivery: MemoryDelivery, now: number): void {
   else queue.addOutOfOrder(delivery, at);
 }
 
-const freeSlots = ({ perEndpoint }: Binding, endpoint: Endpoint): number =>
+const freeSlots = ({ perEndpoint }: Binding, endpoint: MemoryEndpoint): number =>
   Math.min(perEndpoint, endpoint.window ?? perEndpoint) - endpoint.inFlight;
 
 /**
@@ -40,7 +40,7 @@ const freeSlots = ({ perEndpoint }: Binding, endpoint: Endpoint): number =>
  */
 export function offer(
   binding: Binding,
-  endpoint: Endpoint,
+  endpoint: MemoryEndpoint,
   now: number,
   { served = false }: { served?: boolean } = {},
 ): void {
@@ -58,7 +58,7 @@ export function offer(
   if (standing === undefined || at < standing) notify(state, at);
 }
 
-export function moveToLane(state: State, endpoint: Endpoint, lane: Lane): void {
+export function moveToLane(state: State, endpoint: MemoryEndpoint, lane: Lane): void {
   if (endpoint.lane === lane) return;
   state.ready[endpoint.lane].delete(endpoint);
   endpoint.lane = lane;
@@ -108,7 +108,7 @@ interface Granted {
 /** Leases up to `room` due deliveries of one endpoint, and returns how many. */
 function take(
   binding: Binding,
-  endpoint: Endpoint,
+  endpoint: MemoryEndpoint,
   { lease, claims }: Granted,
   { now, room }: { readonly now: number; readonly room: number },
 ): number {

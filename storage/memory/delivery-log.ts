@@ -11,10 +11,10 @@ import {
   type Account,
   type Binding,
   deliveryId,
-  type Endpoint,
   endpointOf,
   findDelivery,
   type MemoryDelivery,
+  type MemoryEndpoint,
   type State,
   type StoredEvent,
 } from "./state.js";
@@ -45,14 +45,14 @@ const toRecord = (delivery: MemoryDelivery): DeliveryRecord => ({
 const toSummary = ({ at, kind, status, code }: Attempt): AttemptSummary => ({ at, kind, status, code });
 
 /** Deliveries of one event to one endpoint, in the order of their making. */
-const deliveriesOf = (event: StoredEvent, endpoint: Endpoint): readonly MemoryDelivery[] =>
+const deliveriesOf = (event: StoredEvent, endpoint: MemoryEndpoint): readonly MemoryDelivery[] =>
   event.deliveries.filter((delivery) => delivery.endpoint === endpoint);
 
-const nextSerial = (event: StoredEvent, endpoint: Endpoint): number =>
+const nextSerial = (event: StoredEvent, endpoint: MemoryEndpoint): number =>
   (deliveriesOf(event, endpoint).at(-1)?.serial ?? -1) + 1;
 
 /** Whether `endpoint` should have `event`, has not got it, and is not about to. */
-const isLost = (event: StoredEvent, endpoint: Endpoint): boolean =>
+const isLost = (event: StoredEvent, endpoint: MemoryEndpoint): boolean =>
   !event.isTest &&
   subscribes(endpoint.record.eventTypes, event.record.type) &&
   deliveriesOf(event, endpoint).every(({ state }) => state === "failed");

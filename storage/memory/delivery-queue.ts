@@ -7,7 +7,7 @@ import { checkPending, DELIVERY_BYTES, eventBytes, memoryFull, resize } from "./
 import { claimDue, enqueue, offer } from "./claim-order.js";
 import { completeEvent, expire, freeRemoved, makeRoom, reopen } from "./retention.js";
 import { settleAll } from "./settle.js";
-import { type Binding, type Endpoint, type MemoryDelivery, type StoredEvent, scoped } from "./state.js";
+import { type Binding, type MemoryDelivery, type MemoryEndpoint, type StoredEvent, scoped } from "./state.js";
 
 const NO_ATTEMPTS: readonly Attempt[] = Object.freeze([]);
 
@@ -21,7 +21,7 @@ const firstDeliveries = (
 /** Adds a delivery of `event`, due now unless said otherwise. The caller has checked that there is room. */
 export function addDelivery(
   binding: Binding,
-  endpoint: Endpoint,
+  endpoint: MemoryEndpoint,
   event: StoredEvent,
   serial: number,
   now: number,

@@ -12,8 +12,8 @@ import {
   accountOf,
   type Binding,
   dropIfEmpty,
-  type Endpoint,
   endpointOf,
+  type MemoryEndpoint,
   notify,
   type State,
   scoped,
@@ -23,11 +23,11 @@ import {
 const frozenRecord = (record: WebhookRecord): WebhookRecord =>
   Object.freeze({ ...record, eventTypes: record.eventTypes && Object.freeze([...record.eventTypes]) });
 
-const enabledCount = (endpoints: Rows<Endpoint>): number =>
+const enabledCount = (endpoints: Rows<MemoryEndpoint>): number =>
   [...endpoints.after(0)].filter(({ record }) => record.status === "ENABLED").length;
 
 /** Puts `fields` into the record of `endpoint`, and its next health step into the queue. What moves only the health keeps `updatedAt`. */
-export function updateRecord(state: State, endpoint: Endpoint, fields: Partial<WebhookRecord>): void {
+export function updateRecord(state: State, endpoint: MemoryEndpoint, fields: Partial<WebhookRecord>): void {
   endpoint.record = Object.freeze({ ...endpoint.record, ...fields });
   const { noticeAt } = endpoint.record;
   if (noticeAt === null) state.notices.delete(endpoint);
@@ -38,7 +38,7 @@ export function updateRecord(state: State, endpoint: Endpoint, fields: Partial<W
 }
 
 /** The time of a change that users see: later than the one before, also within one millisecond. */
-const touchedAt = ({ record }: Endpoint, now: number): number => Math.max(now, record.updatedAt + 1);
+const touchedAt = ({ record }: MemoryEndpoint, now: number): number => Math.max(now, record.updatedAt + 1);
 
 type Registry = Pick<
   WebhookStore,
@@ -72,7 +72,7 @@ export function createMemoryRegistry(binding: Binding): Registry {
       }
       if (state.endpoints.size >= state.limits.webhooks) throw memoryFull(state, "webhooks");
       const account = accountOf(state, webhook.account);
-      const endpoint: Endpoint = {
+      const endpoint: MemoryEndpoint = {
         id: webhook.id,
         record: frozenRecord(webhook),
         account,

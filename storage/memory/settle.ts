@@ -7,10 +7,10 @@ import { updateRecord } from "./registry.js";
 import { completeDelivery, makeRoom, reopen } from "./retention.js";
 import {
   type Binding,
-  type Endpoint,
   findDelivery,
   isDone,
   type MemoryDelivery,
+  type MemoryEndpoint,
   type State,
 } from "./state.js";
 
@@ -43,7 +43,7 @@ function record(state: State, delivery: MemoryDelivery, attempt: Attempt, now: n
   }
 }
 
-function report({ state, perEndpoint }: Binding, endpoint: Endpoint, seen: EndpointReport): void {
+function report({ state, perEndpoint }: Binding, endpoint: MemoryEndpoint, seen: EndpointReport): void {
   if (seen.generation !== endpoint.record.generation) return;
   moveToLane(state, endpoint, seen.lane);
   if (!seen.ok) endpoint.window = 1;
@@ -94,7 +94,7 @@ function apply(binding: Binding, delivery: MemoryDelivery, settlement: Settlemen
 
 /** Records settlements one by one, and then offers each of their endpoints once. */
 export function settleAll(binding: Binding, settlements: readonly Settlement[]): SettleResult[] {
-  const changed = new Map<Endpoint, number>();
+  const changed = new Map<MemoryEndpoint, number>();
   try {
     return settlements.map((settlement) => {
       const delivery = judge(binding.state, settlement);

@@ -20,7 +20,7 @@ export interface MemoryDelivery extends Queued<MemoryDelivery> {
   readonly serial: number;
   /** Grows with each delivery: the order of pages. */
   readonly order: number;
-  readonly endpoint: Endpoint;
+  readonly endpoint: MemoryEndpoint;
   readonly event: StoredEvent;
   readonly createdAt: number;
   state: DeliveryState;
@@ -46,7 +46,7 @@ export interface Lease {
 }
 
 /** A webhook with what waits for it. */
-export interface Endpoint {
+export interface MemoryEndpoint {
   readonly id: string;
   /** Frozen; replaced as a whole by each change. */
   record: WebhookRecord;
@@ -95,7 +95,7 @@ export interface EndedEvent extends Queued<EndedEvent> {
 
 export interface Account {
   readonly name: string;
-  readonly endpoints: Rows<Endpoint>;
+  readonly endpoints: Rows<MemoryEndpoint>;
   readonly events: Rows<StoredEvent>;
   /** Those of `events` without an open delivery, the one that ended first in front. */
   readonly ended: FifoTimeQueue<EndedEvent>;
@@ -126,14 +126,14 @@ export interface Limits {
 export interface State {
   readonly limits: Limits;
   readonly accounts: Map<string, Account>;
-  readonly endpoints: Map<string, Endpoint>;
+  readonly endpoints: Map<string, MemoryEndpoint>;
   /** Endpoints with a delivery that may be handed out, by when. */
-  readonly ready: Readonly<Record<Lane, TimeQueue<Endpoint>>>;
+  readonly ready: Readonly<Record<Lane, TimeQueue<MemoryEndpoint>>>;
   /** Those with a delivery under them, by when they run out. */
   readonly leases: TimeQueue<Lease>;
   /** What is under lease, by id: most of what is settled is found here, whatever the log holds. */
   readonly leased: Map<string, MemoryDelivery>;
-  readonly notices: TimeQueue<Endpoint>;
+  readonly notices: TimeQueue<MemoryEndpoint>;
   /** Those without an open delivery, by when they are freed. */
   readonly endedEvents: FifoTimeQueue<StoredEvent>;
   /** By account and event id. */
@@ -141,7 +141,7 @@ export interface State {
   /** By account and idempotency key. */
   readonly replays: ExpiringMap<Replay>;
   /** Removed endpoints whose deliveries are still to be freed, with the order of the last one that was. */
-  readonly removals: Map<Endpoint, number>;
+  readonly removals: Map<MemoryEndpoint, number>;
   readonly watchers: Set<(at: number) => void>;
   /** What the storage's time adds to a monotonic clock; set by the first look at it. */
   epoch: number | undefined;
@@ -198,7 +198,7 @@ export function accountOf(state: State, name: string): Account {
 }
 
 /** A webhook of this account. */
-export function endpointOf(state: State, account: string, id: string): Endpoint | undefined {
+export function endpointOf(state: State, account: string, id: string): MemoryEndpoint | undefined {
   const endpoint = state.endpoints.get(id);
   return endpoint?.account.name === account ? endpoint : undefined;
 }
