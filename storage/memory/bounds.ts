@@ -2,7 +2,7 @@
 
 import { PostbellError } from "../../src/core/errors.js";
 import type { Attempt } from "../../src/webhooks/store.js";
-import type { Account, Limits, MemoryDelivery, State, StoredEvent } from "./state.js";
+import type { Account, Limits, MemoryDelivery, MemoryEvent, State } from "./state.js";
 
 /** What an event, a delivery and an attempt hold on the heap besides text: measured on Node 20 and rounded up, with their places in maps and queues. */
 const EVENT_BYTES = 2_000;
@@ -22,7 +22,7 @@ export const deliveryBytes = ({ attempts }: MemoryDelivery): number =>
   attempts.reduce((sum, attempt) => sum + attemptBytes(attempt), DELIVERY_BYTES);
 
 /** Enters in the books that `event`, with its deliveries and their attempts, has grown by `bytes`. */
-export function resize(state: State, event: StoredEvent, bytes: number): void {
+export function resize(state: State, event: MemoryEvent, bytes: number): void {
   event.bytes += bytes;
   state.bytes += bytes;
   if (event.ended !== null) state.endedBytes += bytes;

@@ -15,8 +15,8 @@ import {
   findDelivery,
   type MemoryDelivery,
   type MemoryEndpoint,
+  type MemoryEvent,
   type State,
-  type StoredEvent,
 } from "./state.js";
 
 /** The most events that one `recover` examines: it blocks the event loop meanwhile. */
@@ -45,20 +45,20 @@ const toRecord = (delivery: MemoryDelivery): DeliveryRecord => ({
 const toSummary = ({ at, kind, status, code }: Attempt): AttemptSummary => ({ at, kind, status, code });
 
 /** Deliveries of one event to one endpoint, in the order of their making. */
-const deliveriesOf = (event: StoredEvent, endpoint: MemoryEndpoint): readonly MemoryDelivery[] =>
+const deliveriesOf = (event: MemoryEvent, endpoint: MemoryEndpoint): readonly MemoryDelivery[] =>
   event.deliveries.filter((delivery) => delivery.endpoint === endpoint);
 
-const nextSerial = (event: StoredEvent, endpoint: MemoryEndpoint): number =>
+const nextSerial = (event: MemoryEvent, endpoint: MemoryEndpoint): number =>
   (deliveriesOf(event, endpoint).at(-1)?.serial ?? -1) + 1;
 
 /** Whether `endpoint` should have `event`, has not got it, and is not about to. */
-const isLost = (event: StoredEvent, endpoint: MemoryEndpoint): boolean =>
+const isLost = (event: MemoryEvent, endpoint: MemoryEndpoint): boolean =>
   !event.isTest &&
   subscribes(endpoint.record.eventTypes, event.record.type) &&
   deliveriesOf(event, endpoint).every(({ state }) => state === "failed");
 
 /** The first of these events, up to the one that fills the budget of deliveries; at least one. */
-function withinBudget(events: readonly StoredEvent[]): readonly StoredEvent[] {
+function withinBudget(events: readonly MemoryEvent[]): readonly MemoryEvent[] {
   let deliveries = 0;
   const last = events.findIndex((event) => {
     deliveries += event.deliveries.length;
@@ -76,7 +76,7 @@ function* createdSince(newestFirst: Iterable<MemoryDelivery>, since: number): It
 }
 
 /** Errors: `storage_full` where new deliveries of `events` to one account would pass a bound. */
-function checkRoom(state: State, account: Account, events: readonly StoredEvent[], now: number): void {
+function checkRoom(state: State, account: Account, events: readonly MemoryEvent[], now: number): void {
   checkPending(state, account, events.length);
   if (!makeRoom(state, events.length * DELIVERY_BYTES, now, events)) throw memoryFull(state, "bytes");
 }

@@ -7,7 +7,7 @@ import { checkPending, DELIVERY_BYTES, eventBytes, memoryFull, resize } from "./
 import { claimDue, enqueue, offer } from "./claim-order.js";
 import { completeEvent, expire, freeRemoved, makeRoom, reopen } from "./retention.js";
 import { settleAll } from "./settle.js";
-import { type Binding, type MemoryDelivery, type MemoryEndpoint, type StoredEvent, scoped } from "./state.js";
+import { type Binding, type MemoryDelivery, type MemoryEndpoint, type MemoryEvent, scoped } from "./state.js";
 
 const NO_ATTEMPTS: readonly Attempt[] = Object.freeze([]);
 
@@ -22,7 +22,7 @@ const firstDeliveries = (
 export function addDelivery(
   binding: Binding,
   endpoint: MemoryEndpoint,
-  event: StoredEvent,
+  event: MemoryEvent,
   serial: number,
   now: number,
   dueAt = now,
@@ -109,7 +109,7 @@ export function createMemoryDeliveryQueue(
       checkPending(state, account, receivers.length);
       const bytes = eventBytes(event.payload);
       if (!makeRoom(state, bytes + receivers.length * DELIVERY_BYTES, now)) throw memoryFull(state, "bytes");
-      const stored: StoredEvent = {
+      const stored: MemoryEvent = {
         id: event.id,
         order: ++state.order,
         record: Object.freeze({ ...event }),

@@ -8,8 +8,8 @@ import {
   dropIfEmpty,
   type EndedEvent,
   type MemoryDelivery,
+  type MemoryEvent,
   type State,
-  type StoredEvent,
   scoped,
 } from "./state.js";
 
@@ -70,7 +70,7 @@ export function freeRemoved(binding: Binding, now: number): void {
 }
 
 /** Starts the retention of an event with no open delivery, and lets the oldest go where the account has too many. */
-export function completeEvent({ state, retention }: Binding, event: StoredEvent, now: number): void {
+export function completeEvent({ state, retention }: Binding, event: MemoryEvent, now: number): void {
   if (retention.ms === 0) {
     free(state, event, now);
     return;
@@ -86,7 +86,7 @@ export function completeEvent({ state, retention }: Binding, event: StoredEvent,
   }
 }
 
-function keep(state: State, event: StoredEvent, endedAt: number, freeAt: number): void {
+function keep(state: State, event: MemoryEvent, endedAt: number, freeAt: number): void {
   const ended: EndedEvent = {
     event,
     place: null,
@@ -102,7 +102,7 @@ function keep(state: State, event: StoredEvent, endedAt: number, freeAt: number)
 }
 
 /** Brings an ended event back, since a new delivery of it was made. */
-export function reopen(state: State, event: StoredEvent): void {
+export function reopen(state: State, event: MemoryEvent): void {
   const { ended } = event;
   if (ended === null) return;
   event.account.ended.delete(ended);
@@ -111,7 +111,7 @@ export function reopen(state: State, event: StoredEvent): void {
   state.endedBytes -= event.bytes;
 }
 
-function free(state: State, event: StoredEvent, now: number): void {
+function free(state: State, event: MemoryEvent, now: number): void {
   const { account, record, receivers, rememberUntil } = event;
   state.deliveries -= event.deliveries.length;
   for (const delivery of event.deliveries) {
@@ -132,7 +132,7 @@ function free(state: State, event: StoredEvent, now: number): void {
 }
 
 /** What freeing an event counts against a bound: 1, and 1 for each later delivery, since an event may have a hundred to each webhook. */
-const costOf = ({ deliveries }: StoredEvent): number =>
+const costOf = ({ deliveries }: MemoryEvent): number =>
   1 + deliveries.filter(({ serial }) => serial > 0).length;
 
 /** Frees what has been kept long enough. */
@@ -156,7 +156,7 @@ export function makeRoom(
   state: State,
   bytes: number,
   now: number,
-  spared: readonly StoredEvent[] = [],
+  spared: readonly MemoryEvent[] = [],
 ): boolean {
   const { limits } = state;
   if (state.bytes + bytes <= limits.bytes) return true;

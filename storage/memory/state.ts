@@ -21,7 +21,7 @@ export interface MemoryDelivery extends Queued<MemoryDelivery> {
   /** Grows with each delivery: the order of pages. */
   readonly order: number;
   readonly endpoint: MemoryEndpoint;
-  readonly event: StoredEvent;
+  readonly event: MemoryEvent;
   readonly createdAt: number;
   state: DeliveryState;
   reason: string | null;
@@ -66,7 +66,7 @@ export interface MemoryEndpoint {
   isRemoved: boolean;
 }
 
-export interface StoredEvent extends Queued<StoredEvent> {
+export interface MemoryEvent extends Queued<MemoryEvent> {
   readonly id: string;
   readonly order: number;
   readonly record: EventRecord;
@@ -90,13 +90,13 @@ export interface StoredEvent extends Queued<StoredEvent> {
 
 /** An item stands in one queue at a time, so an event has an entry of its own in that of its account. */
 export interface EndedEvent extends Queued<EndedEvent> {
-  readonly event: StoredEvent;
+  readonly event: MemoryEvent;
 }
 
 export interface Account {
   readonly name: string;
   readonly endpoints: Rows<MemoryEndpoint>;
-  readonly events: Rows<StoredEvent>;
+  readonly events: Rows<MemoryEvent>;
   /** Those of `events` without an open delivery, the one that ended first in front. */
   readonly ended: FifoTimeQueue<EndedEvent>;
   pending: number;
@@ -135,7 +135,7 @@ export interface State {
   readonly leased: Map<string, MemoryDelivery>;
   readonly notices: TimeQueue<MemoryEndpoint>;
   /** Those without an open delivery, by when they are freed. */
-  readonly endedEvents: FifoTimeQueue<StoredEvent>;
+  readonly endedEvents: FifoTimeQueue<MemoryEvent>;
   /** By account and event id. */
   readonly remembered: ExpiringMap<Remembered>;
   /** By account and idempotency key. */

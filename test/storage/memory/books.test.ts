@@ -2,7 +2,7 @@
 
 import { expect, test } from "vitest";
 import { deliveryBytes, eventBytes } from "../../../storage/memory/bounds.js";
-import { createState, type State, type StoredEvent } from "../../../storage/memory/state.js";
+import { createState, type MemoryEvent, type State } from "../../../storage/memory/state.js";
 import { createMemoryWebhookStore } from "../../../storage/memory/webhook-store.js";
 import { only, times } from "../../../testing/storage-contract/lists.js";
 import { MODEL_RETENTION, runModel } from "../../../testing/storage-contract/model.js";
@@ -41,7 +41,7 @@ const sum = (numbers: readonly number[]): number => numbers.reduce((total, numbe
 /** The same by counting. */
 function recounted(state: State) {
   const events = [...state.accounts.values()].flatMap((account) => [...account.events.after(0)]);
-  const size = ({ record, deliveries }: StoredEvent): number =>
+  const size = ({ record, deliveries }: MemoryEvent): number =>
     eventBytes(record.payload) + sum(deliveries.map(deliveryBytes));
   const deliveries = [...state.endpoints.values()].flatMap((endpoint) => [...endpoint.deliveries.after(0)]);
   return {
