@@ -5,8 +5,8 @@ import { deliveryBytes, resize } from "./bounds.js";
 import { releaseLease } from "./claim-order.js";
 import {
   type Binding,
+  type CompletedEvent,
   dropIfEmpty,
-  type EndedEvent,
   type MemoryDelivery,
   type MemoryEvent,
   type State,
@@ -87,7 +87,7 @@ export function completeEvent({ state, retention }: Binding, event: MemoryEvent,
 }
 
 function keep(state: State, event: MemoryEvent, endedAt: number, freeAt: number): void {
-  const ended: EndedEvent = {
+  const ended: CompletedEvent = {
     event,
     place: null,
     queuedAt: endedAt,

@@ -85,11 +85,11 @@ export interface MemoryEvent extends Queued<MemoryEvent> {
   /** How many of `deliveries` are pending. */
   open: number;
   /** Its entry in the queue of its account, while it has no open delivery; in that of the storage it stands itself. */
-  ended: EndedEvent | null;
+  ended: CompletedEvent | null;
 }
 
 /** An item stands in one queue at a time, so an event has an entry of its own in that of its account. */
-export interface EndedEvent extends Queued<EndedEvent> {
+export interface CompletedEvent extends Queued<CompletedEvent> {
   readonly event: MemoryEvent;
 }
 
@@ -98,7 +98,7 @@ export interface Account {
   readonly endpoints: Rows<MemoryEndpoint>;
   readonly events: Rows<MemoryEvent>;
   /** Those of `events` without an open delivery, the one that ended first in front. */
-  readonly ended: FifoTimeQueue<EndedEvent>;
+  readonly ended: FifoTimeQueue<CompletedEvent>;
   pending: number;
 }
 
