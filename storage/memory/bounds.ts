@@ -2,7 +2,7 @@
 
 import { PostbellError } from "../../src/core/errors.js";
 import type { Attempt } from "../../src/webhooks/store.js";
-import type { Account, Limits, MemoryDelivery, MemoryEvent, State } from "./state.js";
+import type { Account, MemoryDelivery, MemoryEvent, MemoryLimits, State } from "./state.js";
 
 /** What an event, a delivery and an attempt hold on the heap besides text: measured on Node 20 and rounded up, with their places in maps and queues. */
 const EVENT_BYTES = 2_000;
@@ -28,7 +28,7 @@ export function resize(state: State, event: MemoryEvent, bytes: number): void {
   if (event.ended !== null) state.endedBytes += bytes;
 }
 
-export const memoryFull = ({ limits }: State, bound: keyof Limits): PostbellError =>
+export const memoryFull = ({ limits }: State, bound: keyof MemoryLimits): PostbellError =>
   new PostbellError(
     "storage_full",
     `The memory storage has reached limits.${bound} (${limits[bound]}); nothing was stored. Raise it, or try again later.`,

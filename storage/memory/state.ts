@@ -115,7 +115,7 @@ export interface Replay {
   readonly expiresAt: number;
 }
 
-export interface Limits {
+export interface MemoryLimits {
   readonly webhooks: number;
   readonly pending: number;
   readonly pendingPerAccount: number;
@@ -124,7 +124,7 @@ export interface Limits {
 }
 
 export interface State {
-  readonly limits: Limits;
+  readonly limits: MemoryLimits;
   readonly accounts: Map<string, Account>;
   readonly endpoints: Map<string, MemoryEndpoint>;
   /** Endpoints with a delivery that may be handed out, by when. */
@@ -162,7 +162,7 @@ export interface Binding {
   readonly retention: Retention;
 }
 
-export function createState(limits: Limits): State {
+export function createState(limits: MemoryLimits): State {
   return {
     limits,
     accounts: new Map(),
