@@ -8,9 +8,9 @@ import {
 } from "../../src/webhooks/store.js";
 import { FifoTimeQueue } from "./fifo-time-queue.js";
 import {
-  type Binding,
   deliveryId,
   type Lease,
+  type MemoryBinding,
   type MemoryDelivery,
   type MemoryEndpoint,
   notify,
@@ -31,7 +31,7 @@ export function enqueue(delivery: MemoryDelivery, now: number): void {
   else queue.addOutOfOrder(delivery, at);
 }
 
-const freeSlots = ({ perEndpoint }: Binding, endpoint: MemoryEndpoint): number =>
+const freeSlots = ({ perEndpoint }: MemoryBinding, endpoint: MemoryEndpoint): number =>
   Math.min(perEndpoint, endpoint.window ?? perEndpoint) - endpoint.inFlight;
 
 /**
@@ -39,7 +39,7 @@ const freeSlots = ({ perEndpoint }: Binding, endpoint: MemoryEndpoint): number =
  * unless it was just `served`: then the others have their turn first. Whoever sleeps gets a hint where that is earlier than it was.
  */
 export function offer(
-  binding: Binding,
+  binding: MemoryBinding,
   endpoint: MemoryEndpoint,
   now: number,
   { served = false }: { served?: boolean } = {},
@@ -107,7 +107,7 @@ interface Granted {
 
 /** Leases up to `room` due deliveries of one endpoint, and returns how many. */
 function take(
-  binding: Binding,
+  binding: MemoryBinding,
   endpoint: MemoryEndpoint,
   { lease, claims }: Granted,
   { now, room }: { readonly now: number; readonly room: number },
@@ -125,7 +125,7 @@ function take(
 }
 
 /** Gives back what was leased by somebody who has not been heard of since. */
-function reap(binding: Binding, now: number): void {
+function reap(binding: MemoryBinding, now: number): void {
   const { leases } = binding.state;
   for (let at = leases.headAt(); at !== undefined && at <= now; at = leases.headAt()) {
     const lease = leases.head();
@@ -138,7 +138,7 @@ function reap(binding: Binding, now: number): void {
   }
 }
 
-function giveBack(binding: Binding, delivery: MemoryDelivery, now: number): void {
+function giveBack(binding: MemoryBinding, delivery: MemoryDelivery, now: number): void {
   releaseLease(binding.state, delivery);
   delivery.crashes += 1;
   delivery.isRecovered = true;
@@ -147,7 +147,7 @@ function giveBack(binding: Binding, delivery: MemoryDelivery, now: number): void
 }
 
 /** Leases what is due of one lane, in turns of its endpoints. */
-function serve(binding: Binding, lane: Lane, granted: Granted, request: ClaimRequest): void {
+function serve(binding: MemoryBinding, lane: Lane, granted: Granted, request: ClaimRequest): void {
   const { now } = request;
   const line = binding.state.ready[lane];
   let room = request.room[lane];
@@ -160,7 +160,7 @@ function serve(binding: Binding, lane: Lane, granted: Granted, request: ClaimReq
 }
 
 export function claimDue(
-  binding: Binding,
+  binding: MemoryBinding,
   request: ClaimRequest,
 ): { claims: Claim[]; nextAt: number | null } {
   const { state } = binding;

@@ -9,10 +9,10 @@ import { pageStart, slicePageOf } from "./page.js";
 import { expire, makeRoom } from "./retention.js";
 import {
   type Account,
-  type Binding,
   deliveryId,
   endpointOf,
   findDelivery,
+  type MemoryBinding,
   type MemoryDelivery,
   type MemoryEndpoint,
   type MemoryEvent,
@@ -82,7 +82,7 @@ function checkRoom(state: State, account: Account, events: readonly MemoryEvent[
 }
 
 export function createMemoryDeliveryLog(
-  binding: Binding,
+  binding: MemoryBinding,
 ): Pick<WebhookStore, "getDelivery" | "listDeliveries" | "deliveryStats" | "resend" | "recover"> {
   const { state } = binding;
   return {

@@ -7,7 +7,13 @@ import { checkPending, DELIVERY_BYTES, eventBytes, memoryFull, resize } from "./
 import { claimDue, enqueue, offer } from "./claim-order.js";
 import { completeEvent, expire, freeRemoved, makeRoom, reopen } from "./retention.js";
 import { settleAll } from "./settle.js";
-import { type Binding, type MemoryDelivery, type MemoryEndpoint, type MemoryEvent, scoped } from "./state.js";
+import {
+  type MemoryBinding,
+  type MemoryDelivery,
+  type MemoryEndpoint,
+  type MemoryEvent,
+  scoped,
+} from "./state.js";
 
 const NO_ATTEMPTS: readonly Attempt[] = Object.freeze([]);
 
@@ -20,7 +26,7 @@ const firstDeliveries = (
 
 /** Adds a delivery of `event`, due now unless said otherwise. The caller has checked that there is room. */
 export function addDelivery(
-  binding: Binding,
+  binding: MemoryBinding,
   endpoint: MemoryEndpoint,
   event: MemoryEvent,
   serial: number,
@@ -69,7 +75,7 @@ export function addDelivery(
 }
 
 export function createMemoryDeliveryQueue(
-  binding: Binding,
+  binding: MemoryBinding,
 ): Pick<WebhookStore, "append" | "claim" | "settle"> {
   const { state, retention } = binding;
 

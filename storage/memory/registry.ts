@@ -10,9 +10,9 @@ import { expire, freeRemoved } from "./retention.js";
 import { orderedRows, type Rows } from "./rows.js";
 import {
   accountOf,
-  type Binding,
   dropIfEmpty,
   endpointOf,
+  type MemoryBinding,
   type MemoryEndpoint,
   notify,
   type State,
@@ -51,7 +51,7 @@ type Registry = Pick<
   | "settleHealthNotification"
 >;
 
-export function createMemoryRegistry(binding: Binding): Registry {
+export function createMemoryRegistry(binding: MemoryBinding): Registry {
   const { state } = binding;
   return {
     async createWebhook({ webhook, enabledLimit, accountLimit, idempotency, now }) {

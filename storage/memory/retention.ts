@@ -4,9 +4,9 @@ import type { DeliveryState } from "../../src/webhooks/store.js";
 import { deliveryBytes, resize } from "./bounds.js";
 import { releaseLease } from "./claim-order.js";
 import {
-  type Binding,
   type CompletedEvent,
   dropIfEmpty,
+  type MemoryBinding,
   type MemoryDelivery,
   type MemoryEvent,
   type State,
@@ -27,7 +27,7 @@ function close(state: State, delivery: MemoryDelivery): void {
 
 /** Ends a delivery. Its event has ended with its last one. */
 export function completeDelivery(
-  binding: Binding,
+  binding: MemoryBinding,
   delivery: MemoryDelivery,
   outcome: { readonly state: Exclude<DeliveryState, "pending">; readonly reason: string | null },
   now: number,
@@ -43,7 +43,7 @@ export function completeDelivery(
 }
 
 /** Removes a delivery of a webhook that is being removed, without a trace. */
-function forget(binding: Binding, delivery: MemoryDelivery, now: number): void {
+function forget(binding: MemoryBinding, delivery: MemoryDelivery, now: number): void {
   const { state } = binding;
   const { event } = delivery;
   const wasOpen = delivery.state === "pending";
@@ -55,7 +55,7 @@ function forget(binding: Binding, delivery: MemoryDelivery, now: number): void {
 }
 
 /** Frees some of what removed webhooks held. */
-export function freeRemoved(binding: Binding, now: number): void {
+export function freeRemoved(binding: MemoryBinding, now: number): void {
   const { removals } = binding.state;
   let left = MAX_PER_CALL;
   for (const [endpoint, after] of removals) {
@@ -70,7 +70,7 @@ export function freeRemoved(binding: Binding, now: number): void {
 }
 
 /** Starts the retention of an event with no open delivery, and lets the oldest go where the account has too many. */
-export function completeEvent({ state, retention }: Binding, event: MemoryEvent, now: number): void {
+export function completeEvent({ state, retention }: MemoryBinding, event: MemoryEvent, now: number): void {
   if (retention.ms === 0) {
     free(state, event, now);
     return;

@@ -6,9 +6,9 @@ import { enqueue, moveToLane, offer, releaseLease } from "./claim-order.js";
 import { updateRecord } from "./registry.js";
 import { completeDelivery, makeRoom, reopen } from "./retention.js";
 import {
-  type Binding,
   findDelivery,
   isDone,
+  type MemoryBinding,
   type MemoryDelivery,
   type MemoryEndpoint,
   type State,
@@ -43,7 +43,7 @@ function record(state: State, delivery: MemoryDelivery, attempt: Attempt, now: n
   }
 }
 
-function report({ state, perEndpoint }: Binding, endpoint: MemoryEndpoint, seen: EndpointReport): void {
+function report({ state, perEndpoint }: MemoryBinding, endpoint: MemoryEndpoint, seen: EndpointReport): void {
   if (seen.generation !== endpoint.record.generation) return;
   moveToLane(state, endpoint, seen.lane);
   if (!seen.ok) endpoint.window = 1;
@@ -72,7 +72,7 @@ function judge(state: State, settlement: Settlement): MemoryDelivery | "stale" |
 }
 
 /** Records one settlement. The caller offers the endpoint again. */
-function apply(binding: Binding, delivery: MemoryDelivery, settlement: Settlement): void {
+function apply(binding: MemoryBinding, delivery: MemoryDelivery, settlement: Settlement): void {
   const { state } = binding;
   const { id, now, outcome, startedAt, attempt, endpoint: seen } = settlement;
   releaseLease(state, delivery, id);
@@ -93,7 +93,7 @@ function apply(binding: Binding, delivery: MemoryDelivery, settlement: Settlemen
 }
 
 /** Records settlements one by one, and then offers each of their endpoints once. */
-export function settleAll(binding: Binding, settlements: readonly Settlement[]): SettleResult[] {
+export function settleAll(binding: MemoryBinding, settlements: readonly Settlement[]): SettleResult[] {
   const changed = new Map<MemoryEndpoint, number>();
   try {
     return settlements.map((settlement) => {

@@ -5,7 +5,7 @@ import type { StorageContext, StoreStats, WebhookStore } from "../../src/webhook
 import { createMemoryDeliveryLog } from "./delivery-log.js";
 import { createMemoryDeliveryQueue } from "./delivery-queue.js";
 import { createMemoryRegistry } from "./registry.js";
-import type { Binding, State } from "./state.js";
+import type { MemoryBinding, State } from "./state.js";
 import { timeOf } from "./time.js";
 
 /** Only this process changes the heap, and it tells its watchers: looking again is a safety net. */
@@ -15,7 +15,7 @@ export function createMemoryWebhookStore(
   state: State,
   { clock, perEndpoint, retention }: StorageContext,
 ): WebhookStore {
-  const binding: Binding = { state, perEndpoint, retention };
+  const binding: MemoryBinding = { state, perEndpoint, retention };
   return Object.freeze<WebhookStore>({
     maxSleepMs: MAX_SLEEP_MS,
     now: () => timeOf(state, clock),
