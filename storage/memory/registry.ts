@@ -9,9 +9,9 @@ import { pageStart, slicePageOf } from "./page.js";
 import { expire, freeRemoved } from "./retention.js";
 import { orderedRows, type Rows } from "./rows.js";
 import {
-  accountOf,
   dropIfEmpty,
   endpointOf,
+  getAccount,
   type MemoryBinding,
   type MemoryEndpoint,
   notify,
@@ -71,7 +71,7 @@ export function createMemoryRegistry(binding: MemoryBinding): Registry {
         return { result: "enabled_limit" };
       }
       if (state.endpoints.size >= state.limits.webhooks) throw memoryFull(state, "webhooks");
-      const account = accountOf(state, webhook.account);
+      const account = getAccount(state, webhook.account);
       const endpoint: MemoryEndpoint = {
         id: webhook.id,
         record: frozenRecord(webhook),

@@ -188,7 +188,7 @@ export function createState(limits: MemoryLimits): State {
 /** Key of a map over all accounts. An account may hold any character but NUL. */
 export const scoped = (account: string, id: string): string => `${account}\u0000${id}`;
 
-export function accountOf(state: State, name: string): Account {
+export function getAccount(state: State, name: string): Account {
   let account = state.accounts.get(name);
   if (!account) {
     account = { name, endpoints: rows(), events: rows(), ended: new FifoTimeQueue(), pending: 0 };
