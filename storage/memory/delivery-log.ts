@@ -10,8 +10,8 @@ import { expire, makeRoom } from "./retention.js";
 import {
   type Account,
   deliveryId,
-  endpointOf,
   findDelivery,
+  getEndpoint,
   type MemoryBinding,
   type MemoryDelivery,
   type MemoryEndpoint,
@@ -137,7 +137,7 @@ export function createMemoryDeliveryLog(
 
     async recover({ webhookId, account, since, dueAt, everyMs, now, cursor, limit }) {
       expire(state, now);
-      const endpoint = endpointOf(state, account, webhookId);
+      const endpoint = getEndpoint(state, account, webhookId);
       if (!endpoint) return undefined;
       const { events } = endpoint.account;
       const after = Math.max(pageStart(cursor) ?? 0, events.firstSince(since) - 1);

@@ -10,8 +10,8 @@ import { expire, freeRemoved } from "./retention.js";
 import { orderedRows, type Rows } from "./rows.js";
 import {
   dropIfEmpty,
-  endpointOf,
   getAccount,
+  getEndpoint,
   type MemoryBinding,
   type MemoryEndpoint,
   notify,
@@ -107,7 +107,7 @@ export function createMemoryRegistry(binding: MemoryBinding): Registry {
 
     async updateWebhook({ id, account, change: given, owner, enabledLimit, now }) {
       const { url, status, eventTypes, rotation, subscriberId } = given;
-      const endpoint = endpointOf(state, account, id);
+      const endpoint = getEndpoint(state, account, id);
       if (!endpoint) return { result: "not_found" };
       const { record } = endpoint;
       if (owner !== undefined && owner !== record.subscriberId) return { result: "not_owner" };
@@ -136,7 +136,7 @@ export function createMemoryRegistry(binding: MemoryBinding): Registry {
     },
 
     async removeWebhook({ id, account, now }) {
-      const endpoint = endpointOf(state, account, id);
+      const endpoint = getEndpoint(state, account, id);
       if (!endpoint) return false;
       for (const line of Object.values(state.ready)) line.delete(endpoint);
       state.notices.delete(endpoint);
@@ -161,7 +161,7 @@ export function createMemoryRegistry(binding: MemoryBinding): Registry {
     },
 
     async settleHealthNotification({ id, account, failingSince, from, status, warnedAt, noticeAt, now }) {
-      const endpoint = endpointOf(state, account, id);
+      const endpoint = getEndpoint(state, account, id);
       if (!endpoint || endpoint.record.failingSince !== failingSince || endpoint.record.status !== from)
         return false;
       const updatedAt = status === from ? endpoint.record.updatedAt : touchedAt(endpoint, now);

@@ -198,7 +198,7 @@ export function getAccount(state: State, name: string): Account {
 }
 
 /** A webhook of this account. */
-export function endpointOf(state: State, account: string, id: string): MemoryEndpoint | undefined {
+export function getEndpoint(state: State, account: string, id: string): MemoryEndpoint | undefined {
   const endpoint = state.endpoints.get(id);
   return endpoint?.account.name === account ? endpoint : undefined;
 }
