@@ -13,7 +13,7 @@ import {
   type MemoryBinding,
   type MemoryDelivery,
   type MemoryEndpoint,
-  notify,
+  notifyWorkers,
   type State,
 } from "./state.js";
 
@@ -55,7 +55,7 @@ export function offer(
   const at = Math.max(head, now);
   const standing = line.at(endpoint);
   if (served || standing === undefined || standing > now || head > now) line.set(endpoint, at);
-  if (standing === undefined || at < standing) notify(state, at);
+  if (standing === undefined || at < standing) notifyWorkers(state, at);
 }
 
 export function moveToLane(state: State, endpoint: MemoryEndpoint, lane: Lane): void {

@@ -14,7 +14,7 @@ import {
   getEndpoint,
   type MemoryBinding,
   type MemoryEndpoint,
-  notify,
+  notifyWorkers,
   type State,
   scoped,
 } from "./state.js";
@@ -33,7 +33,7 @@ export function updateRecord(state: State, endpoint: MemoryEndpoint, fields: Par
   if (noticeAt === null) state.notices.delete(endpoint);
   else {
     state.notices.set(endpoint, noticeAt);
-    notify(state, noticeAt);
+    notifyWorkers(state, noticeAt);
   }
 }
 

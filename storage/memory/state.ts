@@ -223,6 +223,6 @@ export function dropIfEmpty(state: State, account: Account): void {
   if (account.endpoints.size === 0 && account.events.size === 0) state.accounts.delete(account.name);
 }
 
-export function notify(state: State, at: number): void {
+export function notifyWorkers(state: State, at: number): void {
   for (const listener of state.watchers) listener(at);
 }
