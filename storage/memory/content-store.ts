@@ -10,7 +10,7 @@ import type {
 } from "../../src/content/store.js";
 import { PostbellError } from "../../src/core/errors.js";
 import { textBytes } from "./bounds.js";
-import { type Epoch, timeOf } from "./time.js";
+import { type Epoch, readTime } from "./time.js";
 
 /** What a record holds on the heap besides text, with its places in maps: rounded up. */
 const RECORD_BYTES = 500;
@@ -110,7 +110,7 @@ export function createMemoryContentStore(
   maxBytes: number,
 ): ContentStore {
   return Object.freeze<ContentStore>({
-    now: () => timeOf(state, clock),
+    now: () => readTime(state, clock),
     async load() {
       const resident = [...state.records.values()].filter(({ columns }) => columns !== null);
       async function* batches() {

@@ -8,7 +8,7 @@ export interface Epoch {
 }
 
 /** Whole epoch ms. Setting the wall clock must not make retries due, or leases run out. */
-export function timeOf(state: Epoch, clock: Clock): number {
+export function readTime(state: Epoch, clock: Clock): number {
   state.epoch ??= clock.now() - clock.monotonic();
   return Math.round(state.epoch + clock.monotonic());
 }

@@ -6,7 +6,7 @@ import { createMemoryDeliveryLog } from "./delivery-log.js";
 import { createMemoryDeliveryQueue } from "./delivery-queue.js";
 import { createMemoryRegistry } from "./registry.js";
 import type { MemoryBinding, State } from "./state.js";
-import { timeOf } from "./time.js";
+import { readTime } from "./time.js";
 
 /** Only this process changes the heap, and it tells its watchers: looking again is a safety net. */
 const MAX_SLEEP_MS = 3_600_000;
@@ -18,7 +18,7 @@ export function createMemoryWebhookStore(
   const binding: MemoryBinding = { state, perEndpoint, retention };
   return Object.freeze<WebhookStore>({
     maxSleepMs: MAX_SLEEP_MS,
-    now: () => timeOf(state, clock),
+    now: () => readTime(state, clock),
     watch(listener) {
       const watcher = (at: number): void => listener(at);
       state.watchers.add(watcher);
@@ -38,7 +38,7 @@ export function createMemoryWebhookStore(
         events,
         pending: state.pending,
         leased: state.leased.size,
-        due: dueCount(state, timeOf(state, clock)),
+        due: dueCount(state, readTime(state, clock)),
         endpoints: healthCounts(state),
         ended: state.deliveries - state.pending,
         bytes: state.bytes,
