@@ -20,12 +20,12 @@ export interface OrderedRows<T extends OrderedRow> {
   before(order: number): Iterable<T>;
 }
 
-export interface Row extends OrderedRow {
+export interface LinkedRow extends OrderedRow {
   readonly id: string;
 }
 
 /** The same with an index by id. */
-export interface Rows<T extends Row> extends OrderedRows<T> {
+export interface Rows<T extends LinkedRow> extends OrderedRows<T> {
   get(id: string): T | undefined;
 }
 
@@ -105,7 +105,7 @@ export function orderedRows<T extends OrderedRow>(): OrderedRows<T> {
   };
 }
 
-export function rows<T extends Row>(): Rows<T> {
+export function rows<T extends LinkedRow>(): Rows<T> {
   const byId = new Map<string, T>();
   const ordered = orderedRows<T>();
   return {

@@ -2,10 +2,10 @@
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { type Row, rows } from "../../../storage/memory/rows.js";
+import { type LinkedRow, rows } from "../../../storage/memory/rows.js";
 import { heapUsed } from "../../support/heap.js";
 
-const NEVER_ADDED: Row = { id: "never added", order: 2 };
+const NEVER_ADDED: LinkedRow = { id: "never added", order: 2 };
 
 const command = fc.oneof(
   {
@@ -18,8 +18,8 @@ const command = fc.oneof(
 test("they come from any place on, in either direction, whatever was removed", () => {
   fc.assert(
     fc.property(fc.array(command, { maxLength: 250, size: "max" }), (commands) => {
-      const table = rows<Row>();
-      let list: Row[] = [];
+      const table = rows<LinkedRow>();
+      let list: LinkedRow[] = [];
       let order = 0;
       for (const step of commands) {
         if (step.kind === "add") {
@@ -48,7 +48,7 @@ test("they come from any place on, in either direction, whatever was removed", (
 
 test("rows that are deleted while somebody walks are left out, and all others are seen", () => {
   for (const walk of ["after", "before"] as const) {
-    const table = rows<Row>();
+    const table = rows<LinkedRow>();
     const list = Array.from({ length: 200 }, (_, index) => ({ id: String(index), order: index + 1 }));
     for (const row of list) table.add(row);
     const seen: number[] = [];
@@ -62,7 +62,7 @@ test("rows that are deleted while somebody walks are left out, and all others ar
 });
 
 test("rows that come and go leave nothing on the heap", () => {
-  const table = rows<Row>();
+  const table = rows<LinkedRow>();
   const before = heapUsed();
   for (let order = 1; order <= 300_000; order++) {
     const row = { id: String(order), order };
