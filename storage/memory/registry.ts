@@ -7,7 +7,7 @@ import { moveToLane, offer } from "./claim-order.js";
 import { FifoTimeQueue } from "./fifo-time-queue.js";
 import { pageStart, slicePageOf } from "./page.js";
 import { expire, freeRemoved } from "./retention.js";
-import { orderedRows, type Rows } from "./rows.js";
+import { createOrderedRows, type Rows } from "./rows.js";
 import {
   dropIfEmpty,
   getAccount,
@@ -77,7 +77,7 @@ export function createMemoryRegistry(binding: MemoryBinding): Registry {
         record: frozenRecord(webhook),
         account,
         order: ++state.order,
-        deliveries: orderedRows(),
+        deliveries: createOrderedRows(),
         queue: new FifoTimeQueue(),
         inFlight: 0,
         window: null,

@@ -45,7 +45,7 @@ function indexOf(numbers: readonly number[], least: number): number {
 }
 
 /** O(1) for `add`, O(log n) for `delete` and to start a page. */
-export function orderedRows<T extends OrderedRow>(): OrderedRows<T> {
+export function createOrderedRows<T extends OrderedRow>(): OrderedRows<T> {
   let size = 0;
   /** A removed row leaves a gap, which keeps its order for the search. */
   let line: (T | undefined)[] = [];
@@ -107,7 +107,7 @@ export function orderedRows<T extends OrderedRow>(): OrderedRows<T> {
 
 export function rows<T extends LinkedRow>(): Rows<T> {
   const byId = new Map<string, T>();
-  const ordered = orderedRows<T>();
+  const ordered = createOrderedRows<T>();
   return {
     get size() {
       return ordered.size;
