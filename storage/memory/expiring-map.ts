@@ -10,7 +10,7 @@ export interface ExpiringMap<T> {
   dropExpired(now: number, most: number): void;
 }
 
-export function expiringMap<T extends { readonly expiresAt: number }>(max: number): ExpiringMap<T> {
+export function createExpiringMap<T extends { readonly expiresAt: number }>(max: number): ExpiringMap<T> {
   const entries = new Map<string, T>();
   // A fresh iterator steps over everything deleted since the map was last rehashed, so one is kept and only ever moves on.
   let order = entries.keys();

@@ -10,7 +10,7 @@ import type {
   Retention,
   WebhookRecord,
 } from "../../src/webhooks/store.js";
-import { type ExpiringMap, expiringMap } from "./expiring-map.js";
+import { createExpiringMap, type ExpiringMap } from "./expiring-map.js";
 import { FifoTimeQueue, type Queued } from "./fifo-time-queue.js";
 import { type OrderedRows, type Rows, rows } from "./rows.js";
 
@@ -172,8 +172,8 @@ export function createState(limits: MemoryLimits): State {
     leased: new Map(),
     notices: createTimeQueue(),
     endedEvents: new FifoTimeQueue(),
-    remembered: expiringMap(limits.rememberedIds),
-    replays: expiringMap(limits.webhooks),
+    remembered: createExpiringMap(limits.rememberedIds),
+    replays: createExpiringMap(limits.webhooks),
     removals: new Map(),
     watchers: new Set(),
     epoch: undefined,
