@@ -4,7 +4,7 @@ import { withTimeout } from "../../src/core/clock.js";
 import { formatDeliveryId } from "../../src/webhooks/delivery/delivery-id.js";
 import type { ClaimRequest, EventRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { createBatch } from "./batch.js";
-import { type Binding, full } from "./binding.js";
+import { type Binding, storageFull } from "./binding.js";
 import { ANSWER_WITHIN_MS, type Claiming, type ClaimReply, leaseArguments, rowsOf } from "./claiming.js";
 import type { RedisArgument } from "./client.js";
 import { encodeText, longId, shortId } from "./codec.js";
@@ -183,7 +183,7 @@ export function createAppend({
     const deliveriesOf = createDeliveryList();
     const appended = items.map(({ event }, place): Appended | Error => {
       const [result = "", detail = ""] = answers[place] ?? [];
-      if (result === "full") return full(detail, limits);
+      if (result === "full") return storageFull(detail, limits);
       if (result === "conflict") return { result };
       const deliveries = deliveriesOf(event.id, detail);
       return {

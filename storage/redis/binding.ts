@@ -63,7 +63,7 @@ export function readCursor(cursor: string | undefined, form: RegExp): string {
   return cursor;
 }
 
-export const full = (bound: string, limits: Limits): PostbellError =>
+export const storageFull = (bound: string, limits: Limits): PostbellError =>
   new PostbellError(
     "storage_full",
     `The Redis storage has reached limits.${bound} (${limits[bound as keyof Limits]} in this partition); nothing was stored. Raise it, or try again later.`,

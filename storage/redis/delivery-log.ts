@@ -2,7 +2,7 @@
 
 import { randomUUID } from "node:crypto";
 import type { AttemptSummary, DeliveryRecord, WebhookStore } from "../../src/webhooks/store.js";
-import { type Binding, full, readCursor } from "./binding.js";
+import { type Binding, readCursor, storageFull } from "./binding.js";
 import { decodeText, encodeText, numberOrNull, numberText, readDelivery } from "./codec.js";
 import { idOfSuffix, suffixOfId } from "./delivery-id-codec.js";
 import { SCRIPTS } from "./scripts.js";
@@ -88,7 +88,7 @@ export function deliveryLog(
         at,
         args,
       )) as string[];
-      if (result === "full") throw full(detail, limits);
+      if (result === "full") throw storageFull(detail, limits);
       hint(hintAt);
       return result === "sent" ? idOfSuffix(webhookId, detail) : undefined;
     },
@@ -114,7 +114,7 @@ export function deliveryLog(
           RECOVERED_PER_CALL,
         ],
       )) as [string?, (string | number)?, string?, string?, (string | number)?];
-      if (result === "full") throw full(String(detail), limits);
+      if (result === "full") throw storageFull(String(detail), limits);
       hint(hintAt);
       if (result !== "made") return undefined;
       return { count: Number(detail), examined: Number(examined), next: next || null };
