@@ -9,7 +9,7 @@ import type { Partition, Partitions } from "./partition.js";
 import type { Script } from "./scripts.js";
 import type { Seal } from "./seal.js";
 
-export interface Limits {
+export interface RedisLimits {
   readonly pending: number;
   readonly pendingPerAccount: number;
 }
@@ -17,7 +17,7 @@ export interface Limits {
 export interface Binding {
   readonly partitions: Partitions;
   readonly seal: Seal;
-  readonly limits: Limits;
+  readonly limits: RedisLimits;
   readonly logger: Logger;
   /** Runs a script on a partition; what every script takes goes before `args`. */
   readonly run: (
@@ -63,9 +63,9 @@ export function readCursor(cursor: string | undefined, form: RegExp): string {
   return cursor;
 }
 
-export const storageFull = (bound: string, limits: Limits): PostbellError =>
+export const storageFull = (bound: string, limits: RedisLimits): PostbellError =>
   new PostbellError(
     "storage_full",
-    `The Redis storage has reached limits.${bound} (${limits[bound as keyof Limits]} in this partition); nothing was stored. Raise it, or try again later.`,
+    `The Redis storage has reached limits.${bound} (${limits[bound as keyof RedisLimits]} in this partition); nothing was stored. Raise it, or try again later.`,
     { field: `limits.${bound}` },
   );
