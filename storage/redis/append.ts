@@ -4,7 +4,7 @@ import { withTimeout } from "../../src/core/clock.js";
 import { formatDeliveryId } from "../../src/webhooks/delivery/delivery-id.js";
 import type { ClaimRequest, EventRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { createBatch } from "./batch.js";
-import { type Binding, storageFull } from "./binding.js";
+import { type RedisBinding, storageFull } from "./binding.js";
 import { ANSWER_WITHIN_MS, type Claiming, type ClaimReply, leaseArguments, rowsOf } from "./claiming.js";
 import type { RedisArgument } from "./client.js";
 import { encodeText, longId, shortId } from "./codec.js";
@@ -91,7 +91,7 @@ export function createAppend({
   cache,
   nonce,
 }: {
-  readonly binding: Binding;
+  readonly binding: RedisBinding;
   readonly claiming: Claiming;
   readonly settlements: Settlements;
   readonly cache: EventCache;

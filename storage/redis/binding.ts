@@ -14,7 +14,7 @@ export interface RedisLimits {
   readonly pendingPerAccount: number;
 }
 
-export interface Binding {
+export interface RedisBinding {
   readonly partitions: Partitions;
   readonly seal: Seal;
   readonly limits: RedisLimits;

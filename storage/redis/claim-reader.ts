@@ -2,7 +2,7 @@
 
 import { LRUCache } from "lru-cache";
 import type { Claim, Lane, WebhookRecord } from "../../src/webhooks/store.js";
-import type { Binding } from "./binding.js";
+import type { RedisBinding } from "./binding.js";
 import { longId, readClaimLine, readStoredEvent, readWebhook, type StoredEvent } from "./codec.js";
 import { idOfSuffix } from "./delivery-id-codec.js";
 import type { EventCache } from "./event-cache.js";
@@ -85,7 +85,7 @@ const deliveryIdOf = ({ row: { ref }, number, webhook, short }: Located, eventId
     : idOfSuffix(webhook.record.id, ref.slice(number.length + 1));
 
 export function createClaimReader(
-  { seal, logger, call, connection }: Binding,
+  { seal, logger, call, connection }: RedisBinding,
   partition: Partition,
   firstLeases: FirstLeases,
   cache: EventCache,

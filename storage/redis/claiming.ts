@@ -1,7 +1,7 @@
 /** Claims on Redis: what is due is leased by `exchange`, partition by partition, and handed out with webhooks and events. */
 
 import type { Claim, ClaimRequest, Lane, WebhookStore } from "../../src/webhooks/store.js";
-import type { Binding } from "./binding.js";
+import type { RedisBinding } from "./binding.js";
 import { createClaimReader, type LeasedRows } from "./claim-reader.js";
 import { encodeText } from "./codec.js";
 import type { EventCache } from "./event-cache.js";
@@ -84,7 +84,7 @@ export function createClaiming({
   firstLeases,
   cache,
 }: {
-  readonly binding: Binding;
+  readonly binding: RedisBinding;
   readonly exchangeOf: (partition: Partition) => Exchange;
   readonly settlements: Settlements;
   readonly firstLeases: FirstLeases;

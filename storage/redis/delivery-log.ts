@@ -2,7 +2,7 @@
 
 import { randomUUID } from "node:crypto";
 import type { AttemptSummary, DeliveryRecord, WebhookStore } from "../../src/webhooks/store.js";
-import { type Binding, readCursor, storageFull } from "./binding.js";
+import { type RedisBinding, readCursor, storageFull } from "./binding.js";
 import { decodeText, encodeText, numberOrNull, numberText, readDelivery } from "./codec.js";
 import { idOfSuffix, suffixOfId } from "./delivery-id-codec.js";
 import { SCRIPTS } from "./scripts.js";
@@ -23,7 +23,7 @@ const toRecord = (webhookId: string, [suffix, type, text]: Row): DeliveryRecord 
 };
 
 export function deliveryLog(
-  binding: Binding,
+  binding: RedisBinding,
 ): Pick<WebhookStore, "getDelivery" | "listDeliveries" | "deliveryStats" | "resend" | "recover"> {
   const { partitions, limits, run, hint } = binding;
   return {

@@ -3,7 +3,7 @@
 import { randomBytes } from "node:crypto";
 import type { WebhookStore } from "../../src/webhooks/store.js";
 import { createAppend } from "./append.js";
-import type { Binding } from "./binding.js";
+import type { RedisBinding } from "./binding.js";
 import { createClaiming } from "./claiming.js";
 import { createEventCache } from "./event-cache.js";
 import { createExchange, type Exchange } from "./exchange.js";
@@ -11,7 +11,7 @@ import { createFirstLeases } from "./first-leases.js";
 import type { Partition } from "./partition.js";
 import { createSettlements } from "./settlements.js";
 
-export function deliveryQueue(binding: Binding): Pick<WebhookStore, "append" | "claim" | "settle"> {
+export function deliveryQueue(binding: RedisBinding): Pick<WebhookStore, "append" | "claim" | "settle"> {
   const { partitions } = binding;
   const process = randomBytes(6).toString("base64url");
   let count = 0;

@@ -1,7 +1,7 @@
 /** One call for both halves of the common path: records what was delivered at its first attempt, and claims what is due. */
 
 import type { Attempt, AttemptSummary, Lane } from "../../src/webhooks/store.js";
-import type { Binding } from "./binding.js";
+import type { RedisBinding } from "./binding.js";
 import type { LeasedRow } from "./claim-reader.js";
 import type { RedisArgument } from "./client.js";
 import { encodeText } from "./codec.js";
@@ -193,7 +193,7 @@ export function readLeased(reply: LeaseReply): Leased {
   };
 }
 
-export function createExchange(binding: Binding, partition: Partition, nonce: () => string): Exchange {
+export function createExchange(binding: RedisBinding, partition: Partition, nonce: () => string): Exchange {
   const line: Waiting[] = [];
   let running = 0;
   let isScheduled = false;

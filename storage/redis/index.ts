@@ -10,7 +10,7 @@ import { PostbellError } from "../../src/core/errors.js";
 import { type Logger, silentLogger } from "../../src/core/logger.js";
 import { readOptions } from "../../src/core/options.js";
 import type { Storage } from "../../src/webhooks/store.js";
-import type { Binding } from "./binding.js";
+import type { RedisBinding } from "./binding.js";
 import { repairPartition, type StorageReport, type TalliesReply } from "./check.js";
 import type { RedisClient } from "./client.js";
 import { createConnections } from "./connections.js";
@@ -115,7 +115,7 @@ export function redisStorage(options: RedisStorageOptions): RedisStorage {
       const { time: clockwork, hints, link, open, reopen } = own;
       slots = perEndpoint;
       const before = (now: number): readonly number[] => [now, perEndpoint, retention.ms, retention.events];
-      const binding: Binding = {
+      const binding: RedisBinding = {
         partitions,
         seal,
         limits: { ...limits, pending: Math.ceil(limits.pending / count) },

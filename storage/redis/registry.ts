@@ -4,7 +4,7 @@ import { randomUUID } from "node:crypto";
 import { PostbellError } from "../../src/core/errors.js";
 import { rotateSecret } from "../../src/webhooks/registrations/secret-rotation.js";
 import type { WebhookRecord, WebhookStore } from "../../src/webhooks/store.js";
-import { type Binding, readCursor } from "./binding.js";
+import { type RedisBinding, readCursor } from "./binding.js";
 import {
   configText,
   encodeText,
@@ -31,7 +31,7 @@ type Registry = Pick<
   | "settleHealthNotification"
 >;
 
-export function registry(binding: Binding): Registry {
+export function registry(binding: RedisBinding): Registry {
   const { partitions, seal, logger, run, hint } = binding;
 
   const read = async (id: string): Promise<StoredWebhook | undefined> => {

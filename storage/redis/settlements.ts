@@ -2,7 +2,7 @@
 
 import type { Attempt, Claim, Settlement, SettleResult, WebhookStore } from "../../src/webhooks/store.js";
 import { createBatch } from "./batch.js";
-import type { Binding } from "./binding.js";
+import type { RedisBinding } from "./binding.js";
 import { type LeasedRow, type LeasedRows, webhookNumberOf } from "./claim-reader.js";
 import type { RedisArgument } from "./client.js";
 import { encodeText, numberText, readClaimLine, readOwner } from "./codec.js";
@@ -87,7 +87,7 @@ const toRelease = (
 });
 
 export function createSettlements(
-  binding: Binding,
+  binding: RedisBinding,
   exchangeOf: (partition: Partition) => Exchange,
   firstLeases: FirstLeases,
   nonce: () => string,

@@ -1,14 +1,14 @@
 /** The webhook store on Redis, put together from its parts. */
 
 import type { StoreStats, WebhookStore } from "../../src/webhooks/store.js";
-import type { Binding } from "./binding.js";
+import type { RedisBinding } from "./binding.js";
 import { deliveryLog } from "./delivery-log.js";
 import { deliveryQueue } from "./delivery-queue.js";
 import { registry } from "./registry.js";
 import { SCRIPTS } from "./scripts.js";
 
 export function createWebhookStore(
-  binding: Binding,
+  binding: RedisBinding,
   { now, watch }: Pick<WebhookStore, "now" | "watch">,
 ): WebhookStore {
   const { partitions, run, maxSleepMs } = binding;
