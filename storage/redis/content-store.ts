@@ -41,7 +41,7 @@ function readLast(text: string | null): LastCommit {
   return { sequence: Number(sequence), nonce };
 }
 
-export function createContentStore(options: ContentStoreOptions): ContentStore {
+export function createRedisContentStore(options: ContentStoreOptions): ContentStore {
   const { keys, session, layout, isReplicated, changesKept, logger } = options;
   /** By sequence number. Where the same number has another nonce now, the data is not what it was. */
   const known = new Map<number, string>();

@@ -15,7 +15,7 @@ import { repairPartition, type StorageReport, type TalliesReply } from "./check.
 import type { RedisClient } from "./client.js";
 import { createConnections } from "./connections.js";
 import { contentWarningsOf, createContentKeys } from "./content-keys.js";
-import { createContentStore } from "./content-store.js";
+import { createRedisContentStore } from "./content-store.js";
 import { contentLayout, webhooksLayout } from "./layout.js";
 import { type RedisStorageOptions, readSealKey, redisStorageOptions } from "./options.js";
 import { createPartitions } from "./partition.js";
@@ -149,7 +149,7 @@ export function redisStorage(options: RedisStorageOptions): RedisStorage {
       });
     },
     content({ clock: ownClock, logger: ownLogger }) {
-      return createContentStore({
+      return createRedisContentStore({
         keys: contentKeys,
         session: sessionFor({ clock: ownClock, logger: ownLogger }),
         layout: layoutOfContent,
