@@ -22,7 +22,7 @@ const toRecord = (webhookId: string, [suffix, type, text]: Row): DeliveryRecord 
   return readDelivery(text, { id, webhookId, eventId, type: decodeText(type) });
 };
 
-export function deliveryLog(
+export function createRedisDeliveryLog(
   binding: RedisBinding,
 ): Pick<WebhookStore, "getDelivery" | "listDeliveries" | "deliveryStats" | "resend" | "recover"> {
   const { partitions, limits, run, hint } = binding;

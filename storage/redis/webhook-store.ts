@@ -2,7 +2,7 @@
 
 import type { StoreStats, WebhookStore } from "../../src/webhooks/store.js";
 import type { RedisBinding } from "./binding.js";
-import { deliveryLog } from "./delivery-log.js";
+import { createRedisDeliveryLog } from "./delivery-log.js";
 import { deliveryQueue } from "./delivery-queue.js";
 import { registry } from "./registry.js";
 import { SCRIPTS } from "./scripts.js";
@@ -20,7 +20,7 @@ export function createWebhookStore(
     newWebhookId: (account) => partitions.newWebhookId(account),
     ...registry(binding),
     ...deliveryQueue(binding),
-    ...deliveryLog(binding),
+    ...createRedisDeliveryLog(binding),
     async stats() {
       const at = await binding.at(now());
       const parts = await Promise.all(
