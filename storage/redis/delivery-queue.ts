@@ -11,7 +11,9 @@ import { createFirstLeases } from "./first-leases.js";
 import type { Partition } from "./partition.js";
 import { createSettlements } from "./settlements.js";
 
-export function deliveryQueue(binding: RedisBinding): Pick<WebhookStore, "append" | "claim" | "settle"> {
+export function createRedisDeliveryQueue(
+  binding: RedisBinding,
+): Pick<WebhookStore, "append" | "claim" | "settle"> {
   const { partitions } = binding;
   const process = randomBytes(6).toString("base64url");
   let count = 0;

@@ -3,7 +3,7 @@
 import type { StoreStats, WebhookStore } from "../../src/webhooks/store.js";
 import type { RedisBinding } from "./binding.js";
 import { createRedisDeliveryLog } from "./delivery-log.js";
-import { deliveryQueue } from "./delivery-queue.js";
+import { createRedisDeliveryQueue } from "./delivery-queue.js";
 import { registry } from "./registry.js";
 import { SCRIPTS } from "./scripts.js";
 
@@ -19,7 +19,7 @@ export function createWebhookStore(
     partitionOf: (webhookId) => partitions.ofWebhook(webhookId).number,
     newWebhookId: (account) => partitions.newWebhookId(account),
     ...registry(binding),
-    ...deliveryQueue(binding),
+    ...createRedisDeliveryQueue(binding),
     ...createRedisDeliveryLog(binding),
     async stats() {
       const at = await binding.at(now());
