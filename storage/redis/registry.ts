@@ -31,7 +31,7 @@ type Registry = Pick<
   | "settleHealthNotification"
 >;
 
-export function registry(binding: RedisBinding): Registry {
+export function createRedisRegistry(binding: RedisBinding): Registry {
   const { partitions, seal, logger, run, hint } = binding;
 
   const read = async (id: string): Promise<StoredWebhook | undefined> => {

@@ -4,7 +4,7 @@ import type { StoreStats, WebhookStore } from "../../src/webhooks/store.js";
 import type { RedisBinding } from "./binding.js";
 import { createRedisDeliveryLog } from "./delivery-log.js";
 import { createRedisDeliveryQueue } from "./delivery-queue.js";
-import { registry } from "./registry.js";
+import { createRedisRegistry } from "./registry.js";
 import { SCRIPTS } from "./scripts.js";
 
 export function createWebhookStore(
@@ -18,7 +18,7 @@ export function createWebhookStore(
     watch,
     partitionOf: (webhookId) => partitions.ofWebhook(webhookId).number,
     newWebhookId: (account) => partitions.newWebhookId(account),
-    ...registry(binding),
+    ...createRedisRegistry(binding),
     ...createRedisDeliveryQueue(binding),
     ...createRedisDeliveryLog(binding),
     async stats() {
