@@ -22,7 +22,7 @@ import { createPartitions } from "./partition.js";
 import { SCRIPTS } from "./scripts.js";
 import { createSeal } from "./seal.js";
 import { createSession, type Session } from "./session.js";
-import { createWebhookStore } from "./webhook-store.js";
+import { createRedisWebhookStore } from "./webhook-store.js";
 
 export type { StorageReport } from "./check.js";
 export type { RedisArgument, RedisClient } from "./client.js";
@@ -143,7 +143,7 @@ export function redisStorage(options: RedisStorageOptions): RedisStorage {
         onReset: reopen,
         isReplicated,
       };
-      return createWebhookStore(binding, {
+      return createRedisWebhookStore(binding, {
         now: () => clockwork.now(),
         watch: (listener) => hints.watch(listener),
       });

@@ -7,7 +7,7 @@ import { createRedisDeliveryQueue } from "./delivery-queue.js";
 import { createRedisRegistry } from "./registry.js";
 import { SCRIPTS } from "./scripts.js";
 
-export function createWebhookStore(
+export function createRedisWebhookStore(
   binding: RedisBinding,
   { now, watch }: Pick<WebhookStore, "now" | "watch">,
 ): WebhookStore {
