@@ -5,7 +5,7 @@ import type { RedisBinding } from "./binding.js";
 import { createClaimReader, type LeasedRows } from "./claim-reader.js";
 import { encodeText } from "./codec.js";
 import type { EventCache } from "./event-cache.js";
-import type { Exchange, Leased } from "./exchange.js";
+import type { ClaimExchange, Leased } from "./exchange.js";
 import type { FirstLeases } from "./first-leases.js";
 import { storageUnavailable } from "./link.js";
 import type { Partition } from "./partition.js";
@@ -85,7 +85,7 @@ export function createClaiming({
   cache,
 }: {
   readonly binding: RedisBinding;
-  readonly exchangeOf: (partition: Partition) => Exchange;
+  readonly exchangeOf: (partition: Partition) => ClaimExchange;
   readonly settlements: Settlements;
   readonly firstLeases: FirstLeases;
   readonly cache: EventCache;

@@ -40,7 +40,7 @@ export interface Leased {
   readonly isOverdue: boolean;
 }
 
-export interface Exchange {
+export interface ClaimExchange {
   /** A result for each, in their order. `unmatched`: the delivery is not as it was leased, so nothing was recorded. */
   settle(items: readonly FirstSettlement[]): Promise<readonly ExchangeResult[]>;
   /** Claims, and takes along the settlements that wait. */
@@ -193,7 +193,11 @@ export function readLeased(reply: LeaseReply): Leased {
   };
 }
 
-export function createExchange(binding: RedisBinding, partition: Partition, nonce: () => string): Exchange {
+export function createExchange(
+  binding: RedisBinding,
+  partition: Partition,
+  nonce: () => string,
+): ClaimExchange {
   const line: Waiting[] = [];
   let running = 0;
   let isScheduled = false;

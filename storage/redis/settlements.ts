@@ -7,7 +7,7 @@ import { type LeasedRow, type LeasedRows, webhookNumberOf } from "./claim-reader
 import type { RedisArgument } from "./client.js";
 import { encodeText, numberText, readClaimLine, readOwner } from "./codec.js";
 import { idOfSuffix, suffixOfId } from "./delivery-id-codec.js";
-import { attemptSummary, type Exchange, type FirstSettlement } from "./exchange.js";
+import { attemptSummary, type ClaimExchange, type FirstSettlement } from "./exchange.js";
 import { type FirstLeases, isFirstDelivered } from "./first-leases.js";
 import type { Partition } from "./partition.js";
 import { SCRIPTS } from "./scripts.js";
@@ -88,7 +88,7 @@ const toRelease = (
 
 export function createSettlements(
   binding: RedisBinding,
-  exchangeOf: (partition: Partition) => Exchange,
+  exchangeOf: (partition: Partition) => ClaimExchange,
   firstLeases: FirstLeases,
   nonce: () => string,
 ): Settlements {
