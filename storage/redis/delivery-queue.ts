@@ -6,7 +6,7 @@ import { createAppend } from "./append.js";
 import type { RedisBinding } from "./binding.js";
 import { createClaiming } from "./claiming.js";
 import { createEventCache } from "./event-cache.js";
-import { type ClaimExchange, createExchange } from "./exchange.js";
+import { type ClaimExchange, createClaimExchange } from "./exchange.js";
 import { createFirstLeases } from "./first-leases.js";
 import type { Partition } from "./partition.js";
 import { createSettlements } from "./settlements.js";
@@ -21,7 +21,7 @@ export function createRedisDeliveryQueue(
 
   const firstLeases = createFirstLeases();
   const cache = createEventCache();
-  const exchanges = partitions.all.map((partition) => createExchange(binding, partition, nonce));
+  const exchanges = partitions.all.map((partition) => createClaimExchange(binding, partition, nonce));
   const exchangeOf = ({ number }: Partition): ClaimExchange => {
     const exchange = exchanges[number];
     if (exchange === undefined) throw new RangeError("every partition has an exchange");

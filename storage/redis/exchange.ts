@@ -193,7 +193,7 @@ export function readLeased(reply: LeaseReply): Leased {
   };
 }
 
-export function createExchange(
+export function createClaimExchange(
   binding: RedisBinding,
   partition: Partition,
   nonce: () => string,
