@@ -5,7 +5,7 @@ import { formatDeliveryId } from "../../src/webhooks/delivery/delivery-id.js";
 import type { ClaimRequest, EventRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { createBatch } from "./batch.js";
 import { type RedisBinding, storageFull } from "./binding.js";
-import { ANSWER_WITHIN_MS, type Claiming, type ClaimReply, leaseArguments, rowsOf } from "./claiming.js";
+import { ANSWER_WITHIN_MS, type Claiming, type ClaimReply, leaseArguments, toRows } from "./claiming.js";
 import type { RedisArgument } from "./client.js";
 import { encodeText, longId, shortId } from "./codec.js";
 import type { EventCache, Origin } from "./event-cache.js";
@@ -144,7 +144,7 @@ export function createAppend({
       if (claimer === undefined) return;
       // The client may have sent it again, on another connection, after it was done.
       if (!wasDone(late)) return void claiming.giveBack(partition, { ...claimer.claim, now });
-      const leased = rowsOf(readLeased(late as LeaseReply), token);
+      const leased = toRows(readLeased(late as LeaseReply), token);
       settlements.releaseRows(leased.rows, leased, now);
     };
     const before = connection();

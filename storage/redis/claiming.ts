@@ -69,7 +69,7 @@ const earliest = (times: readonly (number | null)[]): number | null => {
   return known.length > 0 ? Math.min(...known) : null;
 };
 
-export const rowsOf = ({ rows, webhooks, mark }: Leased, token: string): LeasedRows => ({
+export const toRows = ({ rows, webhooks, mark }: Leased, token: string): LeasedRows => ({
   rows,
   webhooks,
   mark,
@@ -168,13 +168,13 @@ export function createClaiming({
 
   const take: Claiming["take"] = async (partition, leased, token, now) => {
     raiseAlarms(partition, leased);
-    const claims = await toClaims(partition, rowsOf(leased, token), now);
+    const claims = await toClaims(partition, toRows(leased, token), now);
     return { claims, nextAt: leased.nextAt === "" ? null : Number(leased.nextAt) };
   };
 
   const giveBack: Claiming["giveBack"] = async (partition, { now, token, leaseUntil }) => {
     const release = (given: Leased): void => {
-      const leased = rowsOf(given, token);
+      const leased = toRows(given, token);
       settlements.releaseRows(leased.rows, leased, now);
     };
     // Made again, the request is given what it leased before, and without room nothing else.
@@ -190,7 +190,7 @@ export function createClaiming({
   ): Promise<{ readonly leased: Leased; readonly reply: ClaimReply }> => {
     const { now, token } = request;
     const onLate = (late: Leased): void => {
-      const leased = rowsOf(late, token);
+      const leased = toRows(late, token);
       settlements.releaseRows(leased.rows, leased, now);
     };
     const leased = await exchangeOf(partition).claim({ now, args: leaseArguments(request), onLate });
