@@ -44,7 +44,7 @@ async function configOf(node: RedisLink, name: string): Promise<string | undefin
 }
 
 /** Pure: what is wrong with a server for this use. */
-export function warningsOf(report: Omit<StorageReport, "ok" | "warnings" | "repaired">): string[] {
+export function listWarnings(report: Omit<StorageReport, "ok" | "warnings" | "repaired">): string[] {
   const { version, role, evictionPolicy, persistence, clockSkewMs } = report;
   const [major = 0, minor = 0] = version.split(".").map(Number);
   const warnings: string[] = [];
@@ -91,7 +91,7 @@ export async function inspect(
     },
     clockSkewMs,
   };
-  const warnings = warningsOf(report);
+  const warnings = listWarnings(report);
   return { ...report, ok: warnings.length === 0, warnings };
 }
 

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Cluster, Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { isPostbellError } from "../../../src/core/errors.js";
-import { warningsOf } from "../../../storage/redis/check.js";
+import { listWarnings } from "../../../storage/redis/check.js";
 import { shortId } from "../../../storage/redis/codec.js";
 import { type RedisClient, type RedisStorageOptions, redisStorage } from "../../../storage/redis/index.js";
 import { createPartitions } from "../../../storage/redis/partition.js";
@@ -199,7 +199,7 @@ describe("warnings", () => {
     ["a clock that is ahead", { clockSkewMs: 5_001 }, /5001 ms apart/],
     ["a clock that is behind", { clockSkewMs: -60_000 }, /-60000 ms apart/],
   ])("%s gives one, which says what is wrong", (_, given, expected) => {
-    const warnings = warningsOf({ ...healthy, ...given });
+    const warnings = listWarnings({ ...healthy, ...given });
     expect(warnings).toEqual([expect.stringMatching(expected)]);
   });
 
@@ -210,13 +210,13 @@ describe("warnings", () => {
     ["a setting of fsync that cannot be read", { persistence: { aof: true, fsync: "unknown", rdb: false } }],
     ["a clock that is 5 s ahead", { clockSkewMs: 5_000 }],
   ])("%s gives none", (_, given) => {
-    expect(warningsOf({ ...healthy, ...given })).toEqual([]);
+    expect(listWarnings({ ...healthy, ...given })).toEqual([]);
   });
 
   test("everything that is wrong is told", () => {
     const persistence = { aof: false, fsync: "no", rdb: false };
     const given = { version: "5.0.0", role: "slave", evictionPolicy: "volatile-lru", clockSkewMs: 9_000 };
-    expect(warningsOf({ ...healthy, ...given, persistence })).toHaveLength(5);
+    expect(listWarnings({ ...healthy, ...given, persistence })).toHaveLength(5);
   });
 
   test("a server that keeps nothing on disk is warned of at the first call, and only then", async () => {
