@@ -15,7 +15,7 @@ export function createContentKeys(prefix: string): ContentKeys {
 }
 
 /** Pure: what a site has lost, by how much each key holds, in the order of `KEY_NAMES`. It cannot be made again from the rest, so it is only told. */
-export function contentWarningsOf(sizes: readonly number[]): string[] {
+export function listContentWarnings(sizes: readonly number[]): string[] {
   const sizeOf = (name: (typeof KEY_NAMES)[number]): number => sizes[KEY_NAMES.indexOf(name)] ?? 0;
   // Ids are handed out before there is anything to store.
   if (KEY_NAMES.every((name) => name === "ids" || sizeOf(name) === 0)) return [];

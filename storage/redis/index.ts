@@ -14,7 +14,7 @@ import type { RedisBinding } from "./binding.js";
 import { repairPartition, type StorageReport, type TalliesReply } from "./check.js";
 import type { RedisClient } from "./client.js";
 import { createConnections } from "./connections.js";
-import { contentWarningsOf, createContentKeys } from "./content-keys.js";
+import { createContentKeys, listContentWarnings } from "./content-keys.js";
 import { createRedisContentStore } from "./content-store.js";
 import { contentLayout, webhooksLayout } from "./layout.js";
 import { type RedisStorageOptions, readSealKey, redisStorageOptions } from "./options.js";
@@ -105,7 +105,7 @@ export function redisStorage(options: RedisStorageOptions): RedisStorage {
       });
     }
     const sizes = (await link.run(SCRIPTS.contentCheck, contentKeys, [])) as number[];
-    const warnings = [...worst.warnings, ...contentWarningsOf(sizes)];
+    const warnings = [...worst.warnings, ...listContentWarnings(sizes)];
     return { ...worst, ok: warnings.length === 0, warnings, repaired };
   };
 
