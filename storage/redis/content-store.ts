@@ -5,7 +5,7 @@ import type { ContentChange, ContentChanges, ContentRecord, ContentStore } from 
 import type { Logger } from "../../src/core/logger.js";
 import { commitTexts, decodeName, readChanges, readRecord } from "./content-codec.js";
 import type { ContentKeys } from "./content-keys.js";
-import type { HoldToLayout } from "./layout.js";
+import type { LayoutGuard } from "./layout.js";
 import { SCRIPTS } from "./scripts.js";
 import type { Session } from "./session.js";
 
@@ -19,7 +19,7 @@ const COMMITS_KNOWN = 100;
 export interface ContentStoreOptions {
   readonly keys: ContentKeys;
   readonly session: Session;
-  readonly layout: HoldToLayout;
+  readonly layout: LayoutGuard;
   readonly isReplicated: boolean;
   /** Records whose last change can be asked for, and commits that are recognised when they are sent again. */
   readonly changesKept: number;

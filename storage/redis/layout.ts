@@ -8,7 +8,7 @@ const WEBHOOKS_VERSION = 2;
 const CONTENT_VERSION = 1;
 
 /** Stores the layout, or holds this process to the stored one. Errors: `invalid_option` where it is another one. */
-export type HoldToLayout = (link: RedisLink) => Promise<void>;
+export type LayoutGuard = (link: RedisLink) => Promise<void>;
 
 const checkVersion = (version: unknown, known: number, prefix: string): void => {
   if (version === known) return;
@@ -21,7 +21,7 @@ const checkVersion = (version: unknown, known: number, prefix: string): void => 
 
 /** Content has no partitions: a process that knows of content alone neither fixes their number nor needs to know it. */
 export const contentLayout =
-  (prefix: string, metaKey: string): HoldToLayout =>
+  (prefix: string, metaKey: string): LayoutGuard =>
   async (link) => {
     let version = await link.call("HGET", metaKey, "layout");
     // Only then, as below.
@@ -33,7 +33,7 @@ export const contentLayout =
   };
 
 export const webhooksLayout =
-  (prefix: string, partitions: number): HoldToLayout =>
+  (prefix: string, partitions: number): LayoutGuard =>
   async (link) => {
     const key = `{${prefix}}:layout`;
     let text = await link.call("GET", key);

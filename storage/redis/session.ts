@@ -5,7 +5,7 @@ import type { Logger } from "../../src/core/logger.js";
 import { inspect, type StorageReport } from "./check.js";
 import type { RedisArgument, RedisClient } from "./client.js";
 import type { Connections } from "./connections.js";
-import type { HoldToLayout } from "./layout.js";
+import type { LayoutGuard } from "./layout.js";
 import { type CallOptions, createRedisLink, type RedisLink, storageUnavailable } from "./link.js";
 import type { KeySet, Partitions } from "./partition.js";
 import { createReplicationCheck } from "./replication.js";
@@ -23,7 +23,7 @@ export interface Session {
   /** Names the connection: a server cannot lose what it stored without ending it. `NaN`, which equals nothing, before there is one, and in a Cluster, whose nodes fail unseen. */
   readonly connection: () => number;
   /** Connects, holds this process to the layout, reads the time and logs warnings, once; again after a failure. */
-  readonly open: (hold: HoldToLayout) => Promise<void>;
+  readonly open: (hold: LayoutGuard) => Promise<void>;
   /** Redis was emptied: what was stored at the beginning has to be stored again. */
   readonly reopen: () => void;
   /** Runs a script on a connection of its own and asks for a replica. */
@@ -132,8 +132,8 @@ export function createSession({
     const reports = await inspectAll().catch(() => []);
     for (const warning of new Set(reports.flatMap(({ warnings }) => warnings))) logger.warn({}, warning);
   };
-  const opened = new Map<HoldToLayout, Promise<void>>();
-  const open = async (hold: HoldToLayout): Promise<void> => {
+  const opened = new Map<LayoutGuard, Promise<void>>();
+  const open = async (hold: LayoutGuard): Promise<void> => {
     await hold(await link());
     await time.refresh();
     void warn();
