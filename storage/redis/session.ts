@@ -11,14 +11,14 @@ import type { KeySet, Partitions } from "./partition.js";
 import { createReplicationCheck } from "./replication.js";
 import { SCRIPTS, type Script } from "./scripts.js";
 import { createClockTime, createServerTime, type ServerTime } from "./server-time.js";
-import { createHints, type Hints } from "./worker-notifications.js";
+import { createHints, type WorkerNotifications } from "./worker-notifications.js";
 
 /** What the way to Redis and back may add to the time that WAIT itself takes. */
 const WAIT_MARGIN_MS = 500;
 
 export interface Session {
   readonly time: ServerTime;
-  readonly hints: Hints;
+  readonly hints: WorkerNotifications;
   readonly link: () => Promise<RedisLink>;
   /** Names the connection: a server cannot lose what it stored without ending it. `NaN`, which equals nothing, before there is one, and in a Cluster, whose nodes fail unseen. */
   readonly connection: () => number;

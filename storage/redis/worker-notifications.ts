@@ -2,7 +2,7 @@
 
 import type { RedisClient } from "./client.js";
 
-export interface Hints {
+export interface WorkerNotifications {
   tell(at: number): void;
   watch(listener: (at: number) => void): () => void;
   close(): void;
@@ -22,7 +22,7 @@ export function createHints({
   readonly now: () => number;
   readonly publish: (channel: string, at: number) => Promise<unknown>;
   readonly subscriber: (() => Promise<RedisClient>) | null;
-}): Hints {
+}): WorkerNotifications {
   const listeners = new Set<(at: number) => void>();
   let subscribed: RedisClient | undefined;
   let isPublishing = false;
