@@ -11,7 +11,7 @@ import type { KeySet, Partitions } from "./partition.js";
 import { createReplicationCheck } from "./replication.js";
 import { SCRIPTS, type Script } from "./scripts.js";
 import { createClockTime, createServerTime, type ServerTime } from "./server-time.js";
-import { createHints, type WorkerNotifications } from "./worker-notifications.js";
+import { createWorkerNotifications, type WorkerNotifications } from "./worker-notifications.js";
 
 /** What the way to Redis and back may add to the time that WAIT itself takes. */
 const WAIT_MARGIN_MS = 500;
@@ -96,7 +96,7 @@ export function createSession({
     whose === "clock"
       ? createClockTime(clock)
       : createServerTime(clock, async () => askTime(await link(), partitions));
-  const hints = createHints({
+  const hints = createWorkerNotifications({
     channel: `{${prefix}}:hints`,
     now: time.now,
     publish: async (channel, at) => (await link()).call("PUBLISH", channel, at),

@@ -12,7 +12,7 @@ export interface WorkerNotifications {
  * `client` publishes. `subscriber` gives a connection to listen on, made for the first listener; none where connections are needed for other things.
  * A process that listens itself takes up its own work, so only others' hints travel.
  */
-export function createHints({
+export function createWorkerNotifications({
   channel,
   now,
   publish,
