@@ -36,7 +36,7 @@ export function longId(short: string): string {
 export const statusLetter = (status: WebhookStatus): string => (status === "ENABLED" ? "E" : "D");
 
 /** The types a webhook subscribes to, as its account's roster holds them. */
-export const typesText = (eventTypes: readonly string[] | null): string =>
+export const encodeEventTypes = (eventTypes: readonly string[] | null): string =>
   eventTypes === null ? "|*|" : `|${eventTypes.map(encodeText).join("|")}|`;
 
 /** What only a user changes; scripts hand it on unread. */

@@ -7,13 +7,13 @@ import type { WebhookRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { type RedisBinding, readCursor } from "./binding.js";
 import {
   configText,
+  encodeEventTypes,
   encodeText,
   numberText,
   readWebhook,
   type StoredWebhook,
   shortId,
   statusLetter,
-  typesText,
 } from "./codec.js";
 import { SCRIPTS } from "./scripts.js";
 
@@ -62,7 +62,7 @@ export function createRedisRegistry(binding: RedisBinding): Registry {
         enabledLimit,
         accountLimit,
         statusLetter(webhook.status),
-        typesText(webhook.eventTypes),
+        encodeEventTypes(webhook.eventTypes),
         webhook.generation,
         webhook.updatedAt,
         numberText(webhook.failingSince),
@@ -116,7 +116,7 @@ export function createRedisRegistry(binding: RedisBinding): Registry {
           config,
           configText(changed, seal, randomUUID(), config),
           status ? statusLetter(status) : "",
-          eventTypes === undefined ? "" : typesText(eventTypes),
+          eventTypes === undefined ? "" : encodeEventTypes(eventTypes),
           changed.url === record.url ? "0" : "1",
           enabledLimit,
         ])) as [string, string?, string?];
