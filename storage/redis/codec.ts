@@ -22,7 +22,8 @@ export const decodeText = (encoded: string): string =>
   PLAIN.test(encoded) ? encoded : (JSON.parse(`"${decodeURIComponent(encoded)}"`) as string);
 
 export const numberOrNull = (text: string | undefined): number | null => (text ? Number(text) : null);
-export const numberText = (value: number | null | undefined): string => (value == null ? "" : String(value));
+export const encodeNumber = (value: number | null | undefined): string =>
+  value == null ? "" : String(value);
 
 /** A UUID in 22 characters instead of 36: it is part of every member that points at an event. */
 export const shortId = (uuid: string): string =>

@@ -3,7 +3,7 @@
 import { randomUUID } from "node:crypto";
 import type { AttemptSummary, DeliveryRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { type RedisBinding, readCursor, storageFull } from "./binding.js";
-import { decodeText, encodeText, numberOrNull, numberText, readDelivery } from "./codec.js";
+import { decodeText, encodeNumber, encodeText, numberOrNull, readDelivery } from "./codec.js";
 import { idOfSuffix, suffixOfId } from "./delivery-id-codec.js";
 import { SCRIPTS } from "./scripts.js";
 
@@ -49,8 +49,8 @@ export function createRedisDeliveryLog(
         type === undefined ? "" : encodeText(type),
         readCursor(cursor, ORDER),
         limit,
-        numberText(since),
-        numberText(until),
+        encodeNumber(since),
+        encodeNumber(until),
       ];
       const reply = await run(SCRIPTS.read, partitions.ofWebhook(webhookId), now, args);
       const [rows, next] = reply as [Row[], string];

@@ -8,8 +8,8 @@ import { type RedisBinding, readCursor } from "./binding.js";
 import {
   configText,
   encodeEventTypes,
+  encodeNumber,
   encodeText,
-  numberText,
   readWebhook,
   type StoredWebhook,
   shortId,
@@ -65,13 +65,13 @@ export function createRedisRegistry(binding: RedisBinding): Registry {
         encodeEventTypes(webhook.eventTypes),
         webhook.generation,
         webhook.updatedAt,
-        numberText(webhook.failingSince),
-        numberText(webhook.warnedAt),
-        numberText(webhook.noticeAt),
+        encodeNumber(webhook.failingSince),
+        encodeNumber(webhook.warnedAt),
+        encodeNumber(webhook.noticeAt),
         configText(webhook, seal, randomUUID()),
         idempotency ? `r/${encodeText(account)}/${encodeText(idempotency.key)}` : "",
         JSON.stringify(idempotency?.digest ?? ""),
-        numberText(idempotency?.expiresAt),
+        encodeNumber(idempotency?.expiresAt),
       ])) as [string, string?];
       if (text !== undefined)
         return { result: result as "created" | "replayed", webhook: readWebhook(text, seal).record };
@@ -166,8 +166,8 @@ export function createRedisRegistry(binding: RedisBinding): Registry {
         failingSince,
         statusLetter(from),
         statusLetter(status),
-        numberText(warnedAt),
-        numberText(noticeAt),
+        encodeNumber(warnedAt),
+        encodeNumber(noticeAt),
         randomUUID(),
       ]);
       return reply === 1;

@@ -5,7 +5,7 @@ import { createBatch } from "./batch.js";
 import type { RedisBinding } from "./binding.js";
 import { type LeasedRow, type LeasedRows, webhookNumberOf } from "./claim-reader.js";
 import type { RedisArgument } from "./client.js";
-import { encodeText, numberText, readClaimLine, readOwner } from "./codec.js";
+import { encodeNumber, encodeText, readClaimLine, readOwner } from "./codec.js";
 import { idOfSuffix, suffixOfId } from "./delivery-id-codec.js";
 import { attemptSummary, type ClaimExchange, type FirstSettlement } from "./exchange.js";
 import { type FirstLeases, isFirstDelivered } from "./first-leases.js";
@@ -37,7 +37,7 @@ function outcomeArguments(outcome: Settlement["outcome"]): readonly RedisArgumen
     return [outcome.state, reason, "", "", "", "", ""];
   }
   const { step, dueAt, postponed, crashes, extraAt } = outcome;
-  return ["pending", "", step, dueAt, postponed, crashes, numberText(extraAt)];
+  return ["pending", "", step, dueAt, postponed, crashes, encodeNumber(extraAt)];
 }
 
 const attemptArguments = (attempt: Attempt | null): readonly RedisArgument[] =>
@@ -57,7 +57,7 @@ const settlementArguments = (item: NamedSettlement): readonly RedisArgument[] =>
   item.nonce,
   item.now,
   ...outcomeArguments(item.outcome),
-  numberText(item.startedAt),
+  encodeNumber(item.startedAt),
   ...attemptArguments(item.attempt),
   ...endpointArguments(item.endpoint),
 ];
