@@ -56,7 +56,7 @@ interface Config {
 }
 
 /** A webhook's config with its secrets sealed, as `change` makes it. What it is given beyond the known fields (by a later version) stays. */
-export function configText(record: WebhookRecord, seal: Seal, change: string, stored = "{}"): string {
+export function encodeWebhook(record: WebhookRecord, seal: Seal, change: string, stored = "{}"): string {
   const { id, account, subscriberId, url, eventTypes, createdAt, secret, previousSecret, rotateAt } = record;
   const config: Config = {
     id,

@@ -6,10 +6,10 @@ import { rotateSecret } from "../../src/webhooks/registrations/secret-rotation.j
 import type { WebhookRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { type RedisBinding, readCursor } from "./binding.js";
 import {
-  configText,
   encodeEventTypes,
   encodeNumber,
   encodeText,
+  encodeWebhook,
   readWebhook,
   type StoredWebhook,
   shortId,
@@ -68,7 +68,7 @@ export function createRedisRegistry(binding: RedisBinding): Registry {
         encodeNumber(webhook.failingSince),
         encodeNumber(webhook.warnedAt),
         encodeNumber(webhook.noticeAt),
-        configText(webhook, seal, randomUUID()),
+        encodeWebhook(webhook, seal, randomUUID()),
         idempotency ? `r/${encodeText(account)}/${encodeText(idempotency.key)}` : "",
         JSON.stringify(idempotency?.digest ?? ""),
         encodeNumber(idempotency?.expiresAt),
@@ -114,7 +114,7 @@ export function createRedisRegistry(binding: RedisBinding): Registry {
           encodeText(account),
           id,
           config,
-          configText(changed, seal, randomUUID(), config),
+          encodeWebhook(changed, seal, randomUUID(), config),
           status ? statusLetter(status) : "",
           eventTypes === undefined ? "" : encodeEventTypes(eventTypes),
           changed.url === record.url ? "0" : "1",
