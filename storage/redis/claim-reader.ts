@@ -3,7 +3,7 @@
 import { LRUCache } from "lru-cache";
 import type { Claim, Lane, WebhookRecord } from "../../src/webhooks/store.js";
 import type { RedisBinding } from "./binding.js";
-import { longId, readClaimLine, readStoredEvent, readWebhook, type StoredEvent } from "./codec.js";
+import { decodeWebhook, longId, readClaimLine, readStoredEvent, type StoredEvent } from "./codec.js";
 import { idOfSuffix } from "./delivery-id-codec.js";
 import type { EventCache } from "./event-cache.js";
 import type { FirstLeases } from "./first-leases.js";
@@ -99,7 +99,7 @@ export function createClaimReader(
     const before = known.get(number);
     if (before?.text === text) return before;
     try {
-      const { record } = readWebhook(text, seal);
+      const { record } = decodeWebhook(text, seal);
       // Shared by claims, so that a caller cannot change what later ones get.
       Object.freeze(record.eventTypes);
       Object.freeze(record);

@@ -80,7 +80,7 @@ export interface StoredWebhook {
 }
 
 /** Errors: `storage_unavailable` where it cannot be read, or its secret cannot be opened. */
-export function readWebhook(text: string, seal: Seal): StoredWebhook {
+export function decodeWebhook(text: string, seal: Seal): StoredWebhook {
   try {
     return parseWebhook(text, seal);
   } catch (error) {

@@ -6,11 +6,11 @@ import { rotateSecret } from "../../src/webhooks/registrations/secret-rotation.j
 import type { WebhookRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { type RedisBinding, readCursor } from "./binding.js";
 import {
+  decodeWebhook,
   encodeEventTypes,
   encodeNumber,
   encodeText,
   encodeWebhook,
-  readWebhook,
   type StoredWebhook,
   shortId,
   statusLetter,
@@ -37,14 +37,14 @@ export function createRedisRegistry(binding: RedisBinding): Registry {
   const read = async (id: string): Promise<StoredWebhook | undefined> => {
     const now = await binding.at(0);
     const [text] = (await run(SCRIPTS.read, partitions.ofWebhook(id), now, ["webhook", id])) as string[];
-    return text ? readWebhook(text, seal) : undefined;
+    return text ? decodeWebhook(text, seal) : undefined;
   };
 
   /** One that cannot be read must not hide the others. */
   const readable = (texts: readonly (string | null)[]): WebhookRecord[] =>
     texts.flatMap((text) => {
       try {
-        return text ? [readWebhook(text, seal).record] : [];
+        return text ? [decodeWebhook(text, seal).record] : [];
       } catch (error) {
         logger.error({ error }, "a webhook cannot be used");
         return [];
@@ -74,7 +74,7 @@ export function createRedisRegistry(binding: RedisBinding): Registry {
         encodeNumber(idempotency?.expiresAt),
       ])) as [string, string?];
       if (text !== undefined)
-        return { result: result as "created" | "replayed", webhook: readWebhook(text, seal).record };
+        return { result: result as "created" | "replayed", webhook: decodeWebhook(text, seal).record };
       return { result: result as "enabled_limit" | "account_limit" | "key_reused" };
     },
 
@@ -122,7 +122,7 @@ export function createRedisRegistry(binding: RedisBinding): Registry {
         ])) as [string, string?, string?];
         if (result === "changed") continue;
         hint(hintAt);
-        if (text !== undefined) return { result: "updated", webhook: readWebhook(text, seal).record };
+        if (text !== undefined) return { result: "updated", webhook: decodeWebhook(text, seal).record };
         return { result: result as "enabled_limit" | "not_found" };
       }
       throw new PostbellError(
