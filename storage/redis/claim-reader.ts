@@ -3,7 +3,7 @@
 import { LRUCache } from "lru-cache";
 import type { Claim, Lane, WebhookRecord } from "../../src/webhooks/store.js";
 import type { RedisBinding } from "./binding.js";
-import { decodeWebhook, longId, readClaimLine, readStoredEvent, type StoredEvent } from "./codec.js";
+import { decodeEvent, decodeWebhook, longId, readClaimLine, type StoredEvent } from "./codec.js";
 import { idOfSuffix } from "./delivery-id-codec.js";
 import type { EventCache } from "./event-cache.js";
 import type { FirstLeases } from "./first-leases.js";
@@ -143,7 +143,7 @@ export function createClaimReader(
     let place = 0;
     for (const [field, { webhook, short }] of missing) {
       const text = texts[place++];
-      events.set(field, text ? readStoredEvent(text, webhook.record.account, longId(short)) : undefined);
+      events.set(field, text ? decodeEvent(text, webhook.record.account, longId(short)) : undefined);
     }
   };
 

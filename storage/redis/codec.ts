@@ -128,7 +128,7 @@ export interface StoredEvent {
 /** `order,deliveries,…⏎digest⏎type⏎payload`; `undefined` where it is not such a text. */
 const EVENT_HEAD = /^([0-9a-f]{15}),(\d+),[^\n]*$/i;
 
-export function readStoredEvent(text: string, account: string, id: string): StoredEvent | undefined {
+export function decodeEvent(text: string, account: string, id: string): StoredEvent | undefined {
   const headEnd = text.indexOf("\n");
   const digestAt = headEnd + 1;
   const typeAt = text.indexOf("\n", digestAt) + 1;
