@@ -231,7 +231,7 @@ export function readClaimLine(line: string): Omit<Claim, "id" | "webhook" | "eve
   };
 }
 
-export function readDelivery(
+export function decodeDelivery(
   text: string,
   given: Pick<DeliveryRecord, "id" | "webhookId" | "eventId" | "type">,
 ): DeliveryRecord {

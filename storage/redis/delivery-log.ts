@@ -3,7 +3,7 @@
 import { randomUUID } from "node:crypto";
 import type { AttemptSummary, DeliveryRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { type RedisBinding, readCursor, storageFull } from "./binding.js";
-import { decodeText, encodeNumber, encodeText, numberOrNull, readDelivery } from "./codec.js";
+import { decodeDelivery, decodeText, encodeNumber, encodeText, numberOrNull } from "./codec.js";
 import { idOfSuffix, suffixOfId } from "./delivery-id-codec.js";
 import { SCRIPTS } from "./scripts.js";
 
@@ -19,7 +19,7 @@ type Row = readonly [suffix: string, type: string, text: string];
 const toRecord = (webhookId: string, [suffix, type, text]: Row): DeliveryRecord => {
   const id = idOfSuffix(webhookId, suffix);
   const eventId = id.slice(webhookId.length + 1).split(".", 1)[0] ?? "";
-  return readDelivery(text, { id, webhookId, eventId, type: decodeText(type) });
+  return decodeDelivery(text, { id, webhookId, eventId, type: decodeText(type) });
 };
 
 export function createRedisDeliveryLog(
