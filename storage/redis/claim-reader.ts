@@ -3,7 +3,7 @@
 import { LRUCache } from "lru-cache";
 import type { Claim, Lane, WebhookRecord } from "../../src/webhooks/store.js";
 import type { RedisBinding } from "./binding.js";
-import { decodeEvent, decodeWebhook, longId, readClaimLine, type StoredEvent } from "./codec.js";
+import { decodeClaimLine, decodeEvent, decodeWebhook, longId, type StoredEvent } from "./codec.js";
 import { idOfSuffix } from "./delivery-id-codec.js";
 import type { EventCache } from "./event-cache.js";
 import type { FirstLeases } from "./first-leases.js";
@@ -155,7 +155,7 @@ export function createClaimReader(
     const { row, number, webhook: known, short } = located;
     const { record: webhook, account, lane } = known;
     const id = deliveryIdOf(located, event.id);
-    if (row.line !== "") return { ...readClaimLine(row.line), id, webhook, event, lane };
+    if (row.line !== "") return { ...decodeClaimLine(row.line), id, webhook, event, lane };
     firstLeases.add(id, { ref: row.ref, webhook: number, account, event: short, receivers, token });
     return {
       token: requestToken,

@@ -217,7 +217,7 @@ function readLine(line: string): DeliveryLine {
 }
 
 /** What the line of a leased delivery says. */
-export function readClaimLine(line: string): Omit<Claim, "id" | "webhook" | "event" | "lane"> {
+export function decodeClaimLine(line: string): Omit<Claim, "id" | "webhook" | "event" | "lane"> {
   const { token, startedAt, step, isExtra, dueAt, postponed, crashes, isRecovered } = readLine(line);
   return {
     token: decodeText(token),

@@ -5,7 +5,7 @@ import { createBatch } from "./batch.js";
 import type { RedisBinding } from "./binding.js";
 import { type LeasedRow, type LeasedRows, webhookNumberOf } from "./claim-reader.js";
 import type { RedisArgument } from "./client.js";
-import { encodeNumber, encodeText, readClaimLine, readOwner } from "./codec.js";
+import { decodeClaimLine, encodeNumber, encodeText, readOwner } from "./codec.js";
 import { idOfSuffix, suffixOfId } from "./delivery-id-codec.js";
 import { attemptSummary, type ClaimExchange, type FirstSettlement } from "./exchange.js";
 import { type FirstLeases, isFirstDelivered } from "./first-leases.js";
@@ -171,7 +171,9 @@ export function createSettlements(
         if (!owner) continue;
         const { account, id: webhookId } = owner;
         const id = idOfSuffix(webhookId, ref.slice(number.length + 1));
-        releaseOne(toRelease(line === "" ? fresh : readClaimLine(line), { id, webhookId, account }, now, at));
+        releaseOne(
+          toRelease(line === "" ? fresh : decodeClaimLine(line), { id, webhookId, account }, now, at),
+        );
       }
     },
   };
