@@ -150,7 +150,7 @@ export function decodeEvent(text: string, account: string, id: string): StoredEv
 }
 
 /** Whose a webhook is, also where its secret cannot be opened. */
-export function readOwner(text: string): { readonly id: string; readonly account: string } | undefined {
+export function decodeOwner(text: string): { readonly id: string; readonly account: string } | undefined {
   try {
     const { id, account } = JSON.parse(text.slice(text.indexOf("\n") + 1)) as Config;
     return { id, account };

@@ -5,7 +5,7 @@ import { createBatch } from "./batch.js";
 import type { RedisBinding } from "./binding.js";
 import { type LeasedRow, type LeasedRows, webhookNumberOf } from "./claim-reader.js";
 import type { RedisArgument } from "./client.js";
-import { decodeClaimLine, encodeNumber, encodeText, readOwner } from "./codec.js";
+import { decodeClaimLine, decodeOwner, encodeNumber, encodeText } from "./codec.js";
 import { idOfSuffix, suffixOfId } from "./delivery-id-codec.js";
 import { attemptSummary, type ClaimExchange, type FirstSettlement } from "./exchange.js";
 import { type FirstLeases, isFirstDelivered } from "./first-leases.js";
@@ -167,7 +167,7 @@ export function createSettlements(
       const fresh = { token: requestToken, step: 0, isExtra: false, dueAt: now, postponed: 0, crashes: 0 };
       for (const { ref, line } of rows) {
         const number = webhookNumberOf(ref);
-        const owner = readOwner(webhooks.get(number) ?? "");
+        const owner = decodeOwner(webhooks.get(number) ?? "");
         if (!owner) continue;
         const { account, id: webhookId } = owner;
         const id = idOfSuffix(webhookId, ref.slice(number.length + 1));
