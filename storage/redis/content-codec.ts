@@ -20,7 +20,7 @@ const writeTexts = ({ key, expectedVersion, record }: ContentWrite): readonly st
 ];
 
 /** A commit as its script takes it: in two texts, however many writes it has, since arguments are passed on the stack. */
-export function commitTexts(
+export function encodeCommit(
   writes: readonly ContentWrite[],
   basis: readonly ContentBasis[],
 ): readonly [lengths: string, texts: string] {

@@ -3,7 +3,7 @@
 import { randomUUID } from "node:crypto";
 import type { ContentChange, ContentChanges, ContentRecord, ContentStore } from "../../src/content/store.js";
 import type { Logger } from "../../src/core/logger.js";
-import { commitTexts, decodeName, readChanges, readRecord } from "./content-codec.js";
+import { decodeName, encodeCommit, readChanges, readRecord } from "./content-codec.js";
 import type { ContentKeys } from "./content-keys.js";
 import type { LayoutGuard } from "./layout.js";
 import { SCRIPTS } from "./scripts.js";
@@ -110,7 +110,7 @@ export function createRedisContentStore(options: ContentStoreOptions): ContentSt
     },
 
     async commit(writes, basis = []) {
-      const args = [randomUUID(), changesKept, basis.length, ...commitTexts(writes, basis)];
+      const args = [randomUUID(), changesKept, basis.length, ...encodeCommit(writes, basis)];
       const own = await link();
       const { reply, confirmed } = isReplicated
         ? await session.runReplicated(SCRIPTS.contentCommit, keys, args)
