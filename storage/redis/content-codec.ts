@@ -40,7 +40,7 @@ function readChange(key: string, text: string): ContentChange {
 }
 
 /** `texts`: key and columns in turn. */
-export function readChanges(texts: readonly string[]): readonly ContentChange[] {
+export function decodeChanges(texts: readonly string[]): readonly ContentChange[] {
   const changes: ContentChange[] = [];
   for (let place = 0; place + 1 < texts.length; place += 2) {
     changes.push(readChange(texts[place] as string, texts[place + 1] as string));

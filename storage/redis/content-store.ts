@@ -3,7 +3,7 @@
 import { randomUUID } from "node:crypto";
 import type { ContentChange, ContentChanges, ContentRecord, ContentStore } from "../../src/content/store.js";
 import type { Logger } from "../../src/core/logger.js";
-import { decodeName, encodeCommit, readChanges, readRecord } from "./content-codec.js";
+import { decodeChanges, decodeName, encodeCommit, readRecord } from "./content-codec.js";
 import type { ContentKeys } from "./content-keys.js";
 import type { LayoutGuard } from "./layout.js";
 import { SCRIPTS } from "./scripts.js";
@@ -75,7 +75,7 @@ export function createRedisContentStore(options: ContentStoreOptions): ContentSt
       // Asked for while the caller works on this one.
       next = isOver ? undefined : page(isSameServer ? cursor : "0");
       next?.catch(() => {});
-      yield readChanges(texts);
+      yield decodeChanges(texts);
     }
   }
 
@@ -138,7 +138,7 @@ export function createRedisContentStore(options: ContentStoreOptions): ContentSt
         const reply = await (await link()).run(SCRIPTS.contentChanges, keys, [seen.sequence, seen.nonce]);
         if (reply === "reload") return "reload";
         const [newest, of, more, ...texts] = reply as [number, string, number, ...string[]];
-        for (const change of readChanges(texts)) changes.set(change.key, change);
+        for (const change of decodeChanges(texts)) changes.set(change.key, change);
         seen = { sequence: Number(newest), nonce: of };
         isMore = Number(more) === 1;
       }
