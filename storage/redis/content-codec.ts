@@ -48,7 +48,7 @@ export function decodeChanges(texts: readonly string[]): readonly ContentChange[
   return changes;
 }
 
-export function readRecord(
+export function decodeRecord(
   key: string,
   head: string | null | undefined,
   columns: string | null | undefined,

@@ -3,7 +3,7 @@
 import { randomUUID } from "node:crypto";
 import type { ContentChange, ContentChanges, ContentRecord, ContentStore } from "../../src/content/store.js";
 import type { Logger } from "../../src/core/logger.js";
-import { decodeChanges, decodeName, encodeCommit, readRecord } from "./content-codec.js";
+import { decodeChanges, decodeName, decodeRecord, encodeCommit } from "./content-codec.js";
 import type { ContentKeys } from "./content-keys.js";
 import type { LayoutGuard } from "./layout.js";
 import { SCRIPTS } from "./scripts.js";
@@ -98,7 +98,7 @@ export function createRedisContentStore(options: ContentStoreOptions): ContentSt
         const reply = await (await link()).run(SCRIPTS.contentRead, keys, wanted);
         const [heads, columns, bodies, count] = reply as [Texts, Texts, Texts, number];
         for (const [place, key] of wanted.slice(0, count).entries())
-          records.push(readRecord(key, heads[place], columns[place], bodies[place]));
+          records.push(decodeRecord(key, heads[place], columns[place], bodies[place]));
         left = left.slice(count);
       }
       return records;
