@@ -4,7 +4,9 @@ import { formatDeliveryId, parseDeliveryId } from "../../src/webhooks/delivery/d
 import { longId, shortId } from "./codec.js";
 
 /** The suffix of a delivery's id, or `undefined` where it is not one. */
-export function suffixOfId(id: string): { readonly webhookId: string; readonly suffix: string } | undefined {
+export function encodeDeliveryId(
+  id: string,
+): { readonly webhookId: string; readonly suffix: string } | undefined {
   const key = parseDeliveryId(id);
   if (key === undefined) return undefined;
   const { webhookId, eventId, serial } = key;

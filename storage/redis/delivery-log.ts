@@ -4,7 +4,7 @@ import { randomUUID } from "node:crypto";
 import type { AttemptSummary, DeliveryRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { type RedisBinding, readCursor, storageFull } from "./binding.js";
 import { decodeDelivery, decodeText, encodeNumber, encodeText, numberOrNull } from "./codec.js";
-import { idOfSuffix, suffixOfId } from "./delivery-id-codec.js";
+import { encodeDeliveryId, idOfSuffix } from "./delivery-id-codec.js";
 import { SCRIPTS } from "./scripts.js";
 
 /** Places in the order of a partition. */
@@ -28,7 +28,7 @@ export function createRedisDeliveryLog(
   const { partitions, limits, run, hint } = binding;
   return {
     async getDelivery(id) {
-      const key = suffixOfId(id);
+      const key = encodeDeliveryId(id);
       if (!key) return undefined;
       const { webhookId, suffix } = key;
       const now = await binding.at(0);
@@ -77,7 +77,7 @@ export function createRedisDeliveryLog(
     },
 
     async resend({ id, account, now }) {
-      const key = suffixOfId(id);
+      const key = encodeDeliveryId(id);
       if (!key) return undefined;
       const at = await binding.at(now);
       const { webhookId, suffix } = key;

@@ -6,7 +6,7 @@ import type { RedisBinding } from "./binding.js";
 import { type LeasedRow, type LeasedRows, webhookNumberOf } from "./claim-reader.js";
 import type { RedisArgument } from "./client.js";
 import { decodeClaimLine, decodeOwner, encodeNumber, encodeText } from "./codec.js";
-import { idOfSuffix, suffixOfId } from "./delivery-id-codec.js";
+import { encodeDeliveryId, idOfSuffix } from "./delivery-id-codec.js";
 import { attemptSummary, type ClaimExchange, type FirstSettlement } from "./exchange.js";
 import { type FirstLeases, isFirstDelivered } from "./first-leases.js";
 import type { Partition } from "./partition.js";
@@ -52,7 +52,7 @@ function endpointArguments(endpoint: Settlement["endpoint"]): readonly RedisArgu
 const settlementArguments = (item: NamedSettlement): readonly RedisArgument[] => [
   encodeText(item.account),
   item.webhookId,
-  suffixOfId(item.id)?.suffix ?? "-",
+  encodeDeliveryId(item.id)?.suffix ?? "-",
   encodeText(item.token),
   item.nonce,
   item.now,
