@@ -4,7 +4,7 @@ import { LRUCache } from "lru-cache";
 import type { Claim, Lane, WebhookRecord } from "../../src/webhooks/store.js";
 import type { RedisBinding } from "./binding.js";
 import { decodeClaimLine, decodeEvent, decodeWebhook, longId, type StoredEvent } from "./codec.js";
-import { idOfSuffix } from "./delivery-id-codec.js";
+import { decodeDeliveryId } from "./delivery-id-codec.js";
 import type { EventCache } from "./event-cache.js";
 import type { FirstLeases } from "./first-leases.js";
 import type { Partition } from "./partition.js";
@@ -82,7 +82,7 @@ function locate(row: LeasedRow, number: string, webhook: KnownWebhook): Located 
 const deliveryIdOf = ({ row: { ref }, number, webhook, short }: Located, eventId: string): string =>
   ref.length === number.length + 1 + short.length
     ? `${webhook.record.id}.${eventId}`
-    : idOfSuffix(webhook.record.id, ref.slice(number.length + 1));
+    : decodeDeliveryId(webhook.record.id, ref.slice(number.length + 1));
 
 export function createClaimReader(
   { seal, logger, call, connection }: RedisBinding,

@@ -14,7 +14,7 @@ export function encodeDeliveryId(
 }
 
 /** The id of a delivery from its suffix. */
-export function idOfSuffix(webhookId: string, suffix: string): string {
+export function decodeDeliveryId(webhookId: string, suffix: string): string {
   const [short = "", serial = "0"] = suffix.split(".");
   return formatDeliveryId({ webhookId, eventId: longId(short), serial: Number(serial) });
 }

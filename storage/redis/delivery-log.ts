@@ -4,7 +4,7 @@ import { randomUUID } from "node:crypto";
 import type { AttemptSummary, DeliveryRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { type RedisBinding, readCursor, storageFull } from "./binding.js";
 import { decodeDelivery, decodeText, encodeNumber, encodeText, numberOrNull } from "./codec.js";
-import { encodeDeliveryId, idOfSuffix } from "./delivery-id-codec.js";
+import { decodeDeliveryId, encodeDeliveryId } from "./delivery-id-codec.js";
 import { SCRIPTS } from "./scripts.js";
 
 /** Places in the order of a partition. */
@@ -17,7 +17,7 @@ const RECOVERED_PER_CALL = 100;
 type Row = readonly [suffix: string, type: string, text: string];
 
 const toRecord = (webhookId: string, [suffix, type, text]: Row): DeliveryRecord => {
-  const id = idOfSuffix(webhookId, suffix);
+  const id = decodeDeliveryId(webhookId, suffix);
   const eventId = id.slice(webhookId.length + 1).split(".", 1)[0] ?? "";
   return decodeDelivery(text, { id, webhookId, eventId, type: decodeText(type) });
 };
@@ -90,7 +90,7 @@ export function createRedisDeliveryLog(
       )) as string[];
       if (result === "full") throw storageFull(detail, limits);
       hint(hintAt);
-      return result === "sent" ? idOfSuffix(webhookId, detail) : undefined;
+      return result === "sent" ? decodeDeliveryId(webhookId, detail) : undefined;
     },
 
     async recover({ webhookId, account, since, dueAt, everyMs, now, cursor, limit }) {

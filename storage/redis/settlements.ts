@@ -6,7 +6,7 @@ import type { RedisBinding } from "./binding.js";
 import { type LeasedRow, type LeasedRows, webhookNumberOf } from "./claim-reader.js";
 import type { RedisArgument } from "./client.js";
 import { decodeClaimLine, decodeOwner, encodeNumber, encodeText } from "./codec.js";
-import { encodeDeliveryId, idOfSuffix } from "./delivery-id-codec.js";
+import { decodeDeliveryId, encodeDeliveryId } from "./delivery-id-codec.js";
 import { attemptSummary, type ClaimExchange, type FirstSettlement } from "./exchange.js";
 import { type FirstLeases, isFirstDelivered } from "./first-leases.js";
 import type { Partition } from "./partition.js";
@@ -170,7 +170,7 @@ export function createSettlements(
         const owner = decodeOwner(webhooks.get(number) ?? "");
         if (!owner) continue;
         const { account, id: webhookId } = owner;
-        const id = idOfSuffix(webhookId, ref.slice(number.length + 1));
+        const id = decodeDeliveryId(webhookId, ref.slice(number.length + 1));
         releaseOne(
           toRelease(line === "" ? fresh : decodeClaimLine(line), { id, webhookId, account }, now, at),
         );
