@@ -62,7 +62,7 @@ interface Located {
 /** The events of one claim by their fields; `undefined` for one that cannot be read. */
 type Events = Map<string, StoredEvent | undefined>;
 
-export const webhookNumberOf = (ref: string): string => ref.slice(0, ref.indexOf("/"));
+export const readWebhookNumber = (ref: string): string => ref.slice(0, ref.indexOf("/"));
 
 /** Field of a webhook's text that holds its lane. */
 const LANE_FIELD = 8;
@@ -122,7 +122,7 @@ export function createClaimReader(
     const events: Events = new Map();
     const missing = new Map<string, Located>();
     for (const row of rows) {
-      const number = webhookNumberOf(row.ref);
+      const number = readWebhookNumber(row.ref);
       const webhook = usable.get(number);
       if (webhook === undefined) {
         unusable.push(row);

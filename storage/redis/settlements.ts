@@ -3,7 +3,7 @@
 import type { Attempt, Claim, Settlement, SettleResult, WebhookStore } from "../../src/webhooks/store.js";
 import { createBatch } from "./batch.js";
 import type { RedisBinding } from "./binding.js";
-import { type LeasedRow, type LeasedRows, webhookNumberOf } from "./claim-reader.js";
+import { type LeasedRow, type LeasedRows, readWebhookNumber } from "./claim-reader.js";
 import type { RedisArgument } from "./client.js";
 import { decodeClaimLine, decodeOwner, encodeNumber, encodeText } from "./codec.js";
 import { decodeDeliveryId, encodeDeliveryId } from "./delivery-id-codec.js";
@@ -166,7 +166,7 @@ export function createSettlements(
     releaseRows(rows, { webhooks, requestToken }, now, at) {
       const fresh = { token: requestToken, step: 0, isExtra: false, dueAt: now, postponed: 0, crashes: 0 };
       for (const { ref, line } of rows) {
-        const number = webhookNumberOf(ref);
+        const number = readWebhookNumber(ref);
         const owner = decodeOwner(webhooks.get(number) ?? "");
         if (!owner) continue;
         const { account, id: webhookId } = owner;
