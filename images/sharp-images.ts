@@ -10,7 +10,7 @@ import { createConcurrencyLimit } from "../src/core/concurrency-limit.js";
 import { PostbellError } from "../src/core/errors.js";
 import { readOptions } from "../src/core/options.js";
 import { type SharpImagesOptions, sharpImagesOptions } from "./options.js";
-import { type Stage, stagesOf } from "./stages.js";
+import { planStages, type Stage } from "./stages.js";
 
 type MakeSharp = (input: Uint8Array, options: SharpOptions) => Sharp;
 
@@ -94,7 +94,7 @@ export function sharpImages(options: SharpImagesOptions = {}): ImageTool {
       inTurn(
         source,
         async ({ bytes, size, mimeType, makeSharp, deadline }) => {
-          const stages = stagesOf(operations, { size: storedSize(size), orientation: size.orientation });
+          const stages = planStages(operations, { size: storedSize(size), orientation: size.orientation });
           // Whoever planned the operations may have known another size than the one that the file tells.
           if (stages.some((stage) => pixelsOf(stage.size) > maxPixels)) return "too_large";
           const last = stages.at(-1)?.size;

@@ -39,7 +39,7 @@ const turned = ({ left, top, width, height }: Area, within: PixelSize): Area => 
 });
 
 /** The passes that make `operations` of a stored image of `size` with an EXIF `orientation`; at least one. `size` is the one before it is turned upright. */
-export function stagesOf(
+export function planStages(
   operations: readonly PixelOperation[],
   { size, orientation }: { readonly size: PixelSize; readonly orientation: number },
 ): readonly Stage[] {

@@ -2,7 +2,7 @@
 
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { stagesOf } from "../../../images/stages.js";
+import { planStages } from "../../../images/stages.js";
 import {
   type Area,
   type Modifier,
@@ -208,7 +208,7 @@ describe("operations put together", () => {
               if (operation.vertical) expected = upsideDown(expected);
             }
           }
-          const stages = stagesOf(plan.operations, { size: { width, height }, orientation });
+          const stages = planStages(plan.operations, { size: { width, height }, orientation });
           expect(stages).toHaveLength(1);
           const [{ crop: area, quarterTurns, isMirrored, degrees }] = stages as [(typeof stages)[0] & object];
           const cropped = area === undefined ? stored : cut(stored, { kind: "crop", ...area });
@@ -222,7 +222,7 @@ describe("operations put together", () => {
 
   test("take a pass of its own for an angle that is not a quarter", () => {
     const plan = planOf([rotate(90), flip(true, false), rotate(10), crop(10, 10, 50, 50), rotate(90)]);
-    const stages = plan.ok ? stagesOf(plan.operations, { size: PHOTO, orientation: 1 }) : [];
+    const stages = plan.ok ? planStages(plan.operations, { size: PHOTO, orientation: 1 }) : [];
     expect(
       stages.map(({ quarterTurns, isMirrored, degrees }) => [quarterTurns, isMirrored, degrees]),
     ).toEqual([
