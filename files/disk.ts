@@ -14,7 +14,7 @@ import { systemClock } from "../src/core/clock.js";
 import { PostbellError } from "../src/core/errors.js";
 import { readOptions, value } from "../src/core/options.js";
 import type { ReadableBody } from "../src/http/types.js";
-import { invalidName, notFound } from "./errors.js";
+import { fileNotFound, invalidName } from "./errors.js";
 
 /** What {@link diskFiles} takes. */
 export interface DiskFilesOptions {
@@ -80,7 +80,7 @@ export function diskFiles(options: DiskFilesOptions): FileStore {
   async function* read(name: string, range?: ByteRange) {
     if (range !== undefined && range.start >= range.end) return;
     const handle = isFileName(name) ? await openToRead(join(root, name)) : undefined;
-    if (handle === undefined) throw notFound();
+    if (handle === undefined) throw fileNotFound();
     try {
       yield* handle.createReadStream({
         ...(range && { start: range.start, end: range.end - 1 }),

@@ -2,7 +2,8 @@
 
 import { PostbellError } from "../src/core/errors.js";
 
-export const notFound = (): PostbellError => new PostbellError("not_found", "There is no file of this name.");
+export const fileNotFound = (): PostbellError =>
+  new PostbellError("not_found", "There is no file of this name.");
 
 export const invalidName = (): PostbellError =>
   new PostbellError("invalid_argument", "This cannot be the name of a file.", { field: "name" });

@@ -5,7 +5,7 @@ import { createByteBuffer } from "../src/core/byte-buffer.js";
 import { systemClock } from "../src/core/clock.js";
 import { PostbellError } from "../src/core/errors.js";
 import { readOptions, wholeNumber } from "../src/core/options.js";
-import { invalidName, notFound } from "./errors.js";
+import { fileNotFound, invalidName } from "./errors.js";
 
 /** What {@link memoryFiles} takes. */
 export interface MemoryFilesOptions {
@@ -33,7 +33,7 @@ export function memoryFiles(options: MemoryFilesOptions = {}): FileStore {
 
   async function* read(name: string, range?: ByteRange) {
     const file = files.get(name);
-    if (file === undefined) throw notFound();
+    if (file === undefined) throw fileNotFound();
     const { start, end } = range ?? { start: 0, end: file.content.length };
     // Copies: what a reader does to a chunk must not reach the file.
     for (let at = start; at < end; at += CHUNK_BYTES)
