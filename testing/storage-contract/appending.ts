@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { idsOf, listed, only, times, vandalise } from "./lists.js";
-import { type Declare, HOUR_MS, REMEMBER_MS, RETENTION, type Scenario } from "./scenario.js";
+import { type DeclareTest, HOUR_MS, REMEMBER_MS, RETENTION, type Scenario } from "./scenario.js";
 
 const AWKWARD_TEXTS = [
   "",
@@ -24,7 +24,7 @@ async function receivers(
   return deliveries.flatMap((delivery) => (delivery ? [delivery.webhookId] : [])).sort();
 }
 
-export function appending(declare: Declare): void {
+export function appending(declare: DeclareTest): void {
   declare("an event gets one delivery, due now, for each ENABLED webhook of its account", async (s) => {
     const webhooks = [await s.register(), await s.register()];
     await s.register({ status: "DISABLED" });

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { allPages, idsOf, only, times } from "./lists.js";
-import { type Declare, HOUR_MS, RETENTION, type Scenario, SECOND_MS } from "./scenario.js";
+import { type DeclareTest, HOUR_MS, RETENTION, type Scenario, SECOND_MS } from "./scenario.js";
 
 /** More than a page may examine in any storage. */
 const LOG = 1_200;
@@ -95,7 +95,7 @@ const CALLS: Readonly<Record<string, (s: Scenario, account: Account) => Promise<
   "a claim while a removed webhook is cleaned up": ({ claimAll }) => claimAll({ room: { fast: 0, slow: 0 } }),
 };
 
-export function budgets(declare: Declare): void {
+export function budgets(declare: DeclareTest): void {
   declare("a page of a long log may be short or empty, and the pages together miss nothing", async (s) => {
     const { rareId, idleId, busyId, oldestId } = await accountWith(s, "clinic", LOG);
     const listedOf = (webhookId: string, query: object) =>

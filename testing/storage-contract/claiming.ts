@@ -2,7 +2,15 @@
 
 import assert from "node:assert/strict";
 import { idsOf, only, times } from "./lists.js";
-import { type Declare, HOUR_MS, LEASE_MS, MINUTE_MS, none, PER_ENDPOINT, type Scenario } from "./scenario.js";
+import {
+  type DeclareTest,
+  HOUR_MS,
+  LEASE_MS,
+  MINUTE_MS,
+  none,
+  PER_ENDPOINT,
+  type Scenario,
+} from "./scenario.js";
 
 /** Emits an event and makes it wait for a retry in `delayMs`, without a word about the endpoint. */
 async function waiting(s: Scenario, delayMs: number): Promise<string> {
@@ -11,7 +19,7 @@ async function waiting(s: Scenario, delayMs: number): Promise<string> {
   return event.id;
 }
 
-export function claiming(declare: Declare): void {
+export function claiming(declare: DeclareTest): void {
   declare("a claim carries the delivery, its event and the webhook as it is now", async (s) => {
     const { id } = await s.register();
     const { event, ids } = await s.emit();

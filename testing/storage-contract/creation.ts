@@ -3,12 +3,12 @@
 import assert from "node:assert/strict";
 import type { WebhookRecord, WebhookStatus } from "../../src/webhooks/store.js";
 import { times, vandalise } from "./lists.js";
-import { type Declare, ENABLED_LIMIT, MINUTE_MS } from "./scenario.js";
+import { type DeclareTest, ENABLED_LIMIT, MINUTE_MS } from "./scenario.js";
 
 const count = (answers: readonly { readonly result: string }[], result: string): number =>
   answers.filter((answer) => answer.result === result).length;
 
-export function creation(declare: Declare): void {
+export function creation(declare: DeclareTest): void {
   declare("creating an id again adds nothing", async ({ store, other, create, webhookOf, update }) => {
     const webhook = webhookOf();
     await create(webhook);

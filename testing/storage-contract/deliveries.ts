@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { type DeliveryQuery, listed, only, times } from "./lists.js";
 import {
-  type Declare,
+  type DeclareTest,
   ENABLED_LIMIT,
   HOUR_MS,
   LEASE_MS,
@@ -12,7 +12,7 @@ import {
   SECOND_MS,
 } from "./scenario.js";
 
-export function deliveries(declare: Declare): void {
+export function deliveries(declare: DeclareTest): void {
   declare("deliveries are listed newest first, by state and by type, in pages", async (s) => {
     const { id: webhookId } = await s.register();
     const other = await s.register({ eventTypes: ["consent.*"] });

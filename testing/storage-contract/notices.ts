@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import type { WebhookRecord, WebhookStatus } from "../../src/webhooks/store.js";
 import { idsOf, only, times, vandalise } from "./lists.js";
 import {
-  type Declare,
+  type DeclareTest,
   HOUR_MS,
   LEASE_MS,
   MINUTE_MS,
@@ -67,7 +67,7 @@ async function hinted({ other }: Scenario, by: number, act: () => Promise<unknow
   unwatch();
 }
 
-export function notices(declare: Declare): void {
+export function notices(declare: DeclareTest): void {
   declare("a health step is handed out when it is due, to one process", async (s) => {
     assert.deepEqual(await takeNotices(s), { webhooks: [], nextAt: null });
     const { id } = await s.register();
@@ -259,7 +259,7 @@ export function notices(declare: Declare): void {
 }
 
 /** Only for a storage that gives hints at all. A hint that does not come fails its test by the runner's time-out. */
-export function hints(declare: Declare): void {
+export function hints(declare: DeclareTest): void {
   declare("an emit gives a hint to the other process", async (s) => {
     await s.register();
     await hinted(s, s.now(), () => s.emit());

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import type { WebhookRecord } from "../../src/webhooks/store.js";
 import { allPages, only, times, vandalise } from "./lists.js";
-import { type Declare, HOUR_MS, MINUTE_MS, NOTICE_MS, type Scenario } from "./scenario.js";
+import { type DeclareTest, HOUR_MS, MINUTE_MS, NOTICE_MS, type Scenario } from "./scenario.js";
 
 const listed = (
   { store }: Scenario,
@@ -27,7 +27,7 @@ async function failing({ register, emit, claim, retry, webhook }: Scenario): Pro
   return record;
 }
 
-export function registrations(declare: Declare): void {
+export function registrations(declare: DeclareTest): void {
   declare("a webhook reads back as it was stored", async ({ store, other, register }) => {
     const webhook = await register({
       eventTypes: ["patient.*", "condition.created"],

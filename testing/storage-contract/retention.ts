@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { allPages, idsOf, listed, only, times } from "./lists.js";
-import { type Declare, HOUR_MS, RETENTION, type Scenario, SECOND_MS } from "./scenario.js";
+import { type DeclareTest, HOUR_MS, RETENTION, type Scenario, SECOND_MS } from "./scenario.js";
 
 /** Recovers page by page; resolves with how many were made. */
 async function recovered({ recover }: Scenario, webhookId: string, since = 0, limit = 2): Promise<number> {
@@ -15,7 +15,7 @@ async function recovered({ recover }: Scenario, webhookId: string, since = 0, li
   return counts.reduce((sum, count) => sum + count, 0);
 }
 
-export function retention(declare: Declare): void {
+export function retention(declare: DeclareTest): void {
   declare("an event that a resend opened again is kept for the retention after the new end", async (s) => {
     await s.register();
     const { ids } = await s.emit();

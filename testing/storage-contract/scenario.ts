@@ -94,7 +94,7 @@ export interface ScenarioOptions {
 }
 
 /** Declares one test of the contract. */
-export type Declare = (
+export type DeclareTest = (
   name: string,
   run: (scenario: Scenario) => Promise<void>,
   options?: ScenarioOptions,

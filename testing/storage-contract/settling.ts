@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import type { Claim } from "../../src/webhooks/store.js";
 import { only, times, vandalise } from "./lists.js";
 import {
-  type Declare,
+  type DeclareTest,
   HOUR_MS,
   LEASE_MS,
   MINUTE_MS,
@@ -28,7 +28,7 @@ async function healthOf({ webhook }: Scenario, id: string) {
 
 const WELL = { failingSince: null, warnedAt: null, noticeAt: null };
 
-export function settling(declare: Declare): void {
+export function settling(declare: DeclareTest): void {
   for (const outcome of [
     { state: "delivered" },
     { state: "failed", reason: "exhausted" },

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import type { Claim } from "../../src/webhooks/store.js";
 import { only, times } from "./lists.js";
-import { type Declare, HOUR_MS, MINUTE_MS, PER_ENDPOINT, reportOn, type Scenario } from "./scenario.js";
+import { type DeclareTest, HOUR_MS, MINUTE_MS, PER_ENDPOINT, reportOn, type Scenario } from "./scenario.js";
 
 const webhooksOf = (claims: readonly Claim[]): string[] => claims.map(({ webhook }) => webhook.id);
 const eventsOf = (claims: readonly Claim[]): string[] => claims.map(({ event }) => event.id);
@@ -15,7 +15,7 @@ async function waiting(s: Scenario, delayMs: number): Promise<string> {
   return event.id;
 }
 
-export function turns(declare: Declare): void {
+export function turns(declare: DeclareTest): void {
   declare("room is given per lane", async (s) => {
     await times(3, () => s.register());
     await s.emit();
