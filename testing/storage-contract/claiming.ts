@@ -7,7 +7,7 @@ import {
   HOUR_MS,
   LEASE_MS,
   MINUTE_MS,
-  none,
+  NO_DELIVERIES,
   PER_ENDPOINT,
   type Scenario,
 } from "./scenario.js";
@@ -77,7 +77,7 @@ export function claiming(declare: DeclareTest): void {
     const { id } = await s.register();
     await s.emit();
     await s.emit();
-    const tooSmall = await s.claimAll({ room: none });
+    const tooSmall = await s.claimAll({ room: NO_DELIVERIES });
     assert.ok(tooSmall.nextAt !== null && tooSmall.nextAt <= s.now());
     const { claims, nextAt } = await s.claimAll();
     assert.equal(claims.length, 2);

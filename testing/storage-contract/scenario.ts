@@ -100,7 +100,7 @@ export type DeclareTest = (
   options?: ScenarioOptions,
 ) => void;
 
-export const none = { fast: 0, slow: 0 } as const;
+export const NO_DELIVERIES = { fast: 0, slow: 0 } as const;
 
 export function reportOn(
   { webhook, lane }: Pick<Claim, "webhook" | "lane">,
@@ -315,7 +315,7 @@ export function createScenario(
         ...options,
       }),
     /** Gives the storage the occasions that it may want to free what has been kept long enough. */
-    tidy: () => times(20, () => claimAll({ room: none })),
+    tidy: () => times(20, () => claimAll({ room: NO_DELIVERIES })),
     webhook: async (id: string): Promise<WebhookRecord> => {
       const webhook = await store.getWebhook(id);
       assert.ok(webhook);

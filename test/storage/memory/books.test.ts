@@ -10,7 +10,7 @@ import {
   createScenario,
   HOUR_MS,
   LEASE_MS,
-  none,
+  NO_DELIVERIES,
   REMEMBER_MS,
   RETENTION,
   type Scenario,
@@ -140,9 +140,9 @@ test("where the delivery that was due got through meanwhile, the next one says w
   await s.putOff(await claimOne(s), HOUR_MS);
   const dueAt = s.now() + HOUR_MS;
   await s.advance(LEASE_MS);
-  expect((await s.claimAll({ room: none })).nextAt).toBeLessThanOrEqual(s.now());
+  expect((await s.claimAll({ room: NO_DELIVERIES })).nextAt).toBeLessThanOrEqual(s.now());
   await s.deliver(late, { endpoint: null });
-  expect((await s.claimAll({ room: none })).nextAt).toBe(dueAt);
+  expect((await s.claimAll({ room: NO_DELIVERIES })).nextAt).toBe(dueAt);
 });
 
 test("a rare kind of delivery is found page by page, without looking at all of them for one page", async () => {
