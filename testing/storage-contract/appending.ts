@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { idsOf, listed, only, times, vandalise } from "./lists.js";
-import { type DeclareTest, HOUR_MS, REMEMBER_MS, RETENTION, type Scenario } from "./scenario.js";
+import { type DeclareTest, HOUR_MS, REMEMBER_EVENTS_MS, RETENTION, type Scenario } from "./scenario.js";
 
 const AWKWARD_TEXTS = [
   "",
@@ -187,7 +187,7 @@ export function appending(declare: DeclareTest): void {
     const { event, ids } = await s.emit();
     await s.register();
     await s.deliver(only(await s.claim()));
-    for (const wait of [0, REMEMBER_MS - 1]) {
+    for (const wait of [0, REMEMBER_EVENTS_MS - 1]) {
       await s.advance(wait);
       const again = await s.append({ ...event, payload: "is not compared" }, { by: s.other });
       assert.ok(again.result === "duplicate");
@@ -223,7 +223,7 @@ export function appending(declare: DeclareTest): void {
     assert.deepEqual(stored.deliveries, []);
     assert.equal((await s.store.stats()).events, 0);
     await s.register();
-    await s.advance(REMEMBER_MS - 1);
+    await s.advance(REMEMBER_EVENTS_MS - 1);
     assert.equal((await s.append(event)).result, "duplicate");
     assert.equal((await s.append({ ...event, digest: "other" })).result, "conflict");
     await s.advance(1);
@@ -242,7 +242,7 @@ export function appending(declare: DeclareTest): void {
       assert.ok(first && second);
       await s.deliver(first);
       await s.retry(second, 8 * HOUR_MS);
-      await s.advance(REMEMBER_MS + HOUR_MS);
+      await s.advance(REMEMBER_EVENTS_MS + HOUR_MS);
       await s.tidy();
       const again = await s.append(event);
       assert.ok(again.result === "duplicate");

@@ -29,7 +29,7 @@ export const LEASE_MS = MINUTE_MS;
 export const PER_ENDPOINT = 5;
 export const ENABLED_LIMIT = 15;
 export const ACCOUNT_LIMIT = 100;
-export const REMEMBER_MS = 24 * HOUR_MS;
+export const REMEMBER_EVENTS_MS = 24 * HOUR_MS;
 export const RETENTION: Retention = { ms: 72 * HOUR_MS, events: 10_000 };
 /** After the first failure of an endpoint. */
 export const NOTICE_MS = 72 * HOUR_MS;
@@ -227,7 +227,7 @@ export function createScenario(
 
   const append = (
     event: EventRecord,
-    { by = store, rememberMs = REMEMBER_MS, claim, webhookId }: AppendOptions = {},
+    { by = store, rememberMs = REMEMBER_EVENTS_MS, claim, webhookId }: AppendOptions = {},
   ) => by.append({ event, rememberMs, now: clock.now(), claim, webhookId });
 
   /** Appends a new event; resolves with it and the ids of its deliveries. */

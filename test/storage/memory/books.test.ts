@@ -11,7 +11,7 @@ import {
   HOUR_MS,
   LEASE_MS,
   NO_DELIVERIES,
-  REMEMBER_MS,
+  REMEMBER_EVENTS_MS,
   RETENTION,
   type Scenario,
   type ScenarioOptions,
@@ -84,7 +84,7 @@ test("nothing is left of what has ended and expired, not even an account", async
   }
   expect(state.accounts.size).toBe(20);
   expect(state).toMatchObject(recounted(state));
-  await s.advance(Math.max(RETENTION.ms, REMEMBER_MS));
+  await s.advance(Math.max(RETENTION.ms, REMEMBER_EVENTS_MS));
   await s.tidy();
   expect(state.accounts.size).toBe(10);
   const unwatch = s.store.watch(() => {});
