@@ -1,7 +1,7 @@
 /** The storage contract on events: fan-out, the memory of ids, and the payload. */
 
 import assert from "node:assert/strict";
-import { idsOf, listed, only, times, vandalise } from "./lists.js";
+import { listed, listIds, only, times, vandalise } from "./lists.js";
 import { type DeclareTest, HOUR_MS, REMEMBER_EVENTS_MS, RETENTION, type Scenario } from "./scenario.js";
 
 const AWKWARD_TEXTS = [
@@ -32,7 +32,7 @@ export function appending(declare: DeclareTest): void {
     const event = s.eventOf();
     const answer = await s.append(event);
     assert.ok(answer.result === "stored");
-    assert.deepEqual(answer.deliveries.map(({ webhookId }) => webhookId).sort(), idsOf(webhooks));
+    assert.deepEqual(answer.deliveries.map(({ webhookId }) => webhookId).sort(), listIds(webhooks));
     for (const { id, webhookId } of answer.deliveries) {
       assert.equal(id, `${webhookId}.${event.id}`);
       assert.deepEqual(await s.delivery(id), {
@@ -50,7 +50,7 @@ export function appending(declare: DeclareTest): void {
         attempts: [],
       });
     }
-    assert.deepEqual(idsOf(await s.claim()), idsOf(answer.deliveries));
+    assert.deepEqual(listIds(await s.claim()), listIds(answer.deliveries));
   });
 
   declare("an append that carries a claim leases what that would, or nothing", async (s) => {
@@ -65,7 +65,7 @@ export function appending(declare: DeclareTest): void {
     assert.ok(nextAt !== null && nextAt <= s.now(), "there was no room for all");
     const rest = await s.claim({ by: s.other });
     const all = [...waiting, ...answer.deliveries.map(({ id }) => id)].sort();
-    assert.deepEqual(idsOf([...claims, ...rest]), all);
+    assert.deepEqual(listIds([...claims, ...rest]), all);
     for (const claim of claims) assert.equal(await s.deliver(claim), "settled");
   });
 
@@ -74,14 +74,14 @@ export function appending(declare: DeclareTest): void {
     const star = await s.register({ eventTypes: ["*"] });
     const prefix = await s.register({ eventTypes: ["patient.*"] });
     const exact = await s.register({ eventTypes: ["condition.created", "patient.created"] });
-    assert.deepEqual(await receivers(s, { type: "patient.updated" }), idsOf([all, star, prefix]));
-    assert.deepEqual(await receivers(s, { type: "patient.created" }), idsOf([all, star, prefix, exact]));
-    assert.deepEqual(await receivers(s, { type: "patients.created" }), idsOf([all, star]));
+    assert.deepEqual(await receivers(s, { type: "patient.updated" }), listIds([all, star, prefix]));
+    assert.deepEqual(await receivers(s, { type: "patient.created" }), listIds([all, star, prefix, exact]));
+    assert.deepEqual(await receivers(s, { type: "patients.created" }), listIds([all, star]));
     await s.update(prefix.id, { eventTypes: ["observation.*"] });
     await s.update(all.id, { status: "DISABLED" });
-    assert.deepEqual(await receivers(s, { type: "patient.updated" }), idsOf([star]));
+    assert.deepEqual(await receivers(s, { type: "patient.updated" }), listIds([star]));
     await s.update(all.id, { status: "ENABLED" });
-    assert.deepEqual(await receivers(s, { type: "patient.updated" }), idsOf([all, star]));
+    assert.deepEqual(await receivers(s, { type: "patient.updated" }), listIds([all, star]));
   });
 
   declare(
@@ -191,7 +191,7 @@ export function appending(declare: DeclareTest): void {
       await s.advance(wait);
       const again = await s.append({ ...event, payload: "is not compared" }, { by: s.other });
       assert.ok(again.result === "duplicate");
-      assert.deepEqual(idsOf(again.deliveries), ids);
+      assert.deepEqual(listIds(again.deliveries), ids);
     }
     assert.deepEqual(await s.claim(), []);
     const { events, pending } = await s.store.stats();
@@ -246,7 +246,7 @@ export function appending(declare: DeclareTest): void {
       await s.tidy();
       const again = await s.append(event);
       assert.ok(again.result === "duplicate");
-      assert.deepEqual(idsOf(again.deliveries), [...ids].sort());
+      assert.deepEqual(listIds(again.deliveries), [...ids].sort());
       assert.equal((await s.append({ ...event, digest: "other" })).result, "conflict");
       assert.equal((await s.store.stats()).pending, 1);
     },
@@ -262,7 +262,7 @@ export function appending(declare: DeclareTest): void {
     );
     const stored = answers.filter(({ result }) => result === "stored");
     assert.equal(stored.length, 1);
-    const ids = answers.map((answer) => (answer.result === "conflict" ? [] : idsOf(answer.deliveries)));
+    const ids = answers.map((answer) => (answer.result === "conflict" ? [] : listIds(answer.deliveries)));
     assert.equal(new Set(ids.map(String)).size, 1);
     const { events, pending } = await s.store.stats();
     assert.deepEqual({ events, pending }, { events: 1, pending: 2 });

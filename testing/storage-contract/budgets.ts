@@ -1,7 +1,7 @@
 /** The storage contract on how much one call may do: it costs the same however long the log of the account is. */
 
 import assert from "node:assert/strict";
-import { allPages, idsOf, only, times } from "./lists.js";
+import { allPages, listIds, only, times } from "./lists.js";
 import { type DeclareTest, HOUR_MS, RETENTION, type Scenario, SECOND_MS } from "./scenario.js";
 
 /** More than a page may examine in any storage. */
@@ -104,11 +104,11 @@ export function budgets(declare: DeclareTest): void {
         assert.ok(page.deliveries.length <= 100);
         return { rows: page.deliveries, next: page.next };
       });
-    assert.deepEqual(idsOf(await listedOf(rareId, {})), [oldestId]);
-    assert.deepEqual(idsOf(await listedOf(rareId, { state: "pending" })), [oldestId]);
+    assert.deepEqual(listIds(await listedOf(rareId, {})), [oldestId]);
+    assert.deepEqual(listIds(await listedOf(rareId, { state: "pending" })), [oldestId]);
     assert.deepEqual(await listedOf(rareId, { state: "failed" }), []);
     assert.deepEqual(await listedOf(idleId, {}), []);
-    assert.equal(new Set(idsOf(await listedOf(busyId, {}))).size, LOG);
+    assert.equal(new Set(listIds(await listedOf(busyId, {}))).size, LOG);
   });
 
   declare(
@@ -135,7 +135,7 @@ export function budgets(declare: DeclareTest): void {
       assert.ok(examined >= LOG + 2 && examined <= LOG + 4, `${examined} events were examined`);
       assert.equal(sum(await recoverAll()), 0);
       const claims = await s.claim();
-      assert.deepEqual(idsOf(claims.map(({ event }) => event)), idsOf(missed));
+      assert.deepEqual(listIds(claims.map(({ event }) => event)), listIds(missed));
     },
   );
 

@@ -1,7 +1,7 @@
 /** The storage contract on claims: what is due, what a claim says, and leases that run out. */
 
 import assert from "node:assert/strict";
-import { idsOf, only, times } from "./lists.js";
+import { listIds, only, times } from "./lists.js";
 import {
   type DeclareTest,
   HOUR_MS,
@@ -155,7 +155,7 @@ export function claiming(declare: DeclareTest): void {
       const taken = await times(12, (index) =>
         s.claim({ room: { slow: 20 }, by: index % 2 ? s.other : s.store }),
       );
-      assert.deepEqual(idsOf(taken.flat()), emitted.flatMap(({ ids }) => ids).sort());
+      assert.deepEqual(listIds(taken.flat()), emitted.flatMap(({ ids }) => ids).sort());
       const { pending, leased } = await s.store.stats();
       assert.deepEqual({ pending, leased }, { pending: 180, leased: 180 });
     },

@@ -14,7 +14,8 @@ export function vandalise(value: unknown): void {
   if (Array.isArray(value)) Reflect.set(value, value.length, "added");
 }
 
-export const idsOf = (rows: readonly { readonly id: string }[]): string[] => rows.map(({ id }) => id).sort();
+export const listIds = (rows: readonly { readonly id: string }[]): string[] =>
+  rows.map(({ id }) => id).sort();
 
 /** The only one of `rows`. */
 export function only<T>(rows: readonly T[]): T {

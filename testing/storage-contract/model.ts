@@ -12,7 +12,7 @@ import type {
   Settlement,
   WebhookStatus,
 } from "../../src/webhooks/store.js";
-import { allPages, idsOf, listed } from "./lists.js";
+import { allPages, listed, listIds } from "./lists.js";
 import {
   ACCOUNT_LIMIT,
   ENABLED_LIMIT,
@@ -183,7 +183,7 @@ export async function runModel(s: Scenario, steps: number): Promise<void> {
           (own) =>
             own.account === account && own.status === "ENABLED" && subscribes(own.eventTypes, event.type),
         );
-        assert.deepEqual(answer.deliveries.map(({ webhookId }) => webhookId).sort(), idsOf(receivers));
+        assert.deepEqual(answer.deliveries.map(({ webhookId }) => webhookId).sort(), listIds(receivers));
         events.set(event.id, event);
         for (const { id, webhookId } of answer.deliveries) add(id, webhookId, event.id);
         const taken = answer.claimed?.claims ?? [];
@@ -299,7 +299,11 @@ export async function runModel(s: Scenario, steps: number): Promise<void> {
     }
     for (const { id: webhookId } of isWhole ? webhooks.values() : []) {
       const own = known.filter((delivery) => delivery.webhookId === webhookId);
-      assert.deepEqual(idsOf(await listed(s, { webhookId }, 1_000)), idsOf(own), "each log holds its own");
+      assert.deepEqual(
+        listIds(await listed(s, { webhookId }, 1_000)),
+        listIds(own),
+        "each log holds its own",
+      );
     }
     const stats = await anyone().stats();
     const pending = known.filter(({ state }) => state === "pending");

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import type { WebhookRecord, WebhookStatus } from "../../src/webhooks/store.js";
-import { idsOf, only, times, vandalise } from "./lists.js";
+import { listIds, only, times, vandalise } from "./lists.js";
 import {
   type DeclareTest,
   HOUR_MS,
@@ -99,7 +99,7 @@ export function notices(declare: DeclareTest): void {
     assert.equal(first.webhooks.length, 2);
     assert.ok(first.nextAt !== null && first.nextAt <= s.now());
     const second = await takeNotices(s, { limit: 10 });
-    assert.deepEqual(idsOf([...first.webhooks, ...second.webhooks]), idsOf(all));
+    assert.deepEqual(listIds([...first.webhooks, ...second.webhooks]), listIds(all));
   });
 
   declare(

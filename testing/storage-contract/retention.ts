@@ -1,7 +1,7 @@
 /** The storage contract on what has ended: kept for `recover` and the log, and freed in its time. */
 
 import assert from "node:assert/strict";
-import { allPages, idsOf, listed, only, times } from "./lists.js";
+import { allPages, listed, listIds, only, times } from "./lists.js";
 import { type DeclareTest, HOUR_MS, RETENTION, type Scenario, SECOND_MS } from "./scenario.js";
 
 /** Recovers page by page; resolves with how many were made. */
@@ -44,7 +44,7 @@ export function retention(declare: DeclareTest): void {
     assert.equal(await recovered(s, id), 5);
     assert.equal(await recovered(s, id), 0);
     const claims = await s.claim();
-    assert.deepEqual(claims.map(({ event }) => event.id).sort(), idsOf(missed.map(({ event }) => event)));
+    assert.deepEqual(claims.map(({ event }) => event.id).sort(), listIds(missed.map(({ event }) => event)));
     for (const claim of claims)
       assert.deepEqual([claim.step, claim.startedAt, claim.isExtra], [0, null, false]);
   });
@@ -132,7 +132,7 @@ export function retention(declare: DeclareTest): void {
       assert.equal(await recovered(s, id, late), 0);
     assert.equal(await recovered(s, id, since), 3);
     const claims = await s.claim();
-    assert.deepEqual(claims.map(({ event }) => event.id).sort(), idsOf(later.map(({ event }) => event)));
+    assert.deepEqual(claims.map(({ event }) => event.id).sort(), listIds(later.map(({ event }) => event)));
   });
 
   declare("recover of one webhook leaves the others and their accounts alone", async (s) => {
