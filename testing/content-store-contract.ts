@@ -6,7 +6,7 @@ import { runContentModel } from "./content-store-contract/model.js";
 import {
   type ContentStorageUnderTest,
   createContentScenario,
-  type Declare,
+  type DeclareContentTest,
 } from "./content-store-contract/scenario.js";
 
 export type { ContentStorageUnderTest } from "./content-store-contract/scenario.js";
@@ -42,7 +42,7 @@ export function contentStoreContract({
   seeds = [1, 2, 3, 4, 5],
   steps = 400,
 }: ContentStoreContractOptions): void {
-  const declare: Declare = (name, run, seed) => {
+  const declare: DeclareContentTest = (name, run, seed) => {
     test(name, async () => {
       const underTest = await create();
       try {

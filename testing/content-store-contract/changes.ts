@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import {
   changeOf,
   changesOf,
-  type Declare,
+  type DeclareContentTest,
   loaded,
   put,
   recordOf,
@@ -13,7 +13,7 @@ import {
   sorted,
 } from "./scenario.js";
 
-export function changes(declare: Declare): void {
+export function changes(declare: DeclareContentTest): void {
   declare("a store with nothing in it loads nothing, and nothing has changed", async (s) => {
     const { sequence, records } = await loaded(s.store);
     assert.equal(records.size, 0);

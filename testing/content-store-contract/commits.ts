@@ -3,9 +3,17 @@
 import assert from "node:assert/strict";
 import type { ContentWrite } from "../../src/content/store.js";
 import { vandalise } from "../storage-contract/lists.js";
-import { changeOf, changesOf, type Declare, put, recordOf, remove, sequenceOf } from "./scenario.js";
+import {
+  changeOf,
+  changesOf,
+  type DeclareContentTest,
+  put,
+  recordOf,
+  remove,
+  sequenceOf,
+} from "./scenario.js";
 
-export function commits(declare: Declare): void {
+export function commits(declare: DeclareContentTest): void {
   declare("a record is read back by every process, as it was written", async (s) => {
     const write = put("post/1", 0, { unique: ["slug/post/hello"] });
     await s.commit(write);

@@ -23,7 +23,7 @@ export interface ContentStorageUnderTest {
 }
 
 /** Declares one test of the contract. */
-export type Declare = (
+export type DeclareContentTest = (
   name: string,
   run: (scenario: ContentScenario) => Promise<void>,
   seed?: number,
