@@ -4,10 +4,10 @@ import assert from "node:assert/strict";
 import {
   changeOf,
   changesOf,
+  createRecord,
   type DeclareContentTest,
   loaded,
   put,
-  recordOf,
   remove,
   sequenceOf,
   sorted,
@@ -25,7 +25,7 @@ export function changes(declare: DeclareContentTest): void {
     const write = put("post/1", 0);
     const sequence = await s.commit(write);
     for (const store of [s.store, s.other]) {
-      assert.deepEqual(await store.changes(since), { sequence, changes: [changeOf(recordOf(write))] });
+      assert.deepEqual(await store.changes(since), { sequence, changes: [changeOf(createRecord(write))] });
       assert.deepEqual(await store.changes(sequence), { sequence, changes: [] });
     }
   });
@@ -39,9 +39,9 @@ export function changes(declare: DeclareContentTest): void {
     await s.commit(put("post/5", 0));
     await s.commit(remove("post/5", 1));
     assert.deepEqual(await changesOf(s.other, since), [
-      changeOf(recordOf(put("post/1", 2))),
+      changeOf(createRecord(put("post/1", 2))),
       { key: "post/2", version: 0, columns: null },
-      changeOf(recordOf(put("post/4", 0))),
+      changeOf(createRecord(put("post/4", 0))),
       { key: "post/5", version: 0, columns: null },
     ]);
   });
@@ -64,7 +64,7 @@ export function changes(declare: DeclareContentTest): void {
     "a load holds every record with columns, and changes after it make up for what was committed meanwhile",
     async (s) => {
       const ids = Array.from({ length: 3_000 }, (_, place) => place);
-      const expected = new Map(ids.map((id) => [`post/${id}`, changeOf(recordOf(put(`post/${id}`, 0)))]));
+      const expected = new Map(ids.map((id) => [`post/${id}`, changeOf(createRecord(put(`post/${id}`, 0)))]));
       await s.commit(...ids.map((id) => put(`post/${id}`, 0)));
       let round = 0;
       const { sequence, records } = await loaded(s.store, async () => {
@@ -72,8 +72,8 @@ export function changes(declare: DeclareContentTest): void {
         const gone = `post/${2_999 - round}`;
         const added = put(`post/new-${round}`, 0);
         await s.commit(changed, added, remove(gone, 1));
-        expected.set(changed.key, changeOf(recordOf(changed)));
-        expected.set(added.key, changeOf(recordOf(added)));
+        expected.set(changed.key, changeOf(createRecord(changed)));
+        expected.set(added.key, changeOf(createRecord(added)));
         expected.delete(gone);
         round += 1;
       });
@@ -98,7 +98,7 @@ export function changes(declare: DeclareContentTest): void {
     assert.equal(records.size, keys.length);
     const write = put("post/0", 6);
     await s.commit(write);
-    assert.deepEqual(await changesOf(s.other, sequence), [changeOf(recordOf(write))]);
+    assert.deepEqual(await changesOf(s.other, sequence), [changeOf(createRecord(write))]);
   });
 
   declare("changes of many commits are all there, each record once and in its newest state", async (s) => {
@@ -106,7 +106,7 @@ export function changes(declare: DeclareContentTest): void {
     const expected = new Map<string, ReturnType<typeof changeOf>>();
     const commit = async (...writes: readonly ReturnType<typeof put>[]): Promise<void> => {
       await s.commit(...writes);
-      for (const write of writes) expected.set(write.key, changeOf(recordOf(write)));
+      for (const write of writes) expected.set(write.key, changeOf(createRecord(write)));
     };
     for (let round = 0; round < 15; round += 1) {
       const keys = Array.from({ length: 50 }, (_, place) => `post/${round}-${place}`);
@@ -117,7 +117,7 @@ export function changes(declare: DeclareContentTest): void {
     const write = put("post/14-49", 1);
     const before = await sequenceOf(s.store);
     await s.commit(write);
-    assert.deepEqual(await changesOf(s.other, before), [changeOf(recordOf(write))]);
+    assert.deepEqual(await changesOf(s.other, before), [changeOf(createRecord(write))]);
   });
 
   declare("records are read in the order of their keys, however many and however large", async (s) => {
@@ -127,7 +127,7 @@ export function changes(declare: DeclareContentTest): void {
     for (let first = 0; first < writes.length; first += 100)
       await s.commit(...writes.slice(first, first + 100));
     const asked = writes.flatMap((write, place) => (place % 7 ? [write.key] : [write.key, `none/${place}`]));
-    const known = new Map(writes.map((write) => [write.key, recordOf(write)]));
+    const known = new Map(writes.map((write) => [write.key, createRecord(write)]));
     assert.deepEqual(
       await s.other.read(asked),
       asked.map((key) => known.get(key)),

@@ -6,9 +6,9 @@ import { vandalise } from "../storage-contract/lists.js";
 import {
   changeOf,
   changesOf,
+  createRecord,
   type DeclareContentTest,
   put,
-  recordOf,
   remove,
   sequenceOf,
 } from "./scenario.js";
@@ -20,8 +20,8 @@ export function commits(declare: DeclareContentTest): void {
     for (const store of [s.store, s.other]) {
       assert.deepEqual(await store.read(["post/2", "post/1", "post/1"]), [
         undefined,
-        recordOf(write),
-        recordOf(write),
+        createRecord(write),
+        createRecord(write),
       ]);
     }
     assert.deepEqual(await s.store.read([]), []);
@@ -31,11 +31,11 @@ export function commits(declare: DeclareContentTest): void {
     await s.commit(put("post/1", 0));
     await s.commit(put("post/1", 1, { columns: null }));
     await s.commit(put("post/1", 2));
-    assert.deepEqual(await s.other.read(["post/1"]), [recordOf(put("post/1", 2))]);
+    assert.deepEqual(await s.other.read(["post/1"]), [createRecord(put("post/1", 2))]);
     await s.commit(remove("post/1", 3));
     assert.deepEqual(await s.other.read(["post/1"]), [undefined]);
     await s.commit(put("post/1", 0));
-    assert.deepEqual(await s.other.read(["post/1"]), [recordOf(put("post/1", 0))]);
+    assert.deepEqual(await s.other.read(["post/1"]), [createRecord(put("post/1", 0))]);
   });
 
   declare("a write that is based on another version is refused", async (s) => {
@@ -152,8 +152,8 @@ export function commits(declare: DeclareContentTest): void {
     ];
     const write = put("post/3", 0);
     assert.ok((await s.store.commit([write], basis)).ok);
-    assert.deepEqual(await changesOf(s.other, since), [changeOf(recordOf(write))]);
-    assert.deepEqual(await s.other.read(["post/1", "post/2"]), [recordOf(put("post/1", 0)), undefined]);
+    assert.deepEqual(await changesOf(s.other, since), [changeOf(createRecord(write))]);
+    assert.deepEqual(await s.other.read(["post/1", "post/2"]), [createRecord(put("post/1", 0)), undefined]);
 
     const refused = (key: string): Promise<void> =>
       s.refuse([put("post/3", 1, { unique: ["slug/a"] }), put("post/4", 0)], key, undefined, basis);
@@ -206,7 +206,7 @@ export function commits(declare: DeclareContentTest): void {
 
   declare("what was handed in or out may be changed, and nothing that is stored changes", async (s) => {
     const write = put("post/1", 0, { unique: ["slug/a"] });
-    const expected = structuredClone(recordOf(write));
+    const expected = structuredClone(createRecord(write));
     const committing = s.store.commit([write]);
     vandalise(write);
     assert.ok((await committing).ok);
@@ -233,7 +233,7 @@ export function commits(declare: DeclareContentTest): void {
       }),
     );
     await s.commit(...writes);
-    assert.deepEqual(await s.other.read(writes.map(({ key }) => key)), writes.map(recordOf));
+    assert.deepEqual(await s.other.read(writes.map(({ key }) => key)), writes.map(createRecord));
   });
 
   declare("a thousand records are read at once, and ten thousand written", async (s) => {
@@ -241,7 +241,7 @@ export function commits(declare: DeclareContentTest): void {
     await s.commit(...writes);
     const asked = writes.filter((_, place) => place % 10 === 3);
     assert.equal(asked.length, 1_000);
-    assert.deepEqual(await s.other.read(asked.map(({ key }) => key)), asked.map(recordOf));
+    assert.deepEqual(await s.other.read(asked.map(({ key }) => key)), asked.map(createRecord));
   });
 
   declare("the time is a whole number of milliseconds and goes on", async (s) => {

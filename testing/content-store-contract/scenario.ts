@@ -54,7 +54,7 @@ export const remove = (key: string, expectedVersion: number): ContentWrite => ({
 });
 
 /** The record that a write leaves. */
-export function recordOf({ key, expectedVersion, record }: ContentWrite): ContentRecord {
+export function createRecord({ key, expectedVersion, record }: ContentWrite): ContentRecord {
   assert.ok(record);
   return { key, version: expectedVersion + 1, ...record };
 }
