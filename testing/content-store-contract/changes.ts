@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import {
-  changeOf,
   changesOf,
+  createChange,
   createRecord,
   type DeclareContentTest,
   loaded,
@@ -25,7 +25,10 @@ export function changes(declare: DeclareContentTest): void {
     const write = put("post/1", 0);
     const sequence = await s.commit(write);
     for (const store of [s.store, s.other]) {
-      assert.deepEqual(await store.changes(since), { sequence, changes: [changeOf(createRecord(write))] });
+      assert.deepEqual(await store.changes(since), {
+        sequence,
+        changes: [createChange(createRecord(write))],
+      });
       assert.deepEqual(await store.changes(sequence), { sequence, changes: [] });
     }
   });
@@ -39,9 +42,9 @@ export function changes(declare: DeclareContentTest): void {
     await s.commit(put("post/5", 0));
     await s.commit(remove("post/5", 1));
     assert.deepEqual(await changesOf(s.other, since), [
-      changeOf(createRecord(put("post/1", 2))),
+      createChange(createRecord(put("post/1", 2))),
       { key: "post/2", version: 0, columns: null },
-      changeOf(createRecord(put("post/4", 0))),
+      createChange(createRecord(put("post/4", 0))),
       { key: "post/5", version: 0, columns: null },
     ]);
   });
@@ -64,7 +67,9 @@ export function changes(declare: DeclareContentTest): void {
     "a load holds every record with columns, and changes after it make up for what was committed meanwhile",
     async (s) => {
       const ids = Array.from({ length: 3_000 }, (_, place) => place);
-      const expected = new Map(ids.map((id) => [`post/${id}`, changeOf(createRecord(put(`post/${id}`, 0)))]));
+      const expected = new Map(
+        ids.map((id) => [`post/${id}`, createChange(createRecord(put(`post/${id}`, 0)))]),
+      );
       await s.commit(...ids.map((id) => put(`post/${id}`, 0)));
       let round = 0;
       const { sequence, records } = await loaded(s.store, async () => {
@@ -72,8 +77,8 @@ export function changes(declare: DeclareContentTest): void {
         const gone = `post/${2_999 - round}`;
         const added = put(`post/new-${round}`, 0);
         await s.commit(changed, added, remove(gone, 1));
-        expected.set(changed.key, changeOf(createRecord(changed)));
-        expected.set(added.key, changeOf(createRecord(added)));
+        expected.set(changed.key, createChange(createRecord(changed)));
+        expected.set(added.key, createChange(createRecord(added)));
         expected.delete(gone);
         round += 1;
       });
@@ -98,15 +103,15 @@ export function changes(declare: DeclareContentTest): void {
     assert.equal(records.size, keys.length);
     const write = put("post/0", 6);
     await s.commit(write);
-    assert.deepEqual(await changesOf(s.other, sequence), [changeOf(createRecord(write))]);
+    assert.deepEqual(await changesOf(s.other, sequence), [createChange(createRecord(write))]);
   });
 
   declare("changes of many commits are all there, each record once and in its newest state", async (s) => {
     const since = await sequenceOf(s.store);
-    const expected = new Map<string, ReturnType<typeof changeOf>>();
+    const expected = new Map<string, ReturnType<typeof createChange>>();
     const commit = async (...writes: readonly ReturnType<typeof put>[]): Promise<void> => {
       await s.commit(...writes);
-      for (const write of writes) expected.set(write.key, changeOf(createRecord(write)));
+      for (const write of writes) expected.set(write.key, createChange(createRecord(write)));
     };
     for (let round = 0; round < 15; round += 1) {
       const keys = Array.from({ length: 50 }, (_, place) => `post/${round}-${place}`);
@@ -117,7 +122,7 @@ export function changes(declare: DeclareContentTest): void {
     const write = put("post/14-49", 1);
     const before = await sequenceOf(s.store);
     await s.commit(write);
-    assert.deepEqual(await changesOf(s.other, before), [changeOf(createRecord(write))]);
+    assert.deepEqual(await changesOf(s.other, before), [createChange(createRecord(write))]);
   });
 
   declare("records are read in the order of their keys, however many and however large", async (s) => {

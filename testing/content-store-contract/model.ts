@@ -11,7 +11,7 @@ import type {
   ContentStore,
   ContentWrite,
 } from "../../src/content/store.js";
-import { type ContentScenario, changeOf, loaded, put, remove, sorted } from "./scenario.js";
+import { type ContentScenario, createChange, loaded, put, remove, sorted } from "./scenario.js";
 
 const KEYS = Array.from({ length: 12 }, (_, place) =>
   place % 4 === 3 ? `revision/${place}` : `post/${place}`,
@@ -103,7 +103,7 @@ export async function runContentModel(s: ContentScenario, steps: number): Promis
       follower.sequence = answer.sequence;
     }
     assert.equal(follower.sequence, sequence);
-    assert.deepEqual(sorted(follower.records.values()), sorted([...records.values()].map(changeOf)));
+    assert.deepEqual(sorted(follower.records.values()), sorted([...records.values()].map(createChange)));
   }
 
   for (let step = 0; step < steps; step += 1) {

@@ -59,7 +59,7 @@ export function createRecord({ key, expectedVersion, record }: ContentWrite): Co
   return { key, version: expectedVersion + 1, ...record };
 }
 
-export const changeOf = ({ key, version, columns }: ContentRecord): ContentChange => ({
+export const createChange = ({ key, version, columns }: ContentRecord): ContentChange => ({
   key,
   version,
   columns,
