@@ -6,10 +6,10 @@ import {
   createChange,
   createRecord,
   type DeclareContentTest,
+  getSequence,
   loaded,
   put,
   remove,
-  sequenceOf,
   sorted,
 } from "./scenario.js";
 
@@ -21,7 +21,7 @@ export function changes(declare: DeclareContentTest): void {
   });
 
   declare("what any process committed is seen by each, with its sequence number", async (s) => {
-    const since = await sequenceOf(s.store);
+    const since = await getSequence(s.store);
     const write = put("post/1", 0);
     const sequence = await s.commit(write);
     for (const store of [s.store, s.other]) {
@@ -35,7 +35,7 @@ export function changes(declare: DeclareContentTest): void {
 
   declare("each record that changed comes once, in its newest state", async (s) => {
     await s.commit(put("post/1", 0), put("post/2", 0), put("post/3", 0));
-    const since = await sequenceOf(s.store);
+    const since = await getSequence(s.store);
     await s.commit(put("post/1", 1));
     await s.commit(remove("post/2", 1), put("post/4", 0));
     await s.commit(put("post/1", 2));
@@ -51,7 +51,7 @@ export function changes(declare: DeclareContentTest): void {
 
   declare("a record without columns is never loaded, one that had them leaves", async (s) => {
     await s.commit(put("revision/1", 0, { columns: null }), put("post/1", 0), put("post/2", 0));
-    const since = await sequenceOf(s.store);
+    const since = await getSequence(s.store);
     await s.commit(put("post/1", 1, { columns: null }));
     const { records } = await loaded(s.other);
     assert.deepEqual([...records.keys()], ["post/2"]);
@@ -92,7 +92,7 @@ export function changes(declare: DeclareContentTest): void {
   );
 
   declare("changes of long ago are all there, or have to be loaded again", async (s) => {
-    const since = await sequenceOf(s.store);
+    const since = await getSequence(s.store);
     const keys = Array.from({ length: 9_000 }, (_, place) => `post/${place}`);
     for (let version = 0; version < 6; version += 1) {
       await s.commit(...keys.map((key) => put(key, version, { body: "" })));
@@ -107,7 +107,7 @@ export function changes(declare: DeclareContentTest): void {
   });
 
   declare("changes of many commits are all there, each record once and in its newest state", async (s) => {
-    const since = await sequenceOf(s.store);
+    const since = await getSequence(s.store);
     const expected = new Map<string, ReturnType<typeof createChange>>();
     const commit = async (...writes: readonly ReturnType<typeof put>[]): Promise<void> => {
       await s.commit(...writes);
@@ -120,7 +120,7 @@ export function changes(declare: DeclareContentTest): void {
     }
     assert.deepEqual(await changesOf(s.other, since), sorted(expected.values()));
     const write = put("post/14-49", 1);
-    const before = await sequenceOf(s.store);
+    const before = await getSequence(s.store);
     await s.commit(write);
     assert.deepEqual(await changesOf(s.other, before), [createChange(createRecord(write))]);
   });

@@ -8,9 +8,9 @@ import {
   createChange,
   createRecord,
   type DeclareContentTest,
+  getSequence,
   put,
   remove,
-  sequenceOf,
 } from "./scenario.js";
 
 export function commits(declare: DeclareContentTest): void {
@@ -144,7 +144,7 @@ export function commits(declare: DeclareContentTest): void {
 
   declare("what a commit was decided upon may not have changed, gone or come meanwhile", async (s) => {
     await s.commit(put("post/1", 0), put("revision/1", 0, { columns: null }));
-    const since = await sequenceOf(s.store);
+    const since = await getSequence(s.store);
     const basis = [
       { key: "post/1", version: 1 },
       { key: "post/2", version: 0 },

@@ -100,20 +100,20 @@ export function createContentScenario({ storage, peer = storage }: ContentStorag
     ): Promise<void> {
       const keys = writes.map((write) => write.key);
       const before = await store.read(keys);
-      const since = await sequenceOf(store);
+      const since = await getSequence(store);
       const answer: ContentCommit = await other.commit(writes, basis);
       assert.ok(!answer.ok, "the commit is refused");
       assert.equal(answer.conflict.key, key);
       assert.equal(answer.conflict.unique, unique);
       assert.deepEqual(await store.read(keys), before);
       assert.deepEqual(await changesOf(store, since), []);
-      assert.equal(await sequenceOf(store), since);
+      assert.equal(await getSequence(store), since);
     },
   };
 }
 
 /** Of the last commit. */
-export const sequenceOf = async (store: ContentStore): Promise<number> => (await store.load()).sequence;
+export const getSequence = async (store: ContentStore): Promise<number> => (await store.load()).sequence;
 
 /** What changed after `since`; it must not be so long ago that the store has forgotten. */
 export async function changesOf(store: ContentStore, since: number): Promise<readonly ContentChange[]> {
