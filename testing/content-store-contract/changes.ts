@@ -2,11 +2,11 @@
 
 import assert from "node:assert/strict";
 import {
-  changesOf,
   createChange,
   createRecord,
   type DeclareContentTest,
   getSequence,
+  listChanges,
   loaded,
   put,
   remove,
@@ -41,7 +41,7 @@ export function changes(declare: DeclareContentTest): void {
     await s.commit(put("post/1", 2));
     await s.commit(put("post/5", 0));
     await s.commit(remove("post/5", 1));
-    assert.deepEqual(await changesOf(s.other, since), [
+    assert.deepEqual(await listChanges(s.other, since), [
       createChange(createRecord(put("post/1", 2))),
       { key: "post/2", version: 0, columns: null },
       createChange(createRecord(put("post/4", 0))),
@@ -83,7 +83,7 @@ export function changes(declare: DeclareContentTest): void {
         round += 1;
       });
       assert.ok(round > 0);
-      for (const change of await changesOf(s.store, sequence)) {
+      for (const change of await listChanges(s.store, sequence)) {
         if (change.columns === null) records.delete(change.key);
         else records.set(change.key, change);
       }
@@ -103,7 +103,7 @@ export function changes(declare: DeclareContentTest): void {
     assert.equal(records.size, keys.length);
     const write = put("post/0", 6);
     await s.commit(write);
-    assert.deepEqual(await changesOf(s.other, sequence), [createChange(createRecord(write))]);
+    assert.deepEqual(await listChanges(s.other, sequence), [createChange(createRecord(write))]);
   });
 
   declare("changes of many commits are all there, each record once and in its newest state", async (s) => {
@@ -118,11 +118,11 @@ export function changes(declare: DeclareContentTest): void {
       await commit(...keys.map((key) => put(key, 0)));
       await commit(put(`post/${round}-0`, 1), put(`post/0-${round + 1}`, 1));
     }
-    assert.deepEqual(await changesOf(s.other, since), sorted(expected.values()));
+    assert.deepEqual(await listChanges(s.other, since), sorted(expected.values()));
     const write = put("post/14-49", 1);
     const before = await getSequence(s.store);
     await s.commit(write);
-    assert.deepEqual(await changesOf(s.other, before), [createChange(createRecord(write))]);
+    assert.deepEqual(await listChanges(s.other, before), [createChange(createRecord(write))]);
   });
 
   declare("records are read in the order of their keys, however many and however large", async (s) => {

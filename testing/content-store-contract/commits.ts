@@ -4,11 +4,11 @@ import assert from "node:assert/strict";
 import type { ContentWrite } from "../../src/content/store.js";
 import { vandalise } from "../storage-contract/lists.js";
 import {
-  changesOf,
   createChange,
   createRecord,
   type DeclareContentTest,
   getSequence,
+  listChanges,
   put,
   remove,
 } from "./scenario.js";
@@ -152,7 +152,7 @@ export function commits(declare: DeclareContentTest): void {
     ];
     const write = put("post/3", 0);
     assert.ok((await s.store.commit([write], basis)).ok);
-    assert.deepEqual(await changesOf(s.other, since), [createChange(createRecord(write))]);
+    assert.deepEqual(await listChanges(s.other, since), [createChange(createRecord(write))]);
     assert.deepEqual(await s.other.read(["post/1", "post/2"]), [createRecord(put("post/1", 0)), undefined]);
 
     const refused = (key: string): Promise<void> =>

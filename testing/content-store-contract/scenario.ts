@@ -106,7 +106,7 @@ export function createContentScenario({ storage, peer = storage }: ContentStorag
       assert.equal(answer.conflict.key, key);
       assert.equal(answer.conflict.unique, unique);
       assert.deepEqual(await store.read(keys), before);
-      assert.deepEqual(await changesOf(store, since), []);
+      assert.deepEqual(await listChanges(store, since), []);
       assert.equal(await getSequence(store), since);
     },
   };
@@ -116,7 +116,7 @@ export function createContentScenario({ storage, peer = storage }: ContentStorag
 export const getSequence = async (store: ContentStore): Promise<number> => (await store.load()).sequence;
 
 /** What changed after `since`; it must not be so long ago that the store has forgotten. */
-export async function changesOf(store: ContentStore, since: number): Promise<readonly ContentChange[]> {
+export async function listChanges(store: ContentStore, since: number): Promise<readonly ContentChange[]> {
   const answer = await store.changes(since);
   assert.ok(answer !== "reload", "the store still knows what changed");
   return sorted(answer.changes);
