@@ -128,7 +128,7 @@ describe("the blocks of the guides", () => {
     const notRun = programs.filter(({ note }) => !known.includes(note));
     expect(notRun.map(({ path, note }) => `${path}: ${note}`)).toEqual(NOT_RUN);
     const languages = new Set(programs.map(({ language }) => language));
-    expect([...languages].sort()).toEqual(["go", "js", "json", "php", "python", "sh", "text"]);
+    expect([...languages].sort()).toEqual(["go", "js", "json", "mermaid", "php", "python", "sh", "text"]);
   });
 
   it.each(of(["js"], "runs"))("run as they stand: $name", async (program) => {
