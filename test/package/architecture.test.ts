@@ -3,13 +3,9 @@ import { readdirSync, readFileSync } from "node:fs";
 import { builtinModules } from "node:module";
 import { basename, dirname, join, relative, resolve } from "node:path";
 import { describe, expect, it } from "vitest";
+import { filesBelow } from "../../scripts/house.js";
 
 const root = resolve(import.meta.dirname, "../..");
-
-const filesBelow = (folder: string): string[] =>
-  readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
-    .filter((name) => name.endsWith(".ts"))
-    .map((name) => join(folder, name));
 
 interface Import {
   readonly from: string;
@@ -17,7 +13,7 @@ interface Import {
   readonly to: string;
 }
 
-const importsOf = (file: string): Import[] => {
+const listAllImports = (file: string): Import[] => {
   const text = readFileSync(join(root, file), "utf8");
   const specifiers = [...text.matchAll(/^(?:import|export)\b[^;]*?from "([^"]+)";$|\bimport\("([^"]+)"\)/gm)];
   return specifiers.map(([, from = "", dynamic]) => {
@@ -36,6 +32,9 @@ const portal = filesBelow("portal");
 /** The part that runs in a browser. */
 const app = portal.filter((file) => file.startsWith("portal/app/"));
 const portalServer = portal.filter((file) => !app.includes(file));
+const files = filesBelow("files");
+const images = filesBelow("images");
+const receiver = filesBelow("receiver");
 const telemetry = filesBelow("telemetry");
 const notifiers = filesBelow("notify");
 const outbox = filesBelow("outbox");
@@ -53,7 +52,7 @@ describe("the house", () => {
     expect(source.length).toBeGreaterThan(20);
     expect(adapters.length).toBeGreaterThan(4);
     expect(storages.length).toBeGreaterThan(2);
-    expect(source.flatMap(importsOf).length).toBeGreaterThan(50);
+    expect(source.flatMap(listAllImports).length).toBeGreaterThan(50);
   });
 
   it("lets the core import only itself, built-in modules and its few libraries", () => {
@@ -66,7 +65,7 @@ describe("the house", () => {
       "sax",
     ]);
     const foreign = source
-      .flatMap(importsOf)
+      .flatMap(listAllImports)
       .filter(({ to }) => !isBelow("src", to) && !isBuiltin(to) && !libraries.has(to));
     expect(foreign).toEqual([]);
   });
@@ -74,22 +73,32 @@ describe("the house", () => {
   it("lets storages and notifiers import the core, built-in modules, themselves and their client, adapters besides that their framework, and telemetry its API", () => {
     const frameworks = new Set(["express", "koa", "fastify", "fastify-plugin"]);
     const ofStorages = storages
-      .flatMap(importsOf)
+      .flatMap(listAllImports)
       .filter(
         ({ from, to }) =>
           !isBelow("src", to) &&
           !isBelow("storage", to) &&
           !isBuiltin(to) &&
-          !(["ioredis", "lru-cache"].includes(to) && isBelow("storage/redis", from)) &&
-          !(to === "sharp" && isBelow("images", from)),
+          !(["ioredis", "lru-cache"].includes(to) && isBelow("storage/redis", from)),
+      );
+    const ofMedia = [...files, ...images]
+      .flatMap(listAllImports)
+      .filter(
+        ({ from, to }) =>
+          !isBelow("src", to) && dirname(to) !== dirname(from) && !isBuiltin(to) && to !== "sharp",
+      );
+    const ofReceiver = receiver
+      .flatMap(listAllImports)
+      .filter(
+        ({ to }) => !isBelow("src", to) && !isBelow("receiver", to) && !isBuiltin(to) && to !== "lru-cache",
       );
     const ofAdapters = adapters
-      .flatMap(importsOf)
+      .flatMap(listAllImports)
       .filter(
         ({ to }) => !isBelow("src", to) && !isBelow("adapters", to) && !isBuiltin(to) && !frameworks.has(to),
       );
     const ofTelemetry = telemetry
-      .flatMap(importsOf)
+      .flatMap(listAllImports)
       .filter(
         ({ from, to }) =>
           !isBelow("src", to) &&
@@ -97,7 +106,7 @@ describe("the house", () => {
           !(to === "@opentelemetry/api" && from === "telemetry/opentelemetry.ts"),
       );
     const ofNotifiers = notifiers
-      .flatMap(importsOf)
+      .flatMap(listAllImports)
       .filter(
         ({ to }) =>
           !isBelow("src", to) &&
@@ -105,19 +114,21 @@ describe("the house", () => {
           !isBuiltin(to) &&
           !["nodemailer", "lru-cache"].includes(to),
       );
-    expect([...ofStorages, ...ofAdapters, ...ofTelemetry, ...ofNotifiers]).toEqual([]);
+    expect([...ofStorages, ...ofMedia, ...ofReceiver, ...ofAdapters, ...ofTelemetry, ...ofNotifiers]).toEqual(
+      [],
+    );
   });
 
   it("lets the portal's server import the core and its own page, and the page only itself", () => {
     const ofServer = portalServer
-      .flatMap(importsOf)
+      .flatMap(listAllImports)
       .filter(
         ({ to }) =>
           !isBelow("src", to) && !isBelow("portal", to) && !isBuiltin(to) && to !== "virtual:portal-app",
       );
-    const intoApp = portalServer.flatMap(importsOf).filter(({ to }) => isBelow("portal/app", to));
+    const intoApp = portalServer.flatMap(listAllImports).filter(({ to }) => isBelow("portal/app", to));
     const ofApp = app
-      .flatMap(importsOf)
+      .flatMap(listAllImports)
       .filter(({ to }) => !isBelow("portal/app", to) && !/^portal\/(?:content-)?shapes\.js$/.test(to));
     expect(app.length).toBeGreaterThan(5);
     expect([...ofServer, ...intoApp, ...ofApp]).toEqual([]);
@@ -132,7 +143,7 @@ describe("the house", () => {
 
   it("lets the outbox import the core, and no driver of a database", () => {
     const foreign = outbox
-      .flatMap(importsOf)
+      .flatMap(listAllImports)
       .filter(({ to }) => !isBelow("src", to) && !isBelow("outbox", to) && !isBuiltin(to));
     expect(outbox.length).toBeGreaterThan(3);
     expect(foreign).toEqual([]);
@@ -140,13 +151,15 @@ describe("the house", () => {
 
   it("keeps the shared parts of the core free of the services", () => {
     const shared = source.filter((file) =>
-      ["src/http", "src/outbound", "src/schema"].some((folder) => isBelow(folder, file)),
+      ["src/core", "src/health", "src/http", "src/outbound", "src/schema", "src/signature"].some((folder) =>
+        isBelow(folder, file),
+      ),
     );
     const upward = shared
-      .flatMap(importsOf)
+      .flatMap(listAllImports)
       .filter(({ to }) => isBelow("src/webhooks", to) || isBelow("src/content", to));
     const across = source
-      .flatMap(importsOf)
+      .flatMap(listAllImports)
       .filter(
         ({ from, to }) =>
           (isBelow("src/webhooks", from) && isBelow("src/content", to)) ||
@@ -156,12 +169,15 @@ describe("the house", () => {
   });
 
   it("tells time and draws chance only in the clocks", () => {
-    const clocks = ["src/core/clock.ts", "testing/manual-clock.ts"];
+    const clocks = ["src/core/clock.ts"];
     const forbidden =
       /\bDate\.now\(|new Date\(\)|\bperformance\.now\(|process\.hrtime|\bMath\.random\(|(?<![.\w])set(?:Timeout|Interval)\(|timers\/promises/;
     const offenders = [
       ...source,
       ...storages,
+      ...files,
+      ...images,
+      ...receiver,
       ...adapters,
       ...telemetry,
       ...notifiers,
@@ -182,6 +198,9 @@ describe("the house", () => {
     const offenders = [
       ...source,
       ...storages,
+      ...files,
+      ...images,
+      ...receiver,
       ...adapters,
       ...telemetry,
       ...notifiers,
@@ -225,16 +244,11 @@ describe("the house", () => {
 
   it("lets no test judge by a clock or by processor time of its own: a busy machine is slower", () => {
     // The fuzz test runs for a given time; the others date what is signed, issued or stored.
-    const dates = [
-      "certificates.ts",
-      "cli-webhooks.test.ts",
-      "content-files.test.ts",
-      "guide-blocks.test.ts",
-    ];
+    const dates = ["certificates.ts", "webhook-commands.test.ts", "files.test.ts", "guide-blocks.test.ts"];
     const allowed = new Set([
       "cpu-time.ts",
       "cpu-time.test.ts",
-      "content-fuzz.test.ts",
+      "fuzz.test.ts",
       "signature.test.ts",
       ...dates,
     ]);
