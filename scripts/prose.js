@@ -27,6 +27,7 @@ export const PROSE_ROOMS = [
   "README.md",
   "CONTRIBUTING.md",
   "SECURITY.md",
+  "CHANGELOG.md",
   ".ci/run",
 ];
 
