@@ -38,7 +38,7 @@ const EXEMPT =
 const RULES = [
   { phrase: "under way", pattern: /\bunder[ -]way\b/i, instead: "in flight, running" },
   { phrase: "anew", pattern: /\banew\b/i, instead: "again, new" },
-  { phrase: "is none", pattern: /\b(?:is|are|was|were) none\b/i, instead: "there is no …, is missing" },
+  { phrase: "is none", pattern: /\b(?:is|are|was|were) none\b/, instead: "there is no …, is missing" },
   { phrase: "put off", pattern: /\bput(?:s|ting)? off\b/i, instead: "reschedule, postpone" },
   { phrase: "of which", pattern: /\bof which\b/i, instead: "a sentence of its own" },
   { phrase: "as far as", pattern: /\bas far as\b/i, instead: "a plain condition" },
