@@ -6,8 +6,8 @@ import type { Site } from "../site.js";
 import { taxonomies } from "../terms/taxonomies.js";
 import { listTermAncestors } from "../terms/term-fields.js";
 import type { Users } from "../users/users.js";
-import { idsOfType } from "./all-ids.js";
 import { writeItem } from "./export-item.js";
+import { listPostIdsOfType } from "./post-ids.js";
 import { element, escaped } from "./xml.js";
 
 /** What `content.export` takes. Once `signal` is aborted, the stream ends with its reason. */
@@ -57,7 +57,7 @@ export function createExport({
     await library.current();
     const people = new Map((await users.all()).map((user) => [user.id, user]));
     const loginOf = (id: number): string => people.get(id)?.slug ?? (id === 0 ? "" : `user-${id}`);
-    const posts = ORDER.flatMap((type) => idsOfType(index, type));
+    const posts = ORDER.flatMap((type) => listPostIdsOfType(index, type));
     const authors = new Set(posts.map((id) => index.post(id)?.author ?? 0));
 
     yield HEAD + siteHead(site);

@@ -5,7 +5,6 @@ import type { Collection } from "../collections.js";
 import type { WriteContext } from "../posts/write-post.js";
 import type { Post } from "../records/records.js";
 import type { ContentRepository, Transaction } from "../repository/content-repository.js";
-import { allIds } from "./all-ids.js";
 import { splitIntoBatches } from "./batches.js";
 import { getIdentity, getImportState, toIdentity } from "./identity.js";
 import type { ImportResult, ImportSummaryBuilder } from "./import-summary.js";
@@ -21,6 +20,7 @@ import {
   withOpenReferences,
 } from "./open-references.js";
 import { createPlacement, type Placement, pointed, type SlugNumbers, type Targets } from "./placement.js";
+import { listPostIds } from "./post-ids.js";
 import { findCollection, planPost } from "./post-of-item.js";
 import type { WxrItem } from "./types.js";
 
@@ -80,7 +80,7 @@ export function createPostImport(options: PostImportOptions): PostImport {
   let known: Map<string, number> | undefined;
 
   function readKnown(): Map<string, number> {
-    const ids = allIds(index).flatMap((id) => {
+    const ids = listPostIds(index).flatMap((id) => {
       const identity = index.post(id)?.importedAs;
       return identity === undefined ? [] : [[identity, id] as const];
     });

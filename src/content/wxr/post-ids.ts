@@ -8,7 +8,7 @@ import type { PostType } from "../records/records.js";
 const EVERYTHING = Object.fromEntries(STATUSES.map((status) => [status, "all" as const]));
 
 /** Ids, ascending, of all posts of a type, in whatever status. */
-export function idsOfType(index: SiteIndex, type: PostType): readonly number[] {
+export function listPostIdsOfType(index: SiteIndex, type: PostType): readonly number[] {
   const found = index.find(
     { type, visibility: EVERYTHING, orderBy: "id", order: "asc", offset: 0, limit: Number.MAX_SAFE_INTEGER },
     () => Promise.resolve([]),
@@ -17,5 +17,5 @@ export function idsOfType(index: SiteIndex, type: PostType): readonly number[] {
   return "ids" in found ? found.ids : [];
 }
 
-export const allIds = (index: SiteIndex): readonly number[] =>
-  Object.values(collections).flatMap(({ type }) => idsOfType(index, type));
+export const listPostIds = (index: SiteIndex): readonly number[] =>
+  Object.values(collections).flatMap(({ type }) => listPostIdsOfType(index, type));
