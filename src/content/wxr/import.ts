@@ -8,7 +8,7 @@ import type { StoredImages } from "../media/stored-images.js";
 import type { ContentRepository } from "../repository/content-repository.js";
 import type { Site } from "../site.js";
 import type { Users } from "../users/users.js";
-import { createAuthors } from "./authors.js";
+import { createAuthorMapping } from "./author-mapping.js";
 import { createPostImport, type PostImport } from "./import-posts.js";
 import { createImportSummary } from "./import-summary.js";
 import { createTermImport } from "./import-terms.js";
@@ -70,7 +70,7 @@ export function createImport(dependencies: ImportDependencies): Import {
       limit: uploadBytes,
       signal,
     });
-    const people = await createAuthors({ users, authors, as });
+    const people = await createAuthorMapping({ users, authors, as });
     const terms = createTermImport({ library, tally });
     const reader = createWxrReader({ maxEntry: MAX_ENTRY });
     let told: WxrSite | undefined;

@@ -6,7 +6,7 @@ import { toSlug } from "../text/slug.js";
 import type { Users } from "../users/users.js";
 import type { WxrAuthor } from "./types.js";
 
-export interface Authors {
+export interface AuthorMapping {
   readonly note: (author: WxrAuthor) => void;
   /** Of the user with this login in the file. */
   readonly idOf: (login: string) => number;
@@ -17,7 +17,7 @@ export interface Authors {
  *
  * Errors: `invalid_argument` where nobody has an id in `authors`.
  */
-export async function createAuthors({
+export async function createAuthorMapping({
   users,
   authors,
   as,
@@ -25,7 +25,7 @@ export async function createAuthors({
   readonly users: Users;
   readonly authors: { readonly [login: string]: number };
   readonly as: number;
-}): Promise<Authors> {
+}): Promise<AuthorMapping> {
   for (const [login, id] of Object.entries(authors)) {
     if ((await users.get(id)) !== null) continue;
     throw new PostbellError("invalid_argument", `content.import: no user has the id ${id}.`, {
