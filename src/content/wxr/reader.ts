@@ -2,9 +2,9 @@
 
 import sax from "sax";
 import { PostbellError } from "../../core/errors.js";
-import { utf8Text } from "./decode.js";
 import { isEntry, isRead, parseWholeNumber, readTermElement, type Texts } from "./elements.js";
 import type { WxrEntry, WxrItem } from "./types.js";
+import { createUtf8Decoder } from "./utf8-decoder.js";
 
 export interface WxrReader {
   /** What is complete with these bytes, in the order of the file. Give at most some 100 KB at once: all that they hold is answered. */
@@ -60,7 +60,7 @@ export function createWxrReader({ maxEntry }: WxrReaderOptions): WxrReader {
   const parser = sax.parser(true, { position: true });
   const fail = (message: string): PostbellError =>
     new PostbellError("invalid_import", `The file cannot be imported: line ${parser.line + 1}: ${message}.`);
-  const textOf = utf8Text(fail);
+  const textOf = createUtf8Decoder(fail);
 
   const path: string[] = [];
   const site: { [element: string]: string } = {};

@@ -5,7 +5,7 @@
  *
  * Errors: what `fail` makes of a sentence, for UTF-16, for bytes that are not UTF-8 and for NUL.
  */
-export function utf8Text(fail: (message: string) => Error): (bytes: Uint8Array | null) => string {
+export function createUtf8Decoder(fail: (message: string) => Error): (bytes: Uint8Array | null) => string {
   const decoder = new TextDecoder("utf-8", { fatal: true });
   let head: Uint8Array | null = new Uint8Array();
 
