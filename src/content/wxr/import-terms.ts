@@ -4,9 +4,9 @@ import type { Taxonomy, Term } from "../records/records.js";
 import type { ContentRepository, Transaction } from "../repository/content-repository.js";
 import { getTaxonomy, taxonomies } from "../terms/taxonomies.js";
 import { sanitiseTitle } from "../text/sanitise-html.js";
+import { listAncestorIds } from "./ancestors.js";
 import { splitIntoBatches } from "./batches.js";
 import { getImportState } from "./identity.js";
-import { idsAbove } from "./ids-above.js";
 import type { ImportResult, ImportSummaryBuilder } from "./import-summary.js";
 import { type NamedTerm, termNameKey, termSlugKey } from "./term-key.js";
 import type { WxrTerm } from "./types.js";
@@ -65,7 +65,7 @@ export function createTermImport({
         bySlug.get(`${taxonomy}/${slug}`) ?? index.termsBySlug(taxonomy, slug)[0],
       /** Whether `parent` may be above the term `id`: nothing above may move before that is stored. */
       mayHang(id: number, parent: Term): boolean {
-        const above = idsAbove(id, parent.id, (at) => (byId.get(at) ?? index.term(at))?.parent ?? 0);
+        const above = listAncestorIds(id, parent.id, (at) => (byId.get(at) ?? index.term(at))?.parent ?? 0);
         for (const at of above ?? []) if (index.term(at) !== undefined) draft.basedOn(`term/${at}`);
         return above !== undefined;
       },

@@ -6,7 +6,7 @@ import type { Post, PostColumns } from "../records/records.js";
 import { hasUniqueSlug } from "../repository/content-repository.js";
 import type { Site } from "../site.js";
 import { isReservedSlug, uniqueSlug } from "../text/slug.js";
-import { idsAbove } from "./ids-above.js";
+import { listAncestorIds } from "./ancestors.js";
 import type { References } from "./post-of-item.js";
 
 /** Ids of this site by the ids of the file; `undefined` for what is not here. */
@@ -128,7 +128,7 @@ export function createPlacement({
     note,
     nextNumbers,
     place(post, wanted) {
-      const above = idsAbove(post.id, post.parent, parentOf);
+      const above = listAncestorIds(post.id, post.parent, parentOf);
       for (const id of above ?? []) if (index.post(id) !== undefined) basedOn(id);
       const rooted = { ...post, parent: above === undefined ? 0 : post.parent };
       return note({ ...rooted, slug: slugFor(rooted, wanted) });

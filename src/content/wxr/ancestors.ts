@@ -7,7 +7,7 @@ const MAX_DEPTH = 100;
  * Ids above the record `id` once it hangs below `parent`, nearest first. `undefined` where it must not: it would stand above itself, below a circle,
  * or deeper than {@link MAX_DEPTH}. `parentOf` answers 0 for a root.
  */
-export function idsAbove(
+export function listAncestorIds(
   id: number,
   parent: number,
   parentOf: (id: number) => number,
