@@ -7,7 +7,7 @@ import { createPost, type WriteContext } from "../posts/write-post.js";
 import { STATUSES } from "../query/row.js";
 import type { Post, PostStatus, Taxonomy } from "../records/records.js";
 import { parseWholeNumber } from "./elements.js";
-import { readMediaItem } from "./media-of-item.js";
+import { toMedia } from "./item-to-media.js";
 import { readMenuItem } from "./menu-item-of-item.js";
 import type { NamedTerm } from "./term-key.js";
 import { readTimes } from "./times.js";
@@ -77,7 +77,7 @@ export function planPost(
   const status = statusOf(item);
   const password = status === "private" ? "" : item.password;
   const menu = type === "nav_menu_item" ? readMenuItem(item, meta) : undefined;
-  const media = type === "attachment" ? readMediaItem(item, meta) : undefined;
+  const media = type === "attachment" ? toMedia(item, meta) : undefined;
   const base: Post = previous ?? { ...createPost(context), id };
   const times = readTimes(item, site.zone, now);
 

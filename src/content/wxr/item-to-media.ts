@@ -34,7 +34,7 @@ function nameOf(path: string, url: string): string {
 }
 
 /** The file as it is known without its bytes, and its type by its name. */
-export function readMediaItem(
+export function toMedia(
   item: WxrItem,
   meta: ReadonlyMap<string, string>,
 ): { readonly media: MediaFile; readonly mimeType: string } {
