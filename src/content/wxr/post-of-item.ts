@@ -8,7 +8,7 @@ import { STATUSES } from "../query/row.js";
 import type { Post, PostStatus, Taxonomy } from "../records/records.js";
 import { parseWholeNumber } from "./elements.js";
 import { toMedia } from "./item-to-media.js";
-import { readMenuItem } from "./menu-item-of-item.js";
+import { toMenuItem } from "./item-to-menu-item.js";
 import type { NamedTerm } from "./term-key.js";
 import { readTimes } from "./times.js";
 import type { WxrItem } from "./types.js";
@@ -76,7 +76,7 @@ export function planPost(
     isTrusted ? item[name] : site.filter[name](item[name]);
   const status = statusOf(item);
   const password = status === "private" ? "" : item.password;
-  const menu = type === "nav_menu_item" ? readMenuItem(item, meta) : undefined;
+  const menu = type === "nav_menu_item" ? toMenuItem(item, meta) : undefined;
   const media = type === "attachment" ? toMedia(item, meta) : undefined;
   const base: Post = previous ?? { ...createPost(context), id };
   const times = readTimes(item, site.zone, now);

@@ -10,7 +10,7 @@ import type { WxrItem } from "./types.js";
 const TYPES: readonly MenuItem["type"][] = ["taxonomy", "post_type", "post_type_archive", "custom"];
 
 /** `parent`: the menu item above it, by its id in the file. */
-export function readMenuItem(
+export function toMenuItem(
   item: WxrItem,
   meta: ReadonlyMap<string, string>,
 ): { readonly menuItem: MenuItem; readonly parent: number } {
