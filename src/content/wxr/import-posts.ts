@@ -9,6 +9,7 @@ import { splitIntoBatches } from "./batches.js";
 import { getIdentity, getImportState, toIdentity } from "./identity.js";
 import type { ImportResult, ImportSummaryBuilder } from "./import-summary.js";
 import type { TermImport } from "./import-terms.js";
+import { findCollection, toPlannedPost } from "./item-to-post.js";
 import type { MediaImport, TakenFile } from "./media-import.js";
 import {
   idle,
@@ -21,7 +22,6 @@ import {
 } from "./open-references.js";
 import { createPlacement, type Placement, pointed, type SlugNumbers, type Targets } from "./placement.js";
 import { listPostIds } from "./post-ids.js";
-import { findCollection, planPost } from "./post-of-item.js";
 import type { WxrItem } from "./types.js";
 
 export interface PostImport {
@@ -214,7 +214,7 @@ export function createPostImport(options: PostImportOptions): PostImport {
     }: { readonly targets: Targets; readonly placement: Placement; readonly draft: Transaction },
   ): Stored {
     const { item, collection, identity, state } = candidate;
-    const planned = planPost(item, previous ?? null, id, {
+    const planned = toPlannedPost(item, previous ?? null, id, {
       ...write,
       collection,
       index,

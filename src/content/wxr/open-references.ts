@@ -1,8 +1,8 @@
 /** What an imported post points at that is not here yet: what is kept of it, and what is said of it. Pure. */
 
 import type { Post } from "../records/records.js";
+import type { References } from "./item-to-post.js";
 import type { Missing, ReferenceName } from "./placement.js";
-import type { References } from "./post-of-item.js";
 import type { WxrItem } from "./types.js";
 
 /** A stored post that points at something that was not here yet. */

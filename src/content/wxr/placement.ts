@@ -7,7 +7,7 @@ import { hasUniqueSlug } from "../repository/content-repository.js";
 import type { Site } from "../site.js";
 import { isReservedSlug, uniqueSlug } from "../text/slug.js";
 import { listAncestorIds } from "./ancestors.js";
-import type { References } from "./post-of-item.js";
+import type { References } from "./item-to-post.js";
 
 /** Ids of this site by the ids of the file; `undefined` for what is not here. */
 export interface Targets {

@@ -63,7 +63,7 @@ const READ_META: ReadonlySet<string> = new Set([
 ]);
 
 /** `previous`: the post as it was imported before; what the file does not tell of stays as it is. */
-export function planPost(
+export function toPlannedPost(
   item: WxrItem,
   previous: Post | null,
   id: number,
