@@ -7,10 +7,10 @@ import { createPost, type WriteContext } from "../posts/write-post.js";
 import { STATUSES } from "../query/row.js";
 import type { Post, PostStatus, Taxonomy } from "../records/records.js";
 import { parseWholeNumber } from "./elements.js";
+import { readItemDates } from "./item-dates.js";
 import { toMedia } from "./item-to-media.js";
 import { toMenuItem } from "./item-to-menu-item.js";
 import type { NamedTerm } from "./term-key.js";
-import { readTimes } from "./times.js";
 import type { WxrItem } from "./types.js";
 
 /** What a post of the file points at, by the ids of the file; 0 for nothing. */
@@ -79,7 +79,7 @@ export function toPlannedPost(
   const menu = type === "nav_menu_item" ? toMenuItem(item, meta) : undefined;
   const media = type === "attachment" ? toMedia(item, meta) : undefined;
   const base: Post = previous ?? { ...createPost(context), id };
-  const times = readTimes(item, site.zone, now);
+  const times = readItemDates(item, site.zone, now);
 
   return {
     post: {

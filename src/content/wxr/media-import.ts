@@ -9,9 +9,9 @@ import type { StoredImages } from "../media/stored-images.js";
 import type { MediaFile, Post } from "../records/records.js";
 import type { SiteZone } from "../text/dates.js";
 import type { ImportSummaryBuilder } from "./import-summary.js";
+import { readItemDates } from "./item-dates.js";
 import { type FileSource, getItemFile } from "./options.js";
 import { stoppable, stoppableSteps } from "./stoppable.js";
-import { readTimes } from "./times.js";
 import type { WxrItem } from "./types.js";
 
 /** A file that is among the host's, and that no record names yet. */
@@ -69,7 +69,11 @@ export function createMediaImport({
         files,
         maxPixels: images?.maxPixels,
       });
-      const { file: media, discard } = await publishMedia(upload, readTimes(item, zone, now()).date, images);
+      const { file: media, discard } = await publishMedia(
+        upload,
+        readItemDates(item, zone, now()).date,
+        images,
+      );
       return { mimeType: upload.mimeType, media, discard };
     } catch (error) {
       signal?.throwIfAborted();

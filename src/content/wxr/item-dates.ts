@@ -7,7 +7,7 @@ import type { WxrItem } from "./types.js";
 /** Epoch ms; `undefined` also for `0000-00-00 00:00:00`. */
 const read = (text: string): number | undefined => parseDate(text)?.ms;
 
-export interface Times {
+export interface ItemDates {
   readonly date: number;
   /** `null`: the file says none, as of a draft that was never given a date. */
   readonly dateGmt: number | null;
@@ -16,7 +16,7 @@ export interface Times {
 }
 
 /** The digits of the file are kept in both forms, whatever the time zone of this site. `now`: for an item without any date. */
-export function readTimes(item: WxrItem, zone: SiteZone, now: number): Times {
+export function readItemDates(item: WxrItem, zone: SiteZone, now: number): ItemDates {
   const gmt = read(item.dateGmt);
   const changedGmt = read(item.modifiedGmt);
   const changed = read(item.modified) ?? (changedGmt === undefined ? undefined : zone.toLocal(changedGmt));
