@@ -11,18 +11,18 @@ import type { ImportResult, ImportSummaryBuilder } from "./import-summary.js";
 import type { TermImport } from "./import-terms.js";
 import { findCollection, toPlannedPost } from "./item-to-post.js";
 import type { MediaImport, TakenFile } from "./media-import.js";
-import {
-  idle,
-  isWaiting,
-  listOpenWarnings,
-  type Pending,
-  readOpenReferences,
-  waitingSlug,
-  withOpenReferences,
-} from "./open-references.js";
 import { createPlacement, type Placement, pointed, type SlugNumbers, type Targets } from "./placement.js";
 import { listPostIds } from "./post-ids.js";
 import type { WxrItem } from "./types.js";
+import {
+  idle,
+  isWaiting,
+  listUnresolved,
+  listUnresolvedWarnings,
+  type PendingPost,
+  waitingSlug,
+  withUnresolved,
+} from "./unresolved-references.js";
 
 export interface PostImport {
   readonly take: (items: readonly WxrItem[]) => Promise<void>;
@@ -56,7 +56,7 @@ interface Stored {
   readonly outcome: ImportResult;
   readonly unknownMeta?: readonly string[];
   readonly hasFile?: boolean;
-  readonly pending?: Pending;
+  readonly pending?: PendingPost;
 }
 
 /** What one commit may hold of posts that are pointed at something; characters in the file. */
@@ -71,7 +71,7 @@ export function createPostImport(options: PostImportOptions): PostImport {
   const seen = new Set<string>();
   /** Identities by the id in a file that does not name its site. */
   const byId = new Map<number, string>();
-  const pending: Pending[] = [];
+  const pending: PendingPost[] = [];
   const numbers = new Map<string, number>();
   const learn = (more: SlugNumbers): void => {
     for (const [key, number] of more) numbers.set(key, number);
@@ -245,7 +245,7 @@ export function createPostImport(options: PostImportOptions): PostImport {
     const stays = slug === undefined && whole.parent === previous?.parent;
     const unplaced = waits ? { ...whole, slug: waitingSlug(id) } : whole;
     const placed = waits || stays ? placement.note(unplaced) : placement.place(whole, slug ?? whole.slug);
-    const open = readOpenReferences(missing, placed.parent !== whole.parent);
+    const open = listUnresolved(missing, placed.parent !== whole.parent);
     const result: Stored = {
       ...{
         candidate,
@@ -258,7 +258,7 @@ export function createPostImport(options: PostImportOptions): PostImport {
         ? {}
         : { pending: { id, slug, open, references: planned.references, item: idle(item) } }),
     };
-    const written = withOpenReferences(placed, open);
+    const written = withUnresolved(placed, open);
     if (previous !== undefined && isDeepStrictEqual({ ...previous }, written)) return result;
     draft.putPost(written);
     return { ...result, outcome: previous === undefined ? "created" : "updated" };
@@ -288,7 +288,7 @@ export function createPostImport(options: PostImportOptions): PostImport {
   }
 
   function settle(
-    { references, slug, item, open }: Pending,
+    { references, slug, item, open }: PendingPost,
     before: Post,
     placement: Placement,
     draft: Transaction,
@@ -297,9 +297,9 @@ export function createPostImport(options: PostImportOptions): PostImport {
     const isMoved = isWaiting(before) || post.parent !== before.parent;
     const placed = isMoved ? placement.place(post, slug ?? before.slug) : post;
     const isRefused = placed.parent !== post.parent;
-    const written = withOpenReferences(placed, readOpenReferences(missing, isRefused));
+    const written = withUnresolved(placed, listUnresolved(missing, isRefused));
     if (!isDeepStrictEqual({ ...before }, written)) draft.putPost(written);
-    return listOpenWarnings(item, missing, isRefused);
+    return listUnresolvedWarnings(item, missing, isRefused);
   }
 
   return { take, finish };

@@ -33,7 +33,7 @@ interface Key {
 }
 
 /** A stored term whose parent was not here yet, or below it. */
-interface Pending extends Key, Pick<WxrTerm, "line" | "size"> {
+interface PendingPost extends Key, Pick<WxrTerm, "line" | "size"> {
   /** Slug of the parent. */
   readonly parent: string;
 }
@@ -51,7 +51,7 @@ export function createTermImport({
   const { index } = library;
   /** By the id in the file. */
   const told = new Map<number, Key>();
-  const pending = new Map<string, Pending>();
+  const pending = new Map<string, PendingPost>();
 
   const idOf: TermImport["idOf"] = (taxonomy, term) =>
     isTaxonomy(taxonomy) ? index.termsBySlug(taxonomy, termSlugKey(term))[0]?.id : undefined;
@@ -82,7 +82,7 @@ export function createTermImport({
     term: HeldTerm,
     newId: () => number,
     tree: ReturnType<typeof treeIn>,
-  ): { readonly outcome: ImportResult; readonly pending?: Pending } {
+  ): { readonly outcome: ImportResult; readonly pending?: PendingPost } {
     const { taxonomy, line, size } = term;
     const slug = termSlugKey(term);
     const known = tree.find({ taxonomy, slug });

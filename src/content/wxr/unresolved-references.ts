@@ -6,7 +6,7 @@ import type { Missing, ReferenceName } from "./placement.js";
 import type { WxrItem } from "./types.js";
 
 /** A stored post that points at something that was not here yet. */
-export interface Pending {
+export interface PendingPost {
   readonly id: number;
   readonly item: Pick<WxrItem, "line" | "id" | "size">;
   /** That it takes where it is placed; `undefined`: the one that it has. */
@@ -26,22 +26,19 @@ export const waitingSlug = (id: number): string => `${id}--import`;
 export const isWaiting = ({ id, slug }: Post): boolean => slug === waitingSlug(id);
 
 /** What is kept of an item while its post waits. */
-export const idle = ({ line, id, size }: WxrItem): Pending["item"] => ({ line, id, size });
+export const idle = ({ line, id, size }: WxrItem): PendingPost["item"] => ({ line, id, size });
 
-export const readOpenReferences = (
-  missing: readonly Missing[],
-  isRefused: boolean,
-): readonly ReferenceName[] => [
+export const listUnresolved = (missing: readonly Missing[], isRefused: boolean): readonly ReferenceName[] => [
   ...new Set([...missing.map(({ name }) => name), ...(isRefused ? (["parent"] as const) : [])]),
 ];
 
-export function withOpenReferences(whole: Post, open: readonly ReferenceName[]): Post {
+export function withUnresolved(whole: Post, open: readonly ReferenceName[]): Post {
   const { importedOpen: _, ...post } = whole;
   return open.length === 0 ? post : { ...post, importedOpen: open };
 }
 
-export function listOpenWarnings(
-  { line, id }: Pending["item"],
+export function listUnresolvedWarnings(
+  { line, id }: PendingPost["item"],
   missing: readonly Missing[],
   isRefused: boolean,
 ): readonly { readonly line: number; readonly message: string }[] {
