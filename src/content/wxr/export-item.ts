@@ -6,7 +6,7 @@ import type { SiteIndex } from "../query/site-index.js";
 import type { MediaFile, MenuItem, Post } from "../records/records.js";
 import type { Site } from "../site.js";
 import { formatDate } from "../text/dates.js";
-import { writePhp } from "./php-value.js";
+import { serializePhp } from "./php-serialize.js";
 import { cdata, element, escaped } from "./xml.js";
 
 export interface ExportContext {
@@ -112,7 +112,7 @@ function mediaMeta({ name, width, height, bytes, sizes, altText }: MediaFile, mi
   };
   return [
     ["_wp_attached_file", name],
-    ["_wp_attachment_metadata", writePhp(metadata)],
+    ["_wp_attachment_metadata", serializePhp(metadata)],
     ...given("_wp_attachment_image_alt", altText),
   ];
 }
@@ -124,7 +124,7 @@ function menuMeta(item: MenuItem, { id, parent }: Post): Meta {
     ["_menu_item_object_id", String(item.type === "custom" ? id : item.objectId)],
     ["_menu_item_object", item.object],
     ["_menu_item_target", item.target],
-    ["_menu_item_classes", writePhp(item.classes)],
+    ["_menu_item_classes", serializePhp(item.classes)],
     ["_menu_item_xfn", item.xfn.join(" ")],
     ["_menu_item_url", item.url],
   ];

@@ -6,7 +6,7 @@ import { toBaseName } from "../media/file-name.js";
 import { findMimeType } from "../media/media-type.js";
 import type { MediaFile } from "../records/records.js";
 import { stripAll } from "../text/plain.js";
-import { type PhpArray, type PhpValue, readPhp } from "./php-value.js";
+import { type PhpArray, type PhpValue, unserializePhp } from "./php-serialize.js";
 import type { WxrItem } from "./types.js";
 
 const MAX_SIZES = 64;
@@ -38,7 +38,7 @@ export function toMedia(
   item: WxrItem,
   meta: ReadonlyMap<string, string>,
 ): { readonly media: MediaFile; readonly mimeType: string } {
-  const known = arrayOf(readPhp(meta.get("_wp_attachment_metadata") ?? ""));
+  const known = arrayOf(unserializePhp(meta.get("_wp_attachment_metadata") ?? ""));
   const name = nameOf(meta.get("_wp_attached_file") ?? textOf(known.get("file")), item.attachmentUrl);
   const folder = name.slice(0, name.lastIndexOf("/") + 1);
   const sizes = [...arrayOf(known.get("sizes"))].slice(0, MAX_SIZES).flatMap(([size, value]) => {

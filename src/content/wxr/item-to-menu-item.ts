@@ -4,7 +4,7 @@ import type { MenuItem } from "../records/records.js";
 import { cleanClasses, stripAll } from "../text/plain.js";
 import { cleanUrl } from "../text/urls.js";
 import { parseWholeNumber } from "./elements.js";
-import { readPhp } from "./php-value.js";
+import { unserializePhp } from "./php-serialize.js";
 import type { WxrItem } from "./types.js";
 
 const TYPES: readonly MenuItem["type"][] = ["taxonomy", "post_type", "post_type_archive", "custom"];
@@ -16,7 +16,7 @@ export function toMenuItem(
 ): { readonly menuItem: MenuItem; readonly parent: number } {
   const text = (name: string): string => meta.get(`_menu_item_${name}`) ?? "";
   const type = TYPES.find((known) => known === text("type")) ?? "custom";
-  const classes = readPhp(text("classes"));
+  const classes = unserializePhp(text("classes"));
   const names =
     classes instanceof Map ? [...classes.values()].filter((name) => typeof name === "string") : [];
   return {

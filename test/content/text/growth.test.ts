@@ -18,7 +18,7 @@ import { toSlug } from "../../../src/content/text/slug.js";
 import { cleanStyle } from "../../../src/content/text/style-attribute.js";
 import { texturise } from "../../../src/content/text/texturise.js";
 import { cleanUrl, isSafeUrl, isScriptUrl } from "../../../src/content/text/urls.js";
-import { readPhp } from "../../../src/content/wxr/php-value.js";
+import { unserializePhp } from "../../../src/content/wxr/php-serialize.js";
 import { termSlugKey } from "../../../src/content/wxr/term-key.js";
 import { escaped } from "../../../src/content/wxr/xml.js";
 import { checkFormat, cleanUri } from "../../../src/schema/formats.js";
@@ -138,7 +138,7 @@ const FUNCTIONS: { readonly [name: string]: (text: string) => unknown } = {
   titleOf: titleFromFileName,
   readParameters,
   fileNameOf: (text) => readFileName(`attachment; filename="${text}"`),
-  readPhp,
+  unserializePhp,
   escaped,
   termSlugOf: (text) => termSlugKey({ slug: "", name: text }),
   cleanUri,

@@ -7,7 +7,7 @@ export type PhpArray = ReadonlyMap<string, PhpValue>;
 const MAX_DEPTH = 16;
 
 /** `undefined` for what is no such value, or goes on after it. Linear. */
-export function readPhp(text: string): PhpValue | undefined {
+export function unserializePhp(text: string): PhpValue | undefined {
   const bytes = Buffer.from(text);
   let at = 0;
 
@@ -76,13 +76,13 @@ export function readPhp(text: string): PhpValue | undefined {
   }
 }
 
-/** The inverse of {@link readPhp}; plain objects and lists are arrays. */
-export function writePhp(value: unknown): string {
+/** The inverse of {@link unserializePhp}; plain objects and lists are arrays. */
+export function serializePhp(value: unknown): string {
   if (value === null || value === undefined) return "N;";
   if (typeof value === "boolean") return `b:${value ? 1 : 0};`;
   if (typeof value === "number") return Number.isSafeInteger(value) ? `i:${value};` : `d:${value};`;
   if (typeof value === "string") return `s:${Buffer.byteLength(value)}:"${value}";`;
   const entries = Array.isArray(value) ? [...value.entries()] : Object.entries(value);
-  const written = entries.map(([key, entry]) => writePhp(key) + writePhp(entry));
+  const written = entries.map(([key, entry]) => serializePhp(key) + serializePhp(entry));
   return `a:${entries.length}:{${written.join("")}}`;
 }
