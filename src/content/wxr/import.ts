@@ -8,6 +8,7 @@ import type { StoredImages } from "../media/stored-images.js";
 import type { ContentRepository } from "../repository/content-repository.js";
 import type { Site } from "../site.js";
 import type { Users } from "../users/users.js";
+import { abortableIteration } from "./abortable.js";
 import { createAuthorMapping } from "./author-mapping.js";
 import { createPostImport, type PostImport } from "./import-posts.js";
 import { createImportSummary } from "./import-summary.js";
@@ -15,7 +16,6 @@ import { createTermImport } from "./import-terms.js";
 import { createMediaImport } from "./media-import.js";
 import type { FileSource, ImportOptions, ImportProgress, ImportSummary } from "./options.js";
 import { createWxrReader } from "./reader.js";
-import { stoppableSteps } from "./stoppable.js";
 import type { WxrEntry, WxrItem, WxrSite, WxrTerm } from "./types.js";
 
 export type Import = (source: ReadableBody, options: ImportOptions) => Promise<ImportSummary>;
@@ -119,7 +119,7 @@ export function createImport(dependencies: ImportDependencies): Import {
     }
 
     try {
-      for await (const chunk of stoppableSteps(source, signal)) {
+      for await (const chunk of abortableIteration(source, signal)) {
         for (let start = 0; start < chunk.length; start += SLICE) {
           signal?.throwIfAborted();
           const slice = chunk.subarray(start, start + SLICE);

@@ -8,10 +8,10 @@ import { stageImportedFile } from "../media/staged-upload.js";
 import type { StoredImages } from "../media/stored-images.js";
 import type { MediaFile, Post } from "../records/records.js";
 import type { SiteZone } from "../text/dates.js";
+import { abortable, abortableIteration } from "./abortable.js";
 import type { ImportSummaryBuilder } from "./import-summary.js";
 import { readItemDates } from "./item-dates.js";
 import { type FileSource, getItemFile } from "./options.js";
-import { stoppable, stoppableSteps } from "./stoppable.js";
 import type { WxrItem } from "./types.js";
 
 /** A file that is among the host's, and that no record names yet. */
@@ -62,7 +62,7 @@ export function createMediaImport({
     const path = item.meta.find(({ name }) => name === "_wp_attached_file")?.value ?? "";
     const file = getItemFile(item, path);
     try {
-      const bytes = await stoppable(source(file), signal);
+      const bytes = await abortable(source(file), signal);
       if (bytes === null) return undefined;
       const name = path || (parseUrl(file.url)?.pathname ?? file.title);
       const upload = await stageImportedFile(capped(bytes, limit, signal), name, {
@@ -118,7 +118,7 @@ async function* capped(
   signal: AbortSignal | undefined,
 ): AsyncGenerator<Uint8Array> {
   let total = 0;
-  for await (const chunk of bytes instanceof Uint8Array ? [bytes] : stoppableSteps(bytes, signal)) {
+  for await (const chunk of bytes instanceof Uint8Array ? [bytes] : abortableIteration(bytes, signal)) {
     total += chunk.length;
     if (total > limit) throw new RangeError(`it has more than ${limit} bytes`);
     yield chunk;

@@ -1,7 +1,7 @@
 /** Waits that a signal ends, though what is waited for never comes. Knows no file. */
 
 /** As `promise`; rejects with the reason of `signal` once that is aborted. Leaves nothing on `signal`. */
-export async function stoppable<T>(promise: T | PromiseLike<T>, signal: AbortSignal | undefined): Promise<T> {
+export async function abortable<T>(promise: T | PromiseLike<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return promise;
   let stop = (): void => {};
   try {
@@ -17,7 +17,7 @@ export async function stoppable<T>(promise: T | PromiseLike<T>, signal: AbortSig
 }
 
 /** What `source` gives, until `signal` is aborted: then it throws its reason, and does not wait for a source that is silent. */
-export async function* stoppableSteps<T>(
+export async function* abortableIteration<T>(
   source: AsyncIterable<T>,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<T> {
@@ -25,7 +25,7 @@ export async function* stoppableSteps<T>(
   let isOver = false;
   try {
     for (;;) {
-      const step = await stoppable(steps.next(), signal);
+      const step = await abortable(steps.next(), signal);
       isOver = step.done === true;
       if (step.done) return;
       yield step.value;
