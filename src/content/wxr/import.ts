@@ -15,8 +15,8 @@ import { createImportSummary } from "./import-summary.js";
 import { createTermImport } from "./import-terms.js";
 import { createMediaImport } from "./media-import.js";
 import type { FileSource, ImportOptions, ImportProgress, ImportSummary } from "./options.js";
-import { createWxrReader } from "./reader.js";
 import type { WxrEntry, WxrItem, WxrSite, WxrTerm } from "./types.js";
+import { createWxrReader } from "./wxr-reader.js";
 
 export type Import = (source: ReadableBody, options: ImportOptions) => Promise<ImportSummary>;
 

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { serializePhp, unserializePhp } from "../../../src/content/wxr/php-serialize.js";
-import { createWxrReader } from "../../../src/content/wxr/reader.js";
 import type { WxrEntry } from "../../../src/content/wxr/types.js";
+import { createWxrReader } from "../../../src/content/wxr/wxr-reader.js";
 import { WXR_END, wxrFile, wxrHead, wxrItem } from "../../support/wxr-file.js";
 
 const read = (pieces: Iterable<Uint8Array>, maxEntry = 1_000_000): readonly WxrEntry[] => {
