@@ -7,10 +7,10 @@ import type { Post } from "../records/records.js";
 import type { ContentRepository, Transaction } from "../repository/content-repository.js";
 import { splitIntoBatches } from "./batches.js";
 import { getIdentity, getImportState, toIdentity } from "./identity.js";
+import type { FileImport, ImportedMediaFile } from "./import-files.js";
 import type { ImportResult, ImportSummaryBuilder } from "./import-summary.js";
 import type { TermImport } from "./import-terms.js";
 import { findCollection, toPlannedPost } from "./item-to-post.js";
-import type { MediaImport, TakenFile } from "./media-import.js";
 import { createPlacement, type Placement, pointed, type SlugNumbers, type Targets } from "./placement.js";
 import { listPostIds } from "./post-ids.js";
 import type { WxrItem } from "./types.js";
@@ -33,7 +33,7 @@ export interface PostImportOptions {
   readonly library: ContentRepository;
   readonly tally: ImportSummaryBuilder;
   readonly terms: TermImport;
-  readonly media: MediaImport;
+  readonly media: FileImport;
   readonly write: Pick<WriteContext, "caller" | "site">;
   /** The site that the file is of. */
   readonly url: string;
@@ -147,7 +147,7 @@ export function createPostImport(options: PostImportOptions): PostImport {
 
   async function store(
     candidates: readonly Candidate[],
-    files: ReadonlyMap<string, TakenFile>,
+    files: ReadonlyMap<string, ImportedMediaFile>,
   ): Promise<void> {
     const used = new Set<string>();
     try {
@@ -171,7 +171,7 @@ export function createPostImport(options: PostImportOptions): PostImport {
 
   async function storeAll(
     candidates: readonly Candidate[],
-    files: ReadonlyMap<string, TakenFile>,
+    files: ReadonlyMap<string, ImportedMediaFile>,
     draft: Transaction,
   ): Promise<{ readonly stored: readonly Stored[]; readonly nextNumbers: SlugNumbers }> {
     const before = await previousOf(candidates);
@@ -206,7 +206,11 @@ export function createPostImport(options: PostImportOptions): PostImport {
       id,
       previous,
       file,
-    }: { readonly id: number; readonly previous: Post | undefined; readonly file: TakenFile | undefined },
+    }: {
+      readonly id: number;
+      readonly previous: Post | undefined;
+      readonly file: ImportedMediaFile | undefined;
+    },
     {
       targets,
       placement,

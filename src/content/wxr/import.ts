@@ -10,10 +10,10 @@ import type { Site } from "../site.js";
 import type { Users } from "../users/users.js";
 import { abortableIteration } from "./abortable.js";
 import { createAuthorMapping } from "./author-mapping.js";
+import { createFileImport } from "./import-files.js";
 import { createPostImport, type PostImport } from "./import-posts.js";
 import { createImportSummary } from "./import-summary.js";
 import { createTermImport } from "./import-terms.js";
-import { createMediaImport } from "./media-import.js";
 import type { FileSource, ImportOptions, ImportProgress, ImportSummary } from "./options.js";
 import type { WxrEntry, WxrItem, WxrSite, WxrTerm } from "./types.js";
 import { createWxrReader } from "./wxr-reader.js";
@@ -60,7 +60,7 @@ export function createImport(dependencies: ImportDependencies): Import {
     await library.current();
     const tally = createImportSummary();
     const fetching = wanted === "fetch" ? openFetch() : undefined;
-    const media = createMediaImport({
+    const media = createFileImport({
       source: fetching?.source ?? (typeof wanted === "function" ? wanted : undefined),
       files,
       images,

@@ -15,26 +15,26 @@ import { type FileSource, getItemFile } from "./options.js";
 import type { WxrItem } from "./types.js";
 
 /** A file that is among the host's, and that no record names yet. */
-export interface TakenFile {
+export interface ImportedMediaFile {
   readonly mimeType: string;
   readonly media: MediaFile;
   readonly discard: () => Promise<void>;
 }
 
-export interface MediaImport {
+export interface FileImport {
   /** Whether an attachment lacks its bytes and somebody gives them. */
   readonly isWanted: (previous: Post | undefined) => boolean;
   /** By the identity. What cannot be had is a warning. */
   readonly take: (
     candidates: readonly { readonly item: WxrItem; readonly identity: string }[],
-  ) => Promise<ReadonlyMap<string, TakenFile>>;
-  readonly withFile: (post: Post, previous: Post | undefined, file: TakenFile | undefined) => Post;
+  ) => Promise<ReadonlyMap<string, ImportedMediaFile>>;
+  readonly withFile: (post: Post, previous: Post | undefined, file: ImportedMediaFile | undefined) => Post;
 }
 
 /** Files under way at once. */
 const AT_ONCE = 4;
 
-export function createMediaImport({
+export function createFileImport({
   source,
   files,
   images,
@@ -54,10 +54,10 @@ export function createMediaImport({
   /** Bytes of one file. */
   readonly limit: number;
   readonly signal: AbortSignal | undefined;
-}): MediaImport {
+}): FileImport {
   const isAsked = source !== undefined && files !== undefined;
 
-  async function takeOne(item: WxrItem): Promise<TakenFile | undefined> {
+  async function takeOne(item: WxrItem): Promise<ImportedMediaFile | undefined> {
     if (source === undefined || files === undefined) return undefined;
     const path = item.meta.find(({ name }) => name === "_wp_attached_file")?.value ?? "";
     const file = getItemFile(item, path);
@@ -85,7 +85,7 @@ export function createMediaImport({
   return {
     isWanted: (previous) => isAsked && (previous === undefined || previous.media?.elsewhere !== undefined),
     async take(candidates) {
-      const taken = new Map<string, TakenFile>();
+      const taken = new Map<string, ImportedMediaFile>();
       const waiting = [...candidates];
       const work = async (): Promise<void> => {
         for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
