@@ -1,82 +1,112 @@
-/** Values in the form PHP serialises them, in which WordPress keeps lists of classes and what it knows of an image. Data alone: objects are not read. */
+/**
+ * Reads and writes PHP's serialized values. WordPress stores lists of CSS classes and the metadata
+ * of images in this form. Reads data only: objects are refused.
+ */
 
 export type PhpValue = string | number | boolean | null | PhpArray;
-/** Keys as texts, in their order. */
+/** Keys are texts, in their order. */
 export type PhpArray = ReadonlyMap<string, PhpValue>;
 
 const MAX_DEPTH = 16;
+/** Longest number, in characters. */
+const MAX_NUMBER = 40;
 
-/** `undefined` for what is no such value, or goes on after it. Linear. */
-export function unserializePhp(text: string): PhpValue | undefined {
+/**
+ * Reads serialized bytes from front to back. Its functions throw `SyntaxError` on anything else.
+ */
+interface PhpCursor {
+  /** Returns the two characters that begin a value, such as `i:`. */
+  readonly readType: () => string;
+  /** Returns the text before the next `end`, and skips `end`. */
+  readonly readUntil: (end: string) => string;
+  readonly readWhole: (end: string) => number;
+  readonly readString: () => string;
+  readonly expect: (text: string) => void;
+  readonly isAtEnd: () => boolean;
+}
+
+function createPhpCursor(text: string): PhpCursor {
   const bytes = Buffer.from(text);
   let at = 0;
 
-  /** Up to the next `end`, which is passed. */
-  function until(end: string): string {
+  function readUntil(end: string): string {
     const to = bytes.indexOf(end, at);
-    if (to === -1 || to - at > 40) throw new SyntaxError();
+    if (to === -1 || to - at > MAX_NUMBER) throw new SyntaxError();
     const found = bytes.toString("latin1", at, to);
     at = to + 1;
     return found;
   }
 
-  function whole(end: string): number {
-    const digits = until(end);
+  function readWhole(end: string): number {
+    const digits = readUntil(end);
     if (!/^-?\d{1,16}$/.test(digits)) throw new SyntaxError();
     return Number(digits);
   }
 
-  function expect(sign: string): void {
-    if (bytes.toString("latin1", at, at + sign.length) !== sign) throw new SyntaxError();
-    at += sign.length;
+  function expect(text: string): void {
+    if (bytes.toString("latin1", at, at + text.length) !== text) throw new SyntaxError();
+    at += text.length;
   }
 
-  function quoted(): string {
-    const length = whole(":");
-    if (length < 0 || at + length + 3 > bytes.length) throw new SyntaxError();
-    expect('"');
-    const value = bytes.toString("utf8", at, at + length);
-    at += length;
-    expect('";');
-    return value;
-  }
+  return {
+    readType() {
+      at += 2;
+      return bytes.toString("latin1", at - 2, at);
+    },
+    readUntil,
+    readWhole,
+    readString() {
+      const length = readWhole(":");
+      if (length < 0 || at + length + 3 > bytes.length) throw new SyntaxError();
+      expect('"');
+      const value = bytes.toString("utf8", at, at + length);
+      at += length;
+      expect('";');
+      return value;
+    },
+    expect,
+    isAtEnd: () => at === bytes.length,
+  };
+}
 
-  function list(depth: number): PhpArray {
-    const count = whole(":");
-    expect("{");
-    const entries = new Map<string, PhpValue>();
-    for (let n = 0; n < count; n += 1) {
-      const key = value(depth + 1);
-      if (typeof key !== "string" && typeof key !== "number") throw new SyntaxError();
-      entries.set(String(key), value(depth + 1));
-    }
-    expect("}");
-    return entries;
-  }
+function readValue(cursor: PhpCursor, depth: number): PhpValue {
+  if (depth > MAX_DEPTH) throw new SyntaxError();
+  const type = cursor.readType();
+  if (type === "N;") return null;
+  if (type === "i:") return cursor.readWhole(";");
+  if (type === "b:") return cursor.readWhole(";") === 1;
+  if (type === "d:") return Number(cursor.readUntil(";"));
+  if (type === "s:") return cursor.readString();
+  if (type === "a:") return readArray(cursor, depth);
+  throw new SyntaxError();
+}
 
-  function value(depth: number): PhpValue {
-    if (depth > MAX_DEPTH) throw new SyntaxError();
-    const type = bytes.toString("latin1", at, at + 2);
-    at += 2;
-    if (type === "N;") return null;
-    if (type === "i:") return whole(";");
-    if (type === "b:") return whole(";") === 1;
-    if (type === "d:") return Number(until(";"));
-    if (type === "s:") return quoted();
-    if (type === "a:") return list(depth);
-    throw new SyntaxError();
+function readArray(cursor: PhpCursor, depth: number): PhpArray {
+  const count = cursor.readWhole(":");
+  cursor.expect("{");
+  const entries = new Map<string, PhpValue>();
+  for (let n = 0; n < count; n += 1) {
+    const key = readValue(cursor, depth + 1);
+    if (typeof key !== "string" && typeof key !== "number") throw new SyntaxError();
+    entries.set(String(key), readValue(cursor, depth + 1));
   }
+  cursor.expect("}");
+  return entries;
+}
 
+/** Returns `undefined` if the text is not exactly one such value. Takes linear time. */
+export function unserializePhp(text: string): PhpValue | undefined {
+  const cursor = createPhpCursor(text);
   try {
-    const read = value(0);
-    return at === bytes.length ? read : undefined;
+    const value = readValue(cursor, 0);
+    return cursor.isAtEnd() ? value : undefined;
   } catch (error) {
     if (error instanceof SyntaxError) return undefined;
     throw error;
   }
 }
 
-/** The inverse of {@link unserializePhp}; plain objects and lists are arrays. */
+/** The inverse of {@link unserializePhp}. Plain objects and lists become arrays of PHP. */
 export function serializePhp(value: unknown): string {
   if (value === null || value === undefined) return "N;";
   if (typeof value === "boolean") return `b:${value ? 1 : 0};`;
