@@ -1,13 +1,13 @@
-/** Where in a WXR file what stands: the elements that are read, by the one they stand in. Others are passed over. */
+/** Lists the elements of a WXR file that are read, by the element they are in. */
 
-import type { WxrTerm } from "./types.js";
+import type { WxrAuthor, WxrTerm } from "./types.js";
 
-/** The texts that are read of an element with elements in it. */
+/** Texts of an entry, by the element they were in. */
 export type Texts = { readonly [element: string]: string };
 
 const CHANNEL = ["title", "link", "wp:wxr_version", "wp:base_site_url", "wp:base_blog_url"];
 
-/** What stands in the channel with texts in it, and what it is. */
+/** Elements of the channel that become entries, and the elements of theirs that are read. */
 const ENTRIES: { readonly [element: string]: readonly string[] } = {
   "wp:author": ["wp:author_login", "wp:author_email", "wp:author_display_name"],
   "wp:category": [
@@ -52,8 +52,8 @@ const ENTRIES: { readonly [element: string]: readonly string[] } = {
 };
 const META = ["wp:meta_key", "wp:meta_value"];
 
-/** Whether the text of the innermost of `path` is read; `path` begins with the root. */
-export function isRead(path: readonly string[]): boolean {
+/** True if the text of the innermost element of `path` is read. `path` begins with the root. */
+export function isTextRead(path: readonly string[]): boolean {
   const [, , entry = "", element = "", inner = ""] = path;
   if (path.length === 3) return CHANNEL.includes(entry);
   if (path.length === 4) return ENTRIES[entry]?.includes(element) ?? false;
@@ -62,7 +62,17 @@ export function isRead(path: readonly string[]): boolean {
 
 export const isEntry = (element: string): boolean => Object.hasOwn(ENTRIES, element);
 
-/** The term that one of the three elements for terms tells of. */
+export function readAuthorElement(texts: Texts, size: number): WxrAuthor {
+  return {
+    kind: "author",
+    login: texts["wp:author_login"] ?? "",
+    email: texts["wp:author_email"] ?? "",
+    name: texts["wp:author_display_name"] ?? "",
+    size,
+  };
+}
+
+/** Reads a term from one of the three elements that describe terms. */
 export function readTermElement(element: string, texts: Texts, line: number, size: number): WxrTerm {
   const text = (name: string): string => texts[name] ?? "";
   const id = parseWholeNumber(text("wp:term_id"));
@@ -93,7 +103,7 @@ export function readTermElement(element: string, texts: Texts, line: number, siz
   };
 }
 
-/** 0 for what is none. */
+/** Returns 0 for a text that is not a whole number. */
 export function parseWholeNumber(text: string): number {
   const number = /^\s*-?\d{1,15}\s*$/.test(text) ? Number(text) : 0;
   return Number.isSafeInteger(number) ? number : 0;

@@ -1,22 +1,23 @@
-/** The bytes of an XML file as text: UTF-8 only. Knows no element. */
+/** Decodes the bytes of an XML file, which must be UTF-8. */
 
 /**
- * Takes the bytes in order, cut anywhere; `null` ends them. A byte order mark is left out.
+ * Creates a decoder. It takes the bytes in order, split anywhere; `null` is the end. A byte order
+ * mark is removed.
  *
- * Errors: what `fail` makes of a sentence, for UTF-16, for bytes that are not UTF-8 and for NUL.
+ * @throws the error that `fail` returns, for UTF-16, for bytes that are not UTF-8, and for NUL.
  */
 export function createUtf8Decoder(fail: (message: string) => Error): (bytes: Uint8Array | null) => string {
   const decoder = new TextDecoder("utf-8", { fatal: true });
   let head: Uint8Array | null = new Uint8Array();
 
-  const decoded = (bytes: Uint8Array | undefined): string => {
+  const decode = (bytes: Uint8Array | undefined): string => {
     let text: string;
     try {
       text = bytes === undefined ? decoder.decode() : decoder.decode(bytes, { stream: true });
     } catch {
       throw fail("it is not UTF-8");
     }
-    if (text.includes("\0")) throw fail("it holds NUL, which no XML file does");
+    if (text.includes("\0")) throw fail("it contains NUL, which XML does not allow");
     return text;
   };
 
@@ -28,14 +29,17 @@ export function createUtf8Decoder(fail: (message: string) => Error): (bytes: Uin
       if (bytes !== null && start.length < 4) return "";
       head = null;
       if (isUtf16(start)) throw fail("it is UTF-16; save it as UTF-8");
-      if (bytes === null) return decoded(start) + decoded(undefined);
+      if (bytes === null) return decode(start) + decode(undefined);
       given = start;
     }
-    return given === null ? decoded(undefined) : decoded(given);
+    return given === null ? decode(undefined) : decode(given);
   };
 }
 
-/** By its byte order mark, or by the zero beside the first character, which is of ASCII in every XML file. */
+/**
+ * Checks for a byte order mark, and for a zero next to the first character, which is ASCII in every
+ * XML file.
+ */
 const isUtf16 = ([first, second]: Uint8Array): boolean =>
   (first === 0xff && second === 0xfe) ||
   (first === 0xfe && second === 0xff) ||

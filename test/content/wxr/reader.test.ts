@@ -23,7 +23,7 @@ const refusal = (run: () => unknown): { readonly code: string; readonly message:
 };
 
 describe("the reader of WXR files", () => {
-  it("reads what an item says", () => {
+  it("reads the fields of an item", () => {
     const [site, item] = readText(
       wxrFile([
         {
@@ -59,7 +59,7 @@ describe("the reader of WXR files", () => {
     });
   });
 
-  it("reads entities where no section hides them, and a byte order mark", () => {
+  it("reads entities outside of CDATA sections, and skips a byte order mark", () => {
     const file = wxrFile([]).replace(
       WXR_END,
       "<item><title>R&amp;D &#8211; &lt;b&gt;</title></item></channel></rss>",
@@ -74,7 +74,7 @@ describe("the reader of WXR files", () => {
     expect(readText(file).map(({ kind }) => kind)).toEqual(["site", "item"]);
   });
 
-  it("gives the same whatever the pieces that the bytes come in", () => {
+  it("returns the same entries however the bytes are split", () => {
     const text = fc
       .string({ unit: "grapheme", maxLength: 60 })
       .map((value) => value.replace(/\p{Cc}/gu, " "));
@@ -103,7 +103,7 @@ describe("the reader of WXR files", () => {
     );
   });
 
-  it("leaves out control characters that XML does not know, and counts them", () => {
+  it("removes and counts control characters that XML does not allow", () => {
     const reader = createWxrReader({ maxEntry: 10_000 });
     const [, item] = reader.push(Buffer.from(wxrHead() + wxrItem({ title: "a\u0001b\u000bc\td" })));
     expect(item).toMatchObject({ title: "abc\td" });
@@ -111,7 +111,7 @@ describe("the reader of WXR files", () => {
   });
 
   it.each([
-    ["nothing", "", /line 1: .*not a WXR|line 1: .*no WXR|empty/],
+    ["nothing", "", /line 1: .*not a WXR|empty/],
     ["no XML", "PK\u0003\u0004 zip", /line 1: it is not well-formed XML/],
     ["JSON", '{"a":1}', /line 1: it is not well-formed XML/],
     ["HTML", "<html><body>no</body></html>", /first element is not rss/],
@@ -120,26 +120,26 @@ describe("the reader of WXR files", () => {
       "<rss><channel><title>a</title><item><title>b</title></item></channel></rss>",
       /wxr_version is missing/,
     ],
-    ["a version to come", wxrFile([{}]).replace(">1.2<", ">2.0<"), /version of WXR/],
-    ["a cut-off file", wxrFile([{}, {}]).slice(0, -200), /line \d+: it is not well-formed XML/],
+    ["a future version", wxrFile([{}]).replace(">1.2<", ">2.0<"), /WXR version/],
+    ["a truncated file", wxrFile([{}, {}]).slice(0, -200), /line \d+: it is not well-formed XML/],
     [
       "crossed tags",
       `${wxrHead()}<item><title>a</item></title>${WXR_END}`,
       /line \d+: it is not well-formed XML/,
     ],
     ["a document type", `<!DOCTYPE rss [<!ENTITY a "b">]>${wxrFile([])}`, /document type/],
-    ["an entity of its own", `${wxrHead()}<item><title>&lol9;</title></item>${WXR_END}`, /not well-formed/],
-    ["another encoding", wxrFile([]).replace("UTF-8", "ISO-8859-1"), /another encoding/],
+    ["a custom entity", `${wxrHead()}<item><title>&lol9;</title></item>${WXR_END}`, /not well-formed/],
+    ["another encoding", wxrFile([]).replace("UTF-8", "ISO-8859-1"), /an encoding other than UTF-8/],
     ["NUL", `${wxrHead()}<item><title>\0</title></item>${WXR_END}`, /NUL/],
     ["deep nesting", wxrHead() + "<a>".repeat(100), /deep/],
-  ])("refuses %s, and says where", (_, text, message) => {
+  ])("refuses %s and names the line", (_, text, message) => {
     const error = refusal(() => readText(text));
     expect(error.code).toBe("invalid_import");
     expect(error.message).toMatch(message);
     expect(error.message).toMatch(/line \d+/);
   });
 
-  it("names the line of the mistake", () => {
+  it("names the line of an error", () => {
     const lines = wxrHead().split("\n").length;
     expect(refusal(() => readText(`${wxrHead()}\n\n<item></wrong>`)).message).toContain(`line ${lines + 2}:`);
   });
@@ -178,7 +178,7 @@ describe("the reader of WXR files", () => {
     expect(error.code).toBe("invalid_import");
   });
 
-  it("passes over an endless element that nobody reads, holding nothing of it", () => {
+  it("skips an endless element that is not read, without keeping it in memory", () => {
     const reader = createWxrReader({ maxEntry: 100_000 });
     reader.push(Buffer.from(`${wxrHead()}<item><wp:comment><wp:comment_content><![CDATA[`));
     const piece = Buffer.from("x".repeat(60_000));
@@ -187,7 +187,7 @@ describe("the reader of WXR files", () => {
     expect(rest).toMatchObject([{ kind: "item", comments: 1 }]);
   });
 
-  it("never fails with anything but its own error", () => {
+  it("throws no error but its own", () => {
     const part = fc.constantFrom(
       ...[
         "<item>",
@@ -233,7 +233,7 @@ describe("the reader of WXR files", () => {
   });
 });
 
-describe("values of PHP", () => {
+describe("serialized values of PHP", () => {
   it("are read as they were written", () => {
     const leaf = fc.oneof(fc.string({ unit: "grapheme" }), fc.integer(), fc.boolean(), fc.constant(null));
     const { value } = fc.letrec<{ value: unknown }>((tie) => ({
@@ -270,16 +270,16 @@ describe("values of PHP", () => {
     "a:1:{a:0:{}i:1;}",
     "x",
     's:-5:"";',
-  ])("are not read where they are none or dangerous: %s", (text) =>
+  ])("are not read if they are invalid or dangerous: %s", (text) =>
     expect(unserializePhp(text)).toBeUndefined(),
   );
 
-  it("are not read where they are too deep", () => {
+  it("are not read if they are nested too deep", () => {
     expect(unserializePhp("a:1:{i:0;".repeat(5_000))).toBeUndefined();
   });
 });
 
-describe("what an entry of a file may take", () => {
+describe("the limit of an entry", () => {
   const inItem = (inner: string, attributes = ""): string =>
     `${wxrHead()}<item${attributes}>${inner}</item>${WXR_END}`;
 
@@ -297,7 +297,7 @@ describe("what an entry of a file may take", () => {
     expect(readText(text, 1_000_000)).toHaveLength(2);
   });
 
-  it("is told of terms and authors too, and begins anew with each", () => {
+  it("applies to terms and authors too, and to each one alone", () => {
     const term = `<wp:tag a="b"><wp:tag_slug>t</wp:tag_slug><wp:tag_description>${"x".repeat(5_000)}</wp:tag_description></wp:tag>`;
     const author = `<wp:author><wp:author_login>${"x".repeat(5_000)}</wp:author_login></wp:author>`;
     const entries = readText(wxrHead() + term.repeat(5) + author.repeat(5) + WXR_END, 10_000);

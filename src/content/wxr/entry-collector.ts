@@ -1,0 +1,138 @@
+/** Collects the texts of WXR elements into entries. Works on paths of elements; parses no XML. */
+
+import { isEntry, parseWholeNumber, readAuthorElement, readTermElement, type Texts } from "./elements.js";
+import type { WxrEntry, WxrItem } from "./types.js";
+
+export interface EntryCollector {
+  /** `path` begins with the root and ends with the opened element. */
+  readonly open: (path: readonly string[], getAttribute: (name: string) => string, line: number) => void;
+  /** Takes the complete text of the innermost element of `path`. */
+  readonly addText: (path: readonly string[], text: string) => void;
+  /** `size`: memory that the entry takes, in characters. */
+  readonly close: (path: readonly string[], size: number) => void;
+  /** Completes the site. Its elements must come before the first entry. */
+  readonly completeSite: () => void;
+  readonly isSiteComplete: () => boolean;
+  /** Removes and returns the entries that are complete. */
+  readonly takeComplete: () => readonly WxrEntry[];
+}
+
+const VERSIONS: ReadonlySet<string> = new Set(["1.0", "1.1", "1.2"]);
+
+/** Texts that keep blanks at both ends. In other texts these belong to the layout of the file. */
+const VERBATIM: ReadonlySet<string> = new Set([
+  "title",
+  "content:encoded",
+  "excerpt:encoded",
+  "wp:post_password",
+  "wp:meta_value",
+]);
+
+interface OpenEntry {
+  readonly element: string;
+  readonly line: number;
+  readonly texts: { [element: string]: string };
+  readonly terms: { readonly taxonomy: string; readonly slug: string; readonly name: string }[];
+  readonly meta: { readonly name: string; readonly value: string }[];
+  comments: number;
+}
+
+/** `fail` turns a sentence into the error that the collector throws. */
+export function createEntryCollector(fail: (message: string) => Error): EntryCollector {
+  const site: { [element: string]: string } = {};
+  let isSiteComplete = false;
+  let entry: OpenEntry | undefined;
+  let meta: { [element: string]: string } = {};
+  let assignment = { taxonomy: "", slug: "" };
+  let complete: WxrEntry[] = [];
+
+  function completeSite(): void {
+    if (isSiteComplete) return;
+    const version = site["wp:wxr_version"];
+    if (version === undefined) throw fail("it is not a WXR file: wp:wxr_version is missing");
+    if (!VERSIONS.has(version)) throw fail("its WXR version is not 1.0, 1.1 or 1.2");
+    isSiteComplete = true;
+    const url = site["wp:base_blog_url"] || site["wp:base_site_url"] || site["link"] || "";
+    complete.push({ kind: "site", version, title: site["title"] ?? "", url });
+  }
+
+  return {
+    open(path, getAttribute, line) {
+      const name = path.at(-1) ?? "";
+      if (path.length === 3 && isEntry(name)) {
+        completeSite();
+        entry = { element: name, line, texts: {}, terms: [], meta: [], comments: 0 };
+      }
+      if (path.length !== 4) return;
+      if (name === "wp:postmeta") meta = {};
+      if (name === "wp:comment" && entry !== undefined) entry.comments += 1;
+      if (name === "category")
+        assignment = { taxonomy: getAttribute("domain"), slug: getAttribute("nicename") };
+    },
+    addText(path, text) {
+      const name = path.at(-1) ?? "";
+      const kept = VERBATIM.has(name) ? text : text.trim();
+      if (path.length === 3) site[name] ??= kept;
+      else if (path.length === 5) meta[name] = kept;
+      else if (name === "category") entry?.terms.push({ ...assignment, name: kept });
+      else if (entry !== undefined) entry.texts[name] = kept;
+    },
+    close(path, size) {
+      if (path.length === 4 && path.at(-1) === "wp:postmeta" && entry?.element === "item") {
+        entry.meta.push({ name: meta["wp:meta_key"] ?? "", value: meta["wp:meta_value"] ?? "" });
+      } else if (path.length === 3 && entry !== undefined) {
+        complete.push(toEntry(entry, size));
+        entry = undefined;
+      }
+    },
+    completeSite,
+    isSiteComplete: () => isSiteComplete,
+    takeComplete() {
+      const entries = complete;
+      complete = [];
+      return entries;
+    },
+  };
+}
+
+function toEntry({ element, line, texts, ...lists }: OpenEntry, size: number): WxrEntry {
+  if (element === "wp:author") return readAuthorElement(texts, size);
+  return element === "item" ? toItem(texts, lists, line, size) : readTermElement(element, texts, line, size);
+}
+
+function toItem(
+  texts: Texts,
+  { terms, meta, comments }: Pick<OpenEntry, "terms" | "meta" | "comments">,
+  line: number,
+  size: number,
+): WxrItem {
+  const text = (name: string): string => texts[name] ?? "";
+  return {
+    kind: "item",
+    line,
+    id: parseWholeNumber(text("wp:post_id")),
+    type: text("wp:post_type"),
+    status: text("wp:status"),
+    title: text("title"),
+    content: text("content:encoded"),
+    excerpt: text("excerpt:encoded"),
+    slug: text("wp:post_name"),
+    creator: text("dc:creator"),
+    guid: text("guid"),
+    password: text("wp:post_password"),
+    parent: parseWholeNumber(text("wp:post_parent")),
+    menuOrder: parseWholeNumber(text("wp:menu_order")),
+    isSticky: text("wp:is_sticky") === "1",
+    date: text("wp:post_date"),
+    dateGmt: text("wp:post_date_gmt"),
+    modified: text("wp:post_modified"),
+    modifiedGmt: text("wp:post_modified_gmt"),
+    commentStatus: text("wp:comment_status"),
+    pingStatus: text("wp:ping_status"),
+    attachmentUrl: text("wp:attachment_url"),
+    terms,
+    meta,
+    comments,
+    size,
+  };
+}
