@@ -310,7 +310,7 @@ export function createContent(options: ContentOptions): Content {
         };
       },
     }),
-    export: createExport({ library, site, users }),
+    export: createExport({ repository: library, site, users }),
     openApi: ({ baseUrl = site.url } = {}) => structuredClone(openApi(baseUrl)),
     async start() {
       await library.current();

@@ -1,13 +1,13 @@
-/** Texts as they stand in XML. Pure. */
+/** Writes texts as XML. Pure. */
 
-/** What XML 1.0 has no way to hold: control characters, halves of characters, and two that are no characters. */
-const UNHELD = /(?![\t\n\r\u007f-\u009f])\p{Cc}|[\ufffe\uffff]|\p{Surrogate}/gu;
+/** Invalid in XML 1.0: control characters, lone surrogates and two noncharacters. */
+const INVALID = /(?![\t\n\r\u007f-\u009f])\p{Cc}|[\ufffe\uffff]|\p{Surrogate}/gu;
 
-const held = (text: string): string => text.replace(UNHELD, "");
+const removeInvalid = (text: string): string => text.replace(INVALID, "");
 
-/** In a section of its own, so that markup stays readable; `]]>` stands in two of them. */
-export const cdata = (text: string): string =>
-  `<![CDATA[${held(text).replaceAll("]]>", "]]]]><![CDATA[>")}]]>`;
+/** Writes a CDATA section, so that markup stays readable. `]]>` is split over two of them. */
+export const writeCdata = (text: string): string =>
+  `<![CDATA[${removeInvalid(text).replaceAll("]]>", "]]]]><![CDATA[>")}]]>`;
 
 const ENTITIES: { readonly [sign: string]: string } = {
   "&": "&amp;",
@@ -16,10 +16,10 @@ const ENTITIES: { readonly [sign: string]: string } = {
   '"': "&quot;",
 };
 
-/** For a text or an attribute in double quotes. */
-export const escaped = (text: string): string =>
-  held(text).replace(/[&<>"]/g, (sign) => ENTITIES[sign] ?? "");
+/** Escapes a text, or an attribute in double quotes. */
+export const escapeXml = (text: string): string =>
+  removeInvalid(text).replace(/[&<>"]/g, (sign) => ENTITIES[sign] ?? "");
 
-/** An element with a text, on a line of its own. */
-export const element = (name: string, text: string | number): string =>
-  `\t\t<${name}>${typeof text === "number" ? text : cdata(text)}</${name}>\n`;
+/** Writes an element with a text on a line of its own. */
+export const writeElement = (name: string, text: string | number): string =>
+  `\t\t<${name}>${typeof text === "number" ? text : writeCdata(text)}</${name}>\n`;

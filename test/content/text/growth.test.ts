@@ -20,7 +20,7 @@ import { texturise } from "../../../src/content/text/texturise.js";
 import { cleanUrl, isSafeUrl, isScriptUrl } from "../../../src/content/text/urls.js";
 import { unserializePhp } from "../../../src/content/wxr/php-serialize.js";
 import { termSlugKey } from "../../../src/content/wxr/term-key.js";
-import { escaped } from "../../../src/content/wxr/xml.js";
+import { escapeXml } from "../../../src/content/wxr/xml.js";
 import { checkFormat, cleanUri } from "../../../src/schema/formats.js";
 import { growthOf, isLinear } from "../../support/growth.js";
 
@@ -139,7 +139,7 @@ const FUNCTIONS: { readonly [name: string]: (text: string) => unknown } = {
   readParameters,
   fileNameOf: (text) => readFileName(`attachment; filename="${text}"`),
   unserializePhp,
-  escaped,
+  escapeXml,
   termSlugOf: (text) => termSlugKey({ slug: "", name: text }),
   cleanUri,
   checkFormat: (text) =>

@@ -5,7 +5,7 @@ import { exported } from "../../support/content-dump.js";
 import { contentSite } from "../../support/content-site.js";
 import { bytesOf, type ShortItem, wxrFile } from "../../support/wxr-file.js";
 
-/** Everything of an export that is not an id, in order; ids by the slug of what has them. */
+/** All texts of an export in order, with each id replaced by the slug of its record. */
 function withoutIds(text: string): string {
   const slugs = new Map(
     text.split("<item>").flatMap((item) => {
@@ -104,7 +104,7 @@ const EVERYTHING: readonly ShortItem[] = [
 ];
 
 describe("content.export", () => {
-  it("gives a file that makes the same site of an empty one", async () => {
+  it("writes a file that reproduces the site when it is imported", async () => {
     const first = await copyOf(wxrFile(EVERYTHING, HEAD));
     expect(first.match(/<item>/g)).toHaveLength(EVERYTHING.length);
     const second = await copyOf(first);
@@ -129,7 +129,7 @@ describe("content.export", () => {
     }
   });
 
-  it("is well-formed, and loses nothing on the way, whatever the texts are", async () => {
+  it("is well-formed and lossless for any texts", async () => {
     const text = fc.string({ unit: "binary", maxLength: 40 });
     await fc.assert(
       fc.asyncProperty(
@@ -143,7 +143,7 @@ describe("content.export", () => {
               body: { ...body, status: "publish" },
               as: 1,
             });
-            // Texts without anything in them make no post.
+            // Empty texts make no post.
             expect([201, 400]).toContain(status);
           }
           const first = await exported(content);
@@ -160,7 +160,7 @@ describe("content.export", () => {
     );
   });
 
-  it("does not repeat what its own import made", async () => {
+  it("is recognised by the site that imported it", async () => {
     const content = contentSite();
     const file = wxrFile(EVERYTHING, HEAD);
     await content.import(bytesOf(file), { as: 1 });
@@ -169,7 +169,7 @@ describe("content.export", () => {
     expect(await exported(content)).toBe(before);
   });
 
-  it("stops when its signal says so", async () => {
+  it("stops when its signal is aborted", async () => {
     const content = contentSite();
     await content.import(bytesOf(wxrFile(EVERYTHING)), { as: 1 });
     const stopped = AbortSignal.abort(new Error("enough"));
