@@ -301,7 +301,7 @@ export function createContent(options: ContentOptions): Content {
       await restore(postId, revisionId, await asUser(as), known);
     },
     import: createImport({
-      ...{ library, site, users, asUser, files, images, uploadBytes: limits.uploadBytes },
+      ...{ repository: library, site, users, asUser, files, images, uploadBytes: limits.uploadBytes },
       openFetch: () => {
         const client = createOutboundClient({ clock, maxOrigins: FETCHED_ORIGINS });
         return {

@@ -1,6 +1,9 @@
-/** Waits that a signal ends, though what is waited for never comes. Knows no file. */
+/** Makes promises and iterations abortable, even if their source never responds. */
 
-/** As `promise`; rejects with the reason of `signal` once that is aborted. Leaves nothing on `signal`. */
+/**
+ * Settles like `promise`, but rejects with the reason of `signal` once that is aborted. Removes its
+ * listener from `signal`.
+ */
 export async function abortable<T>(promise: T | PromiseLike<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return promise;
   let stop = (): void => {};
@@ -16,7 +19,10 @@ export async function abortable<T>(promise: T | PromiseLike<T>, signal: AbortSig
   }
 }
 
-/** What `source` gives, until `signal` is aborted: then it throws its reason, and does not wait for a source that is silent. */
+/**
+ * Yields the values of `source`. Once `signal` is aborted, it throws the reason without waiting for
+ * the source.
+ */
 export async function* abortableIteration<T>(
   source: AsyncIterable<T>,
   signal: AbortSignal | undefined,
@@ -35,7 +41,7 @@ export async function* abortableIteration<T>(
     throw error;
   } finally {
     const ended = isOver ? undefined : steps.return?.();
-    // A source that waits for its next bytes ends after them only.
+    // A source that waits for its next bytes can only end after them.
     if (signal?.aborted) Promise.resolve(ended).catch(() => {});
     else await ended;
   }

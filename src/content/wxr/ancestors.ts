@@ -1,21 +1,22 @@
-/** Whether a record may hang below another one. Pure. */
+/** Walks up a tree of records, and finds cycles. Pure. */
 
-/** Deeper than any real tree; no walk goes on longer, whatever a file says. */
+/** Deeper than any real tree. No walk is longer, whatever a file contains. */
 const MAX_DEPTH = 100;
 
 /**
- * Ids above the record `id` once it hangs below `parent`, nearest first. `undefined` where it must not: it would stand above itself, below a circle,
- * or deeper than {@link MAX_DEPTH}. `parentOf` answers 0 for a root.
+ * Lists the ancestors that the record `id` would have below `parent`, nearest first. Returns
+ * `undefined` if it must not go there: the record would be its own ancestor, the ancestors form a
+ * cycle, or the tree would be deeper than {@link MAX_DEPTH}. `getParent` returns 0 for a root.
  */
 export function listAncestorIds(
   id: number,
   parent: number,
-  parentOf: (id: number) => number,
+  getParent: (id: number) => number,
 ): readonly number[] | undefined {
-  const above: number[] = [];
-  for (let at = parent; at !== 0; at = parentOf(at)) {
-    if (at === id || above.includes(at) || above.length === MAX_DEPTH) return undefined;
-    above.push(at);
+  const ancestors: number[] = [];
+  for (let at = parent; at !== 0; at = getParent(at)) {
+    if (at === id || ancestors.includes(at) || ancestors.length === MAX_DEPTH) return undefined;
+    ancestors.push(at);
   }
-  return above;
+  return ancestors;
 }

@@ -1,4 +1,4 @@
-/** Who is who: the authors of a file among the users of this site. */
+/** Maps the authors of a file to users of this site. */
 
 import { PostbellError } from "../../core/errors.js";
 import type { User } from "../records/records.js";
@@ -7,15 +7,16 @@ import type { Users } from "../users/users.js";
 import type { WxrAuthor } from "./types.js";
 
 export interface AuthorMapping {
-  readonly note: (author: WxrAuthor) => void;
-  /** Of the user with this login in the file. */
-  readonly idOf: (login: string) => number;
+  readonly add: (author: WxrAuthor) => void;
+  /** Returns the id of the user for a login in the file. */
+  readonly getUserId: (login: string) => number;
 }
 
 /**
- * `authors`: ids by login, as the host gives them. Others are found by their slug, by their address, or by their name where one user alone has it.
+ * Creates the mapping. `authors` has the ids that the host gives, by login. Other authors are found
+ * by slug, by e-mail address, or by a name that only one user has. The rest become `as`.
  *
- * Errors: `invalid_argument` where nobody has an id in `authors`.
+ * @throws `invalid_argument` if no user has an id that `authors` names.
  */
 export async function createAuthorMapping({
   users,
@@ -34,11 +35,11 @@ export async function createAuthorMapping({
   }
   const given = new Map(Object.entries(authors));
   const all = await users.all();
-  const noted = new Map<string, WxrAuthor>();
+  const added = new Map<string, WxrAuthor>();
   const found = new Map<string, number>();
 
-  function find(login: string): User | undefined {
-    const { email = "", name = "" } = noted.get(login) ?? {};
+  function findUser(login: string): User | undefined {
+    const { email = "", name = "" } = added.get(login) ?? {};
     const namesakes = name === "" ? [] : all.filter((user) => user.name === name);
     return (
       all.find(({ slug }) => slug === login || slug === toSlug(login)) ??
@@ -48,13 +49,13 @@ export async function createAuthorMapping({
   }
 
   return {
-    note: (author) => noted.set(author.login, author),
-    idOf(login) {
+    add: (author) => added.set(author.login, author),
+    getUserId(login) {
       const known = given.get(login) ?? found.get(login);
       if (known !== undefined) return known;
-      const id = find(login)?.id ?? as;
-      // Whatever an item names as its author must not be kept.
-      if (noted.has(login)) found.set(login, id);
+      const id = findUser(login)?.id ?? as;
+      // Cached for authors of the file only: items may name any number of other logins.
+      if (added.has(login)) found.set(login, id);
       return id;
     },
   };

@@ -1,16 +1,19 @@
-/** Cuts what waits into batches. Pure. */
+/** Splits work into batches of limited size. Pure. */
 
-/** In the order of `entries`: each of at most `count`, their weights together at most `weight`; what weighs more by itself is a batch of its own. */
+/**
+ * Splits `entries`, in their order, into batches of at most `count` entries whose weights add up to
+ * at most `weight`. An entry that weighs more than that is a batch of its own.
+ */
 export function splitIntoBatches<T>(
   entries: readonly T[],
   { count, weight }: { readonly count: number; readonly weight: number },
-  weightOf: (entry: T) => number,
+  getWeight: (entry: T) => number,
 ): readonly (readonly T[])[] {
   const batches: T[][] = [];
   let batch: T[] = [];
   let total = 0;
   for (const entry of entries) {
-    const own = weightOf(entry);
+    const own = getWeight(entry);
     if (batch.length > 0 && (batch.length >= count || total + own > weight)) {
       batches.push(batch);
       [batch, total] = [[], 0];

@@ -1,4 +1,4 @@
-/** Gets a file from the address that a WXR file names, through the guarded client: public hosts only. */
+/** Downloads the files that a WXR file names, from public hosts only. */
 
 import type { GuardedGet } from "../../outbound/guarded-get.js";
 import type { FileSource } from "./options.js";
@@ -6,9 +6,11 @@ import type { FileSource } from "./options.js";
 const DEADLINE_MS = 60_000;
 
 /**
- * `maxBytes`: of one file. An address without TLS is asked for with it.
+ * Creates a source of files for imports. `maxBytes` limits one file. An `http:` URL is requested
+ * over `https:`.
  *
- * Errors of what it gives: an Error that says why there is no file; never one that holds an address of this host's network.
+ * The source throws an `Error` that says why it has no file. Its message never contains an address
+ * of the host's network.
  */
 export function createFetchFile(get: GuardedGet, maxBytes: number): FileSource {
   return async ({ url }) => {
@@ -17,6 +19,6 @@ export function createFetchFile(get: GuardedGet, maxBytes: number): FileSource {
     if (result.kind !== "response") throw new Error(result.message);
     if (result.status === 200) return result.body;
     result.body.destroy();
-    throw new Error(`its host answered ${result.status}`);
+    throw new Error(`its host responded with ${result.status}`);
   };
 }

@@ -1,4 +1,4 @@
-/** Gets the bytes of media that are imported, a few at a time, and puts them among the host's files. Knows no record but an attachment's own. */
+/** Gets the files of imported media, a few at a time, and stores them with the host's files. */
 
 import { parseUrl } from "../../core/parse-url.js";
 import type { ReadableBody } from "../../http/types.js";
@@ -14,7 +14,7 @@ import { readItemDates } from "./item-dates.js";
 import { type FileSource, getItemFile } from "./options.js";
 import type { WxrItem } from "./types.js";
 
-/** A file that is among the host's, and that no record names yet. */
+/** A stored file that no record names yet. */
 export interface ImportedMediaFile {
   readonly mimeType: string;
   readonly media: MediaFile;
@@ -22,17 +22,17 @@ export interface ImportedMediaFile {
 }
 
 export interface FileImport {
-  /** Whether an attachment lacks its bytes and somebody gives them. */
-  readonly isWanted: (previous: Post | undefined) => boolean;
-  /** By the identity. What cannot be had is a warning. */
+  /** True if an attachment has no stored file and the import has a source of files. */
+  readonly isNeeded: (previous: Post | undefined) => boolean;
+  /** Returns stored files by identity. A file that cannot be read becomes a warning. */
   readonly take: (
     candidates: readonly { readonly item: WxrItem; readonly identity: string }[],
   ) => Promise<ReadonlyMap<string, ImportedMediaFile>>;
   readonly withFile: (post: Post, previous: Post | undefined, file: ImportedMediaFile | undefined) => Post;
 }
 
-/** Files under way at once. */
-const AT_ONCE = 4;
+/** Files that are read at the same time. */
+const CONCURRENCY = 4;
 
 export function createFileImport({
   source,
@@ -40,24 +40,24 @@ export function createFileImport({
   images,
   zone,
   now,
-  tally,
-  limit,
+  summary,
+  maxBytes,
   signal,
 }: {
-  /** `undefined`: no bytes are wanted. */
+  /** `undefined`: no file is imported. */
   readonly source: FileSource | undefined;
   readonly files: FileStore | undefined;
   readonly images: StoredImages | undefined;
   readonly zone: SiteZone;
   readonly now: () => number;
-  readonly tally: ImportSummaryBuilder;
-  /** Bytes of one file. */
-  readonly limit: number;
+  readonly summary: ImportSummaryBuilder;
+  /** Limit of one file. */
+  readonly maxBytes: number;
   readonly signal: AbortSignal | undefined;
 }): FileImport {
-  const isAsked = source !== undefined && files !== undefined;
+  const isEnabled = source !== undefined && files !== undefined;
 
-  async function takeOne(item: WxrItem): Promise<ImportedMediaFile | undefined> {
+  async function importFile(item: WxrItem): Promise<ImportedMediaFile | undefined> {
     if (source === undefined || files === undefined) return undefined;
     const path = item.meta.find(({ name }) => name === "_wp_attached_file")?.value ?? "";
     const file = getItemFile(item, path);
@@ -65,7 +65,7 @@ export function createFileImport({
       const bytes = await abortable(source(file), signal);
       if (bytes === null) return undefined;
       const name = path || (parseUrl(file.url)?.pathname ?? file.title);
-      const upload = await stageImportedFile(capped(bytes, limit, signal), name, {
+      const upload = await stageImportedFile(limitBytes(bytes, maxBytes, signal), name, {
         files,
         maxPixels: images?.maxPixels,
       });
@@ -77,24 +77,24 @@ export function createFileImport({
       return { mimeType: upload.mimeType, media, discard };
     } catch (error) {
       signal?.throwIfAborted();
-      tally.warn(item.line, `The file of the item ${item.id} could not be had: ${reasonOf(error)}`);
+      summary.warn(item.line, `The file of the item ${item.id} could not be imported: ${toReason(error)}`);
       return undefined;
     }
   }
 
   return {
-    isWanted: (previous) => isAsked && (previous === undefined || previous.media?.elsewhere !== undefined),
+    isNeeded: (previous) => isEnabled && (previous === undefined || previous.media?.elsewhere !== undefined),
     async take(candidates) {
       const taken = new Map<string, ImportedMediaFile>();
       const waiting = [...candidates];
       const work = async (): Promise<void> => {
         for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
           signal?.throwIfAborted();
-          const file = await takeOne(next.item);
+          const file = await importFile(next.item);
           if (file !== undefined) taken.set(next.identity, file);
         }
       };
-      const workers = await Promise.allSettled(Array.from({ length: AT_ONCE }, work));
+      const workers = await Promise.allSettled(Array.from({ length: CONCURRENCY }, work));
       const failed = workers.find((worker) => worker.status === "rejected");
       if (failed === undefined) return taken;
       await Promise.all([...taken.values()].map((file) => file.discard()));
@@ -104,26 +104,26 @@ export function createFileImport({
       if (post.media === null) return post;
       const { altText } = post.media;
       if (file !== undefined) return { ...post, mimeType: file.mimeType, media: { ...file.media, altText } };
-      const kept = previous?.media;
-      // The bytes that are here stay, whatever the file says of them now.
-      if (!kept || kept.elsewhere !== undefined) return post;
-      return { ...post, mimeType: previous.mimeType, media: { ...kept, altText } };
+      const stored = previous?.media;
+      // A stored file stays, even if the WXR file describes another one now.
+      if (!stored || stored.elsewhere !== undefined) return post;
+      return { ...post, mimeType: previous.mimeType, media: { ...stored, altText } };
     },
   };
 }
 
-async function* capped(
+async function* limitBytes(
   bytes: ReadableBody | Uint8Array,
-  limit: number,
+  maxBytes: number,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<Uint8Array> {
   let total = 0;
   for await (const chunk of bytes instanceof Uint8Array ? [bytes] : abortableIteration(bytes, signal)) {
     total += chunk.length;
-    if (total > limit) throw new RangeError(`it has more than ${limit} bytes`);
+    if (total > maxBytes) throw new RangeError(`it has more than ${maxBytes} bytes`);
     yield chunk;
   }
 }
 
-const reasonOf = (error: unknown): string =>
+const toReason = (error: unknown): string =>
   (error instanceof Error ? error.message : "it was refused").slice(0, 200);

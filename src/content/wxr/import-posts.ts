@@ -1,28 +1,21 @@
-/** Brings the posts of a file into the site, a batch at a time; what points at a post that comes later is pointed there at the end. */
+/**
+ * Imports the posts of a file, a batch at a time. References to posts that come later in the file
+ * are resolved at the end.
+ */
 
-import { isDeepStrictEqual } from "node:util";
-import type { Collection } from "../collections.js";
 import type { WriteContext } from "../posts/write-post.js";
-import type { Post } from "../records/records.js";
 import type { ContentRepository, Transaction } from "../repository/content-repository.js";
 import { splitIntoBatches } from "./batches.js";
-import { getIdentity, getImportState, toIdentity } from "./identity.js";
+import { type BuiltPost, createPostBuilder } from "./build-post.js";
+import { createCandidateSelection, type ImportCandidate } from "./import-candidates.js";
 import type { FileImport, ImportedMediaFile } from "./import-files.js";
 import type { ImportResult, ImportSummaryBuilder } from "./import-summary.js";
 import type { TermImport } from "./import-terms.js";
-import { findCollection, toPlannedPost } from "./item-to-post.js";
-import { createPlacement, type Placement, pointed, type SlugNumbers, type Targets } from "./placement.js";
-import { listPostIds } from "./post-ids.js";
+import { createImportedPosts } from "./imported-posts.js";
+import { createPendingPosts } from "./pending-posts.js";
+import { createPlacement, type Placement } from "./placement.js";
+import type { ReferenceTargets } from "./resolve-references.js";
 import type { WxrItem } from "./types.js";
-import {
-  idle,
-  isWaiting,
-  listUnresolved,
-  listUnresolvedWarnings,
-  type PendingPost,
-  waitingSlug,
-  withUnresolved,
-} from "./unresolved-references.js";
 
 export interface PostImport {
   readonly take: (items: readonly WxrItem[]) => Promise<void>;
@@ -30,137 +23,71 @@ export interface PostImport {
 }
 
 export interface PostImportOptions {
-  readonly library: ContentRepository;
-  readonly tally: ImportSummaryBuilder;
+  readonly repository: ContentRepository;
+  readonly summary: ImportSummaryBuilder;
   readonly terms: TermImport;
-  readonly media: FileImport;
+  readonly files: FileImport;
   readonly write: Pick<WriteContext, "caller" | "site">;
-  /** The site that the file is of. */
+  /** URL of the site that wrote the file; empty if the file does not name it. */
   readonly url: string;
   readonly isTrusted: boolean;
-  /** Id of the user for a login. */
-  readonly authorOf: (login: string) => number;
+  /** Returns the id of the user for a login in the file. */
+  readonly getAuthorId: (login: string) => number;
 }
 
-interface Candidate {
-  readonly item: WxrItem;
-  readonly collection: Collection;
-  readonly identity: string;
-  readonly state: string;
-}
+type Files = ReadonlyMap<string, ImportedMediaFile>;
 
-/** What became of a candidate; `id` of the post here. */
-interface Stored {
-  readonly candidate: Candidate;
+/** Result of one candidate; `id` is the post's id on this site. */
+interface StoredPost extends Partial<BuiltPost> {
+  readonly candidate: ImportCandidate;
   readonly id: number;
-  readonly outcome: ImportResult;
-  readonly unknownMeta?: readonly string[];
-  readonly hasFile?: boolean;
-  readonly pending?: PendingPost;
+  readonly result: ImportResult;
 }
 
-/** What one commit may hold of posts that are pointed at something; characters in the file. */
-const BATCH = { count: 500, weight: 4_194_304 };
-/** Files that are fetched for one commit: what is published must not wait for long to be named. */
-const FILES_AT_ONCE = 8;
+/** Files per commit. A published file must not wait long for the record that names it. */
+const FILES_PER_COMMIT = 8;
 
 export function createPostImport(options: PostImportOptions): PostImport {
-  const { library, tally, terms, media, write, url, isTrusted, authorOf } = options;
-  const { index } = library;
-  const { site } = write;
-  const seen = new Set<string>();
-  /** Identities by the id in a file that does not name its site. */
-  const byId = new Map<number, string>();
-  const pending: PendingPost[] = [];
-  const numbers = new Map<string, number>();
-  const learn = (more: SlugNumbers): void => {
-    for (const [key, number] of more) numbers.set(key, number);
-  };
-  /** Ids of the posts here that an import made, by what they are known by. */
-  let known: Map<string, number> | undefined;
+  const { repository, summary, terms, files: fileImport, write } = options;
+  const { index } = repository;
+  const candidates = createCandidateSelection(options);
+  const imported = createImportedPosts(repository);
+  const build = createPostBuilder(options);
+  const slugNumbers = new Map<string, number>();
+  let isStarted = false;
 
-  function readKnown(): Map<string, number> {
-    const ids = listPostIds(index).flatMap((id) => {
-      const identity = index.post(id)?.importedAs;
-      return identity === undefined ? [] : [[identity, id] as const];
+  const beginPlacement = (transaction: Transaction): Placement =>
+    createPlacement({
+      index,
+      site: write.site,
+      numbers: slugNumbers,
+      expectUnchanged: (id) => transaction.basedOn(`post/${id}`),
     });
-    return new Map(ids);
-  }
+  const commitPlacement = ({ nextNumbers }: Placement): void => {
+    for (const [key, number] of nextNumbers) slugNumbers.set(key, number);
+  };
+  const toTargets = (getId: (identity: string) => number | undefined): ReferenceTargets => ({
+    post: (id) => getId(candidates.toIdentity(id)),
+    term: terms.findIdByFileId,
+  });
+  const pending = createPendingPosts({
+    ...{ repository, summary, beginPlacement, commitPlacement },
+    targets: toTargets(imported.getId),
+  });
 
-  /** One that was deleted since is none. */
-  function knownId(identity: string): number | undefined {
-    const id = known?.get(identity);
-    return id !== undefined && index.post(id)?.importedAs === identity ? id : undefined;
-  }
-
-  function candidateOf(item: WxrItem): Candidate | undefined {
-    tally.leaveOut("comments", item.comments);
-    const collection = findCollection(item.type);
-    if (collection === undefined) {
-      tally.leaveOut(`type ${item.type}`);
-      tally.count("others", "skipped");
-      return undefined;
-    }
-    const identity = getIdentity(url, item);
-    const why =
-      identity === undefined
-        ? "An item was left out that has neither a guid nor an id of a known site."
-        : `The item ${item.id} stands in the file twice; the first one counts.`;
-    if (identity === undefined || seen.has(identity)) {
-      tally.warn(item.line, why);
-      tally.count(collection.base, "skipped");
-      return undefined;
-    }
-    seen.add(identity);
-    if (url === "" && item.id > 0) byId.set(item.id, identity);
-    return {
-      item,
-      collection,
-      identity,
-      state: getImportState(item, { isTrusted, author: authorOf(item.creator) }),
-    };
-  }
-
-  async function previousOf(candidates: readonly Candidate[]): Promise<ReadonlyMap<string, Post>> {
-    const posts = await library.posts(candidates.flatMap(({ identity }) => knownId(identity) ?? []));
-    return new Map(
-      posts.flatMap((post) => (post?.importedAs === undefined ? [] : [[post.importedAs, post] as const])),
-    );
-  }
-
-  async function take(items: readonly WxrItem[]): Promise<void> {
-    known ??= readKnown();
-    const candidates = items.flatMap((item) => candidateOf(item) ?? []);
-    await terms.takeNamed(
-      candidates.flatMap(({ item, collection }) =>
-        item.terms.filter(({ taxonomy }) => collection.taxonomies.some((held) => held === taxonomy)),
-      ),
-    );
-    const before = await previousOf(candidates);
-    const isWanted = ({ item, identity }: Candidate): boolean =>
-      item.type === "attachment" && media.isWanted(before.get(identity));
-    const limits = { count: candidates.length, weight: FILES_AT_ONCE };
-    for (const group of splitIntoBatches(candidates, limits, (candidate) => (isWanted(candidate) ? 1 : 0))) {
-      await store(group, await media.take(group.filter(isWanted)));
-    }
-  }
-
-  async function store(
-    candidates: readonly Candidate[],
-    files: ReadonlyMap<string, ImportedMediaFile>,
-  ): Promise<void> {
+  async function store(group: readonly ImportCandidate[], files: Files): Promise<void> {
     const used = new Set<string>();
     try {
       let attempts = 0;
-      const { stored, nextNumbers } = await library.change((draft) => {
-        // Refused: another import has stored some of them.
-        if (attempts > 0) known = readKnown();
+      const { stored, placement } = await repository.change((transaction) => {
+        // A conflict may mean that another import has stored some of these posts.
+        if (attempts > 0) imported.refresh();
         attempts += 1;
-        return storeAll(candidates, files, draft);
+        return storeIn(transaction, group, files);
       });
-      learn(nextNumbers);
+      commitPlacement(placement);
       for (const result of stored) {
-        if (result.hasFile) used.add(result.candidate.identity);
+        if (result.post !== undefined) used.add(result.candidate.identity);
         report(result);
       }
     } finally {
@@ -169,142 +96,55 @@ export function createPostImport(options: PostImportOptions): PostImport {
     }
   }
 
-  async function storeAll(
-    candidates: readonly Candidate[],
-    files: ReadonlyMap<string, ImportedMediaFile>,
-    draft: Transaction,
-  ): Promise<{ readonly stored: readonly Stored[]; readonly nextNumbers: SlugNumbers }> {
-    const before = await previousOf(candidates);
-    const fresh = candidates.filter(({ identity }) => !before.has(identity));
-    const first = fresh.length === 0 ? 0 : await draft.newIds("post", fresh.length);
-    const made = new Map(fresh.map(({ identity }, place) => [identity, first + place]));
-    const targets = targetsIn((identity) => made.get(identity) ?? knownId(identity));
-    const placement = placementIn(draft);
-    const stored = candidates.map((candidate): Stored => {
+  async function storeIn(
+    transaction: Transaction,
+    group: readonly ImportCandidate[],
+    files: Files,
+  ): Promise<{ readonly stored: readonly StoredPost[]; readonly placement: Placement }> {
+    const before = await imported.load(group.map(({ identity }) => identity));
+    const added = group.filter(({ identity }) => !before.has(identity));
+    const firstId = added.length === 0 ? 0 : await transaction.newIds("post", added.length);
+    const newIds = new Map(added.map(({ identity }, place) => [identity, firstId + place]));
+    const targets = toTargets((identity) => newIds.get(identity) ?? imported.getId(identity));
+    const placement = beginPlacement(transaction);
+    const stored = group.map((candidate): StoredPost => {
       const { identity, state } = candidate;
       const previous = before.get(identity);
-      const id = previous?.id ?? made.get(identity) ?? 0;
+      const id = previous?.id ?? newIds.get(identity) ?? 0;
       const file = files.get(identity);
       const isComplete = previous?.importedOpen === undefined && file === undefined;
-      if (previous?.importedState === state && isComplete) return { candidate, id, outcome: "unchanged" };
-      return storeOne(candidate, { id, previous, file }, { targets, placement, draft });
+      if (previous?.importedState === state && isComplete) return { candidate, id, result: "unchanged" };
+      const built = build(candidate, { id, previous, file }, targets, placement);
+      if (!built.isChanged) return { ...built, candidate, id, result: "unchanged" };
+      transaction.putPost(built.post);
+      return { ...built, candidate, id, result: previous === undefined ? "created" : "updated" };
     });
-    return { stored, nextNumbers: placement.nextNumbers };
+    return { stored, placement };
   }
 
-  const placementIn = (draft: Transaction): Placement =>
-    createPlacement({ index, site, numbers, basedOn: (id) => draft.basedOn(`post/${id}`) });
+  function report({ candidate, id, result, unknownMeta = [], pending: waiting }: StoredPost): void {
+    summary.count(candidate.collection.base, result);
+    imported.add(candidate.identity, id);
+    for (const name of unknownMeta) summary.leaveOut(`meta ${name}`);
+    if (waiting !== undefined) pending.add(waiting);
+  }
 
-  const targetsIn = (idOf: (identity: string) => number | undefined): Targets => ({
-    post: (id) => idOf(url === "" ? (byId.get(id) ?? "") : toIdentity(url, id)),
-    term: terms.idOfId,
-  });
-
-  function storeOne(
-    candidate: Candidate,
-    {
-      id,
-      previous,
-      file,
-    }: {
-      readonly id: number;
-      readonly previous: Post | undefined;
-      readonly file: ImportedMediaFile | undefined;
+  return {
+    async take(items) {
+      if (!isStarted) imported.refresh();
+      isStarted = true;
+      const selected = items.flatMap((item) => candidates.select(item) ?? []);
+      await terms.takeNamed(selected.flatMap(listAssignedTerms));
+      const before = await imported.load(selected.map(({ identity }) => identity));
+      const needsFile = ({ item, identity }: ImportCandidate): boolean =>
+        item.type === "attachment" && fileImport.isNeeded(before.get(identity));
+      const limits = { count: selected.length, weight: FILES_PER_COMMIT };
+      for (const group of splitIntoBatches(selected, limits, (candidate) => (needsFile(candidate) ? 1 : 0)))
+        await store(group, await fileImport.take(group.filter(needsFile)));
     },
-    {
-      targets,
-      placement,
-      draft,
-    }: { readonly targets: Targets; readonly placement: Placement; readonly draft: Transaction },
-  ): Stored {
-    const { item, collection, identity, state } = candidate;
-    const planned = toPlannedPost(item, previous ?? null, id, {
-      ...write,
-      collection,
-      index,
-      isTrusted,
-      now: library.now(),
-      defaultCategory: library.defaultCategory(),
-      author: authorOf(item.creator),
-      termId: terms.idOf,
-    });
-    // What is the same in the file stays as it is here, but for what was missing.
-    const isSame = previous?.importedState === state;
-    const held = { parent: previous?.parent ?? 0, featuredMedia: previous?.featuredMedia ?? 0 };
-    const { post, missing } = pointed(
-      isSame ? previous : { ...planned.post, ...held },
-      planned.references,
-      targets,
-      isSame ? (previous.importedOpen ?? []) : undefined,
-    );
-    const whole: Post = {
-      ...media.withFile(post, previous, file),
-      importedAs: identity,
-      importedState: state,
-    };
-    const isUnplaced = previous === undefined || isWaiting(previous);
-    const slug = isSame && !isUnplaced ? undefined : planned.post.slug;
-    const isOrphan = missing.some(({ name }) => name === "parent");
-    const waits = isUnplaced && isOrphan && whole.type === "page";
-    const stays = slug === undefined && whole.parent === previous?.parent;
-    const unplaced = waits ? { ...whole, slug: waitingSlug(id) } : whole;
-    const placed = waits || stays ? placement.note(unplaced) : placement.place(whole, slug ?? whole.slug);
-    const open = listUnresolved(missing, placed.parent !== whole.parent);
-    const result: Stored = {
-      ...{
-        candidate,
-        id,
-        unknownMeta: planned.unknownMeta,
-        hasFile: file !== undefined,
-        outcome: "unchanged",
-      },
-      ...(open.length === 0
-        ? {}
-        : { pending: { id, slug, open, references: planned.references, item: idle(item) } }),
-    };
-    const written = withUnresolved(placed, open);
-    if (previous !== undefined && isDeepStrictEqual({ ...previous }, written)) return result;
-    draft.putPost(written);
-    return { ...result, outcome: previous === undefined ? "created" : "updated" };
-  }
-
-  function report({ candidate, id, outcome, unknownMeta = [], pending: waiting }: Stored): void {
-    tally.count(candidate.collection.base, outcome);
-    known?.set(candidate.identity, id);
-    for (const name of unknownMeta) tally.leaveOut(`meta ${name}`);
-    if (waiting !== undefined) pending.push(waiting);
-  }
-
-  async function finish(): Promise<void> {
-    for (const batch of splitIntoBatches(pending, BATCH, ({ item }) => item.size)) {
-      const { warnings, nextNumbers } = await library.change(async (draft) => {
-        const posts = await library.posts(batch.map(({ id }) => id));
-        const placement = placementIn(draft);
-        const warnings = batch.flatMap((entry, place) => {
-          const post = posts[place];
-          return post === undefined ? [] : settle(entry, post, placement, draft);
-        });
-        return { warnings, nextNumbers: placement.nextNumbers };
-      });
-      learn(nextNumbers);
-      for (const { line, message } of warnings) tally.warn(line, message);
-    }
-  }
-
-  function settle(
-    { references, slug, item, open }: PendingPost,
-    before: Post,
-    placement: Placement,
-    draft: Transaction,
-  ): readonly { readonly line: number; readonly message: string }[] {
-    const { post, missing } = pointed(before, references, targetsIn(knownId), open);
-    const isMoved = isWaiting(before) || post.parent !== before.parent;
-    const placed = isMoved ? placement.place(post, slug ?? before.slug) : post;
-    const isRefused = placed.parent !== post.parent;
-    const written = withUnresolved(placed, listUnresolved(missing, isRefused));
-    if (!isDeepStrictEqual({ ...before }, written)) draft.putPost(written);
-    return listUnresolvedWarnings(item, missing, isRefused);
-  }
-
-  return { take, finish };
+    finish: pending.resolve,
+  };
 }
+
+const listAssignedTerms = ({ item, collection }: ImportCandidate): WxrItem["terms"] =>
+  item.terms.filter(({ taxonomy }) => collection.taxonomies.some((held) => held === taxonomy));

@@ -1,4 +1,4 @@
-/** Counts what an import does. Holds no more than a bounded list of what it has to say. */
+/** Counts what an import does, and collects a limited number of warnings and names. */
 
 import type { ImportCounts, ImportProgress, ImportSummary, ImportWarning } from "./options.js";
 import type { WxrSite } from "./types.js";
@@ -6,8 +6,8 @@ import type { WxrSite } from "./types.js";
 export type ImportResult = keyof ImportCounts;
 
 export interface ImportSummaryBuilder {
-  /** What became of a record of a collection. */
-  readonly count: (collection: string, outcome: ImportResult) => void;
+  /** Counts one record of a collection. */
+  readonly count: (collection: string, result: ImportResult) => void;
   readonly leaveOut: (what: string, count?: number) => void;
   readonly warn: (line: number, message: string) => void;
   readonly progress: (at: Pick<ImportProgress, "bytesRead" | "bytesTotal" | "items">) => ImportProgress;
@@ -25,19 +25,19 @@ export function createImportSummary(): ImportSummaryBuilder {
   const warnings: ImportWarning[] = [];
   let moreWarnings = 0;
   let all = NONE;
-  const plusOne = (counts: ImportCounts, outcome: ImportResult): ImportCounts => ({
+  const addOne = (counts: ImportCounts, result: ImportResult): ImportCounts => ({
     ...counts,
-    [outcome]: counts[outcome] + 1,
+    [result]: counts[result] + 1,
   });
 
   return {
-    count(collection, outcome) {
-      kinds.set(collection, plusOne(kinds.get(collection) ?? NONE, outcome));
-      all = plusOne(all, outcome);
+    count(collection, result) {
+      kinds.set(collection, addOne(kinds.get(collection) ?? NONE, result));
+      all = addOne(all, result);
     },
     leaveOut(what, count = 1) {
       if (count === 0) return;
-      // A copy: a part of a string keeps the whole one in memory.
+      // Copied, because a substring keeps the whole string in memory.
       const short = Buffer.from(what.slice(0, MAX_NAME)).toString();
       const name = notHeld.has(short) || notHeld.size < MAX_NAMES ? short : "others";
       notHeld.set(name, (notHeld.get(name) ?? 0) + count);

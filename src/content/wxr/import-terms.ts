@@ -1,161 +1,96 @@
-/** Brings the terms of a file into the site: found by their slug, or made; what hangs below a term that comes later is hung there at the end. */
+/**
+ * Imports the terms of a file. A term is found by its slug, or created. A term whose parent comes
+ * later in the file gets that parent at the end.
+ */
 
-import type { Taxonomy, Term } from "../records/records.js";
-import type { ContentRepository, Transaction } from "../repository/content-repository.js";
+import type { Taxonomy } from "../records/records.js";
+import type { ContentRepository } from "../repository/content-repository.js";
 import { getTaxonomy, taxonomies } from "../terms/taxonomies.js";
-import { sanitiseTitle } from "../text/sanitise-html.js";
-import { listAncestorIds } from "./ancestors.js";
 import { splitIntoBatches } from "./batches.js";
-import { getImportState } from "./identity.js";
-import type { ImportResult, ImportSummaryBuilder } from "./import-summary.js";
+import type { ImportSummaryBuilder } from "./import-summary.js";
+import { type ImportableTerm, type PendingTerm, storeTerm } from "./store-term.js";
 import { type NamedTerm, termNameKey, termSlugKey } from "./term-key.js";
+import { createTermTree, type TermPath, type TermTree } from "./term-tree.js";
 import type { WxrTerm } from "./types.js";
+import type { ImportNote } from "./unresolved-references.js";
 
 export interface TermImport {
   readonly take: (terms: readonly WxrTerm[]) => Promise<void>;
-  /** Terms that posts name; made where neither the site nor the file has told of them. */
+  /** Takes the terms that posts name, and creates those that neither the site nor the file has. */
   readonly takeNamed: (terms: readonly (NamedTerm & { readonly taxonomy: string })[]) => Promise<void>;
-  /** The term of this site; `undefined` where there is none. */
-  readonly idOf: (taxonomy: string, term: NamedTerm) => number | undefined;
-  /** Of a term by its id in the file. */
-  readonly idOfId: (id: number) => number | undefined;
+  /** Returns the id of a term on this site, or `undefined` if there is no such term. */
+  readonly findId: (taxonomy: string, term: NamedTerm) => number | undefined;
+  /** Returns the id on this site of the term with this id in the file. */
+  readonly findIdByFileId: (id: number) => number | undefined;
   readonly finish: () => Promise<void>;
 }
 
-const isTaxonomy = (name: string): name is Taxonomy => Object.hasOwn(taxonomies, name);
-
-type HeldTerm = WxrTerm & { readonly taxonomy: Taxonomy };
-
-/** Of this site, by taxonomy and slug. */
-interface Key {
-  readonly taxonomy: Taxonomy;
-  readonly slug: string;
-}
-
-/** A stored term whose parent was not here yet, or below it. */
-interface PendingPost extends Key, Pick<WxrTerm, "line" | "size"> {
-  /** Slug of the parent. */
-  readonly parent: string;
-}
-
-/** What one commit may hold; characters in the file. */
+/** Limits of one commit; `weight` is in characters of the file. */
 const BATCH = { count: 500, weight: 4_194_304 };
 
-export function createTermImport({
-  library,
-  tally,
-}: {
-  readonly library: ContentRepository;
-  readonly tally: ImportSummaryBuilder;
-}): TermImport {
-  const { index } = library;
-  /** By the id in the file. */
-  const told = new Map<number, Key>();
-  const pending = new Map<string, PendingPost>();
+const isTaxonomy = (name: string): name is Taxonomy => Object.hasOwn(taxonomies, name);
+const toKey = (term: NamedTerm & { readonly taxonomy: string }): string =>
+  `${term.taxonomy}/${termSlugKey(term)}`;
 
-  const idOf: TermImport["idOf"] = (taxonomy, term) =>
+export function createTermImport({
+  repository,
+  summary,
+}: {
+  readonly repository: ContentRepository;
+  readonly summary: ImportSummaryBuilder;
+}): TermImport {
+  const { index } = repository;
+  const byFileId = new Map<number, TermPath>();
+  const pending = new Map<string, PendingTerm>();
+
+  const findId: TermImport["findId"] = (taxonomy, term) =>
     isTaxonomy(taxonomy) ? index.termsBySlug(taxonomy, termSlugKey(term))[0]?.id : undefined;
 
-  /** Terms as they will be once the change is stored. */
-  function treeIn(draft: Transaction) {
-    const bySlug = new Map<string, Term>();
-    const byId = new Map<number, Term>();
-    return {
-      find: ({ taxonomy, slug }: Key): Term | undefined =>
-        bySlug.get(`${taxonomy}/${slug}`) ?? index.termsBySlug(taxonomy, slug)[0],
-      /** Whether `parent` may be above the term `id`: nothing above may move before that is stored. */
-      mayHang(id: number, parent: Term): boolean {
-        const above = listAncestorIds(id, parent.id, (at) => (byId.get(at) ?? index.term(at))?.parent ?? 0);
-        for (const at of above ?? []) if (index.term(at) !== undefined) draft.basedOn(`term/${at}`);
-        return above !== undefined;
-      },
-      put(term: Term): void {
-        bySlug.set(`${term.taxonomy}/${term.slug}`, term);
-        byId.set(term.id, term);
-        draft.putTerm(term);
-      },
-    };
-  }
-
-  /** Stores a term, or finds that there is nothing to store. */
-  function put(
-    term: HeldTerm,
-    newId: () => number,
-    tree: ReturnType<typeof treeIn>,
-  ): { readonly outcome: ImportResult; readonly pending?: PendingPost } {
-    const { taxonomy, line, size } = term;
-    const slug = termSlugKey(term);
-    const known = tree.find({ taxonomy, slug });
-    const state = getImportState(term, "term");
-    const isSame = known?.importedState === state;
-    // What the site made itself it keeps as it is.
-    if (known !== undefined && known.importedState === undefined) return { outcome: "unchanged" };
-    if (isSame && known.importedOpen === undefined) return { outcome: "unchanged" };
-    const id = known?.id ?? newId();
-    const wanted = getTaxonomy(taxonomy).isHierarchical ? parentSlugOf(term) : "";
-    const parent = wanted === "" ? undefined : tree.find({ taxonomy, slug: wanted });
-    const isHung = parent !== undefined && tree.mayHang(id, parent);
-    const isOpen = wanted !== "" && !isHung;
-    const { importedOpen: _, ...before } = known ?? { id, version: 0, taxonomy, slug, meta: {}, parent: 0 };
-    // What is the same in the file stays as it is here, but for the parent that was missing.
-    const told = isSame ? known : { name: termNameKey(term), description: sanitiseTitle(term.description) };
-    const { name, description } = told;
-    const written: Term = {
-      ...{ ...before, name, description, importedState: state },
-      parent: isHung ? parent.id : isSame ? before.parent : 0,
-      ...(isOpen ? { importedOpen: true } : {}),
-    };
-    const waits = isOpen ? { pending: { taxonomy, slug, parent: wanted, line, size } } : {};
-    if (known !== undefined && isSameRecord(known, written)) return { outcome: "unchanged", ...waits };
-    tree.put(written);
-    return { outcome: known === undefined ? "created" : "updated", ...waits };
-  }
-
-  async function store(terms: readonly HeldTerm[]): Promise<void> {
-    // Twice in one commit would be two writes of one record: the last one counts.
-    const distinct = new Map(terms.map((term) => [`${term.taxonomy}/${termSlugKey(term)}`, term] as const));
-    const results = await library.change(async (draft) => {
-      const first = await draft.newIds("term", distinct.size);
+  async function store(terms: readonly ImportableTerm[]): Promise<void> {
+    // One commit can write a record only once. Of equal terms, the last one counts.
+    const distinct = new Map(terms.map((term) => [toKey(term), term] as const));
+    const results = await repository.change(async (transaction) => {
+      const firstId = await transaction.newIds("term", distinct.size);
       let used = 0;
-      const tree = treeIn(draft);
+      const tree = createTermTree(index, transaction);
       return [...distinct].map(([key, term]) => ({
-        ...{ key, base: getTaxonomy(term.taxonomy).base },
-        ...put(term, () => first + used++, tree),
+        ...{ key, collection: getTaxonomy(term.taxonomy).base },
+        ...storeTerm(term, () => firstId + used++, tree),
       }));
     });
-    for (const { key, base, outcome, pending: waiting } of results) {
-      tally.count(base, outcome);
+    for (const { key, collection, result, pending: waiting } of results) {
+      summary.count(collection, result);
       if (waiting === undefined) pending.delete(key);
       else pending.set(key, waiting);
     }
   }
 
   async function take(terms: readonly WxrTerm[]): Promise<void> {
-    const held: HeldTerm[] = [];
+    const importable: ImportableTerm[] = [];
     for (const term of terms) {
       const { taxonomy, id } = term;
-      if (!isTaxonomy(taxonomy)) tally.leaveOut(`taxonomy ${taxonomy}`);
-      else if (termNameKey(term) === "") tally.warn(term.line, "A term without a name was left out.");
+      if (!isTaxonomy(taxonomy)) summary.leaveOut(`taxonomy ${taxonomy}`);
+      else if (termNameKey(term) === "") summary.warn(term.line, "A term without a name was skipped.");
       else {
-        held.push({ ...term, taxonomy });
-        if (id > 0) told.set(id, { taxonomy, slug: termSlugKey(term) });
+        importable.push({ ...term, taxonomy });
+        if (id > 0) byFileId.set(id, { taxonomy, slug: termSlugKey(term) });
       }
     }
-    for (const batch of splitIntoBatches(held, BATCH, ({ size }) => size)) await store(batch);
+    for (const batch of splitIntoBatches(importable, BATCH, ({ size }) => size)) await store(batch);
   }
 
   return {
-    idOf,
-    idOfId(id) {
-      const term = told.get(id);
+    findId,
+    findIdByFileId(id) {
+      const term = byFileId.get(id);
       return term && index.termsBySlug(term.taxonomy, term.slug)[0]?.id;
     },
     take,
     async takeNamed(terms) {
       const missing = new Map<string, WxrTerm>();
       for (const { taxonomy, slug, name } of terms) {
-        if (taxonomy === "post_format" || idOf(taxonomy, { slug, name }) !== undefined) continue;
-        missing.set(`${taxonomy}/${termSlugKey({ slug, name })}`, {
+        if (taxonomy === "post_format" || findId(taxonomy, { slug, name }) !== undefined) continue;
+        missing.set(toKey({ taxonomy, slug, name }), {
           ...{ kind: "term", line: 0, id: 0, taxonomy, slug, name: name || slug },
           ...{ description: "", parent: "", size: slug.length + name.length },
         });
@@ -164,32 +99,26 @@ export function createTermImport({
     },
     async finish() {
       for (const batch of splitIntoBatches([...pending.values()], BATCH, ({ size }) => size)) {
-        const warnings = await library.change((draft) => {
-          const tree = treeIn(draft);
-          return batch.flatMap((entry) => {
-            const known = tree.find(entry);
-            const parent = tree.find({ taxonomy: entry.taxonomy, slug: entry.parent });
-            if (known === undefined) return [];
-            if (parent !== undefined && tree.mayHang(known.id, parent)) {
-              const { importedOpen: _, ...settled } = known;
-              tree.put({ ...settled, parent: parent.id });
-              return [];
-            }
-            const why = parent === undefined ? "is missing" : "hangs below it";
-            const message = `The term “${entry.slug.slice(0, 60)}” hangs below none: its parent ${why}.`;
-            return [{ line: entry.line, message }];
-          });
+        const warnings = await repository.change((transaction) => {
+          const tree = createTermTree(index, transaction);
+          return batch.flatMap((entry) => resolveParent(entry, tree));
         });
-        for (const { line, message } of warnings) tally.warn(line, message);
+        for (const { line, message } of warnings) summary.warn(line, message);
       }
     },
   };
 }
 
-/** Empty for a term that hangs below none. */
-const parentSlugOf = ({ parent }: WxrTerm): string =>
-  parent === "" ? "" : termSlugKey({ slug: parent, name: parent });
-
-const isSameRecord = (a: Term, b: Term): boolean =>
-  JSON.stringify([a.name, a.description, a.parent, a.importedState, a.importedOpen]) ===
-  JSON.stringify([b.name, b.description, b.parent, b.importedState, b.importedOpen]);
+function resolveParent(entry: PendingTerm, tree: TermTree): readonly ImportNote[] {
+  const known = tree.find(entry);
+  const parent = tree.find({ taxonomy: entry.taxonomy, slug: entry.parent });
+  if (known === undefined) return [];
+  if (parent !== undefined && tree.canHaveParent(known.id, parent)) {
+    const { importedOpen: _, ...resolved } = known;
+    tree.put({ ...resolved, parent: parent.id });
+    return [];
+  }
+  const why = parent === undefined ? "is missing" : "is below it";
+  const message = `The term “${entry.slug.slice(0, 60)}” was stored at the top: its parent ${why}.`;
+  return [{ line: entry.line, message }];
+}

@@ -1,4 +1,4 @@
-/** What an attachment in a file tells of its own file. Pure. */
+/** Converts an attachment of a file to the record of its media file. Pure. */
 
 import { parseUrl } from "../../core/parse-url.js";
 import { isFileName } from "../files.js";
@@ -10,55 +10,55 @@ import { type PhpArray, type PhpValue, unserializePhp } from "./php-serialize.js
 import type { WxrItem } from "./types.js";
 
 const MAX_SIZES = 64;
-const NOTHING: PhpArray = new Map();
+const EMPTY: PhpArray = new Map();
 
-const arrayOf = (value: PhpValue | undefined): PhpArray => (value instanceof Map ? value : NOTHING);
-const textOf = (value: PhpValue | undefined): string => (typeof value === "string" ? value : "");
+const toArray = (value: PhpValue | undefined): PhpArray => (value instanceof Map ? value : EMPTY);
+const toText = (value: PhpValue | undefined): string => (typeof value === "string" ? value : "");
 
-function countOf(value: PhpValue | undefined): number {
+function toCount(value: PhpValue | undefined): number {
   const count = Number(typeof value === "string" ? value : (value ?? 0));
   return Number.isSafeInteger(count) && count > 0 ? count : 0;
 }
 
-const isWebAddress = (url: string): boolean => /^https?:\/\//i.test(url) && parseUrl(url) !== undefined;
+const isWebUrl = (url: string): boolean => /^https?:\/\//i.test(url) && parseUrl(url) !== undefined;
 
-/** The last part of the path of an address; empty where there is none. */
-const lastOfAddress = (url: string): string =>
-  isWebAddress(url) ? (parseUrl(url)?.pathname.split("/").at(-1) ?? "") : "";
+/** Returns the last segment of the path of a URL, or an empty text. */
+const getLastSegment = (url: string): string =>
+  isWebUrl(url) ? (parseUrl(url)?.pathname.split("/").at(-1) ?? "") : "";
 
-function nameOf(path: string, url: string): string {
+function toFileName(path: string, url: string): string {
   if (isFileName(path)) return path;
-  const last = (path.split("/").at(-1) ?? "") || lastOfAddress(url);
+  const last = (path.split("/").at(-1) ?? "") || getLastSegment(url);
   const extension = /\.[a-z0-9]{1,5}$/i.exec(last)?.[0] ?? "";
   return last === "" ? "" : `${toBaseName(last)}${extension.toLowerCase()}`;
 }
 
-/** The file as it is known without its bytes, and its type by its name. */
+/** Returns what the item says about its file, and the type that the name of the file implies. */
 export function toMedia(
   item: WxrItem,
   meta: ReadonlyMap<string, string>,
 ): { readonly media: MediaFile; readonly mimeType: string } {
-  const known = arrayOf(unserializePhp(meta.get("_wp_attachment_metadata") ?? ""));
-  const name = nameOf(meta.get("_wp_attached_file") ?? textOf(known.get("file")), item.attachmentUrl);
+  const known = toArray(unserializePhp(meta.get("_wp_attachment_metadata") ?? ""));
+  const name = toFileName(meta.get("_wp_attached_file") ?? toText(known.get("file")), item.attachmentUrl);
   const folder = name.slice(0, name.lastIndexOf("/") + 1);
-  const sizes = [...arrayOf(known.get("sizes"))].slice(0, MAX_SIZES).flatMap(([size, value]) => {
-    const version = arrayOf(value);
-    const file = folder + textOf(version.get("file"));
+  const sizes = [...toArray(known.get("sizes"))].slice(0, MAX_SIZES).flatMap(([size, value]) => {
+    const version = toArray(value);
+    const file = folder + toText(version.get("file"));
     if (!/^[\w-]{1,64}$/.test(size) || !isFileName(file)) return [];
-    const [width, height] = [countOf(version.get("width")), countOf(version.get("height"))];
-    const bytes = countOf(version.get("filesize"));
+    const [width, height] = [toCount(version.get("width")), toCount(version.get("height"))];
+    const bytes = toCount(version.get("filesize"));
     return [[size, { name: file, width, height, mimeType: findMimeType(file) ?? "", bytes }] as const];
   });
   return {
     mimeType: findMimeType(name) ?? "",
     media: {
       name,
-      bytes: countOf(known.get("filesize")),
+      bytes: toCount(known.get("filesize")),
       altText: stripAll(meta.get("_wp_attachment_image_alt") ?? ""),
-      width: countOf(known.get("width")),
-      height: countOf(known.get("height")),
+      width: toCount(known.get("width")),
+      height: toCount(known.get("height")),
       sizes: Object.fromEntries(sizes),
-      elsewhere: isWebAddress(item.attachmentUrl) ? item.attachmentUrl : "",
+      elsewhere: isWebUrl(item.attachmentUrl) ? item.attachmentUrl : "",
     },
   };
 }

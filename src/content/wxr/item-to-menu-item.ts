@@ -1,4 +1,4 @@
-/** What a menu item in a file says of itself; what it points at has the ids of the file. Pure. */
+/** Converts an item of a file to a menu item. Its references have the ids of the file. Pure. */
 
 import type { MenuItem } from "../records/records.js";
 import { cleanClasses, stripAll } from "../text/plain.js";
@@ -9,7 +9,7 @@ import type { WxrItem } from "./types.js";
 
 const TYPES: readonly MenuItem["type"][] = ["taxonomy", "post_type", "post_type_archive", "custom"];
 
-/** `parent`: the menu item above it, by its id in the file. */
+/** `parent` is the id in the file of the parent menu item. */
 export function toMenuItem(
   item: WxrItem,
   meta: ReadonlyMap<string, string>,

@@ -1,11 +1,11 @@
-/** The post that an item of a file becomes. What it points at has the ids of the file still. Pure. */
+/** Converts an item of a file to a post. Its references still have the ids of the file. Pure. */
 
 import type { Json } from "../../schema/types.js";
 import { type Collection, collections, POST_FORMATS } from "../collections.js";
 import { writeMeta } from "../posts/post-meta.js";
 import { createPost, type WriteContext } from "../posts/write-post.js";
 import { STATUSES } from "../query/row.js";
-import type { Post, PostStatus, Taxonomy } from "../records/records.js";
+import type { MenuItem, Post, PostStatus, Taxonomy } from "../records/records.js";
 import { parseWholeNumber } from "./elements.js";
 import { readItemDates } from "./item-dates.js";
 import { toMedia } from "./item-to-media.js";
@@ -13,7 +13,7 @@ import { toMenuItem } from "./item-to-menu-item.js";
 import type { NamedTerm } from "./term-key.js";
 import type { WxrItem } from "./types.js";
 
-/** What a post of the file points at, by the ids of the file; 0 for nothing. */
+/** References of a post, by the ids of the file; 0 for none. */
 export interface References {
   readonly parent: number;
   readonly featuredMedia: number;
@@ -21,26 +21,26 @@ export interface References {
 }
 
 export interface PlannedPost {
-  /** Without what it points at; its slug is the wanted one. */
+  /** Has no references yet. Its slug is the one in the file. */
   readonly post: Post;
   readonly references: References;
-  /** Names of its meta values that there is no place for. */
+  /** Names of meta values that this site has no place for. */
   readonly unknownMeta: readonly string[];
 }
 
 export interface PlanContext extends Omit<WriteContext, "collection"> {
   readonly collection: Collection;
   readonly author: number;
-  /** Whether its texts are kept as they are. */
+  /** True if its texts are stored without sanitising. */
   readonly isTrusted: boolean;
-  readonly termId: (taxonomy: string, term: NamedTerm) => number | undefined;
+  readonly findTermId: (taxonomy: string, term: NamedTerm) => number | undefined;
 }
 
 const byType: ReadonlyMap<string, Collection> = new Map(
   Object.values<Collection>(collections).map((collection) => [collection.type, collection]),
 );
 
-/** `undefined` for a type that the site does not hold. */
+/** Returns `undefined` for a type that the site does not have. */
 export const findCollection = (type: string): Collection | undefined => byType.get(type);
 
 const READ_META: ReadonlySet<string> = new Set([
@@ -62,108 +62,143 @@ const READ_META: ReadonlySet<string> = new Set([
   "_menu_item_url",
 ]);
 
-/** `previous`: the post as it was imported before; what the file does not tell of stays as it is. */
+/** The record that an item is converted for. */
+export interface PlannedFrom {
+  readonly id: number;
+  /** The post as it is now; what the file does not contain stays as it is. */
+  readonly previous: Post | null;
+}
+
+/** The parts of an item that only some types have. */
+interface TypedParts {
+  readonly menu: ReturnType<typeof toMenuItem> | undefined;
+  readonly media: ReturnType<typeof toMedia> | undefined;
+}
+
+type MetaValues = ReadonlyMap<string, string>;
+
 export function toPlannedPost(
   item: WxrItem,
-  previous: Post | null,
-  id: number,
+  { id, previous }: PlannedFrom,
   context: PlanContext,
 ): PlannedPost {
-  const { collection, site, isTrusted, now } = context;
-  const { type } = collection;
-  const meta = new Map(item.meta.map(({ name, value }) => [name, value]));
-  const text = (name: "title" | "content" | "excerpt"): string =>
-    isTrusted ? item[name] : site.filter[name](item[name]);
-  const status = statusOf(item);
-  const password = status === "private" ? "" : item.password;
-  const menu = type === "nav_menu_item" ? toMenuItem(item, meta) : undefined;
-  const media = type === "attachment" ? toMedia(item, meta) : undefined;
+  const { collection } = context;
+  const meta: MetaValues = new Map(item.meta.map(({ name, value }) => [name, value]));
+  const parts: TypedParts = {
+    menu: collection.type === "nav_menu_item" ? toMenuItem(item, meta) : undefined,
+    media: collection.type === "attachment" ? toMedia(item, meta) : undefined,
+  };
   const base: Post = previous ?? { ...createPost(context), id };
-  const times = readItemDates(item, site.zone, now);
-
+  const status = toStatus(item);
   return {
     post: {
       ...base,
-      ...times,
-      dateGmt: times.dateGmt ?? (isFloating(status) ? null : site.zone.toUtc(times.date)),
-      status,
+      ...toDates(item, status, context),
+      ...toTexts(item, parts, context),
+      ...toSettings(item, status, context),
       author: context.author,
-      slug: site.slug(item.slug),
-      title: text("title"),
-      content: menu ? "" : text("content"),
-      excerpt: menu ? "" : text("excerpt"),
-      password,
-      hasPassword: password !== "",
-      parent: 0,
-      menuOrder: item.menuOrder,
-      sticky: type === "post" && item.isSticky,
-      format: formatOf(item),
-      terms: termsOf(item, base, context),
-      commentStatus: item.commentStatus === "open" ? "open" : "closed",
-      pingStatus: item.pingStatus === "open" ? "open" : "closed",
-      template: templateOf(meta.get("_wp_page_template")),
-      featuredMedia: 0,
-      meta: metaOf(meta, base, context),
-      isTrusted,
-      beforeTrash: status === "trash" ? beforeTrash(meta, context) : null,
-      menuItem:
-        menu === undefined ? null : { ...menu.menuItem, objectId: menu.menuItem.type === "custom" ? id : 0 },
-      target: "",
-      mimeType: media?.mimeType ?? "",
-      media: media?.media ?? null,
+      terms: toTerms(item, base, context),
+      template: toTemplate(meta.get("_wp_page_template")),
+      meta: toMeta(meta, base, context),
+      isTrusted: context.isTrusted,
+      beforeTrash: status === "trash" ? toBeforeTrash(meta, context) : null,
+      ...{ parent: 0, featuredMedia: 0, target: "" },
+      menuItem: parts.menu === undefined ? null : withOwnId(parts.menu.menuItem, id),
+      mimeType: parts.media?.mimeType ?? "",
+      media: parts.media?.media ?? null,
     },
-    references: {
-      parent: menu?.parent ?? item.parent,
-      featuredMedia:
-        type === "attachment" ? 0 : Math.max(parseWholeNumber(meta.get("_thumbnail_id") ?? ""), 0),
-      object: objectOf(menu?.menuItem),
-    },
+    references: toReferences(item, meta, parts),
     unknownMeta: item.meta.flatMap(({ name }) =>
       READ_META.has(name) || Object.hasOwn(collection.meta, name) ? [] : [name],
     ),
   };
 }
 
-const isFloating = (status: PostStatus): boolean => ["draft", "pending", "auto-draft"].includes(status);
+/** A post without a scheduled date has no date in UTC. */
+function toDates(item: WxrItem, status: PostStatus, { site, now }: PlanContext) {
+  const dates = readItemDates(item, site.zone, now);
+  const isFloating = ["draft", "pending", "auto-draft"].includes(status);
+  return { ...dates, dateGmt: dates.dateGmt ?? (isFloating ? null : site.zone.toUtc(dates.date)) };
+}
 
-/** A menu item is published or a draft, an attachment shown where its post is; a status of some plug-in is a draft. */
-function statusOf({ type, status }: WxrItem): PostStatus {
+/** The excerpt and content of a menu item are its title attribute and description. */
+function toTexts(item: WxrItem, { menu }: TypedParts, { site, isTrusted }: PlanContext) {
+  const text = (name: "title" | "content" | "excerpt"): string =>
+    isTrusted ? item[name] : site.filter[name](item[name]);
+  return {
+    slug: site.slug(item.slug),
+    title: text("title"),
+    content: menu ? "" : text("content"),
+    excerpt: menu ? "" : text("excerpt"),
+  };
+}
+
+function toSettings(item: WxrItem, status: PostStatus, { collection }: PlanContext) {
+  const password = status === "private" ? "" : item.password;
+  return {
+    status,
+    password,
+    hasPassword: password !== "",
+    menuOrder: item.menuOrder,
+    sticky: collection.type === "post" && item.isSticky,
+    format: toFormat(item),
+    commentStatus: toOpenOrClosed(item.commentStatus),
+    pingStatus: toOpenOrClosed(item.pingStatus),
+  };
+}
+
+const toOpenOrClosed = (status: string): "open" | "closed" => (status === "open" ? "open" : "closed");
+
+/** A custom item refers to itself, as in WordPress. Other objects are resolved later. */
+const withOwnId = (menuItem: MenuItem, id: number): MenuItem => ({
+  ...menuItem,
+  objectId: menuItem.type === "custom" ? id : 0,
+});
+
+const toReferences = (item: WxrItem, meta: MetaValues, { menu, media }: TypedParts): References => ({
+  parent: menu?.parent ?? item.parent,
+  featuredMedia: media === undefined ? Math.max(parseWholeNumber(meta.get("_thumbnail_id") ?? ""), 0) : 0,
+  object: toObjectReference(menu?.menuItem),
+});
+
+/**
+ * A menu item is either published or a draft. An attachment inherits the status of its post. An
+ * unknown status, such as one of a plug-in, becomes a draft.
+ */
+function toStatus({ type, status }: WxrItem): PostStatus {
   const known = STATUSES.find((name) => name === status) ?? "draft";
   if (type === "nav_menu_item") return known === "publish" ? "publish" : "draft";
   if (type !== "attachment") return known === "inherit" ? "draft" : known;
   return known === "private" || known === "trash" ? known : "inherit";
 }
 
-function formatOf({ terms, type }: WxrItem): string {
+function toFormat({ terms, type }: WxrItem): string {
   const slug = terms.find(({ taxonomy }) => taxonomy === "post_format")?.slug.replace(/^post-format-/, "");
   return (type === "post" && POST_FORMATS.find((format) => format === slug)) || "standard";
 }
 
-const templateOf = (template: string | undefined): string =>
+const toTemplate = (template: string | undefined): string =>
   template === undefined || template === "default" ? "" : template;
 
-function termsOf(
+function toTerms(
   item: WxrItem,
   base: Post,
-  { collection, termId, defaultCategory }: PlanContext,
+  { collection, findTermId, defaultCategory }: PlanContext,
 ): Post["terms"] {
   const terms: { [taxonomy in Taxonomy]?: readonly number[] } = {};
   for (const taxonomy of collection.taxonomies) {
     const ids = item.terms.flatMap((term) =>
-      term.taxonomy === taxonomy ? (termId(taxonomy, term) ?? []) : [],
+      term.taxonomy === taxonomy ? (findTermId(taxonomy, term) ?? []) : [],
     );
     if (ids.length > 0) terms[taxonomy] = [...new Set(ids)].sort((a, b) => a - b);
   }
-  const isBare = collection.type === "post" && terms.category === undefined && defaultCategory !== undefined;
-  return isBare ? { ...terms, category: base.terms.category ?? [defaultCategory] } : terms;
+  const needsDefault =
+    collection.type === "post" && terms.category === undefined && defaultCategory !== undefined;
+  return needsDefault ? { ...terms, category: base.terms.category ?? [defaultCategory] } : terms;
 }
 
-/** The values that the collection has a field for, and that fit it. */
-function metaOf(
-  meta: ReadonlyMap<string, string>,
-  base: Post,
-  { collection, isTrusted, site }: PlanContext,
-): Post["meta"] {
+/** Takes the values for which the collection has a field, if they fit it. */
+function toMeta(meta: MetaValues, base: Post, { collection, isTrusted, site }: PlanContext): Post["meta"] {
   const given: { [name: string]: Json } = {};
   for (const [name, field] of Object.entries(collection.meta)) {
     const value = meta.get(name);
@@ -173,7 +208,7 @@ function metaOf(
   return writeMeta(base.meta, given, collection.meta, { caller: { has: () => isTrusted }, site });
 }
 
-function beforeTrash(meta: ReadonlyMap<string, string>, { site }: PlanContext): Post["beforeTrash"] {
+function toBeforeTrash(meta: MetaValues, { site }: PlanContext): Post["beforeTrash"] {
   const status = STATUSES.find((name) => name === meta.get("_wp_trash_meta_status"));
   return {
     status: status === undefined || status === "trash" ? "draft" : status,
@@ -181,7 +216,7 @@ function beforeTrash(meta: ReadonlyMap<string, string>, { site }: PlanContext): 
   };
 }
 
-function objectOf(menuItem: Post["menuItem"] | undefined): References["object"] {
+function toObjectReference(menuItem: Post["menuItem"] | undefined): References["object"] {
   if (menuItem?.type === "post_type") return { kind: "post", id: menuItem.objectId };
   return menuItem?.type === "taxonomy" ? { kind: "term", id: menuItem.objectId } : null;
 }

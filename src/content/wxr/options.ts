@@ -1,78 +1,104 @@
-/** What an import is asked for, and what it says of its work. */
+/** Options, progress and summary of an import. */
 
 import type { ReadableBody } from "../../http/types.js";
 import type { WxrItem } from "./types.js";
 
-/** A file of the site that is imported. */
+/** A media file of the site that is imported. */
 export interface ImportedFile {
-  /** Where the file says that it is; may be empty. */
+  /** URL of the file on the other site; may be empty. */
   readonly url: string;
-  /** `2026/11/heart.png`, below the uploads of that site; may be empty. */
+  /** Path below the uploads of that site, such as `2026/11/heart.png`; may be empty. */
   readonly path: string;
   readonly title: string;
 }
 
-/** The bytes of a file, or `null` for one that there is none of. What it throws becomes a warning. */
+/**
+ * Returns the bytes of a file, or `null` if there is no such file. An error that it throws becomes
+ * a warning.
+ */
 export type FileSource = (
   file: ImportedFile,
 ) => ReadableBody | Uint8Array | null | PromiseLike<ReadableBody | Uint8Array | null>;
 
-/** What `content.import` takes beside the file. */
+/**
+ * Options of `content.import`.
+ *
+ * @example
+ * await content.import(createReadStream("site.xml"), {
+ *   as: 1,
+ *   authors: { "jane.doe": 7 },
+ *   files: "fetch",
+ * });
+ */
 export interface ImportOptions {
-  /** Id of the user on whose behalf: the author of what is nobody else's. */
+  /** Id of the importing user, who becomes the author of posts whose own author is not found. */
   readonly as: number;
-  /** Ids of users by the login in the file. Others are found by their slug, their address or their name; else it is `as`. */
+  /**
+   * Ids of users, by the login in the file. Other authors are found by slug, e-mail address or
+   * name; otherwise `as` is the author.
+   */
   readonly authors?: { readonly [login: string]: number } | undefined;
-  /** Keeps scripts, styles and frames in texts: for a file of your own. Default: false, texts are filtered as those of an author are. */
+  /**
+   * Keeps scripts, styles and frames in texts. Set it only for a file of your own. Default: false;
+   * texts are sanitised as if an author had written them.
+   */
   readonly trust?: boolean | undefined;
   /**
-   * The bytes of media: `skip` keeps the record with the address of its file, `fetch` gets each from its address, of public hosts only; a
-   * function gives them. What cannot be had is kept as with `skip`, with a warning, and tried again by the next import. Default: `skip`.
+   * Where the files of media come from. `skip` stores the record with the URL of its file. `fetch`
+   * downloads each file from its URL, from public hosts only. A function returns the bytes. A file
+   * that cannot be read is treated as with `skip`: it adds a warning, and the next import tries it
+   * again. Default: `skip`.
    */
   readonly files?: "skip" | "fetch" | FileSource | undefined;
-  /** Size of the file, where it is known: told with the progress. */
+  /** Size of the WXR file in bytes, if known. It is passed on with the progress. */
   readonly bytesTotal?: number | undefined;
-  /** Told after every batch. Must not throw. */
+  /** Called after every batch. Must not throw. */
   readonly onProgress?: ((progress: ImportProgress) => void) | undefined;
+  /** Stops the import, which then rejects with the reason of the signal. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What came of the things read, in numbers. */
+/** Number of records by result. */
 export interface ImportCounts {
   readonly created: number;
   readonly updated: number;
-  /** As the import left them before; edits made here since are kept. */
+  /** Same in the file as at the last import. Edits made here since are kept. */
   readonly unchanged: number;
-  /** Not held by this site; see `notHeld`. */
+  /** Left out because this site has no place for them; see `notHeld`. */
   readonly skipped: number;
 }
 
-/** How far an import has come. */
+/** Progress of an import. */
 export interface ImportProgress extends ImportCounts {
   readonly bytesRead: number;
   readonly bytesTotal: number | undefined;
-  /** Posts of any type that were read. */
+  /** Posts of any type that were read so far. */
   readonly items: number;
 }
 
-/** Something that was left out, or not found, and where. */
+/** Something that was left out or not found. */
 export interface ImportWarning {
-  /** Of the file; 0 where it is about no place in it. */
+  /** Line of the file; 0 if the warning concerns no single line. */
   readonly line: number;
   readonly message: string;
 }
 
-/** What came of an import. */
+/** Result of an import. */
 export interface ImportSummary extends ImportProgress {
+  /** Version of WXR. */
   readonly version: string;
-  /** Title and address of the site in the file. */
+  /** Title and URL of the site in the file. */
   readonly site: { readonly title: string; readonly url: string };
-  /** By `posts`, `pages`, `media`, `categories` … */
+  /** Counts by `posts`, `pages`, `media`, `categories` … */
   readonly kinds: { readonly [collection: string]: ImportCounts };
-  /** How much of what there is no place for here was left out: `comments`, `type product`, `meta _edit_lock`, `taxonomy genre`. The first 200 names. */
+  /**
+   * Counts of what this site has no place for, such as `comments`, `type product`, `meta
+   * _edit_lock` and `taxonomy genre`. At most 200 names.
+   */
   readonly notHeld: { readonly [what: string]: number };
-  /** The first 100. */
+  /** The first 100 warnings. */
   readonly warnings: readonly ImportWarning[];
+  /** Number of further warnings. */
   readonly moreWarnings: number;
 }
 

@@ -1,4 +1,4 @@
-/** Every post of a site. */
+/** Lists the ids of all posts of a site. */
 
 import { collections } from "../collections.js";
 import { STATUSES } from "../query/row.js";
@@ -7,13 +7,13 @@ import type { PostType } from "../records/records.js";
 
 const EVERYTHING = Object.fromEntries(STATUSES.map((status) => [status, "all" as const]));
 
-/** Ids, ascending, of all posts of a type, in whatever status. */
+/** Lists the ids of all posts of a type, in any status, in ascending order. */
 export function listPostIdsOfType(index: SiteIndex, type: PostType): readonly number[] {
   const found = index.find(
     { type, visibility: EVERYTHING, orderBy: "id", order: "asc", offset: 0, limit: Number.MAX_SAFE_INTEGER },
     () => Promise.resolve([]),
   );
-  // Without a search nothing is waited for.
+  // A query without search terms returns its ids at once.
   return "ids" in found ? found.ids : [];
 }
 

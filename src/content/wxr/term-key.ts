@@ -1,4 +1,4 @@
-/** What a term of a file is known by: its slug, or one that is made of its name. Pure. */
+/** Returns the slug and name under which a term of a file is stored and found again. Pure. */
 
 import { createHash } from "node:crypto";
 import { MAX_NAME, termName } from "../terms/write-term.js";
@@ -9,11 +9,14 @@ export interface NamedTerm {
   readonly name: string;
 }
 
-/** As it is stored; empty for a term that has neither. */
+/** Returns the name as it is stored; empty for a term with neither name nor slug. */
 export const termNameKey = ({ name, slug }: NamedTerm): string =>
   (termName(name) || termName(slug)).slice(0, MAX_NAME);
 
-/** Never empty: a name of signs alone, such as `!!!`, has the same slug in every import, so that its term is found again. */
+/**
+ * Returns the slug, which is never empty. A name without letters, such as `!!!`, gets the same slug
+ * in every import, so that its term is found again.
+ */
 export const termSlugKey = (term: NamedTerm): string =>
   toSlug(term.slug) ||
   toSlug(term.name) ||

@@ -1,11 +1,11 @@
-/** What a WXR file holds, as it is read: texts as they stand in it, without the control characters that XML does not know. */
+/** Entries of a WXR file. Their texts lack only control characters that XML does not allow. */
 
 export interface WxrSite {
   readonly kind: "site";
   /** `1.0`, `1.1` or `1.2`. */
   readonly version: string;
   readonly title: string;
-  /** The address that the ids of the file belong to; empty where the file names none. */
+  /** URL of the site that wrote the file; empty if the file does not name it. */
   readonly url: string;
 }
 
@@ -14,31 +14,31 @@ export interface WxrAuthor {
   readonly login: string;
   readonly email: string;
   readonly name: string;
-  /** As of an item. */
+  /** As in `WxrItem`. */
   readonly size: number;
 }
 
 export interface WxrTerm {
   readonly kind: "term";
   readonly line: number;
-  /** 0 where the file does not say. */
+  /** 0 if the file has none. */
   readonly id: number;
   readonly taxonomy: string;
   readonly slug: string;
   readonly name: string;
   readonly description: string;
-  /** Slug of the term above it; empty for none. */
+  /** Slug of the parent term; empty at the top. */
   readonly parent: string;
-  /** As of an item. */
+  /** As in `WxrItem`. */
   readonly size: number;
 }
 
 /** A post of any type. */
 export interface WxrItem {
   readonly kind: "item";
-  /** Of its first element, from 1. */
+  /** Line of its first element, from 1. */
   readonly line: number;
-  /** 0 where the file does not say. */
+  /** 0 if the file has none. */
   readonly id: number;
   readonly type: string;
   readonly status: string;
@@ -46,15 +46,15 @@ export interface WxrItem {
   readonly content: string;
   readonly excerpt: string;
   readonly slug: string;
-  /** Login of its author. */
+  /** Login of the author. */
   readonly creator: string;
   readonly guid: string;
   readonly password: string;
-  /** An id of the file; 0 for none. */
+  /** Id in the file; 0 at the top. */
   readonly parent: number;
   readonly menuOrder: number;
   readonly isSticky: boolean;
-  /** `2026-11-21 10:00:00`, `0000-00-00 00:00:00`, or empty where the file does not say; so are the others. */
+  /** `2026-11-21 10:00:00`, `0000-00-00 00:00:00` or empty, like the other dates. */
   readonly date: string;
   readonly dateGmt: string;
   readonly modified: string;
@@ -65,7 +65,7 @@ export interface WxrItem {
   readonly terms: readonly { readonly taxonomy: string; readonly slug: string; readonly name: string }[];
   readonly meta: readonly { readonly name: string; readonly value: string }[];
   readonly comments: number;
-  /** What it takes in memory, in characters: of all its texts, and something for each element. */
+  /** Memory that it takes, in characters: all its texts, and a fixed cost for each element. */
   readonly size: number;
 }
 

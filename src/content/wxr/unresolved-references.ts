@@ -1,18 +1,23 @@
-/** What an imported post points at that is not here yet: what is kept of it, and what is said of it. Pure. */
+/** Marks imported posts whose references have no target yet, and words the warnings. Pure. */
 
 import type { Post } from "../records/records.js";
 import type { References } from "./item-to-post.js";
-import type { Missing, ReferenceName } from "./placement.js";
+import type { MissingTarget, ReferenceName } from "./resolve-references.js";
 import type { WxrItem } from "./types.js";
 
-/** A stored post that points at something that was not here yet. */
+/** A stored post with a reference whose target was not here yet. */
 export interface PendingPost {
   readonly id: number;
   readonly item: Pick<WxrItem, "line" | "id" | "size">;
-  /** That it takes where it is placed; `undefined`: the one that it has. */
+  /** The slug that it gets once it has its place; `undefined`: it keeps its slug. */
   readonly slug: string | undefined;
   readonly open: readonly ReferenceName[];
   readonly references: References;
+}
+
+export interface ImportNote {
+  readonly line: number;
+  readonly message: string;
 }
 
 const WORDS: { readonly [name in ReferenceName]: string } = {
@@ -21,14 +26,18 @@ const WORDS: { readonly [name in ReferenceName]: string } = {
   object: "object",
 };
 
-/** A page that waits for its parent has a slug that no page is given, so that it takes none from another. */
-export const waitingSlug = (id: number): string => `${id}--import`;
-export const isWaiting = ({ id, slug }: Post): boolean => slug === waitingSlug(id);
+/**
+ * The slug of a page that waits for its parent. No page can be given such a slug, so that it takes
+ * none from another page.
+ */
+export const toWaitingSlug = (id: number): string => `${id}--import`;
+export const isWaiting = ({ id, slug }: Post): boolean => slug === toWaitingSlug(id);
 
-/** What is kept of an item while its post waits. */
-export const idle = ({ line, id, size }: WxrItem): PendingPost["item"] => ({ line, id, size });
-
-export const listUnresolved = (missing: readonly Missing[], isRefused: boolean): readonly ReferenceName[] => [
+/** `isRefused`: the parent exists, but is below the post. */
+export const listUnresolved = (
+  missing: readonly MissingTarget[],
+  isRefused: boolean,
+): readonly ReferenceName[] => [
   ...new Set([...missing.map(({ name }) => name), ...(isRefused ? (["parent"] as const) : [])]),
 ];
 
@@ -39,12 +48,12 @@ export function withUnresolved(whole: Post, open: readonly ReferenceName[]): Pos
 
 export function listUnresolvedWarnings(
   { line, id }: PendingPost["item"],
-  missing: readonly Missing[],
+  missing: readonly MissingTarget[],
   isRefused: boolean,
-): readonly { readonly line: number; readonly message: string }[] {
+): readonly ImportNote[] {
   const messages = missing.map(
-    (one) => `The item ${id} points at something that is not here: ${WORDS[one.name]} ${one.id}.`,
+    (target) => `The item ${id} refers to a missing ${WORDS[target.name]}: ${target.id}.`,
   );
-  if (isRefused) messages.push(`The item ${id} hangs below none: its parent hangs below it.`);
+  if (isRefused) messages.push(`The item ${id} was stored at the top: its parent is below it.`);
   return messages.map((message) => ({ line, message }));
 }

@@ -42,8 +42,8 @@ const category = (slug: string, parent = "", name = slug): string =>
 
 const raw = (record: Answered, field: string): Json | undefined => (record[field] as Answered)["raw"];
 
-describe("what was edited here, when the same file is imported again", () => {
-  it("stays in a post that points at what is not here, and that is set once it comes", async () => {
+describe("an edit on this site, when the same file is imported again", () => {
+  it("survives in a post with a missing reference, which is set once its target is imported", async () => {
     const content = contentSite();
     const items = [
       { id: 1, meta: { _thumbnail_id: "9" } },
@@ -63,7 +63,7 @@ describe("what was edited here, when the same file is imported again", () => {
     expect(page["parent"]).toBe((await bySlug(content, "pages", "item-8"))["id"]);
   });
 
-  it("stays in a parent that was chosen here, while something else is missing", async () => {
+  it("survives in a parent that was chosen here, while another reference is missing", async () => {
     const content = contentSite();
     const items = [
       { id: 1, type: "page" },
@@ -75,7 +75,7 @@ describe("what was edited here, when the same file is imported again", () => {
     expect(await bySlug(content, "pages", "item-2")).toMatchObject({ parent: 0 });
   });
 
-  it("stays in media whose file cannot be had, and when it comes", async () => {
+  it("survives in media whose file cannot be read, and after the file is imported", async () => {
     const content = contentSite({ files: memoryFiles() });
     const items = [{ id: 1, type: "attachment", attachmentUrl: "https://old.example.org/a.txt" }];
     const files = (): never => {
@@ -91,7 +91,7 @@ describe("what was edited here, when the same file is imported again", () => {
     expect(raw(media, "title")).toBe("Mine");
   });
 
-  it("stays in a category whose parent is missing, and that is set once it comes", async () => {
+  it("survives in a category with a missing parent, which is set once it is imported", async () => {
     const content = contentSite();
     await bring(content, [], category("leaf", "root"));
     await edit(content, "categories", "leaf", { name: "Mine" });
@@ -104,7 +104,7 @@ describe("what was edited here, when the same file is imported again", () => {
 });
 
 describe("the trees of an imported site", () => {
-  /** Each hangs below the next one, the last below the first. */
+  /** Each one is below the next one, and the last below the first. */
   const ring = (length: number): readonly (readonly [number, number])[] =>
     Array.from({ length }, (_, n) => [n + 1, ((n + 1) % length) + 1] as const);
 
@@ -119,7 +119,7 @@ describe("the trees of an imported site", () => {
     }
   }
 
-  it.each([1, 2, 3, 5])("are free of a circle of %i", async (length) => {
+  it.each([1, 2, 3, 5])("have no cycle of %i", async (length) => {
     const content = contentSite();
     const head = ring(length)
       .map(([id, parent]) => category(`c${id}`, `c${parent}`))
@@ -135,14 +135,14 @@ describe("the trees of an imported site", () => {
     ]);
     for (let again = 0; again < 2; again += 1) {
       const { warnings } = await bring(content, items, head);
-      expect(warnings.filter(({ message }) => message.includes("hangs below none"))).toHaveLength(3);
+      expect(warnings.filter(({ message }) => message.includes("was stored at the top"))).toHaveLength(3);
       for (const base of ["categories", "pages", "menu-items"]) await expectTree(content, base);
     }
     const hung = (await list(content, "pages")).filter(({ parent }) => parent !== 0);
     expect(hung).toHaveLength(length - 1);
   });
 
-  it("follow the file where parent and child have changed places", async () => {
+  it("follow the file when a parent and its child change places", async () => {
     const content = contentSite();
     await bring(
       content,
@@ -198,7 +198,7 @@ describe("the trees of an imported site", () => {
   it.each<[string, string, string]>([
     ["pages", "item-1", "item-2"],
     ["categories", "a", "b"],
-  ])("are free of a circle when somebody moves a parent meanwhile: %s", async (base, below, above) => {
+  ])("have no cycle when a parent moves during the import: %s", async (base, below, above) => {
     const plain = memoryStorage();
     const { storage, before } = between(plain);
     const [importing, other] = [contentSite({ storage }), contentSite({ storage: plain })];
@@ -226,7 +226,7 @@ describe("the trees of an imported site", () => {
 });
 
 describe("terms whose slug would be empty", () => {
-  it("are one and the same in every import, and two of them are two", async () => {
+  it("stay the same in every import, and distinct from each other", async () => {
     const content = contentSite();
     const head =
       category("", "", "!!!") +

@@ -7,7 +7,7 @@ import { memoryStorage } from "../../../storage/memory/index.js";
 import { contentSite } from "../../support/content-site.js";
 import { type ShortItem, streamOf, WXR_END, wxrHead, wxrItem } from "../../support/wxr-file.js";
 
-/** A storage that tells of every commit. */
+/** A storage that reports every commit. */
 function watched(told: (writes: readonly ContentWrite[]) => void): ContentStorage {
   const storage = memoryStorage();
   return {
@@ -31,7 +31,7 @@ const charactersOf = (writes: readonly ContentWrite[]): number =>
 const WORDS = "word ".repeat(40_000);
 
 describe("one commit of an import", () => {
-  it("has a bound in characters where posts are pointed at what came later", async () => {
+  it("is limited in characters when references to later posts are resolved", async () => {
     let largest = 0;
     const storage = watched((writes) => {
       largest = Math.max(largest, charactersOf(writes));
@@ -49,7 +49,7 @@ describe("one commit of an import", () => {
     expect(largest).toBeLessThan(5_000_000);
   });
 
-  it("has a bound in characters where terms have long descriptions", async () => {
+  it("is limited in characters when terms have long descriptions", async () => {
     let largest = 0;
     const storage = watched((writes) => {
       largest = Math.max(largest, charactersOf(writes));
@@ -66,7 +66,7 @@ describe("one commit of an import", () => {
     expect(largest).toBeLessThan(5_000_000);
   });
 
-  it("comes soon after the files that it names", async () => {
+  it("follows soon after the files that it names", async () => {
     let fetched = 0;
     let most = 0;
     const storage = watched((writes) => {
@@ -95,7 +95,7 @@ describe("one commit of an import", () => {
 });
 
 describe("batches", () => {
-  it("are cut by count and by weight, in order, and none is empty", () => {
+  it("are split by count and by weight, in order, and never empty", () => {
     const limits = { count: 3, weight: 10 };
     expect(splitIntoBatches([1, 1, 1, 1, 9, 2, 20, 5, 5], limits, (weight) => weight)).toEqual([
       ...[[1, 1, 1], [1, 9], [2], [20], [5, 5]],
@@ -110,7 +110,7 @@ describe("a file that does not name its site", () => {
   const item = (guid: string, parent = 0, id = 1): string =>
     `<item><title>${guid}</title><guid>${guid}</guid><wp:post_id>${id}</wp:post_id><wp:post_parent>${parent}</wp:post_parent><wp:post_type>page</wp:post_type><wp:status>publish</wp:status></item>`;
 
-  it("is known by its link, and does not overwrite another site's posts", async () => {
+  it("is identified by its link, and does not overwrite posts of another site", async () => {
     const content = contentSite();
     for (const site of ["https://a.example", "https://b.example"]) {
       const text = [head(`<link>${site}</link>`, site), item(""), WXR_END];
@@ -122,7 +122,7 @@ describe("a file that does not name its site", () => {
     }
   });
 
-  it("has items that are known by their guid, which point at each other; those without are left out", async () => {
+  it("identifies items by guid, resolves their references, and skips items without a guid", async () => {
     const content = contentSite();
     for (const site of ["a", "b"]) {
       const text = [head("", site), item(`${site}1`, 2), item(`${site}2`, 0, 2), item("", 0, 3), WXR_END];
@@ -152,7 +152,7 @@ describe("the signal of an import", () => {
         },
       }),
     ],
-  ])("ends it while it waits for %s", async (what, optionsOf) => {
+  ])("stops it while it waits for %s", async (what, optionsOf) => {
     const silent = new Promise<never>(() => {});
     const stop = new AbortController();
     async function* file(): AsyncGenerator<Uint8Array> {
@@ -168,7 +168,7 @@ describe("the signal of an import", () => {
     await expect(run).rejects.toThrow("enough");
   });
 
-  it("keeps nothing of a file that is long", async () => {
+  it("keeps no listeners after a long file", async () => {
     const { signal } = new AbortController();
     let held = 0;
     let most = 0;

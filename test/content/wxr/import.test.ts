@@ -22,7 +22,7 @@ const bring = (
 
 type Answered = { readonly [name: string]: Json };
 
-/** What the REST interface answers for the records of a collection, by slug. */
+/** Reads the records of a collection through the REST API, by slug. */
 async function list(
   content: Content,
   base: string,
@@ -52,7 +52,7 @@ const menu = (slug: string, id: number): string =>
   `<wp:term><wp:term_id>${id}</wp:term_id><wp:term_taxonomy>nav_menu</wp:term_taxonomy><wp:term_slug>${slug}</wp:term_slug><wp:term_name>${slug}</wp:term_name></wp:term>\n`;
 
 describe("an imported site", () => {
-  it("has what the posts had", async () => {
+  it("has the fields of the posts in the file", async () => {
     const content = contentSite();
     const summary = await bring(content, [
       {
@@ -92,7 +92,7 @@ describe("an imported site", () => {
     });
   });
 
-  it("has its terms in their tree, even where a parent comes later", async () => {
+  it("has its terms in their tree, even if a parent comes later in the file", async () => {
     const content = contentSite();
     await bring(content, [], {
       head: category("leaf", "branch", 3) + category("branch", "root", 4) + category("root", "", 5),
@@ -107,7 +107,7 @@ describe("an imported site", () => {
     expect(root).toMatchObject({ parent: 0 });
   });
 
-  it("has no circle of terms or pages, whatever the file says", async () => {
+  it("has no cycle of terms or pages, whatever the file contains", async () => {
     const content = contentSite();
     await bring(
       content,
@@ -130,7 +130,7 @@ describe("an imported site", () => {
     }
   });
 
-  it("has parents, pictures and menu items that point at what they pointed at, in whatever order they came", async () => {
+  it("keeps references of parents, featured media and menu items, in any order of the file", async () => {
     const content = contentSite();
     const items: ShortItem[] = [
       {
@@ -161,7 +161,7 @@ describe("an imported site", () => {
         attachmentUrl: "https://old.example.org/pic.png",
       },
     ];
-    // Small batches, so that most of it is pointed at later.
+    // Small batches, so that most references are resolved later.
     const head = category("ward", "", 77) + menu("main", 78);
     const filler = Array.from({ length: 300 }, (_, n): ShortItem => ({ id: 1000 + n }));
     const summary = await bring(content, [...items.slice(0, 3), ...filler, ...items.slice(3)], { head });
@@ -184,7 +184,7 @@ describe("an imported site", () => {
     });
   });
 
-  it("gives a page that waits for its parent the slug that it had there, and takes none from another", async () => {
+  it("gives a page that waits for its parent its slug, and takes none from another page", async () => {
     const content = contentSite();
     const filler = Array.from({ length: 300 }, (_, n): ShortItem => ({ id: 1000 + n }));
     await bring(content, [
@@ -197,7 +197,7 @@ describe("an imported site", () => {
     expect(pages.map(({ title }) => (title as { raw: string }).raw).sort()).toEqual(["Below", "Top"]);
   });
 
-  it("makes equal slugs unique as the reference does, in a file of thousands of them too", async () => {
+  it("makes equal slugs unique as WordPress does, also for thousands of them", async () => {
     const content = contentSite();
     const items = Array.from(
       { length: 2_000 },
@@ -210,7 +210,7 @@ describe("an imported site", () => {
     expect(await bySlug(content, "posts", "same-2000")).toBeDefined();
   });
 
-  it("says what it left out", async () => {
+  it("lists what was left out", async () => {
     const summary = await bring(contentSite(), [
       { id: 1, more: "<wp:comment></wp:comment><wp:comment></wp:comment>" },
       { id: 2, type: "product" },
@@ -221,12 +221,12 @@ describe("an imported site", () => {
     expect(summary.notHeld).toEqual({ comments: 2, "type product": 1 });
     expect(summary).toMatchObject({ items: 5, skipped: 2, created: 3 });
     expect(summary.warnings.map(({ message }) => message)).toEqual([
-      "The item 3 stands in the file twice; the first one counts.",
-      "The item 3 points at something that is not here: parent 99.",
+      "The item 3 was skipped: the file has it twice. The first one counts.",
+      "The item 3 refers to a missing parent: 99.",
     ]);
   });
 
-  it("filters texts as those of an author, unless the host trusts the file", async () => {
+  it("sanitises texts as if an author had written them, unless the host trusts the file", async () => {
     const evil = {
       id: 1,
       title: "T<script>x</script>",
@@ -241,7 +241,7 @@ describe("an imported site", () => {
     expect(await raw(trusted)).toMatchObject({ raw: evil.content });
   });
 
-  it("never keeps the address of a menu item that runs a script", async () => {
+  it("never keeps a menu item URL that runs a script", async () => {
     const content = contentSite();
     await bring(content, [
       {
@@ -291,7 +291,7 @@ describe("an import that is repeated", () => {
     });
   });
 
-  it("makes what was deleted here anew", async () => {
+  it("creates records again that were deleted here", async () => {
     const content = contentSite();
     await bring(content, [{ id: 1 }]);
     const { id } = await bySlug(content, "posts", "item-1");
@@ -304,7 +304,7 @@ describe("an import that is repeated", () => {
     expect(await bring(content, [{ id: 1 }])).toMatchObject({ created: 1 });
   });
 
-  it("makes no duplicates when two run at once, in two processes too", async () => {
+  it("makes no duplicates when two run at once, also in two processes", async () => {
     const storage = memoryStorage();
     const [one, other] = [contentSite({ storage }), contentSite({ storage })];
     const summaries = await Promise.all(
@@ -315,7 +315,7 @@ describe("an import that is repeated", () => {
     expect(total).toBe(600);
   });
 
-  /** A storage whose commits fail from the n-th on: before it is stored, or after. */
+  /** A storage whose commits fail from the n-th on, before or after that one is stored. */
   function failing(storage: ContentStorage, at: number, isStored: boolean): ContentStorage {
     return {
       close: () => storage.close(),
@@ -335,7 +335,7 @@ describe("an import that is repeated", () => {
     };
   }
 
-  it("ends as if it had run once, wherever the first one was killed", async () => {
+  it("ends as if it had run once, wherever the first run was killed", async () => {
     const items: ShortItem[] = [
       { id: 900, type: "page", slug: "about", parent: 901 },
       ...Array.from(
@@ -406,7 +406,7 @@ describe("the files of imported media", () => {
     },
   ];
 
-  it("are where they were, without their bytes", async () => {
+  it("keep their URLs if their bytes are not imported", async () => {
     const content = contentSite({ files: memoryFiles() });
     await bring(content, items);
     const media = await bySlug(content, "media", "heart");
@@ -435,7 +435,7 @@ describe("the files of imported media", () => {
     expect((await content.request(gone)).status).toBe(200);
   });
 
-  it("are the host's with their bytes, and a later import brings what an earlier one could not", async () => {
+  it("are stored with the host's files, and a later import retries the missing ones", async () => {
     const files = memoryFiles();
     const content = contentSite({ files });
     const failed = await bring(content, items, {
@@ -444,7 +444,7 @@ describe("the files of imported media", () => {
       },
     });
     expect(failed.warnings).toMatchObject([
-      { message: "The file of the item 1 could not be had: the host is away" },
+      { message: "The file of the item 1 could not be imported: the host is away" },
     ]);
     const asked: unknown[] = [];
     const source: ImportOptions["files"] = (file) => {
@@ -466,7 +466,7 @@ describe("the files of imported media", () => {
     ["a script under the name of an image", Buffer.from("<script>alert(1)</script>")],
     ["nothing", new Uint8Array()],
     ["too many", Buffer.alloc(3_000, PNG)],
-  ])("are refused where the bytes are %s, and nothing of them stays", async (_, bytes) => {
+  ])("are refused if the bytes are %s, and leave nothing behind", async (_, bytes) => {
     const files = memoryFiles();
     const content = contentSite({ files, limits: { uploadBytes: 2_000 } });
     const summary = await bring(content, items, { files: () => bytes });
@@ -476,7 +476,7 @@ describe("the files of imported media", () => {
 });
 
 describe("an import", () => {
-  it("keeps what was stored before the mistake in the file, and goes on when that is mended", async () => {
+  it("keeps what it stored before an error in the file, and continues once that is fixed", async () => {
     const content = contentSite();
     const items = Array.from({ length: 600 }, (_, n): ShortItem => ({ id: n + 1 }));
     const file = wxrFile(items);
@@ -487,7 +487,7 @@ describe("an import", () => {
     expect(created + unchanged).toBe(600);
   });
 
-  it("stops when its signal says so", async () => {
+  it("stops when its signal is aborted", async () => {
     const stop = new AbortController();
     const site = seededSite({ count: 2_000, seed: 9, words: 5 });
     const run = contentSite().import(streamOf(site.file()), {
@@ -498,7 +498,7 @@ describe("an import", () => {
     await expect(run).rejects.toThrow("enough");
   });
 
-  it("tells how far it is", async () => {
+  it("reports its progress", async () => {
     const told: ImportProgress[] = [];
     const site = seededSite({ count: 1_000, seed: 4, words: 5 });
     const summary = await contentSite().import(streamOf(site.file()), {

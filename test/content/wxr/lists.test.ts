@@ -7,12 +7,15 @@ import { SEEDED_AUTHORS, type SeededPost, seededSite, streamOf } from "../../sup
 const COUNT = 5_000;
 const site = seededSite({ count: COUNT, seed: 20, words: 12 });
 
-/** As MySQL's utf8mb4_unicode_520_ci sees it, for the letters of the seeds. */
+/** Normalises the letters of the seeds as MySQL's utf8mb4_unicode_520_ci does. */
 const folded = (title: string): string => title.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
 
 type Key = (post: SeededPost) => string | number;
 
-/** By the data of the generator alone: posts get their ids in the order of the file, and equals stay in it, but for dates, whose index goes on with the id. */
+/**
+ * Sorts by the data of the generator only. Posts get their ids in the order of the file, and equal
+ * values keep that order, except that equal dates are ordered by id.
+ */
 function expected(key: Key, { descending = false, tieDescends = false } = {}): readonly string[] {
   const sign = descending ? -1 : 1;
   return site.posts
@@ -32,7 +35,7 @@ beforeAll(async () => {
 });
 
 describe("a site of 5 000 posts with media, imported", () => {
-  it("holds every post and every media record", () => {
+  it("has every post and every media record", () => {
     expect(summary).toMatchObject({
       kinds: { posts: { created: COUNT }, media: { created: COUNT / 5 }, categories: { created: 7 } },
       warnings: [],
@@ -52,7 +55,7 @@ describe("a site of 5 000 posts with media, imported", () => {
       expected(({ author }) => SEEDED_AUTHORS.map(String).indexOf(author), { descending: true }),
     ],
     ["desc", "id", expected((post) => site.posts.indexOf(post), { descending: true })],
-  ])("lists them in the reference's order, %s by %s", async (order, orderby, slugs) => {
+  ])("lists them in the order of WordPress, %s by %s", async (order, orderby, slugs) => {
     const listed: string[] = [];
     for (let page = 1; page <= COUNT / 100; page += 1) {
       const { status, body } = await content.request({
@@ -67,7 +70,7 @@ describe("a site of 5 000 posts with media, imported", () => {
     expect(listed).toEqual(slugs);
   });
 
-  it("lets a post show the picture that it had", async () => {
+  it("keeps the featured media of a post", async () => {
     const { slug } = site.posts[0] as SeededPost;
     const { body } = await content.request({
       method: "GET",

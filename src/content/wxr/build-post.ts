@@ -1,0 +1,134 @@
+/** Builds the record that a candidate is stored as, with the references that can be resolved. */
+
+import { isDeepStrictEqual } from "node:util";
+import type { WriteContext } from "../posts/write-post.js";
+import type { Post } from "../records/records.js";
+import type { ContentRepository } from "../repository/content-repository.js";
+import type { ImportCandidate } from "./import-candidates.js";
+import type { FileImport, ImportedMediaFile } from "./import-files.js";
+import type { TermImport } from "./import-terms.js";
+import { type PlannedPost, toPlannedPost } from "./item-to-post.js";
+import type { Placement } from "./placement.js";
+import { type ReferenceTargets, type ResolvedPost, resolveReferences } from "./resolve-references.js";
+import {
+  isWaiting,
+  listUnresolved,
+  type PendingPost,
+  toWaitingSlug,
+  withUnresolved,
+} from "./unresolved-references.js";
+
+export interface PostBuilderOptions {
+  readonly repository: ContentRepository;
+  readonly terms: TermImport;
+  readonly files: FileImport;
+  readonly write: Pick<WriteContext, "caller" | "site">;
+  readonly isTrusted: boolean;
+  readonly getAuthorId: (login: string) => number;
+}
+
+/** The state of a candidate on this site. */
+export interface ExistingPost {
+  readonly id: number;
+  readonly previous: Post | undefined;
+  /** A file that was stored for it just now. */
+  readonly file: ImportedMediaFile | undefined;
+}
+
+export interface BuiltPost {
+  readonly post: Post;
+  /** False if the site has exactly this record already. */
+  readonly isChanged: boolean;
+  /** Set if the post waits for the target of a reference. */
+  readonly pending: PendingPost | undefined;
+  readonly unknownMeta: readonly string[];
+}
+
+export type PostBuilder = (
+  candidate: ImportCandidate,
+  existing: ExistingPost,
+  targets: ReferenceTargets,
+  placement: Placement,
+) => BuiltPost;
+
+export function createPostBuilder(options: PostBuilderOptions): PostBuilder {
+  const { repository, terms, files, write, isTrusted, getAuthorId } = options;
+
+  const plan = ({ item, collection }: ImportCandidate, { id, previous }: ExistingPost): PlannedPost =>
+    toPlannedPost(
+      item,
+      { id, previous: previous ?? null },
+      {
+        ...write,
+        collection,
+        index: repository.index,
+        isTrusted,
+        now: repository.now(),
+        defaultCategory: repository.defaultCategory(),
+        author: getAuthorId(item.creator),
+        findTermId: terms.findId,
+      },
+    );
+
+  return (candidate, existing, targets, placement) => {
+    const { id, previous, file } = existing;
+    const planned = plan(candidate, existing);
+    const { post, missing } = mergeWithPrevious(planned, candidate.state, previous, targets);
+    const whole: Post = {
+      ...files.withFile(post, previous, file),
+      importedAs: candidate.identity,
+      importedState: candidate.state,
+    };
+    const isUnplaced = previous === undefined || isWaiting(previous);
+    const isSame = previous?.importedState === candidate.state;
+    const slug = isSame && !isUnplaced ? undefined : planned.post.slug;
+    const lacksParent = missing.some(({ name }) => name === "parent");
+    const placed = placePost(whole, { previous, slug, lacksParent }, placement);
+    const open = listUnresolved(missing, placed.parent !== whole.parent);
+    const written = withUnresolved(placed, open);
+    const { line, size } = candidate.item;
+    const item = { line, id: candidate.item.id, size };
+    return {
+      post: written,
+      isChanged: previous === undefined || !isDeepStrictEqual({ ...previous }, written),
+      pending: open.length === 0 ? undefined : { id, slug, open, references: planned.references, item },
+      unknownMeta: planned.unknownMeta,
+    };
+  };
+}
+
+/**
+ * A post that is the same in the file keeps the edits made here; only its unresolved references are
+ * tried again.
+ */
+function mergeWithPrevious(
+  { post, references }: PlannedPost,
+  state: string,
+  previous: Post | undefined,
+  targets: ReferenceTargets,
+): ResolvedPost {
+  if (previous?.importedState === state)
+    return resolveReferences(previous, references, targets, previous.importedOpen ?? []);
+  const held = { parent: previous?.parent ?? 0, featuredMedia: previous?.featuredMedia ?? 0 };
+  return resolveReferences({ ...post, ...held }, references, targets, undefined);
+}
+
+function placePost(
+  post: Post,
+  {
+    previous,
+    slug,
+    lacksParent,
+  }: {
+    readonly previous: Post | undefined;
+    readonly slug: string | undefined;
+    readonly lacksParent: boolean;
+  },
+  placement: Placement,
+): Post {
+  const isUnplaced = previous === undefined || isWaiting(previous);
+  if (isUnplaced && lacksParent && post.type === "page")
+    return placement.keep({ ...post, slug: toWaitingSlug(post.id) });
+  if (slug === undefined && post.parent === previous?.parent) return placement.keep(post);
+  return placement.place(post, slug ?? post.slug);
+}
