@@ -18,8 +18,8 @@ import {
   readWholeNumber,
   toMessage,
 } from "./command.js";
-import { readAll, TOO_LARGE } from "./gather.js";
 import { type HttpMessage, writeMessage } from "./http-message.js";
+import { readAll, TOO_LARGE } from "./read-all.js";
 import { findSecrets, readSecretSource, secretDetails, secretOptions } from "./secrets.js";
 import { send } from "./send.js";
 import { checkSignature, type SignatureReport } from "./signature-report.js";

@@ -12,8 +12,8 @@ import {
   readWholeNumber,
   wrongUsage,
 } from "./command.js";
-import { readAll, TOO_LARGE } from "./gather.js";
 import { readMessage } from "./http-message.js";
+import { readAll, TOO_LARGE } from "./read-all.js";
 import { findSecrets, readSecretSource, secretDetails, secretOptions } from "./secrets.js";
 import { checkSignature, type SignatureReport } from "./signature-report.js";
 
