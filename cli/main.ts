@@ -1,7 +1,7 @@
 /** Runs what the command line says, apart from the process it runs in: that is given to it. */
 
-import { parseCommandLine } from "./arguments.js";
 import { type Action, type CliIo, EXIT, type ExitCode, toMessage } from "./command.js";
+import { parseCommandLine } from "./command-line.js";
 
 export { type CliIo, EXIT } from "./command.js";
 
