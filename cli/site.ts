@@ -4,7 +4,7 @@ import { diskFiles } from "../files/index.js";
 import { type Content, createContent } from "../src/content/service.js";
 import { trimEnd } from "../src/core/trim-end.js";
 import { type CliIo, wrongUsage } from "./command.js";
-import { imageTool } from "./images.js";
+import { findImageTool } from "./find-image-tool.js";
 
 export interface OpenedSite {
   /** Empty: the environment has it. */
@@ -66,7 +66,7 @@ export async function withSite<T>(
   try {
     const content = createContent({
       storage,
-      ...(files === "" ? {} : { files: diskFiles({ directory: files }), images: imageTool() }),
+      ...(files === "" ? {} : { files: diskFiles({ directory: files }), images: findImageTool() }),
       site: { url: url || "http://localhost", name: url, timezone },
       authenticate: () => null,
       users: {
