@@ -21,7 +21,7 @@ import {
 import { type HttpMessage, writeMessage } from "./http-message.js";
 import { readAll, TOO_LARGE } from "./read-all.js";
 import { findSecrets, readSecretSource, secretDetails, secretOptions } from "./secrets.js";
-import { send } from "./send.js";
+import { send } from "./send-request.js";
 import { checkSignature, type SignatureReport } from "./signature-report.js";
 
 const MAX_REMEMBERED = 10_000;

@@ -6,7 +6,7 @@ import { signatureHeader, standardHeaders } from "../src/signature/signature.js"
 import { command, EXIT, painter, printable, readUrl, toMessage } from "./command.js";
 import { getHeader, type HttpMessage, readMessage } from "./http-message.js";
 import { findSecrets, readSecretSource, secretDetails, secretOptions } from "./secrets.js";
-import { send } from "./send.js";
+import { send } from "./send-request.js";
 
 export const replay = command({
   usage: "replay FILE... --to URL [options]",

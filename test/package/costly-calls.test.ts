@@ -35,7 +35,7 @@ const ALLOWED: { readonly [fileAndCall: string]: string } = {
   "adapters/fetch.ts new URL": "the URL of a Request, which has been parsed: its host is in ASCII",
   "cli/command.ts new URL": "an argument of whoever runs the command",
   "cli/command.ts URL.canParse": "an argument of whoever runs the command",
-  "cli/send.ts new URL": "an argument of whoever runs the command",
+  "cli/send-request.ts new URL": "an argument of whoever runs the command",
   "portal/app/api.ts new URL": "runs in the browser of who asks",
   "portal/app/main.ts new URL": "runs in the browser of who asks",
 };
