@@ -1,4 +1,4 @@
-/** The texts that records are stored as, read and written on this side; prelude.lua does the same on the other. */
+/** The texts that records are stored as, read and written on this side; the Lua scripts do the same. */
 
 import { isPostbellError, PostbellError } from "../../src/core/errors.js";
 import type {

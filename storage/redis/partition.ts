@@ -2,7 +2,7 @@
 
 import { createHash, randomUUID } from "node:crypto";
 
-/** In the order in which the scripts name them (prelude.lua). */
+/** In the order in which the scripts name them (keys.lua). */
 const KEY_NAMES = [
   "meta",
   "accounts",

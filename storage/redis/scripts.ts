@@ -1,11 +1,17 @@
-/** The Lua scripts: what each is put together from, and the digest Redis knows it by. Each runs on the keys of one partition, or on those of the site. */
+/**
+ * The Lua scripts: the files that each is assembled from, and the digest that Redis knows it by. A
+ * script runs on the keys of one partition, or on those of the site.
+ */
 
 import { createHash } from "node:crypto";
 import additions from "./scripts/additions.lua";
 import append from "./scripts/append.lua";
 import appendGeneral from "./scripts/append-general.lua";
+import buffers from "./scripts/buffers.lua";
 import calls from "./scripts/calls.lua";
+import cleanUp from "./scripts/clean-up.lua";
 import commonPath from "./scripts/common-path.lua";
+import completion from "./scripts/completion.lua";
 import content from "./scripts/content.lua";
 import contentAllocate from "./scripts/content-allocate.lua";
 import contentChanges from "./scripts/content-changes.lua";
@@ -13,15 +19,21 @@ import contentCheck from "./scripts/content-check.lua";
 import contentCommit from "./scripts/content-commit.lua";
 import contentRead from "./scripts/content-read.lua";
 import contentScan from "./scripts/content-scan.lua";
+import counters from "./scripts/counters.lua";
 import create from "./scripts/create.lua";
+import deliveries from "./scripts/deliveries.lua";
+import endpoints from "./scripts/endpoints.lua";
+import events from "./scripts/events.lua";
 import exchange from "./scripts/exchange.lua";
 import exchangeClaim from "./scripts/exchange-claim.lua";
 import exchangeSettle from "./scripts/exchange-settle.lua";
 import expiredLeases from "./scripts/expired-leases.lua";
+import flush from "./scripts/flush.lua";
+import keys from "./scripts/keys.lua";
 import notices from "./scripts/notices.lua";
-import prelude from "./scripts/prelude.lua";
 import read from "./scripts/read.lua";
 import recover from "./scripts/recover.lua";
+import remembered from "./scripts/remembered.lua";
 import remove from "./scripts/remove.lua";
 import repair from "./scripts/repair.lua";
 import repairTallies from "./scripts/repair-tallies.lua";
@@ -32,6 +44,7 @@ import settle from "./scripts/settle.lua";
 import settleNotice from "./scripts/settle-notice.lua";
 import tidy from "./scripts/tidy.lua";
 import time from "./scripts/time.lua";
+import turns from "./scripts/turns.lua";
 import update from "./scripts/update.lua";
 
 export interface Script {
@@ -41,32 +54,46 @@ export interface Script {
   readonly digest: string;
 }
 
-function script(name: string, ...parts: readonly string[]): Script {
+/** Lua has no modules inside Redis: each part declares locals for the parts that follow it. */
+function assemble(name: string, ...parts: readonly string[]): Script {
   const text = parts.join("\n");
   return { name, text, digest: createHash("sha1").update(text).digest("hex") };
 }
 
+/** The beginning of every general script of a partition. */
+const GENERAL = [calls, keys, buffers, endpoints, turns, deliveries, events, counters, flush];
+/** The parts that complete deliveries and events. */
+const COMPLETION = [remembered, retention, completion];
+
 export const SCRIPTS = {
-  append: script("append", calls, commonPath, rosters, append, exchangeClaim),
-  appendGeneral: script("append-general", calls, prelude, rosters, retention, additions, appendGeneral),
-  contentAllocate: script("content-allocate", calls, content, contentAllocate),
-  contentChanges: script("content-changes", calls, content, contentChanges),
-  contentCheck: script("content-check", calls, content, contentCheck),
-  contentCommit: script("content-commit", calls, content, contentCommit),
-  contentRead: script("content-read", calls, content, contentRead),
-  contentScan: script("content-scan", calls, content, contentScan),
-  create: script("create", calls, prelude, rosters, retention, create),
-  exchange: script("exchange", calls, commonPath, exchange, exchangeSettle, exchangeClaim),
-  notices: script("notices", calls, prelude, retention, notices),
-  read: script("read", calls, prelude, rosters, read),
-  recover: script("recover", calls, prelude, rosters, retention, additions, recover),
-  remove: script("remove", calls, prelude, rosters, retention, remove),
-  repair: script("repair", calls, prelude, rosters, repair),
-  repairTallies: script("repair-tallies", calls, prelude, rosters, repairTallies),
-  resend: script("resend", calls, prelude, retention, additions, resend),
-  settle: script("settle", calls, prelude, retention, settle),
-  settleNotice: script("settle-notice", calls, prelude, rosters, retention, settleNotice),
-  tidy: script("tidy", calls, prelude, rosters, retention, expiredLeases, tidy),
-  time: script("time", time),
-  update: script("update", calls, prelude, rosters, update),
+  append: assemble("append", calls, commonPath, rosters, append, exchangeClaim),
+  appendGeneral: assemble(
+    "append-general",
+    ...GENERAL,
+    rosters,
+    remembered,
+    retention,
+    additions,
+    appendGeneral,
+  ),
+  contentAllocate: assemble("content-allocate", calls, content, contentAllocate),
+  contentChanges: assemble("content-changes", calls, content, contentChanges),
+  contentCheck: assemble("content-check", calls, content, contentCheck),
+  contentCommit: assemble("content-commit", calls, content, contentCommit),
+  contentRead: assemble("content-read", calls, content, contentRead),
+  contentScan: assemble("content-scan", calls, content, contentScan),
+  create: assemble("create", ...GENERAL, rosters, remembered, create),
+  exchange: assemble("exchange", calls, commonPath, exchange, exchangeSettle, exchangeClaim),
+  notices: assemble("notices", ...GENERAL, remembered, notices),
+  read: assemble("read", ...GENERAL, rosters, read),
+  recover: assemble("recover", ...GENERAL, rosters, remembered, retention, additions, recover),
+  remove: assemble("remove", ...GENERAL, rosters, ...COMPLETION, cleanUp, remove),
+  repair: assemble("repair", ...GENERAL, rosters, repair),
+  repairTallies: assemble("repair-tallies", ...GENERAL, rosters, repairTallies),
+  resend: assemble("resend", ...GENERAL, remembered, retention, additions, resend),
+  settle: assemble("settle", ...GENERAL, ...COMPLETION, settle),
+  settleNotice: assemble("settle-notice", ...GENERAL, rosters, remembered, settleNotice),
+  tidy: assemble("tidy", ...GENERAL, rosters, ...COMPLETION, cleanUp, expiredLeases, tidy),
+  time: assemble("time", time),
+  update: assemble("update", ...GENERAL, rosters, update),
 } as const;

@@ -1,8 +1,9 @@
--- New deliveries, and the bounds they have to stay within.
+-- Deliveries that are added to a stored event, and the bounds on pending deliveries.
 
 local allPending
 
--- The word for the bound that `more` deliveries of an account would pass; nil where they fit, and then they count among all.
+-- The name of the bound that `more` deliveries of an account would exceed. Nil if they fit: then
+-- they are counted.
 local function passedBound(a, more, most, mostPerAccount)
   allPending = allPending or call('ZCARD', QUEUE) + call('ZCARD', LEASES)
   if book(a).pending + more > mostPerAccount then return 'pendingPerAccount' end
@@ -11,12 +12,12 @@ local function passedBound(a, more, most, mostPerAccount)
   return nil
 end
 
--- Adds a delivery of a stored event beside those it was made with.
+-- Adds a later delivery to a stored event.
 local function addDelivery(w, e, ek, event, serial, dueAt)
   local ref = w .. '/' .. ek .. (serial == 0 and '' or '.' .. serial)
   local d = freshDelivery(nextOrder(), 0)
   d.dueAt = text(dueAt)
-  local progress = progressOf(e.a, ek, event.count)
+  local progress = getProgress(e.a, ek, event.count)
   if progress.endedAt ~= '' then
     ended.remove(endedMember(e.a, ek, progress.endedAt))
     count(e.a, 'ended', -1)
@@ -30,7 +31,8 @@ local function addDelivery(w, e, ek, event, serial, dueAt)
   return ref
 end
 
--- All deliveries of an event to one webhook, the latest last, each as { ref, delivery }; and the serial of the next one.
+-- All deliveries of an event to one webhook, the latest last, each as { ref, delivery }, and the
+-- serial of the next one.
 local function deliveriesTo(w, e, ek, event)
   local found, nextSerial = {}, 0
   local first = w .. '/' .. ek
@@ -39,7 +41,7 @@ local function deliveriesTo(w, e, ek, event)
     found[1] = { first, d }
     nextSerial = 1
   end
-  for own, serial in string.gmatch(progressOf(e.a, ek, event.count).later, '(%d+)%.(%d+)') do
+  for own, serial in string.gmatch(getProgress(e.a, ek, event.count).later, '(%d+)%.(%d+)') do
     if own == w and serial ~= '0' then
       local ref = first .. '.' .. serial
       local later = delivery(e.a, ref)

@@ -1,37 +1,39 @@
--- The common path of storing events: each with all its deliveries, or none of them. The first write is
--- one that a full Redis refuses, so nothing is half stored. What is not common (an id met again, a
--- bound that is passed, an event that nobody gets) is left to append-general.lua. It follows
--- common-path.lua and rosters.lua; exchange-claim.lua follows it in the same script.
+-- The common path of storing events: each with all its deliveries, or none of them. The first write
+-- is one that a full Redis refuses, so nothing is half stored. Other cases are left to
+-- append-general.lua: an id that is known, a bound that is exceeded, an event without subscribers.
+-- This file follows common-path.lua and rosters.lua, and exchange-claim.lua follows it in the same
+-- script.
 --
--- ARGV from the ninth on: most pending, most pending of an account, a name for this data set where it
--- has none; then for each event its account, id, type, `remember until,nonce`, and
+-- ARGV from the ninth on: most pending, most pending of an account, a name for this data set where
+-- it has none; then for each event its account, id, type, `remember until,nonce`, and
 -- `digest⏎type⏎payload`.
 --
--- Replies { }, with nothing changed, where an event is not common. Else as exchange-claim.lua does; the
--- answer is a line for each event, its order, a blank, and the short ids of its webhooks.
+-- Replies { }, with nothing changed, if an event is not common. Otherwise replies as
+-- exchange-claim.lua does: `result` has a line for each event, with its order, a blank, and the
+-- short ids of its webhooks.
 
 local FIRST, FIELDS = 12, 5
--- What Lua can pass on to one command is limited.
+-- Lua can pass a limited number of arguments to one command.
 local MOST_WEBHOOKS = 1000
 
 local accounts, ws = {}, {}
 
 local function accountOf(name)
   if accounts[name] == nil then
-    local roster = rosterOf(name)
+    local roster = readRoster(name)
     accounts[name] = roster and { a = roster.a, lines = roster.lines, byType = {} } or false
   end
   return accounts[name]
 end
 
--- The webhooks of an account that get events of a type: their numbers, and their short ids.
+-- The webhooks of an account that subscribe to a type: their numbers, and their short ids.
 local function receiversOf(account, type)
   local known = account.byType[type]
   if known then return known end
   local own, shorts = {}, {}
-  local wished = wishes(type)
+  local patterns = matchingTypes(type)
   for w, status, short, types in string.gmatch(account.lines, '(%d+) (%a) (%S+) ([^\n]*)\n') do
-    if status == 'E' and wants(types, wished) then
+    if status == 'E' and isSubscribed(types, patterns) then
       own[#own + 1] = w
       shorts[#shorts + 1] = short
       if not ws[w] then
@@ -45,7 +47,8 @@ local function receiversOf(account, type)
   return known
 end
 
--- Orders grow with each event and later delivery of the partition: 11 digits of the time, 4 that count within it.
+-- Orders grow with each event and later delivery of the partition. An order has 11 digits for the
+-- time and 4 that count within it.
 local LAST_TIME = tonumber('fffffffffff', 16)
 local function hex(at) return string.format('%011x', math.min(math.max(0, at), LAST_TIME)) end
 lastOrder = string.match(lastOrder or '', '^%x+$') or ''
@@ -61,17 +64,17 @@ local function nextOrder()
   return order
 end
 
--- Everything is looked up first; until the writes, `return {}` changes nothing.
+-- Everything is read first. Until the first write, `return {}` leaves all keys unchanged.
 local keys, ids, owners, groups = {}, {}, {}, {}
-local isMet = {}
+local isSeen = {}
 local added, addedTo = 0, {}
 for i = FIRST, #ARGV, FIELDS do
   local account = accountOf(ARGV[i])
   if not account then return {} end
   local group = receiversOf(account, ARGV[i + 2])
   local key = account.a .. '/' .. ARGV[i + 1]
-  if #group.ws == 0 or isMet[key] then return {} end
-  isMet[key] = true
+  if #group.ws == 0 or isSeen[key] then return {} end
+  isSeen[key] = true
   keys[#keys + 1] = key
   ids[#ids + 1] = 'e/' .. ARGV[i + 1] .. '/' .. ARGV[i]
   owners[#owners + 1] = account
@@ -96,7 +99,7 @@ for i, book in ipairs(call('HMGET', BOOKS, unpack(numbers))) do
   books[2 * i - 1] = a
   books[2 * i] = text(pending) .. ',' .. (kept or '0')
 end
--- A key of another type has to be met before the first write.
+-- If something else created a key of another type, the script has to fail before its first write.
 call('ZCARD', LOG)
 
 local values, entries, queued, lines = {}, {}, {}, {}
@@ -110,7 +113,7 @@ for place, key in ipairs(keys) do
   bytes = bytes + #value
   entries[2 * place - 1] = '0'
   entries[2 * place] = owners[place].a .. '/' .. order .. '/' .. ek .. '/' .. ARGV[i + 2] .. '/' .. group.numbers
-  -- A first attempt stands an hour before its time, so that retries stand behind it.
+  -- A first attempt is queued an hour before its time, so that it comes before retries.
   local suffix = '/' .. hex(tonumber(string.sub(order, 1, 11), 16) - HEAD_START_MS) .. '/' .. ek
   for _, w in ipairs(group.ws) do
     queued[#queued + 1] = '0'
@@ -125,4 +128,4 @@ call('HSET', BOOKS, unpack(books))
 mark = mark or ARGV[11]
 call('HSET', META, 'order', lastOrder, 'bytes', text(bytes), 'mark', mark)
 offer(ws)
-answer = table.concat(lines, '\n')
+result = table.concat(lines, '\n')

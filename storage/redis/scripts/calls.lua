@@ -4,15 +4,15 @@ local call = redis.call
 
 local MOST_ARGUMENTS = 1000
 
--- Calls `command key ...` with as many of the arguments at a time as Lua can pass on.
+-- Calls `command key ...` as often as needed: Lua can pass a limited number of arguments.
 local function callMany(command, key, arguments)
   for from = 1, #arguments, MOST_ARGUMENTS do
     call(command, key, unpack(arguments, from, math.min(from + MOST_ARGUMENTS - 1, #arguments)))
   end
 end
 
--- The values of a hash by their fields; false where there is none.
-local function fieldsOf(key, fields)
+-- The values of a hash by their fields; false if a field does not exist.
+local function getFields(key, fields)
   local values = {}
   for from = 1, #fields, MOST_ARGUMENTS do
     local to = math.min(from + MOST_ARGUMENTS - 1, #fields)

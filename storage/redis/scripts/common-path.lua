@@ -1,17 +1,19 @@
--- What the scripts of the common path share: the keys, and endpoints with their slots and lines. They
--- stand alone, without prelude.lua, whose closures cost more than all of this. What is not common is
--- left to the general scripts, which may be slow: the reply says so.
--- docs/redis.md describes the keys and the records. calls.lua goes before this file; what a script
--- is for follows it, and then exchange-claim.lua, which leases what is due and replies.
+-- Shared by the scripts of the common path, `append` and `exchange`: the keys, and endpoints with
+-- their free slots and turns. These scripts do without the general scripts' files, because creating
+-- their closures costs more than everything here. Cases that are not common are left to the general
+-- scripts, which may be slow: the reply says so.
 --
--- ARGV, after what every script takes: token (empty: lease nothing), lease until, room in the fast
--- lane, room in the slow lane; from ARGV[9] on what the script is for.
+-- docs/redis.md describes the keys and the records. calls.lua comes before this file. The file of
+-- the script itself follows it, then exchange-claim.lua, which leases due deliveries and replies.
+--
+-- ARGV, after the arguments of every script: token (empty: lease nothing), lease until, room in the
+-- fast lane, room in the slow lane. The arguments of the script itself start at ARGV[9].
 
 local META, ACCOUNTS, WEBHOOKS, IN_FLIGHT, QUEUE = KEYS[1], KEYS[2], KEYS[4], KEYS[5], KEYS[6]
 local LEASES, NOTICES, EVENTS, PROGRESS = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
 local DELIVERIES, LOG, ENDED, FREEING = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
 local REMEMBERED, FORGETTING, REMOVALS, BOOKS, TALLIES = KEYS[17], KEYS[18], KEYS[19], KEYS[20], KEYS[21]
-local LINES = { f = KEYS[7], s = KEYS[8] }
+local READY = { f = KEYS[7], s = KEYS[8] }
 
 local now, perEndpoint = tonumber(ARGV[1]), tonumber(ARGV[2])
 local keepMs, keepEvents = tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -21,18 +23,18 @@ local HEAD_START_MS = 3600000
 
 local function text(number) return string.format('%.0f', number) end
 
--- A key of another type, which somebody else made, has to be met before the first write: Redis does
--- not undo what a script did before it failed.
+-- If something else created a key of another type, the script has to fail before its first write:
+-- Redis does not undo the writes of a script that fails.
 for _, key in ipairs({ WEBHOOKS, IN_FLIGHT, EVENTS, PROGRESS, DELIVERIES, BOOKS, TALLIES }) do call('HLEN', key) end
-for _, key in ipairs({ QUEUE, LINES.f, LINES.s, LEASES, NOTICES, ENDED, FREEING, FORGETTING }) do call('ZCARD', key) end
+for _, key in ipairs({ QUEUE, READY.f, READY.s, LEASES, NOTICES, ENDED, FREEING, FORGETTING }) do call('ZCARD', key) end
 local removalCount = call('HLEN', REMOVALS)
 local endedCount, turn, mark, lastOrder, bytes = unpack(call('HMGET', META, 'ended', 'turn', 'mark', 'order', 'bytes'))
 
--- What the half before the leasing has to say.
-local answer = ''
--- When something became due by this script: what sleepers have to know.
-local hintAt
--- What tidy.lua has to do.
+-- The result of the script's own half, before the leasing.
+local result = ''
+-- The earliest time at which this script made something due: the reply notifies sleeping workers.
+local notifyAt
+-- The work that this script found for tidy.lua.
 local overdue = {}
 
 -- `A,account,status,generation,updated,failing since,warned,notice at,lane,window…⏎config`
@@ -46,7 +48,7 @@ local function readEndpoint(value, leased)
   }
 end
 
--- Each is read once; false where there is none that can be read.
+-- Endpoints by number, each read once; false if one is missing or cannot be read.
 local endpoints = {}
 
 local function fetchEndpoints(ws)
@@ -82,28 +84,29 @@ local function saveLeaseCounts()
   if #deleted > 0 then call('HDEL', IN_FLIGHT, unpack(deleted)) end
 end
 
--- The time in a member of the queue; nil where somebody else put it there.
+-- The time in a member of the queue. Nil if something else put the member there.
 local function timeOf(member) return tonumber(string.match(member, '^%d+/(%x+)/') or '', 16) end
 
--- Puts endpoints into their line, for whose queue or slots have changed. One that is due already keeps its place.
+-- Works out when endpoints may be served next, after their queue or slots have changed. An endpoint
+-- that is already due keeps its place among the ready ones.
 local function offer(ws)
-  local fast, slow = call('ZMSCORE', LINES.f, unpack(ws)), call('ZMSCORE', LINES.s, unpack(ws))
-  local standings, moved = {}, {}
+  local fast, slow = call('ZMSCORE', READY.f, unpack(ws)), call('ZMSCORE', READY.s, unpack(ws))
+  local readyTimes, moved = {}, {}
   for i, w in ipairs(ws) do
-    standings[w] = tonumber(fast[i] or slow[i] or nil)
-    if not standings[w] or standings[w] >= now + 1 then moved[#moved + 1] = w end
+    readyTimes[w] = tonumber(fast[i] or slow[i] or nil)
+    if not readyTimes[w] or readyTimes[w] >= now + 1 then moved[#moved + 1] = w end
   end
   fetchEndpoints(moved)
   for _, w in ipairs(moved) do
-    local e, standing = endpoints[w], standings[w]
+    local e, readyAt = endpoints[w], readyTimes[w]
     if e then
       local head = freeSlots(e) > 0 and call('ZRANGEBYLEX', QUEUE, '[' .. w .. '/', '(' .. w .. '0', 'LIMIT', '0', '1')[1]
       local at = head and math.max(timeOf(head) or 0, now)
       if at then
-        call('ZADD', LINES[e.lane], text(at), w)
-        if (not standing or at < standing) and (not hintAt or at < hintAt) then hintAt = at end
-      elseif standing then
-        call('ZREM', LINES[e.lane], w)
+        call('ZADD', READY[e.lane], text(at), w)
+        if (not readyAt or at < readyAt) and (not notifyAt or at < notifyAt) then notifyAt = at end
+      elseif readyAt then
+        call('ZREM', READY[e.lane], w)
       end
     end
   end

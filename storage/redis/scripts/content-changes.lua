@@ -1,12 +1,17 @@
--- What changed after a commit, each record once: the sequence and nonce of the last commit that the reply covers, `1` where later ones follow, then key and columns in turn. `reload` where that cannot be told.
--- ARGV: sequence, its nonce or '' where the caller does not know it.
+-- Lists the records that changed after a commit, each once.
+--
+-- ARGV: sequence of the commit, its nonce or '' if the caller does not know it.
+--
+-- Replies with the sequence and nonce of the last commit that the reply covers, `1` if later ones
+-- follow, then key and columns in turn. Replies `reload` if the changes are not known.
 
 local since, nonce = tonumber(ARGV[1]), ARGV[2]
 local MOST_READ = 500
 local sequence, last = lastCommit()
 local forgotten = tonumber(call('HGET', META, 'forgotten') or 0)
 if since > sequence or since < forgotten then return 'reload' end
--- The data may be another set than the caller has seen: emptied and filled again, or gone back to an older state.
+-- The data may not be the set that the caller has seen: it was emptied and filled again, or
+-- restored from an older state.
 if nonce ~= '' and tonumber(call('ZSCORE', COMMITS, nonce) or -1) ~= since then return 'reload' end
 
 local keys = call('ZRANGEBYSCORE', CHANGES, '(' .. ARGV[1], '+inf', 'LIMIT', 0, MOST_READ)
@@ -21,11 +26,11 @@ if isMore then
   end
   sequence, last = tonumber(covered), call('ZRANGEBYSCORE', COMMITS, covered, covered, 'LIMIT', 0, 1)[1] or ''
 end
-local columns, missing = fieldsOf(COLUMNS, keys), {}
+local columns, missing = getFields(COLUMNS, keys), {}
 for _, key in ipairs(keys) do
   if not columns[key] then missing[#missing + 1] = key end
 end
-local heads = fieldsOf(HEADS, missing)
+local heads = getFields(HEADS, missing)
 local reply = { sequence, last, isMore and 1 or 0 }
 for _, key in ipairs(keys) do
   reply[#reply + 1] = key

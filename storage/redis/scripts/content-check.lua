@@ -1,4 +1,4 @@
--- How much each key of the site holds, in the order of the keys.
+-- Replies with the size of each key of the site, in the order of the keys.
 
 local sizes = {}
 for place, key in ipairs(KEYS) do

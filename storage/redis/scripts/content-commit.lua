@@ -1,10 +1,12 @@
--- Stores a change set whole, or says what is in its way.
--- ARGV: nonce, most changes kept, records it is based on, lengths of the texts, the texts one after the other:
--- key and version of each record it is based on; then of each write key, expected version, head, columns, body. An empty head removes the record.
+-- Stores a change set as a whole, or replies with the conflict that prevents it.
+--
+-- ARGV: nonce, most changes kept, how many records it is based on, the lengths of the texts, and
+-- the texts in one string. The texts are key and version of each record it is based on, then key,
+-- expected version, head, columns and body of each write. An empty head removes the record.
 
 local nonce, kept, basis = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 
--- The same call once more, since its answer was lost.
+-- The same call again, because its reply was lost.
 local known = call('ZSCORE', COMMITS, nonce)
 if known then return { 'stored', tonumber(known) } end
 
@@ -30,7 +32,7 @@ for key in nextText do
   keys[#keys + 1] = key
 end
 
-local heads = fieldsOf(HEADS, keys)
+local heads = getFields(HEADS, keys)
 for _, record in ipairs(expected) do
   if versionOf(heads[record.key]) ~= record.version then return { 'conflict', record.key } end
 end
@@ -40,18 +42,18 @@ for _, write in ipairs(writes) do
   isWritten[write.key] = true
   for name in namesOf(write.head) do wanted[#wanted + 1] = name end
 end
-local holders, claimed = fieldsOf(NAMES, wanted), {}
+local holders, claimed = getFields(NAMES, wanted), {}
 for _, write in ipairs(writes) do
   for name in namesOf(write.head) do
     local holder = claimed[name] or holders[name]
-    -- A record of the same commit gives up what it does not claim again.
+    -- A record of the same commit releases the names that it does not claim again.
     local isFree = not holder or holder == write.key or (not claimed[name] and isWritten[holder])
     if not isFree then return { 'conflict', write.key, name } end
     claimed[name] = write.key
   end
 end
 
--- What is new, and what goes, by the key it is kept under.
+-- The fields to set and to delete, by their hash.
 local set = { [HEADS] = {}, [COLUMNS] = {}, [BODIES] = {}, [NAMES] = {} }
 local gone = { [HEADS] = {}, [COLUMNS] = {}, [BODIES] = {}, [NAMES] = {} }
 local function put(hash, field, value)
@@ -89,7 +91,8 @@ for _, write in ipairs(writes) do
 end
 for name, key in pairs(claimed) do put(NAMES, name, key) end
 
--- Where Redis is full it refuses the first command that may grow, and none after one that it has taken: what only removes begins with one that may not.
+-- A full Redis refuses a script at its first write if that write may grow. A commit that only
+-- removes records begins with one that may not.
 if not isGrowing then call('HDEL', META, '-') end
 call('HSET', META, 'last', sequence .. ' ' .. nonce)
 call('ZADD', COMMITS, sequence, nonce)
@@ -97,7 +100,7 @@ for hash, fields in pairs(gone) do callMany('HDEL', hash, fields) end
 for hash, fields in pairs(set) do callMany('HSET', hash, fields) end
 callMany('ZADD', CHANGES, changed)
 
--- The score of the last member that had to go to leave `kept`.
+-- Trims a sorted set to `kept` members. Returns the score of the last member that was removed.
 local function trim(key)
   local over = call('ZCARD', key) - kept
   if over <= 0 then return nil end

@@ -1,4 +1,5 @@
--- Whole records. ARGV: their keys. Replies with heads, columns and bodies, each in that order, and of how many of the keys: the rest has to be asked for again.
+-- Reads whole records. ARGV: their keys. Replies with heads, columns and bodies, each in that
+-- order, and with how many of the keys were read: the caller requests the rest again.
 
 local MOST_BYTES, READ_TOGETHER = 1048576, 10
 local reply, bytes, count = { {}, {}, {} }, 0, 0

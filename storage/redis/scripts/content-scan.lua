@@ -1,4 +1,6 @@
--- A page of the columns. ARGV: cursor, about how many. Replies with the run of the server, in which alone the cursors have a meaning, the next cursor, and key and columns in turn.
+-- Reads a page of the columns. ARGV: cursor, about how many. Replies with the run id of the server,
+-- the next cursor, and key and columns in turn. A cursor is only valid on the server run that
+-- returned it.
 
 local info = redis.pcall('INFO', 'server')
 local run = type(info) == 'string' and string.match(info, 'run_id:(%w+)') or ''

@@ -1,4 +1,5 @@
--- What every script on content starts with, after calls.lua: the keys of the site. docs/redis.md draws the keys and the texts.
+-- The keys of the site, and its heads. Every script on content starts with calls.lua and this file.
+-- docs/redis.md describes the keys and the records.
 
 local META, HEADS, COLUMNS, BODIES = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local NAMES, IDS, CHANGES, COMMITS = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
@@ -13,5 +14,5 @@ local function versionOf(head) return head and string.match(head, '^%d+') or '0'
 
 local function isResident(head) return head and string.find(head, '^%d+,r') ~= nil end
 
--- Each name that a record holds, as a loop goes through them.
+-- Iterates over the names that a record holds.
 local function namesOf(head) return string.gmatch(head or '', '\n([^\n]*)') end

@@ -1,5 +1,7 @@
 -- Stores a webhook, once for its id and once for its idempotency key.
--- ARGV: account, id, short id, most ENABLED, most in all, status, types, generation, updated, failing since, warned, notice at, config, idempotency field, digest, expires.
+--
+-- ARGV: account, id, short id, most ENABLED, most in all, status, types, generation, updated,
+-- failing since, warned, notice at, config, idempotency field, digest, expires.
 
 local account, id, short = ARGV[5], ARGV[6], ARGV[7]
 local enabledLimit, accountLimit = tonumber(ARGV[8]), tonumber(ARGV[9])
@@ -10,7 +12,7 @@ if key ~= '' then
   local known = call('HGET', REMEMBERED, key)
   local expires, of, value = string.match(known or '', '^(%d+)\n([^\n]*)\n(.*)$')
   if expires and tonumber(expires) > now then
-    -- The same call once more, since its answer was lost, comes with the same id.
+    -- The same call again, because its reply was lost, has the same id.
     local isAgain = string.find(value, '"id":"' .. id .. '"', 1, true)
     if of == digest then return { isAgain and 'created' or 'replayed', value } end
     return { 'key_reused' }
@@ -19,7 +21,7 @@ end
 local stored = call('HGET', IDS, id)
 if stored then return { 'created', call('HGET', WEBHOOKS, stored) } end
 
-local roster = rosterOf(account)
+local roster = readRoster(account)
 local all, enabled = countRoster(roster)
 if all >= accountLimit then return { 'account_limit' } end
 if status == 'E' and enabled >= enabledLimit then return { 'enabled_limit' } end

@@ -1,10 +1,10 @@
--- The leasing half of the scripts of the common path: leases what is due, and replies.
+-- The leasing half of the scripts of the common path: leases due deliveries, and replies.
 --
--- Replies { answer of the half before, when to claim again, the hint, what is left to tidy.lua, mark,
--- what was parked, number and text of webhooks in turn, claims }. What is left: `l` for leases that
--- ran out, `t` for what was kept long enough. A claim is a reference alone where it is the first one
--- of its delivery; else a blank and the line of the record follow. Nothing here reads the body of an
--- event: whoever claims does, or still has it.
+-- Replies { result of the first half, when to claim again, the time that workers are notified of,
+-- the work for tidy.lua, mark, parked members, number and record of webhooks in turn, claims }. The
+-- work for tidy.lua: `l` for expired leases, `t` for data whose retention is over. The first claim
+-- of a delivery is its reference alone; later ones add a blank and the line of the record. Nothing
+-- here reads the body of an event: the claiming process does, unless it has it cached.
 
 local TURN_MS, LAST_TURN_MS = 1 / 4096, 0.999
 
@@ -22,13 +22,15 @@ local function give(w, claim)
   webhooks[#webhooks + 1] = e.text
 end
 
--- `p,order,started,step,due,ended,postponed,crashes,extra at,recovered,token,…`, and the lines of its attempts.
+-- `p,order,started,step,due,ended,postponed,crashes,extra at,recovered,token,…`, and the lines of
+-- its attempts.
 local PENDING = '^p,(%x+,%d*,%d+,%d+,%d*,%d+,%d+,%d*,%d),[^,]*(,[^\n]*)(.*)$'
 
 -- `l,order,started,step,due,ended,postponed,crashes,extra at,recovered,token,at,…`
 local LEASED = '^(l,[^,]*,%d*,%d+,%d+,%d*,%d+,%d+,%d*,%d,([^,]*),(%d+),[^\n]*)'
 
--- The line of a record that this request leased and its time in the queue; false where it leased it for the first time; nil where it did not.
+-- The line of a record that this request has leased, and its time in the queue. The line is false
+-- for a first lease. Nil if this request has not leased the record.
 local function ownLease(ref, e, record)
   if string.match(record or '', '^l:([^,]*)') == token then
     local order = string.match(call('HGET', EVENTS, string.match(e.text, '^%d+') .. '/' .. (string.match(ref, '/(.+)$') or '')) or '', '^%x+') or '0'
@@ -38,7 +40,8 @@ local function ownLease(ref, e, record)
   if own == token then return line, tonumber(at) end
 end
 
--- The same request once more, since its answer was lost: gives what it leased, in the order it was due. Returns false where it leased nothing.
+-- For the same request again, because its reply was lost: gives the deliveries that it leased, in
+-- the order they were due. Returns false if it leased nothing.
 local function giveAgain()
   local refs = call('ZRANGEBYSCORE', LEASES, leaseUntil, leaseUntil, 'LIMIT', '0', '1000')
   if #refs == 0 then return false end
@@ -57,7 +60,8 @@ end
 
 local taken = {}
 
--- Takes up to `most` due members of an endpoint out of the queue. Returns how many, and when the next one is due.
+-- Removes up to `most` due members of an endpoint from the queue. Returns how many, and when the
+-- next one is due.
 local function takeFrom(w, most)
   local members = call('ZRANGEBYLEX', QUEUE, '[' .. w .. '/', '(' .. w .. '0', 'LIMIT', '0', text(most + 1))
   local count, headAt, last = 0, nil, nil
@@ -81,7 +85,8 @@ local function takeFrom(w, most)
   return count, headAt
 end
 
--- One turn of each endpoint that is due in a lane, as far as there is room; returns how much was taken.
+-- Serves one turn of each endpoint that is due in a lane, while there is room. Returns how many
+-- deliveries were taken.
 local function serve(line, left)
   local ws = call('ZRANGEBYSCORE', line, '-inf', '(' .. text(now + 1), 'LIMIT', '0', text(left))
   if #ws == 0 then return 0 end
@@ -89,7 +94,7 @@ local function serve(line, left)
   local share, sum = math.ceil(left / #ws), 0
   local gone, placed = {}, {}
   for _, w in ipairs(ws) do
-    -- Who gets nothing keeps its place, and is among the first next time.
+    -- An endpoint that gets nothing keeps its place, and is among the first next time.
     if sum >= left then break end
     local e = endpoints[w]
     if not e then parked[#parked + 1] = w end
@@ -115,8 +120,9 @@ local function serve(line, left)
   return sum
 end
 
--- Writes the leases of what was taken. What cannot be read gets one that has run out, for tidy.lua to
--- look at. A delivery made later, whose reference has a serial, always has a record of its own.
+-- Writes the leases of the deliveries that were taken. A record that cannot be read gets an expired
+-- lease, so that tidy.lua handles it. A later delivery, whose reference has a serial, always has a
+-- record of its own.
 local function leaseTaken()
   if #taken == 0 then return end
   local short, set = 'l:' .. token, {}
@@ -158,7 +164,7 @@ if token ~= '' then
   if not giveAgain() then
     for lane, room in pairs({ f = fastRoom, s = slowRoom }) do
       while room > 0 do
-        local sum = serve(LINES[lane], room)
+        local sum = serve(READY[lane], room)
         if sum == 0 then break end
         room = room - sum
       end
@@ -171,12 +177,12 @@ end
 saveLeaseCounts()
 
 if token ~= '' then
-  for _, key in ipairs({ LINES.f, LINES.s, LEASES }) do
+  for _, key in ipairs({ READY.f, READY.s, LEASES }) do
     local at = tonumber(call('ZRANGE', key, '0', '0', 'WITHSCORES')[2] or nil)
     if at and (nextAt == '' or at < nextAt) then nextAt = at end
   end
   if nextAt ~= '' then nextAt = text(math.floor(nextAt)) end
 end
 return {
-  answer, nextAt, hintAt and text(hintAt) or '', table.concat(overdue, '\n'), mark or '', parked, webhooks, table.concat(claims, '\n'),
+  result, nextAt, notifyAt and text(notifyAt) or '', table.concat(overdue, '\n'), mark or '', parked, webhooks, table.concat(claims, '\n'),
 }

@@ -1,6 +1,7 @@
--- The settling half of exchange.lua: everything is compared first, then written.
+-- The settling half of exchange.lua. It compares everything first, then writes.
 
--- Moves an endpoint's lane, slow start and health after successes under its present generation.
+-- Updates the lane, slow start and health of an endpoint after successes under its present
+-- generation.
 local function reportSuccesses(w, e, count, lane)
   local isRecovered = e.status == 'E' and e.failingSince ~= ''
   if lane == e.lane and e.window == '' and not isRecovered then return end
@@ -9,7 +10,7 @@ local function reportSuccesses(w, e, count, lane)
     call('ZREM', NOTICES, w)
     health = ',,'
   end
-  if lane ~= e.lane then call('ZREM', LINES[e.lane], w) end
+  if lane ~= e.lane then call('ZREM', READY[e.lane], w) end
   local window = e.window
   if window ~= '' then
     local opened = tonumber(window) + count
@@ -37,11 +38,12 @@ local function recordEndpoints(ws, from)
   offer(ws)
 end
 
-local function noteCrowded(a, account, kept)
+local function noteExcess(a, account, kept)
   if kept > keepEvents then overdue[#overdue + 1] = a .. '/' .. account end
 end
 
--- Ends the events that have no open delivery any more, and counts in the books of their accounts.
+-- Completes the events that have no open delivery any more, and updates the books of their
+-- accounts.
 local function recordAccounts(from)
   local set, endedMembers, freeing, books = {}, {}, {}, {}
   local nowHex, nowText, freeAt = string.format('%011x', now), text(now), text(now + keepMs)
@@ -79,7 +81,7 @@ local function recordAccounts(from)
       freeing[#freeing + 1] = freeAt
       freeing[#freeing + 1] = a .. '/' .. account
     end
-    noteCrowded(a, account, kept)
+    noteExcess(a, account, kept)
   end
   call('HSET', PROGRESS, unpack(set))
   call('HSET', BOOKS, unpack(books))
@@ -92,11 +94,11 @@ end
 if deliveryCount > 0 then
   local recordsEnd = FIRST + 2 * deliveryCount
   local endpointsAt = recordsEnd + deliveryCount
-  local refs, ws, odd = {}, {}, {}
+  local refs, ws, unmatched = {}, {}, {}
   for i = 1, deliveryCount do refs[i] = ARGV[FIRST + 2 * i - 2] end
   for i = 1, endpointCount do ws[i] = ARGV[endpointsAt + (i - 1) * ENDPOINT_FIELDS] end
   local records = call('HMGET', DELIVERIES, unpack(refs))
-  -- The same call once more, since its answer was lost: it did record them.
+  -- The same call again, because its reply was lost: it did record them.
   local mine = 'd:' .. nonce .. ','
   local isAgain = records[1] and string.sub(records[1], 1, #mine) == mine
   local accountsAt = endpointsAt + endpointCount * ENDPOINT_FIELDS
@@ -104,19 +106,19 @@ if deliveryCount > 0 then
     local at = accountsAt
     for _ = 1, accountCount do
       local kept = string.match(call('HGET', BOOKS, ARGV[at]) or '', ',(%d+)')
-      noteCrowded(ARGV[at], ARGV[at + 1], tonumber(kept or 0))
+      noteExcess(ARGV[at], ARGV[at + 1], tonumber(kept or 0))
       at = at + ACCOUNT_FIELDS + EVENT_FIELDS * tonumber(ARGV[at + 3])
     end
   else
     fetchEndpoints(ws)
     for i = 1, deliveryCount do
-      if records[i] ~= ARGV[recordsEnd + i - 1] then odd[#odd + 1] = text(i - 1) end
+      if records[i] ~= ARGV[recordsEnd + i - 1] then unmatched[#unmatched + 1] = text(i - 1) end
     end
     for i, w in ipairs(ws) do
       local e = endpoints[w]
-      if not e or e.account ~= ARGV[endpointsAt + (i - 1) * ENDPOINT_FIELDS + 1] then odd[#odd + 1] = 'w' .. text(i - 1) end
+      if not e or e.account ~= ARGV[endpointsAt + (i - 1) * ENDPOINT_FIELDS + 1] then unmatched[#unmatched + 1] = 'w' .. text(i - 1) end
     end
-    if #odd > 0 then return { table.concat(odd, ' ') } end
+    if #unmatched > 0 then return { table.concat(unmatched, ' ') } end
     call('HSET', DELIVERIES, unpack(ARGV, FIRST, recordsEnd - 1))
     call('ZREM', LEASES, unpack(refs))
     call('HSET', META, 'ended', text((tonumber(endedCount) or 0) + deliveryCount))

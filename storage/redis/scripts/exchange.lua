@@ -1,19 +1,20 @@
--- The common path after an event is stored: records deliveries that were delivered at their first
--- attempt, then leases what is due. What is not common is left to settle.lua and tidy.lua. It follows
--- common-path.lua; exchange-settle.lua and exchange-claim.lua follow it in the same script.
+-- The common path after an event is stored: records deliveries that succeeded at their first
+-- attempt, then leases due deliveries. Other cases are left to settle.lua and tidy.lua. This file
+-- follows common-path.lua; exchange-settle.lua and exchange-claim.lua follow it in the same script.
 --
 -- ARGV from the ninth on: nonce; then how many deliveries, endpoints and accounts follow:
---   * of all deliveries, the reference and the new record in turn;
---   * of all deliveries, the record that each is expected to have;
---   * of each endpoint, its number, account, generation, how many of the deliveries are its own,
+--   * for all deliveries, the reference and the new record in turn;
+--   * for all deliveries, the record that each is expected to have;
+--   * for each endpoint, its number, account, generation, how many of the deliveries are its own,
 --     the lane that the last of them puts it in, and its last attempt;
---   * of each account, its number, its name, how many of the deliveries and how many events are its
---     own; then of each of these events its id, how many of the deliveries are its own, and how
---     many it was stored with.
+--   * for each account, its number, its name, how many of the deliveries and how many events are
+--     its own; then for each of these events its id, how many of the deliveries are its own, and
+--     how many it was stored with.
 --
--- Replies { places }, with nothing changed, where a delivery or an endpoint is not as expected: the
--- places of these deliveries, and of these endpoints after a `w`. Else as exchange-claim.lua does,
--- and what is left to tidy.lua has an `A/account` for each account that keeps too many events.
+-- If a delivery or an endpoint is not as expected, nothing is changed and the reply is { places }:
+-- the places of these deliveries, and of these endpoints after a `w`. Otherwise replies as
+-- exchange-claim.lua does; the work for tidy.lua also names, as `A/account`, each account that has
+-- too many completed events.
 
 local nonce = ARGV[9]
 local deliveryCount, endpointCount, accountCount = tonumber(ARGV[10]), tonumber(ARGV[11]), tonumber(ARGV[12])

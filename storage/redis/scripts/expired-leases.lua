@@ -1,8 +1,9 @@
--- Leases that ran out, and what cannot be read.
+-- Expired leases, and deliveries whose records cannot be read.
 
 local REAPED_PER_CALL = 100
 
--- What cannot be read is taken out of the way of the rest; the caller raises the alarm.
+-- References whose records cannot be read. They end as failed, so that they do not hold up the
+-- rest; the caller logs an error.
 local parked = {}
 
 local function park(ref, w, e, d, reason)
@@ -12,19 +13,19 @@ local function park(ref, w, e, d, reason)
     d = event and freshDelivery(event.order, event.count) or freshDelivery(nextOrder(), 1)
   end
   d.state = 'p'
-  endDelivery(e, ref, d, 'f', reason)
+  completeDelivery(e, ref, d, 'f', reason)
   touched[w] = true
 end
 
--- Why a delivery cannot be made of a reference; nil where its event can be read.
-local function unreadable(e, ref)
+-- Why the delivery of a reference cannot be attempted. Nil if its event can be read.
+local function findDefect(e, ref)
   local ek = eventOf(ref)
   if not ek then return 'record_unreadable' end
   if storedEvent(e.a, ek) then return nil end
   return call('HEXISTS', EVENTS, e.a .. '/' .. ek) == 1 and 'payload_unreadable' or 'payload_missing'
 end
 
--- Ends a lease, and the delivery as failed.
+-- Releases a lease, and completes its delivery as failed.
 local function parkLeased(ref, w, e, reason)
   leases.remove(ref)
   lease(w, -1)
@@ -33,13 +34,13 @@ local function parkLeased(ref, w, e, reason)
   park(ref, w, e, d and not d.isBroken and not d.isShort and d or nil, reason)
 end
 
-local function reap()
+local function recoverExpired()
   local refs = call('ZRANGEBYSCORE', LEASES, '-inf', text(now), 'LIMIT', 0, REAPED_PER_CALL)
   deliveries.fetch(refs)
   for _, ref in ipairs(refs) do
     local w = webhookOf(ref)
     local e, d = w and endpoints.get(w), deliveries.get(ref)
-    local reason = e and (d and d.isBroken and 'record_unreadable' or unreadable(e, ref))
+    local reason = e and (d and d.isBroken and 'record_unreadable' or findDefect(e, ref))
     if not e or not eventOf(ref) then
       leases.remove(ref)
     elseif d and not d.isBroken and not isOpen(d) then

@@ -1,11 +1,11 @@
--- Leases the health steps that are due, by putting them off. ARGV: lease until, most, nonce.
--- Answers the webhooks' texts, and when the next step is due.
+-- Leases the health notifications that are due, by postponing them. ARGV: lease until, most, nonce.
+-- Replies with the records of the webhooks, and with when the next notification is due.
 
 goOnWhenFull()
 local leaseUntil, most, nonce = ARGV[5], tonumber(ARGV[6]), ARGV[7]
 local taken, ws = {}, {}
--- The same call once more, since its answer was lost.
-for w in string.gmatch(answerOf(nonce) or '', '%d+') do
+-- The same call again, because its reply was lost.
+for w in string.gmatch(findReply(nonce) or '', '%d+') do
   local e = endpoints.get(w)
   if e then taken[#taken + 1] = endpointText(e) end
 end
@@ -21,5 +21,5 @@ for _, w in ipairs(call('ZRANGEBYSCORE', NOTICES, '-inf', text(now), 'LIMIT', 0,
   end
 end
 flush()
-if #ws > 0 then rememberAnswer(nonce, table.concat(ws, ' ')) end
+if #ws > 0 then rememberReply(nonce, table.concat(ws, ' ')) end
 return { taken, call('ZRANGE', NOTICES, 0, 0, 'WITHSCORES')[2] or '' }

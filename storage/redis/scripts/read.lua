@@ -1,4 +1,6 @@
--- Reads. ARGV[5] says what: `webhook` by id, `webhooks` of an account after a number, `delivery`, `deliveries` of a webhook newest first, `tally` of a webhook, `stats`.
+-- All reads of the webhook store. ARGV[5] names one: `webhook` by id, `webhooks` of an account
+-- after a number, `delivery`, `deliveries` of a webhook newest first, `tally` of a webhook,
+-- `stats`.
 
 local what = ARGV[5]
 
@@ -8,7 +10,7 @@ local function webhook(id)
 end
 
 local function webhooksOf(account, after, limit)
-  local roster = rosterOf(account)
+  local roster = readRoster(account)
   local ws = {}
   local isMore = false
   if roster then
@@ -35,7 +37,8 @@ local function deliveryById(id, suffix)
   return event and row('/' .. suffix, d, event.type) or {}
 end
 
--- What stands behind `w` in the receivers of a place in the log: nothing, or `.` and a serial. Nil where it is not among them.
+-- The serial of webhook `w` among the receivers of an entry of the log: '' for the first delivery,
+-- otherwise `.` and the serial. Nil if the webhook is not among them.
 local function serialOf(w, receivers)
   if string.find(';' .. receivers .. ';', ';' .. w .. ';', 1, true) then return '' end
   return string.match(receivers, '^' .. w .. '(%.%d+)$')
@@ -46,21 +49,23 @@ local function countPending(w)
   return call('ZLEXCOUNT', QUEUE, from, to) + (inFlight.get(w) or 0)
 end
 
--- How many deliveries of a webhook are in the log: those in one state, or all of them where `state` is empty.
+-- How many deliveries of a webhook are in the log: those in one state, or all if `state` is empty.
 local function countInLog(w, state)
-  local own = tallyOf(w)
+  local own = getTally(w)
   if state == 'delivered' then return own.d end
   if state == 'failed' then return own.f end
   if state == 'withheld' then return own.w end
   return countPending(w) + (state == 'pending' and 0 or own.d + own.f + own.w)
 end
 
--- A page examines at most this many entries of the account's log, whatever it finds: this costs Redis about as much as a page of 100 deliveries.
+-- A page examines at most this many entries of the account's log, whatever it finds. This costs
+-- Redis about as much as a page of 100 deliveries.
 local MOST_EXAMINED = 500
 local READ_TOGETHER = 50
 local STATES = { pending = 'p', delivered = 'd', failed = 'f', withheld = 'w' }
 
--- Of the entries from `first` to `last` those that are about webhook `w` and of the type, with the order of the entry before each.
+-- Selects the entries from `first` to `last` that are about webhook `w` and of the type, with the
+-- order of the entry before each.
 local function candidatesIn(entries, first, last, w, type)
   local found, previous = {}, ''
   for i = first, last do
@@ -74,23 +79,25 @@ local function candidatesIn(entries, first, last, w, type)
   return found, previous
 end
 
--- The records of candidates that are in a state, or in any where `wanted` is nil; the state is the first letter of a record's text. Without a record it was never claimed.
+-- Reads the records of candidates that are in a state, or in any state if `wanted` is nil. A record
+-- begins with the letter of its state. A delivery without a record was never claimed.
 local function readMatching(candidates, wanted)
   local refs, found = {}, {}
   for i, candidate in ipairs(candidates) do refs[i] = candidate.ref end
-  local values = fieldsOf(DELIVERIES, refs)
+  local values = getFields(DELIVERIES, refs)
   for _, candidate in ipairs(candidates) do
     local value = values[candidate.ref]
     local letter = value and string.sub(value, 1, 1) or 'p'
     if not wanted or wanted == (letter == 'l' and 'p' or letter) then
-      candidate.delivery = value and completed(readDelivery(value), candidate.order, 0) or freshDelivery(candidate.order, 0)
+      candidate.delivery = value and expand(readDelivery(value), candidate.order, 0) or freshDelivery(candidate.order, 0)
       if not candidate.delivery.isBroken then found[#found + 1] = candidate end
     end
   end
   return found
 end
 
--- A page holds up to `limit` deliveries, also fewer or none; the second part of the reply says where to continue, and is empty at the end of the log.
+-- Reads a page of up to `limit` deliveries; it may have fewer, or be empty. The second part of the
+-- reply says where to continue, and is empty at the end of the log.
 local function deliveriesOf(id, state, type, before, limit, since, untilAt)
   local w = call('HGET', IDS, id)
   local e = w and endpoints.get(w)
@@ -114,7 +121,7 @@ end
 local function tallyFor(id)
   local w = call('HGET', IDS, id)
   if not w or not endpoints.get(w) then return {} end
-  local own = tallyOf(w)
+  local own = getTally(w)
   local head, nextAt = queueHead(w), ''
   local headAt = head and timeOf(head)
   if headAt then
@@ -124,7 +131,7 @@ local function tallyFor(id)
   return { { countPending(w), own.d, own.f, own.w }, nextAt, own.last }
 end
 
--- More of them would take longer than others should have to wait.
+-- Counting more would hold up other calls for too long.
 local COUNTED = 1000
 
 local function countDue()
@@ -137,7 +144,8 @@ local function countDue()
   return count
 end
 
--- How many are ENABLED, DISABLED, failing, warned of; without an answer where there are too many.
+-- How many webhooks are ENABLED, DISABLED, failing, and failing with a warning sent. Empty if there
+-- are too many to count.
 local function countHealth()
   if call('HLEN', ACCOUNTS) > COUNTED or call('ZCARD', NOTICES) > COUNTED then return {} end
   local counts = { E = 0, D = 0, failing = 0, warned = 0 }

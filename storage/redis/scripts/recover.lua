@@ -1,16 +1,23 @@
--- Creates deliveries of kept events that a webhook should have, did not get and is not about to get.
--- ARGV: most pending, most pending of an account, account, webhook's id, since, the order to continue after or empty, most events to examine, nonce, when the first one is due, how much later each further one, most deliveries to create.
--- Replies: empty where there is no such webhook, `full` with the bound, or `made` with how many, where to continue, the hint, and how many events were examined.
+-- Creates the deliveries that a webhook missed: of stored events that it subscribes to, did not
+-- receive and has no pending delivery of.
+--
+-- ARGV: most pending, most pending of an account, account, webhook's id, since, the order to
+-- continue after or empty, most events to examine, nonce, when the first delivery is due, how much
+-- later each further one is due, most deliveries to create.
+--
+-- Replies: empty if there is no such webhook, `full` with the bound, or `made` with how many, where
+-- to continue, the time that workers are notified of, and how many events were examined.
 
 local mostPending, mostPendingPerAccount = tonumber(ARGV[5]), tonumber(ARGV[6])
 local account, id, since, after, limit = ARGV[7], ARGV[8], tonumber(ARGV[9]), ARGV[10], tonumber(ARGV[11])
 local nonce, dueAt, everyMs, mostMade = ARGV[12], tonumber(ARGV[13]), tonumber(ARGV[14]), tonumber(ARGV[15])
 local READ_TOGETHER = 25
--- Later deliveries of the examined events: each may have a hundred to a webhook, and each is a record to read.
+-- The most later deliveries to read: an event may have a hundred to a webhook, and each has a
+-- record.
 local MOST_LATER = 1000
-local answered = answerOf(nonce)
-if answered then
-  local made, examined, next = string.match(answered, '^(%d+) (%d+) (%x*)$')
+local repeated = findReply(nonce)
+if repeated then
+  local made, examined, next = string.match(repeated, '^(%d+) (%d+) (%x*)$')
   return { 'made', made, next, '', examined }
 end
 local w = call('HGET', IDS, id)
@@ -18,23 +25,25 @@ local e = w and endpoints.get(w)
 if not e or e.account ~= account then return {} end
 
 local types = ''
-for own, known in string.gmatch(rosterOf(account).lines, '(%d+) %a %S+ ([^\n]*)\n') do
+for own, known in string.gmatch(readRoster(account).lines, '(%d+) %a %S+ ([^\n]*)\n') do
   if own == w then types = known end
 end
 local isWanted = {}
 local function wantsType(type)
-  if isWanted[type] == nil then isWanted[type] = wants(types, wishes(type)) end
+  if isWanted[type] == nil then isWanted[type] = isSubscribed(types, matchingTypes(type)) end
   return isWanted[type]
 end
 
--- Of an entry of the log what follows needs; `isCandidate` where its event is of a type that the webhook subscribes to, and no test.
+-- Parses an entry of the log. `isCandidate`: the webhook subscribes to the type of its event, and
+-- the event is not a test.
 local function readEntry(entry)
   local order, ek, type, receivers = string.match(entry, '^%d+/(%x+)/([^/]+)/([^/]*)/(.*)$')
   local isCandidate = not string.find(receivers, '.', 1, true) and wantsType(type)
   return { order = order, ek = ek, type = type, receivers = receivers, isCandidate = isCandidate }
 end
 
--- Reads with few commands what most entries need: the progress of the event and its first delivery to the webhook.
+-- Reads with few commands the records that most entries need: the progress of the event and its
+-- first delivery to the webhook.
 local function fetchFor(batch)
   local eks, refs = {}, {}
   for _, entry in ipairs(batch) do
@@ -49,10 +58,11 @@ end
 
 local laterRead = 0
 
--- The serials of the later deliveries of an entry to this webhook, the oldest first, with their records in memory.
+-- The serials of the later deliveries of an entry to this webhook, the oldest first, with their
+-- records in memory.
 local function laterSerials(entry, count)
   local serials, refs = {}, {}
-  for own, serial in string.gmatch(progressOf(e.a, entry.ek, count).later, '(%d+)%.(%d+)') do
+  for own, serial in string.gmatch(getProgress(e.a, entry.ek, count).later, '(%d+)%.(%d+)') do
     laterRead = laterRead + 1
     if own == w and serial ~= '0' then
       serials[#serials + 1] = serial
@@ -63,12 +73,13 @@ local function laterSerials(entry, count)
   return serials
 end
 
--- The event of an entry with the serial of the delivery to create, or nil where one is pending, delivered or withheld.
-local function lostIn(entry)
+-- The event of an entry with the serial of the delivery to create. Nil if a delivery is pending,
+-- delivered or withheld.
+local function findMissing(entry)
   local first = w .. '/' .. entry.ek
   local d = deliveries.get(first)
   local isReceiver = string.find(';' .. entry.receivers .. ';', ';' .. w .. ';', 1, true)
-  -- Without a record it was never claimed: it is pending.
+  -- A delivery without a record was never claimed: it is pending.
   if isReceiver and not d or d and d.state ~= 'f' then return nil end
   local _, count = string.gsub(entry.receivers, '%d+', '')
   local nextSerial = d and 1 or 0
@@ -94,7 +105,7 @@ for first = 1, #entries, READ_TOGETHER do
   for _, entry in ipairs(batch) do
     if isFull() then break end
     examined, last = examined + 1, entry.order
-    lost[#lost + 1] = entry.isCandidate and lostIn(entry) or nil
+    lost[#lost + 1] = entry.isCandidate and findMissing(entry) or nil
   end
 end
 
@@ -104,5 +115,5 @@ for i, item in ipairs(lost) do addDelivery(w, e, item.ek, item.event, item.seria
 progresses.flush()
 flush()
 local next = (examined < #entries or #entries == limit) and last or ''
-if #lost > 0 then rememberAnswer(nonce, #lost .. ' ' .. examined .. ' ' .. next) end
-return { 'made', #lost, next, hintAt and text(hintAt) or '', examined }
+if #lost > 0 then rememberReply(nonce, #lost .. ' ' .. examined .. ' ' .. next) end
+return { 'made', #lost, next, notifyAt and text(notifyAt) or '', examined }

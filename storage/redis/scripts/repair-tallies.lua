@@ -1,14 +1,18 @@
--- Counts the ended deliveries of an account's webhooks, a page of its log at a time, and corrects the tallies that differ once all are counted.
--- ARGV: account, the order to continue after or empty, what the pages before counted or empty.
--- Replies: where to continue or empty, what was counted so far, and how many tallies were corrected.
+-- Counts the completed deliveries of an account's webhooks, a page of its log at a time. Once all
+-- are counted it corrects the tallies that differ.
+--
+-- ARGV: account, the order to continue after or empty, the counts of the pages before or empty.
+--
+-- Replies: where to continue or empty, the counts so far, and how many tallies were corrected.
 
 goOnWhenFull()
 local account, after, counted = ARGV[5], ARGV[6], ARGV[7]
 local MOST_EXAMINED = 500
-local isReadable, roster = pcall(rosterOf, account)
+local isReadable, roster = pcall(readRoster, account)
 if not isReadable or not roster then return { '', '', 0 } end
 
--- By webhook: a digest of its tally when the count began, and the counts. A tally that changed meanwhile is left alone: the count may have missed the change.
+-- By webhook: a digest of its tally when the count began, and the counts. A tally that changed
+-- meanwhile is not corrected, because the count may have missed the change.
 local counts = {}
 local function digestOf(w) return redis.sha1hex(call('HGET', TALLIES, w) or '') end
 if after == '' then
@@ -27,7 +31,7 @@ for _, entry in ipairs(entries) do
   for ref in pairs(ek and deliveriesIn(ek, receivers) or {}) do refs[#refs + 1] = ref end
   last = order or last
 end
-for ref, value in pairs(fieldsOf(DELIVERIES, refs)) do
+for ref, value in pairs(getFields(DELIVERIES, refs)) do
   local own, state = counts[webhookOf(ref)], value and string.match(value, '^([dfw])[,:]')
   if own and state then own[state] = own[state] + 1 end
 end
@@ -41,7 +45,7 @@ if #entries == MOST_EXAMINED and last ~= '' then
 end
 local repaired = 0
 for w, right in pairs(counts) do
-  local own = tallyOf(w)
+  local own = getTally(w)
   local isRight = own.d == right.d and own.f == right.f and own.w == right.w
   if not isRight and endpoints.get(w) and digestOf(w) == right.digest then
     own.d, own.f, own.w = right.d, right.f, right.w

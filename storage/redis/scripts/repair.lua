@@ -1,6 +1,10 @@
--- Compares the books of a partition with what they count, and puts right what differs. Nothing should: a defect, a partial restore or a hand did it.
--- ARGV[5]: `in-flight` for what the leases add up to, `counters` of the accounts that follow, `places` of the deliveries that follow, or the `entries` of the log that follow.
--- Answers how much was put right.
+-- Compares the counters of a partition with the records they count, and corrects them. They only
+-- differ after a defect, a partial restore or a change by hand.
+--
+-- ARGV[5]: `in-flight` for the counts of leases, `counters` of the accounts that follow, `places`
+-- of the deliveries that follow, or the `entries` of the log that follow.
+--
+-- Replies with how many corrections were made.
 
 goOnWhenFull()
 local repaired = 0
@@ -27,11 +31,12 @@ local function repairInFlight()
   end
 end
 
--- Accounts of removed webhooks whose deliveries are still being freed: their books are right when that is done.
+-- Accounts of removed webhooks whose deliveries are still being freed. Their books are right once
+-- that is done.
 local cleaned = {}
 for _, removal in ipairs(call('HVALS', REMOVALS)) do cleaned[string.match(removal, '^%d+') or ''] = true end
 
--- A delivery that was never claimed has no record: it is open where the event's book says so, and has to be in the queue.
+-- Repairs a delivery without a record: it was never claimed, so it has to be in the queue.
 local function repairFresh(w, ek, order)
   local ref = w .. '/' .. ek
   if deliveries.get(ref) or not endpoints.get(w) then return end
@@ -43,7 +48,8 @@ local function repairFresh(w, ek, order)
   repaired = repaired + 1
 end
 
--- A place in the log. Where its event is not there any more it goes, with what is left of its deliveries.
+-- Repairs an entry of the log. If its event is gone, the entry and its remaining deliveries are
+-- deleted.
 local function repairEntry(entry)
   local a, order, ek, receivers = string.match(entry, '^(%d+)/(%x+)/([^/]+)/[^/]*/(.*)$')
   if not a then return end
@@ -66,12 +72,12 @@ local function repairEntry(entry)
 end
 
 local function repairAccount(account)
-  local isReadable, roster = pcall(rosterOf, account)
+  local isReadable, roster = pcall(readRoster, account)
   if not isReadable or not roster or cleaned[roster.a] then return end
   local right = 0
   for w in string.gmatch(roster.lines, '(%d+) [^\n]*\n') do
     local from, to = below(w)
-    -- An endpoint that fell out of the line comes back.
+    -- An endpoint that is missing among the ready ones is added again.
     if perEndpoint < ANY_NUMBER then touched[w] = true end
     right = right + call('ZLEXCOUNT', QUEUE, from, to) + (inFlight.get(w) or 0)
   end
@@ -110,7 +116,7 @@ elseif ARGV[5] == 'entries' then
 else
   for i = 6, #ARGV do repairPlace(ARGV[i]) end
 end
-hintAt = nil
+notifyAt = nil
 flush()
-if hintAt then repaired = repaired + 1 end
+if notifyAt then repaired = repaired + 1 end
 return repaired

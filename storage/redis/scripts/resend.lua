@@ -1,6 +1,9 @@
--- One more attempt: of the open delivery to this webhook, or a new one.
+-- Schedules one more attempt: of the open delivery to this webhook, or of a new delivery.
+--
 -- ARGV: most pending, most pending of an account, account, webhook's id, the rest of the reference.
--- Answers: empty where there is no such delivery, `full` with the bound, or `sent` with the reference and the hint.
+--
+-- Replies: empty if there is no such delivery, `full` with the bound, or `sent` with the reference
+-- and the time that workers are notified of.
 
 local mostPending, mostPendingPerAccount = tonumber(ARGV[5]), tonumber(ARGV[6])
 local account, id, suffix = ARGV[7], ARGV[8], ARGV[9]
@@ -33,4 +36,4 @@ if not sent then
 end
 progresses.flush()
 flush()
-return { 'sent', suffixOf(sent), hintAt and text(hintAt) or '' }
+return { 'sent', suffixOf(sent), notifyAt and text(notifyAt) or '' }

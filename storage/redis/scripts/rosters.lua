@@ -1,10 +1,11 @@
--- The webhooks of an account, as one text: `<account's number>\n`, then a line `<webhook> <E or D> <its short id> |<type>|<type>|` for each, oldest first.
+-- Rosters: the webhooks of an account in one record. It is `<account's number>\n`, then a line
+-- `<webhook> <E or D> <its short id> |<type>|<type>|` for each webhook, oldest first.
 
-local function rosterOf(account)
+local function readRoster(account)
   local value = call('HGET', ACCOUNTS, account)
   if not value then return nil end
   local a, lines = string.match(value, '^(%d+)\n(.*)$')
-  -- Without it nobody knows who an event is for: better no answer than a wrong one.
+  -- Without the roster the receivers of an event are unknown, so the script fails.
   if not a then error('the roster of an account cannot be read') end
   return { a = a, lines = lines }
 end
@@ -22,9 +23,10 @@ end
 
 local function rosterLine(w, status, short, types) return w .. ' ' .. status .. ' ' .. short .. ' ' .. types .. '\n' end
 
--- Replaces the line of a webhook by what `change` makes of its parts; without an answer the line goes.
+-- Replaces the line of a webhook. `change` returns its new status and types, or nothing to remove
+-- the line.
 local function changeRoster(account, w, change)
-  local roster = rosterOf(account)
+  local roster = readRoster(account)
   if not roster then return end
   local lines = string.gsub(roster.lines, '(%d+) (%a) (%S+) ([^\n]*)\n', function(own, status, short, types)
     if own ~= w then return nil end
@@ -34,16 +36,17 @@ local function changeRoster(account, w, change)
   call('HSET', ACCOUNTS, account, roster.a .. '\n' .. lines)
 end
 
--- What a subscriber may have asked for to get an event of this type: the type, `prefix.*` for each of its prefixes, `*`.
-local function wishes(type)
+-- The subscriptions that match a type: the type itself, `prefix.*` for each of its prefixes, and
+-- `*`.
+local function matchingTypes(type)
   local all = { '|' .. type .. '|', '|*|' }
   for place in string.gmatch(type, '()%.') do all[#all + 1] = '|' .. string.sub(type, 1, place) .. '*|' end
   return all
 end
 
-local function wants(types, wished)
-  for _, wish in ipairs(wished) do
-    if string.find(types, wish, 1, true) then return true end
+local function isSubscribed(types, patterns)
+  for _, pattern in ipairs(patterns) do
+    if string.find(types, pattern, 1, true) then return true end
   end
   return false
 end

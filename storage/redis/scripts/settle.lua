@@ -1,14 +1,18 @@
--- Records what became of claims.
--- ARGV: for each: account, webhook's id, the rest of the reference, token, nonce, its time, state, reason, step, due, postponed, crashes, extra at, started at, attempt, the same in short,
--- then what was seen of the endpoint: `1`, `0` or empty, generation, time, notice at, lane.
--- Answers `settled`, `stale` or `gone` for each. Last: the hint.
+-- Records the results of claims: every case that exchange.lua leaves to it.
+--
+-- ARGV, for each settlement: account, webhook's id, the rest of the reference, token, nonce, its
+-- time, state, reason, step, due, postponed, crashes, extra at, started at, attempt, its summary;
+-- then the report on the endpoint: `1`, `0` or empty, generation, time, notice at, lane.
+--
+-- Replies `settled`, `stale` or `gone` for each settlement. The last element is the time that
+-- workers are notified of.
 
 goOnWhenFull()
 
 local FIELDS = 21
 local OUTCOMES = { delivered = 'd', failed = 'f', withheld = 'w' }
 
--- All that the reports are on, read at once.
+-- All records that the settlements are about, read at once.
 local ids = {}
 for i = 5, #ARGV, FIELDS do ids[#ids + 1] = ARGV[i + 1] end
 local numbers = {}
@@ -37,19 +41,20 @@ progresses.fetch(events)
 books.fetch(accounts)
 
 local function record(w, d, attempt, short)
-  local own = tallyOf(w)
+  local own = getTally(w)
   own.last = short
   tallies.set(w, own)
   d.attempts = d.attempts .. '\n' .. attempt
   d.tries = d.tries + 1
   if d.tries > MAX_ATTEMPTS_KEPT then
-    -- In parentheses: find also returns where the match ends, which would end the part that is kept.
+    -- In parentheses, because find also returns the end of the match, which sub would take as its
+    -- end.
     d.attempts = string.sub(d.attempts, (string.find(d.attempts, '\n', 2, true)))
     d.tries = MAX_ATTEMPTS_KEPT
   end
 end
 
--- What an attempt showed of its endpoint: its lane, its slow start, its health.
+-- Applies the report of an attempt to its endpoint: its lane, its slow start, its health.
 local function report(w, e, ok, generation, at, noticeAt, lane)
   if generation ~= e.generation then return end
   moveToLane(w, e, lane)
@@ -70,7 +75,7 @@ local function report(w, e, ok, generation, at, noticeAt, lane)
   elseif not ok and e.failingSince == '' then
     e.failingSince, e.warnedAt = at, ''
     setNotice(w, e, noticeAt)
-    hint(tonumber(noticeAt))
+    notifyWorkers(tonumber(noticeAt))
   end
 end
 
@@ -84,7 +89,7 @@ local function settle(i)
   local ref = w .. '/' .. suffix
   local d = delivery(e.a, ref)
   if not d or d.isBroken then return 'gone' end
-  -- The same call once more, since its answer was lost.
+  -- The same call again, because its reply was lost.
   if d.state ~= 'l' and d.token == nonce then return 'settled' end
   if isDone(d) then return 'gone' end
   if not isDelivered then
@@ -105,7 +110,7 @@ local function settle(i)
     report(w, e, ARGV[i + 16] == '1', ARGV[i + 17], ARGV[i + 18], ARGV[i + 19], ARGV[i + 20])
   end
   if state then
-    endDelivery(e, ref, d, state, ARGV[i + 7])
+    completeDelivery(e, ref, d, state, ARGV[i + 7])
   else
     d.step, d.dueAt, d.postponed, d.crashes, d.extraAt =
       ARGV[i + 8], ARGV[i + 9], ARGV[i + 10], ARGV[i + 11], ARGV[i + 12]
@@ -115,9 +120,9 @@ local function settle(i)
   return 'settled'
 end
 
-local answers = {}
-for i = 5, #ARGV, FIELDS do answers[#answers + 1] = settle(i) end
-boundEnded()
+local replies = {}
+for i = 5, #ARGV, FIELDS do replies[#replies + 1] = settle(i) end
+freeExcess()
 flush()
-answers[#answers + 1] = hintAt and text(hintAt) or ''
-return answers
+replies[#replies + 1] = notifyAt and text(notifyAt) or ''
+return replies

@@ -1,11 +1,14 @@
--- Takes back what was leased by somebody who has not been heard of since, parks what cannot be
--- read, and frees what was kept long enough or is too many.
--- ARGV: accounts that keep too many events, as `A/account`, and leased references whose events
--- cannot be read, as `!reference`. Replies with what was parked, the mark of this data set, and the
--- accounts that still keep too many.
+-- Recovers deliveries whose lease has expired, fails deliveries that cannot be read, and frees data
+-- whose retention is over or that an account has too much of.
+--
+-- ARGV: accounts that have too many completed events, as `A/account`, and leased references whose
+-- events cannot be read, as `!reference`.
+--
+-- Replies with the deliveries that were failed, the mark of this data set, and the accounts that
+-- still have too many events.
 
 goOnWhenFull()
--- A key of another type, which somebody else made, has to be met before anything is changed.
+-- If something else created a key of another type, the script has to fail before its first change.
 call('HLEN', DELIVERIES)
 call('HLEN', EVENTS)
 
@@ -15,18 +18,18 @@ for i = 5, #ARGV do
   local w = ref and webhookOf(ref)
   local e = w and endpoints.get(w)
   if e and call('ZSCORE', LEASES, ref) then
-    parkLeased(ref, w, e, unreadable(e, ref) or 'payload_unreadable')
+    parkLeased(ref, w, e, findDefect(e, ref) or 'payload_unreadable')
   elseif not ref then
     local a, account = string.match(ARGV[i], '^(%d+)/(.*)$')
     if a then
-      endedIn[a] = account
+      completedIn[a] = account
       crowded[a] = ARGV[i]
     end
   end
 end
-reap()
+recoverExpired()
 tidy()
-boundEnded()
+freeExcess()
 flush()
 local left = {}
 for a, name in pairs(crowded) do

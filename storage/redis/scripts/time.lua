@@ -1,2 +1,2 @@
--- The server's time, from the server that the partition is on.
+-- Replies with the time of the server that holds the partition.
 return redis.call('TIME')

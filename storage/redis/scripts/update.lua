@@ -1,5 +1,8 @@
--- Applies a change that the caller worked out from the config it read; refused as `changed` where that is not the stored one any more.
--- ARGV: account, id, config it was worked out from, new config, status or empty, types or empty, `1` for a new url, most ENABLED.
+-- Applies a change that the caller computed from the config it read. Replies `changed` if the
+-- stored config is not that one any more.
+--
+-- ARGV: account, id, the config that was read, new config, status or empty, types or empty, `1` for
+-- a new url, most ENABLED.
 
 local account, id, seen, config = ARGV[5], ARGV[6], ARGV[7], ARGV[8]
 local status, types, isMoved, enabledLimit = ARGV[9], ARGV[10], ARGV[11] == '1', tonumber(ARGV[12])
@@ -7,7 +10,7 @@ local status, types, isMoved, enabledLimit = ARGV[9], ARGV[10], ARGV[11] == '1',
 local w = call('HGET', IDS, id)
 local e = w and endpoints.get(w)
 if not e or e.account ~= account then return { 'not_found' } end
--- The same call once more, since its answer was lost.
+-- The same call again, because its reply was lost.
 if e.config == '\n' .. config then return { 'updated', endpointText(e) } end
 if e.config ~= '\n' .. seen then return { 'changed' } end
 
@@ -15,7 +18,7 @@ if status == '' then status = e.status end
 local isEnabled = status == 'E' and e.status == 'D'
 local isDisabled = status == 'D' and e.status == 'E'
 if isEnabled then
-  local _, enabled = countRoster(rosterOf(account))
+  local _, enabled = countRoster(readRoster(account))
   if enabled >= enabledLimit then return { 'enabled_limit' } end
 end
 
@@ -32,4 +35,4 @@ end
 if isEnabled or isMoved or isDisabled then clearHealth(w, e) end
 changeRoster(account, w, function(_, known) return status, types ~= '' and types or known end)
 flush()
-return { 'updated', endpointText(e), hintAt and text(hintAt) or '' }
+return { 'updated', endpointText(e), notifyAt and text(notifyAt) or '' }
