@@ -10,9 +10,9 @@ import { FifoTimeQueue } from "./fifo-time-queue.js";
 import {
   deliveryId,
   type Lease,
-  type MemoryBinding,
   type MemoryDelivery,
   type MemoryEndpoint,
+  type MemoryStoreContext,
   notifyWorkers,
   type State,
 } from "./state.js";
@@ -31,7 +31,7 @@ export function enqueue(delivery: MemoryDelivery, now: number): void {
   else queue.addOutOfOrder(delivery, at);
 }
 
-const freeSlots = ({ perEndpoint }: MemoryBinding, endpoint: MemoryEndpoint): number =>
+const freeSlots = ({ perEndpoint }: MemoryStoreContext, endpoint: MemoryEndpoint): number =>
   Math.min(perEndpoint, endpoint.window ?? perEndpoint) - endpoint.inFlight;
 
 /**
@@ -39,16 +39,16 @@ const freeSlots = ({ perEndpoint }: MemoryBinding, endpoint: MemoryEndpoint): nu
  * unless it was just `served`: then the others have their turn first. Whoever sleeps gets a hint where that is earlier than it was.
  */
 export function offer(
-  binding: MemoryBinding,
+  context: MemoryStoreContext,
   endpoint: MemoryEndpoint,
   now: number,
   { served = false }: { served?: boolean } = {},
 ): void {
   if (endpoint.isRemoved) return;
-  const { state } = binding;
+  const { state } = context;
   const line = state.ready[endpoint.lane];
   const head = endpoint.queue.headAt();
-  if (head === undefined || freeSlots(binding, endpoint) <= 0) {
+  if (head === undefined || freeSlots(context, endpoint) <= 0) {
     line.delete(endpoint);
     return;
   }
@@ -107,67 +107,67 @@ interface Granted {
 
 /** Leases up to `room` due deliveries of one endpoint, and returns how many. */
 function take(
-  binding: MemoryBinding,
+  context: MemoryStoreContext,
   endpoint: MemoryEndpoint,
   { lease, claims }: Granted,
   { now, room }: { readonly now: number; readonly room: number },
 ): number {
   const { queue } = endpoint;
   const before = claims.length;
-  const most = before + Math.min(room, freeSlots(binding, endpoint));
+  const most = before + Math.min(room, freeSlots(context, endpoint));
   while (claims.length < most) {
     const delivery = queue.head();
     if (delivery === undefined || delivery.queuedAt > now) break;
-    claims.push(grant(binding.state, lease, delivery));
+    claims.push(grant(context.state, lease, delivery));
   }
-  offer(binding, endpoint, now, { served: true });
+  offer(context, endpoint, now, { served: true });
   return claims.length - before;
 }
 
 /** Gives back what was leased by somebody who has not been heard of since. */
-function reap(binding: MemoryBinding, now: number): void {
-  const { leases } = binding.state;
+function reap(context: MemoryStoreContext, now: number): void {
+  const { leases } = context.state;
   for (let at = leases.headAt(); at !== undefined && at <= now; at = leases.headAt()) {
     const lease = leases.head();
     if (!lease) return;
     leases.delete(lease);
     const { deliveries } = lease;
     for (let delivery = deliveries.head(); delivery !== undefined; delivery = deliveries.head()) {
-      giveBack(binding, delivery, now);
+      giveBack(context, delivery, now);
     }
   }
 }
 
-function giveBack(binding: MemoryBinding, delivery: MemoryDelivery, now: number): void {
-  releaseLease(binding.state, delivery);
+function giveBack(context: MemoryStoreContext, delivery: MemoryDelivery, now: number): void {
+  releaseLease(context.state, delivery);
   delivery.crashes += 1;
   delivery.isRecovered = true;
   enqueue(delivery, now);
-  offer(binding, delivery.endpoint, now);
+  offer(context, delivery.endpoint, now);
 }
 
 /** Leases what is due of one lane, in turns of its endpoints. */
-function serve(binding: MemoryBinding, lane: Lane, granted: Granted, request: ClaimRequest): void {
+function serve(context: MemoryStoreContext, lane: Lane, granted: Granted, request: ClaimRequest): void {
   const { now } = request;
-  const line = binding.state.ready[lane];
+  const line = context.state.ready[lane];
   let room = request.room[lane];
   while (room > 0 && (line.headAt() ?? Number.POSITIVE_INFINITY) <= now) {
     const endpoint = line.head();
     if (!endpoint) return;
     const share = Math.max(1, Math.floor(room / line.size));
-    room -= take(binding, endpoint, granted, { now, room: share });
+    room -= take(context, endpoint, granted, { now, room: share });
   }
 }
 
 export function claimDue(
-  binding: MemoryBinding,
+  context: MemoryStoreContext,
   request: ClaimRequest,
 ): { claims: Claim[]; nextAt: number | null } {
-  const { state } = binding;
-  reap(binding, request.now);
+  const { state } = context;
+  reap(context, request.now);
   const lease: Lease = { token: request.token, deliveries: new FifoTimeQueue() };
   const claims: Claim[] = [];
-  for (const lane of LANES) serve(binding, lane, { lease, claims }, request);
+  for (const lane of LANES) serve(context, lane, { lease, claims }, request);
   if (claims.length > 0) state.leases.set(lease, request.leaseUntil);
   const next = Math.min(
     ...[state.ready.fast, state.ready.slow, state.leases].map(

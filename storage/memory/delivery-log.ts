@@ -5,17 +5,17 @@ import type { Attempt, AttemptSummary, DeliveryRecord, WebhookStore } from "../.
 import { checkPending, DELIVERY_BYTES, memoryFull } from "./bounds.js";
 import { enqueue, offer } from "./claim-order.js";
 import { addDelivery } from "./delivery-queue.js";
-import { pageStart, slicePageOf } from "./page.js";
+import { parsePageStart, slicePageOf } from "./page.js";
 import { expire, makeRoom } from "./retention.js";
 import {
   type Account,
   deliveryId,
   findDelivery,
   getEndpoint,
-  type MemoryBinding,
   type MemoryDelivery,
   type MemoryEndpoint,
   type MemoryEvent,
+  type MemoryStoreContext,
   type State,
 } from "./state.js";
 
@@ -82,9 +82,9 @@ function checkRoom(state: State, account: Account, events: readonly MemoryEvent[
 }
 
 export function createMemoryDeliveryLog(
-  binding: MemoryBinding,
+  context: MemoryStoreContext,
 ): Pick<WebhookStore, "getDelivery" | "listDeliveries" | "deliveryStats" | "resend" | "recover"> {
-  const { state } = binding;
+  const { state } = context;
   return {
     async getDelivery(id) {
       const delivery = findDelivery(state, id);
@@ -92,7 +92,7 @@ export function createMemoryDeliveryLog(
     },
 
     async listDeliveries({ webhookId, state: wanted, type, since, until, cursor, limit }) {
-      const start = pageStart(cursor) ?? Number.POSITIVE_INFINITY;
+      const start = parsePageStart(cursor) ?? Number.POSITIVE_INFINITY;
       const log = state.endpoints.get(webhookId)?.deliveries;
       const before = log && until !== undefined ? Math.min(start, log.firstSince(until)) : start;
       const { rows, next } = slicePageOf(
@@ -127,12 +127,12 @@ export function createMemoryDeliveryLog(
         if (open.lease === null && (open.extraAt ?? open.dueAt) > now) {
           open.extraAt = now;
           enqueue(open, now);
-          offer(binding, endpoint, now);
+          offer(context, endpoint, now);
         }
         return deliveryId(open);
       }
       checkRoom(state, endpoint.account, [event], now);
-      return deliveryId(addDelivery(binding, endpoint, event, nextSerial(event, endpoint), now));
+      return deliveryId(addDelivery(context, endpoint, event, nextSerial(event, endpoint), now));
     },
 
     async recover({ webhookId, account, since, dueAt, everyMs, now, cursor, limit }) {
@@ -140,14 +140,14 @@ export function createMemoryDeliveryLog(
       const endpoint = getEndpoint(state, account, webhookId);
       if (!endpoint) return undefined;
       const { events } = endpoint.account;
-      const after = Math.max(pageStart(cursor) ?? 0, events.firstSince(since) - 1);
+      const after = Math.max(parsePageStart(cursor) ?? 0, events.firstSince(since) - 1);
       const found = slicePageOf(events.after(after), Math.min(limit, MOST_RECOVERED));
       const rows = withinBudget(found.rows);
       const next = rows.length < found.rows.length ? String(rows.at(-1)?.order) : found.next;
       const lost = rows.filter((event) => isLost(event, endpoint));
       checkRoom(state, endpoint.account, lost, now);
       for (const [index, event] of lost.entries()) {
-        addDelivery(binding, endpoint, event, nextSerial(event, endpoint), now, dueAt + index * everyMs);
+        addDelivery(context, endpoint, event, nextSerial(event, endpoint), now, dueAt + index * everyMs);
       }
       return { count: lost.length, examined: rows.length, next };
     },

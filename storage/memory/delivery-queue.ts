@@ -8,10 +8,10 @@ import { claimDue, enqueue, offer } from "./claim-order.js";
 import { completeEvent, expire, freeRemoved, makeRoom, reopen } from "./retention.js";
 import { settleAll } from "./settle.js";
 import {
-  type MemoryBinding,
   type MemoryDelivery,
   type MemoryEndpoint,
   type MemoryEvent,
+  type MemoryStoreContext,
   scoped,
 } from "./state.js";
 
@@ -26,14 +26,14 @@ const firstDeliveries = (
 
 /** Adds a delivery of `event`, due now unless said otherwise. The caller has checked that there is room. */
 export function addDelivery(
-  binding: MemoryBinding,
+  context: MemoryStoreContext,
   endpoint: MemoryEndpoint,
   event: MemoryEvent,
   serial: number,
   now: number,
   dueAt = now,
 ): MemoryDelivery {
-  const { state } = binding;
+  const { state } = context;
   const delivery: MemoryDelivery = {
     serial,
     order: ++state.order,
@@ -70,19 +70,19 @@ export function addDelivery(
   state.pending += 1;
   state.deliveries += 1;
   enqueue(delivery, now);
-  offer(binding, endpoint, now);
+  offer(context, endpoint, now);
   return delivery;
 }
 
 export function createMemoryDeliveryQueue(
-  binding: MemoryBinding,
+  context: MemoryStoreContext,
 ): Pick<WebhookStore, "append" | "claim" | "settle"> {
-  const { state, retention } = binding;
+  const { state, retention } = context;
 
   return {
     async append({ event, rememberMs, now, webhookId }) {
       expire(state, now);
-      freeRemoved(binding, now);
+      freeRemoved(context, now);
       const account = state.accounts.get(event.account);
       const kept = account?.events.get(event.id);
       const known = kept
@@ -136,19 +136,19 @@ export function createMemoryDeliveryQueue(
       };
       account.events.add(stored, now);
       resize(state, stored, bytes);
-      for (const endpoint of receivers) addDelivery(binding, endpoint, stored, 0, now);
-      if (receivers.length === 0) completeEvent(binding, stored, now);
+      for (const endpoint of receivers) addDelivery(context, endpoint, stored, 0, now);
+      if (receivers.length === 0) completeEvent(context, stored, now);
       return { result: "stored", deliveries };
     },
 
     async claim(request) {
       expire(state, request.now);
-      freeRemoved(binding, request.now);
-      return claimDue(binding, request);
+      freeRemoved(context, request.now);
+      return claimDue(context, request);
     },
 
     async settle(settlements) {
-      return settleAll(binding, settlements);
+      return settleAll(context, settlements);
     },
   };
 }

@@ -1,16 +1,14 @@
 /** Pages of rows that stand in an order of their own, so that rows added or removed meanwhile neither repeat nor hide others. */
 
-import { PostbellError } from "../../src/core/errors.js";
+import { validateCursor } from "../cursor.js";
 
-export function pageStart(cursor: string | undefined): number | undefined {
-  if (cursor === undefined) return undefined;
-  const order = Number(cursor);
-  if (!/^[0-9]{1,15}$/.test(cursor) || !Number.isSafeInteger(order)) {
-    throw new PostbellError("invalid_argument", "cursor must be the `next` of the page before.", {
-      field: "cursor",
-    });
-  }
-  return order;
+/** Fifteen digits are always a safe integer. */
+const ORDER = /^[0-9]{1,15}$/;
+
+/** Parses a cursor into the order of the row before the page; `undefined` for the first page. */
+export function parsePageStart(cursor: string | undefined): number | undefined {
+  const order = validateCursor(cursor, ORDER);
+  return order === "" ? undefined : Number(order);
 }
 
 /** Most rows that one page looks at: a rare kind of row must not hold up the event loop. */

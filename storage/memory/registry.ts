@@ -5,15 +5,15 @@ import type { WebhookRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { memoryFull } from "./bounds.js";
 import { moveToLane, offer } from "./claim-order.js";
 import { FifoTimeQueue } from "./fifo-time-queue.js";
-import { pageStart, slicePageOf } from "./page.js";
+import { parsePageStart, slicePageOf } from "./page.js";
 import { expire, freeRemoved } from "./retention.js";
 import { createOrderedRows, type Rows } from "./rows.js";
 import {
   dropIfEmpty,
   getAccount,
   getEndpoint,
-  type MemoryBinding,
   type MemoryEndpoint,
+  type MemoryStoreContext,
   notifyWorkers,
   type State,
   scoped,
@@ -51,8 +51,8 @@ type Registry = Pick<
   | "settleHealthNotification"
 >;
 
-export function createMemoryRegistry(binding: MemoryBinding): Registry {
-  const { state } = binding;
+export function createMemoryRegistry(context: MemoryStoreContext): Registry {
+  const { state } = context;
   return {
     async createWebhook({ webhook, enabledLimit, accountLimit, idempotency, now }) {
       expire(state, now);
@@ -99,7 +99,7 @@ export function createMemoryRegistry(binding: MemoryBinding): Registry {
     },
 
     async listWebhooks({ account, cursor, limit }) {
-      const after = pageStart(cursor) ?? 0;
+      const after = parsePageStart(cursor) ?? 0;
       const oldestFirst = state.accounts.get(account)?.endpoints.after(after) ?? [];
       const { rows: shown, next } = slicePageOf(oldestFirst, limit);
       return { webhooks: shown.map(({ record }) => record), next };
@@ -130,7 +130,7 @@ export function createMemoryRegistry(binding: MemoryBinding): Registry {
       if (isEnabled || isMoved) {
         endpoint.window = null;
         moveToLane(state, endpoint, "slow");
-        offer(binding, endpoint, now);
+        offer(context, endpoint, now);
       }
       return { result: "updated", webhook: endpoint.record };
     },
@@ -144,7 +144,7 @@ export function createMemoryRegistry(binding: MemoryBinding): Registry {
       endpoint.account.endpoints.delete(endpoint);
       endpoint.isRemoved = true;
       state.removals.set(endpoint, 0);
-      freeRemoved(binding, now);
+      freeRemoved(context, now);
       dropIfEmpty(state, endpoint.account);
       return true;
     },

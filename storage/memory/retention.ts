@@ -6,9 +6,9 @@ import { releaseLease } from "./claim-order.js";
 import {
   type CompletedEvent,
   dropIfEmpty,
-  type MemoryBinding,
   type MemoryDelivery,
   type MemoryEvent,
+  type MemoryStoreContext,
   type State,
   scoped,
 } from "./state.js";
@@ -27,41 +27,41 @@ function close(state: State, delivery: MemoryDelivery): void {
 
 /** Ends a delivery. Its event has ended with its last one. */
 export function completeDelivery(
-  binding: MemoryBinding,
+  context: MemoryStoreContext,
   delivery: MemoryDelivery,
   outcome: { readonly state: Exclude<DeliveryState, "pending">; readonly reason: string | null },
   now: number,
 ): void {
-  if (delivery.state === "pending") close(binding.state, delivery);
+  if (delivery.state === "pending") close(context.state, delivery);
   const { counts } = delivery.endpoint;
   counts[delivery.state] -= 1;
   counts[outcome.state] += 1;
   delivery.state = outcome.state;
   delivery.reason = outcome.reason;
   delivery.endedAt = now;
-  if (delivery.event.open === 0) completeEvent(binding, delivery.event, now);
+  if (delivery.event.open === 0) completeEvent(context, delivery.event, now);
 }
 
 /** Removes a delivery of a webhook that is being removed, without a trace. */
-function forget(binding: MemoryBinding, delivery: MemoryDelivery, now: number): void {
-  const { state } = binding;
+function forget(context: MemoryStoreContext, delivery: MemoryDelivery, now: number): void {
+  const { state } = context;
   const { event } = delivery;
   const wasOpen = delivery.state === "pending";
   if (wasOpen) close(state, delivery);
   event.deliveries = event.deliveries.filter((other) => other !== delivery);
   state.deliveries -= 1;
   resize(state, event, -deliveryBytes(delivery));
-  if (wasOpen && event.open === 0) completeEvent(binding, event, now);
+  if (wasOpen && event.open === 0) completeEvent(context, event, now);
 }
 
 /** Frees some of what removed webhooks held. */
-export function freeRemoved(binding: MemoryBinding, now: number): void {
-  const { removals } = binding.state;
+export function freeRemoved(context: MemoryStoreContext, now: number): void {
+  const { removals } = context.state;
   let left = MAX_PER_CALL;
   for (const [endpoint, after] of removals) {
     for (const delivery of endpoint.deliveries.after(after)) {
       if (left === 0) return;
-      forget(binding, delivery, now);
+      forget(context, delivery, now);
       removals.set(endpoint, delivery.order);
       left -= 1;
     }
@@ -70,7 +70,11 @@ export function freeRemoved(binding: MemoryBinding, now: number): void {
 }
 
 /** Starts the retention of an event with no open delivery, and lets the oldest go where the account has too many. */
-export function completeEvent({ state, retention }: MemoryBinding, event: MemoryEvent, now: number): void {
+export function completeEvent(
+  { state, retention }: MemoryStoreContext,
+  event: MemoryEvent,
+  now: number,
+): void {
   if (retention.ms === 0) {
     free(state, event, now);
     return;

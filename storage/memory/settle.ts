@@ -8,9 +8,9 @@ import { completeDelivery, makeRoom, reopen } from "./retention.js";
 import {
   findDelivery,
   isDone,
-  type MemoryBinding,
   type MemoryDelivery,
   type MemoryEndpoint,
+  type MemoryStoreContext,
   type State,
 } from "./state.js";
 
@@ -43,7 +43,11 @@ function record(state: State, delivery: MemoryDelivery, attempt: Attempt, now: n
   }
 }
 
-function report({ state, perEndpoint }: MemoryBinding, endpoint: MemoryEndpoint, seen: EndpointReport): void {
+function report(
+  { state, perEndpoint }: MemoryStoreContext,
+  endpoint: MemoryEndpoint,
+  seen: EndpointReport,
+): void {
   if (seen.generation !== endpoint.record.generation) return;
   moveToLane(state, endpoint, seen.lane);
   if (!seen.ok) endpoint.window = 1;
@@ -72,14 +76,14 @@ function judge(state: State, settlement: Settlement): MemoryDelivery | "stale" |
 }
 
 /** Records one settlement. The caller offers the endpoint again. */
-function apply(binding: MemoryBinding, delivery: MemoryDelivery, settlement: Settlement): void {
-  const { state } = binding;
+function apply(context: MemoryStoreContext, delivery: MemoryDelivery, settlement: Settlement): void {
+  const { state } = context;
   const { id, now, outcome, startedAt, attempt, endpoint: seen } = settlement;
   releaseLease(state, delivery, id);
   delivery.startedAt = startedAt ?? delivery.startedAt;
   delivery.isRecovered = false;
   if (attempt !== null) record(state, delivery, attempt, now);
-  if (seen !== null) report(binding, delivery.endpoint, seen);
+  if (seen !== null) report(context, delivery.endpoint, seen);
   if (outcome.state === "pending") {
     delivery.step = outcome.step;
     delivery.dueAt = outcome.dueAt;
@@ -88,22 +92,22 @@ function apply(binding: MemoryBinding, delivery: MemoryDelivery, settlement: Set
     delivery.crashes = outcome.crashes;
     enqueue(delivery, now);
   } else {
-    completeDelivery(binding, delivery, outcome.state === "delivered" ? DELIVERED : outcome, now);
+    completeDelivery(context, delivery, outcome.state === "delivered" ? DELIVERED : outcome, now);
   }
 }
 
 /** Records settlements one by one, and then offers each of their endpoints once. */
-export function settleAll(binding: MemoryBinding, settlements: readonly Settlement[]): SettleResult[] {
+export function settleAll(context: MemoryStoreContext, settlements: readonly Settlement[]): SettleResult[] {
   const changed = new Map<MemoryEndpoint, number>();
   try {
     return settlements.map((settlement) => {
-      const delivery = judge(binding.state, settlement);
+      const delivery = judge(context.state, settlement);
       if (typeof delivery === "string") return delivery;
       changed.set(delivery.endpoint, settlement.now);
-      apply(binding, delivery, settlement);
+      apply(context, delivery, settlement);
       return "settled";
     });
   } finally {
-    for (const [endpoint, now] of changed) offer(binding, endpoint, now);
+    for (const [endpoint, now] of changed) offer(context, endpoint, now);
   }
 }

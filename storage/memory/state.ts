@@ -156,7 +156,7 @@ export interface State {
 }
 
 /** One service on the storage: the records that it shares with the others, and what it asked for. */
-export interface MemoryBinding {
+export interface MemoryStoreContext {
   readonly state: State;
   readonly perEndpoint: number;
   readonly retention: Retention;

@@ -5,7 +5,7 @@ import type { StorageContext, StoreStats, WebhookStore } from "../../src/webhook
 import { createMemoryDeliveryLog } from "./delivery-log.js";
 import { createMemoryDeliveryQueue } from "./delivery-queue.js";
 import { createMemoryRegistry } from "./registry.js";
-import type { MemoryBinding, State } from "./state.js";
+import type { MemoryStoreContext, State } from "./state.js";
 import { readTime } from "./time.js";
 
 /** Only this process changes the heap, and it tells its watchers: looking again is a safety net. */
@@ -15,7 +15,7 @@ export function createMemoryWebhookStore(
   state: State,
   { clock, perEndpoint, retention }: StorageContext,
 ): WebhookStore {
-  const binding: MemoryBinding = { state, perEndpoint, retention };
+  const context: MemoryStoreContext = { state, perEndpoint, retention };
   return Object.freeze<WebhookStore>({
     maxSleepMs: MAX_SLEEP_MS,
     now: () => readTime(state, clock),
@@ -28,9 +28,9 @@ export function createMemoryWebhookStore(
     },
     partitionOf: () => 0,
     newWebhookId: () => randomUUID(),
-    ...createMemoryRegistry(binding),
-    ...createMemoryDeliveryQueue(binding),
-    ...createMemoryDeliveryLog(binding),
+    ...createMemoryRegistry(context),
+    ...createMemoryDeliveryQueue(context),
+    ...createMemoryDeliveryLog(context),
     async stats() {
       const events = [...state.accounts.values()].reduce((sum, account) => sum + account.events.size, 0);
       return {

@@ -4,7 +4,6 @@ import { withTimeout } from "../../src/core/clock.js";
 import { formatDeliveryId } from "../../src/webhooks/delivery/delivery-id.js";
 import type { ClaimRequest, EventRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { createBatch } from "./batch.js";
-import { type RedisBinding, storageFull } from "./binding.js";
 import { ANSWER_WITHIN_MS, type Claiming, type ClaimReply, leaseArguments, toRows } from "./claiming.js";
 import type { RedisArgument } from "./client.js";
 import { encodeText, longId, shortId } from "./codec.js";
@@ -12,8 +11,10 @@ import type { EventCache, Origin } from "./event-cache.js";
 import { type LeaseReply, NO_LEASE, readLeased } from "./exchange.js";
 import { storageUnavailable } from "./link.js";
 import type { Partition } from "./partition.js";
+import { partitionFull } from "./redis-errors.js";
 import { SCRIPTS } from "./scripts.js";
 import type { Settlements } from "./settlements.js";
+import type { RedisStoreContext } from "./store-context.js";
 
 /** Most of one kind in a script, so that none holds Redis up for more than a few milliseconds. */
 const APPENDED_PER_CALL = 32;
@@ -85,19 +86,20 @@ function createDeliveryList(): (eventId: string, shorts: string) => Stored["deli
 }
 
 export function createAppend({
-  binding,
+  context,
   claiming,
   settlements,
   cache,
   nonce,
 }: {
-  readonly binding: RedisBinding;
+  readonly context: RedisStoreContext;
   readonly claiming: Claiming;
   readonly settlements: Settlements;
   readonly cache: EventCache;
   readonly nonce: () => string;
 }): WebhookStore["append"] {
-  const { partitions, limits, runDurably, hint, isReplicated, logger, clock, connection } = binding;
+  const { partitions, limits, runDurably, notifyWorkers, isReplicated, logger, clock, connectionId } =
+    context;
   const bounds: readonly RedisArgument[] = [limits.pending, limits.pendingPerAccount];
 
   /** The events are stored: claims that cannot be read while their caller waits are left to a later claim. */
@@ -113,7 +115,7 @@ export function createAppend({
       return await withTimeout(clock, leftMs, claimed, late);
     } catch (error) {
       logger.warn({ error }, "nothing could be claimed with an event");
-      hint(String(now));
+      notifyWorkers(String(now));
       claimed.then(({ claims }) => settlements.release(claims, now)).catch(() => {});
       return undefined;
     }
@@ -147,16 +149,16 @@ export function createAppend({
       const leased = toRows(readLeased(late as LeaseReply), token);
       settlements.releaseRows(leased.rows, leased, now);
     };
-    const before = connection();
-    const { reply, confirmed } = await runDurably(SCRIPTS.append, partition, now, args, { onLate, wasDone });
+    const before = connectionId();
+    const { reply, confirmed } = await runDurably(SCRIPTS.append, partition, args, { now, onLate, wasDone });
     if (!wasDone(reply)) return undefined;
     const leased = readLeased(reply as LeaseReply);
     // A caller that claims is told by `nextAt`.
-    if (claimer === undefined) hint(leased.hint);
+    if (claimer === undefined) notifyWorkers(leased.hint);
     // What the lease met that only a pass of the dispatcher puts right.
-    if (leased.hasExpired) hint(String(now));
+    if (leased.hasExpired) notifyWorkers(String(now));
     const lines = (reply as LeaseReply)[0].split("\n");
-    const origin = { mark: leased.mark, connection: before === connection() ? before : Number.NaN };
+    const origin = { mark: leased.mark, connection: before === connectionId() ? before : Number.NaN };
     const shorts = items.map((item, place) => keep(item, lines[place] ?? "", origin, now));
     // Also without a claimer, since the reply tells whether Redis was emptied.
     const taken = claiming.take(partition, leased, token, now);
@@ -177,13 +179,13 @@ export function createAppend({
     now: number,
   ): Promise<readonly (Appended | Error)[]> => {
     const args = [...bounds, ...items.flatMap(generalArguments)];
-    const { reply, confirmed } = await runDurably(SCRIPTS.appendGeneral, partition, now, args);
+    const { reply, confirmed } = await runDurably(SCRIPTS.appendGeneral, partition, args, { now });
     const answers = reply as [string, string][];
-    hint(String(answers[items.length]));
+    notifyWorkers(String(answers[items.length]));
     const deliveriesOf = createDeliveryList();
     const appended = items.map(({ event }, place): Appended | Error => {
       const [result = "", detail = ""] = answers[place] ?? [];
-      if (result === "full") return storageFull(detail, limits);
+      if (result === "full") return partitionFull(detail, limits);
       if (result === "conflict") return { result };
       const deliveries = deliveriesOf(event.id, detail);
       return {
@@ -208,7 +210,7 @@ export function createAppend({
     partition: Partition,
     items: readonly Append[],
   ): Promise<readonly (Appended | Error)[]> => {
-    const now = await binding.at(Math.max(...items.map((item) => item.now)));
+    const now = await context.at(Math.max(...items.map((item) => item.now)));
     // One of them is enough to lease what is due; with an answer that waits for a replica the leases would wait too.
     const claimer = isReplicated
       ? undefined

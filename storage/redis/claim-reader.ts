@@ -2,12 +2,12 @@
 
 import { LRUCache } from "lru-cache";
 import type { Claim, Lane, WebhookRecord } from "../../src/webhooks/store.js";
-import type { RedisBinding } from "./binding.js";
 import { decodeClaimLine, decodeEvent, decodeWebhook, longId, type StoredEvent } from "./codec.js";
 import { decodeDeliveryId } from "./delivery-id-codec.js";
 import type { EventCache } from "./event-cache.js";
 import type { FirstLeases } from "./first-leases.js";
 import type { Partition } from "./partition.js";
+import type { RedisStoreContext } from "./store-context.js";
 
 /** Webhooks whose text was read lately, per partition: their secrets are opened once. */
 const MAX_WEBHOOKS = 2_000;
@@ -85,7 +85,7 @@ const deliveryIdOf = ({ row: { ref }, number, webhook, short }: Located, eventId
     : decodeDeliveryId(webhook.record.id, ref.slice(number.length + 1));
 
 export function createClaimReader(
-  { seal, logger, call, connection }: RedisBinding,
+  { seal, logger, call, connectionId }: RedisStoreContext,
   partition: Partition,
   firstLeases: FirstLeases,
   cache: EventCache,
@@ -114,7 +114,7 @@ export function createClaimReader(
 
   /** Sorts rows by whether their webhooks can be used, and finds the events that this process stored. */
   const locateAll = ({ rows, webhooks, mark }: LeasedRows, now: number) => {
-    const origin = { mark, connection: connection() };
+    const origin = { mark, connection: connectionId() };
     const usable = new Map<string, KnownWebhook | undefined>();
     for (const [number, text] of webhooks) usable.set(number, readKnown(number, text));
     const located: Located[] = [];

@@ -1,7 +1,6 @@
 /** Claims on Redis: what is due is leased by `exchange`, partition by partition, and handed out with webhooks and events. */
 
 import type { Claim, ClaimRequest, Lane, WebhookStore } from "../../src/webhooks/store.js";
-import type { RedisBinding } from "./binding.js";
 import { createClaimReader, type LeasedRows } from "./claim-reader.js";
 import { encodeText } from "./codec.js";
 import type { EventCache } from "./event-cache.js";
@@ -11,6 +10,7 @@ import { storageUnavailable } from "./link.js";
 import type { Partition } from "./partition.js";
 import { SCRIPTS } from "./scripts.js";
 import type { Settlements } from "./settlements.js";
+import type { RedisStoreContext } from "./store-context.js";
 
 /** Most of one lane in a script, so that none holds Redis up for more than a few milliseconds. */
 const CLAIMED_PER_CALL = 250;
@@ -78,21 +78,21 @@ export const toRows = ({ rows, webhooks, mark }: Leased, token: string): LeasedR
 });
 
 export function createClaiming({
-  binding,
+  context,
   exchangeOf,
   settlements,
   firstLeases,
   cache,
 }: {
-  readonly binding: RedisBinding;
+  readonly context: RedisStoreContext;
   readonly exchangeOf: (partition: Partition) => ClaimExchange;
   readonly settlements: Settlements;
   readonly firstLeases: FirstLeases;
   readonly cache: EventCache;
 }): Claiming {
-  const { partitions, logger, clock } = binding;
+  const { partitions, logger, clock } = context;
   const readers = partitions.all.map((partition) =>
-    createClaimReader(binding, partition, firstLeases, cache),
+    createClaimReader(context, partition, firstLeases, cache),
   );
   const marks = new Map<number, string>();
 
@@ -109,7 +109,7 @@ export function createClaiming({
         "Redis was emptied or replaced: what it held is gone",
       );
       cache.clear();
-      binding.onReset();
+      context.onReset();
     }
     marks.set(number, mark);
   };
@@ -120,7 +120,11 @@ export function createClaiming({
     now: number,
     names: readonly string[],
   ): Promise<readonly string[]> => {
-    const reply = (await binding.run(SCRIPTS.tidy, partition, now, names)) as [string[], string, string[]];
+    const reply = (await context.run(SCRIPTS.tidy, partition, names, { now })) as [
+      string[],
+      string,
+      string[],
+    ];
     const [parked, mark, crowded] = reply;
     raiseAlarms(partition, { parked, mark });
     return crowded;
@@ -256,7 +260,7 @@ export function createClaiming({
     lease: async (partition, request) => (await exchange(partition, request)).reply,
     async claim(request) {
       const began = clock.monotonic();
-      const now = await binding.at(request.now);
+      const now = await context.at(request.now);
       // The times of the request were worked out before the storage's time was known.
       if (now !== request.now) return { claims: [], nextAt: now + 1 };
       const reply = await claimFromAll(request, began);

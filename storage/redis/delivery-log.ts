@@ -2,10 +2,12 @@
 
 import { randomUUID } from "node:crypto";
 import type { AttemptSummary, DeliveryRecord, WebhookStore } from "../../src/webhooks/store.js";
-import { type RedisBinding, readCursor, storageFull } from "./binding.js";
+import { validateCursor } from "../cursor.js";
 import { decodeDelivery, decodeText, encodeNumber, encodeText, numberOrNull } from "./codec.js";
 import { decodeDeliveryId, encodeDeliveryId } from "./delivery-id-codec.js";
+import { partitionFull } from "./redis-errors.js";
 import { SCRIPTS } from "./scripts.js";
+import type { RedisStoreContext } from "./store-context.js";
 
 /** Places in the order of a partition. */
 const ORDER = /^[0-9a-f]{15}$/;
@@ -23,44 +25,42 @@ const toRecord = (webhookId: string, [suffix, type, text]: Row): DeliveryRecord 
 };
 
 export function createRedisDeliveryLog(
-  binding: RedisBinding,
+  context: RedisStoreContext,
 ): Pick<WebhookStore, "getDelivery" | "listDeliveries" | "deliveryStats" | "resend" | "recover"> {
-  const { partitions, limits, run, hint } = binding;
+  const { partitions, limits, run, notifyWorkers } = context;
   return {
     async getDelivery(id) {
       const key = encodeDeliveryId(id);
       if (!key) return undefined;
       const { webhookId, suffix } = key;
-      const now = await binding.at(0);
-      const row = (await run(SCRIPTS.read, partitions.ofWebhook(webhookId), now, [
-        "delivery",
-        webhookId,
-        suffix,
-      ])) as unknown as Row | [];
+      const now = await context.at(0);
+      const row = (await run(SCRIPTS.read, partitions.ofWebhook(webhookId), ["delivery", webhookId, suffix], {
+        now,
+      })) as unknown as Row | [];
       return row.length === 0 ? undefined : toRecord(webhookId, row);
     },
 
     async listDeliveries({ webhookId, state, type, since, until, cursor, limit }) {
-      const now = await binding.at(0);
+      const now = await context.at(0);
       const args = [
         "deliveries",
         webhookId,
         state ?? "",
         type === undefined ? "" : encodeText(type),
-        readCursor(cursor, ORDER),
+        validateCursor(cursor, ORDER),
         limit,
         encodeNumber(since),
         encodeNumber(until),
       ];
-      const reply = await run(SCRIPTS.read, partitions.ofWebhook(webhookId), now, args);
+      const reply = await run(SCRIPTS.read, partitions.ofWebhook(webhookId), args, { now });
       const [rows, next] = reply as [Row[], string];
       return { deliveries: rows.map((row) => toRecord(webhookId, row)), next: next || null };
     },
 
     async deliveryStats(webhookId) {
-      const now = await binding.at(0);
+      const now = await context.at(0);
       const args = ["tally", webhookId];
-      const row = await run(SCRIPTS.read, partitions.ofWebhook(webhookId), now, args);
+      const row = await run(SCRIPTS.read, partitions.ofWebhook(webhookId), args, { now });
       const [counts, nextAt, last] = row as unknown as
         | [counts: [number, number, number, number], nextAt: string, last: string]
         | [];
@@ -79,27 +79,26 @@ export function createRedisDeliveryLog(
     async resend({ id, account, now }) {
       const key = encodeDeliveryId(id);
       if (!key) return undefined;
-      const at = await binding.at(now);
+      const at = await context.at(now);
       const { webhookId, suffix } = key;
       const args = [limits.pending, limits.pendingPerAccount, encodeText(account), webhookId, suffix];
-      const [result, detail = "", hintAt] = (await run(
+      const [result, detail = "", notifyAt] = (await run(
         SCRIPTS.resend,
         partitions.ofAccount(account),
-        at,
         args,
+        { now: at },
       )) as string[];
-      if (result === "full") throw storageFull(detail, limits);
-      hint(hintAt);
+      if (result === "full") throw partitionFull(detail, limits);
+      notifyWorkers(notifyAt);
       return result === "sent" ? decodeDeliveryId(webhookId, detail) : undefined;
     },
 
     async recover({ webhookId, account, since, dueAt, everyMs, now, cursor, limit }) {
-      const after = readCursor(cursor, ORDER);
-      const at = await binding.at(now);
-      const [result, detail, next, hintAt, examined] = (await run(
+      const after = validateCursor(cursor, ORDER);
+      const at = await context.at(now);
+      const [result, detail, next, notifyAt, examined] = (await run(
         SCRIPTS.recover,
         partitions.ofAccount(account),
-        at,
         [
           limits.pending,
           limits.pendingPerAccount,
@@ -113,9 +112,10 @@ export function createRedisDeliveryLog(
           everyMs,
           RECOVERED_PER_CALL,
         ],
+        { now: at },
       )) as [string?, (string | number)?, string?, string?, (string | number)?];
-      if (result === "full") throw storageFull(String(detail), limits);
-      hint(hintAt);
+      if (result === "full") throw partitionFull(String(detail), limits);
+      notifyWorkers(notifyAt);
       if (result !== "made") return undefined;
       return { count: Number(detail), examined: Number(examined), next: next || null };
     },

@@ -1,14 +1,13 @@
 /** One call for both halves of the common path: records what was delivered at its first attempt, and claims what is due. */
 
 import type { Attempt, AttemptSummary, Lane } from "../../src/webhooks/store.js";
-import type { RedisBinding } from "./binding.js";
 import type { LeasedRow } from "./claim-reader.js";
 import type { RedisArgument } from "./client.js";
 import { encodeText } from "./codec.js";
 import { type FirstDelivered, type FirstLease, firstDeliveredText, firstLeaseText } from "./first-leases.js";
-import type { CallOptions } from "./link.js";
 import type { Partition } from "./partition.js";
 import { SCRIPTS } from "./scripts.js";
+import type { RedisStoreContext } from "./store-context.js";
 
 /** A script holds Redis up for no longer than a few milliseconds. */
 const SETTLED_PER_CALL = 250;
@@ -194,7 +193,7 @@ export function readLeased(reply: LeaseReply): Leased {
 }
 
 export function createClaimExchange(
-  binding: RedisBinding,
+  context: RedisStoreContext,
   partition: Partition,
   nonce: () => string,
 ): ClaimExchange {
@@ -209,24 +208,22 @@ export function createClaimExchange(
     settled: readonly Waiting[],
     request: LeaseRequest | undefined,
   ): Promise<LeaseReply> => {
-    const now = request?.now ?? (await binding.at(settled[0]?.settlement.now ?? 0));
+    const now = request?.now ?? (await context.at(settled[0]?.settlement.now ?? 0));
     const lease = request?.args ?? NO_LEASE;
-    const options: CallOptions = {
-      onLate: (late) => {
-        const reply = late as LeaseReply;
-        // Else nothing was done.
-        if (reply[0] === "") request?.onLate(readLeased(reply));
-      },
+    const onLate = (late: unknown): void => {
+      const reply = late as LeaseReply;
+      // Else nothing was done.
+      if (reply[0] === "") request?.onLate(readLeased(reply));
     };
     for (let items = settled; ; ) {
       const { endpoints, others } = byEndpoint(items);
       if (others.size > 0) items = items.filter((item) => !others.has(item));
       for (const item of others) tell(item, "unmatched");
       const args = [...lease, ...settlementArguments(items, endpoints, nonce())];
-      const reply = (await binding.run(SCRIPTS.exchange, partition, now, args, options)) as LeaseReply;
+      const reply = (await context.run(SCRIPTS.exchange, partition, args, { now, onLate })) as LeaseReply;
       const [unmatched] = reply;
       if (unmatched === "") {
-        binding.hint(reply[2]);
+        context.notifyWorkers(reply[2]);
         for (const word of reply[3].split("\n")) if (word.includes("/")) crowded.add(word);
         for (const item of items) tell(item, "settled");
         return reply;

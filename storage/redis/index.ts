@@ -10,7 +10,6 @@ import { PostbellError } from "../../src/core/errors.js";
 import { type Logger, silentLogger } from "../../src/core/logger.js";
 import { readOptions } from "../../src/core/options.js";
 import type { Storage } from "../../src/webhooks/store.js";
-import type { RedisBinding } from "./binding.js";
 import { repairPartition, type StorageReport, type TalliesReply } from "./check.js";
 import type { RedisClient } from "./client.js";
 import { createConnections } from "./connections.js";
@@ -22,6 +21,7 @@ import { createPartitions } from "./partition.js";
 import { SCRIPTS } from "./scripts.js";
 import { createSeal } from "./seal.js";
 import { createSession, type Session } from "./session.js";
+import type { RedisStoreContext } from "./store-context.js";
 import { createRedisWebhookStore } from "./webhook-store.js";
 
 export type { StorageReport } from "./check.js";
@@ -115,7 +115,7 @@ export function redisStorage(options: RedisStorageOptions): RedisStorage {
       const { time: clockwork, hints, link, open, reopen } = own;
       slots = perEndpoint;
       const before = (now: number): readonly number[] => [now, perEndpoint, retention.ms, retention.events];
-      const binding: RedisBinding = {
+      const context: RedisStoreContext = {
         partitions,
         seal,
         limits: { ...limits, pending: Math.ceil(limits.pending / count) },
@@ -123,12 +123,12 @@ export function redisStorage(options: RedisStorageOptions): RedisStorage {
         clock: ownClock,
         retentionMs: retention.ms,
         maxSleepMs: isReplicated ? MAX_SLEEP_WITHOUT_HINTS_MS : MAX_SLEEP_MS,
-        run: async (script, partition, now, args, callOptions) =>
-          (await link()).run(script, partition, [...before(now), ...args], callOptions),
-        runDurably: async (script, partition, now, args, callOptions) =>
+        run: async (script, partition, args, scriptCall) =>
+          (await link()).run(script, partition, [...before(scriptCall.now), ...args], scriptCall),
+        runDurably: async (script, partition, args, scriptCall) =>
           isReplicated
-            ? own.runReplicated(script, partition, [...before(now), ...args], callOptions)
-            : { reply: await binding.run(script, partition, now, args, callOptions), confirmed: undefined },
+            ? own.runReplicated(script, partition, [...before(scriptCall.now), ...args], scriptCall)
+            : { reply: await context.run(script, partition, args, scriptCall), confirmed: undefined },
         call: async (command, ...args) => (await link()).call(command, ...args),
         async at(now) {
           const wasKnown = clockwork.isKnown;
@@ -136,14 +136,14 @@ export function redisStorage(options: RedisStorageOptions): RedisStorage {
           await clockwork.refresh();
           return wasKnown ? now : clockwork.now();
         },
-        hint: (at) => {
+        notifyWorkers: (at) => {
           if (at) hints.tell(Number(at));
         },
-        connection: own.connection,
+        connectionId: own.connectionId,
         onReset: reopen,
         isReplicated,
       };
-      return createRedisWebhookStore(binding, {
+      return createRedisWebhookStore(context, {
         now: () => clockwork.now(),
         watch: (listener) => hints.watch(listener),
       });

@@ -4,7 +4,7 @@ import { randomUUID } from "node:crypto";
 import { PostbellError } from "../../src/core/errors.js";
 import { rotateSecret } from "../../src/webhooks/registrations/secret-rotation.js";
 import type { WebhookRecord, WebhookStore } from "../../src/webhooks/store.js";
-import { type RedisBinding, readCursor } from "./binding.js";
+import { validateCursor } from "../cursor.js";
 import {
   decodeWebhook,
   encodeEventTypes,
@@ -16,6 +16,7 @@ import {
   statusLetter,
 } from "./codec.js";
 import { SCRIPTS } from "./scripts.js";
+import type { RedisStoreContext } from "./store-context.js";
 
 /** An update is worked out anew where another one came between; so many in a row mean that something else is wrong. */
 const MAX_TRIES = 100;
@@ -31,12 +32,12 @@ type Registry = Pick<
   | "settleHealthNotification"
 >;
 
-export function createRedisRegistry(binding: RedisBinding): Registry {
-  const { partitions, seal, logger, run, hint } = binding;
+export function createRedisRegistry(context: RedisStoreContext): Registry {
+  const { partitions, seal, logger, run, notifyWorkers } = context;
 
   const read = async (id: string): Promise<StoredWebhook | undefined> => {
-    const now = await binding.at(0);
-    const [text] = (await run(SCRIPTS.read, partitions.ofWebhook(id), now, ["webhook", id])) as string[];
+    const now = await context.at(0);
+    const [text] = (await run(SCRIPTS.read, partitions.ofWebhook(id), ["webhook", id], { now })) as string[];
     return text ? decodeWebhook(text, seal) : undefined;
   };
 
@@ -53,26 +54,31 @@ export function createRedisRegistry(binding: RedisBinding): Registry {
 
   return {
     async createWebhook({ webhook, enabledLimit, accountLimit, idempotency, now }) {
-      const at = await binding.at(now);
+      const at = await context.at(now);
       const { id, account } = webhook;
-      const [result, text] = (await run(SCRIPTS.create, partitions.ofAccount(account), at, [
-        encodeText(account),
-        id,
-        shortId(id),
-        enabledLimit,
-        accountLimit,
-        statusLetter(webhook.status),
-        encodeEventTypes(webhook.eventTypes),
-        webhook.generation,
-        webhook.updatedAt,
-        encodeNumber(webhook.failingSince),
-        encodeNumber(webhook.warnedAt),
-        encodeNumber(webhook.noticeAt),
-        encodeWebhook(webhook, seal, randomUUID()),
-        idempotency ? `r/${encodeText(account)}/${encodeText(idempotency.key)}` : "",
-        JSON.stringify(idempotency?.digest ?? ""),
-        encodeNumber(idempotency?.expiresAt),
-      ])) as [string, string?];
+      const [result, text] = (await run(
+        SCRIPTS.create,
+        partitions.ofAccount(account),
+        [
+          encodeText(account),
+          id,
+          shortId(id),
+          enabledLimit,
+          accountLimit,
+          statusLetter(webhook.status),
+          encodeEventTypes(webhook.eventTypes),
+          webhook.generation,
+          webhook.updatedAt,
+          encodeNumber(webhook.failingSince),
+          encodeNumber(webhook.warnedAt),
+          encodeNumber(webhook.noticeAt),
+          encodeWebhook(webhook, seal, randomUUID()),
+          idempotency ? `r/${encodeText(account)}/${encodeText(idempotency.key)}` : "",
+          JSON.stringify(idempotency?.digest ?? ""),
+          encodeNumber(idempotency?.expiresAt),
+        ],
+        { now: at },
+      )) as [string, string?];
       if (text !== undefined)
         return { result: result as "created" | "replayed", webhook: decodeWebhook(text, seal).record };
       return { result: result as "enabled_limit" | "account_limit" | "key_reused" };
@@ -83,10 +89,10 @@ export function createRedisRegistry(binding: RedisBinding): Registry {
     },
 
     async listWebhooks({ account, cursor, limit }) {
-      const after = readCursor(cursor, /^[0-9]{1,15}$/);
-      const now = await binding.at(0);
+      const after = validateCursor(cursor, /^[0-9]{1,15}$/);
+      const now = await context.at(0);
       const args = ["webhooks", encodeText(account), after || 0, limit];
-      const [texts, next] = (await run(SCRIPTS.read, partitions.ofAccount(account), now, args)) as [
+      const [texts, next] = (await run(SCRIPTS.read, partitions.ofAccount(account), args, { now })) as [
         (string | null)[],
         string,
       ];
@@ -95,7 +101,7 @@ export function createRedisRegistry(binding: RedisBinding): Registry {
     },
 
     async updateWebhook({ id, account, change, owner, enabledLimit, now }) {
-      const at = await binding.at(now);
+      const at = await context.at(now);
       const { url, status, eventTypes, rotation, subscriberId } = change;
       for (let tries = 0; tries < MAX_TRIES; tries++) {
         const stored = await read(id);
@@ -110,18 +116,23 @@ export function createRedisRegistry(binding: RedisBinding): Registry {
           ...(rotation && rotateSecret(record, rotation, at)),
           subscriberId: subscriberId ?? record.subscriberId,
         };
-        const [result, text, hintAt] = (await run(SCRIPTS.update, partitions.ofAccount(account), at, [
-          encodeText(account),
-          id,
-          config,
-          encodeWebhook(changed, seal, randomUUID(), config),
-          status ? statusLetter(status) : "",
-          eventTypes === undefined ? "" : encodeEventTypes(eventTypes),
-          changed.url === record.url ? "0" : "1",
-          enabledLimit,
-        ])) as [string, string?, string?];
+        const [result, text, notifyAt] = (await run(
+          SCRIPTS.update,
+          partitions.ofAccount(account),
+          [
+            encodeText(account),
+            id,
+            config,
+            encodeWebhook(changed, seal, randomUUID(), config),
+            status ? statusLetter(status) : "",
+            eventTypes === undefined ? "" : encodeEventTypes(eventTypes),
+            changed.url === record.url ? "0" : "1",
+            enabledLimit,
+          ],
+          { now: at },
+        )) as [string, string?, string?];
         if (result === "changed") continue;
-        hint(hintAt);
+        notifyWorkers(notifyAt);
         if (text !== undefined) return { result: "updated", webhook: decodeWebhook(text, seal).record };
         return { result: result as "enabled_limit" | "not_found" };
       }
@@ -132,19 +143,19 @@ export function createRedisRegistry(binding: RedisBinding): Registry {
     },
 
     async removeWebhook({ id, account, now }) {
-      const at = await binding.at(now);
+      const at = await context.at(now);
       const args = [encodeText(account), id, randomUUID()];
-      return (await run(SCRIPTS.remove, partitions.ofAccount(account), at, args)) === 1;
+      return (await run(SCRIPTS.remove, partitions.ofAccount(account), args, { now: at })) === 1;
     },
 
     async claimHealthNotifications({ now, leaseUntil, limit }) {
-      const at = await binding.at(now);
+      const at = await context.at(now);
       const webhooks: WebhookRecord[] = [];
       let nextAt: number | null = null;
       const errors: unknown[] = [];
       for (const partition of partitions.all) {
         const args = [leaseUntil, limit - webhooks.length, randomUUID()];
-        const reply = await run(SCRIPTS.notices, partition, at, args).catch((error: unknown) => {
+        const reply = await run(SCRIPTS.notices, partition, args, { now: at }).catch((error: unknown) => {
           errors.push(error);
           return [[], String(leaseUntil)];
         });
@@ -159,17 +170,22 @@ export function createRedisRegistry(binding: RedisBinding): Registry {
     },
 
     async settleHealthNotification({ id, account, failingSince, from, status, warnedAt, noticeAt, now }) {
-      const at = await binding.at(now);
-      const reply = await run(SCRIPTS.settleNotice, partitions.ofAccount(account), at, [
-        encodeText(account),
-        id,
-        failingSince,
-        statusLetter(from),
-        statusLetter(status),
-        encodeNumber(warnedAt),
-        encodeNumber(noticeAt),
-        randomUUID(),
-      ]);
+      const at = await context.at(now);
+      const reply = await run(
+        SCRIPTS.settleNotice,
+        partitions.ofAccount(account),
+        [
+          encodeText(account),
+          id,
+          failingSince,
+          statusLetter(from),
+          statusLetter(status),
+          encodeNumber(warnedAt),
+          encodeNumber(noticeAt),
+          randomUUID(),
+        ],
+        { now: at },
+      );
       return reply === 1;
     },
   };

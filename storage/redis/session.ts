@@ -21,7 +21,7 @@ export interface Session {
   readonly hints: WorkerNotifications;
   readonly link: () => Promise<RedisLink>;
   /** Names the connection: a server cannot lose what it stored without ending it. `NaN`, which equals nothing, before there is one, and in a Cluster, whose nodes fail unseen. */
-  readonly connection: () => number;
+  readonly connectionId: () => number;
   /** Connects, holds this process to the layout, reads the time and logs warnings, once; again after a failure. */
   readonly open: (hold: LayoutGuard) => Promise<void>;
   /** Redis was emptied: what was stored at the beginning has to be stored again. */
@@ -85,11 +85,11 @@ export function createSession({
     else links.add(made);
     return made;
   };
-  let connection = (): number => Number.NaN;
+  let connectionId = (): number => Number.NaN;
   const link = once(async () => {
     const client = await connections.main();
     const made = linkTo(client, connections.isOwn);
-    if (client.nodes === undefined) connection = made.epoch;
+    if (client.nodes === undefined) connectionId = made.epoch;
     return made;
   });
   const time =
@@ -143,7 +143,7 @@ export function createSession({
     time,
     hints,
     link,
-    connection: () => connection(),
+    connectionId: () => connectionId(),
     open(hold) {
       const known = opened.get(hold);
       if (known !== undefined) return known;

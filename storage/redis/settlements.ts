@@ -2,7 +2,6 @@
 
 import type { Attempt, Claim, Settlement, SettleResult, WebhookStore } from "../../src/webhooks/store.js";
 import { createBatch } from "./batch.js";
-import type { RedisBinding } from "./binding.js";
 import { type LeasedRow, type LeasedRows, readWebhookNumber } from "./claim-reader.js";
 import type { RedisArgument } from "./client.js";
 import { decodeClaimLine, decodeOwner, encodeNumber, encodeText } from "./codec.js";
@@ -11,6 +10,7 @@ import { attemptSummary, type ClaimExchange, type FirstSettlement } from "./exch
 import { type FirstLeases, isFirstDelivered } from "./first-leases.js";
 import type { Partition } from "./partition.js";
 import { SCRIPTS } from "./scripts.js";
+import type { RedisStoreContext } from "./store-context.js";
 
 /** A script holds Redis up for no longer than a few milliseconds. */
 const SETTLED_PER_CALL = 100;
@@ -87,22 +87,22 @@ const toRelease = (
 });
 
 export function createSettlements(
-  binding: RedisBinding,
+  context: RedisStoreContext,
   exchangeOf: (partition: Partition) => ClaimExchange,
   firstLeases: FirstLeases,
   nonce: () => string,
 ): Settlements {
-  const { partitions } = binding;
+  const { partitions } = context;
   const lines = partitions.all.map((partition) =>
     createBatch<NamedSettlement, SettleResult>({
       run: async (items) => {
-        const now = await binding.at(items[0]?.now ?? 0);
+        const now = await context.at(items[0]?.now ?? 0);
         const args = items.flatMap(settlementArguments);
-        const answers = (await binding.run(SCRIPTS.settle, partition, now, args)) as [
+        const answers = (await context.run(SCRIPTS.settle, partition, args, { now })) as [
           ...SettleResult[],
           string,
         ];
-        binding.hint(answers.at(-1));
+        context.notifyWorkers(answers.at(-1));
         return answers.slice(0, -1) as SettleResult[];
       },
       most: SETTLED_PER_CALL,
@@ -127,7 +127,7 @@ export function createSettlements(
     const isShort = settlements.map((settlement) => {
       const lease = firstLeases.take(settlement.id, encodeText(settlement.token));
       // What is kept for no time at all is freed by the general script.
-      if (lease === undefined || binding.retentionMs === 0 || !isFirstDelivered(settlement)) return false;
+      if (lease === undefined || context.retentionMs === 0 || !isFirstDelivered(settlement)) return false;
       short.push({ lease, settlement });
       return true;
     });

@@ -1,30 +1,30 @@
 /** The webhook store on Redis, put together from its parts. */
 
 import type { StoreStats, WebhookStore } from "../../src/webhooks/store.js";
-import type { RedisBinding } from "./binding.js";
 import { createRedisDeliveryLog } from "./delivery-log.js";
 import { createRedisDeliveryQueue } from "./delivery-queue.js";
 import { createRedisRegistry } from "./registry.js";
 import { SCRIPTS } from "./scripts.js";
+import type { RedisStoreContext } from "./store-context.js";
 
 export function createRedisWebhookStore(
-  binding: RedisBinding,
+  context: RedisStoreContext,
   { now, watch }: Pick<WebhookStore, "now" | "watch">,
 ): WebhookStore {
-  const { partitions, run, maxSleepMs } = binding;
+  const { partitions, run, maxSleepMs } = context;
   return Object.freeze<WebhookStore>({
     maxSleepMs,
     now,
     watch,
     partitionOf: (webhookId) => partitions.ofWebhook(webhookId).number,
     newWebhookId: (account) => partitions.newWebhookId(account),
-    ...createRedisRegistry(binding),
-    ...createRedisDeliveryQueue(binding),
-    ...createRedisDeliveryLog(binding),
+    ...createRedisRegistry(context),
+    ...createRedisDeliveryQueue(context),
+    ...createRedisDeliveryLog(context),
     async stats() {
-      const at = await binding.at(now());
+      const at = await context.at(now());
       const parts = await Promise.all(
-        partitions.all.map((partition) => run(SCRIPTS.read, partition, at, ["stats"])),
+        partitions.all.map((partition) => run(SCRIPTS.read, partition, ["stats"], { now: at })),
       );
       const figures = parts as [...(number | string)[], number[]][];
       const sum = (place: number): number => figures.reduce((total, part) => total + Number(part[place]), 0);

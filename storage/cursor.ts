@@ -1,0 +1,21 @@
+/** Cursors of pages, for both storages. */
+
+import { PostbellError } from "../src/core/errors.js";
+
+/**
+ * Validates a cursor that a host passed, before a storage uses it. Returns an empty
+ * text for the first page.
+ *
+ * @throws PostbellError `invalid_argument` if it does not match `pattern`.
+ */
+export function validateCursor(cursor: string | undefined, pattern: RegExp): string {
+  if (cursor === undefined) return "";
+  if (!pattern.test(cursor)) {
+    throw new PostbellError(
+      "invalid_argument",
+      `cursor must be the \`next\` of the previous page (got ${JSON.stringify(cursor.slice(0, 40))}).`,
+      { field: "cursor" },
+    );
+  }
+  return cursor;
+}

@@ -1,0 +1,68 @@
+/** The context that all parts of one webhook store share: partitions, settings, and ways to call Redis. */
+
+import type { Clock } from "../../src/core/clock.js";
+import type { Logger } from "../../src/core/logger.js";
+import type { RedisArgument } from "./client.js";
+import type { CallOptions } from "./link.js";
+import type { Partition, Partitions } from "./partition.js";
+import type { Script } from "./scripts.js";
+import type { Seal } from "./seal.js";
+
+/** Bounds of one partition. */
+export interface RedisLimits {
+  readonly pending: number;
+  readonly pendingPerAccount: number;
+}
+
+/** How a script of the webhook store is called. */
+export interface ScriptCall extends CallOptions {
+  /** The time of the storage, in epoch ms, as the script takes it. */
+  readonly now: number;
+}
+
+export interface DurableReply {
+  readonly reply: unknown;
+  /** True if a replica has the change; `undefined` if the storage does not ask replicas. */
+  readonly confirmed: boolean | undefined;
+}
+
+export interface RedisStoreContext {
+  readonly partitions: Partitions;
+  readonly seal: Seal;
+  readonly limits: RedisLimits;
+  readonly logger: Logger;
+  readonly clock: Clock;
+  /** How long completed events are kept, in ms. */
+  readonly retentionMs: number;
+  /** True with `durability: "replicated"`. */
+  readonly isReplicated: boolean;
+  /** The longest a worker may sleep: it then claims without a notification. */
+  readonly maxSleepMs: number;
+  /** Runs a script on a partition. It puts the arguments that every script takes before `args`. */
+  readonly run: (
+    script: Script,
+    partition: Partition,
+    args: readonly RedisArgument[],
+    call: ScriptCall,
+  ) => Promise<unknown>;
+  /** Like `run`, for changes that have to be durable: also resolves with whether a replica has it. */
+  readonly runDurably: (
+    script: Script,
+    partition: Partition,
+    args: readonly RedisArgument[],
+    call: ScriptCall,
+  ) => Promise<DurableReply>;
+  /** Sends a command that only reads. */
+  readonly call: (command: string, ...args: readonly RedisArgument[]) => Promise<unknown>;
+  /**
+   * Connects at the first call, and keeps the sample of the server's time fresh. Resolves with `now`,
+   * or with the storage's time if that was not known when the caller read `now`.
+   */
+  readonly at: (now: number) => Promise<number>;
+  /** Notifies workers that something may be due at `at`. An empty or missing time is ignored. */
+  readonly notifyWorkers: (at: string | undefined) => void;
+  /** Same as `connectionId` of the session. */
+  readonly connectionId: () => number;
+  /** To be called when Redis turns out to have been emptied or replaced. */
+  readonly onReset: () => void;
+}
