@@ -1,4 +1,7 @@
-/** Storing events on Redis: by the short script where all is common, by the general one where it is not. */
+/**
+ * Storing events on Redis: by the short script where all is common, by the general one where it is
+ * not.
+ */
 
 import { withTimeout } from "../../src/core/clock.js";
 import { formatDeliveryId } from "../../src/webhooks/delivery/delivery-id.js";
@@ -9,9 +12,8 @@ import type { RedisArgument } from "./client.js";
 import { encodeText, longId, shortId } from "./codec.js";
 import type { EventCache, Origin } from "./event-cache.js";
 import { type LeaseReply, NO_LEASE, readLeased } from "./exchange.js";
-import { storageUnavailable } from "./link.js";
 import type { Partition } from "./partition.js";
-import { partitionFull } from "./redis-errors.js";
+import { partitionFull, resultUnknown } from "./redis-errors.js";
 import { SCRIPTS } from "./scripts.js";
 import type { Settlements } from "./settlements.js";
 import type { RedisStoreContext } from "./store-context.js";
@@ -69,7 +71,10 @@ const generalArguments = ({
   webhookId === undefined ? "" : shortId(webhookId),
 ];
 
-/** Makes the deliveries of events. Events of one call mostly go to the same webhooks, whose ids are then read once. */
+/**
+ * Makes the deliveries of events. Events of one call mostly go to the same webhooks, whose ids are
+ * then read once.
+ */
 function createDeliveryList(): (eventId: string, shorts: string) => Stored["deliveries"] {
   const known = new Map<string, readonly string[]>();
   return (eventId, shorts) => {
@@ -102,13 +107,16 @@ export function createAppend({
     context;
   const bounds: readonly RedisArgument[] = [limits.pending, limits.pendingPerAccount];
 
-  /** The events are stored: claims that cannot be read while their caller waits are left to a later claim. */
+  /**
+   * The events are stored: claims that cannot be read while their caller waits are left to a later
+   * claim.
+   */
   const orLater = async (
     claimed: Promise<ClaimReply>,
     calledAt: number,
     now: number,
   ): Promise<ClaimReply | undefined> => {
-    const late = (): Error => storageUnavailable("no answer in time");
+    const late = (): Error => resultUnknown("no reply in time");
     const leftMs = ANSWER_WITHIN_MS - (clock.monotonic() - calledAt);
     try {
       if (leftMs <= 0) throw late();
@@ -125,7 +133,8 @@ export function createAppend({
   const keep = ({ event, short, rememberMs }: Append, line: string, origin: Origin, now: number): string => {
     const [order = "", shorts = ""] = line.split(" ");
     const createdAt = Number.parseInt(order.slice(0, 11), 16);
-    // Half the time that the id is remembered for, since the clocks of processes may differ a little.
+    // Half the time that the id is remembered for, since the clocks of processes may differ a
+    // little.
     const until = now + rememberMs / 2;
     cache.add(short, { event, createdAt, receivers: shorts.split(";").length }, origin, until);
     return shorts;
@@ -211,7 +220,8 @@ export function createAppend({
     items: readonly Append[],
   ): Promise<readonly (Appended | Error)[]> => {
     const now = await context.at(Math.max(...items.map((item) => item.now)));
-    // One of them is enough to lease what is due; with an answer that waits for a replica the leases would wait too.
+    // One of them is enough to lease what is due; with an answer that waits for a replica the
+    // leases would wait too.
     const claimer = isReplicated
       ? undefined
       : items.find((item): item is Claimer => item.claim !== undefined);

@@ -12,8 +12,9 @@ interface Waiting<T, R> {
 }
 
 /**
- * `run` gets up to `most` items, of at most `mostBytes` together (a single larger one goes alone), and resolves with a result for each, in their order.
- * No more than `concurrency` calls are under way; what comes meanwhile goes with the next.
+ * `run` gets up to `most` items, of at most `mostBytes` together (a single larger one goes alone),
+ * and resolves with a result for each, in their order. No more than `concurrency` calls are under
+ * way; what comes meanwhile goes with the next.
  */
 export function createBatch<T, R>({
   run,

@@ -112,7 +112,10 @@ export function createClaimReader(
     }
   };
 
-  /** Sorts rows by whether their webhooks can be used, and finds the events that this process stored. */
+  /**
+   * Sorts rows by whether their webhooks can be used, and finds the events that this process
+   * stored.
+   */
   const locateAll = ({ rows, webhooks, mark }: LeasedRows, now: number) => {
     const origin = { mark, connection: connectionId() };
     const usable = new Map<string, KnownWebhook | undefined>();

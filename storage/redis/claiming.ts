@@ -1,4 +1,7 @@
-/** Claims on Redis: what is due is leased by `exchange`, partition by partition, and handed out with webhooks and events. */
+/**
+ * Claims on Redis: what is due is leased by `exchange`, partition by partition, and handed out with
+ * webhooks and events.
+ */
 
 import type { Claim, ClaimRequest, Lane, WebhookStore } from "../../src/webhooks/store.js";
 import { createClaimReader, type LeasedRows } from "./claim-reader.js";
@@ -6,8 +9,8 @@ import { encodeText } from "./codec.js";
 import type { EventCache } from "./event-cache.js";
 import type { ClaimExchange, Leased } from "./exchange.js";
 import type { FirstLeases } from "./first-leases.js";
-import { storageUnavailable } from "./link.js";
 import type { Partition } from "./partition.js";
+import { resultUnknown } from "./redis-errors.js";
 import { SCRIPTS } from "./scripts.js";
 import type { Settlements } from "./settlements.js";
 import type { RedisStoreContext } from "./store-context.js";
@@ -16,11 +19,18 @@ import type { RedisStoreContext } from "./store-context.js";
 const CLAIMED_PER_CALL = 250;
 /** When a partition that failed is asked again, while others work. */
 const UNREACHED_MS = 500;
-/** How long the deliveries of a webhook wait whose secret cannot be opened, before the next look. */
+/**
+ * How long the deliveries of a webhook wait whose secret cannot be opened, before the next look.
+ */
 const UNUSABLE_MS = 60_000;
-/** Just within the four seconds that the service gives a storage: nobody would take claims that come later. */
+/**
+ * Just within the four seconds that the service gives a storage: nobody would take claims that come
+ * later.
+ */
 export const ANSWER_WITHIN_MS = 3_900;
-/** Where the partitions took longer than this to answer, the others are asked with the next claim. */
+/**
+ * Where the partitions took longer than this to answer, the others are asked with the next claim.
+ */
 const ASK_OTHERS_WITHIN_MS = 1_000;
 /** Each frees at most a hundred events of an account. */
 const MOST_TIDY_CALLS = 10;
@@ -33,9 +43,15 @@ export interface Claiming {
   readonly claim: (request: ClaimRequest) => Promise<ClaimReply>;
   /** Leases from one partition, once. */
   readonly lease: (partition: Partition, request: ClaimRequest) => Promise<ClaimReply>;
-  /** Releases what a request leased whose answer was lost. Never rejects; where it fails, the leases run out. */
+  /**
+   * Releases what a request leased whose answer was lost. Never rejects; where it fails, the leases
+   * run out.
+   */
   readonly giveBack: (partition: Partition, request: ClaimRequest) => Promise<void>;
-  /** Makes claims of what a script leased under a token, raises its alarms, and releases what cannot be used. */
+  /**
+   * Makes claims of what a script leased under a token, raises its alarms, and releases what cannot
+   * be used.
+   */
   readonly take: (partition: Partition, leased: Leased, token: string, now: number) => Promise<ClaimReply>;
 }
 
@@ -114,7 +130,10 @@ export function createClaiming({
     marks.set(number, mark);
   };
 
-  /** Runs `tidy`, with accounts that keep too many events, or `!reference`s whose events cannot be read. Resolves with the accounts that still do. */
+  /**
+   * Runs `tidy`, with accounts that keep too many events, or `!reference`s whose events cannot be
+   * read. Resolves with the accounts that still do.
+   */
   const tidy = async (
     partition: Partition,
     now: number,
@@ -130,7 +149,10 @@ export function createClaiming({
     return crowded;
   };
 
-  /** Frees events until no account keeps too many. Claims wait for it, so that events end no faster than they are freed. */
+  /**
+   * Frees events until no account keeps too many. Claims wait for it, so that events end no faster
+   * than they are freed.
+   */
   const freeCrowded = async (partition: Partition, now: number): Promise<void> => {
     const { crowded } = exchangeOf(partition);
     for (let call = 0; call < MOST_TIDY_CALLS && crowded.size > 0; call++) {
@@ -224,12 +246,18 @@ export function createClaiming({
   /** The partition that is asked first next time: each has its turn. */
   let first = 0;
 
-  /** Asks all partitions what is due, at once, the first in turn with the whole room; then the others for what is left of it, one after another. */
+  /**
+   * Asks all partitions what is due, at once, the first in turn with the whole room; then the
+   * others for what is left of it, one after another.
+   */
   const claimFromAll = async (request: ClaimRequest, began: number): Promise<ClaimReply> => {
     const inTurn = [...partitions.all.slice(first), ...partitions.all.slice(0, first)];
     first = (first + 1) % inTurn.length;
     const errors: unknown[] = [];
-    /** A partition that cannot be reached must not cost the others what they leased. It is asked again soon. */
+    /**
+     * A partition that cannot be reached must not cost the others what they leased. It is asked
+     * again soon.
+     */
     const ask = (partition: Partition, room: ClaimRequest["room"]): Promise<ClaimReply> =>
       claimFrom(partition, { ...request, room }).catch((error: unknown) => {
         errors.push(error);
@@ -266,7 +294,7 @@ export function createClaiming({
       const reply = await claimFromAll(request, began);
       if (reply.claims.length === 0 || clock.monotonic() - began < ANSWER_WITHIN_MS) return reply;
       settlements.release(reply.claims, now);
-      throw storageUnavailable("no answer in time");
+      throw resultUnknown("no reply in time");
     },
   };
 }

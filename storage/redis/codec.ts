@@ -1,4 +1,6 @@
-/** The texts that records are stored as, read and written on this side; the Lua scripts do the same. */
+/**
+ * The texts that records are stored as, read and written on this side; the Lua scripts do the same.
+ */
 
 import { isPostbellError, PostbellError } from "../../src/core/errors.js";
 import type {
@@ -15,7 +17,10 @@ import type { Seal } from "./seal.js";
 /** What both ways leave as it is: nearly every account, type and token. */
 const PLAIN = /^[\w.*-]*$/;
 
-/** Any text as one without blanks, commas, slashes and line feeds, so that it can be part of a line, a key or a member. */
+/**
+ * Any text as one without blanks, commas, slashes and line feeds, so that it can be part of a line,
+ * a key or a member.
+ */
 export const encodeText = (text: string): string =>
   PLAIN.test(text) ? text : encodeURIComponent(JSON.stringify(text).slice(1, -1));
 export const decodeText = (encoded: string): string =>
@@ -55,7 +60,10 @@ interface Config {
   readonly change: string;
 }
 
-/** A webhook's config with its secrets sealed, as `change` makes it. What it is given beyond the known fields (by a later version) stays. */
+/**
+ * A webhook's config with its secrets sealed, as `change` makes it. What it is given beyond the
+ * known fields (by a later version) stays.
+ */
 export function encodeWebhook(record: WebhookRecord, seal: Seal, change: string, stored = "{}"): string {
   const { id, account, subscriberId, url, eventTypes, createdAt, secret, previousSecret, rotateAt } = record;
   const config: Config = {

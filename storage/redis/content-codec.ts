@@ -1,4 +1,6 @@
-/** The content texts in Redis, which docs/redis.md draws: made here for the scripts, and read back. */
+/**
+ * The content texts in Redis, which docs/redis.md draws: made here for the scripts, and read back.
+ */
 
 import type { ContentBasis, ContentChange, ContentRecord, ContentWrite } from "../../src/content/store.js";
 
@@ -19,7 +21,10 @@ const writeTexts = ({ key, expectedVersion, record }: ContentWrite): readonly st
   record?.body ?? "",
 ];
 
-/** A commit as its script takes it: in two texts, however many writes it has, since arguments are passed on the stack. */
+/**
+ * A commit as its script takes it: in two texts, however many writes it has, since arguments are
+ * passed on the stack.
+ */
 export function encodeCommit(
   writes: readonly ContentWrite[],
   basis: readonly ContentBasis[],

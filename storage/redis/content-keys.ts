@@ -1,4 +1,7 @@
-/** Where the content of a site lives: eight keys with one hash tag, so that a script commits to all of them at once. */
+/**
+ * Where the content of a site lives: eight keys with one hash tag, so that a script commits to all
+ * of them at once.
+ */
 
 import type { KeySet } from "./partition.js";
 
@@ -14,7 +17,10 @@ export function createContentKeys(prefix: string): ContentKeys {
   return { keys: KEY_NAMES.map(key), key };
 }
 
-/** Pure: what a site has lost, by how much each key holds, in the order of `KEY_NAMES`. It cannot be made again from the rest, so it is only told. */
+/**
+ * Pure: what a site has lost, by how much each key holds, in the order of `KEY_NAMES`. It cannot be
+ * made again from the rest, so it is only told.
+ */
 export function listContentWarnings(sizes: readonly number[]): string[] {
   const sizeOf = (name: (typeof KEY_NAMES)[number]): number => sizes[KEY_NAMES.indexOf(name)] ?? 0;
   // Ids are handed out before there is anything to store.

@@ -1,4 +1,6 @@
-/** The content of a site on Redis. Every change is one script, so it is stored whole or not at all. */
+/**
+ * The content of a site on Redis. Every change is one script, so it is stored whole or not at all.
+ */
 
 import { randomUUID } from "node:crypto";
 import type { ContentChange, ContentChanges, ContentRecord, ContentStore } from "../../src/content/store.js";
@@ -13,7 +15,10 @@ import type { Session } from "./session.js";
 const PAGE = 1_000;
 /** The most whole records that one script reads. */
 const READ_PER_CALL = 100;
-/** Commits whose nonces are remembered here: a process goes on from the last one that it was told of. */
+/**
+ * Commits whose nonces are remembered here: a process goes on from the last one that it was told
+ * of.
+ */
 const COMMITS_KNOWN = 100;
 
 export interface ContentStoreOptions {
@@ -21,7 +26,10 @@ export interface ContentStoreOptions {
   readonly session: Session;
   readonly layout: LayoutGuard;
   readonly isReplicated: boolean;
-  /** Records whose last change can be asked for, and commits that are recognised when they are sent again. */
+  /**
+   * Records whose last change can be asked for, and commits that are recognised when they are sent
+   * again.
+   */
   readonly changesKept: number;
   readonly logger: Logger;
 }
@@ -43,7 +51,9 @@ function readLast(text: string | null): LastCommit {
 
 export function createRedisContentStore(options: ContentStoreOptions): ContentStore {
   const { keys, session, layout, isReplicated, changesKept, logger } = options;
-  /** By sequence number. Where the same number has another nonce now, the data is not what it was. */
+  /**
+   * By sequence number. Where the same number has another nonce now, the data is not what it was.
+   */
   const known = new Map<number, string>();
 
   const note = ({ sequence, nonce }: LastCommit): void => {
@@ -53,18 +63,21 @@ export function createRedisContentStore(options: ContentStoreOptions): ContentSt
     if (known.size > COMMITS_KNOWN && oldest !== undefined) known.delete(oldest);
   };
 
-  const link = async () => {
+  const connect = async () => {
     await session.open(layout);
     await session.time.refresh();
-    return session.link();
+    return session.connection();
   };
   const last = async (): Promise<LastCommit> =>
-    readLast((await (await link()).call("HGET", keys.key("meta"), "last")) as string | null);
+    readLast((await (await connect()).call("HGET", keys.key("meta"), "last")) as string | null);
 
-  /** Pages of columns. A cursor means nothing to a server that was started since, so the scan begins again there: a record may come twice. */
+  /**
+   * Pages of columns. A cursor means nothing to a server that was started since, so the scan begins
+   * again there: a record may come twice.
+   */
   async function* scan() {
     const page = async (cursor: string): Promise<Page> =>
-      (await (await link()).run(SCRIPTS.contentScan, keys, [cursor, PAGE])) as Page;
+      (await (await connect()).run(SCRIPTS.contentScan, keys, [cursor, PAGE])) as Page;
     let next: Promise<Page> | undefined = page("0");
     let run: string | undefined;
     while (next !== undefined) {
@@ -95,7 +108,7 @@ export function createRedisContentStore(options: ContentStoreOptions): ContentSt
       const records: (ContentRecord | undefined)[] = [];
       while (left.length > 0) {
         const wanted = left.slice(0, READ_PER_CALL);
-        const reply = await (await link()).run(SCRIPTS.contentRead, keys, wanted);
+        const reply = await (await connect()).run(SCRIPTS.contentRead, keys, wanted);
         const [heads, columns, bodies, count] = reply as [Texts, Texts, Texts, number];
         for (const [place, key] of wanted.slice(0, count).entries())
           records.push(decodeRecord(key, heads[place], columns[place], bodies[place]));
@@ -106,12 +119,12 @@ export function createRedisContentStore(options: ContentStoreOptions): ContentSt
 
     async allocate(kind, count) {
       const args = [kind, count, randomUUID()];
-      return Number(await (await link()).run(SCRIPTS.contentAllocate, keys, args));
+      return Number(await (await connect()).run(SCRIPTS.contentAllocate, keys, args));
     },
 
     async commit(writes, basis = []) {
       const args = [randomUUID(), changesKept, basis.length, ...encodeCommit(writes, basis)];
-      const own = await link();
+      const own = await connect();
       const { reply, confirmed } = isReplicated
         ? await session.runReplicated(SCRIPTS.contentCommit, keys, args)
         : { reply: await own.run(SCRIPTS.contentCommit, keys, args), confirmed: undefined };
@@ -135,7 +148,7 @@ export function createRedisContentStore(options: ContentStoreOptions): ContentSt
       const changes = new Map<string, ContentChange>();
       let seen: LastCommit = { sequence: since, nonce: nonce ?? "" };
       for (let isMore = true; isMore; ) {
-        const reply = await (await link()).run(SCRIPTS.contentChanges, keys, [seen.sequence, seen.nonce]);
+        const reply = await (await connect()).run(SCRIPTS.contentChanges, keys, [seen.sequence, seen.nonce]);
         if (reply === "reload") return "reload";
         const [newest, of, more, ...texts] = reply as [number, string, number, ...string[]];
         for (const change of decodeChanges(texts)) changes.set(change.key, change);

@@ -1,4 +1,7 @@
-/** Ids of deliveries as the scripts write them: `<event>` or `<event>.<serial>`, behind the number of their webhook. */
+/**
+ * Ids of deliveries as the scripts write them: `<event>` or `<event>.<serial>`, behind the number
+ * of their webhook.
+ */
 
 import { formatDeliveryId, parseDeliveryId } from "../../src/webhooks/delivery/delivery-id.js";
 import { longId, shortId } from "./codec.js";

@@ -1,11 +1,19 @@
-/** Events that this process stored lately, as a claim would read them, so that their bodies are not fetched back. */
+/**
+ * Events that this process stored lately, as a claim would read them, so that their bodies are not
+ * fetched back.
+ */
 
 import { LRUCache } from "lru-cache";
 import type { StoredEvent } from "./codec.js";
 
-/** Bounds the memory of all partitions together. Most payloads are ASCII, of which a character takes a byte. */
+/**
+ * Bounds the memory of all partitions together. Most payloads are ASCII, of which a character takes
+ * a byte.
+ */
 const MAX_CHARACTERS = 16 * 1_024 * 1_024;
-/** Roughly what an entry takes beside its texts, so that small events cannot grow without a bound. */
+/**
+ * Roughly what an entry takes beside its texts, so that small events cannot grow without a bound.
+ */
 const ENTRY_CHARACTERS = 500;
 
 interface Entry {
@@ -15,8 +23,9 @@ interface Entry {
 }
 
 /**
- * Where an event was stored: the mark of the data set, and the connection. A Redis that comes back with older data, from a file or by a failover, has the same mark,
- * but may have lost the event and taken another one with its id.
+ * Where an event was stored: the mark of the data set, and the connection. A Redis that comes back
+ * with older data, from a file or by a failover, has the same mark, but may have lost the event and
+ * taken another one with its id.
  */
 export interface Origin {
   readonly mark: string;
@@ -31,7 +40,10 @@ export interface EventCache {
   clear(): void;
 }
 
-/** The name of an account, not its number: a number may be given to another account once Redis was emptied. */
+/**
+ * The name of an account, not its number: a number may be given to another account once Redis was
+ * emptied.
+ */
 const keyOf = (account: string, short: string): string => `${short}${account}`;
 
 export function createEventCache(maxCharacters = MAX_CHARACTERS): EventCache {

@@ -1,4 +1,7 @@
-/** One call for both halves of the common path: records what was delivered at its first attempt, and claims what is due. */
+/**
+ * One call for both halves of the common path: records what was delivered at its first attempt, and
+ * claims what is due.
+ */
 
 import type { Attempt, AttemptSummary, Lane } from "../../src/webhooks/store.js";
 import type { LeasedRow } from "./claim-reader.js";
@@ -19,7 +22,9 @@ export interface LeaseRequest {
   readonly now: number;
   /** Token, end of the lease, room in the fast lane, room in the slow lane. */
   readonly args: readonly RedisArgument[];
-  /** Called with what was leased where the reply comes after the caller was told that there is none. */
+  /**
+   * Called with what was leased where the reply comes after the caller was told that there is none.
+   */
   readonly onLate: (leased: Leased) => void;
 }
 
@@ -40,11 +45,17 @@ export interface Leased {
 }
 
 export interface ClaimExchange {
-  /** A result for each, in their order. `unmatched`: the delivery is not as it was leased, so nothing was recorded. */
+  /**
+   * A result for each, in their order. `unmatched`: the delivery is not as it was leased, so
+   * nothing was recorded.
+   */
   settle(items: readonly FirstSettlement[]): Promise<readonly ExchangeResult[]>;
   /** Claims, and takes along the settlements that wait. */
   claim(request: LeaseRequest): Promise<Leased>;
-  /** Accounts that keep too many events, as `tidy` takes them. Each call may end more of them, so it asks for them when it can free some. */
+  /**
+   * Accounts that keep too many events, as `tidy` takes them. Each call may end more of them, so it
+   * asks for them when it can free some.
+   */
   readonly crowded: Set<string>;
 }
 
@@ -106,7 +117,10 @@ interface AccountGroup {
   readonly events: Map<string, { count: number; readonly receivers: number }>;
 }
 
-/** `others` are of another generation than the first of their endpoint: the script counts each endpoint once. */
+/**
+ * `others` are of another generation than the first of their endpoint: the script counts each
+ * endpoint once.
+ */
 function byEndpoint(items: readonly Waiting[]): {
   readonly endpoints: readonly EndpointGroup[];
   readonly others: ReadonlySet<Waiting>;
@@ -203,7 +217,10 @@ export function createClaimExchange(
   /** Accounts that keep too many events, for the next claim to free some. */
   const crowded = new Set<string>();
 
-  /** Sends settlements, without those that do not match, which are told so. Rejects with the error of the call. */
+  /**
+   * Sends settlements, without those that do not match, which are told so. Rejects with the error
+   * of the call.
+   */
   const send = async (
     settled: readonly Waiting[],
     request: LeaseRequest | undefined,

@@ -1,4 +1,7 @@
-/** Deliveries that this process holds under their first lease: what recording a success of theirs needs to know. */
+/**
+ * Deliveries that this process holds under their first lease: what recording a success of theirs
+ * needs to know.
+ */
 
 import type { Attempt, EndpointReport, Settlement } from "../../src/webhooks/store.js";
 
@@ -27,7 +30,10 @@ export interface FirstDelivered extends Settlement {
   readonly endpoint: EndpointReport;
 }
 
-/** True for what the short form of a record can say: delivered, at the first step, with the times in their order. */
+/**
+ * True for what the short form of a record can say: delivered, at the first step, with the times in
+ * their order.
+ */
 export function isFirstDelivered(settlement: Settlement): settlement is FirstDelivered {
   const { outcome, startedAt, attempt, endpoint, now } = settlement;
   return (

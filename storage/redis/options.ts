@@ -1,4 +1,7 @@
-/** Every option of `redisStorage`: its type for hosts, and the one table of defaults and ranges that it is read by. */
+/**
+ * Every option of `redisStorage`: its type for hosts, and the one table of defaults and ranges that
+ * it is read by.
+ */
 
 import { oneOf, value, wholeNumber } from "../../src/core/options.js";
 import type { RedisClient } from "./client.js";
@@ -6,19 +9,34 @@ import { SEAL_KEY_BYTES } from "./seal.js";
 
 /** What {@link redisStorage} takes: `url` or `client`, not both. */
 export interface RedisStorageOptions {
-  /** Where Redis or Valkey is: `redis://`, `rediss://` or a path of a socket. The storage opens its own connections, with ioredis, and closes them. Either this or `client`. */
+  /**
+   * Where Redis or Valkey is: `redis://`, `rediss://` or a path of a socket. The storage opens its
+   * own connections, with ioredis, and closes them. Either this or `client`.
+   */
   readonly url?: string | undefined;
-  /** A client that the host has: `Redis` (also with Sentinel) or `Cluster` of ioredis 5 or 6, without `keyPrefix`. It is never closed here. */
+  /**
+   * A client that the host has: `Redis` (also with Sentinel) or `Cluster` of ioredis 5 or 6,
+   * without `keyPrefix`. It is never closed here.
+   */
   readonly client?: RedisClient | undefined;
   /** What all keys begin with, within their hash tag. Default `postbell`. */
   readonly prefix?: string | undefined;
-  /** How many parts the accounts are spread over, each in one slot; fixed once something is stored. Default 1, for a Cluster 16. */
+  /**
+   * How many parts the accounts are spread over, each in one slot; fixed once something is stored.
+   * Default 1, for a Cluster 16.
+   */
   readonly partitions?: number | undefined;
-  /** `replicated`: each emit, and each change of content, asks with `WAIT` whether a replica has it; an emit answers `confirmed`. Default `standard`. */
+  /**
+   * `replicated`: each emit, and each change of content, asks with `WAIT` whether a replica has it;
+   * an emit answers `confirmed`. Default `standard`.
+   */
   readonly durability?: "standard" | "replicated" | undefined;
   /** How long an emit waits for a replica, ms. Default 500. */
   readonly replicationTimeoutMs?: number | undefined;
-  /** Keys of 32 bytes, as bytes or in base64: the first seals the secrets of webhooks, all open them. Default none: secrets are stored as they are. */
+  /**
+   * Keys of 32 bytes, as bytes or in base64: the first seals the secrets of webhooks, all open
+   * them. Default none: secrets are stored as they are.
+   */
   readonly sealKeys?: readonly (Uint8Array | string)[] | undefined;
   readonly limits?:
     | {
@@ -26,17 +44,25 @@ export interface RedisStorageOptions {
         readonly pending?: number | undefined;
         /** Pending deliveries of one account. Default 100 000. */
         readonly pendingPerAccount?: number | undefined;
-        /** Changes of content that a process can catch up with; one that missed more loads the content again. Default 20 000. */
+        /**
+         * Changes of content that a process can catch up with; one that missed more loads the
+         * content again. Default 20 000.
+         */
         readonly contentChanges?: number | undefined;
       }
     | undefined;
-  /** Whose time counts: the Redis server's, so that all processes agree, or that of the service's `clock`, for tests. Default `server`. */
+  /**
+   * Whose time counts: the Redis server's, so that all processes agree, or that of the service's
+   * `clock`, for tests. Default `server`.
+   */
   readonly time?: "server" | "clock" | undefined;
 }
 
 const isText = (given: unknown): boolean => typeof given === "string" && given !== "";
 
-/** `keyPrefix` would put itself before the hash tag, and ioredis 5 leaves it out of some commands. */
+/**
+ * `keyPrefix` would put itself before the hash tag, and ioredis 5 leaves it out of some commands.
+ */
 const isClient = (given: unknown): boolean => {
   if (typeof given !== "object" || given === null) return false;
   const { call, options } = given as {

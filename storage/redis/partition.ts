@@ -1,4 +1,7 @@
-/** Which part of the storage an account lives in. All keys of a partition share one hash tag, and so one slot of a Cluster. */
+/**
+ * Which part of the storage an account lives in. All keys of a partition share one hash tag, and so
+ * one slot of a Cluster.
+ */
 
 import { createHash, randomUUID } from "node:crypto";
 
@@ -27,7 +30,10 @@ const KEY_NAMES = [
   "tallies",
 ] as const;
 
-/** All keys that a script gets, in the order in which it names them. They share one hash tag, and so one slot of a Cluster. */
+/**
+ * All keys that a script gets, in the order in which it names them. They share one hash tag, and so
+ * one slot of a Cluster.
+ */
 export interface KeySet {
   readonly keys: readonly string[];
 }

@@ -18,7 +18,10 @@ import {
 import { SCRIPTS } from "./scripts.js";
 import type { RedisStoreContext } from "./store-context.js";
 
-/** An update is worked out anew where another one came between; so many in a row mean that something else is wrong. */
+/**
+ * An update is worked out anew where another one came between; so many in a row mean that something
+ * else is wrong.
+ */
 const MAX_TRIES = 100;
 
 type Registry = Pick<
@@ -107,7 +110,8 @@ export function createRedisRegistry(context: RedisStoreContext): Registry {
         const stored = await read(id);
         if (stored?.record.account !== account) return { result: "not_found" };
         const { record, config } = stored;
-        // The script takes the change only while the config, with the owner in it, is the one read here.
+        // The script takes the change only while the config, with the owner in it, is the one read
+        // here.
         if (owner !== undefined && owner !== record.subscriberId) return { result: "not_owner" };
         const changed: WebhookRecord = {
           ...record,

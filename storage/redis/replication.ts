@@ -5,8 +5,9 @@ import type { KeySet } from "./partition.js";
 
 export interface ReplicationCheck {
   /**
-   * Before the write: remembers the connection that it will go out on. The function it gives asks, after the write:
-   * false where no replica has it in time, the connection is another one by now, or nobody could tell.
+   * Before the write: remembers the connection that it will go out on. The function it gives asks,
+   * after the write: false where no replica has it in time, the connection is another one by now,
+   * or nobody could tell.
    */
   begin(on: KeySet): Promise<() => Promise<boolean>>;
 }
@@ -21,9 +22,10 @@ interface Node {
 }
 
 /**
- * Asks with WAIT, which answers for what its own connection sent before. A connection that was replaced meanwhile, perhaps by one to a new master that never saw
- * the write, would answer for nothing: so its answer does not count, even where the client asks again by itself.
- * A WAIT holds its connection up, so one at a time asks for all writes before it.
+ * Asks with WAIT, which answers for what its own connection sent before. A connection that was
+ * replaced meanwhile, perhaps by one to a new master that never saw the write, would answer for
+ * nothing: so its answer does not count, even where the client asks again by itself. A WAIT holds
+ * its connection up, so one at a time asks for all writes before it.
  */
 export function createReplicationCheck(client: RedisClient, timeoutMs: number): ReplicationCheck {
   /** By the first key; its slot never changes, only the node that has it. */

@@ -1,4 +1,7 @@
-/** Secrets at rest: sealed with AES-256-GCM under the host's keys, or as they are where it gives none. */
+/**
+ * Secrets at rest: sealed with AES-256-GCM under the host's keys, or as they are where it gives
+ * none.
+ */
 
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from "node:crypto";
 import { PostbellError } from "../../src/core/errors.js";
@@ -9,7 +12,10 @@ const TAG_BYTES = 16;
 export const SEAL_KEY_BYTES = 32;
 
 export interface Seal {
-  /** `place` (the webhook's id) is bound in: a sealed secret copied to another webhook does not open. */
+  /**
+   * `place` (the webhook's id) is bound in: a sealed secret copied to another webhook does not
+   * open.
+   */
   close(secret: string, place: string): string;
   /** Errors: `storage_unavailable` where no key of the list opens it. */
   open(stored: string, place: string): string;
@@ -18,7 +24,10 @@ export interface Seal {
 /** Names a key without telling it. */
 const nameOf = (key: Buffer): string => createHash("sha256").update(key).digest("base64url").slice(0, 8);
 
-/** The first key seals, all open: put a new key in front, and drop the old one once nothing is sealed with it. */
+/**
+ * The first key seals, all open: put a new key in front, and drop the old one once nothing is
+ * sealed with it.
+ */
 export function createSeal(keys: readonly Buffer[]): Seal {
   const byName = new Map(keys.map((key) => [nameOf(key), key]));
   const first = [...byName][0];

@@ -2,9 +2,13 @@
 
 import type { Clock } from "../../src/core/clock.js";
 
-/** How long a sample serves: clocks of two machines drift apart by a few milliseconds in this time. */
+/**
+ * How long a sample serves: clocks of two machines drift apart by a few milliseconds in this time.
+ */
 const SAMPLE_MS = 10_000;
-/** A change of the server's clock by more than this was set by somebody, and is followed at once. */
+/**
+ * A change of the server's clock by more than this was set by somebody, and is followed at once.
+ */
 const JUMP_MS = 1_000;
 
 export interface ServerTime {
@@ -56,7 +60,10 @@ export function createServerTime(clock: Clock, ask: () => Promise<number>): Serv
   };
 }
 
-/** A time that nobody but the clock decides, for tests that move it. Setting the wall clock moves nothing. */
+/**
+ * A time that nobody but the clock decides, for tests that move it. Setting the wall clock moves
+ * nothing.
+ */
 export function createClockTime(clock: Clock): ServerTime {
   const epoch = clock.now() - clock.monotonic();
   return {

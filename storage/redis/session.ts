@@ -1,173 +1,204 @@
-/** What the services on one storage share: its connections, its time, its hints. */
+/**
+ * The session of one storage with its Redis: the connections, the server's time and the
+ * notifications of workers. The webhook store and the content store of a storage share one session.
+ */
 
 import { type Clock, withTimeout } from "../../src/core/clock.js";
 import type { Logger } from "../../src/core/logger.js";
-import { inspect, type StorageReport } from "./check.js";
 import type { RedisArgument, RedisClient } from "./client.js";
-import type { Connections } from "./connections.js";
+import type { RedisClients } from "./clients.js";
+import { type CallOptions, createRedisConnection, type RedisConnection } from "./connection.js";
 import type { LayoutGuard } from "./layout.js";
-import { type CallOptions, createRedisLink, type RedisLink, storageUnavailable } from "./link.js";
 import type { KeySet, Partitions } from "./partition.js";
+import { resultUnknown } from "./redis-errors.js";
 import { createReplicationCheck } from "./replication.js";
 import { SCRIPTS, type Script } from "./scripts.js";
+import { inspectServer, type ServerReport } from "./server-report.js";
 import { createClockTime, createServerTime, type ServerTime } from "./server-time.js";
 import { createWorkerNotifications, type WorkerNotifications } from "./worker-notifications.js";
 
-/** What the way to Redis and back may add to the time that WAIT itself takes. */
+/** The time to Redis and back, which comes on top of the time-out of WAIT. */
 const WAIT_MARGIN_MS = 500;
 
 export interface Session {
   readonly time: ServerTime;
-  readonly hints: WorkerNotifications;
-  readonly link: () => Promise<RedisLink>;
-  /** Names the connection: a server cannot lose what it stored without ending it. `NaN`, which equals nothing, before there is one, and in a Cluster, whose nodes fail unseen. */
+  readonly workers: WorkerNotifications;
+  /** The main connection, created at the first call. */
+  readonly connection: () => Promise<RedisConnection>;
+  /**
+   * Identifies the present connection of the main client: a server cannot lose what it stored
+   * without ending it. `NaN`, which equals nothing, before there is a connection, and with a
+   * Cluster, whose nodes may fail unseen.
+   */
   readonly connectionId: () => number;
-  /** Connects, holds this process to the layout, reads the time and logs warnings, once; again after a failure. */
-  readonly open: (hold: LayoutGuard) => Promise<void>;
-  /** Redis was emptied: what was stored at the beginning has to be stored again. */
+  /** Connects, checks the layout, reads the time and logs warnings, once; after a failure again. */
+  readonly open: (guard: LayoutGuard) => Promise<void>;
+  /** Lets `open` do its work again, after Redis was emptied: the layout has to be stored again. */
   readonly reopen: () => void;
-  /** Runs a script on a connection of its own and asks for a replica. */
+  /** Runs a script on the second connection, and asks if a replica has its changes. */
   readonly runReplicated: (
     script: Script,
     on: KeySet,
     args: readonly RedisArgument[],
     options?: CallOptions,
   ) => Promise<{ readonly reply: unknown; readonly confirmed: boolean }>;
-  /** What each server says of itself. */
-  readonly inspect: () => Promise<readonly Omit<StorageReport, "repaired">[]>;
-  /** Lets go of the clients, which may be the host's. */
+  /** Reports on each server: one, or all masters of a Cluster. */
+  readonly inspect: () => Promise<readonly ServerReport[]>;
+  /** Releases the clients, which may be the host's. */
   readonly close: () => void;
 }
 
-function once<T>(make: () => Promise<T>): () => Promise<T> {
-  let made: Promise<T> | undefined;
-  return () => {
-    made ??= make().catch((error: unknown) => {
-      made = undefined;
-      throw error;
-    });
-    return made;
-  };
-}
-
-async function askTime(link: RedisLink, { all: [partition] }: Partitions): Promise<number> {
-  if (!partition) throw new RangeError("a storage has at least one partition");
-  const [seconds, micros] = (await link.run(SCRIPTS.time, partition, [])) as string[];
-  return Number(seconds) * 1_000 + Number(micros) / 1_000;
-}
-
-const nodesOf = (client: RedisClient): readonly RedisClient[] => client.nodes?.("master") ?? [client];
-
-export function createSession({
-  clock,
-  logger,
-  connections,
-  partitions,
-  prefix,
-  time: whose,
-  isReplicated,
-  replicationTimeoutMs,
-}: {
+export interface SessionOptions {
   readonly clock: Clock;
   readonly logger: Logger;
-  readonly connections: Connections;
+  readonly clients: RedisClients;
   readonly partitions: Partitions;
   readonly prefix: string;
   readonly time: "server" | "clock";
   readonly isReplicated: boolean;
   readonly replicationTimeoutMs: number;
-}): Session {
-  const links = new Set<RedisLink>();
-  let isClosed = false;
-  const linkTo = (client: RedisClient, isOwn: boolean): RedisLink => {
-    const made = createRedisLink(client, clock, isOwn ? () => client.disconnect(true) : null);
-    if (isClosed) made.close();
-    else links.add(made);
-    return made;
+}
+
+/** Shares one call of `create`. After a failure the next caller tries again. */
+function once<T>(create: () => Promise<T>): () => Promise<T> {
+  let created: Promise<T> | undefined;
+  return () => {
+    created ??= create().catch((error: unknown) => {
+      created = undefined;
+      throw error;
+    });
+    return created;
   };
-  let connectionId = (): number => Number.NaN;
-  const link = once(async () => {
-    const client = await connections.main();
-    const made = linkTo(client, connections.isOwn);
-    if (client.nodes === undefined) connectionId = made.epoch;
-    return made;
-  });
-  const time =
-    whose === "clock"
-      ? createClockTime(clock)
-      : createServerTime(clock, async () => askTime(await link(), partitions));
-  const hints = createWorkerNotifications({
-    channel: `{${prefix}}:hints`,
-    now: time.now,
-    publish: async (channel, at) => (await link()).call("PUBLISH", channel, at),
-    subscriber: isReplicated ? null : connections.listening,
-  });
+}
+
+async function readServerTime(
+  connection: RedisConnection,
+  { all: [partition] }: Partitions,
+): Promise<number> {
+  if (!partition) throw new RangeError("a storage has at least one partition");
+  const [seconds, micros] = (await connection.run(SCRIPTS.time, partition, [])) as string[];
+  return Number(seconds) * 1_000 + Number(micros) / 1_000;
+}
+
+const listMasters = (client: RedisClient): readonly RedisClient[] => client.nodes?.("master") ?? [client];
+
+/** The connections that a session has opened, so that all can be closed. */
+function createConnectionPool(clock: Clock) {
+  const open = new Set<RedisConnection>();
+  let isClosed = false;
+  return {
+    /** `isOwn`: the client belongs to the storage, which may reconnect it. */
+    connect(client: RedisClient, isOwn: boolean): RedisConnection {
+      const created = createRedisConnection(client, clock, isOwn ? () => client.disconnect(true) : null);
+      if (isClosed) created.close();
+      else open.add(created);
+      return created;
+    },
+    release(connection: RedisConnection): void {
+      connection.close();
+      open.delete(connection);
+    },
+    close(): void {
+      isClosed = true;
+      for (const connection of open) connection.close();
+    },
+  };
+}
+
+type ConnectionPool = ReturnType<typeof createConnectionPool>;
+
+/** Runs scripts on a connection of their own, because WAIT blocks it. */
+function createReplicatedRunner(
+  { clock, clients, replicationTimeoutMs }: SessionOptions,
+  pool: ConnectionPool,
+): Session["runReplicated"] {
   const replicated = once(async () => {
-    const client = await connections.second();
+    const client = await clients.second();
     return {
       client,
-      link: linkTo(client, true),
+      connection: pool.connect(client, true),
       check: createReplicationCheck(client, replicationTimeoutMs),
     };
   });
-  const isConfirmedInTime = (answer: Promise<boolean>): Promise<boolean> =>
-    withTimeout(clock, 2 * replicationTimeoutMs + WAIT_MARGIN_MS, answer, () =>
-      storageUnavailable("no answer in time"),
+  const isConfirmedInTime = (confirmation: Promise<boolean>): Promise<boolean> =>
+    withTimeout(clock, 2 * replicationTimeoutMs + WAIT_MARGIN_MS, confirmation, () =>
+      resultUnknown("no reply in time"),
     ).catch(() => false);
-  const inspectAll = async (): Promise<readonly Omit<StorageReport, "repaired">[]> =>
+  return async (script, on, args, { wasDone = () => true } = {}) => {
+    const { client, connection, check } = await replicated();
+    // The check below remembers the connection, so it has to exist.
+    if (client.status !== "ready") await connection.call("PING");
+    const isConfirmed = await check.begin(on);
+    const reply = await connection.run(script, on, args);
+    return { reply, confirmed: wasDone(reply) && (await isConfirmedInTime(isConfirmed())) };
+  };
+}
+
+export function createSession(options: SessionOptions): Session {
+  const { clock, logger, clients, partitions, prefix } = options;
+  const pool = createConnectionPool(clock);
+  let connectionId = (): number => Number.NaN;
+  const connection = once(async () => {
+    const client = await clients.main();
+    const created = pool.connect(client, clients.isOwn);
+    if (client.nodes === undefined) connectionId = created.epoch;
+    return created;
+  });
+  const time =
+    options.time === "clock"
+      ? createClockTime(clock)
+      : createServerTime(clock, async () => readServerTime(await connection(), partitions));
+  const workers = createWorkerNotifications({
+    channel: `{${prefix}}:hints`,
+    now: time.now,
+    publish: async (channel, at) => (await connection()).call("PUBLISH", channel, at),
+    subscriber: options.isReplicated ? null : clients.subscriber,
+  });
+  const inspect = async (): Promise<readonly ServerReport[]> =>
     Promise.all(
-      nodesOf(await connections.main()).map(async (node) => {
-        const own = linkTo(node, false);
+      listMasters(await clients.main()).map(async (node) => {
+        const own = pool.connect(node, false);
         try {
-          return await inspect(own, time.skewMs());
+          return await inspectServer(own, time.skewMs());
         } finally {
-          own.close();
-          links.delete(own);
+          pool.release(own);
         }
       }),
     );
-
-  const warn = async (): Promise<void> => {
-    // A server that lets nobody look at it is no reason not to work.
-    const reports = await inspectAll().catch(() => []);
+  const logWarnings = async (): Promise<void> => {
+    // The storage also works on a server that refuses INFO.
+    const reports = await inspect().catch(() => []);
     for (const warning of new Set(reports.flatMap(({ warnings }) => warnings))) logger.warn({}, warning);
   };
+
   const opened = new Map<LayoutGuard, Promise<void>>();
-  const open = async (hold: LayoutGuard): Promise<void> => {
-    await hold(await link());
+  const openWith = async (guard: LayoutGuard): Promise<void> => {
+    await guard(await connection());
     await time.refresh();
-    void warn();
+    void logWarnings();
   };
 
   return {
     time,
-    hints,
-    link,
+    workers,
+    connection,
     connectionId: () => connectionId(),
-    open(hold) {
-      const known = opened.get(hold);
+    open(guard) {
+      const known = opened.get(guard);
       if (known !== undefined) return known;
-      const opening = open(hold).catch((error: unknown) => {
-        opened.delete(hold);
+      const opening = openWith(guard).catch((error: unknown) => {
+        opened.delete(guard);
         throw error;
       });
-      opened.set(hold, opening);
+      opened.set(guard, opening);
       return opening;
     },
     reopen: () => opened.clear(),
-    async runReplicated(script, on, args, { wasDone = () => true } = {}) {
-      const { client, link: own, check } = await replicated();
-      // There has to be a connection that can be remembered.
-      if (client.status !== "ready") await own.call("PING");
-      const isConfirmed = await check.begin(on);
-      const reply = await own.run(script, on, args);
-      return { reply, confirmed: wasDone(reply) && (await isConfirmedInTime(isConfirmed())) };
-    },
-    inspect: inspectAll,
+    runReplicated: createReplicatedRunner(options, pool),
+    inspect,
     close() {
-      isClosed = true;
-      hints.close();
-      for (const own of links) own.close();
+      workers.close();
+      pool.close();
     },
   };
 }

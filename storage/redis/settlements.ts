@@ -1,4 +1,7 @@
-/** Settlements on Redis: the short way through `exchange`, the general one, and claims that are released. */
+/**
+ * Settlements on Redis: the short way through `exchange`, the general one, and claims that are
+ * released.
+ */
 
 import type { Attempt, Claim, Settlement, SettleResult, WebhookStore } from "../../src/webhooks/store.js";
 import { createBatch } from "./batch.js";
@@ -25,9 +28,15 @@ interface NamedSettlement extends Settlement {
 export interface Settlements {
   /** All of one partition. */
   readonly settle: WebhookStore["settle"];
-  /** Releases claims without an attempt: due again when they were. Never rejects; where it fails, the leases run out. */
+  /**
+   * Releases claims without an attempt: due again when they were. Never rejects; where it fails,
+   * the leases run out.
+   */
   release(claims: readonly Claim[], now: number): void;
-  /** The same for rows that did not become claims. `at`: due again then; otherwise those of first leases are due at once. */
+  /**
+   * The same for rows that did not become claims. `at`: due again then; otherwise those of first
+   * leases are due at once.
+   */
   releaseRows(rows: readonly LeasedRow[], leased: LeasedRows, now: number, at?: number): void;
 }
 

@@ -1,9 +1,12 @@
-/** The context that all parts of one webhook store share: partitions, settings, and ways to call Redis. */
+/**
+ * The context that all parts of one webhook store share: partitions, settings, and ways to call
+ * Redis.
+ */
 
 import type { Clock } from "../../src/core/clock.js";
 import type { Logger } from "../../src/core/logger.js";
 import type { RedisArgument } from "./client.js";
-import type { CallOptions } from "./link.js";
+import type { CallOptions } from "./connection.js";
 import type { Partition, Partitions } from "./partition.js";
 import type { Script } from "./scripts.js";
 import type { Seal } from "./seal.js";
@@ -45,7 +48,9 @@ export interface RedisStoreContext {
     args: readonly RedisArgument[],
     call: ScriptCall,
   ) => Promise<unknown>;
-  /** Like `run`, for changes that have to be durable: also resolves with whether a replica has it. */
+  /**
+   * Like `run`, for changes that have to be durable: also resolves with whether a replica has it.
+   */
   readonly runDurably: (
     script: Script,
     partition: Partition,
@@ -55,8 +60,8 @@ export interface RedisStoreContext {
   /** Sends a command that only reads. */
   readonly call: (command: string, ...args: readonly RedisArgument[]) => Promise<unknown>;
   /**
-   * Connects at the first call, and keeps the sample of the server's time fresh. Resolves with `now`,
-   * or with the storage's time if that was not known when the caller read `now`.
+   * Connects at the first call, and keeps the sample of the server's time fresh. Resolves with
+   * `now`, or with the storage's time if that was not known when the caller read `now`.
    */
   readonly at: (now: number) => Promise<number>;
   /** Notifies workers that something may be due at `at`. An empty or missing time is ignored. */

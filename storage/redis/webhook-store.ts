@@ -42,7 +42,9 @@ export function createRedisWebhookStore(
   });
 }
 
-/** Of the counts of each partition: ENABLED, DISABLED, failing, warned; none where it has too many. */
+/**
+ * Of the counts of each partition: ENABLED, DISABLED, failing, warned; none where it has too many.
+ */
 function healthOf(parts: readonly (readonly number[])[]): StoreStats["endpoints"] {
   if (parts.some((counts) => counts.length === 0)) return null;
   const sum = (place: number): number => parts.reduce((total, counts) => total + (counts[place] ?? 0), 0);

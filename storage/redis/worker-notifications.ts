@@ -1,16 +1,21 @@
-/** Tells sleeping dispatchers, here and in other processes, that something may be due. Nothing depends on a hint: who hears none looks by itself. */
+/**
+ * Notifies sleeping workers, here and in other processes, that something may be due. Nothing
+ * depends on a notification: a worker that misses one claims after `maxSleepMs`.
+ */
 
 import type { RedisClient } from "./client.js";
 
 export interface WorkerNotifications {
-  tell(at: number): void;
+  notify(at: number): void;
+  /** Adds a listener, and returns the function that removes it. */
   watch(listener: (at: number) => void): () => void;
   close(): void;
 }
 
 /**
- * `client` publishes. `subscriber` gives a connection to listen on, made for the first listener; none where connections are needed for other things.
- * A process that listens itself takes up its own work, so only others' hints travel.
+ * `subscriber` resolves with a client to subscribe with, created for the first listener; `null` if
+ * there is no connection to spare. A process that listens takes its own work, so it publishes
+ * nothing.
  */
 export function createWorkerNotifications({
   channel,
@@ -29,15 +34,15 @@ export function createWorkerNotifications({
   let next: number | undefined;
   let isClosed = false;
 
-  const tellHere = (at: number): void => {
+  const notifyLocally = (at: number): void => {
     for (const listener of listeners) listener(at);
   };
   const onMessage = (from: unknown, message: unknown): void => {
     const at = Number(message);
-    if (from === channel && Number.isFinite(at)) tellHere(at);
+    if (from === channel && Number.isFinite(at)) notifyLocally(at);
   };
-  /** One at a time: what comes meanwhile is one hint, the earliest. */
-  const tellOthers = (at: number): void => {
+  /** Publishes one at a time. Notifications that come meanwhile are merged into the earliest. */
+  const publishNext = (at: number): void => {
     next = Math.min(next ?? at, at);
     if (isPublishing || isClosed) return;
     isPublishing = true;
@@ -45,15 +50,18 @@ export function createWorkerNotifications({
     next = undefined;
     const done = (): void => {
       isPublishing = false;
-      if (next !== undefined) tellOthers(next);
+      if (next !== undefined) publishNext(next);
     };
     publish(channel, earliest).then(done, done);
   };
 
-  /** Also after a reconnection. What was published while nobody listened is unknown. */
+  /**
+   * Also after a reconnection: notifications that were published meanwhile are lost, so workers
+   * claim now.
+   */
   const onReady = (): void => {
     subscribed?.subscribe(channel).then(
-      () => tellHere(now()),
+      () => notifyLocally(now()),
       () => {},
     );
   };
@@ -72,14 +80,14 @@ export function createWorkerNotifications({
   };
 
   return {
-    tell(at) {
-      if (listeners.size > 0) tellHere(at);
-      else tellOthers(at);
+    notify(at) {
+      if (listeners.size > 0) notifyLocally(at);
+      else publishNext(at);
     },
     watch(listener) {
       const watcher = (at: number): void => listener(at);
       listeners.add(watcher);
-      // Without a subscription the dispatcher looks by itself.
+      // Without a subscription workers claim after `maxSleepMs`.
       void listen().catch(() => {});
       return () => {
         listeners.delete(watcher);

@@ -1,27 +1,30 @@
-/** The connections of a storage: made when they are first needed, from a URL or beside the host's client, and closed where they were made here. */
+/**
+ * The ioredis clients of a storage, each made when it is first needed: from a URL, or by
+ * duplicating the client of the host. Clients that were made here are closed here.
+ */
 
 import { PostbellError } from "../../src/core/errors.js";
 import type { Logger } from "../../src/core/logger.js";
 import type { RedisClient } from "./client.js";
-import { classifyRedisError } from "./link.js";
+import { classifyRedisError, storageClosed } from "./redis-errors.js";
 
 const MAX_RECONNECT_MS = 2_000;
 
-export interface Connections {
-  /** Whether the main one was made here. */
+export interface RedisClients {
+  /** True if the main client was made here, not by the host. */
   readonly isOwn: boolean;
-  /** For everything that does not wait. */
+  /** For every command that returns at once. */
   readonly main: () => Promise<RedisClient>;
-  /** A second one, for what waits or listens. */
+  /** A second one, for commands that block or listen. */
   readonly second: () => Promise<RedisClient>;
-  /** A Cluster listens on a connection that its client keeps apart by itself. */
-  readonly listening: () => Promise<RedisClient>;
+  /** For subscriptions. The client of a Cluster keeps a connection of its own for them. */
+  readonly subscriber: () => Promise<RedisClient>;
   readonly close: () => void;
 }
 
 type Constructor = new (url: string, options: object) => RedisClient;
 
-async function open(url: string, random: () => number): Promise<RedisClient> {
+async function createClient(url: string, random: () => number): Promise<RedisClient> {
   let Redis: Constructor;
   try {
     ({ Redis } = (await import("ioredis")) as unknown as { Redis: Constructor });
@@ -29,62 +32,59 @@ async function open(url: string, random: () => number): Promise<RedisClient> {
     throw new PostbellError(
       "invalid_option",
       "redisStorage({ url }) needs the package ioredis: npm install ioredis",
-      {
-        field: "url",
-        cause,
-      },
+      { field: "url", cause },
     );
   }
   return new Redis(url, {
     lazyConnect: true,
-    // What is not connected is told so by `status`; a queue of its own has no bound.
+    // Calls check `status` before they send. The queue of the client would have no bound.
     enableOfflineQueue: false,
     maxRetriesPerRequest: 3,
     connectTimeout: 3_000,
-    // A socket that is not closed by the other side either must not keep the process alive.
+    // A socket that the other side does not close must not keep the process running.
     disconnectTimeout: 100,
     retryStrategy: (times: number) => Math.min(50 * 2 ** times, MAX_RECONNECT_MS) * (0.5 + random() / 2),
-    // A master that was demoted answers so: the new one is behind the same address.
+    // A demoted master replies READONLY. The new master is at the same address.
     reconnectOnError: (error: Error) => (classifyRedisError(error) === "READONLY" ? 2 : false),
   });
 }
 
-export function createConnections(
+export function createRedisClients(
   source: { readonly url: string } | { readonly client: RedisClient },
   { debug, random }: { readonly debug: Logger["debug"]; readonly random: () => number },
-): Connections {
+): RedisClients {
   const own: RedisClient[] = [];
   let isClosed = false;
 
-  const closed = (): PostbellError =>
-    new PostbellError("storage_unavailable", "The storage has been closed.");
-  const keep = (client: RedisClient): RedisClient => {
+  const adopt = (client: RedisClient): RedisClient => {
     own.push(client);
-    // Without a listener ioredis writes to the console. What failed is told by the call that it failed.
+    // Without a listener ioredis writes to the console. The failed call reports the error.
     client.on("error", (error) => debug({ kind: classifyRedisError(error) }, "a connection to Redis failed"));
-    // Closed while it was being made.
+    // The storage was closed while the client was being made.
     if (isClosed) {
       client.disconnect();
-      throw closed();
+      throw storageClosed();
     }
     return client;
   };
-  const once = (make: () => Promise<RedisClient>): (() => Promise<RedisClient>) => {
-    let made: Promise<RedisClient> | undefined;
+  const once = (create: () => Promise<RedisClient>): (() => Promise<RedisClient>) => {
+    let created: Promise<RedisClient> | undefined;
     return () => {
-      if (isClosed) return Promise.reject(closed());
-      made ??= make();
-      return made;
+      if (isClosed) return Promise.reject(storageClosed());
+      created ??= create();
+      return created;
     };
   };
 
-  const main = once(async () => ("client" in source ? source.client : keep(await open(source.url, random))));
-  const second = once(async () => keep((await main()).duplicate()));
+  const main = once(async () =>
+    "client" in source ? source.client : adopt(await createClient(source.url, random)),
+  );
+  const second = once(async () => adopt((await main()).duplicate()));
   return {
     isOwn: "url" in source,
     main,
     second,
-    listening: async () => {
+    subscriber: async () => {
       const client = await main();
       return client.isCluster ? client : second();
     },

@@ -1,0 +1,240 @@
+/**
+ * One connection to Redis, over a client of ioredis. Every call settles within 3.5 seconds, and
+ * every failure has a stable code. The error says if the command was never sent, or if it was sent
+ * and may have been executed. `src/core/call-timeout.ts` describes what the services do with such
+ * an error.
+ */
+
+import type { Clock } from "../../src/core/clock.js";
+import type { RedisArgument, RedisClient } from "./client.js";
+import type { KeySet } from "./partition.js";
+import {
+  classifyRedisError,
+  commandNotSent,
+  resultUnknown,
+  TRANSIENT_ERRORS,
+  toPostbellError,
+} from "./redis-errors.js";
+import type { Script } from "./scripts.js";
+
+/** Shorter than the four seconds that the service gives a storage. */
+const LIMIT_MS = 3_500;
+const RETRY_MS = 50;
+const MAX_RETRY_MS = 800;
+/**
+ * The most calls without a reply on one connection. Then no more are sent, so that few wait on a
+ * dead one.
+ */
+const MAX_UNANSWERED = 4;
+
+export interface CallOptions {
+  /** Called with the reply if it arrives after the call was rejected. */
+  readonly onLate?: ((reply: unknown) => void) | undefined;
+  /** False for a reply that says that nothing was changed: then no replica is asked for it. */
+  readonly wasDone?: ((reply: unknown) => boolean) | undefined;
+}
+
+export interface RedisConnection {
+  readonly call: (command: string, ...args: RedisArgument[]) => Promise<unknown>;
+  readonly run: (
+    script: Script,
+    on: KeySet,
+    args: readonly RedisArgument[],
+    options?: CallOptions,
+  ) => Promise<unknown>;
+  /** Grows each time the client loses its connection. */
+  readonly epoch: () => number;
+  /** Stops listening to the client, and rejects the calls that have no reply yet. */
+  readonly close: () => void;
+}
+
+interface Call {
+  /** The call was rejected: its caller does not wait for a reply any more. */
+  isLate: boolean;
+  /** The client has the command, so Redis may be executing it. */
+  isSent: boolean;
+  /** The kind of the last transient error. */
+  refusal: string;
+  /** Ends its wait for a connection. */
+  wake: () => void;
+  /** Rejects the call, without waiting for its reply. */
+  abandon: (reason: string) => void;
+}
+
+/** Follows the state of a client, and lets calls wait until it is connected. */
+interface ClientMonitor {
+  readonly epoch: () => number;
+  /** Why there is no connection, if the client said so. */
+  readonly trouble: () => string;
+  readonly untilReady: (call: Call) => Promise<void>;
+  /** Ends the wait of a call; false if it was not waiting. */
+  readonly stopWaiting: (call: Call) => boolean;
+  readonly close: () => void;
+}
+
+function monitorClient(client: RedisClient, onDisconnect: () => void): ClientMonitor {
+  const waiting = new Set<Call>();
+  /**
+   * Grows with each connection that ends. A command that was sent on it gets no reply any more, and
+   * with some settings of the client not even an error.
+   */
+  let epoch = 0;
+  let trouble = "";
+
+  const onClose = (): void => {
+    epoch += 1;
+    onDisconnect();
+  };
+  const onError = (error: unknown): void => {
+    trouble = classifyRedisError(error);
+  };
+  const wakeAll = (): void => {
+    for (const call of waiting) call.wake();
+    waiting.clear();
+  };
+  client.on("close", onClose);
+  client.on("error", onError);
+  client.on("ready", wakeAll);
+  client.on("end", wakeAll);
+
+  return {
+    epoch: () => epoch,
+    trouble: () => trouble,
+    async untilReady(call) {
+      while (client.status !== "ready" && !call.isLate) {
+        if (client.status === "end") throw commandNotSent("the client is closed");
+        const change = new Promise<void>((resolve) => {
+          call.wake = resolve;
+          waiting.add(call);
+        });
+        if (client.status === "wait") void client.connect().catch(() => {});
+        await change;
+      }
+    },
+    stopWaiting(call) {
+      if (!waiting.delete(call)) return false;
+      call.wake();
+      return true;
+    },
+    close() {
+      client.off("ready", wakeAll);
+      client.off("end", wakeAll);
+      client.off("close", onClose);
+      client.off("error", onError);
+    },
+  };
+}
+
+/**
+ * Errors of all calls: `storage_full` if Redis refuses to grow, otherwise `storage_unavailable`.
+ * `restart` replaces a connection on which no reply arrives; `null` for a client of the host.
+ */
+export function createRedisConnection(
+  client: RedisClient,
+  clock: Clock,
+  restart: (() => void) | null,
+): RedisConnection {
+  const calls = new Set<Call>();
+  let unanswered = 0;
+  const monitor = monitorClient(client, () => {
+    unanswered = 0;
+  });
+
+  /** Waits here, not in the client: a queue of the client has no bound. */
+  const untilConnected = async (call: Call): Promise<void> => {
+    await monitor.untilReady(call);
+    if (unanswered >= MAX_UNANSWERED) throw commandNotSent("it does not reply to earlier commands");
+  };
+
+  const pause = (ms: number): Promise<void> => new Promise((resolve) => clock.setTimeout(resolve, ms));
+
+  const attempt = async (call: Call, send: () => Promise<unknown>): Promise<unknown> => {
+    for (let delay = RETRY_MS; ; delay = Math.min(2 * delay, MAX_RETRY_MS)) {
+      await untilConnected(call);
+      if (call.isLate) throw commandNotSent("too late");
+      call.isSent = true;
+      try {
+        return await send();
+      } catch (error) {
+        const kind = classifyRedisError(error);
+        if (call.isLate || !TRANSIENT_ERRORS.has(kind)) throw error;
+        call.isSent = false;
+        call.refusal = kind;
+      }
+      await pause(delay);
+    }
+  };
+
+  const toAbandonedError = ({ isSent, refusal }: Call, reason: string): Error => {
+    const trouble = monitor.trouble();
+    if (client.status !== "ready" && trouble !== "")
+      return (isSent ? resultUnknown : commandNotSent)(`no connection: ${trouble}`);
+    if (isSent) return resultUnknown(reason);
+    return commandNotSent(refusal === "" ? reason : `it refuses commands: ${refusal}`);
+  };
+
+  /** Follows up a call that was rejected before its reply came. */
+  const followUp = (call: Call, reply: Promise<unknown>, { onLate }: CallOptions): void => {
+    call.isLate = true;
+    if (!monitor.stopWaiting(call)) {
+      unanswered += 1;
+      const sentIn = monitor.epoch();
+      const answered = (): void => {
+        if (sentIn === monitor.epoch()) unanswered -= 1;
+      };
+      reply.then(answered, answered);
+      if (unanswered > 1) restart?.();
+    }
+    if (onLate) reply.then(onLate).catch(() => {});
+  };
+
+  const settleInTime = (send: () => Promise<unknown>, options: CallOptions = {}): Promise<unknown> =>
+    new Promise((resolve, reject) => {
+      const call: Call = { isLate: false, isSent: false, refusal: "", wake: () => {}, abandon: () => {} };
+      const reply = attempt(call, send);
+      const timer = clock.setTimeout(
+        () => call.abandon(call.isSent ? "no reply in time" : "no connection in time"),
+        LIMIT_MS,
+      );
+      const end = (): void => {
+        clock.clearTimeout(timer);
+        calls.delete(call);
+      };
+      calls.add(call);
+      call.abandon = (reason) => {
+        end();
+        followUp(call, reply, options);
+        reject(toAbandonedError(call, reason));
+      };
+      reply.then(
+        (answer) => {
+          end();
+          resolve(answer);
+        },
+        (error: unknown) => {
+          end();
+          reject(toPostbellError(error));
+        },
+      );
+    });
+
+  return {
+    call: (command, ...args) => settleInTime(() => client.call(command, ...args)),
+    run(script, { keys }, args, options) {
+      const send = async (): Promise<unknown> => {
+        try {
+          return await client.call("EVALSHA", script.digest, keys.length, ...keys, ...args);
+        } catch (error) {
+          if (classifyRedisError(error) !== "NOSCRIPT") throw error;
+          return client.call("EVAL", script.text, keys.length, ...keys, ...args);
+        }
+      };
+      return settleInTime(send, options);
+    },
+    epoch: monitor.epoch,
+    close() {
+      monitor.close();
+      for (const call of calls) call.abandon("the storage was closed");
+    },
+  };
+}

@@ -1,0 +1,98 @@
+/**
+ * Reports on a Redis server: how durable it is, and if its settings may lose deliveries or content.
+ */
+
+import type { RedisConnection } from "./connection.js";
+
+/** A larger difference would show in signatures: receivers allow 300 s. */
+const SKEW_MS = 5_000;
+
+/** The result of `check()`. */
+export interface StorageReport {
+  /** True if there are no warnings. */
+  readonly ok: boolean;
+  /** Sentences that each say what is wrong and what to change. */
+  readonly warnings: readonly string[];
+  readonly version: string;
+  readonly role: string;
+  /** Number of connected replicas. */
+  readonly replicas: number;
+  /** `maxmemory-policy`. Only `noeviction` loses nothing. */
+  readonly evictionPolicy: string;
+  /** `fsync` is `appendfsync`, or `unknown` if the user may not call CONFIG. */
+  readonly persistence: { readonly aof: boolean; readonly fsync: string; readonly rdb: boolean };
+  /** How far the server's clock is ahead of this machine's, in ms. */
+  readonly clockSkewMs: number;
+  /**
+   * Counters and queue entries that were wrong and have been corrected. 0 unless something else
+   * changed the keys.
+   */
+  readonly repaired: number;
+}
+
+/** Everything about a server except what a repair corrected. */
+export type ServerReport = Omit<StorageReport, "repaired">;
+
+const readInfoField = (info: string, name: string): string =>
+  info
+    .split("\n")
+    .find((line) => line.startsWith(`${name}:`))
+    ?.slice(name.length + 1)
+    .trim() ?? "";
+
+async function readConfig(server: RedisConnection, name: string): Promise<string | undefined> {
+  try {
+    const [, setting] = (await server.call("CONFIG", "GET", name)) as string[];
+    return setting;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Lists what makes a server unsafe for deliveries and content. Pure. */
+export function listWarnings(report: Omit<ServerReport, "ok" | "warnings">): string[] {
+  const { version, role, evictionPolicy, persistence, clockSkewMs } = report;
+  const [major = 0, minor = 0] = version.split(".").map(Number);
+  const warnings: string[] = [];
+  if (major < 6 || (major === 6 && minor < 2))
+    warnings.push(`Redis ${version} is older than 6.2, whose commands this storage needs.`);
+  if (role !== "master") warnings.push(`The connection leads to a ${role}, which refuses writes.`);
+  if (evictionPolicy !== "noeviction")
+    warnings.push(
+      `maxmemory-policy is ${evictionPolicy}: Redis may drop keys that hold deliveries or content. Set it to noeviction.`,
+    );
+  if (!persistence.aof && !persistence.rdb)
+    warnings.push(
+      "Redis keeps nothing on disk: a restart loses all deliveries and content. Set appendonly to yes.",
+    );
+  else if (!persistence.aof)
+    warnings.push(
+      "Redis saves snapshots only: a crash loses minutes of deliveries and content. Set appendonly to yes.",
+    );
+  else if (persistence.fsync === "no")
+    warnings.push("appendfsync is no: a power failure may lose what the system has not written yet.");
+  if (Math.abs(clockSkewMs) > SKEW_MS)
+    warnings.push(
+      `The clock of Redis and that of this machine are ${clockSkewMs} ms apart; signatures carry this machine's.`,
+    );
+  return warnings;
+}
+
+export async function inspectServer(server: RedisConnection, clockSkewMs: number): Promise<ServerReport> {
+  const info = String(await server.call("INFO"));
+  const save = await readConfig(server, "save");
+  const report = {
+    version: readInfoField(info, "redis_version"),
+    role: readInfoField(info, "role"),
+    replicas: Number(readInfoField(info, "connected_slaves")),
+    evictionPolicy: readInfoField(info, "maxmemory_policy"),
+    persistence: {
+      aof: readInfoField(info, "aof_enabled") === "1",
+      fsync: (await readConfig(server, "appendfsync")) ?? "unknown",
+      rdb: save === undefined ? readInfoField(info, "rdb_last_bgsave_status") === "ok" : save !== "",
+    },
+    clockSkewMs,
+  };
+  const warnings = listWarnings(report);
+  return { ...report, ok: warnings.length === 0, warnings };
+}

@@ -1,0 +1,120 @@
+/** Errors of a connection say if the command was sent. A client that the test holds back shows both. */
+
+import { EventEmitter } from "node:events";
+import { describe, expect, it } from "vitest";
+import type { RedisClient } from "../../../storage/redis/client.js";
+import { createRedisConnection } from "../../../storage/redis/connection.js";
+import { manualClock } from "../../../testing/manual-clock.js";
+
+const LIMIT_MS = 3_500;
+
+class HeldClient extends EventEmitter {
+  status = "ready";
+  readonly sent: string[] = [];
+  /** Answers a command; by default no reply ever comes. */
+  answer: () => Promise<unknown> = () => new Promise(() => {});
+
+  call(command: string): Promise<unknown> {
+    this.sent.push(command);
+    return this.answer();
+  }
+}
+
+function setUp() {
+  const client = new HeldClient();
+  const clock = manualClock(0);
+  const connection = createRedisConnection(client as unknown as RedisClient, clock, null);
+  /** Resolves with the error of a command, once the limit has passed. */
+  const failingCall = async (): Promise<unknown> => {
+    const failed = connection.call("SET", "key", "value").catch((error: unknown) => error);
+    await clock.advance(LIMIT_MS);
+    return failed;
+  };
+  return { client, clock, connection, failingCall };
+}
+
+const notSent = (reason: string) => ({
+  code: "storage_unavailable",
+  message: `Redis is not available (${reason}); the command was not sent, so nothing was changed. Try again later.`,
+});
+const unknown = (reason: string) => ({
+  code: "storage_unavailable",
+  message: `Redis is not available (${reason}); the command may or may not have been executed. Try again later.`,
+});
+
+describe("the error of a command that was never sent says that nothing was changed:", () => {
+  it("without a connection", async () => {
+    const { client, failingCall } = setUp();
+    client.status = "reconnecting";
+    expect(await failingCall()).toMatchObject(notSent("no connection in time"));
+    expect(client.sent).toEqual([]);
+  });
+
+  it("without a connection, with the reason that the client gave", async () => {
+    const { client, failingCall } = setUp();
+    client.status = "reconnecting";
+    client.emit("error", Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED" }));
+    expect(await failingCall()).toMatchObject(notSent("no connection: ECONNREFUSED"));
+    expect(client.sent).toEqual([]);
+  });
+
+  it("on a client that was closed", async () => {
+    const { client, failingCall } = setUp();
+    client.status = "end";
+    expect(await failingCall()).toMatchObject(notSent("the client is closed"));
+  });
+
+  it("on a connection that does not reply to earlier commands", async () => {
+    const { client, failingCall } = setUp();
+    for (let count = 0; count < 4; count++) await failingCall();
+    expect(await failingCall()).toMatchObject(notSent("it does not reply to earlier commands"));
+    expect(client.sent).toHaveLength(4);
+  });
+
+  it("on a server that refuses it while it loads its data", async () => {
+    const { client, failingCall } = setUp();
+    client.answer = () => Promise.reject(new Error("LOADING Redis is loading the dataset in memory"));
+    expect(await failingCall()).toMatchObject(notSent("it refuses commands: LOADING"));
+    expect(client.sent.length).toBeGreaterThan(1);
+  });
+
+  it("when the storage is closed before there is a connection", async () => {
+    const { client, connection } = setUp();
+    client.status = "connecting";
+    const failed = connection.call("SET", "key", "value").catch((error: unknown) => error);
+    connection.close();
+    expect(await failed).toMatchObject(notSent("the storage was closed"));
+  });
+});
+
+describe("the error of a command that was sent says that it may have been executed:", () => {
+  it("without a reply in time", async () => {
+    const { client, failingCall } = setUp();
+    expect(await failingCall()).toMatchObject(unknown("no reply in time"));
+    expect(client.sent).toEqual(["SET"]);
+  });
+
+  it("on a connection that was lost meanwhile", async () => {
+    const { client, clock, connection } = setUp();
+    const failed = connection.call("SET", "key", "value").catch((error: unknown) => error);
+    await clock.advance(100);
+    client.status = "reconnecting";
+    client.emit("error", Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET" }));
+    await clock.advance(LIMIT_MS);
+    expect(await failed).toMatchObject(unknown("no connection: ECONNRESET"));
+  });
+
+  it("with an error of the client that leaves it open", async () => {
+    const { client, failingCall } = setUp();
+    client.answer = () => Promise.reject(new Error("Connection is closed."));
+    expect(await failingCall()).toMatchObject(unknown("Connection"));
+  });
+
+  it("when the storage is closed before the reply", async () => {
+    const { clock, connection } = setUp();
+    const failed = connection.call("SET", "key", "value").catch((error: unknown) => error);
+    await clock.advance(100);
+    connection.close();
+    expect(await failed).toMatchObject(unknown("the storage was closed"));
+  });
+});
