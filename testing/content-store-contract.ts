@@ -1,21 +1,25 @@
-/** The tests that every content store has to pass. They run in any test runner and know nothing of how a storage works. */
+/** The contract of `ContentStore`: tests that run in any test runner against any storage. */
 
-import { changes } from "./content-store-contract/changes.js";
-import { commits } from "./content-store-contract/commits.js";
-import { runContentModel } from "./content-store-contract/model.js";
+import { testChanges, testLoading } from "./content-store-contract/changes.js";
+import { testCommits } from "./content-store-contract/commits.js";
 import {
   type ContentStorageUnderTest,
   createContentScenario,
   type DeclareContentTest,
-} from "./content-store-contract/scenario.js";
+} from "./content-store-contract/fixture.js";
+import { runContentModel } from "./content-store-contract/model.js";
+import { testIds, testRecords } from "./content-store-contract/records.js";
+import { testUniqueNames } from "./content-store-contract/unique-names.js";
 
-export type { ContentStorageUnderTest } from "./content-store-contract/scenario.js";
+export type { ContentStorageUnderTest } from "./content-store-contract/fixture.js";
 
-/** What {@link contentStoreContract} takes. */
+const SUITES = [testRecords, testIds, testCommits, testUniqueNames, testChanges, testLoading] as const;
+
+/** The options of {@link contentStoreContract}. */
 export interface ContentStoreContractOptions {
-  /** The runner's function that declares a test: `test` of vitest, `node:test` or Jest. */
+  /** The runner's function that declares a test: `test` of Vitest, `node:test` or Jest. */
   readonly test: (name: string, run: () => Promise<void>) => unknown;
-  /** Makes a storage with no content in it. Called once in each test. */
+  /** Creates a storage without content. Called once in each test. */
   readonly create: () => ContentStorageUnderTest | Promise<ContentStorageUnderTest>;
   /** Seeds of the random runs, one test each. Default 1 to 5. */
   readonly seeds?: readonly number[] | undefined;
@@ -24,10 +28,12 @@ export interface ContentStoreContractOptions {
 }
 
 /**
- * Declares the tests that hold a storage to the page of its port, `ContentStore`.
+ * Declares the tests that every content store must pass. They check what its port, `ContentStore`,
+ * guarantees.
  *
- * What the port leaves open is not tested: a store may forget old changes and ask for another load, and may leave records that never had columns
- * out of its changes. Every storage is closed after its test, then `destroy` is called.
+ * The tests leave open what the port leaves open: a store may forget old changes and ask for a
+ * reload, and may leave records that never had columns out of its changes. Each test closes its
+ * storages, then calls `destroy`.
  *
  * @example
  * import { test } from "node:test";
@@ -42,12 +48,13 @@ export function contentStoreContract({
   seeds = [1, 2, 3, 4, 5],
   steps = 400,
 }: ContentStoreContractOptions): void {
-  const declare: DeclareContentTest = (name, run, seed) => {
+  const it: DeclareContentTest = (name, run, seed) => {
     test(name, async () => {
       const underTest = await create();
       try {
         await run(createContentScenario(underTest, seed));
       } finally {
+        // Twice: closing a closed storage must succeed.
         await underTest.storage.close();
         await underTest.storage.close();
         await underTest.peer?.close();
@@ -55,11 +62,10 @@ export function contentStoreContract({
       }
     });
   };
-  commits(declare);
-  changes(declare);
+  for (const suite of SUITES) suite(it);
   for (const seed of seeds) {
-    declare(
-      `two processes at random store all or nothing, and follow each other (seed ${seed})`,
+    it(
+      `a random run of two processes agrees with a model of the store (seed ${seed})`,
       (scenario) => runContentModel(scenario, steps),
       seed,
     );

@@ -1,45 +1,78 @@
-/** The tests that every storage has to pass. They run in any test runner and know nothing of how a storage works. */
+/** The contract of `WebhookStore`: tests that run in any test runner against any storage. */
 
-import { appending } from "./storage-contract/appending.js";
-import { budgets } from "./storage-contract/budgets.js";
-import { claiming } from "./storage-contract/claiming.js";
-import { creation } from "./storage-contract/creation.js";
-import { deliveries } from "./storage-contract/deliveries.js";
-import { MODEL_RETENTION, runModel } from "./storage-contract/model.js";
-import { hints, notices } from "./storage-contract/notices.js";
-import { registrations } from "./storage-contract/registrations.js";
-import { retention } from "./storage-contract/retention.js";
-import {
-  createScenario,
-  type Scenario,
-  type ScenarioOptions,
-  type StorageUnderTest,
-} from "./storage-contract/scenario.js";
-import { settling } from "./storage-contract/settling.js";
-import { turns } from "./storage-contract/turns.js";
+import { testEndpointLimit, testLanes, testTurns } from "./storage-contract/claim-order.js";
+import { testClaims, testLeases } from "./storage-contract/claims.js";
+import { testDeliveryLists, testDeliveryLookup } from "./storage-contract/delivery-log.js";
+import { testEndpointReports } from "./storage-contract/endpoint-health.js";
+import { testEventIds } from "./storage-contract/event-ids.js";
+import { testFanOut, testPayloads } from "./storage-contract/events.js";
+import { createScenario, type DeclareTest, type StorageUnderTest } from "./storage-contract/fixture.js";
+import { testHealthClaims, testHealthSettlements } from "./storage-contract/health-notifications.js";
+import { testIdempotencyKeys } from "./storage-contract/idempotency-keys.js";
+import { testLateSuccesses, testStaleSettlements } from "./storage-contract/late-settlement.js";
+import { testLongLogs } from "./storage-contract/long-logs.js";
+import { MODEL_RETENTION } from "./storage-contract/model.js";
+import { runModel } from "./storage-contract/model-run.js";
+import { testRecovery, testRecoverySchedule } from "./storage-contract/recovery.js";
+import { testResend } from "./storage-contract/resend.js";
+import { testNoRetention, testRetention } from "./storage-contract/retention.js";
+import { testAttempts, testBatches, testOutcomes } from "./storage-contract/settlement.js";
+import { testStats, testStorageTime } from "./storage-contract/stats-and-time.js";
+import { testTestEvents } from "./storage-contract/test-events.js";
+import { testWebhookLimits } from "./storage-contract/webhook-limits.js";
+import { testOwnership, testSecretRotation } from "./storage-contract/webhook-ownership.js";
+import { testWebhookRemoval } from "./storage-contract/webhook-removal.js";
+import { testWebhookPages, testWebhookRecords } from "./storage-contract/webhooks.js";
+import { testWorkPerCall } from "./storage-contract/work-per-call.js";
+import { testWorkerNotifications } from "./storage-contract/worker-notifications.js";
 
-export type { StorageUnderTest } from "./storage-contract/scenario.js";
+export type { StorageUnderTest } from "./storage-contract/fixture.js";
 
-const THEMES = [
-  creation,
-  registrations,
-  appending,
-  claiming,
-  turns,
-  settling,
-  deliveries,
-  retention,
-  notices,
-  budgets,
+const SUITES = [
+  testWebhookLimits,
+  testIdempotencyKeys,
+  testWebhookRecords,
+  testWebhookPages,
+  testSecretRotation,
+  testOwnership,
+  testWebhookRemoval,
+  testFanOut,
+  testPayloads,
+  testEventIds,
+  testTestEvents,
+  testClaims,
+  testLeases,
+  testLanes,
+  testEndpointLimit,
+  testTurns,
+  testOutcomes,
+  testAttempts,
+  testBatches,
+  testStaleSettlements,
+  testLateSuccesses,
+  testEndpointReports,
+  testDeliveryLists,
+  testDeliveryLookup,
+  testResend,
+  testRecovery,
+  testRecoverySchedule,
+  testRetention,
+  testNoRetention,
+  testHealthClaims,
+  testHealthSettlements,
+  testStats,
+  testStorageTime,
+  testLongLogs,
+  testWorkPerCall,
 ] as const;
 
-/** What {@link storageContract} takes. */
+/** The options of {@link storageContract}. */
 export interface StorageContractOptions {
-  /** The runner's function that declares a test: `test` of vitest, `node:test` or Jest. */
+  /** The runner's function that declares a test: `test` of Vitest, `node:test` or Jest. */
   readonly test: (name: string, run: () => Promise<void>) => unknown;
-  /** Makes a storage with nothing in it. Called once in each test. */
+  /** Creates an empty storage. Called once in each test. */
   readonly create: () => StorageUnderTest | Promise<StorageUnderTest>;
-  /** False for a storage whose `watch` never calls anybody. Default true. */
+  /** False for a storage whose `watch` never calls its listeners. Default true. */
   readonly hints?: boolean | undefined;
   /** Seeds of the random runs, one test each. Default 1 to 5. */
   readonly seeds?: readonly number[] | undefined;
@@ -48,11 +81,13 @@ export interface StorageContractOptions {
 }
 
 /**
- * Declares the tests that hold a storage to the page of its port, `WebhookStore`.
+ * Declares the tests that every storage must pass. They check what its port, `WebhookStore`,
+ * guarantees.
  *
- * Time is a {@link manualClock} that the tests move, and `now` of each call is taken from it: a storage must not mix it with a clock of its own.
- * What the port leaves open is not tested: `nextAt` and hints may come early, and what has been kept long enough may be freed by later calls.
- * Every storage is closed after its test, then `destroy` is called.
+ * Time is a {@link manualClock} that the tests move. Each call gets its `now` from that clock, and a
+ * storage must not mix it with a clock of its own. The tests leave open what the port leaves open:
+ * `nextAt` and notifications may come early, and later calls may free what is past its retention.
+ * Each test closes its storages, then calls `destroy`.
  *
  * @example
  * import { test } from "node:test";
@@ -64,20 +99,17 @@ export interface StorageContractOptions {
 export function storageContract({
   test,
   create,
-  hints: hasHints = true,
+  hints = true,
   seeds = [1, 2, 3, 4, 5],
   steps = 400,
 }: StorageContractOptions): void {
-  const declare = (
-    name: string,
-    run: (scenario: Scenario) => Promise<void>,
-    options?: ScenarioOptions,
-  ): void => {
+  const it: DeclareTest = (name, run, options) => {
     test(name, async () => {
       const underTest = await create();
       try {
         await run(createScenario(underTest, options));
       } finally {
+        // Twice: closing a closed storage must succeed.
         await underTest.storage.close();
         await underTest.storage.close();
         await underTest.peer?.close();
@@ -85,11 +117,11 @@ export function storageContract({
       }
     });
   };
-  for (const theme of THEMES) theme(declare);
-  if (hasHints) hints(declare);
+  for (const suite of SUITES) suite(it);
+  if (hints) testWorkerNotifications(it);
   for (const seed of seeds) {
-    declare(
-      `two processes at random lose nothing, hold nothing twice and keep their books (seed ${seed})`,
+    it(
+      `a random run of two processes agrees with a model of the store (seed ${seed})`,
       (scenario) => runModel(scenario, steps),
       { seed, retention: MODEL_RETENTION },
     );

@@ -11,7 +11,7 @@ import type {
   ContentStore,
   ContentWrite,
 } from "../../src/content/store.js";
-import { type ContentScenario, createChange, loaded, put, remove, sorted } from "./scenario.js";
+import { type ContentScenario, loadAll, put, remove, sortChanges, toChange } from "./fixture.js";
 
 const KEYS = Array.from({ length: 12 }, (_, place) =>
   place % 4 === 3 ? `revision/${place}` : `post/${place}`,
@@ -48,7 +48,7 @@ export async function runContentModel(s: ContentScenario, steps: number): Promis
   const records = new Map<string, ContentRecord>();
   const below = (count: number): number => Math.floor(s.clock.random() * count);
   const pick = <T>(items: readonly T[]): T => items[below(items.length)] as T;
-  const followers: Follower[] = [s.store, s.other].map((store) => ({
+  const followers: Follower[] = [s.store, s.peer].map((store) => ({
     store,
     sequence: -1,
     records: new Map(),
@@ -73,7 +73,7 @@ export async function runContentModel(s: ContentScenario, steps: number): Promis
       key,
       version: Math.max(0, (records.get(key)?.version ?? 0) - Number(below(8) === 0)),
     }));
-    const answer = await pick([s.store, s.other]).commit(writes, basis);
+    const answer = await pick([s.store, s.peer]).commit(writes, basis);
     assert.equal(answer.ok, !isRefused(records, writes, basis));
     if (!answer.ok) {
       assert.ok([...keys, ...basis.map(({ key }) => key)].includes(answer.conflict.key));
@@ -91,7 +91,7 @@ export async function runContentModel(s: ContentScenario, steps: number): Promis
     const answer =
       follower.sequence < 0 || below(15) === 0 ? "reload" : await follower.store.changes(follower.sequence);
     if (answer === "reload") {
-      const { sequence: at, records: all } = await loaded(follower.store);
+      const { sequence: at, records: all } = await loadAll(follower.store);
       follower.records = all;
       follower.sequence = at;
     } else {
@@ -103,7 +103,10 @@ export async function runContentModel(s: ContentScenario, steps: number): Promis
       follower.sequence = answer.sequence;
     }
     assert.equal(follower.sequence, sequence);
-    assert.deepEqual(sorted(follower.records.values()), sorted([...records.values()].map(createChange)));
+    assert.deepEqual(
+      sortChanges(follower.records.values()),
+      sortChanges([...records.values()].map(toChange)),
+    );
   }
 
   for (let step = 0; step < steps; step += 1) {
@@ -111,7 +114,7 @@ export async function runContentModel(s: ContentScenario, steps: number): Promis
     else await follow(pick(followers));
     const keys = [pick(KEYS), pick(KEYS)];
     assert.deepEqual(
-      await pick([s.store, s.other]).read(keys),
+      await pick([s.store, s.peer]).read(keys),
       keys.map((key) => records.get(key)),
     );
   }

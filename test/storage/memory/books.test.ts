@@ -4,18 +4,21 @@ import { expect, test } from "vitest";
 import { deliveryBytes, eventBytes } from "../../../storage/memory/bounds.js";
 import { createState, type MemoryEvent, type State } from "../../../storage/memory/state.js";
 import { createMemoryWebhookStore } from "../../../storage/memory/webhook-store.js";
-import { only, times } from "../../../testing/storage-contract/lists.js";
-import { MODEL_RETENTION, runModel } from "../../../testing/storage-contract/model.js";
+import { only, repeat } from "../../../testing/storage-contract/assertions.js";
 import {
   createScenario,
-  HOUR_MS,
-  LEASE_MS,
-  NO_DELIVERIES,
-  REMEMBER_EVENTS_MS,
-  RETENTION,
   type Scenario,
   type ScenarioOptions,
-} from "../../../testing/storage-contract/scenario.js";
+} from "../../../testing/storage-contract/fixture.js";
+import {
+  HOUR_MS,
+  LEASE_MS,
+  NO_ROOM,
+  REMEMBER_EVENTS_MS,
+  RETENTION,
+} from "../../../testing/storage-contract/limits.js";
+import { MODEL_RETENTION } from "../../../testing/storage-contract/model.js";
+import { runModel } from "../../../testing/storage-contract/model-run.js";
 
 /** A scenario whose records the test can look into. */
 function openScenario(options?: ScenarioOptions): { readonly s: Scenario; readonly state: State } {
@@ -59,7 +62,7 @@ test.each([1, 2, 3])("agree with the records after whatever two processes do (se
     checked += 1;
     return s.store.stats();
   };
-  await runModel({ ...s, store: { ...s.store, stats }, other: { ...s.other, stats } }, 200);
+  await runModel({ ...s, store: { ...s.store, stats }, peer: { ...s.peer, stats } }, 200);
   expect(checked).toBeGreaterThan(200);
   expect(state.bytes).toBeGreaterThan(0);
 });
@@ -71,8 +74,8 @@ test("nothing is left of what has ended and expired, not even an account", async
     const isLeaving = round % 2 === 1;
     const webhooks = [await s.register({ account }), await s.register({ account, status: "DISABLED" })];
     const idempotency = { key: "key", digest: "digest", expiresAt: s.now() + 1 };
-    const third = s.webhookOf({ account });
-    await s.store.createWebhook(s.creation(third, idempotency));
+    const third = s.buildWebhook({ account });
+    await s.store.createWebhook(s.buildCreation(third, idempotency));
     const { ids } = await s.emit({ account });
     const [first, second] = await s.claim();
     if (!first || !second) throw new Error("two are due");
@@ -101,8 +104,8 @@ test("nothing is left of what has ended and expired, not even an account", async
 
 test("removing webhooks whose events go with them, at a retention of 0, leaves nothing", async () => {
   const { s, state } = openScenario({ retention: { ms: 0, events: 10 } });
-  const webhooks = await times(3, () => s.register());
-  await times(100, () => s.emit());
+  const webhooks = await repeat(3, () => s.register());
+  await repeat(100, () => s.emit());
   const [done, ...others] = await s.claim();
   if (!done) throw new Error("something is due");
   await s.deliver(done);
@@ -119,13 +122,13 @@ test("removing webhooks whose events go with them, at a retention of 0, leaves n
 test("what comes of a delivery is not recorded once its webhook is removed, also while much of it is still to be freed", async () => {
   const { s, state } = openScenario({ perEndpoint: 10_000 });
   const { id } = await s.register();
-  await times(1_000, () => s.emit());
+  await repeat(1_000, () => s.emit());
   const claims = await s.claim({ room: { fast: 0, slow: 1_000 } });
   await s.remove(id);
   const last = only(claims.slice(-1));
   expect(state.leased.get(last.id)).toBeDefined();
   expect(await s.deliver(last)).toBe("gone");
-  expect(await s.delivery(last.id).catch(() => undefined)).toBeUndefined();
+  expect(await s.readDelivery(last.id).catch(() => undefined)).toBeUndefined();
   await s.tidy();
   expect(state).toMatchObject({ ...recounted(state), pending: 0 });
   expect([state.leased.size, state.leases.size]).toEqual([0, 0]);
@@ -137,12 +140,12 @@ test("where the delivery that was due got through meanwhile, the next one says w
   await s.emit();
   const late = await claimOne(s);
   await s.emit();
-  await s.putOff(await claimOne(s), HOUR_MS);
+  await s.postpone(await claimOne(s), HOUR_MS);
   const dueAt = s.now() + HOUR_MS;
   await s.advance(LEASE_MS);
-  expect((await s.claimAll({ room: NO_DELIVERIES })).nextAt).toBeLessThanOrEqual(s.now());
+  expect((await s.claimWithNextAt({ room: NO_ROOM })).nextAt).toBeLessThanOrEqual(s.now());
   await s.deliver(late, { endpoint: null });
-  expect((await s.claimAll({ room: NO_DELIVERIES })).nextAt).toBe(dueAt);
+  expect((await s.claimWithNextAt({ room: NO_ROOM })).nextAt).toBe(dueAt);
 });
 
 test("a rare kind of delivery is found page by page, without looking at all of them for one page", async () => {
@@ -150,7 +153,7 @@ test("a rare kind of delivery is found page by page, without looking at all of t
   const { id: webhookId } = await s.register();
   const oldest = only((await s.emit()).ids);
   await s.deliver(await claimOne(s));
-  await times(2_500, () => s.emit());
+  await repeat(2_500, () => s.emit());
   const lengths: number[] = [];
   const found: string[] = [];
   let cursor: string | undefined;

@@ -2,13 +2,13 @@
 
 import { describe, expect, test } from "vitest";
 import { type MemoryStorageOptions, memoryStorage } from "../../../storage/memory/index.js";
-import { only, times } from "../../../testing/storage-contract/lists.js";
+import { only, repeat } from "../../../testing/storage-contract/assertions.js";
 import {
   createScenario,
-  RETENTION,
   type Scenario,
   type ScenarioOptions,
-} from "../../../testing/storage-contract/scenario.js";
+} from "../../../testing/storage-contract/fixture.js";
+import { RETENTION } from "../../../testing/storage-contract/limits.js";
 import { heapUsed } from "../../support/heap.js";
 
 const scenarioWith = (limits: MemoryStorageOptions["limits"], options?: ScenarioOptions): Scenario =>
@@ -46,7 +46,7 @@ describe("the bounds of the memory storage", () => {
     const s = scenarioWith({ webhooks: 2 });
     const { id } = await s.register();
     await s.register();
-    await expect(s.create(s.webhookOf({ account: "hospital" }))).rejects.toEqual(full("webhooks"));
+    await expect(s.createWebhook(s.buildWebhook({ account: "hospital" }))).rejects.toEqual(full("webhooks"));
     expect(await s.store.stats()).toMatchObject({ webhooks: 2 });
     await s.remove(id);
     await s.register({ account: "hospital" });
@@ -61,7 +61,7 @@ describe("the bounds of the memory storage", () => {
       await s.emit();
       await s.emit();
       const before = await s.store.stats();
-      const event = s.eventOf();
+      const event = s.buildEvent();
       await expect(s.append(event)).rejects.toEqual(full(bound));
       expect(await s.store.stats()).toEqual(before);
       await s.deliver(await claimOne(s));
@@ -74,7 +74,7 @@ describe("the bounds of the memory storage", () => {
     await s.register();
     await s.register({ account: "hospital" });
     await s.emit();
-    await expect(s.append(s.eventOf())).rejects.toEqual(full("pendingPerAccount"));
+    await expect(s.append(s.buildEvent())).rejects.toEqual(full("pendingPerAccount"));
     await s.emit({ account: "hospital" });
   });
 
@@ -125,7 +125,7 @@ describe("the bounds of the memory storage", () => {
     const before = await s.store.stats();
     expect(before.bytes).toBe(limit);
     const most = limit - open - (await measured(""));
-    const event = s.eventOf({ payload: "x".repeat(most + 1) });
+    const event = s.buildEvent({ payload: "x".repeat(most + 1) });
     await expect(s.append(event)).rejects.toEqual(full("bytes"));
     expect(await s.store.stats()).toEqual(before);
     expect(await s.append({ ...event, payload: "x".repeat(most) })).toMatchObject({ result: "stored" });
@@ -137,7 +137,7 @@ describe("the bounds of the memory storage", () => {
     const s = scenarioWith({ bytes: one });
     await s.register();
     await s.register();
-    await expect(s.append(s.eventOf({ payload: "x" }))).rejects.toEqual(full("bytes"));
+    await expect(s.append(s.buildEvent({ payload: "x" }))).rejects.toEqual(full("bytes"));
     expect(await s.store.stats()).toMatchObject({ events: 0, pending: 0, bytes: 0 });
   });
 
@@ -152,7 +152,7 @@ describe("the bounds of the memory storage", () => {
     await s.deliver(await claimOne(s));
     await expect(s.resend(first)).resolves.toBe(`${first}.1`);
     expect(await s.store.getDelivery(second)).toBeUndefined();
-    expect((await s.delivery(first)).state).toBe("delivered");
+    expect((await s.readDelivery(first)).state).toBe("delivered");
     expect((await claimOne(s)).event.payload).toBe("x");
   });
 
@@ -182,11 +182,11 @@ describe("the bounds of the memory storage", () => {
     const settleAll = async (): Promise<void> => {
       for (const claim of await s.claim()) await s.deliver(claim);
     };
-    await times(15, () => s.register());
+    await repeat(15, () => s.register());
     await s.emit();
     await settleAll();
     const before = heapUsed();
-    await times(1_500, async () => {
+    await repeat(1_500, async () => {
       await s.emit();
       await settleAll();
     });
@@ -224,15 +224,15 @@ describe("the bounds of the memory storage", () => {
         code: "HTTP_500",
         excerpt,
       } as const;
-      expect(await s.putOff(await claimOne(s), 0, { attempt })).toBe("settled");
-      return (await s.delivery(only(ids))).attempts.map(({ step: made }) => made);
+      expect(await s.postpone(await claimOne(s), 0, { attempt })).toBe("settled");
+      return (await s.readDelivery(only(ids))).attempts.map(({ step: made }) => made);
     };
     expect(await attempted(null, 0)).toEqual([0]);
     expect(await attempted(null, 1)).toEqual([0, 1]);
     expect(await attempted(null, 2)).toEqual([1, 2]);
     expect(await attempted("x".repeat(100), 3)).toEqual([3]);
     expect(await attempted("x".repeat(10_000), 4)).toEqual([4]);
-    expect((await s.delivery(only(ids))).attempts[0]?.excerpt).toHaveLength(10_000);
+    expect((await s.readDelivery(only(ids))).attempts[0]?.excerpt).toHaveLength(10_000);
     await s.deliver(await claimOne(s));
     expect((await s.store.stats()).bytes).toBeLessThanOrEqual(limit);
   });
@@ -245,7 +245,7 @@ describe("the bounds of the memory storage", () => {
     const claim = await claimOne(s);
     await s.fail(claim);
     await s.deliver(claim);
-    const { state, attempts } = await s.delivery(claim.id);
+    const { state, attempts } = await s.readDelivery(claim.id);
     expect([state, attempts.map(({ code }) => code)]).toEqual(["delivered", ["HTTP_200"]]);
     expect(await s.store.stats()).toMatchObject({ events: 1, ended: 1, bytes: limit });
     await s.advance(RETENTION.ms);
@@ -255,7 +255,7 @@ describe("the bounds of the memory storage", () => {
 
   test("beyond limits.rememberedIds the oldest id is forgotten", async () => {
     const s = scenarioWith({ rememberedIds: 2 });
-    const [first, second, third] = [s.eventOf(), s.eventOf(), s.eventOf()];
+    const [first, second, third] = [s.buildEvent(), s.buildEvent(), s.buildEvent()];
     for (const event of [first, second, third]) await s.append(event);
     expect(await s.append(third)).toMatchObject({ result: "duplicate" });
     expect(await s.append(second)).toMatchObject({ result: "duplicate" });

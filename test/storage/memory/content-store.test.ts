@@ -3,7 +3,7 @@
 import { describe, expect, test } from "vitest";
 import { silentLogger } from "../../../src/core/logger.js";
 import { type MemoryStorageOptions, memoryStorage } from "../../../storage/memory/index.js";
-import { put, remove } from "../../../testing/content-store-contract/scenario.js";
+import { put, remove } from "../../../testing/content-store-contract/fixture.js";
 import { contentStoreContract } from "../../../testing/content-store-contract.js";
 import { manualClock } from "../../../testing/manual-clock.js";
 

@@ -4,14 +4,9 @@ import { describe, expect, test } from "vitest";
 import type { Logger } from "../../../src/core/logger.js";
 import { type MemoryStorageOptions, memoryStorage } from "../../../storage/memory/index.js";
 import { storageContract } from "../../../testing/index.js";
-import { only } from "../../../testing/storage-contract/lists.js";
-import {
-  createScenario,
-  HOUR_MS,
-  LEASE_MS,
-  RETENTION,
-  type Scenario,
-} from "../../../testing/storage-contract/scenario.js";
+import { only } from "../../../testing/storage-contract/assertions.js";
+import { createScenario, type Scenario } from "../../../testing/storage-contract/fixture.js";
+import { HOUR_MS, LEASE_MS, RETENTION } from "../../../testing/storage-contract/limits.js";
 
 describe("the memory storage keeps the storage contract:", () => {
   storageContract({ test, create: () => ({ storage: memoryStorage() }) });
@@ -28,7 +23,7 @@ describe("the time of the memory storage", () => {
     const s = createScenario({ storage: memoryStorage() });
     await s.register();
     await s.emit();
-    await s.putOff(await claimOne(s), HOUR_MS);
+    await s.postpone(await claimOne(s), HOUR_MS);
     const { ids } = await s.emit();
     await claimOne(s);
     const start = s.store.now();
@@ -41,7 +36,7 @@ describe("the time of the memory storage", () => {
       expect(now).toBe(start + elapsed);
       const leaseUntil = now + HOUR_MS;
       const request = { now, token: `after ${count++}`, leaseUntil, room: { fast: 9, slow: 9 } };
-      return (await s.other.claim(request)).claims;
+      return (await s.peer.claim(request)).claims;
     };
     expect(await claimedAt(0)).toEqual([]);
     expect(await claimedAt(LEASE_MS - 1)).toEqual([]);

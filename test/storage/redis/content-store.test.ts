@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { systemClock } from "../../../src/core/clock.js";
 import { silentLogger } from "../../../src/core/logger.js";
 import { type RedisStorageOptions, redisStorage } from "../../../storage/redis/index.js";
-import { put } from "../../../testing/content-store-contract/scenario.js";
+import { put } from "../../../testing/content-store-contract/fixture.js";
 import { manualClock } from "../../../testing/manual-clock.js";
 import { contentFaults } from "../../faults/support/content-checker.js";
 import { listLogger } from "../../faults/support/redis-store.js";

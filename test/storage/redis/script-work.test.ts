@@ -4,8 +4,13 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { budgets } from "../../../testing/storage-contract/budgets.js";
-import { createScenario, type StorageUnderTest } from "../../../testing/storage-contract/scenario.js";
+import {
+  createScenario,
+  type DeclareTest,
+  type StorageUnderTest,
+} from "../../../testing/storage-contract/fixture.js";
+import { testLongLogs } from "../../../testing/storage-contract/long-logs.js";
+import { testWorkPerCall } from "../../../testing/storage-contract/work-per-call.js";
 import type { StorageContractOptions } from "../../../testing/storage-contract.js";
 import { countExecutedBlocks, type ExecutedBlocks } from "../../support/executed-blocks.js";
 import { freshPrefix, redisUrl } from "../../support/redis.js";
@@ -16,7 +21,7 @@ function declareBudgets(
   declare: StorageContractOptions["test"],
   create: () => Promise<StorageUnderTest>,
 ): void {
-  budgets((name, run, options) =>
+  const it: DeclareTest = (name, run, options) =>
     declare(name, async () => {
       const underTest = await create();
       try {
@@ -25,8 +30,9 @@ function declareBudgets(
         await underTest.storage.close();
         await underTest.destroy?.();
       }
-    }),
-  );
+    });
+  testLongLogs(it);
+  testWorkPerCall(it);
 }
 
 describe("the memory storage keeps its budgets, counted in executed blocks:", () => {

@@ -1,4 +1,7 @@
-/** What the tests of the content store contract work with: a fresh storage bound twice, a clock that stands still, and short words for the calls. */
+/**
+ * The fixture of the content store contract: an empty storage, bound by two processes, a clock that
+ * stands still, and the builders and assertions that the tests share.
+ */
 
 import assert from "node:assert/strict";
 import type {
@@ -13,16 +16,19 @@ import type {
 import { silentLogger } from "../../src/core/logger.js";
 import { type ManualClock, manualClock } from "../manual-clock.js";
 
-/** A storage that holds no content yet. */
+/** A storage without content. */
 export interface ContentStorageUnderTest {
   readonly storage: ContentStorage;
-  /** Another connection to the same records, as a second process would have it. Default: the same storage, bound a second time. */
+  /**
+   * Another connection to the same records, as a second process has it. Default: the same storage,
+   * bound a second time.
+   */
   readonly peer?: ContentStorage | undefined;
-  /** Called after the test, once the storages are closed. */
+  /** Called after the test, when the storages are closed. */
   readonly destroy?: (() => unknown) | undefined;
 }
 
-/** Declares one test of the contract. */
+/** Declares one test, which gets a fixture of its own. */
 export type DeclareContentTest = (
   name: string,
   run: (scenario: ContentScenario) => Promise<void>,
@@ -35,7 +41,7 @@ const START_MS = Date.UTC(2026, 0, 5, 8);
 
 type Fields = Partial<NonNullable<ContentWrite["record"]>>;
 
-/** A write of `key`; what `fields` leaves out is made from the key. */
+/** Builds a write of `key`. The fields that `fields` leaves out are derived from the key. */
 export const put = (key: string, expectedVersion: number, fields: Fields = {}): ContentWrite => ({
   key,
   expectedVersion,
@@ -47,19 +53,21 @@ export const put = (key: string, expectedVersion: number, fields: Fields = {}): 
   },
 });
 
+/** Builds a write that removes `key`. */
 export const remove = (key: string, expectedVersion: number): ContentWrite => ({
   key,
   expectedVersion,
   record: null,
 });
 
-/** The record that a write leaves. */
-export function createRecord({ key, expectedVersion, record }: ContentWrite): ContentRecord {
+/** Returns the record that a write stores. */
+export function toRecord({ key, expectedVersion, record }: ContentWrite): ContentRecord {
   assert.ok(record);
   return { key, version: expectedVersion + 1, ...record };
 }
 
-export const createChange = ({ key, version, columns }: ContentRecord): ContentChange => ({
+/** Returns the change that a record appears as. */
+export const toChange = ({ key, version, columns }: ContentRecord): ContentChange => ({
   key,
   version,
   columns,
@@ -68,30 +76,37 @@ export const createChange = ({ key, version, columns }: ContentRecord): ContentC
 const byKey = (a: { readonly key: string }, b: { readonly key: string }): number =>
   a.key < b.key ? -1 : Number(a.key > b.key);
 
-/** What a test may rely on: changes have no order, and of records that never had columns a store may say nothing. */
-export const sorted = (changes: Iterable<ContentChange>): readonly ContentChange[] =>
+/**
+ * Sorts `changes` by key and drops what a test must not rely on: a store may omit records that never
+ * had columns.
+ */
+export const sortChanges = (changes: Iterable<ContentChange>): readonly ContentChange[] =>
   [...changes].filter(({ version, columns }) => version === 0 || columns !== null).sort(byKey);
 
-export function createContentScenario({ storage, peer = storage }: ContentStorageUnderTest, seed = 1) {
+/** Creates the fixture of one test. */
+export function createContentScenario(
+  { storage, peer: peerStorage = storage }: ContentStorageUnderTest,
+  seed = 1,
+) {
   const clock: ManualClock = manualClock(START_MS, { seed });
   const context = { clock, logger: silentLogger };
   const store = storage.content(context);
-  const other = peer.content(context);
+  const peer = peerStorage.content(context);
 
   return {
     clock,
     store,
-    /** A second binding, as another process would have it. */
-    other,
+    /** The same records as a second process uses them. */
+    peer,
 
-    /** Commits what must not be refused, and says its sequence number. */
+    /** Commits `writes`, which must succeed. Returns the sequence number. */
     async commit(...writes: readonly ContentWrite[]): Promise<number> {
       const committed = await store.commit(writes);
       assert.ok(committed.ok, `refused: ${JSON.stringify(committed)}`);
       return committed.sequence;
     },
 
-    /** Asserts that `writes` are refused, and that nothing of them is stored. */
+    /** Asserts that a commit of `writes` is refused because of `key`, and that it stores nothing. */
     async refuse(
       writes: readonly ContentWrite[],
       key: string,
@@ -100,30 +115,30 @@ export function createContentScenario({ storage, peer = storage }: ContentStorag
     ): Promise<void> {
       const keys = writes.map((write) => write.key);
       const before = await store.read(keys);
-      const since = await getSequence(store);
-      const answer: ContentCommit = await other.commit(writes, basis);
+      const since = await readSequence(store);
+      const answer: ContentCommit = await peer.commit(writes, basis);
       assert.ok(!answer.ok, "the commit is refused");
       assert.equal(answer.conflict.key, key);
       assert.equal(answer.conflict.unique, unique);
       assert.deepEqual(await store.read(keys), before);
       assert.deepEqual(await listChanges(store, since), []);
-      assert.equal(await getSequence(store), since);
+      assert.equal(await readSequence(store), since);
     },
   };
 }
 
-/** Of the last commit. */
-export const getSequence = async (store: ContentStore): Promise<number> => (await store.load()).sequence;
+/** Reads the sequence number of the last commit. */
+export const readSequence = async (store: ContentStore): Promise<number> => (await store.load()).sequence;
 
-/** What changed after `since`; it must not be so long ago that the store has forgotten. */
+/** Lists the changes after `since`, which the store must still know. */
 export async function listChanges(store: ContentStore, since: number): Promise<readonly ContentChange[]> {
   const answer = await store.changes(since);
-  assert.ok(answer !== "reload", "the store still knows what changed");
-  return sorted(answer.changes);
+  assert.ok(answer !== "reload", "the store still knows the changes");
+  return sortChanges(answer.changes);
 }
 
-/** Every record with columns, by its key. */
-export async function loaded(
+/** Loads every record with columns. `between` runs after each batch. */
+export async function loadAll(
   store: ContentStore,
   between: () => Promise<unknown> = async () => {},
 ): Promise<{ readonly sequence: number; readonly records: Map<string, ContentChange> }> {

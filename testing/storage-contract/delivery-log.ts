@@ -1,0 +1,169 @@
+/** The delivery log: lists, counts and single deliveries. */
+
+import assert from "node:assert/strict";
+import { only, repeat } from "./assertions.js";
+import { type DeclareTest, type DeliveryQuery, readDeliveryLog } from "./fixture.js";
+import { ENABLED_LIMIT, HOUR_MS, RETENTION, SECOND_MS } from "./limits.js";
+
+/** Lists are newest first, filtered, paged and stable. */
+export function testDeliveryLists(it: DeclareTest): void {
+  it("deliveries are listed newest first, by state and by type, page by page", async (s) => {
+    const { id: webhookId } = await s.register();
+    const other = await s.register({ eventTypes: ["consent.*"] });
+    const types = [
+      "patient.created",
+      "consent.created",
+      "patient.updated",
+      "patient.created",
+      "patient.created",
+    ];
+    const made = await repeat(5, async (index) => {
+      await s.advance(index % 2);
+      const { event } = await s.emit({ type: types[index] ?? "" });
+      return `${webhookId}.${event.id}`;
+    });
+    const [a, b, c, d, e] = made;
+    for (const claim of await s.claim()) {
+      if (claim.id === a) await s.deliver(claim);
+      if (claim.id === c) await s.fail(claim);
+      if (claim.id === d) await s.retry(claim, HOUR_MS);
+    }
+    const ids = async (query: Partial<DeliveryQuery>, limit?: number) =>
+      (await readDeliveryLog(s, { webhookId, ...query }, limit)).map(({ id }) => id);
+    for (const limit of [1, 2, 5, 9]) assert.deepEqual(await ids({}, limit), [e, d, c, b, a]);
+    assert.deepEqual(await ids({ state: "pending" }), [e, d, b]);
+    assert.deepEqual(await ids({ state: "delivered" }), [a]);
+    assert.deepEqual(await ids({ state: "failed" }), [c]);
+    assert.deepEqual(await ids({ state: "withheld" }), []);
+    assert.deepEqual(await ids({ type: "patient.created" }, 1), [e, d, a]);
+    assert.deepEqual(await ids({ type: "patient.created", state: "pending" }, 1), [e, d]);
+    assert.equal((await ids({ webhookId: other.id })).length, 1);
+    assert.deepEqual(await ids({ webhookId: s.store.newWebhookId("clinic") }), []);
+    for (const record of await readDeliveryLog(s, { webhookId })) {
+      assert.deepEqual(record, await s.store.getDelivery(record.id));
+    }
+  });
+
+  it("deliveries are listed by creation time, together with every other filter", async (s) => {
+    const { id: webhookId } = await s.register();
+    const start = s.now();
+    const made = await repeat(6, async (index) => {
+      const { ids } = await s.emit({ type: index % 2 ? "patient.created" : "patient.updated" });
+      if (index % 2) await s.advance(SECOND_MS);
+      return only(ids);
+    });
+    const [a, b, c, d, e, f] = made;
+    const at = (seconds: number): number => start + seconds * SECOND_MS;
+    const ids = async (query: Partial<DeliveryQuery>, limit?: number) =>
+      (await readDeliveryLog(s, { webhookId, ...query }, limit)).map(({ id }) => id);
+    for (const limit of [1, 2, 9]) {
+      assert.deepEqual(await ids({ since: at(1) }, limit), [f, e, d, c]);
+      assert.deepEqual(await ids({ until: at(1) }, limit), [b, a]);
+      assert.deepEqual(await ids({ since: at(1), until: at(2) }, limit), [d, c]);
+    }
+    assert.deepEqual(await ids({ since: at(1), type: "patient.created" }, 1), [f, d]);
+    assert.deepEqual(await ids({ until: at(2), state: "pending" }, 1), [d, c, b, a]);
+    assert.deepEqual(await ids({ since: at(0) + 1, until: at(1) }), []);
+    assert.deepEqual(await ids({ since: at(2), until: at(1) }), []);
+    assert.deepEqual(await ids({ since: at(3) }), []);
+    for (const late of [Date.UTC(2600), Date.UTC(2999), Date.UTC(9999)]) {
+      assert.deepEqual(await ids({ since: -1, until: late }), [f, e, d, c, b, a]);
+      assert.deepEqual(await ids({ since: late }), []);
+    }
+    assert.deepEqual(await ids({ until: -1 }), []);
+    await s.deliver((await s.claim()).find(({ id }) => id === a) ?? assert.fail("all were due"));
+    await s.resend(a ?? "");
+    assert.deepEqual(await ids({ since: at(3) }), [`${a}.1`]);
+    assert.deepEqual(await ids({ until: at(1) }), [b, a]);
+  });
+
+  it("emitting and settling between two pages skips and repeats nothing", async (s) => {
+    const { id: webhookId } = await s.register();
+    const made = await repeat(6, () => s.emit());
+    const seen = await readDeliveryLog(s, { webhookId }, 2, async () => {
+      await s.emit();
+      for (const claim of await s.claim({ room: { slow: 1 } })) await s.deliver(claim);
+    });
+    assert.deepEqual(
+      seen.map(({ id }) => id),
+      made.flatMap(({ ids }) => ids).reverse(),
+    );
+  });
+
+  it("an event that only one of many webhooks receives is in no other log", async (s) => {
+    const others = await repeat(ENABLED_LIMIT - 1, () => s.register({ eventTypes: ["consent.*"] }));
+    const { id } = await s.register();
+    const { ids, event } = await s.emit();
+    assert.deepEqual(ids, [`${id}.${event.id}`]);
+    for (const { id: webhookId } of others) assert.deepEqual(await readDeliveryLog(s, { webhookId }), []);
+    assert.deepEqual(
+      (await readDeliveryLog(s, { webhookId: id })).map((delivery) => delivery.id),
+      ids,
+    );
+  });
+}
+
+/** Counts and single deliveries. */
+export function testDeliveryLookup(it: DeclareTest): void {
+  it("the deliveries of a webhook are counted by state, completed ones while they are kept", async (s) => {
+    const { id } = await s.register();
+    const { id: other } = await s.register({ eventTypes: ["consent.*"] });
+    const nothing = { pending: 0, delivered: 0, failed: 0, withheld: 0, nextDueAt: null, lastAttempt: null };
+    assert.deepEqual(await s.store.deliveryStats(id), nothing);
+    await repeat(5, () => s.emit());
+    const dueAt = s.now();
+    assert.deepEqual(await s.store.deliveryStats(id), { ...nothing, pending: 5, nextDueAt: dueAt });
+    await s.advance(SECOND_MS);
+    const [a, b, c, d, e] = await s.claim();
+    assert.ok(a && b && c && d && e);
+    assert.deepEqual(await s.peer.deliveryStats(id), { ...nothing, pending: 5 });
+    await s.settle(c, { state: "withheld", reason: "access_denied" });
+    assert.equal((await s.store.deliveryStats(id))?.lastAttempt, null);
+    await s.deliver(a);
+    await s.advance(SECOND_MS);
+    await s.fail(b);
+    await s.retry(d, 2 * HOUR_MS, { endpoint: null });
+    await s.retry(e, HOUR_MS, { endpoint: null });
+    const lastAttempt = { at: s.now(), kind: "http", status: 500, code: "HTTP_500" };
+    const nextDueAt = s.now() + HOUR_MS;
+    assert.deepEqual(await s.store.deliveryStats(id), {
+      pending: 2,
+      delivered: 1,
+      failed: 1,
+      withheld: 1,
+      nextDueAt,
+      lastAttempt,
+    });
+    await s.resend(d.id);
+    assert.equal((await s.store.deliveryStats(id))?.nextDueAt, s.now());
+    await s.deliver(b);
+    const counted = await s.store.deliveryStats(id);
+    assert.deepEqual([counted?.delivered, counted?.failed, counted?.lastAttempt?.kind], [2, 0, "delivered"]);
+    assert.deepEqual(await s.store.deliveryStats(other), nothing);
+    await s.advance(RETENTION.ms);
+    await s.tidy();
+    const kept = await s.store.deliveryStats(id);
+    assert.deepEqual([kept?.pending, kept?.delivered, kept?.withheld], [2, 0, 0]);
+    await s.remove(id);
+    await s.tidy();
+    assert.equal(await s.store.deliveryStats(id), undefined);
+    assert.equal(await s.store.deliveryStats(s.store.newWebhookId("clinic")), undefined);
+  });
+
+  it("an unknown delivery id is neither found nor resent", async (s) => {
+    const { id } = await s.register();
+    const { event } = await s.emit();
+    const strangers = [
+      "",
+      "nonsense",
+      id,
+      `${id}.${event.id}.1`,
+      `${s.store.newWebhookId("clinic")}.${event.id}`,
+      `${id}.${id}`,
+    ];
+    for (const unknown of strangers) {
+      assert.equal(await s.store.getDelivery(unknown), undefined);
+      assert.equal(await s.resend(unknown), undefined);
+    }
+  });
+}

@@ -1,0 +1,122 @@
+/** Resending deliveries on request. */
+
+import assert from "node:assert/strict";
+import { only } from "./assertions.js";
+import { type DeclareTest, readDeliveryLog } from "./fixture.js";
+import { HOUR_MS, LEASE_MS, MINUTE_MS, SECOND_MS } from "./limits.js";
+
+/** A pending delivery gets an extra attempt, a completed one gets a successor. */
+export function testResend(it: DeclareTest): void {
+  it("resending a scheduled delivery makes it due now, as an extra attempt that uses no step", async (s) => {
+    await s.register();
+    const { ids } = await s.emit();
+    await s.postpone(only(await s.claim()), 8 * HOUR_MS);
+    const before = await s.readDelivery(only(ids));
+    assert.equal(await s.resend(before.id), before.id);
+    assert.equal(await s.resend(before.id), before.id);
+    assert.deepEqual(await s.readDelivery(before.id), before);
+    const extra = only(await s.claim());
+    assert.deepEqual([extra.id, extra.isExtra, extra.step, extra.dueAt], [before.id, true, 1, before.dueAt]);
+    const outcome = {
+      state: "pending",
+      step: extra.step,
+      dueAt: extra.dueAt,
+      postponed: 0,
+      crashes: 0,
+    } as const;
+    await s.settle(extra, outcome, { endpoint: null });
+    assert.deepEqual(await s.claim(), []);
+    await s.advance(8 * HOUR_MS);
+    const regular = only(await s.claim());
+    assert.deepEqual([regular.isExtra, regular.step], [false, 1]);
+  });
+
+  it("a postponed extra attempt is claimed as an extra attempt, and its step stays scheduled", async (s) => {
+    await s.register();
+    const { ids } = await s.emit();
+    await s.postpone(only(await s.claim()), 8 * HOUR_MS);
+    const dueAt = s.now() + 8 * HOUR_MS;
+    await s.resend(only(ids));
+    const extra = only(await s.claim());
+    const outcome = { state: "pending", step: 1, dueAt, postponed: 1, crashes: 0 } as const;
+    const extraAt = s.now() + MINUTE_MS;
+    await s.settle(extra, { ...outcome, extraAt }, { attempt: null, endpoint: null });
+    assert.equal((await s.readDelivery(extra.id)).dueAt, dueAt);
+    await s.advance(MINUTE_MS - 1);
+    assert.deepEqual(await s.claim(), []);
+    await s.advance(1);
+    const again = only(await s.claim());
+    assert.deepEqual([again.isExtra, again.dueAt, again.postponed], [true, dueAt, 1]);
+  });
+
+  it("an extra attempt is repeated as an extra attempt if its process crashes", async (s) => {
+    await s.register();
+    const { ids } = await s.emit();
+    await s.postpone(only(await s.claim()), 8 * HOUR_MS);
+    await s.resend(only(ids));
+    await s.claim();
+    await s.advance(LEASE_MS);
+    const taken = only(await s.claim({ by: s.peer }));
+    assert.deepEqual([taken.isExtra, taken.isRecovered, taken.step], [true, true, 1]);
+  });
+
+  it("resending a delivery that is due or in flight changes nothing", async (s) => {
+    await s.register();
+    const { ids } = await s.emit();
+    const id = only(ids);
+    assert.equal(await s.resend(id), id);
+    const claim = only(await s.claim());
+    assert.equal(claim.isExtra, false);
+    assert.equal(await s.resend(id), id);
+    assert.deepEqual(await s.claim({ by: s.peer }), []);
+    assert.equal(await s.retry(claim, HOUR_MS), "settled");
+    assert.deepEqual(await s.claim(), []);
+  });
+
+  it("resending a completed delivery creates a new delivery of the same event", async (s) => {
+    const { id: webhookId } = await s.register();
+    const { event, ids } = await s.emit();
+    const first = only(ids);
+    await s.deliver(only(await s.claim()));
+    const ended = await s.readDelivery(first);
+    await s.advance(SECOND_MS);
+    const second = await s.resend(first);
+    assert.equal(second, `${first}.1`);
+    assert.equal(await s.resend(first), second);
+    const claim = only(await s.claim());
+    assert.deepEqual([claim.id, claim.isExtra, claim.step, claim.startedAt], [second, false, 0, null]);
+    assert.deepEqual(claim.event, event);
+    assert.equal(await s.resend(first), second);
+    await s.fail(claim);
+    assert.equal(await s.resend(claim.id), `${first}.2`);
+    assert.deepEqual(await s.readDelivery(first), ended);
+    assert.deepEqual(
+      (await readDeliveryLog(s, { webhookId })).map(({ id }) => id),
+      [`${first}.2`, `${first}.1`, first],
+    );
+    const { events, pending, ended: endedCount } = await s.store.stats();
+    assert.deepEqual({ events, pending, endedCount }, { events: 1, pending: 1, endedCount: 2 });
+  });
+
+  it("resending a completed delivery makes its pending successor due now", async (s) => {
+    await s.register();
+    const { ids } = await s.emit();
+    const first = only(ids);
+    await s.deliver(only(await s.claim()));
+    await s.resend(first);
+    await s.postpone(only(await s.claim()), HOUR_MS);
+    assert.equal(await s.resend(first), `${first}.1`);
+    assert.equal(only(await s.claim()).isExtra, true);
+  });
+
+  it("concurrent resends of a completed delivery create one successor", async (s) => {
+    await s.register();
+    const { ids } = await s.emit();
+    await s.deliver(only(await s.claim()));
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, (_, index) => s.resend(only(ids), { by: s.alternate(index) })),
+    );
+    assert.deepEqual(new Set(answers), new Set([`${only(ids)}.1`]));
+    assert.equal((await s.store.stats()).pending, 1);
+  });
+}
