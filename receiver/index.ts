@@ -23,7 +23,7 @@ export {
   type VerifyInput,
   verifySignature,
 } from "../src/signature/signature.js";
-export type { ParsedResource } from "../src/webhooks/events/fhir.js";
+export type { ParsedResource } from "../src/webhooks/fhir.js";
 export type { EventNotification, NotificationBundle, NotificationContext } from "./notification.js";
 export type { ReceiverOptions } from "./options.js";
 

@@ -1,6 +1,6 @@
 /** What is in the body of a delivery, and reading it. Pure. */
 
-import type { ParsedResource } from "../src/webhooks/events/fhir.js";
+import type { ParsedResource } from "../src/webhooks/fhir.js";
 
 /** An event as it arrives. In the envelope form of the body, its `payload`. */
 export interface EventNotification {

@@ -119,7 +119,7 @@ export {
   type EventTypeOf,
 } from "./webhooks/event-types/catalogue.js";
 export { subscribes } from "./webhooks/event-types/subscription.js";
-export type { FhirResource, ParsedResource, ResourceHead } from "./webhooks/events/fhir.js";
+export type { FhirResource, ParsedResource, ResourceHead } from "./webhooks/fhir.js";
 export type { Access, Notify, ResolveReference, Subscriber, WebhooksOptions } from "./webhooks/options.js";
 export type { Actor } from "./webhooks/registrations/entitlement.js";
 export type { Registrations, Webhook, WebhookWithSecret } from "./webhooks/registrations/registrations.js";

@@ -20,7 +20,7 @@ import { RESERVED_HEADERS } from "../outbound/request-bytes.js";
 import type { Send } from "../outbound/types.js";
 import { buildSchedule } from "./delivery/back-off.js";
 import { clinicalEvents, type EventCatalogue } from "./event-types/catalogue.js";
-import type { FhirResource, ParsedResource } from "./events/fhir.js";
+import type { FhirResource, ParsedResource } from "./fhir.js";
 import type { Webhook } from "./registrations/registrations.js";
 import type { Storage } from "./store.js";
 

@@ -33,7 +33,7 @@ import {
 } from "./event-types/catalogue.js";
 import { buildPayload } from "./events/bundle.js";
 import { createEmitTelemetry } from "./events/emit-telemetry.js";
-import type { FhirResource } from "./events/fhir.js";
+import type { FhirResource } from "./fhir.js";
 import { evaluateHealthStatus } from "./health-status.js";
 import { readSettings, type WebhooksOptions } from "./options.js";
 import { createEntitlement } from "./registrations/entitlement.js";

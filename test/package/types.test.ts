@@ -34,7 +34,7 @@ import {
   type EventCatalogue,
   type EventTypeOf,
 } from "../../src/webhooks/event-types/catalogue.js";
-import type { FhirResource, ParsedResource } from "../../src/webhooks/events/fhir.js";
+import type { FhirResource, ParsedResource } from "../../src/webhooks/fhir.js";
 
 /** Infers as `createWebhooks` does. */
 function service<const C extends EventCatalogue = typeof clinicalEvents>(options: {

@@ -2,7 +2,7 @@
 
 import { closest } from "fastest-levenshtein";
 import { PostbellError } from "../../core/errors.js";
-import { isResourceTypeName } from "../events/fhir.js";
+import { isResourceTypeName } from "../fhir.js";
 
 /**
  * A table of event types: from `prefix.action` to the resource type (or types) that the focal resource of such an event has.

@@ -3,7 +3,7 @@
 import { createHash } from "node:crypto";
 import { PostbellError } from "../../core/errors.js";
 import { isUuid, nameUuid } from "../../core/uuid.js";
-import type { FhirResource } from "./fhir.js";
+import type { FhirResource } from "../fhir.js";
 import { largestBodyBytes } from "./notification.js";
 import { type PayloadHeader, type ReferenceSlot, writePayload } from "./payload.js";
 import { type ResourceText, serialiseResource } from "./resource-text.js";

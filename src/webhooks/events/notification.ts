@@ -2,7 +2,7 @@
 
 import { allocateBriefly } from "../../core/byte-pool.js";
 import { contextKey } from "../event-types/catalogue.js";
-import type { ParsedResource } from "./fhir.js";
+import type { ParsedResource } from "../fhir.js";
 import { type PayloadHeader, splitPayload } from "./payload.js";
 
 /** `notification`: `{ id, timestamp, event }`. `envelope`: `{ id, eventType, payload: { timestamp, id, event } }`. */

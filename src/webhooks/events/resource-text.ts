@@ -1,6 +1,6 @@
 /** A resource as its JSON text, with what a bundle has to know of it: type, id, and where its references stand. */
 
-import { isResourceTypeName } from "./fhir.js";
+import { isResourceTypeName } from "../fhir.js";
 
 /** A `"reference":"…"` in a text: the value, and where its characters stand between the quotes (UTF-16 units, end excluded). */
 export interface ReferenceSite {

@@ -2,9 +2,9 @@
 
 import { randomUUID } from "node:crypto";
 import { TEST_EVENT_TYPE } from "../event-types/catalogue.js";
+import type { FhirResource } from "../fhir.js";
 import type { EventRecord } from "../store.js";
 import { buildPayload } from "./bundle.js";
-import type { FhirResource } from "./fhir.js";
 
 /** Source: FHIR R4, OperationOutcome; HTEST is HL7's tag for data that is about no real patient. */
 const RESOURCE: FhirResource = {

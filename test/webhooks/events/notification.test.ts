@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { ParsedResource } from "../../../src/webhooks/events/fhir.js";
 import { type BodyOptions, readPayload } from "../../../src/webhooks/events/notification.js";
+import type { ParsedResource } from "../../../src/webhooks/fhir.js";
 import { build, EVENT_ID, organization, patient, practitioner, TOPIC } from "../../support/clinic.js";
 
 const options: BodyOptions = { form: "notification", topic: TOPIC, allowed: null, eventIdField: false };
