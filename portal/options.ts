@@ -7,7 +7,7 @@ import { hasMethods, hostOptions } from "../src/core/host-options.js";
 import type { Logger } from "../src/core/logger.js";
 import { hook, readOptions, value, wholeNumber } from "../src/core/options.js";
 import type { HttpRequest } from "../src/http/types.js";
-import type { Subscriber } from "../src/webhooks/options.js";
+import type { Subscriber } from "../src/webhooks/access.js";
 import type { Webhooks } from "../src/webhooks/service.js";
 
 type Awaitable<T> = T | PromiseLike<T>;

@@ -89,6 +89,7 @@ export type {
   RequestBody,
   Service,
 } from "./http/types.js";
+export type { DestinationOptions } from "./outbound/destination-options.js";
 export type { Resolve } from "./outbound/resolver.js";
 export type {
   OutboundFailure,
@@ -104,6 +105,7 @@ export {
   type VerifyInput,
   verifySignature,
 } from "./signature/signature.js";
+export type { Access, Actor, Subscriber } from "./webhooks/access.js";
 export { type DeliveryKey, formatDeliveryId, parseDeliveryId } from "./webhooks/delivery/delivery-id.js";
 export type {
   Deliveries,
@@ -120,10 +122,17 @@ export {
 } from "./webhooks/event-types/catalogue.js";
 export { subscribes } from "./webhooks/event-types/subscription.js";
 export type { FhirResource, ParsedResource, ResourceHead } from "./webhooks/fhir.js";
-export type { Access, Notify, ResolveReference, Subscriber, WebhooksOptions } from "./webhooks/options.js";
-export type { Actor } from "./webhooks/registrations/entitlement.js";
-export type { Registrations, Webhook, WebhookWithSecret } from "./webhooks/registrations/registrations.js";
+export type { Registrations, WebhookWithSecret } from "./webhooks/registrations/registrations.js";
 export { createWebhooks, type Emitted, type EventInput, type Webhooks } from "./webhooks/service.js";
+export type { DeliveryOptions, SignatureOptions } from "./webhooks/settings/delivery-options.js";
+export type { Notify, ResolveReference } from "./webhooks/settings/hooks.js";
+export type {
+  EndpointHealthOptions,
+  RetentionOptions,
+  RetryOptions,
+} from "./webhooks/settings/lifecycle-options.js";
+export type { WebhookLimits } from "./webhooks/settings/limit-options.js";
+export type { WebhooksOptions } from "./webhooks/settings/webhooks-options.js";
 export {
   type Attempt,
   type AttemptSummary,
@@ -148,3 +157,4 @@ export {
   type WebhookStatus,
   type WebhookStore,
 } from "./webhooks/store.js";
+export type { Webhook } from "./webhooks/webhook.js";

@@ -2,14 +2,14 @@
 
 import { type HealthStatus, selectCurrentProblems } from "../health/health-status.js";
 import type { LoopStats } from "./delivery/dispatcher.js";
-import type { ReadSettings } from "./options.js";
+import type { WebhooksSettings } from "./settings/settings.js";
 
 /** A turn asks the storage, which has four seconds for each of two calls, and on a busy machine waits for the event loop. */
 const TURN_MS = 10_000;
 
 export function evaluateHealthStatus(
   { isRunning, overdueMs, isFull, storageDownMs }: LoopStats,
-  { delivery, limits }: Pick<ReadSettings, "delivery" | "limits">,
+  { delivery, limits }: Pick<WebhooksSettings, "delivery" | "limits">,
 ): HealthStatus {
   if (!isRunning) return { isStarted: false, problems: [] };
   // A slot is freed when its attempt ends, and the hook before it.

@@ -1,112 +1,26 @@
-/** Every option of `createWebhooks`: its type for hosts, and the one table of defaults and ranges that it is read by. */
+/**
+ * Checks the options of `createWebhooks` against one table of defaults and ranges. Their types and
+ * documentation are in `settings/`.
+ */
 
-import type { Clock } from "../core/clock.js";
 import { PostbellError } from "../core/errors.js";
 import { hasMethods, hostOptions } from "../core/host-options.js";
-import type { Logger } from "../core/logger.js";
-import {
-  flag,
-  fraction,
-  hook,
-  type OptionValues,
-  oneOf,
-  readOptions,
-  value,
-  wholeNumber,
-} from "../core/options.js";
+import { flag, fraction, hook, oneOf, readOptions, value, wholeNumber } from "../core/options.js";
 import type { Telemetry } from "../core/telemetry.js";
 import { destinationOptions } from "../outbound/destination-options.js";
 import { RESERVED_HEADERS } from "../outbound/request-bytes.js";
 import type { Send } from "../outbound/types.js";
+import type { Access } from "./access.js";
 import { buildSchedule } from "./delivery/back-off.js";
 import { clinicalEvents, type EventCatalogue } from "./event-types/catalogue.js";
-import type { FhirResource, ParsedResource } from "./fhir.js";
-import type { Webhook } from "./registrations/registrations.js";
+import type { Notify, ResolveReference } from "./settings/hooks.js";
+import type { WebhooksSettings } from "./settings/settings.js";
 import type { Storage } from "./store.js";
-
-type Awaitable<T> = T | PromiseLike<T>;
-
-/** Who is behind an API key. */
-export interface Subscriber {
-  /** Names the key in records and hooks; it must not be the key itself. */
-  readonly id: string;
-  readonly account: string;
-}
-
-/** What the host knows and Postbell asks it for. */
-export interface Access {
-  /** The subscriber behind a Bearer token; `null` where there is none (401). A throw or a silence of 5 s is answered 503. */
-  authenticate(apiKey: string): Awaitable<Subscriber | null | undefined>;
-  /**
-   * Whether the key that owns the webhook may read `resource` now: asked for each entry at each attempt. Only `true` and `false` are answers; with anything else,
-   * a throw or a silence of 5 s, nothing is sent and it is asked again later.
-   */
-  canRead(subscriber: Subscriber, resource: ParsedResource): Awaitable<boolean>;
-  /**
-   * Lets a key manage the webhooks of another key of its account. Return `true` only if `subscriber` may receive all that `owner` may: it can then change the
-   * url of the owner's webhooks, enable them, learn a new secret, and have events sent again. Default: never. A throw or a silence of 5 s is answered 503.
-   *
-   * @example
-   * canActFor: (subscriber, owner) => scopesOf(owner).every((scope) => scopesOf(subscriber).includes(scope))
-   */
-  canActFor?(subscriber: Subscriber, owner: Subscriber): Awaitable<boolean>;
-}
-
-/** Looks up a referenced resource that was not among `related`. Nothing found, a throw or a silence of 5 s: the reference stays as it is, without an entry. */
-export type ResolveReference = (
-  reference: string,
-  context: { readonly account: string; readonly eventType: string },
-) => Awaitable<FhirResource | null | undefined>;
-
-/** Told of endpoints that fail. A hook that throws or takes more than 5 s is called again later. */
-export interface Notify {
-  /** An endpoint has not answered 2xx for `health.warnAfterMs`. Called once a period, again only after a throw or a crash. */
-  warning?:
-    | ((event: {
-        readonly webhook: Webhook;
-        readonly failingSince: Date;
-        readonly disableAt: Date;
-      }) => Awaitable<unknown>)
-    | undefined;
-  /** The endpoint was disabled because it went on. */
-  disabled?:
-    | ((event: { readonly webhook: Webhook; readonly failingSince: Date }) => Awaitable<unknown>)
-    | undefined;
-  /** Called at the end of `stop()`: gives back what the notifiers hold, such as a connection. */
-  close?: (() => Awaitable<unknown>) | undefined;
-}
-
-type Given<T> = { readonly [K in keyof T]?: T[K] | undefined };
-
-/** What `createWebhooks` takes. Defaults and units stand in `docs/options.md`. */
-export interface WebhooksOptions<C extends EventCatalogue = typeof clinicalEvents> {
-  readonly storage: Storage;
-  readonly access: Access;
-  /** The event types, each with the resource type of its focal resource. Default: the fifty of the interface. */
-  readonly events?: C | undefined;
-  readonly resolveReference?: ResolveReference | undefined;
-  /** `notification`: `{ id, timestamp, event }`. `envelope`: `{ id, eventType, payload: { timestamp, id, event } }`. */
-  readonly body?: "notification" | "envelope" | undefined;
-  readonly destinations?: Given<Settings["destinations"]> | undefined;
-  readonly delivery?: Given<Settings["delivery"]> | undefined;
-  readonly retry?: Given<Settings["retry"]> | undefined;
-  readonly signature?: Given<Settings["signature"]> | undefined;
-  readonly health?: Given<Settings["health"]> | undefined;
-  readonly retention?: Given<Settings["retention"]> | undefined;
-  readonly limits?: Given<Settings["limits"]> | undefined;
-  readonly notify?: Notify | undefined;
-  readonly clock?: Clock | undefined;
-  readonly logger?: Logger | undefined;
-  /** Takes spans and metrics. Default: nothing is reported, and that costs nothing. */
-  readonly telemetry?: Telemetry | undefined;
-}
-
-export type Settings = OptionValues<typeof webhooksOptions>;
 
 const HOUR = 3_600_000;
 const MINUTE = 60_000;
 
-/** Headers of every delivery: the signature must not take the place of one. */
+/** True for headers that every delivery has: the signature must not replace one of them. */
 const isTaken = (header: string): boolean =>
   RESERVED_HEADERS.has(header.toLowerCase()) || /^(?:content-type|user-agent|webhook-.*)$/i.test(header);
 
@@ -200,45 +114,62 @@ export const webhooksOptions = {
   ),
 };
 
-/** Steps a schedule may have: beyond it an interval is a slip of units. */
+/** Reads and checks the options, also against each other. Pure. Throws `invalid_option`. */
+export function readSettings(options: unknown): WebhooksSettings {
+  const { storage, access, ...others } = readOptions("createWebhooks", webhooksOptions, options);
+  const { authenticate, canRead, canActFor } = access;
+  if (!storage) throw invalidOption("storage", "storage is missing: pass memoryStorage(), for example.");
+  if (!authenticate) {
+    throw invalidOption(
+      "access.authenticate",
+      "access.authenticate is missing: pass a function that returns the subscriber behind an API key.",
+    );
+  }
+  if (!canRead) {
+    throw invalidOption(
+      "access.canRead",
+      "access.canRead is missing: pass a function that returns true if a subscriber may read a resource.",
+    );
+  }
+  checkTimes(others);
+  return Object.freeze({ storage, access: Object.freeze({ authenticate, canRead, canActFor }), ...others });
+}
+
+/** A schedule with more steps is a mistake in the units of its intervals. */
 const MAX_STEPS = 1_000;
 
-const refuse = (field: string, message: string): never => {
-  throw new PostbellError("invalid_option", `createWebhooks: ${message}`, { field });
-};
-
-/** `T` without `undefined` for the options that have no default. */
-export type ReadSettings = Settings & {
-  readonly storage: Storage;
-  readonly access: {
-    readonly [K in keyof Access]: K extends "canActFor" ? Access[K] | undefined : Access[K];
-  };
-};
-
-/** Reads and checks the options, also against each other. Pure; errors: `invalid_option`. */
-export function readSettings(options: unknown): ReadSettings {
-  const settings = readOptions("createWebhooks", webhooksOptions, options);
-  const { storage, access, delivery, retry, health } = settings;
-  if (!storage) refuse("storage", "storage is missing: give memoryStorage(), for example.");
-  if (!access.authenticate)
-    refuse("access.authenticate", "access.authenticate is missing: it says who is behind an API key.");
-  if (!access.canRead)
-    refuse("access.canRead", "access.canRead is missing: it says what a subscriber may receive.");
+function checkTimes({
+  delivery,
+  retry,
+  health,
+}: Pick<WebhooksSettings, "delivery" | "retry" | "health">): void {
   const leastLeaseMs = 2 * delivery.deadlineMs + 20_000;
   if (delivery.leaseMs < leastLeaseMs) {
-    // A lease that ends while its attempt is under way would be delivered twice.
-    refuse(
+    // A lease that expires during its attempt would be delivered twice.
+    throw invalidOption(
       "delivery.leaseMs",
-      `delivery.leaseMs must be at least twice delivery.deadlineMs and 20 s more: ${leastLeaseMs}.`,
+      `delivery.leaseMs must be at least twice delivery.deadlineMs plus 20 s, ${leastLeaseMs} (got ${delivery.leaseMs}).`,
     );
   }
   if (health.disableAfterMs < health.warnAfterMs) {
-    refuse("health.disableAfterMs", "health.disableAfterMs must not be smaller than health.warnAfterMs.");
+    throw invalidOption(
+      "health.disableAfterMs",
+      `health.disableAfterMs must be at least health.warnAfterMs, ${health.warnAfterMs} (got ${health.disableAfterMs}).`,
+    );
   }
   if (retry.windowMs / retry.everyMs > MAX_STEPS) {
-    refuse("retry.everyMs", `retry.everyMs must be at least retry.windowMs / ${MAX_STEPS}.`);
+    throw invalidOption(
+      "retry.everyMs",
+      `retry.everyMs must be at least retry.windowMs / ${MAX_STEPS}, ${retry.windowMs / MAX_STEPS} (got ${retry.everyMs}).`,
+    );
   }
-  if (buildSchedule(retry).length < 2)
-    refuse("retry.windowMs", "retry.windowMs leaves no time for a single retry.");
-  return settings as ReadSettings;
+  if (buildSchedule(retry).length < 2) {
+    throw invalidOption(
+      "retry.windowMs",
+      `retry.windowMs must leave time for at least one retry (got ${retry.windowMs}).`,
+    );
+  }
 }
+
+const invalidOption = (field: string, message: string): PostbellError =>
+  new PostbellError("invalid_option", `createWebhooks: ${message}`, { field });

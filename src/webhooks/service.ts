@@ -35,9 +35,10 @@ import { buildPayload } from "./events/bundle.js";
 import { createEmitTelemetry } from "./events/emit-telemetry.js";
 import type { FhirResource } from "./fhir.js";
 import { evaluateHealthStatus } from "./health-status.js";
-import { readSettings, type WebhooksOptions } from "./options.js";
+import { readSettings } from "./options.js";
 import { createEntitlement } from "./registrations/entitlement.js";
 import { createRegistrations, type Registrations } from "./registrations/registrations.js";
+import type { WebhooksOptions } from "./settings/webhooks-options.js";
 import { type EventRecord, REMEMBER_MS, type WebhookStore } from "./store.js";
 
 /** What the host says happened. */

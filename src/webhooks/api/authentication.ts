@@ -8,8 +8,9 @@ import type { Logger } from "../../core/logger.js";
 import { HttpError } from "../../http/errors.js";
 import { createRateLimit } from "../../http/rate-limit.js";
 import type { HttpRequest } from "../../http/types.js";
+import type { Subscriber } from "../access.js";
 import { checkName } from "../call-arguments.js";
-import type { ReadSettings, Subscriber } from "../options.js";
+import type { WebhooksSettings } from "../settings/settings.js";
 import { rateLimited, serviceUnavailable } from "./call.js";
 
 /** Keys that were valid lately. Beyond it, the one that was not used for longest counts as unknown again. */
@@ -39,7 +40,7 @@ export function createAuthentication({
   clock,
   logger,
 }: {
-  readonly settings: ReadSettings;
+  readonly settings: WebhooksSettings;
   readonly clock: Clock;
   readonly logger: Logger;
 }): (request: Pick<HttpRequest, "headers">) => Promise<Subscriber> {

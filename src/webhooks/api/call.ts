@@ -4,8 +4,8 @@ import { PostbellError } from "../../core/errors.js";
 import { HttpError } from "../../http/errors.js";
 import type { PathParameter } from "../../http/router.js";
 import type { HttpRequest, HttpResponse } from "../../http/types.js";
+import type { Subscriber } from "../access.js";
 import { findNearest } from "../event-types/catalogue.js";
-import type { Subscriber } from "../options.js";
 import { type BodySchema, TEXT_LENGTHS } from "./operations.js";
 
 export interface ApiRequest {

@@ -6,7 +6,8 @@ import type { HttpRequest } from "../../http/types.js";
 import { notFound } from "../call-arguments.js";
 import { parseDeliveryId } from "../delivery/delivery-id.js";
 import type { Deliveries, Delivery } from "../delivery/delivery-log.js";
-import type { Registrations, Webhook } from "../registrations/registrations.js";
+import type { Registrations } from "../registrations/registrations.js";
+import type { Webhook } from "../webhook.js";
 import { type ApiRequest, invalidRequest, readFields, readPage, toJsonResponse } from "./call.js";
 import { operations } from "./operations.js";
 

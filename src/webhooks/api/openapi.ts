@@ -2,7 +2,7 @@
 
 import type { Json, JsonObject } from "../../schema/types.js";
 import { type Catalogue, TEST_EVENT_TYPE } from "../event-types/catalogue.js";
-import type { Settings } from "../options.js";
+import type { WebhooksSettings } from "../settings/settings.js";
 import {
   deliverySchemas,
   type ErrorStatus,
@@ -22,7 +22,7 @@ const ref = (kind: "schemas" | "responses" | "headers", name: string): JsonObjec
   $ref: `#/components/${kind}/${name}`,
 });
 
-type Described = Pick<Settings, "body" | "signature" | "delivery">;
+type Described = Pick<WebhooksSettings, "body" | "signature" | "delivery">;
 
 /** `baseUrl`: of the mount point. What depends on the options is described as they are: event types, form of the notification, headers of the signature. */
 export function describeWebhooksOpenApi(
@@ -390,7 +390,7 @@ function describeNotification(
 const UUID = { type: "string", format: "uuid" } as const;
 const TIME = { type: "string", format: "date-time" } as const;
 
-function notificationSchema(form: Settings["body"], hasEventId: boolean): JsonObject {
+function notificationSchema(form: WebhooksSettings["body"], hasEventId: boolean): JsonObject {
   const members = {
     id: { ...UUID, description: "Of the event: the same for every webhook and in every attempt." },
     timestamp: { ...TIME, description: "When the event happened, in UTC." },
@@ -407,7 +407,7 @@ function notificationSchema(form: Settings["body"], hasEventId: boolean): JsonOb
   return closed({ id: members.id, ...eventId, eventType, payload: closed(members) });
 }
 
-function exampleNotification(type: string, form: Settings["body"], hasEventId: boolean): JsonObject {
+function exampleNotification(type: string, form: WebhooksSettings["body"], hasEventId: boolean): JsonObject {
   const id = "0b9d3a0e-2f4c-4f57-8d0c-6a1f5e7f3c21";
   const timestamp = "2026-03-01T12:00:00.000Z";
   const bundle: JsonObject = {

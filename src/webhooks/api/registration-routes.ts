@@ -14,8 +14,9 @@ import { createRouter, type Route } from "../../http/router.js";
 import type { Handler, HttpRequest, HttpResponse } from "../../http/types.js";
 import type { JsonObject } from "../../schema/types.js";
 import type { Deliveries } from "../delivery/delivery-log.js";
-import type { ReadSettings } from "../options.js";
-import type { Registrations, Webhook } from "../registrations/registrations.js";
+import type { Registrations } from "../registrations/registrations.js";
+import type { WebhooksSettings } from "../settings/settings.js";
+import type { Webhook } from "../webhook.js";
 import { createAuthentication } from "./authentication.js";
 import {
   type ApiRequest,
@@ -59,7 +60,7 @@ export function createRoutes({
   clock,
   logger,
 }: {
-  readonly settings: ReadSettings;
+  readonly settings: WebhooksSettings;
   readonly registrations: Registrations;
   readonly openApi: (baseUrl: string) => JsonObject;
   readonly deliveries: Deliveries;

@@ -7,7 +7,7 @@ import type { OutboundRequest, OutboundResult, Send } from "../../outbound/types
 import { signatureHeader, standardHeaders } from "../../signature/signature.js";
 import { TEST_EVENT_TYPE } from "../event-types/catalogue.js";
 import { type PreparedEvent, readPayload } from "../events/notification.js";
-import type { ReadSettings } from "../options.js";
+import type { WebhooksSettings } from "../settings/settings.js";
 import type { Attempt, Claim, EndpointReport, WebhookRecord } from "../store.js";
 import {
   type AttemptResult,
@@ -32,7 +32,7 @@ import { toLoggedAttempt } from "./logged-attempt.js";
 import { createPermissions, type Permission } from "./permission.js";
 
 export interface AttemptContext {
-  readonly settings: ReadSettings;
+  readonly settings: WebhooksSettings;
   readonly schedule: Schedule;
   readonly clock: Clock;
   /** The storage's time, which the schedule runs on. */

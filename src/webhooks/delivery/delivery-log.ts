@@ -4,13 +4,14 @@ import { isDate } from "node:util/types";
 import type { Clock } from "../../core/clock.js";
 import { isPostbellError, PostbellError } from "../../core/errors.js";
 import { createRateLimit } from "../../http/rate-limit.js";
+import type { Actor, Subscriber } from "../access.js";
 import { TEXT_LENGTHS } from "../api/operations.js";
 import { notFound, readCallArguments, readLimit } from "../call-arguments.js";
 import { type Catalogue, focalTypes, TEST_EVENT_TYPE } from "../event-types/catalogue.js";
 import { subscribes } from "../event-types/subscription.js";
 import { createTestEvent } from "../events/test-event.js";
-import type { ReadSettings, Subscriber } from "../options.js";
-import type { Actor, Entitlement } from "../registrations/entitlement.js";
+import type { Entitlement } from "../registrations/entitlement.js";
+import type { WebhooksSettings } from "../settings/settings.js";
 import type {
   Attempt,
   AttemptSummary,
@@ -187,7 +188,7 @@ export function createDeliveryLog({
   append,
 }: {
   readonly store: WebhookStore;
-  readonly settings: ReadSettings;
+  readonly settings: WebhooksSettings;
   readonly catalogue: Catalogue;
   readonly entitlement: Entitlement;
   readonly clock: Clock;

@@ -4,7 +4,7 @@ import type { Clock, Timer } from "../../core/clock.js";
 import { PostbellError } from "../../core/errors.js";
 import type { Logger } from "../../core/logger.js";
 import type { Telemetry } from "../../core/telemetry.js";
-import type { ReadSettings } from "../options.js";
+import type { WebhooksSettings } from "../settings/settings.js";
 import type { WebhookStore } from "../store.js";
 import type { AttemptResult } from "./attempt-result.js";
 import type { DeliveryContext } from "./context.js";
@@ -20,7 +20,7 @@ export interface DispatcherContext {
   readonly store: WebhookStore;
   readonly clock: Clock;
   readonly logger: Logger;
-  readonly settings: ReadSettings;
+  readonly settings: WebhooksSettings;
   readonly attempt: (flight: Flight) => AttemptResult | null | Promise<AttemptResult | null>;
   /** Takes the health steps that are due; resolves with when the next one is, `null` where none waits. */
   readonly takeNotices: () => Promise<number | null>;

@@ -3,7 +3,7 @@
 import type { Clock } from "../../core/clock.js";
 import { createDeadlines } from "../../core/deadlines.js";
 import type { Logger } from "../../core/logger.js";
-import type { ReadSettings } from "../options.js";
+import type { WebhooksSettings } from "../settings/settings.js";
 import type { Claim } from "../store.js";
 import type { AttemptResult } from "./attempt-result.js";
 import { crashDelayMs } from "./back-off.js";
@@ -15,7 +15,7 @@ import { createSlots, type FreeSlots } from "./slots.js";
 export interface FlightsContext {
   readonly clock: Clock;
   readonly logger: Logger;
-  readonly settings: Pick<ReadSettings, "delivery" | "retry">;
+  readonly settings: Pick<WebhooksSettings, "delivery" | "retry">;
   /** Makes an attempt. Returns its result, or `null` if the lease has to decide. Throws or rejects only for a defect. */
   readonly attempt: (flight: Flight) => AttemptResult | null | Promise<AttemptResult | null>;
   readonly settler: Pick<Settler, "add" | "release">;

@@ -2,9 +2,9 @@
 
 import { type Clock, withTimeout } from "../../core/clock.js";
 import type { Logger } from "../../core/logger.js";
-import type { ReadSettings } from "../options.js";
-import { toWebhook } from "../registrations/registrations.js";
+import type { WebhooksSettings } from "../settings/settings.js";
 import type { WebhookRecord, WebhookStore } from "../store.js";
+import { toWebhook } from "../webhook.js";
 import { healthStep, warningGivenUpAt } from "./endpoint-health.js";
 
 /** A step that was begun and not recorded (the notifier threw, the process died) is taken up again after this, or after three times what a hook may take. */
@@ -22,7 +22,7 @@ export function createHealthNotifications({
   logger,
 }: {
   readonly store: WebhookStore;
-  readonly settings: ReadSettings;
+  readonly settings: WebhooksSettings;
   readonly clock: Clock;
   readonly logger: Logger;
 }): () => Promise<number | null> {

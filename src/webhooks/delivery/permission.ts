@@ -2,14 +2,15 @@
 
 import { type Clock, withTimeout } from "../../core/clock.js";
 import type { Logger } from "../../core/logger.js";
+import type { Subscriber } from "../access.js";
 import type { PreparedEvent } from "../events/notification.js";
-import type { ReadSettings, Subscriber } from "../options.js";
+import type { WebhooksSettings } from "../settings/settings.js";
 
 /** For each entry whether it may be read; `null` where the host gave no usable answer. */
 export type Permission = readonly boolean[] | null;
 
 export interface PermissionContext {
-  readonly access: ReadSettings["access"];
+  readonly access: WebhooksSettings["access"];
   /** Milliseconds that the host's hook may take. */
   readonly hookMs: number;
   readonly clock: Clock;

@@ -4,7 +4,7 @@ import type { Clock } from "../../core/clock.js";
 import { PostbellError } from "../../core/errors.js";
 import { createRateLimit } from "../../http/rate-limit.js";
 import { notFound } from "../call-arguments.js";
-import type { ReadSettings } from "../options.js";
+import type { WebhooksSettings } from "../settings/settings.js";
 import type { WebhookRecord, WebhookStore } from "../store.js";
 
 /**
@@ -41,7 +41,7 @@ export function createRecover({
   clock,
 }: {
   readonly store: WebhookStore;
-  readonly settings: ReadSettings;
+  readonly settings: WebhooksSettings;
   readonly clock: Clock;
 }): Recover {
   const everyMs = delivery.recoverEveryMs;

@@ -6,18 +6,10 @@
 import { type Clock, withTimeout } from "../../core/clock.js";
 import { PostbellError } from "../../core/errors.js";
 import { isUuid } from "../../core/uuid.js";
+import type { Actor, Subscriber } from "../access.js";
 import { checkName, notFound } from "../call-arguments.js";
-import type { ReadSettings, Subscriber } from "../options.js";
+import type { WebhooksSettings } from "../settings/settings.js";
 import type { WebhookChange, WebhookRecord, WebhookStore } from "../store.js";
-
-/** In whose name a call in-process is made. */
-export interface Actor {
-  /**
-   * The API key that asks for it: the call is then held to that key's account and rights, as over REST. Leave it out to act as the host, with full authority.
-   * `as: undefined` is refused, so that a session without a subscriber never acts as the host.
-   */
-  readonly as?: Subscriber;
-}
 
 /** Holds calls to the rule: what a webhook sends, where, and under which secret is up to its owner key. */
 export interface Entitlement {
@@ -70,7 +62,7 @@ export function createEntitlement({
   clock,
 }: {
   readonly store: Pick<WebhookStore, "getWebhook">;
-  readonly settings: ReadSettings;
+  readonly settings: WebhooksSettings;
   readonly clock: Clock;
 }): Entitlement {
   const askHost = async (as: Subscriber, owner: Subscriber): Promise<boolean> => {

@@ -4,29 +4,14 @@ import { createHash } from "node:crypto";
 import { PostbellError } from "../../core/errors.js";
 import { checkUrl } from "../../outbound/address-policy.js";
 import { newSecret } from "../../signature/signature.js";
+import type { Actor, Subscriber } from "../access.js";
 import { checkName, notFound, readCallArguments, readLimit } from "../call-arguments.js";
 import type { Catalogue } from "../event-types/catalogue.js";
 import { readEventTypes } from "../event-types/subscription.js";
-import type { ReadSettings, Subscriber } from "../options.js";
+import type { WebhooksSettings } from "../settings/settings.js";
 import type { WebhookChange, WebhookRecord, WebhookStatus, WebhookStore } from "../store.js";
-import { type Actor, type Entitlement, isDisablingOnly, isOwnedByAnotherKey } from "./entitlement.js";
-
-/** A registration, without its secret. */
-export interface Webhook {
-  readonly id: string;
-  readonly account: string;
-  /** Names the API key that owns the webhook: it receives what this key may read. */
-  readonly subscriberId: string;
-  readonly url: string;
-  readonly status: WebhookStatus;
-  /** `null`: every type, also future ones. */
-  readonly eventTypes: readonly string[] | null;
-  /** ISO 8601, UTC, as all dates here. */
-  readonly createdDate: string;
-  readonly updatedDate: string;
-  /** Since when every attempt has failed; `null` while the endpoint is well, or untried. */
-  readonly failingSince: string | null;
-}
+import { toWebhook, type Webhook } from "../webhook.js";
+import { type Entitlement, isDisablingOnly, isOwnedByAnotherKey } from "./entitlement.js";
 
 /** A registration with the secret that it was just given. */
 export interface WebhookWithSecret {
@@ -106,18 +91,6 @@ const DAY_MS = 86_400_000;
 const invalid = (field: string, message: string): PostbellError =>
   new PostbellError("invalid_request", message, { field });
 
-export const toWebhook = (record: WebhookRecord): Webhook => ({
-  id: record.id,
-  account: record.account,
-  subscriberId: record.subscriberId,
-  url: record.url,
-  status: record.status,
-  eventTypes: record.eventTypes,
-  createdDate: new Date(record.createdAt).toISOString(),
-  updatedDate: new Date(record.updatedAt).toISOString(),
-  failingSince: record.failingSince === null ? null : new Date(record.failingSince).toISOString(),
-});
-
 export function createRegistrations({
   store,
   settings: { destinations, limits },
@@ -125,7 +98,7 @@ export function createRegistrations({
   entitlement,
 }: {
   readonly store: WebhookStore;
-  readonly settings: ReadSettings;
+  readonly settings: WebhooksSettings;
   readonly catalogue: Catalogue;
   readonly entitlement: Entitlement;
 }): Registrations {

@@ -1,0 +1,38 @@
+/** The options of `createWebhooks` after they were checked and completed with their defaults. */
+
+import type { Clock } from "../../core/clock.js";
+import type { Logger } from "../../core/logger.js";
+import type { Telemetry } from "../../core/telemetry.js";
+import type { DestinationOptions } from "../../outbound/destination-options.js";
+import type { Access } from "../access.js";
+import type { EventCatalogue } from "../event-types/catalogue.js";
+import type { BodyForm } from "../events/notification.js";
+import type { Storage } from "../store.js";
+import type { DeliveryOptions, SignatureOptions } from "./delivery-options.js";
+import type { Notify, ResolveReference } from "./hooks.js";
+import type { EndpointHealthOptions, RetentionOptions, RetryOptions } from "./lifecycle-options.js";
+import type { WebhookLimits } from "./limit-options.js";
+
+/** A group of options with every key present. The keys in `Unset` have no default. */
+type Filled<T, Unset extends keyof T = never> = {
+  readonly [K in keyof T]-?: K extends Unset ? T[K] | undefined : Exclude<T[K], undefined>;
+};
+
+export interface WebhooksSettings {
+  readonly storage: Storage;
+  readonly access: Filled<Access, "canActFor">;
+  readonly events: EventCatalogue;
+  readonly resolveReference: ResolveReference | undefined;
+  readonly body: BodyForm;
+  readonly destinations: Filled<DestinationOptions, "ca" | "resolve">;
+  readonly delivery: Filled<DeliveryOptions, "send">;
+  readonly retry: Filled<RetryOptions>;
+  readonly signature: Filled<SignatureOptions>;
+  readonly health: Filled<EndpointHealthOptions>;
+  readonly retention: Filled<RetentionOptions>;
+  readonly limits: Filled<WebhookLimits>;
+  readonly notify: Filled<Notify, keyof Notify>;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly telemetry: Telemetry | undefined;
+}
