@@ -14,18 +14,19 @@ export interface DestinationOptions {
   /** Allows `http:` URLs. Default false. For tests. */
   readonly allowHttp?: boolean | undefined;
   /**
-   * Allows hosts that are not public, on any port. Default false. For tests and for subscribers inside
-   * your network: everybody who may register a URL can then reach that network.
+   * Allows hosts that are not public, on any port. Default false. For tests and for subscribers
+   * inside your network: everybody who may register a URL can then reach that network.
    */
   readonly allowPrivateNetworks?: boolean | undefined;
   /**
-   * Certificates in PEM that are trusted in addition to Node's built-in roots. `NODE_EXTRA_CA_CERTS` is
-   * then ignored. Default: Node's roots. Set it for endpoints with certificates of your own authority.
+   * Certificates in PEM that are trusted in addition to Node's built-in roots.
+   * `NODE_EXTRA_CA_CERTS` is then ignored. Default: Node's roots. Set it for endpoints with
+   * certificates of your own authority.
    */
   readonly ca?: string | Uint8Array | undefined;
   /**
-   * Replaces the lookup of host names with the system's DNS servers. That lookup ignores hosts files and
-   * search domains, so set this option to reach names that are only there.
+   * Replaces the lookup of host names with the system's DNS servers. That lookup ignores hosts
+   * files and search domains, so set this option to reach names that are only there.
    */
   readonly resolve?: Resolve | undefined;
 }

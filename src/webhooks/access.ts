@@ -15,9 +15,9 @@ export interface Subscriber {
 /** Selects in whose name a call from the host's own code is made. */
 export interface Actor {
   /**
-   * The API key that requests the call. The call then has that key's account and permissions, as over
-   * REST. Leave it out to act as the host, with full authority. `as: undefined` is refused, so that a
-   * session without a subscriber never acts as the host.
+   * The API key that requests the call. The call then has that key's account and permissions, as
+   * over REST. Leave it out to act as the host, with full authority. `as: undefined` is refused, so
+   * that a session without a subscriber never acts as the host.
    */
   readonly as?: Subscriber;
 }
@@ -37,21 +37,21 @@ export interface Actor {
  */
 export interface Access {
   /**
-   * Returns the subscriber behind a Bearer token, or `null` for an unknown key (401). If it throws or
-   * takes too long, the request is answered with 503.
+   * Returns the subscriber behind a Bearer token, or `null` for an unknown key (401). If it throws
+   * or takes too long, the request is answered with 503.
    */
   authenticate(apiKey: string): Awaitable<Subscriber | null | undefined>;
   /**
-   * Returns true if the key that owns the webhook may read `resource` now. It is called for every entry
-   * of a notification at every attempt. If it throws, takes too long or returns anything other than a
-   * boolean, nothing is sent and the delivery is retried later.
+   * Returns true if the key that owns the webhook may read `resource` now. It is called for every
+   * entry of a notification at every attempt. If it throws, takes too long or returns anything
+   * other than a boolean, nothing is sent and the delivery is retried later.
    */
   canRead(subscriber: Subscriber, resource: ParsedResource): Awaitable<boolean>;
   /**
-   * Lets a key manage the webhooks of another key of its account. Return true only if `subscriber` may
-   * receive everything that `owner` may: it can then change the URL of the owner's webhooks, enable
-   * them, rotate their secret and resend events. Default: never. If it throws or takes too long, the
-   * request is answered with 503.
+   * Lets a key manage the webhooks of another key of its account. Return true only if `subscriber`
+   * may receive everything that `owner` may: it can then change the URL of the owner's webhooks,
+   * enable them, rotate their secret and resend events. Default: never. If it throws or takes too
+   * long, the request is answered with 503.
    *
    * @example
    * canActFor: (subscriber, owner) =>

@@ -1,4 +1,7 @@
-/** Options of `createWebhooks` for one attempt: how many run, how long they take, how they are signed. */
+/**
+ * Options of `createWebhooks` for one attempt: how many run, how long they take, how they are
+ * signed.
+ */
 
 import type { Send } from "../../outbound/types.js";
 
@@ -11,60 +14,65 @@ import type { Send } from "../../outbound/types.js";
  */
 export interface DeliveryOptions {
   /**
-   * Attempts in flight in this process to endpoints known to be fast. Default 100, 1 to 10 000. Raise it
-   * if deliveries wait although CPU and network are idle; lower it to save memory and sockets.
+   * Attempts in flight in this process to endpoints known to be fast. Default 100, 1 to 10 000.
+   * Raise it if deliveries wait although CPU and network are idle; lower it to save memory and
+   * sockets.
    */
   readonly concurrency?: number | undefined;
   /**
-   * Attempts in flight in this process to all other endpoints: new ones, and those whose last attempt was
-   * slow. Default 400, 1 to 10 000. Raise it if many endpoints are slow; each attempt holds a socket.
+   * Attempts in flight in this process to all other endpoints: new ones, and those whose last
+   * attempt was slow. Default 400, 1 to 10 000. Raise it if many endpoints are slow; each attempt
+   * holds a socket.
    */
   readonly slowConcurrency?: number | undefined;
   /**
-   * Attempts in flight to one endpoint, over all processes. Default 5, 1 to 10 000. Lower it to protect
-   * small endpoints, raise it for few and large subscribers. Use one value on all services of a storage.
+   * Attempts in flight to one endpoint, over all processes. Default 5, 1 to 10 000. Lower it to
+   * protect small endpoints, raise it for few and large subscribers. Use one value on all services
+   * of a storage.
    */
   readonly perEndpoint?: number | undefined;
   /**
-   * Milliseconds after which an attempt counts as slow and moves to the budget of `slowConcurrency`.
-   * Default 500. Detected up to 50 ms late. Raise it if healthy endpoints usually take longer.
+   * Milliseconds after which an attempt counts as slow and moves to the budget of
+   * `slowConcurrency`. Default 500. Detected up to 50 ms late. Raise it if healthy endpoints
+   * usually take longer.
    */
   readonly slowAfterMs?: number | undefined;
   /**
-   * Time limit of one attempt in milliseconds, from the DNS lookup to the last byte of the response.
-   * Default 15 000, at most 10 minutes. Can fire up to 50 ms late. If you raise it, raise `leaseMs` too.
+   * Time limit of one attempt in milliseconds, from the DNS lookup to the last byte of the
+   * response. Default 15 000, at most 10 minutes. Can fire up to 50 ms late. If you raise it, raise
+   * `leaseMs` too.
    */
   readonly deadlineMs?: number | undefined;
   /**
-   * Milliseconds for which a process holds a delivery that it claimed. If the process dies, another one
-   * takes the delivery over afterwards. Default 60 000, at least twice `deadlineMs` plus 20 s, at most an
-   * hour. Raise it only together with `deadlineMs`.
+   * Milliseconds for which a process holds a delivery that it claimed. If the process dies, another
+   * one takes the delivery over afterwards. Default 60 000, at least twice `deadlineMs` plus 20 s,
+   * at most an hour. Raise it only together with `deadlineMs`.
    */
   readonly leaseMs?: number | undefined;
   /**
-   * Bytes of a response that are read. Default 16 384, at most 1 MiB. Of a longer response only the status
-   * and this much of the body count. 0 is enough where nobody looks at excerpts.
+   * Bytes of a response that are read. Default 16 384, at most 1 MiB. Of a longer response only the
+   * status and this much of the body count. 0 is enough where nobody looks at excerpts.
    */
   readonly maxResponseBytes?: number | undefined;
   /**
-   * Milliseconds between the due times of recovered deliveries of one webhook. Default 50, at most an
-   * hour. Raise it so that a recovery of many events does not flood the endpoint.
+   * Milliseconds between the due times of recovered deliveries of one webhook. Default 50, at most
+   * an hour. Raise it so that a recovery of many events does not flood the endpoint.
    */
   readonly recoverEveryMs?: number | undefined;
   /**
-   * Characters of the response to a failed attempt that the delivery log keeps, for keys that may manage
-   * the webhook. Default 0, at most 10 000. Off by default, because an endpoint may quote the record that
-   * it refuses. Turn it on to help subscribers find their errors.
+   * Characters of the response to a failed attempt that the delivery log keeps, for keys that may
+   * manage the webhook. Default 0, at most 10 000. Off by default, because an endpoint may quote
+   * the record that it refuses. Turn it on to help subscribers find their errors.
    */
   readonly excerptCharacters?: number | undefined;
   /**
-   * Adds `event_id` with the event's id to the body, as the interface document announces. Default false.
-   * Turn it on if subscribers read that field.
+   * Adds `event_id` with the event's id to the body, as the interface document announces. Default
+   * false. Turn it on if subscribers read that field.
    */
   readonly eventIdField?: boolean | undefined;
   /**
-   * Replaces the built-in HTTP client, for example to send through a proxy. Your function must then block
-   * private destinations itself. Default: the built-in client.
+   * Replaces the built-in HTTP client, for example to send through a proxy. Your function must then
+   * block private destinations itself. Default: the built-in client.
    */
   readonly send?: Send | undefined;
 }
@@ -77,8 +85,8 @@ export interface DeliveryOptions {
  */
 export interface SignatureOptions {
   /**
-   * Name of the header that carries the signature. Default `X-Service-Signature`. Change it to put your
-   * own name on it, before the first subscriber registers: receivers read this header.
+   * Name of the header that carries the signature. Default `X-Service-Signature`. Change it to put
+   * your own name on it, before the first subscriber registers: receivers read this header.
    */
   readonly header?: string | undefined;
   /**

@@ -6,8 +6,8 @@ import type { Webhook } from "../webhook.js";
 type Awaitable<T> = T | PromiseLike<T>;
 
 /**
- * Loads a referenced resource that `emit` was not given in `related`. If it returns nothing, throws or
- * takes too long (`limits.hookMs`), the reference stays as it is and no entry is added for it.
+ * Loads a referenced resource that `emit` was not given in `related`. If it returns nothing, throws
+ * or takes too long (`limits.hookMs`), the event is stored without an entry for it.
  *
  * @example
  * resolveReference: (reference, { account }) => db.loadResource(account, reference)
@@ -29,8 +29,8 @@ export type ResolveReference = (
  */
 export interface Notify {
   /**
-   * Called when an endpoint has not responded with a 2xx for `health.warnAfterMs`. Called once for each
-   * such period, and again only after a throw, a timeout or a crash.
+   * Called when an endpoint has not responded with a 2xx for `health.warnAfterMs`. Called once for
+   * each such period, and again only after a throw, a timeout or a crash.
    */
   warning?:
     | ((event: {

@@ -14,8 +14,8 @@ import type { EndpointHealthOptions, RetentionOptions, RetryOptions } from "./li
 import type { WebhookLimits } from "./limit-options.js";
 
 /**
- * The options of `createWebhooks`. Only `storage` and `access` are required. An unknown option, or a
- * value out of range, is refused with `invalid_option`.
+ * The options of `createWebhooks`. Only `storage` and `access` are required. An unknown option, or
+ * a value out of range, is refused with `invalid_option`.
  *
  * @example
  * const options: WebhooksOptions = {
@@ -38,19 +38,21 @@ export interface WebhooksOptions<C extends EventCatalogue = typeof clinicalEvent
   /** Required. Authenticates API keys and decides what they may read. */
   readonly access: Access;
   /**
-   * Maps each event type to the resource type of its record: `{ "order.placed": "ServiceRequest" }`.
-   * Default: the fifty types of the interface document, `clinicalEvents`. Give your own table to emit
-   * other events; `{ ...clinicalEvents, … }` extends the default.
+   * Maps each event type to the resource type of its record: `{ "order.placed": "ServiceRequest"
+   * }`. Default: the fifty types of the interface document, `clinicalEvents`. Give your own table
+   * to emit other events; `{ ...clinicalEvents, … }` extends the default.
    */
   readonly events?: C | undefined;
   /**
-   * Loads a referenced resource that `emit` was not given. Default: none, so only resources in `related`
-   * become entries. Set it if the code that emits does not have the referenced records at hand.
+   * Loads a referenced resource that `emit` was not given. Default: none, so only resources in
+   * `related` become entries. Set it if the code that emits does not have the referenced records at
+   * hand.
    */
   readonly resolveReference?: ResolveReference | undefined;
   /**
    * The form of the request body. `notification` (default): `{ id, timestamp, event }`. `envelope`:
-   * `{ id, eventType, payload: { timestamp, id, event } }`, for subscribers that route by `eventType`.
+   * `{ id, eventType, payload: { timestamp, id, event } }`, for subscribers that route by
+   * `eventType`.
    */
   readonly body?: BodyForm | undefined;
   /** Which hosts may be reached. Default: public hosts over HTTPS. Relax it in tests only. */
@@ -63,11 +65,16 @@ export interface WebhooksOptions<C extends EventCatalogue = typeof clinicalEvent
   readonly signature?: SignatureOptions | undefined;
   /** When a failing endpoint is reported (default after 72 hours) and disabled (96 hours). */
   readonly health?: EndpointHealthOptions | undefined;
-  /** How long completed deliveries are kept. Default: 72 hours, at most 10 000 events per account. */
+  /**
+   * How long completed deliveries are kept. Default: 72 hours, at most 10 000 events per account.
+   */
   readonly retention?: RetentionOptions | undefined;
   /** Limits on accounts, requests, events and hooks. */
   readonly limits?: WebhookLimits | undefined;
-  /** Reports failing endpoints to their owners. Default: nobody is told; endpoints are still disabled. */
+  /**
+   * Reports failing endpoints to their owners. Default: nobody is told; endpoints are still
+   * disabled.
+   */
   readonly notify?: Notify | undefined;
   /** The source of time and chance. Default: the system's. Tests pass `manualClock()`. */
   readonly clock?: Clock | undefined;

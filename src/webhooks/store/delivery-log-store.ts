@@ -1,0 +1,75 @@
+/** The part of the port that reads the delivery log, resends, and recovers missed events. */
+
+import type { Page } from "./page.js";
+import type { AttemptSummary, DeliveryRecord, DeliveryState } from "./records.js";
+
+/**
+ * The deliveries of one webhook, counted by state: pending ones, and completed ones that are kept.
+ */
+export interface DeliveryStats extends Readonly<Record<DeliveryState, number>> {
+  /** When the delivery at the head of its queue is due; `null` if the queue is empty. */
+  readonly nextDueAt: number | null;
+  /** The attempt that was recorded last, of any delivery. */
+  readonly lastAttempt: AttemptSummary | null;
+}
+
+/** Reads deliveries, and creates further ones for events that are kept. */
+export interface DeliveryLogStore {
+  /**
+   * Returns a delivery with all attempts that are kept; `undefined` if it does not exist (any
+   * more).
+   */
+  getDelivery(id: string): Promise<DeliveryRecord | undefined>;
+  /**
+   * Returns deliveries, newest first, that were created at or after `since` and before `until`. A
+   * page may be short, or empty, and still have a `next`: the work of one call is bounded, however
+   * long the log of the account is. `next` is `null` only at the end of the log.
+   */
+  listDeliveries(
+    request: {
+      readonly webhookId: string;
+      readonly state?: DeliveryState | undefined;
+      readonly type?: string | undefined;
+      readonly since?: number | undefined;
+      readonly until?: number | undefined;
+    } & Page,
+  ): Promise<{ readonly deliveries: readonly DeliveryRecord[]; readonly next: string | null }>;
+  /**
+   * Summarises the log of a webhook without reading it. `undefined` if there is no such webhook.
+   */
+  deliveryStats(webhookId: string): Promise<DeliveryStats | undefined>;
+  /**
+   * Requests one more attempt. A pending delivery becomes due now, as an extra attempt that uses up
+   * no step; one in flight stays as it is. For a completed one, a new delivery of the same event is
+   * created, unless a later one is already pending, which then becomes due now.
+   *
+   * Returns the id of the delivery that will be attempted; `undefined` if the delivery or its event
+   * is gone.
+   */
+  resend(request: {
+    readonly id: string;
+    readonly account: string;
+    readonly now: number;
+  }): Promise<string | undefined>;
+  /**
+   * Creates a delivery for each kept event of the webhook's account that was stored at or after
+   * `since`, that the webhook subscribes to, and that is neither pending, delivered nor withheld
+   * for it.
+   *
+   * The first of them is due at `dueAt`, each further one `everyMs` later. With a `dueAt` after
+   * `now`, none of them has the head start of a first attempt, so new events go first. Examines at
+   * most `limit` events, oldest first, or fewer, so that the work of one call is bounded;
+   * `examined` is their number. `next` continues from there; `null` if all were examined. Returns
+   * `undefined` if there is no such webhook.
+   */
+  recover(
+    request: {
+      readonly webhookId: string;
+      readonly account: string;
+      readonly since: number;
+      readonly dueAt: number;
+      readonly everyMs: number;
+      readonly now: number;
+    } & Page,
+  ): Promise<{ readonly count: number; readonly examined: number; readonly next: string | null } | undefined>;
+}

@@ -1,0 +1,86 @@
+/** The part of the port that stores events and hands out their deliveries. */
+
+import type { ClaimRequest, ClaimResponse, Settlement, SettleResult } from "./claims.js";
+import type { EventRecord } from "./records.js";
+
+/**
+ * Milliseconds by which a first attempt goes ahead of retries: it precedes every retry that has
+ * been due for less than this. After an outage of an endpoint, new events do not queue behind
+ * thousands of retries, and those retries still get their turn.
+ */
+export const FIRST_ATTEMPT_HEAD_START_MS = 3_600_000;
+
+/** Milliseconds for which an event's id is remembered. Emitting it again meanwhile adds nothing. */
+export const REMEMBER_MS = 86_400_000;
+
+/** Appends events, leases due deliveries, and records their results. */
+export interface DeliveryQueueStore {
+  /**
+   * Stores an event with one delivery, due now, for each webhook of its account that is ENABLED at
+   * this moment and subscribes to its type: all or nothing. The event is kept for `recover` even if
+   * no webhook was ENABLED, provided the account has any.
+   *
+   * Remembers the id for `rememberMs`, and as long as the event is kept, with or without
+   * deliveries. Meanwhile the same id and digest add nothing and return the first deliveries
+   * (`duplicate`); another digest is a `conflict`.
+   */
+  append(request: {
+    readonly event: EventRecord;
+    readonly rememberMs: number;
+    readonly now: number;
+    /**
+     * For a test: the event goes to this webhook only, if it is ENABLED, whatever types it
+     * subscribes to. `recover` never creates a delivery of it. Without a delivery it is not kept.
+     */
+    readonly webhookId?: string | undefined;
+    /**
+     * Set if the caller has free slots: the storage may lease what is due in the same step,
+     * including the new deliveries.
+     */
+    readonly claim?: ClaimRequest | undefined;
+  }): Promise<
+    | {
+        readonly result: "stored" | "duplicate";
+        readonly deliveries: readonly { readonly id: string; readonly webhookId: string }[];
+        /** For storages that check it: true if the event has reached a replica. */
+        readonly confirmed?: boolean | undefined;
+        /** The response that `claim` would have given; absent if the storage leased nothing. */
+        readonly claimed?: ClaimResponse | undefined;
+      }
+    | { readonly result: "conflict" }
+  >;
+
+  /**
+   * Leases what is due: deliveries whose time has come, and those whose lease has expired (their
+   * `crashes` is then one more).
+   *
+   * Never leases more than `room`, and never more than `perEndpoint` for one endpoint. After a
+   * failure of the endpoint it leases only 1, 2, 3 … with each success (slow start). Endpoints take
+   * turns. Within an endpoint, the earliest due goes first, first attempts with a head start.
+   * Deliveries of DISABLED webhooks are leased too, because a process has to skip their step.
+   *
+   * Atomic for each delivery, not over all: a storage in several parts may visit them in turn, and
+   * endpoints take turns within a part. It may stop after some hundred expired leases; `nextAt`
+   * then reports it. Claims of one event may share its record, so that it is read once.
+   *
+   * Calling it again after a lost response leases what is still due. The deliveries of the lost
+   * response return when their lease expires.
+   */
+  claim(request: ClaimRequest): Promise<ClaimResponse>;
+
+  /**
+   * Records the results of claims, each once, and resolves with a {@link SettleResult} for each, in
+   * order. All settlements are of one partition. Each is recorded completely or not at all. If the
+   * call rejects, some may have been recorded, and all may be settled again.
+   *
+   * A `delivered` counts whatever its token, even after `failed`: a 2xx that was read is a fact.
+   * Anything else counts only from the holder of the lease. A process stops being the holder when
+   * another claim takes the delivery over; between `leaseUntil` and then a report may be accepted
+   * or be `stale`.
+   *
+   * `endpoint` updates the health: the first failure sets `failingSince` and `noticeAt`, a success
+   * clears both and `warnedAt`. An older generation changes nothing, and a DISABLED webhook keeps
+   * its health. It also updates the lane and the slow start.
+   */
+  settle(settlements: readonly Settlement[]): Promise<readonly SettleResult[]>;
+}

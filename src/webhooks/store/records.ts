@@ -1,0 +1,130 @@
+/** The records that a storage keeps: webhooks, events, deliveries and their attempts. */
+
+/** Only ENABLED webhooks get deliveries of new events. */
+export type WebhookStatus = "ENABLED" | "DISABLED";
+
+/** A webhook as it is stored. */
+export interface WebhookRecord {
+  readonly id: string;
+  readonly account: string;
+  /**
+   * Identifies the API key that owns the webhook; it is not the key. `canRead` is called for it.
+   */
+  readonly subscriberId: string;
+  readonly url: string;
+  readonly status: WebhookStatus;
+  /** `null`: every type, including future ones. Otherwise exact types, `prefix.*` or `*`. */
+  readonly eventTypes: readonly string[] | null;
+  readonly createdAt: number;
+  /** Increases with each change by a user or by the service, even within one millisecond. */
+  readonly updatedAt: number;
+  readonly secret: string;
+  /** The secret before a rotation; it signs until `rotateAt`. */
+  readonly previousSecret: string | null;
+  readonly rotateAt: number | null;
+  /**
+   * Counts new URLs and re-enablings. A report on an attempt under an older generation says nothing
+   * about the health of this endpoint.
+   */
+  readonly generation: number;
+  /** The first failure since the last 2xx, or since creation, re-enabling or a new URL. */
+  readonly failingSince: number | null;
+  /** When the host was told that the endpoint is failing, or when telling it was given up. */
+  readonly warnedAt: number | null;
+  /** When the next health step is due; see `claimHealthNotifications`. */
+  readonly noticeAt: number | null;
+}
+
+/** The changes of a webhook that a user may request. An absent key leaves the field unchanged. */
+export interface WebhookChange {
+  readonly url?: string | undefined;
+  readonly status?: WebhookStatus | undefined;
+  readonly eventTypes?: readonly string[] | null | undefined;
+  /**
+   * A new secret. The secret that signs now continues to sign until `rotateAt`, even if another
+   * rotation is in progress. If `rotateAt` is not after `now`, the new secret signs at once.
+   */
+  readonly rotation?: { readonly secret: string; readonly rotateAt: number } | undefined;
+  /** Transfers the webhook to another key of its account. */
+  readonly subscriberId?: string | undefined;
+}
+
+/** An event as it is stored. */
+export interface EventRecord {
+  /** A UUID, unique within its account. */
+  readonly id: string;
+  readonly account: string;
+  readonly type: string;
+  /** A digest of what the host emitted. The same id with another digest is a conflict. */
+  readonly digest: string;
+  /**
+   * The serialised event. A store returns it unchanged, character by character, and never parses
+   * it.
+   */
+  readonly payload: string;
+}
+
+/**
+ * `pending` is waiting or in flight. The others are final, except that a 2xx overrides `failed`.
+ */
+export type DeliveryState = "pending" | "delivered" | "failed" | "withheld";
+
+/** One HTTP exchange, or one that failed before it began. */
+export interface Attempt {
+  readonly at: number;
+  readonly durationMs: number;
+  /** The step of the schedule, from 0. */
+  readonly step: number;
+  /** True if a user requested the attempt in addition to the schedule. */
+  readonly isExtra: boolean;
+  readonly kind: "delivered" | "http" | "dns" | "connect" | "tls" | "timeout" | "refused";
+  readonly status: number | null;
+  /** A short stable word: `ECONNREFUSED`, `NO_USABLE_ADDRESS`, `HTTP_500` … */
+  readonly code: string;
+  /** The first characters of the response to a failed attempt. */
+  readonly excerpt: string | null;
+}
+
+/** The result of the latest attempt. */
+export type AttemptSummary = Pick<Attempt, "at" | "kind" | "status" | "code">;
+
+/** A delivery in the delivery log: one event for one webhook. */
+export interface DeliveryRecord {
+  /** `<webhook id>.<event id>`, plus `.<n>` for the n-th one that `resend` or `recover` created. */
+  readonly id: string;
+  readonly webhookId: string;
+  readonly eventId: string;
+  readonly type: string;
+  readonly state: DeliveryState;
+  /**
+   * Why the delivery completed without being delivered: `exhausted`, `disabled`, `access_denied`,
+   * `access_unknown`, `crashed`, `payload_unreadable`, `payload_missing`, `record_unreadable`.
+   */
+  readonly reason: string | null;
+  readonly createdAt: number;
+  /**
+   * When its first attempt was due and a process made or skipped it. The schedule counts from here.
+   */
+  readonly startedAt: number | null;
+  /** The step that it waits for. */
+  readonly step: number;
+  /** When that step is due; `null` once the delivery is completed. */
+  readonly dueAt: number | null;
+  readonly endedAt: number | null;
+  /** The latest 50, oldest first. The default schedule has at most 14; `resend` adds more. */
+  readonly attempts: readonly Attempt[];
+}
+
+/** How long, and how many, completed deliveries are kept. */
+export interface Retention {
+  /**
+   * Milliseconds for which an event is kept, with all its deliveries and their attempts, after the
+   * last of them completed. Later calls then free it, a few events at a time. 0 frees at once.
+   */
+  readonly ms: number;
+  /**
+   * Events without a pending delivery that an account may have. Beyond that, later calls free the
+   * oldest first, with their deliveries, a few at a time.
+   */
+  readonly events: number;
+}

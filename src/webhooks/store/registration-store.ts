@@ -1,0 +1,68 @@
+/** The part of the port that keeps webhooks. */
+
+import type { Page } from "./page.js";
+import type { WebhookChange, WebhookRecord } from "./records.js";
+
+/** Creates, reads, changes and removes webhooks. */
+export interface RegistrationStore {
+  /**
+   * Returns a new UUID for a webhook of this account. The store can tell from it where the account
+   * is.
+   */
+  newWebhookId(account: string): string;
+  /**
+   * Stores a webhook, unless the account has `accountLimit` webhooks, or, for an ENABLED one,
+   * `enabledLimit` ENABLED webhooks. If the account used the idempotency key before `expiresAt` of
+   * that use, returns the record as it was created then (`replayed`), or `key_reused` if the digest
+   * differs. An id that is already stored adds nothing: `created`, with the webhook as it is now.
+   */
+  createWebhook(request: {
+    readonly webhook: WebhookRecord;
+    readonly enabledLimit: number;
+    /** For ENABLED and DISABLED webhooks together. */
+    readonly accountLimit: number;
+    readonly idempotency: {
+      readonly key: string;
+      readonly digest: string;
+      readonly expiresAt: number;
+    } | null;
+    readonly now: number;
+  }): Promise<
+    | { readonly result: "created" | "replayed"; readonly webhook: WebhookRecord }
+    | { readonly result: "enabled_limit" | "account_limit" | "key_reused" }
+  >;
+  /** Returns a webhook of any account; `undefined` if there is no such webhook. */
+  getWebhook(id: string): Promise<WebhookRecord | undefined>;
+  /** Returns the webhooks of an account, oldest first. */
+  listWebhooks(
+    request: { readonly account: string } & Page,
+  ): Promise<{ readonly webhooks: readonly WebhookRecord[]; readonly next: string | null }>;
+  /**
+   * Applies a change. Enabling counts against `enabledLimit`, not counting the webhook itself. A
+   * new URL or DISABLED → ENABLED raises the generation and clears the health; ENABLED → DISABLED
+   * clears it too. Pending deliveries stay and go to the new URL. With `owner`, nothing is changed
+   * unless the webhook's `subscriberId` equals it: `not_owner`, checked in the same step as the
+   * change.
+   */
+  updateWebhook(request: {
+    readonly id: string;
+    readonly account: string;
+    readonly change: WebhookChange;
+    readonly owner?: string | undefined;
+    readonly enabledLimit: number;
+    readonly now: number;
+  }): Promise<
+    | { readonly result: "updated"; readonly webhook: WebhookRecord }
+    | { readonly result: "enabled_limit" | "not_found" | "not_owner" }
+  >;
+  /**
+   * Removes a webhook with its deliveries, including those in flight. All other methods see it
+   * removed at once; later calls may free its space, a little at a time. Returns false if there is
+   * no such webhook.
+   */
+  removeWebhook(request: {
+    readonly id: string;
+    readonly account: string;
+    readonly now: number;
+  }): Promise<boolean>;
+}
