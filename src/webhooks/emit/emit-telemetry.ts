@@ -1,21 +1,27 @@
-/** What emitting reports: a span for each call, and for each event how it went. */
+/** Reports `emit` to the host's telemetry: a span for each call, and a duration for each event. */
 
 import type { Clock } from "../../core/clock.js";
 import { isPostbellError } from "../../core/errors.js";
 import { type SpanAttributes, seconds, type Telemetry } from "../../core/telemetry.js";
 
-const codeOf = (error: unknown): string => (isPostbellError(error) ? error.code : "unexpected");
+const toErrorLabel = (error: unknown): string => (isPostbellError(error) ? error.code : "unexpected");
 
 export interface EmitTelemetry {
-  /** A span around `work`, which is given the `traceparent` to store with its events, and may note attributes. */
+  /**
+   * Runs `work` inside a span. `work` gets the `traceparent` to store with its events, and a
+   * function that adds attributes to the span.
+   */
   call<T>(
     work: (trace: string | undefined, note: ((attributes: SpanAttributes) => void) | undefined) => Promise<T>,
   ): Promise<T>;
-  /** Times what is done for one event. It is counted by its error, or as what `outcomeOf` says, unless it says nothing. */
-  event<T>(work: Promise<T>, outcomeOf?: (result: T) => string): Promise<T>;
+  /**
+   * Times the work for one event. The label is the code of its error, or else what `toOutcome`
+   * returns. Without `toOutcome`, a success is not recorded.
+   */
+  event<T>(work: Promise<T>, toOutcome?: (result: T) => string): Promise<T>;
 }
 
-/** Adds nothing to an emit where there is no telemetry. */
+/** Adds nothing to `emit` if there is no telemetry. */
 export function createEmitTelemetry(telemetry: Telemetry | undefined, clock: Clock): EmitTelemetry {
   if (telemetry === undefined) {
     return { call: (work) => work(undefined, undefined), event: (work) => work };
@@ -38,22 +44,22 @@ export function createEmitTelemetry(telemetry: Telemetry | undefined, clock: Clo
       try {
         return await span.run(() => work(span.traceparent, (noted) => Object.assign(attributes, noted)));
       } catch (thrown) {
-        error = codeOf(thrown);
+        error = toErrorLabel(thrown);
         throw thrown;
       } finally {
         span.end({ at: clock.now(), attributes, error });
       }
     },
-    async event(work, outcomeOf) {
-      const began = clock.monotonic();
-      const tell = (outcome: string): void =>
-        telemetry.record("emitDuration", seconds(clock.monotonic() - began), { outcome });
+    async event(work, toOutcome) {
+      const startedAt = clock.monotonic();
+      const record = (outcome: string): void =>
+        telemetry.record("emitDuration", seconds(clock.monotonic() - startedAt), { outcome });
       try {
         const result = await work;
-        if (outcomeOf !== undefined) tell(outcomeOf(result));
+        if (toOutcome !== undefined) record(toOutcome(result));
         return result;
       } catch (error) {
-        tell(codeOf(error));
+        record(toErrorLabel(error));
         throw error;
       }
     },

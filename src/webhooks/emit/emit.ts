@@ -1,0 +1,78 @@
+/** `emit`: prepares events, stores them in order, and reports how it went. */
+
+import { isPostbellError, PostbellError } from "../../core/errors.js";
+import type { SpanAttributes } from "../../core/telemetry.js";
+import type { AppendEvent } from "./append-event.js";
+import type { EmitTelemetry } from "./emit-telemetry.js";
+import type { Emitted, EventInput } from "./event-input.js";
+import type { PrepareEvent } from "./prepare-event.js";
+
+type Note = (attributes: SpanAttributes) => void;
+
+/** Emits one event, or several in order. */
+export type Emit = (input: EventInput | readonly EventInput[]) => Promise<Emitted | readonly Emitted[]>;
+
+interface EmitContext {
+  readonly prepare: PrepareEvent;
+  readonly append: AppendEvent;
+  readonly report: EmitTelemetry;
+}
+
+export function createEmit({ prepare, append, report }: EmitContext): Emit {
+  const emitOne = async (input: EventInput, trace?: string, note?: Note): Promise<Emitted> => {
+    const event = await report.event(prepare(input, trace));
+    note?.({ "messaging.destination.name": event.type, "messaging.message.id": event.id });
+    const emitted = await report.event(append(event), toOutcome);
+    note?.({ "postbell.outcome": toOutcome(emitted), "postbell.deliveries": emitted.deliveries.length });
+    return emitted;
+  };
+
+  const emitAll = async (
+    inputs: readonly EventInput[],
+    trace?: string,
+    note?: Note,
+  ): Promise<readonly Emitted[]> => {
+    note?.({ "messaging.batch.message_count": inputs.length });
+    // Array.from visits holes too, and a hole is not an event.
+    const prepared = await Promise.all(
+      Array.from(inputs, async (input, index) => {
+        try {
+          return await report.event(prepare(input, trace));
+        } catch (error) {
+          throw isPostbellError(error) ? toItemError(error, index) : error;
+        }
+      }),
+    );
+    const emitted: Emitted[] = [];
+    for (const [index, item] of prepared.entries()) {
+      try {
+        emitted.push(await report.event(append(item), toOutcome));
+      } catch (error) {
+        if (!isPostbellError(error)) throw error;
+        const { code, message } = error;
+        throw new PostbellError(code, `${message} ${index} of ${inputs.length} events were stored.`, {
+          field: `[${index}]`,
+          cause: error,
+        });
+      }
+    }
+    return emitted;
+  };
+
+  return (input) =>
+    report.call<Emitted | readonly Emitted[]>((trace, note) =>
+      isList(input) ? emitAll(input, trace, note) : emitOne(input, trace, note),
+    );
+}
+
+/** Converts the error of one item to an error of the list, whose field names the item. */
+function toItemError(error: PostbellError, index: number): PostbellError {
+  const { code, message, field } = error;
+  const path = field === undefined ? `[${index}]` : `[${index}].${field}`;
+  return new PostbellError(code, `[${index}]: ${message}`, { field: path, cause: error });
+}
+
+const toOutcome = ({ duplicate }: Emitted): string => (duplicate ? "duplicate" : "stored");
+
+const isList = (input: EventInput | readonly EventInput[]): input is readonly EventInput[] =>
+  Array.isArray(input);

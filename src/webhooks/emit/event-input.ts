@@ -1,0 +1,81 @@
+/** The event that a host passes to `emit`, and reading it once. */
+
+import { PostbellError } from "../../core/errors.js";
+import type { FhirResource } from "../fhir.js";
+
+/**
+ * An event: something happened to a record of an account.
+ *
+ * @example
+ * await webhooks.emit({
+ *   type: "patient.updated",
+ *   account: "clinic-7",
+ *   resource: { resourceType: "Patient", id: "42", active: true },
+ * });
+ */
+export interface EventInput<T extends string = string> {
+  /** One of the names of the `events` option. */
+  readonly type: T;
+  /** The account that the record belongs to. The webhooks of this account receive the event. */
+  readonly account: string;
+  /**
+   * The record, of the resource type that belongs to `type`. For a deleted record: its last
+   * version, or its `resourceType` and `id`.
+   */
+  readonly resource: FhirResource;
+  /** Resources that the record references, directly or in turn. Unreferenced ones are ignored. */
+  readonly related?: readonly FhirResource[] | undefined;
+  /**
+   * A UUID that identifies the event. Default: a new one. Emitting it again within 24 hours adds
+   * nothing, so pass your own id where you may have to repeat the call.
+   */
+  readonly id?: string | undefined;
+  /** When it happened. Default: now. */
+  readonly occurredAt?: Date | string | undefined;
+}
+
+/** The result of emitting one event. */
+export interface Emitted {
+  /** The event's id, in lower case. */
+  readonly id: string;
+  /** True if the id was emitted before: nothing was added, and `deliveries` are the first ones. */
+  readonly duplicate: boolean;
+  /** For storages that check it: true if a replica has the event too. */
+  readonly confirmed?: boolean | undefined;
+  /** One for each webhook that receives the event. */
+  readonly deliveries: readonly { readonly id: string; readonly webhookId: string }[];
+}
+
+const EVENT_KEYS: ReadonlySet<string> = new Set([
+  "type",
+  "account",
+  "resource",
+  "related",
+  "id",
+  "occurredAt",
+]);
+
+export const invalidEvent = (field: string | undefined, message: string, cause?: unknown): PostbellError =>
+  new PostbellError("invalid_argument", message, { field, cause });
+
+/**
+ * Copies an event to plain data, reading each field once: a getter or a proxy could throw, or
+ * return something else the second time. Throws `invalid_argument`.
+ */
+export function readEventInput(input: EventInput): EventInput {
+  if (typeof input !== "object" || input === null) {
+    throw invalidEvent(undefined, "emit() takes an event, or an array of events.");
+  }
+  let unknown: string | undefined;
+  let event: EventInput;
+  try {
+    unknown = Object.keys(input).find((key) => !EVENT_KEYS.has(key));
+    const { type, account, resource, related, id, occurredAt } = input;
+    const list = Array.isArray(related) ? Array.from(related) : related;
+    event = { type, account, resource, related: list, id, occurredAt };
+  } catch (cause) {
+    throw invalidEvent(undefined, "The event cannot be read: one of its fields throws.", cause);
+  }
+  if (unknown !== undefined) throw invalidEvent(unknown, `An event has no field '${unknown}'.`);
+  return event;
+}

@@ -1,0 +1,78 @@
+/** Turns an event that the host emits into the record that is stored. */
+
+import { randomUUID } from "node:crypto";
+import { type Clock, withTimeout } from "../../core/clock.js";
+import type { Logger } from "../../core/logger.js";
+import { isUuid } from "../../core/uuid.js";
+import { checkName } from "../call-arguments.js";
+import { readTimeFilter } from "../delivery/delivery-log.js";
+import { type Catalogue, focalTypes } from "../event-types/catalogue.js";
+import { buildPayload, type ResolveEntry } from "../events/bundle.js";
+import type { WebhooksSettings } from "../settings/settings.js";
+import type { EventRecord } from "../store.js";
+import { type EventInput, invalidEvent, readEventInput } from "./event-input.js";
+
+/** Checks an event and builds its record. `trace`: the `traceparent` to store with it. */
+export type PrepareEvent = (input: EventInput, trace: string | undefined) => Promise<EventRecord>;
+
+interface PrepareContext {
+  readonly settings: Pick<WebhooksSettings, "limits" | "resolveReference">;
+  readonly catalogue: Catalogue;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** The storage's time. */
+  readonly now: () => number;
+}
+
+export function createPrepareEvent({
+  settings: { limits, resolveReference },
+  catalogue,
+  clock,
+  logger,
+  now,
+}: PrepareContext): PrepareEvent {
+  /** All lookups of one event share one time limit, which begins here. */
+  const createResolver = (account: string, eventType: string): ResolveEntry | undefined => {
+    if (resolveReference === undefined) return undefined;
+    const until = clock.monotonic() + limits.hookMs;
+    return async (reference) => {
+      const leftMs = until - clock.monotonic();
+      if (leftMs <= 0) return null;
+      try {
+        const found = (async () => resolveReference(reference, { account, eventType }))();
+        return await withTimeout(clock, leftMs, found, () => new Error("no answer in time"));
+      } catch (error) {
+        // An event without one of its entries is better than a lost event.
+        logger.warn(
+          { account, eventType, error },
+          "resolveReference failed; the event is sent without an entry for it",
+        );
+        return null;
+      }
+    };
+  };
+
+  return async (input, trace) => {
+    const { type, account, resource, related, id = randomUUID(), occurredAt } = readEventInput(input);
+    checkName("account", account);
+    if (typeof type !== "string") {
+      throw invalidEvent("type", "type must be a string, the name of an event type.");
+    }
+    if (typeof id !== "string" || !isUuid(id)) throw invalidEvent("id", "id must be a UUID.");
+    const eventId = id.toLowerCase();
+    const { payload, digest } = await buildPayload({
+      eventId,
+      account,
+      type,
+      occurredAt: occurredAt === undefined ? now() : readTimeFilter("occurredAt", occurredAt),
+      isOccurredAtGiven: occurredAt !== undefined,
+      resource,
+      related,
+      focalTypes: focalTypes(catalogue, type),
+      resolve: createResolver(account, type),
+      trace,
+      limits: { entries: limits.entries, bytes: limits.notificationBytes },
+    });
+    return { id: eventId, account, type, digest, payload };
+  };
+}

@@ -1,0 +1,75 @@
+/** Starts and stops the delivery of a service. Both calls may be repeated and may overlap. */
+
+import { type Clock, withTimeout } from "../core/clock.js";
+import type { Logger } from "../core/logger.js";
+import type { Telemetry } from "../core/telemetry.js";
+import type { DeliveryDispatcher } from "./delivery/dispatcher.js";
+import { readGauges } from "./delivery/gauges.js";
+import type { Sender } from "./sender.js";
+import type { WebhooksSettings } from "./settings/settings.js";
+import type { WebhookStore } from "./store.js";
+
+const DEFAULT_GRACE_MS = 10_000;
+
+export interface Lifecycle {
+  readonly start: () => Promise<void>;
+  readonly stop: (options?: { readonly graceMs?: number | undefined }) => Promise<void>;
+}
+
+export function createLifecycle({
+  settings: { notify, limits },
+  store,
+  dispatcher,
+  sender,
+  clock,
+  logger,
+  telemetry,
+}: {
+  readonly settings: Pick<WebhooksSettings, "notify" | "limits">;
+  readonly store: WebhookStore;
+  readonly dispatcher: DeliveryDispatcher;
+  readonly sender: Sender;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly telemetry: Telemetry | undefined;
+}): Lifecycle {
+  let isWanted = false;
+  let stopping: Promise<void> | undefined;
+  let stopObserving: (() => void) | undefined;
+
+  const closeNotifiers = async (): Promise<void> => {
+    const closing = (async () => notify.close?.())();
+    try {
+      await withTimeout(clock, limits.hookMs, closing, () => new Error("no answer in time"));
+    } catch (error) {
+      logger.error({ error }, "notify.close failed; what the notifiers hold may stay open");
+    }
+  };
+
+  const end = async (graceMs: number): Promise<void> => {
+    await dispatcher.stop(graceMs);
+    stopObserving?.();
+    stopObserving = undefined;
+    await sender.close();
+    await closeNotifiers();
+  };
+
+  return {
+    async start() {
+      isWanted = true;
+      await stopping;
+      // `stop` may have been called again while this call waited for the earlier stop.
+      if (!isWanted) return;
+      dispatcher.start();
+      stopObserving ??= telemetry?.observe(() => readGauges(store, dispatcher.inFlight()));
+    },
+    stop({ graceMs = DEFAULT_GRACE_MS } = {}) {
+      isWanted = false;
+      // A second call (a second SIGTERM) must not shorten the grace period of the first.
+      stopping ??= end(graceMs).finally(() => {
+        stopping = undefined;
+      });
+      return stopping;
+    },
+  };
+}
