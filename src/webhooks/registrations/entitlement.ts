@@ -1,6 +1,6 @@
 /**
- * Decides who may manage a webhook: the one rule behind the REST routes, the portal and the calls in-process.
- * `docs/decisions/webhook-owner.md` says why it is this one.
+ * Decides who may manage a webhook, for the REST routes, the portal and the host's own calls alike.
+ * `docs/decisions/webhook-owner.md` explains the rule.
  */
 
 import { type Clock, withTimeout } from "../../core/clock.js";
@@ -10,28 +10,30 @@ import type { Actor, Subscriber } from "../access.js";
 import { checkName, notFound } from "../call-arguments.js";
 import type { WebhooksSettings } from "../settings/settings.js";
 import type { WebhookChange, WebhookRecord, WebhookStore } from "../store.js";
+import { ownedByAnotherKey } from "./registration-errors.js";
 
-/** Holds calls to the rule: what a webhook sends, where, and under which secret is up to its owner key. */
+/**
+ * Enforces the rule: its owner key decides what a webhook sends, where to, and under which secret.
+ */
 export interface Entitlement {
-  /** Loads a webhook. Errors: `not_found`, also for another account's; `invalid_argument` for an `as` that names nobody. */
+  /**
+   * Loads a webhook. Throws `not_found`, also for a webhook of another account, and
+   * `invalid_argument` if `as` is not a subscriber.
+   */
   readonly find: (id: string, actor: Actor) => Promise<WebhookRecord>;
-  /** Whether the actor is the host, the owner key, or a key that `access.canActFor` lets act for it. Errors: `access_unavailable`. */
+  /**
+   * True for the host, for the owner key, and for a key that `access.canActFor` lets act for it.
+   * Throws `access_unavailable`.
+   */
   readonly canManage: (webhook: WebhookRecord, actor: Actor) => Promise<boolean>;
-  /** Errors: `webhook_owned_by_another_key`, `access_unavailable`. */
+  /** Throws `webhook_owned_by_another_key` or `access_unavailable`. */
   readonly requireManager: (webhook: WebhookRecord, actor: Actor) => Promise<void>;
 }
-
-/** What a key is told that may not manage a webhook of its account. */
-export const isOwnedByAnotherKey = (): PostbellError =>
-  new PostbellError(
-    "webhook_owned_by_another_key",
-    "Another API key of the account owns this webhook: use that key. With this one you can read, disable or delete the webhook.",
-  );
 
 const isSameList = (a: readonly string[] | null, b: readonly string[] | null): boolean =>
   JSON.stringify(a) === JSON.stringify(b);
 
-/** Whether a change does nothing but disable the webhook, which every key of the account may. Pure. */
+/** True if a change only disables the webhook, which every key of the account may do. Pure. */
 export const isDisablingOnly = (
   { url, eventTypes }: Pick<WebhookRecord, "url" | "eventTypes">,
   change: WebhookChange,
@@ -62,24 +64,24 @@ export function createEntitlement({
   clock,
 }: {
   readonly store: Pick<WebhookStore, "getWebhook">;
-  readonly settings: WebhooksSettings;
+  readonly settings: Pick<WebhooksSettings, "access" | "limits">;
   readonly clock: Clock;
 }): Entitlement {
-  const askHost = async (as: Subscriber, owner: Subscriber): Promise<boolean> => {
+  const canActFor = async (as: Subscriber, owner: Subscriber): Promise<boolean> => {
     try {
-      const asked = (async () => access.canActFor?.(as, owner) ?? false)();
-      const answer: unknown = await withTimeout(
+      const call = (async () => access.canActFor?.(as, owner) ?? false)();
+      const allowed: unknown = await withTimeout(
         clock,
         limits.hookMs,
-        asked,
+        call,
         () => new Error("no answer in time"),
       );
-      if (typeof answer === "boolean") return answer;
+      if (typeof allowed === "boolean") return allowed;
       throw new TypeError("neither true nor false");
     } catch (cause) {
       throw new PostbellError(
         "access_unavailable",
-        "access.canActFor gave no usable answer, so nothing was done; try again later.",
+        "access.canActFor threw, took too long or returned neither true nor false; nothing was changed. Try again later.",
         { cause },
       );
     }
@@ -89,13 +91,14 @@ export function createEntitlement({
     if (as === undefined) return true;
     if (as.account !== account) return false;
     if (as.id === subscriberId) return true;
-    return askHost({ id: as.id, account }, { id: subscriberId, account });
+    return canActFor({ id: as.id, account }, { id: subscriberId, account });
   };
 
   return Object.freeze<Entitlement>({
     async find(id, actor) {
       checkActor(actor);
-      // What is no UUID names no webhook; no storage should have to make a key of it.
+      // An id that is not a UUID names no webhook, and no storage should have to build a key from
+      // it.
       const webhook = isUuid(id) ? await store.getWebhook(id) : undefined;
       if (!webhook || (actor.as !== undefined && actor.as.account !== webhook.account)) {
         throw notFound("webhook");
@@ -104,7 +107,7 @@ export function createEntitlement({
     },
     canManage,
     async requireManager(webhook, actor) {
-      if (!(await canManage(webhook, actor))) throw isOwnedByAnotherKey();
+      if (!(await canManage(webhook, actor))) throw ownedByAnotherKey();
     },
   });
 }

@@ -1,6 +1,7 @@
-/** Webhooks as the host and its subscribers see them: create, read, list, update, remove, rotate the secret. */
+/**
+ * The calls that manage webhooks: create, get, list, update, remove, rotate the secret, transfer.
+ */
 
-import { createHash } from "node:crypto";
 import { PostbellError } from "../../core/errors.js";
 import { checkUrl } from "../../outbound/address-policy.js";
 import { newSecret } from "../../signature/signature.js";
@@ -9,31 +10,44 @@ import { checkName, notFound, readCallArguments, readLimit } from "../call-argum
 import type { Catalogue } from "../event-types/catalogue.js";
 import { readEventTypes } from "../event-types/subscription.js";
 import type { WebhooksSettings } from "../settings/settings.js";
-import type { WebhookChange, WebhookRecord, WebhookStatus, WebhookStore } from "../store.js";
+import type { WebhookChange, WebhookStatus, WebhookStore } from "../store.js";
 import { toWebhook, type Webhook } from "../webhook.js";
-import { type Entitlement, isDisablingOnly, isOwnedByAnotherKey } from "./entitlement.js";
+import { createChangeWebhook } from "./change-webhook.js";
+import type { Entitlement } from "./entitlement.js";
+import { registerWebhook } from "./register-webhook.js";
+import { invalidField } from "./registration-errors.js";
 
-/** A registration with the secret that it was just given. */
+/** A webhook with the secret that it was just given. */
 export interface WebhookWithSecret {
   readonly webhook: Webhook;
-  /** `whsec_` and 256 random bits in Base64. Given here and never again. */
+  /** `whsec_` and 256 random bits in Base64. It is returned here and never again. */
   readonly secret: string;
 }
 
 /**
- * The registrations, in-process; the REST routes stand on the same functions.
+ * Manages webhooks from the host's own code. The REST routes call the same functions.
  *
- * A webhook is owned by the API key that created it. A call without `as` acts as the host, with full authority; with `as` it is held to what that key may do:
- * its owner, or a key that `access.canActFor` lets act for it, may do everything, the other keys of the account may read, disable and delete.
+ * The API key that created a webhook owns it. A call without `as` acts as the host, with full
+ * authority. With `as`, it may do what that key may do: the owner, or a key that `access.canActFor`
+ * lets act for it, may do everything. The other keys of the account may read, disable and delete.
  *
- * Errors of all: `not_found`, `invalid_request`, `invalid_url`, `unknown_event_type` (with the `field`), `webhook_limit_reached`, with `as` also
- * `webhook_owned_by_another_key` and `access_unavailable`, and those of the storage.
+ * All calls throw `not_found`, `invalid_request`, `invalid_url`, `unknown_event_type` (with the
+ * `field`), `webhook_limit_reached`, and the errors of the storage. With `as` they also throw
+ * `webhook_owned_by_another_key` and `access_unavailable`.
+ *
+ * @example
+ * const { webhook, secret } = await webhooks.registrations.create(
+ *   { id: "key-1", account: "clinic-7" },
+ *   { url: "https://example.org/hooks", eventTypes: ["patient.*"] },
+ * );
  */
 export interface Registrations {
   /**
-   * Registers an endpoint, ENABLED. The same `idempotencyKey` of the same subscriber returns the same answer, secret included, for ten minutes;
-   * with other values it is refused with `idempotency_key_reused`. Other later changes do not show in that answer. Once the webhook was deleted, its secret
-   * rotated or the webhook transferred, the repetition is refused: `webhook_deleted`, `secret_rotated` or `webhook_owned_by_another_key`.
+   * Registers an endpoint, ENABLED. For ten minutes, the same `idempotencyKey` of the same
+   * subscriber returns the same result, secret included; later changes do not show in it. With
+   * other values it is refused with `idempotency_key_reused`. Once the webhook was deleted or
+   * transferred or its secret rotated, the repetition is refused with `webhook_deleted`,
+   * `webhook_owned_by_another_key` or `secret_rotated`.
    */
   create(
     subscriber: Subscriber,
@@ -43,17 +57,21 @@ export interface Registrations {
       readonly idempotencyKey?: string | undefined;
     },
   ): Promise<WebhookWithSecret>;
-  /** A webhook of any account; with `as`, of that key's account. */
+  /** Returns a webhook of any account; with `as`, of that key's account. */
   get(id: string, options?: Actor): Promise<Webhook>;
-  /** Oldest first. `limit` 1 to 100, default 50; `next` is the cursor of the next page, `null` on the last. */
+  /**
+   * Returns the webhooks of an account, oldest first. `limit` is 1 to 100, default 50. `next` is
+   * the cursor of the next page, `null` on the last.
+   */
   list(request: {
     readonly account: string;
     readonly cursor?: string | undefined;
     readonly limit?: number | undefined;
   }): Promise<{ readonly webhooks: readonly Webhook[]; readonly next: string | null }>;
   /**
-   * Changes what is given. Pending deliveries go to a new url; a new url or re-enabling gives the endpoint a clean record.
-   * Every key of the account may disable: `status: "DISABLED"`, with `url` and `eventTypes` absent or as they are.
+   * Changes the given fields. Pending deliveries go to a new URL. A new URL or re-enabling resets
+   * the health of the endpoint. Every key of the account may disable: `status: "DISABLED"`, with
+   * `url` and `eventTypes` absent or unchanged.
    */
   update(
     id: string,
@@ -64,20 +82,23 @@ export interface Registrations {
     },
     options?: Actor,
   ): Promise<Webhook>;
-  /** Removes the webhook and all its deliveries. Every key of the account may. */
+  /** Removes the webhook and all its deliveries. Every key of the account may do this. */
   remove(id: string, options?: Actor): Promise<void>;
   /**
-   * A new secret. The old one goes on signing for `overlapMs` (default 24 h, 0 to 7 days), so that the subscriber can learn the new one first: a notification carries one signature,
-   * by the old secret before `rotatesAt` and by the new one from then on. Rotated again before that, the old one goes on, and the secret that had not signed yet never does.
+   * Creates a new secret. The old one continues to sign for `overlapMs` (default 24 hours, 0 to 7
+   * days), so that the subscriber can install the new one first. A notification has one signature:
+   * by the old secret before `rotatesAt`, by the new one afterwards. If the secret is rotated again
+   * before that, the old one continues, and the secret that has not signed yet is dropped.
    */
   rotateSecret(
     id: string,
     options?: { readonly overlapMs?: number | undefined } & Actor,
   ): Promise<{ readonly secret: string; readonly rotatesAt: Date }>;
   /**
-   * Hands a webhook over to another API key of its account, for example when its key is replaced by a new one. From the next attempt on, `canRead` is asked for
-   * the new key, also about pending deliveries. The url and the secret stay: whoever reads that url receives what the new key may read. The new owner also
-   * sees the excerpts of earlier responses in the log. Only the host can call it.
+   * Transfers a webhook to another API key of its account, for example when a key is replaced. From
+   * the next attempt on, `canRead` is called for the new key, also for pending deliveries. The URL
+   * and the secret stay: whoever operates that URL receives what the new key may read. The new
+   * owner also sees the excerpts of earlier responses in the log. Only the host can call it.
    *
    * @example
    * await webhooks.registrations.transfer(webhook.id, { subscriberId: "key-2" });
@@ -85,11 +106,27 @@ export interface Registrations {
   transfer(id: string, to: { readonly subscriberId: string }): Promise<Webhook>;
 }
 
-const REPLAY_MS = 600_000;
 const DAY_MS = 86_400_000;
 
-const invalid = (field: string, message: string): PostbellError =>
-  new PostbellError("invalid_request", message, { field });
+function readUrl(url: unknown, destinations: WebhooksSettings["destinations"]): string {
+  if (url === undefined) {
+    throw invalidField("url", "url is missing: pass the HTTPS address of the endpoint.");
+  }
+  if (typeof url !== "string") throw invalidField("url", "url must be a string.");
+  const checked = checkUrl(url, destinations);
+  if (checked.ok) return url;
+  throw new PostbellError("invalid_url", checked.message, { field: "url" });
+}
+
+function readStatus(status: unknown): WebhookStatus {
+  if (status === "ENABLED" || status === "DISABLED") return status;
+  throw invalidField("status", "status must be ENABLED or DISABLED.");
+}
+
+function checkOverlap(overlapMs: number): void {
+  if (Number.isSafeInteger(overlapMs) && overlapMs >= 0 && overlapMs <= 7 * DAY_MS) return;
+  throw invalidField("overlapMs", "overlapMs must be a whole number of milliseconds from 0 to 7 days.");
+}
 
 export function createRegistrations({
   store,
@@ -98,137 +135,28 @@ export function createRegistrations({
   entitlement,
 }: {
   readonly store: WebhookStore;
-  readonly settings: WebhooksSettings;
+  readonly settings: Pick<WebhooksSettings, "destinations" | "limits">;
   readonly catalogue: Catalogue;
   readonly entitlement: Entitlement;
 }): Registrations {
-  const enabledLimit = limits.enabledWebhooks;
-
-  const readUrl = (url: unknown): string => {
-    if (url === undefined) throw invalid("url", "url is missing: give the HTTPS address of the endpoint.");
-    if (typeof url !== "string") throw invalid("url", "url must be a string.");
-    const verdict = checkUrl(url, destinations);
-    if (verdict.ok) return url;
-    throw new PostbellError("invalid_url", verdict.message, { field: "url" });
-  };
-
-  const readStatus = (status: unknown): WebhookStatus => {
-    if (status === "ENABLED" || status === "DISABLED") return status;
-    throw invalid("status", "status must be ENABLED or DISABLED.");
-  };
-
-  const limitReached = (message: string): PostbellError =>
-    new PostbellError("webhook_limit_reached", message);
-  const tooManyEnabled = (): PostbellError =>
-    limitReached(
-      `The account has ${enabledLimit} ENABLED webhooks, the most there may be; disable or delete one first.`,
-    );
-  const tooMany = (): PostbellError =>
-    limitReached(`The account has ${limits.webhooks} webhooks, the most there may be; delete one first.`);
-
-  const webhookDeleted = (): PostbellError =>
-    new PostbellError(
-      "webhook_deleted",
-      "The webhook that this Idempotency-Key registered was deleted since; use a new key to register another one.",
-      { field: "Idempotency-Key" },
-    );
-
-  const secretRotated = (id: string): PostbellError =>
-    new PostbellError(
-      "secret_rotated",
-      `This Idempotency-Key registered the webhook ${id}, whose secret was rotated since; use the new secret, or rotate it again to get one.`,
-      { field: "Idempotency-Key" },
-    );
-
-  const keyReused = (): PostbellError =>
-    new PostbellError(
-      "idempotency_key_reused",
-      "This Idempotency-Key came before with another body; use a new key for a new request.",
-      { field: "Idempotency-Key" },
-    );
-
-  /** `owner`: whom the change was judged by, so that it is not applied to a webhook that was handed over since. */
-  const update = async (
-    { id, account }: WebhookRecord,
-    change: WebhookChange,
-    owner?: string,
-  ): Promise<WebhookRecord> => {
-    const updated = await store.updateWebhook({ id, account, change, owner, enabledLimit, now: store.now() });
-    if (updated.result === "updated") return updated.webhook;
-    if (updated.result === "not_owner") throw isOwnedByAnotherKey();
-    throw updated.result === "enabled_limit" ? tooManyEnabled() : notFound("webhook");
-  };
-
-  const updateAs = async (
-    webhook: WebhookRecord,
-    change: WebhookChange,
-    actor: Actor,
-  ): Promise<WebhookRecord> => {
-    if (actor.as === undefined) return update(webhook, change);
-    // Only the status is written: another key's request must not put back a url that the owner replaces at the same time.
-    if (isDisablingOnly(webhook, change)) return update(webhook, { status: "DISABLED" });
-    await entitlement.requireManager(webhook, actor);
-    return update(webhook, change, webhook.subscriberId);
-  };
-
-  /** The first answer to a registration is given again only while the webhook exists and has the same owner and secret. */
-  const requireSameOwnerAndSecret = async (created: WebhookRecord): Promise<void> => {
-    const webhook = await store.getWebhook(created.id);
-    if (!webhook) throw webhookDeleted();
-    if (webhook.subscriberId !== created.subscriberId) throw isOwnedByAnotherKey();
-    if (webhook.secret !== created.secret) throw secretRotated(created.id);
-  };
+  const changeWebhook = createChangeWebhook({ store, entitlement, enabledLimit: limits.enabledWebhooks });
 
   return Object.freeze<Registrations>({
     async create(subscriber, registration) {
-      const {
-        url: givenUrl,
-        eventTypes: givenTypes,
-        idempotencyKey,
-      } = readCallArguments("create", registration, ["url", "eventTypes", "idempotencyKey"]);
+      const { url, eventTypes, idempotencyKey } = readCallArguments("create", registration, [
+        "url",
+        "eventTypes",
+        "idempotencyKey",
+      ]);
       checkName("subscriber.id", subscriber.id);
       checkName("subscriber.account", subscriber.account);
-      const url = readUrl(givenUrl);
-      const eventTypes = readEventTypes(givenTypes, catalogue);
-      const now = store.now();
-      const created = await store.createWebhook({
-        webhook: {
-          id: store.newWebhookId(subscriber.account),
-          account: subscriber.account,
-          subscriberId: subscriber.id,
-          url,
-          status: "ENABLED",
-          eventTypes,
-          createdAt: now,
-          updatedAt: now,
-          secret: newSecret(),
-          previousSecret: null,
-          rotateAt: null,
-          generation: 1,
-          failingSince: null,
-          warnedAt: null,
-          noticeAt: null,
-        },
-        enabledLimit,
-        accountLimit: limits.webhooks,
-        idempotency:
-          idempotencyKey === undefined
-            ? null
-            : {
-                // A key of one subscriber must not fetch the secret made for another one.
-                key: JSON.stringify([subscriber.id, idempotencyKey]),
-                digest: createHash("sha256")
-                  .update(JSON.stringify([url, eventTypes]))
-                  .digest("hex"),
-                expiresAt: now + REPLAY_MS,
-              },
-        now,
+      const record = await registerWebhook(store, limits, {
+        subscriber,
+        url: readUrl(url, destinations),
+        eventTypes: readEventTypes(eventTypes, catalogue),
+        idempotencyKey,
       });
-      if (created.result === "replayed") await requireSameOwnerAndSecret(created.webhook);
-      if ("webhook" in created)
-        return { webhook: toWebhook(created.webhook), secret: created.webhook.secret };
-      if (created.result === "key_reused") throw keyReused();
-      throw created.result === "enabled_limit" ? tooManyEnabled() : tooMany();
+      return { webhook: toWebhook(record), secret: record.secret };
     },
 
     async get(id, options = {}) {
@@ -246,11 +174,11 @@ export function createRegistrations({
       const actor = readCallArguments("update", options, ["as"]);
       const { url, status, eventTypes } = readCallArguments("update", given, ["url", "status", "eventTypes"]);
       const change: WebhookChange = {
-        ...(url === undefined ? {} : { url: readUrl(url) }),
+        ...(url === undefined ? {} : { url: readUrl(url, destinations) }),
         ...(status === undefined ? {} : { status: readStatus(status) }),
         ...(eventTypes === undefined ? {} : { eventTypes: readEventTypes(eventTypes, catalogue) }),
       };
-      return toWebhook(await updateAs(await entitlement.find(id, actor), change, actor));
+      return toWebhook(await changeWebhook(await entitlement.find(id, actor), change, actor));
     },
 
     async remove(id, options = {}) {
@@ -260,20 +188,18 @@ export function createRegistrations({
 
     async rotateSecret(id, options = {}) {
       const { overlapMs = DAY_MS } = readCallArguments("rotateSecret", options, ["overlapMs", "as"]);
-      if (!(Number.isSafeInteger(overlapMs) && overlapMs >= 0 && overlapMs <= 7 * DAY_MS)) {
-        throw invalid("overlapMs", "overlapMs must be a whole number of milliseconds from 0 to 7 days.");
-      }
+      checkOverlap(overlapMs);
       const webhook = await entitlement.find(id, options);
       const secret = newSecret();
       const rotateAt = store.now() + overlapMs;
-      await updateAs(webhook, { rotation: { secret, rotateAt } }, options);
+      await changeWebhook(webhook, { rotation: { secret, rotateAt } }, options);
       return { secret, rotatesAt: new Date(rotateAt) };
     },
 
     async transfer(id, to) {
       const { subscriberId } = readCallArguments("transfer", to, ["subscriberId"]);
       checkName("subscriberId", subscriberId);
-      return toWebhook(await update(await entitlement.find(id, {}), { subscriberId }));
+      return toWebhook(await changeWebhook(await entitlement.find(id, {}), { subscriberId }, {}));
     },
   });
 }

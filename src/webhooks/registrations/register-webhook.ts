@@ -1,0 +1,100 @@
+/** Registers a webhook once, however often the same request is repeated. */
+
+import { createHash } from "node:crypto";
+import { newSecret } from "../../signature/signature.js";
+import type { Subscriber } from "../access.js";
+import type { WebhooksSettings } from "../settings/settings.js";
+import type { WebhookRecord, WebhookStore } from "../store.js";
+import {
+  keyReused,
+  ownedByAnotherKey,
+  secretRotated,
+  tooManyEnabled,
+  tooManyWebhooks,
+  webhookDeleted,
+} from "./registration-errors.js";
+
+/** How long a repeated request gets the first response. */
+const REPLAY_MS = 600_000;
+
+interface NewWebhook {
+  readonly subscriber: Subscriber;
+  readonly url: string;
+  readonly eventTypes: readonly string[] | null;
+  readonly idempotencyKey: string | undefined;
+}
+
+type RegisterStore = Pick<WebhookStore, "createWebhook" | "getWebhook" | "newWebhookId" | "now">;
+
+/**
+ * Stores a webhook, ENABLED, with a new secret. Returns the record of the first call if it is a
+ * repetition.
+ */
+export async function registerWebhook(
+  store: RegisterStore,
+  limits: Pick<WebhooksSettings["limits"], "enabledWebhooks" | "webhooks">,
+  request: NewWebhook,
+): Promise<WebhookRecord> {
+  const now = store.now();
+  const created = await store.createWebhook({
+    webhook: buildRecord(store.newWebhookId(request.subscriber.account), request, now),
+    enabledLimit: limits.enabledWebhooks,
+    accountLimit: limits.webhooks,
+    idempotency: toIdempotency(request, now),
+    now,
+  });
+  if (created.result === "replayed") await requireSameOwnerAndSecret(store, created.webhook);
+  if ("webhook" in created) return created.webhook;
+  if (created.result === "key_reused") throw keyReused();
+  throw created.result === "enabled_limit"
+    ? tooManyEnabled(limits.enabledWebhooks)
+    : tooManyWebhooks(limits.webhooks);
+}
+
+const buildRecord = (
+  id: string,
+  { subscriber, url, eventTypes }: NewWebhook,
+  now: number,
+): WebhookRecord => ({
+  id,
+  account: subscriber.account,
+  subscriberId: subscriber.id,
+  url,
+  status: "ENABLED",
+  eventTypes,
+  createdAt: now,
+  updatedAt: now,
+  secret: newSecret(),
+  previousSecret: null,
+  rotateAt: null,
+  generation: 1,
+  failingSince: null,
+  warnedAt: null,
+  noticeAt: null,
+});
+
+function toIdempotency(
+  { subscriber, url, eventTypes, idempotencyKey }: NewWebhook,
+  now: number,
+): Parameters<WebhookStore["createWebhook"]>[0]["idempotency"] {
+  if (idempotencyKey === undefined) return null;
+  return {
+    // Includes the subscriber, so that no key can fetch the secret that was made for another one.
+    key: JSON.stringify([subscriber.id, idempotencyKey]),
+    digest: createHash("sha256")
+      .update(JSON.stringify([url, eventTypes]))
+      .digest("hex"),
+    expiresAt: now + REPLAY_MS,
+  };
+}
+
+/**
+ * The first response may be repeated only while the webhook exists and has the same owner and
+ * secret.
+ */
+async function requireSameOwnerAndSecret(store: RegisterStore, created: WebhookRecord): Promise<void> {
+  const webhook = await store.getWebhook(created.id);
+  if (!webhook) throw webhookDeleted();
+  if (webhook.subscriberId !== created.subscriberId) throw ownedByAnotherKey();
+  if (webhook.secret !== created.secret) throw secretRotated(created.id);
+}
