@@ -268,11 +268,11 @@ export function createContent(options: ContentOptions): Content {
     lists,
     unknownPaths: settings.unknownPaths,
     logger,
-    lookedUp: report?.lookedUpAnswer,
+    onCacheLookUp: report?.lookedUpAnswer,
   });
 
   const condition = createHealthStatus({ library, following, clock });
-  const timed = (handle: DirectHandler): DirectHandler => report?.timed(handle, server.routeOf) ?? handle;
+  const timed = (handle: DirectHandler): DirectHandler => report?.timed(handle, server.findRoutePath) ?? handle;
   let isStarted = false;
   let unobserve: (() => void) | undefined;
 

@@ -1,8 +1,10 @@
-/** Which pages of other origins may read an answer. Pure; knows no route. */
+/** Decides which pages of other origins may read a response. Pure; knows no route. */
+
+import type { HttpRequest, HttpResponse } from "../../http/types.js";
 
 export type Headers = { readonly [name: string]: string };
 
-/** What a page may learn of an answer and send with a request; on every answer, as in the reference. */
+/** On every response, as in WordPress: what a page may read of it and send with a request. */
 export const SHARED_HEADERS: Headers = Object.freeze({
   "Access-Control-Expose-Headers": "X-WP-Total, X-WP-TotalPages, Link",
   "Access-Control-Allow-Headers": "Authorization, X-WP-Nonce, Content-Disposition, Content-MD5, Content-Type",
@@ -11,37 +13,45 @@ export const SHARED_HEADERS: Headers = Object.freeze({
 const PREFLIGHT_SECONDS = "600";
 
 export interface Cors {
-  /** The origin if it is one that may send credentials, else empty: what an answer depends on. */
+  /** Returns the origin if its pages may send credentials, otherwise an empty string. */
   readonly classOf: (origin: string | undefined) => string;
-  /** `isPublic`: an answer to an anonymous GET, which any origin may read, without credentials. Never both. */
+  /** `isPublic`: for a response to an anonymous GET, which any origin may read without credentials. */
   readonly headers: (originClass: string, isPublic: boolean) => Headers;
-  /** Of the answer to a preflight. */
-  readonly preflight: (originClass: string) => Headers;
+  /** Returns the response to a preflight. */
+  readonly preflight: (request: HttpRequest) => HttpResponse;
 }
+
+export const isPreflight = ({ method, headers }: HttpRequest): boolean =>
+  method === "OPTIONS" &&
+  headers["origin"] !== undefined &&
+  headers["access-control-request-method"] !== undefined;
 
 /** `origins`: as browsers send them, `https://app.example.org`. */
 export function createCors(origins: readonly string[]): Cors {
   const listed = new Set(origins);
-  const trusted = (origin: string): Headers => ({
-    "Access-Control-Allow-Origin": origin,
-    "Access-Control-Allow-Methods": "OPTIONS, GET, POST, PUT, PATCH, DELETE",
-    "Access-Control-Allow-Credentials": "true",
-  });
+  const classOf: Cors["classOf"] = (origin) => (origin !== undefined && listed.has(origin) ? origin : "");
   return {
-    classOf: (origin) => (origin !== undefined && listed.has(origin) ? origin : ""),
+    classOf,
     headers: (originClass, isPublic) =>
-      originClass !== "" ? trusted(originClass) : isPublic ? { "Access-Control-Allow-Origin": "*" } : {},
-    preflight: (originClass) => ({
-      ...(originClass !== ""
-        ? { ...SHARED_HEADERS, ...trusted(originClass) }
-        : {
-            "Access-Control-Allow-Origin": "*",
-            "Access-Control-Allow-Methods": "GET, HEAD",
-            // No Authorization: what it would lead to could not be read.
-            "Access-Control-Allow-Headers": "Content-Type, X-WP-Nonce",
-          }),
-      "Access-Control-Max-Age": PREFLIGHT_SECONDS,
-      Vary: "Origin",
-    }),
+      originClass !== "" ? trust(originClass) : isPublic ? { "Access-Control-Allow-Origin": "*" } : {},
+    preflight({ headers }) {
+      const originClass = classOf(headers["origin"]);
+      const own = originClass === "" ? ANY_ORIGIN : { ...SHARED_HEADERS, ...trust(originClass) };
+      const common = { "Access-Control-Max-Age": PREFLIGHT_SECONDS, Vary: "Origin" };
+      return { status: 204, headers: { ...own, ...common }, body: null };
+    },
   };
 }
+
+const trust = (origin: string): Headers => ({
+  "Access-Control-Allow-Origin": origin,
+  "Access-Control-Allow-Methods": "OPTIONS, GET, POST, PUT, PATCH, DELETE",
+  "Access-Control-Allow-Credentials": "true",
+});
+
+const ANY_ORIGIN: Headers = {
+  "Access-Control-Allow-Origin": "*",
+  "Access-Control-Allow-Methods": "GET, HEAD",
+  // No Authorization: the page could not read the response.
+  "Access-Control-Allow-Headers": "Content-Type, X-WP-Nonce",
+};

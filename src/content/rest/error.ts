@@ -1,4 +1,4 @@
-/** The error that a row of the route table throws; answered in the reference's form `{code, message, data: {status, params?, details?}}`. */
+/** The error that a route throws. Its response body is WordPress's `{code, message, data: {status, params?, details?}}`. */
 
 import type { Json, JsonObject } from "../../schema/types.js";
 import type { Caller } from "../auth/caller.js";
@@ -9,12 +9,12 @@ export class RestError extends Error {
   readonly status: number;
   /** Further members of `data`: `params`, `details`, `term_id` … */
   readonly data: JsonObject;
-  /** Seconds after which it is worth trying again; answered as `Retry-After`. */
+  /** Seconds until a retry makes sense; sent as `Retry-After`. */
   readonly retryAfter: number | undefined;
-  /** Answered as `additional_errors`. */
+  /** Sent as `additional_errors`. */
   readonly additional: readonly { readonly code: string; readonly message: string; readonly data: Json }[];
 
-  /** `message` reaches the client: no secret, no text of a record he may not read. */
+  /** `message` reaches the client: no secrets, and no text of a record that the caller may not read. */
   constructor(
     status: number,
     code: string,
@@ -38,6 +38,9 @@ export class RestError extends Error {
   }
 }
 
-/** 401 asks an anonymous caller to say who he is; 403 tells a known one that it does not help. */
+/** Creates a 401 for an anonymous caller, who may sign in and retry, or a 403 for a known one. */
 export const refusal = (caller: Caller, code: string, message: string): RestError =>
   new RestError(caller.id === 0 ? 401 : 403, code, message);
+
+export const noRoute = (): RestError =>
+  new RestError(404, "rest_no_route", "No route was found matching the URL and request method.");

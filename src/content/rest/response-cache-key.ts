@@ -3,8 +3,8 @@
 import { LRUCache } from "lru-cache";
 import type { HttpRequest } from "../../http/types.js";
 import type { JsonObject } from "../../schema/types.js";
-import type { RouteRow } from "./dispatch.js";
 import { readQuery } from "./request-input.js";
+import type { RouteRow } from "./route-call.js";
 import { decodeSegments, type RouteMatch } from "./route-tree.js";
 
 /** Names in the query that every route knows beside its arguments. */

@@ -1,37 +1,88 @@
-/** Keeps whole answers to anonymous callers for as long as nothing has changed. Knows no route and no header. */
+/** Stage "cache": serves whole responses to anonymous GETs from memory until the content changes. */
 
 import { LRUCache } from "lru-cache";
-import type { HttpResponse } from "../../http/types.js";
+import type { HttpRequest, HttpResponse } from "../../http/types.js";
+import type { Caller } from "../auth/caller.js";
+import { isAnonymous } from "./authenticate.js";
+import type { Cors } from "./cors.js";
+import type { ResponseCacheKey } from "./response-cache-key.js";
 
-/** An answer to GET with all its bytes. Frozen: it is handed out as it is. */
-export interface CachedResponse extends HttpResponse {
+/** A response to GET with all its bytes. Frozen, since many requests share it. */
+export interface RenderedResponse extends HttpResponse {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
 }
 
-export interface ResponseCache {
-  /** `undefined` where there is none, or where it was made under another stamp. */
-  readonly get: (key: string, stamp: number) => CachedResponse | undefined;
-  /** One larger than an eighth of the cache is not kept. */
-  readonly set: (key: string, stamp: number, answer: CachedResponse) => void;
+export interface ResponseCacheOptions {
+  /** The size of all responses with their keys; 0 stores none. */
+  readonly bytes: number;
+  readonly buildKey: ResponseCacheKey;
+  readonly classOf: Cors["classOf"];
+  /** Another number whenever any cached response may be outdated. */
+  readonly stamp: () => number;
+  readonly render: (
+    request: HttpRequest,
+    caller: Caller,
+  ) => Promise<{ readonly response: RenderedResponse; readonly isShareable: boolean }>;
+  /** Called for each look-up of a cacheable request. */
+  readonly onLookUp?: ((isHit: boolean) => void) | undefined;
 }
 
-/** What an entry costs beside its key and body. */
+/** Returns the cached response without a promise, or renders and stores a new one. */
+export type ServeCached = (
+  request: HttpRequest,
+  caller: Caller,
+) => RenderedResponse | Promise<RenderedResponse>;
+
+interface Entry {
+  readonly stamp: number;
+  readonly response: RenderedResponse;
+}
+
+/** The approximate size of an entry besides its key and body. */
 const OVERHEAD_BYTES = 2048;
 
-/** `bytes`: of all answers and their keys; 0 keeps none. */
-export function createResponseCache(bytes: number): ResponseCache {
-  if (bytes === 0) return { get: () => undefined, set: () => {} };
-  const kept = new LRUCache<string, { readonly stamp: number; readonly answer: CachedResponse }>({
+/** A response larger than this part of the cache is not stored. */
+const MAX_SHARE = 1 / 8;
+
+export function createResponseCache(options: ResponseCacheOptions): ServeCached {
+  const { bytes, buildKey, classOf, stamp, render, onLookUp } = options;
+  if (bytes === 0) return async (request, caller) => (await render(request, caller)).response;
+  const entries = new LRUCache<string, Entry>({
     maxSize: bytes,
-    maxEntrySize: Math.ceil(bytes / 8),
-    sizeCalculation: ({ answer }, key) => answer.body.length + 2 * key.length + OVERHEAD_BYTES,
+    maxEntrySize: Math.ceil(bytes * MAX_SHARE),
+    sizeCalculation: ({ response }, key) => response.body.length + 2 * key.length + OVERHEAD_BYTES,
   });
-  return {
-    get(key, stamp) {
-      const found = kept.get(key);
-      return found?.stamp === stamp ? found.answer : undefined;
-    },
-    set: (key, stamp, answer) => void kept.set(key, { stamp, answer }),
+
+  const renderAndStore = async (
+    request: HttpRequest,
+    caller: Caller,
+    key: string,
+    current: number,
+  ): Promise<RenderedResponse> => {
+    const { response, isShareable } = await render(request, caller);
+    if (isShareable) entries.set(key, { stamp: current, response });
+    return response;
   };
+
+  const renderOnly = async (request: HttpRequest, caller: Caller): Promise<RenderedResponse> =>
+    (await render(request, caller)).response;
+
+  return (request, caller) => {
+    const name = isCacheable(request, caller) ? buildKey(request) : undefined;
+    if (name === undefined) return renderOnly(request, caller);
+    const key = `${classOf(request.headers["origin"])} ${name}`;
+    const current = stamp();
+    const found = entries.get(key);
+    const isHit = found?.stamp === current;
+    onLookUp?.(isHit);
+    return isHit ? found.response : renderAndStore(request, caller, key, current);
+  };
+}
+
+function isCacheable({ method, path, body, headers }: HttpRequest, caller: Caller): boolean {
+  // The index shows the time zone's current offset, which changes by itself.
+  if (path === "" || path === "/") return false;
+  if ((method !== "GET" && method !== "HEAD") || !isAnonymous(caller)) return false;
+  return body === null || headers["content-type"] === undefined;
 }

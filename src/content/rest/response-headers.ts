@@ -1,7 +1,6 @@
 /** How an answer looks over HTTP: headers every answer has, who may keep it, validators, JSONP. Pure; knows no route. */
 
 import { createHash } from "node:crypto";
-import type { HttpResponse } from "../../http/types.js";
 import { type Headers, SHARED_HEADERS } from "./cors.js";
 
 const COMMON_HEADERS: Headers = Object.freeze({
@@ -61,19 +60,6 @@ export function entityTag(bytes: Uint8Array, headers: Headers): string {
   const hash = createHash("sha256").update(JSON.stringify(headers)).update(bytes);
   return `W/"${hash.digest("base64url").slice(0, 27)}"`;
 }
-
-/** 304: the same headers but for those that describe a body (RFC 9110 §15.4.5). */
-export function notModified({ headers }: HttpResponse): HttpResponse {
-  const { "Content-Type": _, ...others } = headers;
-  return { status: 304, headers: others, body: null };
-}
-
-/** What HEAD is answered. */
-export const withoutBody = (response: HttpResponse, bytes: Uint8Array): HttpResponse => ({
-  status: response.status,
-  headers: { ...response.headers, "Content-Length": String(bytes.length) },
-  body: null,
-});
 
 const CALLBACK = /^[\w.]{1,128}$/;
 

@@ -1,0 +1,79 @@
+/** Requests from inside the process: the same routes and checks, without what belongs to HTTP. */
+
+import type { Json, JsonObject } from "../../schema/types.js";
+import type { Caller } from "../auth/caller.js";
+import type { RouteDispatcher } from "./dispatch.js";
+import type { Renderer } from "./render.js";
+import { mergeParameters, readObject, readQuery } from "./request-input.js";
+import { knownQuery } from "./response-cache-key.js";
+import { PLAIN_VIEW, parseView } from "./response-view.js";
+import type { RouteCall, RouteOutcome } from "./route-call.js";
+import { decodeSegments } from "./route-tree.js";
+
+/** A request from inside the process, on behalf of `caller`. */
+export interface InternalRequest {
+  readonly method: string;
+  /** `/core/v2/posts/12`, encoded as in a URL, without a query. */
+  readonly path: string;
+  readonly query?: string | JsonObject | undefined;
+  /** Names in lower case. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** The parameters that a JSON body would have. */
+  readonly body?: JsonObject | undefined;
+  readonly caller: Caller;
+  /** Links in the response begin with it. */
+  readonly baseUrl: string;
+}
+
+export interface InternalResponse {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  /** A copy that belongs to the caller; `null` for HEAD. */
+  readonly body: Json;
+}
+
+export interface InProcessOptions {
+  readonly dispatcher: Pick<RouteDispatcher, "find" | "dispatch" | "fail">;
+  readonly ready: (method: string) => void | Promise<void>;
+  readonly renderJson: Renderer["renderJson"];
+}
+
+/** The returned function never rejects for what the request holds: that becomes an error response. */
+export function createInProcessServer({ dispatcher, ready, renderJson }: InProcessOptions) {
+  const readInternal = ({ query = "", body = {}, ...request }: InternalRequest, method: string) => {
+    const { path, headers = {}, caller, baseUrl } = request;
+    const segments = decodeSegments(path);
+    const match = dispatcher.find(segments);
+    const given = typeof query === "string" ? readQuery(query) : readObject(copyJson(query));
+    const call: RouteCall = {
+      method: method === "HEAD" ? "GET" : method,
+      path: `/${segments.join("/")}`,
+      match,
+      query: knownQuery(given, match),
+      body: readObject(copyJson(body), match?.row.byMethod.get(method)?.noObject),
+      headers,
+      caller,
+      baseUrl,
+    };
+    return { call, view: parseView(given, mergeParameters(call.body, given)["_fields"]) };
+  };
+
+  return async (request: InternalRequest): Promise<InternalResponse> => {
+    const { caller, baseUrl } = request;
+    const method = request.method.toUpperCase();
+    let outcome: RouteOutcome;
+    let view = PLAIN_VIEW;
+    try {
+      await ready(method);
+      const read = readInternal(request, method);
+      view = read.view;
+      outcome = await dispatcher.dispatch(read.call);
+    } catch (error) {
+      outcome = dispatcher.fail(error);
+    }
+    const json = method === "HEAD" ? null : await renderJson({ outcome, view, caller, baseUrl });
+    return { status: outcome.status, headers: outcome.headers, body: copyJson(json) };
+  };
+}
+
+const copyJson = <T extends Json>(json: T): T => JSON.parse(JSON.stringify(json)) as T;
