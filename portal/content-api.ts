@@ -53,19 +53,18 @@ function refused(status: number, { code, message, data }: ContentError, retryAft
 const textOf = ({ body }: HttpResponse): Promise<string> =>
   new Response(body as Uint8Array<ArrayBuffer> | null).text();
 
-/** Names of headers in the form that the content service writes them. */
 const headerOf = ({ headers }: HttpResponse, name: string): string | undefined => headers[name]?.toString();
 
 async function answered(response: HttpResponse | undefined): Promise<HttpResponse> {
   if (response === undefined) throw notFound();
   const body = JSON.parse((await textOf(response)) || "null");
   const { status } = response;
-  if (status >= 400) throw refused(status, body, headerOf(response, "Retry-After"));
-  const total = headerOf(response, "X-WP-Total");
+  if (status >= 400) throw refused(status, body, headerOf(response, "retry-after"));
+  const total = headerOf(response, "x-wp-total");
   const answer: ContentAnswerJson<unknown> = {
     body,
     total: total === undefined ? null : Number(total),
-    allow: headerOf(response, "Allow")?.split(", ") ?? [],
+    allow: headerOf(response, "allow")?.split(", ") ?? [],
   };
   return jsonResponse(status, answer);
 }
@@ -83,9 +82,6 @@ const FILE_HEADERS = {
 } as const;
 
 const nameOfFile = (name: string): string => `/${name.split("/").map(encodeURIComponent).join("/")}`;
-
-const withLowerNames = (headers: HttpResponse["headers"]): HttpResponse["headers"] =>
-  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 
 export function contentRoutes(content: Content): readonly ApiRoute[] {
   const pass = async (call: ApiCall, path: string): Promise<HttpResponse> => {
@@ -159,7 +155,7 @@ export function contentRoutes(content: Content): readonly ApiRoute[] {
         });
         if (response === undefined) throw notFound();
         const { status, headers, body } = response;
-        return { status, headers: { ...withLowerNames(headers), ...FILE_HEADERS }, body };
+        return { status, headers: { ...headers, ...FILE_HEADERS }, body };
       },
     },
   ];

@@ -272,7 +272,8 @@ export function createContent(options: ContentOptions): Content {
   });
 
   const condition = createHealthStatus({ library, following, clock });
-  const timed = (handle: DirectHandler): DirectHandler => report?.timed(handle, server.findRoutePath) ?? handle;
+  const timed = (handle: DirectHandler): DirectHandler =>
+    report?.timed(handle, server.findRoutePath) ?? handle;
   let isStarted = false;
   let unobserve: (() => void) | undefined;
 

@@ -382,8 +382,8 @@ function checkAnswer(request: HttpRequest, status: number, headers: object, text
     if (status >= 500 && status !== 501) throw new Wrong(`the status ${status}`);
     return undefined;
   }
-  const isScript = String((headers as { "Content-Type"?: string })["Content-Type"]).includes("javascript");
-  const isXml = String((headers as { "Content-Type"?: string })["Content-Type"]).startsWith("text/xml");
+  const isScript = String((headers as { "content-type"?: string })["content-type"]).includes("javascript");
+  const isXml = String((headers as { "content-type"?: string })["content-type"]).startsWith("text/xml");
   if (isXml && status === 200) return text;
   const json: unknown = JSON.parse(
     isScript && text.startsWith("/**/") ? text.slice(text.indexOf("(") + 1, -1) : text,

@@ -111,9 +111,7 @@ export function describedBy(document: JsonObject): Described {
       return body === null || body === "" ? problems : [...problems, "it has a body where none is described"];
     }
     if (body === null) return asked === "HEAD" ? problems : [...problems, "it has no body"];
-    const type = String(
-      headers["content-type"] ?? headers["Content-Type"] ?? (isInside ? "application/json" : ""),
-    );
+    const type = String(headers["content-type"] ?? (isInside ? "application/json" : ""));
     const media = content[type.split(";")[0]?.trim() ?? ""] as JsonObject | undefined;
     if (media === undefined) return [...problems, `the content type ${type} is not described`];
     const schema = object(media["schema"]);
@@ -231,12 +229,12 @@ function methodOf({ method, headers }: HttpRequest, query: URLSearchParams): str
 function unwrapped(response: HttpResponse, query: URLSearchParams): HttpResponse | undefined {
   const { status, headers, body } = response;
   if (body === null) return response;
-  const type = String(headers["Content-Type"] ?? headers["content-type"] ?? "");
+  const type = String(headers["content-type"] ?? "");
   const isScript = type.startsWith("application/javascript");
   if (!isScript && !query.has("_envelope")) return response;
   const text = textOf(body);
   const json = JSON.parse(isScript ? (/^\/\*\*\/[\w.]+\((.*)\)$/s.exec(text)?.[1] ?? text) : text) as Json;
-  const { ETag: _, ...others } = headers;
+  const { etag: _, ...others } = headers;
   const wrapped = query.has("_envelope") && status === 200 ? (json as unknown as HttpResponse) : undefined;
   const inner = wrapped === undefined ? json : (wrapped.body as unknown as Json);
   if (typeof inner === "string") return undefined;
@@ -244,7 +242,7 @@ function unwrapped(response: HttpResponse, query: URLSearchParams): HttpResponse
     status: wrapped?.status ?? status,
     headers: {
       ...(wrapped === undefined ? headers : { ...others, ...wrapped.headers }),
-      "Content-Type": "application/json",
+      "content-type": "application/json",
     },
     body: JSON.stringify(inner),
   };

@@ -86,7 +86,7 @@ export function notesRoutes(notes: Map<number, Note>, log: string[] = []): reado
     handle(request) {
       log.push("list");
       const items = [...notes.values()].slice(0, request.values["per_page"] as number);
-      const headers = { "X-WP-Total": String(notes.size), Link: `<${BASE}/next>; rel="next"` };
+      const headers = { "x-wp-total": String(notes.size), link: `<${BASE}/next>; rel="next"` };
       return { status: 200, headers, body: { items: items.map((note) => itemOf(note, request)) } };
     },
   };
@@ -99,7 +99,7 @@ export function notesRoutes(notes: Map<number, Note>, log: string[] = []): reado
       const note = { id: Math.max(0, ...notes.keys()) + 1, title: "", rank: 0 };
       update(note, request);
       notes.set(note.id, note);
-      const headers = { Location: request.url(`/core/v2/notes/${note.id}`) };
+      const headers = { location: request.url(`/core/v2/notes/${note.id}`) };
       return { status: 201, headers, body: { item: itemOf(note, request) } };
     },
   };

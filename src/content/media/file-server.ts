@@ -29,18 +29,18 @@ export function createFileServer({ files, logger }: FileServerOptions): Service 
     if (entry === undefined) return undefined;
     const { method, headers } = request;
     if (method !== "GET" && method !== "HEAD") {
-      return { status: 405, headers: { Allow: "GET, HEAD", "Cache-Control": "no-store" }, body: null };
+      return { status: 405, headers: { allow: "GET, HEAD", "cache-control": "no-store" }, body: null };
     }
     const tag = tagOf(entry);
     const part = evaluateRange(method, headers, { ...entry, tag });
-    const common = { ...SAFE, ETag: tag, "Last-Modified": new Date(entry.storedAt).toUTCString() };
+    const common = { ...SAFE, etag: tag, "last-modified": new Date(entry.storedAt).toUTCString() };
     switch (part.status) {
       case 304:
-        return { status: 304, headers: { ...common, "Cache-Control": FOR_A_DAY }, body: null };
+        return { status: 304, headers: { ...common, "cache-control": FOR_A_DAY }, body: null };
       case 412:
-        return { status: 412, headers: { ...SAFE, "Cache-Control": "no-store" }, body: null };
+        return { status: 412, headers: { ...SAFE, "cache-control": "no-store" }, body: null };
       case 416: {
-        const unsatisfied = { "Content-Range": `bytes */${entry.bytes}`, "Cache-Control": "no-store" };
+        const unsatisfied = { "content-range": `bytes */${entry.bytes}`, "cache-control": "no-store" };
         return { status: 416, headers: { ...SAFE, ...unsatisfied }, body: null };
       }
       case 200:
@@ -49,11 +49,11 @@ export function createFileServer({ files, logger }: FileServerOptions): Service 
         const described = {
           ...common,
           ...contentHeaders(name),
-          "Cache-Control": FOR_A_DAY,
-          "Accept-Ranges": "bytes",
-          "Content-Length": String(range.end - range.start),
+          "cache-control": FOR_A_DAY,
+          "accept-ranges": "bytes",
+          "content-length": String(range.end - range.start),
           ...(part.status === 206 && {
-            "Content-Range": `bytes ${range.start}-${range.end - 1}/${entry.bytes}`,
+            "content-range": `bytes ${range.start}-${range.end - 1}/${entry.bytes}`,
           }),
         };
         return {
@@ -73,13 +73,13 @@ export function createFileServer({ files, logger }: FileServerOptions): Service 
         return await answer(request, name);
       } catch (error) {
         logger.error({ error }, "a file of media could not be served");
-        return { status: 503, headers: { "Retry-After": "5", "Cache-Control": "no-store" }, body: null };
+        return { status: 503, headers: { "retry-after": "5", "cache-control": "no-store" }, body: null };
       }
     },
   });
 }
 
-const SAFE = { "X-Content-Type-Options": "nosniff" } as const;
+const SAFE = { "x-content-type-options": "nosniff" } as const;
 
 /** A name can be used again once its file is removed, so that the name alone is not enough. */
 const tagOf = ({ bytes, storedAt }: FileEntry): string => `"${bytes.toString(36)}-${storedAt.toString(36)}"`;
@@ -95,10 +95,10 @@ function nameOf(path: string): string | undefined {
 
 function contentHeaders(name: string): Readonly<Record<string, string>> {
   const mimeType = findMimeType(name) ?? "application/octet-stream";
-  if (/^(?:image|audio|video)\//.test(mimeType)) return { "Content-Type": mimeType };
+  if (/^(?:image|audio|video)\//.test(mimeType)) return { "content-type": mimeType };
   return {
-    "Content-Type": mimeType,
-    "Content-Disposition": "attachment",
-    "Content-Security-Policy": "default-src 'none'; sandbox",
+    "content-type": mimeType,
+    "content-disposition": "attachment",
+    "content-security-policy": "default-src 'none'; sandbox",
   };
 }

@@ -103,7 +103,7 @@ export function imageRoutes(
     });
     const item = items.of(await load({ ...request, values: { id } }), { context: "view", caller, url });
     const location = url(`/${namespace}/${collection.base}/${id}`);
-    return { status: 201, headers: { Location: location }, body: { item } };
+    return { status: 201, headers: { location: location }, body: { item } };
   }
 
   /** As a media item of its own, with the texts of the one that it was made from where none are given. Resolves with its id. */

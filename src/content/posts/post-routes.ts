@@ -249,7 +249,7 @@ export function postRoutes(collection: Collection, options: PostRoutesOptions): 
     });
     return {
       status: 201,
-      headers: { Location: request.url(`/${namespace}/${base}/${id}`) },
+      headers: { location: request.url(`/${namespace}/${base}/${id}`) },
       body: { item: await written(id, request) },
     };
   }

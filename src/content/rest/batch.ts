@@ -10,6 +10,7 @@ import { RestError } from "./error.js";
 import { parseFields, pickFields } from "./field-selection.js";
 import { estimateSize, type ListLimits } from "./list-limits.js";
 import { mergeParameters, noJsonObject, readQuery } from "./request-input.js";
+import { toWordPressNames } from "./rest-headers.js";
 import type { RouteCall, RouteOutcome, ValidatedCall } from "./route-call.js";
 import { splitPath } from "./route-tree.js";
 import { toJson } from "./serialise.js";
@@ -99,7 +100,11 @@ export function batchRoute({ dispatcher, ready, lists }: BatchOptions): RestRout
 function envelop({ status, headers, body, isError }: RouteOutcome, { call }: ValidatedCall): JsonObject {
   const json = toJson(body);
   const fields = isError ? undefined : parseFields(mergeParameters(call.body, call.query)["_fields"]);
-  return { body: fields === undefined ? json : pickFields(json, fields), status, headers };
+  return {
+    body: fields === undefined ? json : pickFields(json, fields),
+    status,
+    headers: toWordPressNames(headers),
+  };
 }
 
 /** Validates an item as a call of its own, which shares nothing with the others but the caller. */

@@ -6,18 +6,18 @@ import type { RenderedResponse } from "./response-cache.js";
 
 /** Returns 304 if the client has these bytes, the headers alone for HEAD, otherwise `whole` itself. */
 export function evaluateConditional(request: HttpRequest, whole: RenderedResponse): HttpResponse {
-  if (isMatch(request.headers["if-none-match"], whole.headers["ETag"])) return notModified(whole);
+  if (isMatch(request.headers["if-none-match"], whole.headers["etag"])) return notModified(whole);
   return request.method === "HEAD" ? withoutBody(whole) : whole;
 }
 
 /** The headers stay, except those that describe a body (RFC 9110 §15.4.5). */
 function notModified({ headers }: RenderedResponse): HttpResponse {
-  const { "Content-Type": _, ...others } = headers;
+  const { "content-type": _, ...others } = headers;
   return { status: 304, headers: others, body: null };
 }
 
 const withoutBody = ({ status, headers, body }: RenderedResponse): HttpResponse => ({
   status,
-  headers: { ...headers, "Content-Length": String(body.length) },
+  headers: { ...headers, "content-length": String(body.length) },
   body: null,
 });

@@ -6,8 +6,8 @@ export type Headers = { readonly [name: string]: string };
 
 /** On every response, as in WordPress: what a page may read of it and send with a request. */
 export const SHARED_HEADERS: Headers = Object.freeze({
-  "Access-Control-Expose-Headers": "X-WP-Total, X-WP-TotalPages, Link",
-  "Access-Control-Allow-Headers": "Authorization, X-WP-Nonce, Content-Disposition, Content-MD5, Content-Type",
+  "access-control-expose-headers": "X-WP-Total, X-WP-TotalPages, Link",
+  "access-control-allow-headers": "Authorization, X-WP-Nonce, Content-Disposition, Content-MD5, Content-Type",
 });
 
 const PREFLIGHT_SECONDS = "600";
@@ -33,25 +33,25 @@ export function createCors(origins: readonly string[]): Cors {
   return {
     classOf,
     headers: (originClass, isPublic) =>
-      originClass !== "" ? trust(originClass) : isPublic ? { "Access-Control-Allow-Origin": "*" } : {},
+      originClass !== "" ? trust(originClass) : isPublic ? { "access-control-allow-origin": "*" } : {},
     preflight({ headers }) {
       const originClass = classOf(headers["origin"]);
       const own = originClass === "" ? ANY_ORIGIN : { ...SHARED_HEADERS, ...trust(originClass) };
-      const common = { "Access-Control-Max-Age": PREFLIGHT_SECONDS, Vary: "Origin" };
+      const common = { "access-control-max-age": PREFLIGHT_SECONDS, vary: "Origin" };
       return { status: 204, headers: { ...own, ...common }, body: null };
     },
   };
 }
 
 const trust = (origin: string): Headers => ({
-  "Access-Control-Allow-Origin": origin,
-  "Access-Control-Allow-Methods": "OPTIONS, GET, POST, PUT, PATCH, DELETE",
-  "Access-Control-Allow-Credentials": "true",
+  "access-control-allow-origin": origin,
+  "access-control-allow-methods": "OPTIONS, GET, POST, PUT, PATCH, DELETE",
+  "access-control-allow-credentials": "true",
 });
 
 const ANY_ORIGIN: Headers = {
-  "Access-Control-Allow-Origin": "*",
-  "Access-Control-Allow-Methods": "GET, HEAD",
+  "access-control-allow-origin": "*",
+  "access-control-allow-methods": "GET, HEAD",
   // No Authorization: the page could not read the response.
-  "Access-Control-Allow-Headers": "Content-Type, X-WP-Nonce",
+  "access-control-allow-headers": "Content-Type, X-WP-Nonce",
 };

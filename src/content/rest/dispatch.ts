@@ -47,7 +47,7 @@ export function createRouteDispatcher(
     const isKnown = row !== undefined && (endpoint !== undefined || isOptions);
     if (!isKnown || outcome.status === 500 || outcome.status === 503) return outcome;
     const allow = await listAllowedMethods(validated, row, call.method === "GET" && !outcome.isError);
-    return allow === "" ? outcome : { ...outcome, headers: { ...outcome.headers, Allow: allow } };
+    return allow === "" ? outcome : { ...outcome, headers: { ...outcome.headers, allow } };
   };
 
   return { find, run, dispatch: (call) => run(validateCall(call)), fail };

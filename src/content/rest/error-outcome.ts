@@ -29,7 +29,7 @@ function toOutcome({ status, code, message, data, additional, retryAfter }: Rest
     additional.length === 0 ? {} : { additional_errors: additional.map((error) => ({ ...error })) };
   return {
     status,
-    headers: retryAfter === undefined ? {} : { "Retry-After": String(retryAfter) },
+    headers: retryAfter === undefined ? {} : { "retry-after": String(retryAfter) },
     body: { json: { code, message, data: { status, ...data }, ...more } },
     isError: true,
   };

@@ -7,6 +7,7 @@ import type { Renderer } from "./render.js";
 import { mergeParameters, readObject, readQuery } from "./request-input.js";
 import { knownQuery } from "./response-cache-key.js";
 import { PLAIN_VIEW, parseView } from "./response-view.js";
+import { toWordPressNames } from "./rest-headers.js";
 import type { RouteCall, RouteOutcome } from "./route-call.js";
 import { decodeSegments } from "./route-tree.js";
 
@@ -27,6 +28,7 @@ export interface InternalRequest {
 
 export interface InternalResponse {
   readonly status: number;
+  /** Names as WordPress writes them: `X-WP-Total`. */
   readonly headers: Readonly<Record<string, string>>;
   /** A copy that belongs to the caller; `null` for HEAD. */
   readonly body: Json;
@@ -72,7 +74,8 @@ export function createInProcessServer({ dispatcher, ready, renderJson }: InProce
       outcome = dispatcher.fail(error);
     }
     const json = method === "HEAD" ? null : await renderJson({ outcome, view, caller, baseUrl });
-    return { status: outcome.status, headers: outcome.headers, body: copyJson(json) };
+    const headers = toWordPressNames(outcome.headers);
+    return { status: outcome.status, headers, body: copyJson(json) };
   };
 }
 

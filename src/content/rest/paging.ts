@@ -2,6 +2,7 @@
 
 import type { Json, JsonObject } from "../../schema/types.js";
 import { RestError } from "./error.js";
+import type { RestHeaders } from "./rest-headers.js";
 import type { Item, RestRequest, RestResponse } from "./types.js";
 
 /**
@@ -22,7 +23,7 @@ export function pageHeaders({
   readonly url: string;
   /** Whether a page after the last one is empty rather than refused. */
   readonly isOpenEnded?: boolean;
-}): { readonly [name: string]: string } {
+}): RestHeaders {
   const page = Number(values["page"] ?? 1);
   const perPage = Number(values["per_page"] ?? 10);
   const pages = Math.ceil(total / perPage);
@@ -40,9 +41,9 @@ export function pageHeaders({
     ...(page < pages ? [to(page + 1, "next")] : []),
   ];
   return {
-    "X-WP-Total": String(total),
-    "X-WP-TotalPages": String(pages),
-    ...(links.length > 0 ? { Link: links.join(", ") } : {}),
+    "x-wp-total": String(total),
+    "x-wp-totalpages": String(pages),
+    ...(links.length > 0 ? { link: links.join(", ") } : {}),
   };
 }
 

@@ -11,6 +11,7 @@ import { parseFields } from "./field-selection.js";
 import type { RenderedResponse } from "./response-cache.js";
 import { asScript, buildHeaders, entityTag } from "./response-headers.js";
 import { getContentType, isDocument, PLAIN_VIEW, type ResponseView } from "./response-view.js";
+import { toWordPressNames } from "./rest-headers.js";
 import type { RouteOutcome } from "./route-call.js";
 import { select, toBytes, toJson, toJsonText } from "./serialise.js";
 
@@ -43,7 +44,7 @@ export function createRenderer(cors: Cors, fetchAs: FetchEmbeddedAs): Renderer {
     if (view === PLAIN_VIEW || isDocument(outcome, view)) return toBytes(outcome.body);
     const body = await renderJson(rendering);
     const { status, headers } = outcome;
-    const json = view.isEnveloped ? { body, status, headers } : body;
+    const json = view.isEnveloped ? { body, status, headers: toWordPressNames(headers) } : body;
     const text = await toJsonText(json, view.isPretty ? 4 : 0);
     return Buffer.from(view.callback === undefined ? text : asScript(view.callback, text));
   };
@@ -63,7 +64,7 @@ export function createRenderer(cors: Cors, fetchAs: FetchEmbeddedAs): Renderer {
       cors: cors.headers(cors.classOf(request.headers["origin"]), isRead && isPublic),
       headers: own,
     });
-    if (isRead && status === 200) headers["ETag"] = entityTag(body, own);
+    if (isRead && status === 200) headers["etag"] = entityTag(body, own);
     return Object.freeze({ status, headers: Object.freeze(headers), body });
   };
 

@@ -2,20 +2,21 @@
 
 import { createHash } from "node:crypto";
 import { type Headers, SHARED_HEADERS } from "./cors.js";
+import type { RestHeaders } from "./rest-headers.js";
 
 const COMMON_HEADERS: Headers = Object.freeze({
-  "X-Content-Type-Options": "nosniff",
-  "X-Robots-Tag": "noindex",
+  "x-content-type-options": "nosniff",
+  "x-robots-tag": "noindex",
   ...SHARED_HEADERS,
 });
 
 const PRIVATE_HEADERS: Headers = Object.freeze({
-  "Cache-Control": "no-cache, must-revalidate, max-age=0, no-store, private",
-  Expires: "Wed, 11 Jan 1984 05:00:00 GMT",
+  "cache-control": "no-cache, must-revalidate, max-age=0, no-store, private",
+  expires: "Wed, 11 Jan 1984 05:00:00 GMT",
 });
 
 /** What an origin is answered that may sign in: its own cache must not show it the anonymous answer afterwards. */
-const ASKED_AGAIN: Headers = Object.freeze({ "Cache-Control": "no-cache" });
+const ASKED_AGAIN: Headers = Object.freeze({ "cache-control": "no-cache" });
 
 export const JSON_TYPE = "application/json; charset=UTF-8";
 export const JSONP_TYPE = "application/javascript; charset=UTF-8";
@@ -27,7 +28,7 @@ export interface ResponseTraits {
   readonly isPrivate: boolean;
   readonly cors: Headers;
   /** Of the answer itself. */
-  readonly headers: Headers;
+  readonly headers: RestHeaders;
 }
 
 /**
@@ -41,14 +42,14 @@ export function buildHeaders({
   cors,
   headers,
 }: ResponseTraits): Record<string, string> {
-  const { Link, ...others } = headers;
+  const { link, ...others } = headers;
   const root = `<${baseUrl}/>; rel="https://api.w.org/"`;
-  const isTrusted = cors["Access-Control-Allow-Credentials"] !== undefined;
+  const isTrusted = cors["access-control-allow-credentials"] !== undefined;
   return {
-    "Content-Type": type,
+    "content-type": type,
     ...COMMON_HEADERS,
-    Link: Link === undefined ? root : `${root}, ${Link}`,
-    Vary: isTrusted && !isPrivate ? "Origin" : "Origin, Authorization",
+    link: link === undefined ? root : `${root}, ${link}`,
+    vary: isTrusted && !isPrivate ? "Origin" : "Origin, Authorization",
     ...cors,
     ...(isPrivate ? PRIVATE_HEADERS : isTrusted ? ASKED_AGAIN : {}),
     ...others,
@@ -56,7 +57,7 @@ export function buildHeaders({
 }
 
 /** A weak validator of the bytes and of the headers that belong to them. */
-export function entityTag(bytes: Uint8Array, headers: Headers): string {
+export function entityTag(bytes: Uint8Array, headers: RestHeaders): string {
   const hash = createHash("sha256").update(JSON.stringify(headers)).update(bytes);
   return `W/"${hash.digest("base64url").slice(0, 27)}"`;
 }

@@ -4,6 +4,7 @@ import type { HttpRequest } from "../../http/types.js";
 import type { Arguments, Context, Json, JsonObject, Schema } from "../../schema/types.js";
 import type { Caller } from "../auth/caller.js";
 import type { RestError } from "./error.js";
+import type { RestHeaders } from "./rest-headers.js";
 
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
@@ -34,8 +35,7 @@ export type RestBody =
 
 export interface RestResponse {
   readonly status: number;
-  /** Names as the reference writes them: `X-WP-Total`. */
-  readonly headers: { readonly [name: string]: string };
+  readonly headers: RestHeaders;
   readonly body: RestBody;
 }
 

@@ -135,7 +135,7 @@ function taxonomyRoutes(
     const term = await write(request, () => null);
     return {
       status: 201,
-      headers: { Location: request.url(`/${namespace}/${base}/${term.id}`) },
+      headers: { location: request.url(`/${namespace}/${base}/${term.id}`) },
       body: { item: itemOf(term, request, "edit") },
     };
   }

@@ -481,7 +481,7 @@ describe("E36: the site's own posts", () => {
       return { ...answer, text: Buffer.from(answer?.body as Uint8Array).toString() };
     };
     const plain = await fetched();
-    expect(plain).toMatchObject({ status: 200, headers: { "Content-Type": "text/xml; charset=UTF-8" } });
+    expect(plain).toMatchObject({ status: 200, headers: { "content-type": "text/xml; charset=UTF-8" } });
     expect(plain.text).toMatch(
       /^<\?xml version="1\.0" encoding="utf-8"\?>\n<oembed><version>1\.0<\/version>/,
     );
@@ -494,10 +494,10 @@ describe("E36: the site's own posts", () => {
     });
     expect((await fetched("&_pretty&_fields=title")).text).toBe(plain.text);
     const enveloped = await fetched("&_envelope");
-    expect(enveloped.headers).toMatchObject({ "Content-Type": "application/json; charset=UTF-8" });
+    expect(enveloped.headers).toMatchObject({ "content-type": "application/json; charset=UTF-8" });
     expect(JSON.parse(enveloped.text).body).toBe(plain.text);
     const script = await fetched("&_jsonp=go");
-    expect(script.headers).toMatchObject({ "Content-Type": "application/javascript; charset=UTF-8" });
+    expect(script.headers).toMatchObject({ "content-type": "application/javascript; charset=UTF-8" });
     expect(script.text).toBe(`/**/go(${JSON.stringify(plain.text)})`);
   });
 

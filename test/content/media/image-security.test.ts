@@ -364,8 +364,8 @@ describe("an upload", () => {
         baseUrl: "",
       });
       expect(served?.headers).toMatchObject({
-        "Content-Type": "image/jpeg",
-        "X-Content-Type-Options": "nosniff",
+        "content-type": "image/jpeg",
+        "x-content-type-options": "nosniff",
       });
       // Nothing of what stands behind the picture goes into a version of it.
       const { sizes } = body.media_details;
@@ -435,8 +435,8 @@ describe("an upload", () => {
     });
     expect(served?.status).toBe(200);
     expect(served?.headers).toMatchObject({
-      "Content-Type": "image/jpeg",
-      "X-Content-Type-Options": "nosniff",
+      "content-type": "image/jpeg",
+      "x-content-type-options": "nosniff",
     });
   });
 

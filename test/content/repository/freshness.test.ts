@@ -100,7 +100,7 @@ describe("the limit of passwords", () => {
     expect(guesses).toEqual([403, 403, 403, 429]);
     const late = await get(site, path, "password=right");
     expect(late?.status).toBe(429);
-    const seconds = Number(late?.headers["Retry-After"]);
+    const seconds = Number(late?.headers["retry-after"]);
     expect(seconds).toBeGreaterThan(0);
     expect(JSON.parse(Buffer.from(late?.body as Uint8Array).toString()).message).toContain(
       `wait ${seconds} s`,

@@ -47,7 +47,7 @@ describe("a batch", () => {
       { method: "DELETE", path: `${PATH}/2` },
     ]);
     expect(answer.status).toBe(207);
-    expect(answer.headers["Allow"]).toBe("POST");
+    expect(answer.headers["allow"]).toBe("POST");
     expect(answer.json).not.toHaveProperty("failed");
     expect(answer.json.responses[0]).toEqual({
       status: 201,

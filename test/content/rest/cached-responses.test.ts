@@ -137,8 +137,8 @@ describe("a cached response", () => {
       const cached = answered.filter((response): response is HttpResponse => response !== "promise");
       expect(cached.length).toBe(4);
       for (const { headers } of cached) {
-        expect(headers["Vary"]).toBe("Origin, Authorization");
-        expect(headers["Link"]).toContain("https://api.w.org/");
+        expect(headers["vary"]).toBe("Origin, Authorization");
+        expect(headers["link"]).toContain("https://api.w.org/");
       }
     },
   );

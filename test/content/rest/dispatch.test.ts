@@ -62,7 +62,7 @@ describe("a path", () => {
     "/core/v2/notes/../notes",
   ])("%s is no route", async (path) => {
     expect(await codeOf(path)).toBe("404 rest_no_route");
-    expect((await ask(server, path)).headers).not.toHaveProperty("Allow");
+    expect((await ask(server, path)).headers).not.toHaveProperty("allow");
   });
 
   it("may name a record that cannot exist", async () => {
@@ -154,7 +154,7 @@ describe("a method", () => {
     const get = await ask(server, "/core/v2/notes");
     const head = await ask(server, "/core/v2/notes", { method: "HEAD" });
     expect(head.text).toBe("");
-    expect(head.headers).toEqual({ ...get.headers, "Content-Length": String(Buffer.byteLength(get.text)) });
+    expect(head.headers).toEqual({ ...get.headers, "content-length": String(Buffer.byteLength(get.text)) });
     expect((await ask(server, "/core/v2/notes/9", { method: "HEAD" })).status).toBe(404);
   });
 });
@@ -239,7 +239,7 @@ describe("the parameters of a request", () => {
 
 describe("Allow", () => {
   const allowOf = async (target: string, request?: Ask): Promise<string | undefined> =>
-    (await ask(restServer(notesRoutes(threeNotes())), target, request)).headers["Allow"];
+    (await ask(restServer(notesRoutes(threeNotes())), target, request)).headers["allow"];
 
   it("names the methods of the path that this caller may use", async () => {
     expect(await allowOf("/core/v2/notes")).toBe("GET");
@@ -279,7 +279,7 @@ describe("a failure", () => {
     for (const code of ["storage_unavailable", "storage_full"] as const) {
       const answer = await ask(failing(new PostbellError(code, "redis://secret")), "/core/v2/notes");
       expect(answer.status).toBe(503);
-      expect(answer.headers["Retry-After"]).toMatch(/^\d+$/);
+      expect(answer.headers["retry-after"]).toMatch(/^\d+$/);
       expect(answer.text).not.toContain("secret");
     }
   });

@@ -22,7 +22,7 @@ const server = restServer([
 describe("the index", () => {
   it("says what the site is, its namespaces and every route with methods and arguments", async () => {
     const { json, headers } = await ask(server, "/");
-    expect(headers["Allow"]).toBe("GET");
+    expect(headers["allow"]).toBe("GET");
     expect(json).toMatchObject({
       name: "Clinic",
       namespaces: ["core/v2", "oembed/1.0"],
@@ -98,7 +98,7 @@ describe("OPTIONS", () => {
   it("describes the path, and allows what this caller may do there", async () => {
     const list = await options("/core/v2/notes");
     expect(list.status).toBe(200);
-    expect(list.headers["Allow"]).toBe("GET");
+    expect(list.headers["allow"]).toBe("GET");
     expect(list.json).toMatchObject({
       namespace: "core/v2",
       methods: ["GET", "POST"],
@@ -106,16 +106,16 @@ describe("OPTIONS", () => {
       _links: { self: [{ href: `${BASE}/core/v2/notes` }] },
     });
     const item = await options("/core/v2/notes/1", AS_EDITOR);
-    expect(item.headers["Allow"]).toBe("GET, POST, PUT, PATCH, DELETE");
+    expect(item.headers["allow"]).toBe("GET, POST, PUT, PATCH, DELETE");
     expect(Object.keys(item.json)).toEqual(["namespace", "methods", "endpoints"]);
     const unknown = await options("/core/v2/notes/99", AS_EDITOR);
-    expect([unknown.status, unknown.headers["Allow"]]).toEqual([200, undefined]);
+    expect([unknown.status, unknown.headers["allow"]]).toEqual([200, undefined]);
     expect(Object.keys((await options("/")).json)).toEqual(["namespace", "methods", "endpoints", "_links"]);
   });
 
   it("of a path that does not exist is an empty list", async () => {
     const { status, json, headers } = await options("/core/v2/nothing");
-    expect([status, json, headers["Allow"]]).toEqual([200, [], undefined]);
+    expect([status, json, headers["allow"]]).toEqual([200, [], undefined]);
   });
 });
 

@@ -63,7 +63,7 @@ describe("a cached answer", () => {
     }
     const link = async (query: string): Promise<string> => {
       const request = httpRequest(`/core/v2/posts?per_page=1&${query}`);
-      return (await site.handle(request))?.headers["Link"] as string;
+      return (await site.handle(request))?.headers["link"] as string;
     };
     expect(await link("x=secret")).toContain(`<${BASE}/core/v2/posts?per_page=1&page=2>; rel="next"`);
     expect(await link("order=asc")).toContain("order=asc");

@@ -51,8 +51,8 @@ describe("the OpenAPI document", () => {
     expect(JSON.parse(textOf(answer?.body ?? null))).toEqual(
       site.openApi({ baseUrl: "https://site.test/api" }),
     );
-    expect(answer?.headers["Access-Control-Allow-Origin"]).toBe("*");
-    const again = await site.handle(asked(PATH, { "if-none-match": String(answer?.headers["ETag"]) }));
+    expect(answer?.headers["access-control-allow-origin"]).toBe("*");
+    const again = await site.handle(asked(PATH, { "if-none-match": String(answer?.headers["etag"]) }));
     expect(again?.status).toBe(304);
     expect(again?.body).toBeNull();
   });
@@ -80,7 +80,7 @@ describe("the OpenAPI document", () => {
     if (answer === undefined) throw new Error("There is no answer.");
     const [category] = JSON.parse(textOf(answer.body)) as readonly JsonObject[];
     const { name: _, ...nameless } = category as JsonObject;
-    const { "X-WP-Total": __, ...untold } = answer.headers;
+    const { "x-wp-total": __, ...untold } = answer.headers;
     const of = (records: unknown, change = {}) => ({ ...answer, body: JSON.stringify(records), ...change });
     expect(problems(request, of([category]))).toEqual([]);
     const wrong = [
@@ -89,7 +89,7 @@ describe("the OpenAPI document", () => {
       of([{ ...category, more: true }]),
       of(category),
       of([category], { headers: untold }),
-      of([category], { headers: { ...answer.headers, "X-WP-Total": "many" } }),
+      of([category], { headers: { ...answer.headers, "x-wp-total": "many" } }),
       of([category], { status: 201 }),
       of({ code: "rest_post_invalid_id", message: "" }, { status: 401 }),
     ];
