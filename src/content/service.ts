@@ -31,6 +31,7 @@ import { createPasswords } from "./posts/post-passwords.js";
 import { createPostRenderer } from "./posts/post-renderer.js";
 import { postRoutes } from "./posts/post-routes.js";
 import { autosaveRoutes } from "./posts/revisions/autosaves.js";
+import { createRevisionKeeper } from "./posts/revisions/keep-revisions.js";
 import { createRestoreRevision } from "./posts/revisions/restore-revision.js";
 import { revisionRoutes } from "./posts/revisions/revision-routes.js";
 import type { ContentChanged } from "./records/record-changes.js";
@@ -211,6 +212,7 @@ export function createContent(options: ContentOptions): Content {
     ? createForeignEmbeds({ ...settings.embeds, clock, isOwn: ownEmbeds.isOwn })
     : undefined;
 
+  const keepRevision = createRevisionKeeper({ repository: library, maxRevisions: limits.revisions });
   const lists = createListLimits(limits.responseBytes);
   const routes = [
     ...Object.values<Collection>(collections).flatMap((collection) => [
@@ -222,7 +224,7 @@ export function createContent(options: ContentOptions): Content {
         uploads,
         namespace,
         passwords,
-        maxRevisions: limits.revisions,
+        keepRevision,
         lists,
       }),
       ...revisionRoutes(collection, { library, site, namespace, lists }),
@@ -243,7 +245,7 @@ export function createContent(options: ContentOptions): Content {
 
   const callerFor = (known: { readonly id: number } | null | undefined): Caller | Promise<Caller> =>
     known === null || known === undefined ? anonymous : asUser(known.id);
-  const restore = createRestoreRevision({ library, site, maxRevisions: limits.revisions });
+  const restore = createRestoreRevision({ library, site, keepRevision });
 
   const openApi = cacheDocument(() =>
     describeContentOpenApi(server.routes, { title: site.name, baseUrl: site.url }),

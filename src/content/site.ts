@@ -1,6 +1,6 @@
 /** What the host says of its website, and the addresses and renderings that follow from it. */
 
-import { listAncestors } from "./posts/page-tree.js";
+import { listAncestors } from "./query/page-tree.js";
 import type { SiteIndex } from "./query/site-index.js";
 import type { Post, PostColumns } from "./records/records.js";
 import type { SiteZone } from "./text/dates.js";

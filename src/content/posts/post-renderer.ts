@@ -4,6 +4,7 @@ import { LRUCache } from "lru-cache";
 import type { Context, Json } from "../../schema/types.js";
 import type { Caller } from "../auth/caller.js";
 import { type Collection, getCollection } from "../collections.js";
+import { listAncestors } from "../query/page-tree.js";
 import type { Post, PostColumns, Term } from "../records/records.js";
 import type { ContentRepository } from "../repository/content-repository.js";
 import type { FieldSelection } from "../rest/field-selection.js";
@@ -12,7 +13,6 @@ import type { Item, ItemLink, Links } from "../rest/types.js";
 import type { Site } from "../site.js";
 import { getTaxonomy } from "../terms/taxonomies.js";
 import { listTermAncestors as termsAbove } from "../terms/term-fields.js";
-import { listAncestors } from "./page-tree.js";
 import type { FieldView } from "./post-fields.js";
 import { selectPostFields } from "./post-schema.js";
 

@@ -5,8 +5,10 @@ import { toText } from "../../schema/text-of.js";
 import type { Argument, Arguments, Context, Json, JsonObject } from "../../schema/types.js";
 import { LENGTHS } from "../argument-bounds.js";
 import type { Collection } from "../collections.js";
+import { listAncestors } from "../query/page-tree.js";
 import type { Post, PostColumns } from "../records/records.js";
 import type { ContentRepository, Transaction } from "../repository/content-repository.js";
+import { removePosts } from "../repository/remove-posts.js";
 import { RestError } from "../rest/error.js";
 import { parseFields } from "../rest/field-selection.js";
 import type { ListLimit, ListLimits } from "../rest/list-limits.js";
@@ -16,14 +18,13 @@ import type { Item, RestEndpoint, RestRequest, RestResponse, RestRoute } from ".
 import type { Site } from "../site.js";
 import type { Users } from "../users/users.js";
 import { applyMenuItemValues } from "./menu-items/write-menu-item.js";
-import { listAncestors } from "./page-tree.js";
 import { postListArguments, refuseStatuses, toPostQuery } from "./post-list.js";
 import type { Passwords } from "./post-passwords.js";
 import { createPostPermissions } from "./post-permissions.js";
 import type { PostRenderer } from "./post-renderer.js";
+import type { KeepRevision } from "./post-route-options.js";
 import { itemSchema, orUnchanged, writeArguments } from "./post-schema.js";
 import { assertUnmodified, parsePrecondition } from "./precondition.js";
-import { keepRevision, removePosts } from "./revisions/keep-revisions.js";
 import {
   applyPostValues,
   emptyContent,
@@ -61,8 +62,7 @@ export interface PostRoutesOptions {
   /** `core/v2` */
   readonly namespace: string;
   readonly passwords: Passwords;
-  /** Revisions kept of one post; the oldest go first. */
-  readonly maxRevisions: number;
+  readonly keepRevision: KeepRevision;
   readonly lists: ListLimits;
 }
 
@@ -119,7 +119,7 @@ export function updateArguments(
 }
 
 export function postRoutes(collection: Collection, options: PostRoutesOptions): readonly RestRoute[] {
-  const { library, site, items, users, uploads, namespace, passwords, maxRevisions, lists } = options;
+  const { library, site, items, users, uploads, namespace, passwords, keepRevision, lists } = options;
   const { index } = library;
   const { base, type, allowBatch } = collection;
   const rights = createPostPermissions(collection, index);
@@ -272,7 +272,7 @@ export function postRoutes(collection: Collection, options: PostRoutesOptions): 
       rights.update(request, previous);
       assertUnmodified(parsePrecondition(request.headers), previous);
       const post = write(values, previous, id, writeContext(request), dates);
-      draft.putPost(await keepRevision(draft, post, { library, author: caller.id, most: maxRevisions }));
+      draft.putPost(await keepRevision(draft, post, caller.id));
       if (collection.isHierarchical)
         for (const above of listAncestors(post, index)) draft.basedOn(`post/${above}`);
     });
@@ -300,7 +300,7 @@ export function postRoutes(collection: Collection, options: PostRoutesOptions): 
           throw new RestError(410, "rest_already_trashed", "The post has already been deleted.");
         }
         const trashed = trashPost(post, writeContext(request));
-        draft.putPost(await keepRevision(draft, trashed, { library, author: caller.id, most: maxRevisions }));
+        draft.putPost(await keepRevision(draft, trashed, caller.id));
       }
       return { post, item: isForced ? itemOf(post, request, deletedContext) : undefined };
     });

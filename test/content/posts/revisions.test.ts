@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { createAuthorization } from "../../../src/content/auth/authorization.js";
 import { readRoles } from "../../../src/content/auth/roles.js";
+import { createRevisionKeeper } from "../../../src/content/posts/revisions/keep-revisions.js";
 import { createRestoreRevision } from "../../../src/content/posts/revisions/restore-revision.js";
 import {
   candidates,
@@ -506,14 +507,15 @@ describe("restoring a revision", () => {
     const storage = memoryStorage();
     const site = contentSite({ clock, storage });
     const changes: ContentChanged[] = [];
+    const repository = createContentRepository({
+      store: storage.content({ clock, logger: silentLogger }),
+      changed: (change) => changes.push(change),
+      cacheCharacters: 1_000_000,
+    });
     const restore = createRestoreRevision({
-      library: createContentRepository({
-        store: storage.content({ clock, logger: silentLogger }),
-        changed: (change) => changes.push(change),
-        cacheCharacters: 1_000_000,
-      }),
+      library: repository,
       site: createSite({ url: "http://localhost", name: "Example" }, createSiteZone("UTC"), undefined),
-      maxRevisions: 100,
+      keepRevision: createRevisionKeeper({ repository, maxRevisions: 100 }),
     });
     const callerOf = createAuthorization({ roles: readRoles() });
     const as = (role: Role) => callerOf({ id: idOf(role), slug: role, name: role, roles: [role] });

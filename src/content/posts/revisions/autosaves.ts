@@ -2,8 +2,10 @@
 
 import type { Argument, Arguments, Json } from "../../../schema/types.js";
 import type { Collection } from "../../collections.js";
+import { listAncestors } from "../../query/page-tree.js";
 import type { Post, Revision } from "../../records/records.js";
 import type { ContentRepository, Transaction } from "../../repository/content-repository.js";
+import { listAutosaves } from "../../repository/remove-posts.js";
 import { RestError } from "../../rest/error.js";
 import { parseFields } from "../../rest/field-selection.js";
 import type { ListLimits } from "../../rest/list-limits.js";
@@ -11,14 +13,13 @@ import { contextArgument, readContext } from "../../rest/record-fields.js";
 import type { Item, RestRequest, RestResponse, RestRoute } from "../../rest/types.js";
 import type { Site } from "../../site.js";
 import type { Users } from "../../users/users.js";
-import { listAncestors } from "../page-tree.js";
 import type { FieldTarget } from "../post-fields.js";
 import { writeMeta } from "../post-meta.js";
 import { createPostPermissions } from "../post-permissions.js";
 import { createPostWriter, refuseUnknownAuthor, updateArguments } from "../post-routes.js";
 import { listFields } from "../post-schema.js";
 import { resolvePostDates, type Values, type WriteContext } from "../write-post.js";
-import { isSameMeta, isSameText, listAutosaves, revisionedMeta, TEXTS } from "./keep-revisions.js";
+import { isSameMeta, isSameText, REVISIONED_TEXTS, selectRevisionedMeta } from "./keep-revisions.js";
 import { createRevisionRenderer } from "./revision-fields.js";
 import { createRevisionPermissions } from "./revision-permissions.js";
 
@@ -33,7 +34,7 @@ export interface AutosaveRoutesOptions {
 
 /** What of a request reaches a draft that its author autosaves: the reference writes the post's own columns alone. */
 const SAVED_WITH_DRAFT: ReadonlySet<string> = new Set([
-  ...TEXTS,
+  ...REVISIONED_TEXTS,
   "date",
   "date_gmt",
   "slug",
@@ -62,7 +63,7 @@ function textsOver(before: Revision, values: Values, post: Post, context: WriteC
   const { title, content, excerpt, isTrusted } = before;
   const target: FieldTarget["post"] = { ...post, title, content, excerpt, isTrusted };
   const fields = listFields(collection);
-  for (const name of TEXTS) {
+  for (const name of REVISIONED_TEXTS) {
     const value = values[name];
     if (isGiven(value)) fields.get(name)?.write?.(value, { ...context, post: target });
   }
@@ -74,17 +75,19 @@ function textsOver(before: Revision, values: Values, post: Post, context: WriteC
     excerpt: target.excerpt,
     isTrusted: target.isTrusted,
     meta: isGiven(meta)
-      ? revisionedMeta(writeMeta(before.meta, meta, collection.meta, context), collection)
+      ? selectRevisionedMeta(writeMeta(before.meta, meta, collection.meta, context), collection)
       : before.meta,
   };
 }
 
 /** Whether what `values` give differs from the post itself: the texts that they give, and the meta fields if they give any. */
 function differs(written: Revision, values: Values, post: Post, collection: Collection): boolean {
-  const hasOtherText = TEXTS.some((name) => isGiven(values[name]) && !isSameText(written[name], post[name]));
+  const hasOtherText = REVISIONED_TEXTS.some(
+    (name) => isGiven(values[name]) && !isSameText(written[name], post[name]),
+  );
   return (
     hasOtherText ||
-    (isGiven(values["meta"]) && !isSameMeta(written.meta, revisionedMeta(post.meta, collection)))
+    (isGiven(values["meta"]) && !isSameMeta(written.meta, selectRevisionedMeta(post.meta, collection)))
   );
 }
 
@@ -147,7 +150,7 @@ export function autosaveRoutes(
     const { caller, now } = context;
     // What could not be saved is not autosaved; the texts cannot be a reason.
     write(
-      hasTexts ? only(values, (name) => !(TEXTS as readonly string[]).includes(name)) : values,
+      hasTexts ? only(values, (name) => !(REVISIONED_TEXTS as readonly string[]).includes(name)) : values,
       post,
       post.id,
       context,
@@ -166,7 +169,7 @@ export function autosaveRoutes(
       content: "",
       excerpt: "",
       isTrusted: true,
-      meta: revisionedMeta(post.meta, collection),
+      meta: selectRevisionedMeta(post.meta, collection),
     };
     const written = textsOver(before, values, post, context);
     if (known !== undefined && !differs(written, values, post, collection)) return known;

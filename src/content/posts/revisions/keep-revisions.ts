@@ -1,67 +1,49 @@
-/** Which states of a post are kept as revisions, how many of them, and how they go. Knows no request and no answer. */
+/** Decides which states of a post are kept as revisions, and how many. Knows no HTTP. */
 
 import type { Json, JsonObject } from "../../../schema/types.js";
 import { type Collection, getCollection } from "../../collections.js";
 import type { Post, Revision } from "../../records/records.js";
 import type { ContentRepository, StoredRevision, Transaction } from "../../repository/content-repository.js";
+import { listAutosaves } from "../../repository/remove-posts.js";
+import type { KeepRevision } from "../post-route-options.js";
 
-/** The texts of a post that its revisions keep, where its type has them. */
-export const TEXTS = ["title", "content", "excerpt"] as const;
+/** The texts that a revision holds, if the post type has them. */
+export const REVISIONED_TEXTS = ["title", "content", "excerpt"] as const;
 
-/** Those of the stored meta fields that revisions keep, with their defaults. */
-export const revisionedMeta = (stored: JsonObject, { meta }: Collection): JsonObject =>
+/** Picks the meta fields that revisions hold, with their defaults. */
+export const selectRevisionedMeta = (stored: JsonObject, { meta }: Collection): JsonObject =>
   Object.fromEntries(
     Object.entries(meta).flatMap(([name, field]): [string, Json][] =>
       field.isRevisioned === true ? [[name, stored[name] ?? field.default]] : [],
     ),
   );
 
-const normalised = (text: string): string =>
+const normaliseSpace = (text: string): string =>
   text
     .trim()
     .replace(/[\r\n]+/g, "\n")
     .replace(/[ \t]+/g, " ");
 
-/** Whether two texts say the same: the amount of white space does not count, as in the reference. */
-export const isSameText = (a: string, b: string): boolean => a === b || normalised(a) === normalised(b);
+/** True if two texts differ at most in the amount of white space. WordPress compares them like this. */
+export const isSameText = (a: string, b: string): boolean =>
+  a === b || normaliseSpace(a) === normaliseSpace(b);
 
 export const isSameMeta = (a: JsonObject, b: JsonObject): boolean =>
   Object.keys(a).every((name) => a[name] === b[name]);
 
-/** The revisions of a post that are autosaves. */
-export const listAutosaves = ({ autosaves }: Post): ReadonlySet<number> => new Set(Object.values(autosaves));
-
-/** Whether an update that made `post` leaves a revision: when it differs from the newest one, or there is none. */
+/** True if `post` differs from its newest revision, or has no revision yet. */
 function needsRevision(post: Post, newest: Revision | undefined): boolean {
   if (post.status === "auto-draft") return false;
   if (newest === undefined) return true;
-  const meta = revisionedMeta(post.meta, getCollection(post.type));
-  return !TEXTS.every((name) => isSameText(post[name], newest[name])) || !isSameMeta(meta, newest.meta);
+  const meta = selectRevisionedMeta(post.meta, getCollection(post.type));
+  return (
+    !REVISIONED_TEXTS.every((name) => isSameText(post[name], newest[name])) || !isSameMeta(meta, newest.meta)
+  );
 }
 
-/**
- * `post`, which is about to be stored, with the revision that it leaves; the oldest ones above `most` go. Autosaves do not count and stay.
- *
- * `author`: who changed it.
- */
-export async function keepRevision(
-  draft: Transaction,
-  post: Post,
-  {
-    library,
-    author,
-    most,
-  }: { readonly library: ContentRepository; readonly author: number; readonly most: number },
-): Promise<Post> {
-  const collection = getCollection(post.type);
-  if (!collection.hasRevisions) return post;
-  const autosaves = listAutosaves(post);
-  const kept = post.revisions.filter((id) => !autosaves.has(id));
-  const [newest] = await library.revisions(kept.slice(-1));
-  if (!needsRevision(post, newest)) return post;
-  const id = await draft.newId("post");
+function toRevision(post: Post, id: number, author: number): Revision {
   const { modified, modifiedGmt, title, content, excerpt, isTrusted, meta } = post;
-  draft.putRevision({
+  return {
     id,
     parent: post.id,
     author,
@@ -71,36 +53,41 @@ export async function keepRevision(
     content,
     excerpt,
     isTrusted,
-    meta: revisionedMeta(meta, collection),
-  });
-  const excess = new Set(kept.slice(0, Math.max(0, kept.length + 1 - most)));
-  // All but autosaves are written once.
-  for (const old of excess) draft.removeRevision(old, 1);
-  return { ...post, revisions: [...post.revisions.filter((old) => !excess.has(old)), id] };
+    meta: selectRevisionedMeta(meta, getCollection(post.type)),
+  };
 }
 
-/** Removes posts with their revisions. Those that do not exist are passed over. */
-export async function removePosts(
-  draft: Transaction,
-  ids: readonly number[],
-  library: Pick<ContentRepository, "posts" | "revisions">,
-): Promise<void> {
-  const posts = (await library.posts(ids)).filter((post) => post !== undefined);
-  for (const post of posts) {
-    draft.removePost(post);
+/**
+ * Creates the function that adds a revision to a changed post.
+ *
+ * `maxRevisions`: revisions per post. The oldest ones are removed; autosaves do not count and stay.
+ */
+export function createRevisionKeeper({
+  repository,
+  maxRevisions,
+}: {
+  readonly repository: Pick<ContentRepository, "revisions">;
+  readonly maxRevisions: number;
+}): KeepRevision {
+  return async (transaction, post, author) => {
+    if (!getCollection(post.type).hasRevisions) return post;
     const autosaves = listAutosaves(post);
-    for (const id of post.revisions) if (!autosaves.has(id)) draft.removeRevision(id, 1);
-  }
-  const autosaves = posts.flatMap((post) => [...listAutosaves(post)]);
-  for (const autosave of await library.revisions(autosaves)) {
-    if (autosave !== undefined) draft.removeRevision(autosave.id, autosave.version);
-  }
+    const previous = post.revisions.filter((id) => !autosaves.has(id));
+    const [newest] = await repository.revisions(previous.slice(-1));
+    if (!needsRevision(post, newest)) return post;
+    const id = await transaction.newId("post");
+    transaction.putRevision(toRevision(post, id, author));
+    const excess = new Set(previous.slice(0, Math.max(0, previous.length + 1 - maxRevisions)));
+    // Only autosaves are written more than once.
+    for (const old of excess) transaction.removeRevision(old, 1);
+    return { ...post, revisions: [...post.revisions.filter((old) => !excess.has(old)), id] };
+  };
 }
 
 /** Removes one revision of a post that stays. */
-export function removeRevision(draft: Transaction, post: Post, { id, version }: StoredRevision): void {
-  draft.removeRevision(id, version);
-  draft.putBookkeeping({
+export function removeRevision(transaction: Transaction, post: Post, { id, version }: StoredRevision): void {
+  transaction.removeRevision(id, version);
+  transaction.putBookkeeping({
     ...post,
     revisions: post.revisions.filter((other) => other !== id),
     autosaves: Object.fromEntries(Object.entries(post.autosaves).filter(([, other]) => other !== id)),

@@ -6,10 +6,10 @@ import type { Post } from "../../records/records.js";
 import type { ContentRepository } from "../../repository/content-repository.js";
 import { RestError, refusal } from "../../rest/error.js";
 import type { Site } from "../../site.js";
+import type { KeepRevision } from "../post-route-options.js";
 import { createPostWriter } from "../post-routes.js";
 import { assertUnmodified } from "../precondition.js";
 import { resolvePostDates } from "../write-post.js";
-import { keepRevision } from "./keep-revisions.js";
 import { createRevisionPermissions } from "./revision-permissions.js";
 
 /**
@@ -30,11 +30,10 @@ export type RestoreRevision = (
 export interface RestoreOptions {
   readonly library: ContentRepository;
   readonly site: Site;
-  /** Revisions kept of one post. */
-  readonly maxRevisions: number;
+  readonly keepRevision: KeepRevision;
 }
 
-export function createRestoreRevision({ library, site, maxRevisions }: RestoreOptions): RestoreRevision {
+export function createRestoreRevision({ library, site, keepRevision }: RestoreOptions): RestoreRevision {
   const { index } = library;
 
   const notFound = (): RestError => new RestError(404, "rest_post_invalid_id", "Invalid post ID.");
@@ -77,7 +76,7 @@ export function createRestoreRevision({ library, site, maxRevisions }: RestoreOp
       );
       // What somebody without the right wrote does not become trustworthy by being brought back.
       const restored: Post = { ...written, isTrusted: written.isTrusted && revision.isTrusted };
-      draft.putPost(await keepRevision(draft, restored, { library, author: caller.id, most: maxRevisions }));
+      draft.putPost(await keepRevision(draft, restored, caller.id));
     });
   };
 }

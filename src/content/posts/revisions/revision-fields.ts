@@ -4,6 +4,7 @@ import type { Context, Json, JsonObject, Schema } from "../../../schema/types.js
 import { type Collection, getCollection } from "../../collections.js";
 import type { SiteIndex } from "../../query/site-index.js";
 import type { Post, PostColumns, Revision } from "../../records/records.js";
+import { listAutosaves } from "../../repository/remove-posts.js";
 import { createItem } from "../../rest/item.js";
 import { ALL, EDIT, FULL } from "../../rest/record-fields.js";
 import type { Item } from "../../rest/types.js";
@@ -11,7 +12,6 @@ import type { Site } from "../../site.js";
 import { formatDate } from "../../text/dates.js";
 import { metaSchema } from "../post-meta.js";
 import { renderFields } from "../post-schema.js";
-import { listAutosaves } from "./keep-revisions.js";
 
 /** What a revision is shown with beside itself. */
 export interface RevisionView {

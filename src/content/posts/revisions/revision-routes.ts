@@ -4,6 +4,7 @@ import type { Argument, Arguments } from "../../../schema/types.js";
 import type { Collection } from "../../collections.js";
 import type { Post } from "../../records/records.js";
 import type { ContentRepository, StoredRevision } from "../../repository/content-repository.js";
+import { listAutosaves } from "../../repository/remove-posts.js";
 import { RestError } from "../../rest/error.js";
 import { parseFields } from "../../rest/field-selection.js";
 import type { ListLimits } from "../../rest/list-limits.js";
@@ -11,7 +12,7 @@ import { pageHeaders } from "../../rest/paging.js";
 import { contextArgument, readContext } from "../../rest/record-fields.js";
 import type { RestRequest, RestResponse, RestRoute } from "../../rest/types.js";
 import type { Site } from "../../site.js";
-import { listAutosaves, removeRevision } from "./keep-revisions.js";
+import { removeRevision } from "./keep-revisions.js";
 import { createRevisionRenderer } from "./revision-fields.js";
 import {
   candidates,
