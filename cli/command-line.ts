@@ -1,4 +1,4 @@
-/** The command line as data: the table of commands, and which of them is meant. */
+/** Parses the command line: the table of commands, and the choice of one. */
 
 import { type Action, type Command, EXIT, printable } from "./command.js";
 import { exportSite } from "./export.js";
@@ -24,11 +24,11 @@ ${Object.values(COMMANDS)
   .map(({ usage, summary }) => `  postbell ${usage}\n      ${summary}`)
   .join("\n")}
 
-postbell COMMAND --help lists the options of one. All of them take --json; what fails prints {"error": "..."} then.
+postbell COMMAND --help lists the options of a command. With --json, a command that fails prints {"error": "..."}.
 ${EXIT_CODES}
 `;
 
-const helpOf = ({ usage, summary, details }: Command): string =>
+const formatHelp = ({ usage, summary, details }: Command): string =>
   `Usage: postbell ${usage}\n\n${summary}\n\n${details}\n\n${EXIT_CODES}\n`;
 
 const isHelp = (word: string): boolean => word === "--help" || word === "-h";
@@ -40,7 +40,7 @@ const print =
     return EXIT.done;
   };
 
-/** Errors: Error with a sentence for whoever typed it. */
+/** @throws `Error` whose message is for the user. */
 export function parseCommandLine(given: readonly string[]): Action {
   const [word = "", ...args] = given;
   if (isHelp(word)) return print(HELP);
@@ -49,10 +49,10 @@ export function parseCommandLine(given: readonly string[]): Action {
     const list = `${names.slice(0, -1).join(", ")} or ${names.at(-1)}`;
     throw new Error(
       word === "" || word.startsWith("-")
-        ? `Say first what to do: ${list}.`
-        : `There is no command '${printable(word)}': there are ${list}.`,
+        ? `The command is missing: begin with ${list}.`
+        : `There is no command '${printable(word)}': use ${list}.`,
     );
   }
   const command = COMMANDS[word] as Command;
-  return args.some(isHelp) ? print(helpOf(command)) : command.prepare(args);
+  return args.some(isHelp) ? print(formatHelp(command)) : command.prepare(args);
 }

@@ -1,33 +1,34 @@
-/** What a command is: its words as data, and what it does in a process that is given to it. */
+/** Defines commands: their help, their options, and the action that they run. */
 
 import { parseArgs } from "node:util";
 import type { ContentStorage } from "../src/content/store.js";
 import { PostbellError } from "../src/core/errors.js";
 import type { Screen } from "./progress.js";
 
+/** The process that a command runs in. */
 export interface CliIo {
   readonly stdin: AsyncIterable<Uint8Array>;
   readonly stdout: NodeJS.WritableStream & { readonly isTTY?: boolean | undefined };
   readonly stderr: Screen;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly openStorage: (options: { readonly url: string; readonly prefix?: string }) => ContentStorage;
-  /** Aborted when the user has had enough. */
+  /** Aborted when the user interrupts the command. */
   readonly signal: AbortSignal;
 }
 
 export const EXIT = { done: 0, failed: 1, usage: 2, invalid: 3, interrupted: 130 } as const;
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
-/** Rejects with a sentence for whoever typed it, in the `message` of an Error. */
+/** Runs a command. Rejects with an `Error` whose message is for the user. */
 export type Action = (io: CliIo) => Promise<ExitCode>;
 
 export interface Command {
-  /** `import FILE --redis URL [options]`. */
+  /** Such as `import FILE --redis URL [options]`. */
   readonly usage: string;
   readonly summary: string;
-  /** Of its options, for the help. */
+  /** Describes the options in the help. */
   readonly details: string;
-  /** Errors: Error with a sentence for whoever typed it. */
+  /** @throws `Error` whose message is for the user, if the arguments are wrong. */
   readonly prepare: (args: readonly string[]) => Action;
 }
 
@@ -39,15 +40,17 @@ interface OptionConfig {
 type Options = Readonly<Record<string, OptionConfig>>;
 type Values<O extends Options> = ReturnType<typeof parseArgs<{ options: O }>>["values"];
 
-/** A command of its options, of what it makes of them, and of what it does with that. */
-export function command<const O extends Options, S>({
+/**
+ * Defines a command. `read` turns options into settings, and `run` executes the command with them.
+ */
+export function defineCommand<const O extends Options, S>({
   options,
   read,
   run,
   ...words
 }: Omit<Command, "prepare"> & {
   readonly options: O;
-  /** Pure. Errors: Error with a sentence for whoever typed it. */
+  /** Pure. @throws `Error` whose message is for the user. */
   readonly read: (values: Values<O>, operands: readonly string[]) => S;
   readonly run: (settings: S, io: CliIo) => Promise<ExitCode>;
 }): Command {
@@ -68,7 +71,7 @@ export function readWholeNumber(
 ): number {
   const number = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
   if (number >= min && number <= max) return number;
-  throw new Error(`${name} must be a whole number from ${min} to ${max}.`);
+  throw new Error(`${name} must be a whole number from ${min} to ${max} (got ${printable(text)}).`);
 }
 
 export function readUrl(text: string, name: string): string {
@@ -76,22 +79,30 @@ export function readUrl(text: string, name: string): string {
   throw new Error(`${name} must be an http:// or https:// URL.`);
 }
 
-/** For what shows only when the command runs, such as an environment variable that is not set. */
+/**
+ * For wrong usage that shows only when the command runs, such as a missing environment variable.
+ */
 export const wrongUsage = (message: string): PostbellError => new PostbellError("invalid_option", message);
 
-export function NO_ARGUMENTS(operands: readonly string[]): void {
-  if (operands.length > 0) throw new Error(`There is something too much: '${operands[0]}'.`);
+export function refuseOperands(operands: readonly string[]): void {
+  if (operands.length > 0)
+    throw new Error(`There is an unexpected argument: '${printable(operands[0] ?? "")}'.`);
 }
 
-/** What others wrote must not move the cursor of a terminal. */
+/** Replaces control characters, so that texts of others cannot control the terminal. */
 export const printable = (text: string): string => text.replace(/[\p{Cc}\p{Cf}]/gu, "?");
 
 export const toMessage = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 const COLOURS = { red: 31, green: 32, yellow: 33, dim: 2 } as const;
 
-/** Colours a text where somebody looks at it who has not asked for none. */
-export function painter({ stdout, env }: CliIo): (colour: keyof typeof COLOURS, text: string) => string {
+/**
+ * Creates a function that colours text if the output is a terminal and colours are not turned off.
+ */
+export function createPainter({
+  stdout,
+  env,
+}: CliIo): (colour: keyof typeof COLOURS, text: string) => string {
   const isColoured = stdout.isTTY === true && !env["NO_COLOR"] && env["TERM"] !== "dumb";
   return (colour, text) => (isColoured ? `\u001b[${COLOURS[colour]}m${text}\u001b[0m` : text);
 }

@@ -7,32 +7,33 @@ import { pipeline } from "node:stream/promises";
 import type { Content } from "../src/content/service.js";
 import type { ExportOptions } from "../src/content/wxr/export.js";
 import { systemClock } from "../src/core/clock.js";
-import { type CliIo, command, EXIT } from "./command.js";
-import { createProgressBar, exportText } from "./progress.js";
+import { type CliIo, defineCommand, EXIT } from "./command.js";
+import { createProgressBar, formatExport } from "./progress.js";
 import { readSite, siteDetails, siteOptions, withSite } from "./site.js";
 
-export const exportSite = command({
+export const exportSite = defineCommand({
   usage: "export --redis URL --site URL [options]",
   summary: "write a site as a WXR file",
   details: `${siteDetails}
-  --output FILE       default: standard output; only its owner may read FILE, since it holds drafts and the passwords of posts
-  --json              print as JSON where it was written, and how many bytes`,
+  --output FILE       default: standard output; only its owner may read FILE, because it contains drafts and
+                      passwords of posts
+  --json              print the path and size of FILE as JSON`,
   options: { ...siteOptions, output: { type: "string", default: "" } },
   read({ output, json, quiet, ...given }, operands) {
     const site = readSite(given);
-    if (operands.length > 0) throw new Error("An export reads no file; --output names the one it writes.");
-    if (site.url === "") throw new Error("--site is missing: addresses in the file begin with it.");
+    if (operands.length > 0) throw new Error("export takes no file: give the file to write with --output.");
+    if (site.url === "") throw new Error("--site is missing: URLs in the file begin with it.");
     if (json && output === "")
-      throw new Error("--json needs --output: the export itself goes to standard output.");
+      throw new Error("--json needs --output: without it, the export goes to standard output.");
     return { site, output, json, quiet };
   },
   async run({ site, output, json, quiet }, io) {
-    // Not between the lines of the file, where both go to one terminal.
+    // Not shown between the lines of the file, if both go to one terminal.
     const isShown = !quiet && (output !== "" || io.stdout.isTTY !== true);
-    const bar = createProgressBar(io.stderr, systemClock, exportText);
+    const bar = createProgressBar(io.stderr, systemClock, formatExport);
     await withSite(site, io, async (content) => {
       try {
-        await write(content, output, io, isShown ? bar.show : undefined);
+        await writeExport(content, output, io, isShown ? bar.show : undefined);
       } finally {
         bar.end();
       }
@@ -42,7 +43,7 @@ export const exportSite = command({
   },
 });
 
-async function write(
+async function writeExport(
   content: Content,
   output: string,
   { stdout, signal }: CliIo,
@@ -51,12 +52,12 @@ async function write(
   const source = Readable.from(content.export({ signal, onProgress }));
   if (output === "") {
     return pipeline(source, stdout, { end: false, signal }).catch((error: unknown) => {
-      // Whoever reads has enough, as `head` has.
+      // The reader has closed the pipe, as `head` does.
       if (!(error instanceof Error && "code" in error && error.code === "EPIPE")) throw error;
     });
   }
   const part = `${output}.part`;
-  // The mode counts for new files alone: what an earlier export left, or somebody put there, must not be written into.
+  // The mode applies to new files only. An existing file, whoever put it there, must not be reused.
   await rm(part, { force: true });
   try {
     await pipeline(source, createWriteStream(part, { flags: "wx", mode: 0o600 }), { signal });

@@ -1,10 +1,12 @@
-/** Finds what makes the smaller versions of imported images. */
+/** Finds the tool that makes smaller versions of imported images. */
 
 import { createRequire } from "node:module";
 import { sharpImages } from "../images/index.js";
 import type { ImageTool } from "../src/content/media/image-tool.js";
 
-/** `undefined` where `sharp` is not installed beside the command: images stay as they come. */
+/**
+ * Returns `undefined` if `sharp` is not installed next to the command: images then keep one size.
+ */
 export function findImageTool(): ImageTool | undefined {
   try {
     createRequire(import.meta.url).resolve("sharp");

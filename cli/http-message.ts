@@ -1,21 +1,21 @@
-/** A request as text: reading what `listen --save` wrote or somebody pasted, and writing it. Pure. */
+/** Reads and writes requests as text, such as the files of `listen --save`. Pure. */
 
 import { trimEnd } from "../src/core/trim-end.js";
 
 export interface HttpMessage {
   readonly method: string;
   readonly path: string;
-  /** In order and as written. */
+  /** In order, with their names as written. */
   readonly headers: readonly (readonly [name: string, value: string])[];
   readonly body: Uint8Array;
 }
 
 export interface ReadMessage extends HttpMessage {
-  /** What a reader should know of how the text was understood. */
+  /** Notes for the user about how the text was read. */
   readonly notes: readonly string[];
 }
 
-/** The values of a header, in any case, joined as HTTP joins them. */
+/** Returns the values of a header, joined as in HTTP. The case of its name does not matter. */
 export function getHeader({ headers }: HttpMessage, name: string): string | undefined {
   const values = headers
     .filter(([key]) => key.toLowerCase() === name.toLowerCase())
@@ -25,16 +25,18 @@ export function getHeader({ headers }: HttpMessage, name: string): string | unde
 
 const HEADER = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):(.*)$/;
 const REQUEST_LINE = /^([A-Z]+) (\S+) HTTP\/\d(?:\.\d)?$/;
-/** What `curl -v` writes around a request: its remarks, both heads, and how much data went by. */
+/** Lines that `curl -v` writes around a request: remarks, both heads, and amounts of data. */
 const CURL_LINE = /^(?:[*<>](?: |\r?$)|[{}] \[\d+ bytes data\])/;
 
 /**
- * Reads a request: a request line (may be missing), headers, an empty line, the body up to `Content-Length` or to the end. Lines of the head end with LF or CRLF. Of the
- * output of `curl -v` the head is the lines with `>`, and the body what curl did not write.
- * Errors: Error with a sentence, where a line of the head is no header.
+ * Reads a request: an optional request line, headers, an empty line, and the body up to
+ * `Content-Length` or to the end. Lines of the head end with LF or CRLF. In the output of `curl
+ * -v`, the head is the lines with `>`, and the body is all that curl did not write itself.
+ *
+ * @throws `Error` whose message is for the user, if a line of the head is not a header.
  */
 export function readMessage(bytes: Uint8Array): ReadMessage {
-  // One character a byte, so that the body comes out as it went in.
+  // One character per byte, so that the bytes of the body stay the same.
   const text = Buffer.from(bytes).toString("latin1");
   const isCurl = CURL_LINE.test(text.split("\n", 1)[0] ?? "");
   const { head, body } = isCurl ? splitCurl(text) : split(text);
@@ -45,12 +47,12 @@ export function readMessage(bytes: Uint8Array): ReadMessage {
     const [, name, value] = HEADER.exec(line) ?? [];
     if (name === undefined || value === undefined)
       throw new Error(
-        `Line ${index + (isNamed ? 2 : 1)} of the request is no header: 'Name: value' was expected.`,
+        `Line ${index + (isNamed ? 2 : 1)} of the request is not a header: expected 'Name: value'.`,
       );
     return [name, trimEnd(value.replace(/^[ \t]+/, ""), " \t")];
   });
   const message = { method, path, headers, body: Buffer.from(body, "latin1") };
-  return { ...message, ...measured(message) };
+  return { ...message, ...cutToLength(message) };
 }
 
 function split(text: string): { readonly head: string; readonly body: string } {
@@ -73,15 +75,17 @@ function splitCurl(text: string): { readonly head: string; readonly body: string
   };
 }
 
-/** The body as long as the head says, and what was wrong with its length. */
-function measured(message: HttpMessage): { readonly body: Uint8Array; readonly notes: readonly string[] } {
+/** Cuts the body to its `Content-Length`, and notes if the length is wrong. */
+function cutToLength(message: HttpMessage): { readonly body: Uint8Array; readonly notes: readonly string[] } {
   const { body } = message;
   const announced = getHeader(message, "content-length");
   const length = announced !== undefined && /^\d{1,15}$/.test(announced) ? Number(announced) : body.length;
   if (length < body.length) {
     return {
       body: body.subarray(0, length),
-      notes: [`The text goes on after the ${length} bytes that Content-Length announces; they were taken.`],
+      notes: [
+        `The text continues after the ${length} bytes that Content-Length announces; the rest was ignored.`,
+      ],
     };
   }
   return {
@@ -89,11 +93,11 @@ function measured(message: HttpMessage): { readonly body: Uint8Array; readonly n
     notes:
       length === body.length
         ? []
-        : [`The body has ${body.length} of the ${length} bytes that Content-Length announces.`],
+        : [`The body has only ${body.length} of the ${length} bytes that Content-Length announces.`],
   };
 }
 
-/** The request as the bytes of a file that {@link readMessage} reads. */
+/** Writes a request as the bytes of a file that {@link readMessage} reads. */
 export function writeMessage({ method, path, headers, body }: HttpMessage): Uint8Array {
   const kept = headers.filter(([name]) => !/^(?:transfer-encoding|content-length)$/i.test(name));
   const lines = [

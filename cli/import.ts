@@ -1,26 +1,26 @@
-/** `postbell import`: brings a WXR file into a site. */
+/** `postbell import`: imports a WXR file into a site. */
 
 import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
 import type { ImportSummary } from "../src/content/wxr/options.js";
 import { systemClock } from "../src/core/clock.js";
-import { command, EXIT, NO_ARGUMENTS, printable } from "./command.js";
-import { createProgressBar, importText, type Screen } from "./progress.js";
+import { defineCommand, EXIT, printable, refuseOperands } from "./command.js";
+import { createProgressBar, formatImport, type Screen } from "./progress.js";
 import { readSite, siteDetails, siteOptions, withSite } from "./site.js";
 
-export const importSite = command({
+export const importSite = defineCommand({
   usage: "import FILE --redis URL [options]",
-  summary: "bring a WXR file, WordPress's export, into a site",
-  details: `FILE is a path, or - for standard input. An import may be repeated: what is the same stays as it is.
-After the exit codes 1 and 130 run it again: it goes on.
+  summary: "import a WXR file, an export of WordPress, into a site",
+  details: `FILE is a path, or - for standard input. You can repeat an import: unchanged records stay as they are.
+After exit code 1 or 130, run it again to continue.
 
 ${siteDetails}
   --files DIR         folder of the uploaded files, as given to diskFiles()
-  --fetch             get the files of media from the addresses in FILE, into DIR; images get
-                      smaller versions where the package sharp is installed
-  --user ID           the author of what no --author names; default 1
-  --author LOGIN=ID   the user who is that author in FILE; may be repeated
-  --trust             keep scripts and frames in texts: for a file of your own
+  --fetch             download the files of media from the URLs in FILE into DIR; images get smaller
+                      versions if the package sharp is installed
+  --user ID           author of posts that no --author matches; default 1
+  --author LOGIN=ID   user for an author in FILE; can be repeated
+  --trust             keep scripts and frames in texts; only for a file of your own
   --json              print the summary as JSON`,
   options: {
     ...siteOptions,
@@ -30,10 +30,10 @@ ${siteDetails}
     trust: { type: "boolean", default: false },
   },
   read({ user, author, fetch, trust, json, quiet, ...given }, [file, ...more]) {
-    NO_ARGUMENTS(more);
+    refuseOperands(more);
     const site = readSite(given);
     if (file === undefined) throw new Error("The file to import is missing.");
-    if (fetch && given.files === "") throw new Error("--fetch needs --files: the folder to put them in.");
+    if (fetch && given.files === "") throw new Error("--fetch needs --files, the folder for the files.");
     const authors = Object.fromEntries(author.map(readAuthor));
     return { site, file, user: readId(user, "--user"), authors, fetch, trust, json, quiet };
   },
@@ -41,10 +41,10 @@ ${siteDetails}
     const { signal, stderr } = io;
     const isStdin = file === "-";
     if (site.files !== "" && !fetch && !quiet)
-      stderr.write("--files alone stores no bytes: give --fetch to get the files of media.\n");
+      stderr.write("--files alone stores no files: add --fetch to download the files of media.\n");
     const summary = await withSite(site, io, async (content) => {
       const bytesTotal = isStdin ? undefined : (await stat(file)).size;
-      const bar = createProgressBar(stderr, systemClock, importText);
+      const bar = createProgressBar(stderr, systemClock, formatImport);
       try {
         return await content.import(isStdin ? io.stdin : createReadStream(file), {
           ...{ as: user, authors, trust, signal, bytesTotal },
@@ -55,14 +55,14 @@ ${siteDetails}
         bar.end();
       }
     });
-    if (!quiet) tell(summary, stderr);
+    if (!quiet) printSummary(summary, stderr);
     if (json) io.stdout.write(`${JSON.stringify(summary, null, 2)}\n`);
     return EXIT.done;
   },
 });
 
-function tell(summary: ImportSummary, { write }: Screen): void {
-  write(`${importText(summary)}\n`);
+function printSummary(summary: ImportSummary, { write }: Screen): void {
+  write(`${formatImport(summary)}\n`);
   for (const [what, count] of Object.entries(summary.notHeld))
     write(`left out: ${printable(what)} (${count})\n`);
   for (const { line, message } of summary.warnings) write(`line ${line}: ${printable(message)}\n`);
@@ -71,11 +71,11 @@ function tell(summary: ImportSummary, { write }: Screen): void {
 
 function readId(text: string, what: string): number {
   if (/^[1-9]\d{0,14}$/.test(text)) return Number(text);
-  throw new Error(`${what} must be the id of a user, a whole number from 1.`);
+  throw new Error(`${what} must be the id of a user, a whole number from 1 (got ${printable(text)}).`);
 }
 
 function readAuthor(text: string): readonly [string, number] {
   const at = text.lastIndexOf("=");
-  if (at < 1) throw new Error("--author must be LOGIN=ID.");
+  if (at < 1) throw new Error(`--author must be LOGIN=ID (got ${printable(text)}).`);
   return [text.slice(0, at), readId(text.slice(at + 1), "--author")];
 }

@@ -1,10 +1,10 @@
 #!/usr/bin/env node
-/** `postbell`: what helps whoever receives webhooks, and brings a site in and out, from the command line. */
+/** `postbell`: the command for receivers of webhooks, and for import and export of sites. */
 
 import { redisStorage } from "../storage/redis/index.js";
 import { main } from "./main.js";
 
-// Whoever reads has enough, as `head` has: an event without a listener would end the process with a stack trace.
+// The reader may close the pipe, as `head` does. Without a listener, the process would crash.
 for (const stream of [process.stdout, process.stderr])
   stream.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code !== "EPIPE") throw error;
@@ -24,5 +24,5 @@ process.exitCode = await main(process.argv.slice(2), {
   openStorage: (options) => redisStorage(options),
   signal: interrupt.signal,
 });
-// A pipe that nobody closes would keep the process.
+// A pipe that nobody closes would keep the process alive.
 process.stdin.unref?.();

@@ -1,4 +1,4 @@
-/** Runs what the command line says, apart from the process it runs in: that is given to it. */
+/** Runs a command line. The process that it runs in is passed as an argument. */
 
 import { type Action, type CliIo, EXIT, type ExitCode, toMessage } from "./command.js";
 import { parseCommandLine } from "./command-line.js";
@@ -7,7 +7,7 @@ export { type CliIo, EXIT } from "./command.js";
 
 /** Resolves with the exit code; never rejects. */
 export async function main(given: readonly string[], io: CliIo): Promise<ExitCode> {
-  const complain = (message: string, more = ""): void => {
+  const reportError = (message: string, more = ""): void => {
     io.stderr.write(`postbell: ${message}\n${more}`);
     if (given.includes("--json")) io.stdout.write(`${JSON.stringify({ error: message })}\n`);
   };
@@ -15,20 +15,20 @@ export async function main(given: readonly string[], io: CliIo): Promise<ExitCod
   try {
     action = parseCommandLine(given);
   } catch (error) {
-    complain(toMessage(error), "See postbell --help.\n");
+    reportError(toMessage(error), "See postbell --help.\n");
     return EXIT.usage;
   }
   try {
     return await action(io);
   } catch (error) {
     if (io.signal.aborted) {
-      complain("stopped. What was done stays; run it again to go on.");
+      reportError("stopped. Completed work is kept; run it again to continue.");
       return EXIT.interrupted;
     }
-    complain(toMessage(error));
-    return isUsage(error) ? EXIT.usage : EXIT.failed;
+    reportError(toMessage(error));
+    return isWrongUsage(error) ? EXIT.usage : EXIT.failed;
   }
 }
 
-const isUsage = (error: unknown): boolean =>
+const isWrongUsage = (error: unknown): boolean =>
   error instanceof Error && "code" in error && error.code === "invalid_option";

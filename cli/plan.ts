@@ -1,26 +1,29 @@
-/** `postbell plan`: shows when a delivery would be attempted, and when its endpoint is reported and disabled. */
+/**
+ * `postbell plan`: shows when a delivery would be attempted, and when its endpoint is reported and
+ * disabled.
+ */
 
 import { systemClock } from "../src/core/clock.js";
 import { buildSchedule, type RetryPolicy } from "../src/webhooks/delivery/back-off.js";
 import { readSettings } from "../src/webhooks/options.js";
 import { memoryStorage } from "../storage/memory/index.js";
-import { command, EXIT, NO_ARGUMENTS, painter, toMessage } from "./command.js";
+import { createPainter, defineCommand, EXIT, printable, refuseOperands, toMessage } from "./command.js";
 import { readTimeOption } from "./verify.js";
 
-export const plan = command({
+export const plan = defineCommand({
   usage: "plan [options]",
   summary: "show when a delivery is attempted, and when its endpoint is reported and disabled",
-  details: `Durations are numbers with a unit: 90s, 15m, 8h, 3d. Without options it is the default policy.
+  details: `Durations are numbers with a unit: 90s, 15m, 8h, 3d. Without options, the default policy is shown.
 
-  --intervals LIST    between the first attempts: 15m,30m,1h,2h,4h,8h   (retry.intervalsMs)
-  --every DURATION    between those after them: 8h                      (retry.everyMs)
-  --window DURATION   no attempt begins later after the first: 72h      (retry.windowMs)
-  --jitter PART       of a step that chance may add: 0.1                (retry.jitter)
-  --max-jitter DURATION  and at most this: 15m                          (retry.maxJitterMs)
-  --warn DURATION     of failing, to the warning: 72h                   (health.warnAfterMs)
-  --disable DURATION  of failing, to the disabling: 96h                 (health.disableAfterMs)
-  --from TIME         of the first attempt: ISO 8601; default now
-  --json              print it as JSON`,
+  --intervals LIST    intervals between the first attempts: 15m,30m,1h,2h,4h,8h  (retry.intervalsMs)
+  --every DURATION    interval between later attempts: 8h                   (retry.everyMs)
+  --window DURATION   time from the first attempt to the last one: 72h      (retry.windowMs)
+  --jitter PART       maximum random part of an interval: 0.1               (retry.jitter)
+  --max-jitter DURATION  maximum random delay: 15m                          (retry.maxJitterMs)
+  --warn DURATION     time of failing before the warning: 72h               (health.warnAfterMs)
+  --disable DURATION  time of failing before it is disabled: 96h            (health.disableAfterMs)
+  --from TIME         time of the first attempt: ISO 8601; default now
+  --json              print the plan as JSON`,
   options: {
     intervals: { type: "string" },
     every: { type: "string" },
@@ -33,11 +36,11 @@ export const plan = command({
     json: { type: "boolean", default: false },
   },
   read({ intervals, every, window, jitter, warn, disable, from, json, ...given }, operands) {
-    NO_ARGUMENTS(operands);
+    refuseOperands(operands);
     const ms = (text: string | undefined, name: string): number | undefined =>
       text === undefined ? undefined : readDuration(text, name);
-    // What the service refuses is refused here.
-    const { retry, health } = inFlags(() =>
+    // The service checks the values, so that both refuse the same ones.
+    const { retry, health } = withFlagNames(() =>
       readSettings({
         storage: memoryStorage(),
         access: { authenticate: () => null, canRead: () => false },
@@ -54,48 +57,64 @@ export const plan = command({
     return { retry, health, json, from: from === undefined ? undefined : readTimeOption(from, "--from") };
   },
   async run({ retry, health, json, from = systemClock.now() }, io) {
-    const { warnAfterMs, disableAfterMs } = health;
-    const attempts = attemptsOf(retry);
-    const iso = (offsetMs: number): string => new Date(from + offsetMs).toISOString();
-    if (json) {
-      const result = {
-        attempts: attempts.map(({ offsetMs, latestMs }, index) => ({
-          ...{ number: index + 1, offsetMs, at: iso(offsetMs), latestAt: iso(latestMs) },
-        })),
-        warning: { offsetMs: warnAfterMs, at: iso(warnAfterMs) },
-        disabled: { offsetMs: disableAfterMs, at: iso(disableAfterMs) },
-      };
-      io.stdout.write(`${JSON.stringify(result, null, 2)}\n`);
-      return EXIT.done;
-    }
-    const paint = painter(io);
-    const zone = new Intl.DateTimeFormat().resolvedOptions().timeZone;
-    const rows = [
-      ...attempts.map(({ offsetMs, latestMs }, index) => ({
-        offsetMs,
-        what: `attempt ${index + 1}${latestMs > offsetMs ? `, by ${clockText(latestMs)} at the latest` : ""}`,
-      })),
-      {
-        offsetMs: warnAfterMs,
-        what: paint("yellow", "the endpoint is reported, if nothing was answered 2xx"),
-      },
-      { offsetMs: disableAfterMs, what: paint("red", "the endpoint is disabled, if that went on") },
-    ].toSorted((a, b) => a.offsetMs - b.offsetMs);
-    const width = Math.max(...rows.map(({ offsetMs }) => clockText(offsetMs).length));
-    const lines = rows.map(
-      ({ offsetMs, what }) => `${clockText(offsetMs).padStart(width)}  ${dateText(from + offsetMs)}  ${what}`,
-    );
-    const axis = drawTimeAxis(
-      attempts.map(({ offsetMs }) => offsetMs),
-      warnAfterMs,
-      disableAfterMs,
-    );
+    const timeline: Timeline = { attempts: listAttempts(retry), health, from };
+    const paint = createPainter(io);
     io.stdout.write(
-      `Hours and minutes after the first attempt; dates in ${zone}.\n\n${lines.join("\n")}\n\n${axis}\n`,
+      json ? `${JSON.stringify(toJson(timeline), null, 2)}\n` : formatTimeline(timeline, paint),
     );
     return EXIT.done;
   },
 });
+
+interface Timeline {
+  readonly attempts: readonly PlannedAttempt[];
+  readonly health: { readonly warnAfterMs: number; readonly disableAfterMs: number };
+  /** Time of the first attempt. */
+  readonly from: number;
+}
+
+function toJson({ attempts, health, from }: Timeline): object {
+  const { warnAfterMs, disableAfterMs } = health;
+  const toIso = (offsetMs: number): string => new Date(from + offsetMs).toISOString();
+  return {
+    attempts: attempts.map(({ offsetMs, latestMs }, index) => ({
+      ...{ number: index + 1, offsetMs, at: toIso(offsetMs), latestAt: toIso(latestMs) },
+    })),
+    warning: { offsetMs: warnAfterMs, at: toIso(warnAfterMs) },
+    disabled: { offsetMs: disableAfterMs, at: toIso(disableAfterMs) },
+  };
+}
+
+function formatTimeline(timeline: Timeline, paint: ReturnType<typeof createPainter>): string {
+  const { attempts, health, from } = timeline;
+  const { warnAfterMs, disableAfterMs } = health;
+  const zone = new Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const rows = [
+    ...attempts.map(({ offsetMs, latestMs }, index) => ({
+      offsetMs,
+      what: `attempt ${index + 1}${latestMs > offsetMs ? `, by ${formatHours(latestMs)} at the latest` : ""}`,
+    })),
+    {
+      offsetMs: warnAfterMs,
+      what: paint("yellow", "the endpoint is reported, unless a response was 2xx"),
+    },
+    {
+      offsetMs: disableAfterMs,
+      what: paint("red", "the endpoint is disabled, unless a response was 2xx"),
+    },
+  ].toSorted((a, b) => a.offsetMs - b.offsetMs);
+  const width = Math.max(...rows.map(({ offsetMs }) => formatHours(offsetMs).length));
+  const lines = rows.map(
+    ({ offsetMs, what }) =>
+      `${formatHours(offsetMs).padStart(width)}  ${formatDate(from + offsetMs)}  ${what}`,
+  );
+  const axis = drawTimeAxis(
+    attempts.map(({ offsetMs }) => offsetMs),
+    warnAfterMs,
+    disableAfterMs,
+  );
+  return `Hours and minutes after the first attempt; dates in ${zone}.\n\n${lines.join("\n")}\n\n${axis}\n`;
+}
 
 const FLAGS: Readonly<Record<string, string>> = {
   "retry.intervalsMs": "--intervals",
@@ -107,8 +126,8 @@ const FLAGS: Readonly<Record<string, string>> = {
   "health.disableAfterMs": "--disable",
 };
 
-/** What `read` gives; what it refuses names the flag that was typed in place of the option of a host. */
-function inFlags<T>(read: () => T): T {
+/** Calls `read`, and replaces names of options by names of flags in the error that it throws. */
+function withFlagNames<T>(read: () => T): T {
   try {
     return read();
   } catch (error) {
@@ -124,26 +143,28 @@ function inFlags<T>(read: () => T): T {
 
 const UNITS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
-/** `90s`, `1.5h`. Errors: Error with a sentence for whoever typed it. */
-export function readDuration(text: string, name: string): number {
+/** Reads a duration such as `90s` or `1.5h`. @throws `Error` whose message is for the user. */
+function readDuration(text: string, name: string): number {
   const [, number, unit] = /^(\d{1,12}(?:\.\d{1,3})?)(ms|s|m|h|d)$/.exec(text) ?? [];
   if (number === undefined || unit === undefined)
-    throw new Error(`${name} must be a number with a unit, such as 90s, 15m, 8h or 3d.`);
+    throw new Error(
+      `${name} must be a number with a unit, such as 90s, 15m, 8h or 3d (got ${printable(text)}).`,
+    );
   return Math.round(Number(number) * UNITS[unit as keyof typeof UNITS]);
 }
 
 function readPart(text: string): number {
   if (/^\d(?:\.\d{1,6})?$/.test(text)) return Number(text);
-  throw new Error("--jitter must be a number from 0 to 1.");
+  throw new Error(`--jitter must be a number from 0 to 1 (got ${printable(text)}).`);
 }
 
 interface PlannedAttempt {
   readonly offsetMs: number;
-  /** With all that chance may add. */
+  /** Time with the largest jitter. */
   readonly latestMs: number;
 }
 
-function attemptsOf(retry: RetryPolicy): readonly PlannedAttempt[] {
+function listAttempts(retry: RetryPolicy): readonly PlannedAttempt[] {
   const schedule = buildSchedule(retry);
   return schedule.map((offsetMs, step) => {
     const interval = offsetMs - (schedule[step - 1] ?? 0);
@@ -152,8 +173,8 @@ function attemptsOf(retry: RetryPolicy): readonly PlannedAttempt[] {
   });
 }
 
-/** `71:45`; with seconds where there are any. */
-function clockText(ms: number): string {
+/** Formats hours and minutes such as `71:45`, with seconds if there are any. */
+function formatHours(ms: number): string {
   const two = (count: number): string => String(count).padStart(2, "0");
   const seconds = Math.round(ms / 1_000);
   const text = `${Math.floor(seconds / 3_600)}:${two(Math.floor(seconds / 60) % 60)}`;
@@ -165,24 +186,27 @@ const dateFormat: Intl.DateTimeFormatOptions = {
   ...{ hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" },
 };
 
-const dateText = (time: number): string => new Intl.DateTimeFormat("en-GB", dateFormat).format(time);
+const formatDate = (time: number): string => new Intl.DateTimeFormat("en-GB", dateFormat).format(time);
 
 const AXIS_WIDTH = 72;
 const TICKS = 4;
 
-/** Attempts as `o`, or how many fall together; `W` and `D`: warning and disabling. Under it hours and minutes. */
+/**
+ * Draws attempts as `o`, or as their number if several fall together, and warning and disabling as
+ * `W` and `D`. The line below has hours and minutes.
+ */
 export function drawTimeAxis(attempts: readonly number[], warnMs: number, disableMs: number): string {
   const end = Math.max(...attempts, warnMs, disableMs);
-  const cellOf = (ms: number): number => Math.round((ms / end) * AXIS_WIDTH);
+  const toCell = (ms: number): number => Math.round((ms / end) * AXIS_WIDTH);
   const cells = Array.from({ length: AXIS_WIDTH + 1 }, () => "-");
-  for (const cell of new Set(attempts.map(cellOf))) {
-    const count = attempts.filter((ms) => cellOf(ms) === cell).length;
+  for (const cell of new Set(attempts.map(toCell))) {
+    const count = attempts.filter((ms) => toCell(ms) === cell).length;
     cells[cell] = count === 1 ? "o" : count < 10 ? String(count) : "+";
   }
-  cells[cellOf(warnMs)] = "W";
-  cells[cellOf(disableMs)] = "D";
+  cells[toCell(warnMs)] = "W";
+  cells[toCell(disableMs)] = "D";
   let labels = "";
   for (let tick = 0; tick <= TICKS; tick++)
-    labels = labels.padEnd(cellOf((end * tick) / TICKS)) + clockText((end * tick) / TICKS);
-  return `${cells.join("")}\n${labels}\no: an attempt, or how many fall together; W: warning; D: disabled`;
+    labels = labels.padEnd(toCell((end * tick) / TICKS)) + formatHours((end * tick) / TICKS);
+  return `${cells.join("")}\n${labels}\no: an attempt, or the number of attempts that fall together; W: warning; D: disabled`;
 }

@@ -1,4 +1,4 @@
-/** Shows how far an import or an export is: a bar on a terminal, else a line now and then. */
+/** Shows the progress of an import or export: a bar on a terminal, or a line now and then. */
 
 import type { ExportProgress } from "../src/content/wxr/export.js";
 import type { ImportProgress } from "../src/content/wxr/options.js";
@@ -11,7 +11,7 @@ export interface Screen {
 
 export interface ProgressBar<P> {
   readonly show: (progress: P) => void;
-  /** Leaves the line to whatever is written next. */
+  /** Ends the line, so that the next output begins a new one. */
   readonly end: () => void;
 }
 
@@ -19,10 +19,10 @@ const WIDTH = 30;
 const BAR_EVERY_MS = 100;
 const LINE_EVERY_MS = 5_000;
 
-const megabytes = (bytes: number): string => (bytes / 1_000_000).toFixed(1);
+const toMegabytes = (bytes: number): string => (bytes / 1_000_000).toFixed(1);
 
 /** Pure. */
-function barText(done: number, total: number | undefined): string {
+function formatBar(done: number, total: number | undefined): string {
   if (total === undefined || total === 0) return "";
   const share = Math.min(done / total, 1);
   const filled = Math.round(share * WIDTH);
@@ -30,19 +30,19 @@ function barText(done: number, total: number | undefined): string {
 }
 
 /** Pure. */
-export const exportText = ({ items, itemsTotal }: ExportProgress): string =>
-  `${barText(items, itemsTotal)}${items} of ${itemsTotal} items written`;
+export const formatExport = ({ items, itemsTotal }: ExportProgress): string =>
+  `${formatBar(items, itemsTotal)}${items} of ${itemsTotal} items written`;
 
 /** Pure. */
-export function importText(progress: ImportProgress): string {
+export function formatImport(progress: ImportProgress): string {
   const { bytesRead, bytesTotal, items, created, updated, unchanged, skipped } = progress;
-  return `${barText(bytesRead, bytesTotal)}${megabytes(bytesRead)} MB, ${items} items: ${created} new, ${updated} changed, ${unchanged} unchanged, ${skipped} left out`;
+  return `${formatBar(bytesRead, bytesTotal)}${toMegabytes(bytesRead)} MB, ${items} items: ${created} new, ${updated} changed, ${unchanged} unchanged, ${skipped} left out`;
 }
 
 export function createProgressBar<P>(
   screen: Screen,
   clock: Pick<Clock, "monotonic">,
-  textOf: (progress: P) => string,
+  format: (progress: P) => string,
 ): ProgressBar<P> {
   const everyMs = screen.isTTY ? BAR_EVERY_MS : LINE_EVERY_MS;
   let shownAt = screen.isTTY ? Number.NEGATIVE_INFINITY : clock.monotonic();
@@ -50,8 +50,8 @@ export function createProgressBar<P>(
   let last: P | undefined;
 
   const draw = (progress: P): void => {
-    if (screen.isTTY) screen.write(`\r\u001b[K${textOf(progress)}`);
-    else screen.write(`${textOf(progress)}\n`);
+    if (screen.isTTY) screen.write(`\r\u001b[K${format(progress)}`);
+    else screen.write(`${format(progress)}\n`);
     isOpen = screen.isTTY === true;
   };
 

@@ -1,11 +1,11 @@
-/** The bytes of a stream, up to a bound. */
+/** Reads a stream to its end, up to a limit. */
 
-/** The largest notification that a sender can be set to make is 16 MiB; this leaves room for its head. */
+/** The largest possible notification has 16 MiB. This leaves room for its head. */
 const MAX_REQUEST_BYTES = 17_825_792;
 
 export const TOO_LARGE = "The request is larger than 17 MiB.";
 
-/** `undefined`, and the rest is not read, where there is more. */
+/** Returns `undefined` if the stream has more bytes than the limit. The rest is then not read. */
 export async function readAll(stream: AsyncIterable<Uint8Array>): Promise<Buffer | undefined> {
   const pieces: Uint8Array[] = [];
   let length = 0;

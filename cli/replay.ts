@@ -3,18 +3,18 @@
 import { readFile } from "node:fs/promises";
 import { systemClock } from "../src/core/clock.js";
 import { signatureHeader, standardHeaders } from "../src/signature/signature.js";
-import { command, EXIT, painter, printable, readUrl, toMessage } from "./command.js";
+import { createPainter, defineCommand, EXIT, printable, readUrl, toMessage } from "./command.js";
 import { getHeader, type HttpMessage, readMessage } from "./http-message.js";
 import { findSecrets, readSecretSource, secretDetails, secretOptions } from "./secrets.js";
-import { send } from "./send-request.js";
+import { sendRequest } from "./send-request.js";
 
-export const replay = command({
+export const replay = defineCommand({
   usage: "replay FILE... --to URL [options]",
   summary: "send saved notifications again, byte for byte, or with a new signature",
-  details: `FILE is a request as 'postbell listen --save' writes it. With a secret it gets a new signature, so that its age passes;
-without, it is sent as it was. Ends with 1 unless every answer is a 2xx.
+  details: `FILE is a request that 'postbell listen --save' wrote. With a secret, it gets a new signature with the current
+time; without one, it is sent unchanged. Exits with 1 unless every response is a 2xx.
 
-  --to URL            where to send it; the path in FILE does not count
+  --to URL            where to send it; the path in FILE is ignored
 ${secretDetails}
   --json              print a line of JSON for each file`,
   options: {
@@ -24,27 +24,27 @@ ${secretDetails}
   },
   read({ to, header, json, ...given }, files) {
     if (files.length === 0) throw new Error("The file to send is missing.");
-    if (to === "") throw new Error("--to is missing: it says where to send it.");
+    if (to === "") throw new Error("--to is missing: give the URL to send to.");
     return { files, to: readUrl(to, "--to"), header, json, source: readSecretSource(given) };
   },
   async run({ files, to, header, json, source }, io) {
-    const paint = painter(io);
+    const paint = createPainter(io);
     const [secret] = await findSecrets(source, io);
-    const sent = async (file: string): Promise<number> => {
+    const sendFile = async (file: string): Promise<number> => {
       const message = readMessage(await readFile(file));
       const signed = secret === undefined ? message : signAgain(message, header, secret, systemClock.now());
-      return send(signed, to, io.signal);
+      return sendRequest(signed, to, io.signal);
     };
     let failures = 0;
     for (const file of files) {
-      const begun = systemClock.monotonic();
-      const result = await sent(file).catch((error: unknown) => {
+      const startedAt = systemClock.monotonic();
+      const result = await sendFile(file).catch((error: unknown) => {
         if (io.signal.aborted) throw error;
         return toMessage(error);
       });
-      const ms = Math.round(systemClock.monotonic() - begun);
-      const isTaken = typeof result === "number" && result >= 200 && result < 300;
-      if (!isTaken) failures++;
+      const ms = Math.round(systemClock.monotonic() - startedAt);
+      const isAccepted = typeof result === "number" && result >= 200 && result < 300;
+      if (!isAccepted) failures++;
       const line = json
         ? JSON.stringify({
             file,
@@ -53,7 +53,7 @@ ${secretDetails}
             signedAnew: secret !== undefined,
           })
         : printable(`${file}: `) +
-          paint(isTaken ? "green" : "red", printable(String(result))) +
+          paint(isAccepted ? "green" : "red", printable(String(result))) +
           ` (${ms} ms)`;
       io.stdout.write(`${line}\n`);
     }
@@ -61,7 +61,10 @@ ${secretDetails}
   },
 });
 
-/** The same request with a signature of now; the headers of the Standard Webhooks scheme too, where it has them. Pure. */
+/**
+ * Signs a request again with the current time. If it has headers of the Standard Webhooks scheme,
+ * these are replaced too. Pure.
+ */
 export function signAgain<M extends HttpMessage>(message: M, header: string, secret: string, now: number): M {
   const timestamp = Math.floor(now / 1000);
   const { body } = message;

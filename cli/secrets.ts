@@ -1,4 +1,4 @@
-/** Where a command finds the secrets it verifies and signs with. */
+/** Finds the secrets that a command verifies and signs with. */
 
 import { readFile } from "node:fs/promises";
 import { isSecret } from "../src/signature/signature.js";
@@ -10,17 +10,17 @@ export const secretOptions = {
   header: { type: "string", default: "X-Service-Signature" },
 } as const;
 
-export const secretDetails = `  --secret-file FILE  the webhook's secret, one a line; may be repeated
-  --secret SECRET     the same in the open: others on this machine can read it in the list of processes
-                      Without either, the environment variable POSTBELL_SECRET is taken.
-  --header NAME       of the signature; default X-Service-Signature`;
+export const secretDetails = `  --secret-file FILE  file with the webhook's secrets, one per line; can be repeated
+  --secret SECRET     the secret itself; other users of this machine can read it in the list of processes
+                      Without either, the environment variable POSTBELL_SECRET is used.
+  --header NAME       header of the signature; default X-Service-Signature`;
 
 export interface SecretSource {
   readonly given: readonly string[];
   readonly files: readonly string[];
 }
 
-/** Errors: Error with a sentence for whoever typed it. */
+/** @throws `Error` whose message is for the user. */
 export function readSecretSource(values: {
   readonly secret: readonly string[];
   readonly "secret-file": readonly string[];
@@ -29,7 +29,7 @@ export function readSecretSource(values: {
   return { given: values.secret, files: values["secret-file"] };
 }
 
-/** Errors: Error with a sentence, where a file cannot be read or is empty. */
+/** @throws `Error` whose message is for the user, if a file cannot be read or is empty. */
 export async function findSecrets(
   { given, files }: SecretSource,
   { env }: CliIo,

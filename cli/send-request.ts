@@ -1,11 +1,11 @@
-/** Sends a request as it was saved or received. */
+/** Sends a request that was saved or received. */
 
 import { request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
 import type { HttpMessage } from "./http-message.js";
 
 const TIMEOUT_MS = 15_000;
-/** Headers of the connection that the request came over, besides `proxy-*`. */
+/** Headers that belong to the earlier connection, in addition to `proxy-*`. */
 const HOP_HEADERS: ReadonlySet<string> = new Set(
   "connection keep-alive te trailer transfer-encoding upgrade host content-length expect".split(" "),
 );
@@ -13,8 +13,11 @@ const HOP_HEADERS: ReadonlySet<string> = new Set(
 const isHopHeader = (name: string): boolean =>
   HOP_HEADERS.has(name.toLowerCase()) || name.toLowerCase().startsWith("proxy-");
 
-/** POSTs the body and the headers, byte for byte and in order, to `url`; resolves with the status. Redirects are not followed. */
-export function send(
+/**
+ * POSTs the body and the headers, byte for byte and in order, to `url`. Resolves with the status.
+ * Follows no redirects.
+ */
+export function sendRequest(
   { headers, body }: Pick<HttpMessage, "headers" | "body">,
   url: string,
   signal: AbortSignal,

@@ -1,4 +1,4 @@
-/** The site that is imported into or exported: its options, and opening it. */
+/** Opens the site that is imported into or exported, and has the options for it. */
 
 import { diskFiles } from "../files/index.js";
 import { type Content, createContent } from "../src/content/service.js";
@@ -7,13 +7,13 @@ import { type CliIo, wrongUsage } from "./command.js";
 import { findImageTool } from "./find-image-tool.js";
 
 export interface OpenedSite {
-  /** Empty: the environment has it. */
+  /** Empty if the environment variable has it. */
   readonly redis: string;
   readonly prefix: string | undefined;
-  /** Without a slash at its end; may be empty. */
+  /** Has no slash at its end; may be empty. */
   readonly url: string;
   readonly timezone: string;
-  /** Folder of the uploaded files; empty where there is none. */
+  /** Folder of the uploaded files; may be empty. */
   readonly files: string;
 }
 
@@ -27,13 +27,13 @@ export const siteOptions = {
   quiet: { type: "boolean", default: false },
 } as const;
 
-export const siteDetails = `  --redis URL         where the site's content is kept: redis://, rediss:// or the path of a socket. Without
-                      it the environment variable POSTBELL_REDIS is taken: others on this machine can read
-                      a password in the list of processes
-  --prefix NAME       the prefix of its keys, as given to redisStorage()
-  --site URL          address of the website; an export needs it
-  --timezone NAME     of the site, as given to createContent(); default UTC
-  --quiet             no progress and no warnings`;
+export const siteDetails = `  --redis URL         Redis with the site's content: redis://, rediss:// or the path of a socket. Use the
+                      environment variable POSTBELL_REDIS for a URL with a password, because other users
+                      of this machine can read it in the list of processes
+  --prefix NAME       prefix of the keys, as given to redisStorage()
+  --site URL          URL of the website; required for an export
+  --timezone NAME     time zone of the site, as given to createContent(); default UTC
+  --quiet             show neither progress nor warnings`;
 
 export function readSite({
   redis,
@@ -51,7 +51,10 @@ export function readSite({
   return { redis, prefix, url: trimEnd(site, "/"), timezone, files };
 }
 
-/** Opens the site for `work`. The people of the site are the host's, who is not here: every id is somebody, and nobody is found by his name. */
+/**
+ * Opens the site for `work`, and closes it afterwards. The users of the site are known to the host
+ * only. Here, every id is a user, and no user is found by name.
+ */
 export async function withSite<T>(
   { redis, prefix, url, timezone, files }: OpenedSite,
   { openStorage, env }: CliIo,
@@ -60,7 +63,7 @@ export async function withSite<T>(
   const address = redis || env["POSTBELL_REDIS"] || "";
   if (address === "")
     throw wrongUsage(
-      "--redis is missing, and POSTBELL_REDIS is not set: they say where the content is kept.",
+      "--redis is missing, and POSTBELL_REDIS is not set: give the URL of the Redis with the content.",
     );
   const storage = openStorage({ url: address, ...(prefix === undefined ? {} : { prefix }) });
   try {

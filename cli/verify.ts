@@ -1,15 +1,15 @@
-/** `postbell verify`: says of a saved request whether a receiver may trust it. */
+/** `postbell verify`: reports if a receiver may trust a saved request. */
 
 import { readFile } from "node:fs/promises";
 import { systemClock } from "../src/core/clock.js";
 import {
   type CliIo,
-  command,
+  createPainter,
+  defineCommand,
   EXIT,
-  NO_ARGUMENTS,
-  painter,
   printable,
   readWholeNumber,
+  refuseOperands,
   wrongUsage,
 } from "./command.js";
 import { readMessage } from "./http-message.js";
@@ -17,15 +17,15 @@ import { readAll, TOO_LARGE } from "./read-all.js";
 import { findSecrets, readSecretSource, secretDetails, secretOptions } from "./secrets.js";
 import { checkSignature, type SignatureReport } from "./signature-report.js";
 
-export const verify = command({
+export const verify = defineCommand({
   usage: "verify FILE --secret-file FILE [options]",
-  summary: "say whether a saved notification is valid; if not, which check failed and what to change",
-  details: `FILE is a request as 'postbell listen --save' writes it (request line, headers, an empty line, the body), or the
+  summary: "check if a saved notification is valid; if not, report which check failed and what to change",
+  details: `FILE is a request that 'postbell listen --save' wrote (request line, headers, an empty line, the body), or the
 output of 'curl -v' with the body below it; - is standard input.
 
 ${secretDetails}
-  --tolerance SECONDS how old the signature may be, or from the future; default 300
-  --at TIME           verify as if it were this time: ISO 8601, such as 2026-11-20T09:30:00Z
+  --tolerance SECONDS maximum age of the signature, past or future; default 300
+  --at TIME           verify as of this time: ISO 8601, such as 2026-11-20T09:30:00Z
   --json              print the result as JSON`,
   options: {
     ...secretOptions,
@@ -34,7 +34,7 @@ ${secretDetails}
     json: { type: "boolean", default: false },
   },
   read({ tolerance, at, header, json, ...given }, [file, ...more]) {
-    NO_ARGUMENTS(more);
+    refuseOperands(more);
     if (file === undefined) throw new Error("The file to verify is missing.");
     const toleranceSeconds = readWholeNumber(tolerance, "--tolerance", { min: 0, max: 1e12 });
     const time = at === undefined ? undefined : readTimeOption(at, "--at");
@@ -48,20 +48,21 @@ ${secretDetails}
     if (bytes === undefined) throw new Error(TOO_LARGE);
     const message = readMessage(bytes);
     const now = time ?? systemClock.now();
-    const verdict = checkSignature(message, { secrets, toleranceSeconds, signatureHeader: header, now });
-    if (json) io.stdout.write(`${JSON.stringify(resultOf(verdict, message.notes))}\n`);
-    else tell(verdict, message.notes, io);
-    return verdict.code === "valid" ? EXIT.done : EXIT.invalid;
+    const report = checkSignature(message, { secrets, toleranceSeconds, signatureHeader: header, now });
+    if (json) io.stdout.write(`${JSON.stringify(toJson(report, message.notes))}\n`);
+    else printReport(report, message.notes, io);
+    return report.code === "valid" ? EXIT.done : EXIT.invalid;
   },
 });
 
 export function readTimeOption(text: string, name: string): number {
   const time = /^\d{4}-\d\d-\d\d(?:T|$)/.test(text) ? Date.parse(text) : Number.NaN;
-  if (Number.isNaN(time)) throw new Error(`${name} must be a time such as 2026-11-20T09:30:00Z.`);
+  if (Number.isNaN(time))
+    throw new Error(`${name} must be a time such as 2026-11-20T09:30:00Z (got ${printable(text)}).`);
   return time;
 }
 
-function resultOf(
+function toJson(
   { code, message, ageSeconds, notification }: SignatureReport,
   notes: readonly string[],
 ): object {
@@ -70,19 +71,19 @@ function resultOf(
   return { valid: code === "valid", code, message, ageSeconds, id, type, timestamp, notes };
 }
 
-function tell(
+function printReport(
   { code, message, ageSeconds, notification }: SignatureReport,
   notes: readonly string[],
   io: CliIo,
 ): void {
-  const paint = painter(io);
-  const say = (line: string): void => void io.stdout.write(`${line}\n`);
-  say(
+  const paint = createPainter(io);
+  const print = (line: string): void => void io.stdout.write(`${line}\n`);
+  print(
     code === "valid"
       ? `${paint("green", "valid")}: signed ${ageSeconds} s before.`
       : `${paint("red", "not valid")}: ${code}\n${message}`,
   );
   if (notification)
-    say(printable(`${notification.event["hub.event"]} ${notification.id}, of ${notification.timestamp}`));
-  for (const note of notes) say(`Note: ${note}`);
+    print(printable(`${notification.event["hub.event"]} ${notification.id}, of ${notification.timestamp}`));
+  for (const note of notes) print(`Note: ${note}`);
 }

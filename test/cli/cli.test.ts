@@ -13,7 +13,7 @@ import { join } from "node:path";
 import { Writable } from "node:stream";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type CliIo, main } from "../../cli/main.js";
-import { createProgressBar, exportText, importText } from "../../cli/progress.js";
+import { createProgressBar, formatExport, formatImport } from "../../cli/progress.js";
 import type { ContentStorage } from "../../src/content/store.js";
 import { memoryStorage } from "../../storage/memory/index.js";
 import { fileLeaks } from "../support/leak-check.js";
@@ -31,7 +31,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** What the command would do in a process of its own, on a storage that stays. */
+/** Runs the command in this process, on a storage that survives the run. */
 async function run(line: string, storage: ContentStorage = memoryStorage(), io: Partial<CliIo> = {}) {
   let out = "";
   let errors = "";
@@ -64,13 +64,13 @@ async function run(line: string, storage: ContentStorage = memoryStorage(), io: 
 }
 
 describe("postbell import", () => {
-  it("warns that a folder alone gets no files", async () => {
+  it("warns that a folder alone stores no files", async () => {
     const { code, errors } = await run("import @site.xml --redis redis://h --files @up");
     expect(code).toBe(0);
-    expect(errors).toContain("--files alone stores no bytes");
+    expect(errors).toContain("--files alone stores no files");
   });
 
-  it("imports a file, and says what it did", async () => {
+  it("imports a file and prints a summary", async () => {
     const { code, out, errors, opened } = await run("import @site.xml --redis redis://h --prefix p --json");
     expect(code).toBe(0);
     expect(opened).toEqual([{ url: "redis://h", prefix: "p" }]);
@@ -79,7 +79,7 @@ describe("postbell import", () => {
     expect(errors).not.toContain("\u001b");
   });
 
-  it("takes the address of Redis from the environment, where no list of processes shows its password", async () => {
+  it("takes the URL of Redis from the environment, so that no list of processes shows its password", async () => {
     const env = { POSTBELL_REDIS: "redis://:hidden@h" };
     const { code, opened } = await run("import @site.xml", memoryStorage(), { env });
     expect({ code, opened }).toEqual({ code: 0, opened: [{ url: "redis://:hidden@h" }] });
@@ -87,7 +87,7 @@ describe("postbell import", () => {
     expect(named.opened).toEqual([{ url: "redis://other" }]);
   });
 
-  it("reads standard input, and may be repeated", async () => {
+  it("reads standard input, and can be repeated", async () => {
     const storage = memoryStorage();
     const stdin = (): AsyncIterable<Uint8Array> => bytesOf(readFileSync(join(folder, "site.xml")));
     expect((await run("import - --redis redis://h --quiet", storage, { stdin: stdin() })).errors).toBe("");
@@ -103,7 +103,7 @@ describe("postbell import", () => {
     expect((await run("import @none.xml --redis redis://h")).code).toBe(1);
   });
 
-  it("ends with 130 when it is interrupted, and goes on when it is run again", async () => {
+  it("ends with 130 when it is interrupted, and continues when it is run again", async () => {
     const storage = memoryStorage();
     const stop = new AbortController();
     async function* piped(): AsyncGenerator<Uint8Array> {
@@ -127,10 +127,10 @@ describe("postbell import", () => {
     ["", /listen, verify, replay, plan, import or export/],
     ["remove", /no command 'remove'/],
     ["remove import", /no command 'remove'/],
-    ["--prefix export import @site.xml --redis redis://h", /Say first what to do/],
+    ["--prefix export import @site.xml --redis redis://h", /command is missing/],
     ["import --redis redis://h", /file to import/],
     ["import @site.xml", /--redis is missing/],
-    ["import @site.xml more --redis redis://h", /too much/],
+    ["import @site.xml more --redis redis://h", /unexpected argument: 'more'/],
     ["import @site.xml --redis redis://h --user x", /--user/],
     ["import @site.xml --redis redis://h --author anna", /LOGIN=ID/],
     ["import @site.xml --redis redis://h --fetch", /--fetch needs --files/],
@@ -145,7 +145,7 @@ describe("postbell import", () => {
 });
 
 describe("postbell export", () => {
-  it("ends quietly with 0 when whoever reads it has enough", async () => {
+  it("ends quietly with 0 when its reader closes the pipe", async () => {
     const storage = memoryStorage();
     await run("import @large.xml --redis redis://h", storage);
     const stdout = new Writable({
@@ -157,7 +157,7 @@ describe("postbell export", () => {
     expect({ code, errors }).toEqual({ code: 0, errors: "" });
   });
 
-  it("shows how far it is on a terminal, unless it is to be quiet or the file goes to the same terminal", async () => {
+  it("shows its progress on a terminal, except with --quiet or if the file goes to the same terminal", async () => {
     const storage = memoryStorage();
     await run("import @large.xml --redis redis://h", storage);
     const shown = async (more: string, isTTY: boolean): Promise<string> => {
@@ -174,7 +174,7 @@ describe("postbell export", () => {
     expect(await shown("--output @shown.xml --quiet", true)).toBe("");
   });
 
-  it("writes what was imported, to a file or to standard output", async () => {
+  it("writes an imported site to a file or to standard output", async () => {
     const storage = memoryStorage();
     await run("import @site.xml --redis redis://h --author anna=7", storage);
     const { code, out } = await run("export --redis redis://h --site https://example.org/", storage);
@@ -188,7 +188,7 @@ describe("postbell export", () => {
     expect(readdirSync(folder).filter((name) => name.endsWith(".part"))).toEqual([]);
   });
 
-  it("writes a file that its owner alone may read, in place of one that others could, and follows no link", async () => {
+  it("writes a file that only its owner may read, even over an existing file, and follows no link", async () => {
     const storage = memoryStorage();
     const path = (name: string): string => join(folder, name);
     const line = "export --redis redis://h --site https://example.org --output";
@@ -196,7 +196,7 @@ describe("postbell export", () => {
     expect((await run(`${line} @new.xml`, storage)).code).toBe(0);
     expect(modeOf("new.xml")).toBe(0o600);
 
-    // What an earlier export left, which ended half-way, and a link that somebody has put in its place.
+    // A part that an interrupted export left, and a link that somebody put in its place.
     for (const name of ["old.xml", "old.xml.part", "elsewhere"]) {
       writeFileSync(path(name), "earlier");
       chmodSync(path(name), 0o644);
@@ -211,7 +211,7 @@ describe("postbell export", () => {
 });
 
 describe("the command", () => {
-  it("explains itself", async () => {
+  it("prints its help", async () => {
     expect(await run("--help")).toMatchObject({ code: 0, out: expect.stringContaining("Exit codes: 0") });
   });
 
@@ -220,7 +220,7 @@ describe("the command", () => {
     ["import @site.xml --json", 2],
     ["import @none.xml --redis redis://h --json", 1],
     ["import @broken.xml --redis redis://h --json --quiet", 1],
-  ])("prints what failed as JSON where JSON was asked for: %s", async (line, code) => {
+  ])("prints errors as JSON with --json: %s", async (line, code) => {
     const { out, errors, ...rest } = await run(line);
     expect(rest.code).toBe(code);
     const { error } = JSON.parse(out) as { error: string };
@@ -237,7 +237,7 @@ describe("the command", () => {
       unchanged: 1,
       skipped: 0,
     };
-    const texts = [() => importText(progress), () => exportText({ items: 5, itemsTotal: 10 })];
+    const texts = [() => formatImport(progress), () => formatExport({ items: 5, itemsTotal: 10 })];
     for (const isTTY of [true, false])
       for (const textOf of texts) {
         let now = 0;

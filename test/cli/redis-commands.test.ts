@@ -1,4 +1,4 @@
-/** The command as it is installed, in processes of its own, against a real Redis. */
+/** The installed command in separate processes, against a real Redis. */
 
 import { execFile, spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -40,7 +40,7 @@ const run = (...args: readonly string[]): Promise<{ code: unknown; out: string; 
 const target = (prefix: string): readonly string[] => ["--redis", redisUrl(), "--prefix", prefix];
 const importTo = (prefix: string) => run("import", file, ...target(prefix), "--json", "--quiet");
 
-/** Slugs of all posts, newest first, as a server on the same Redis answers them. */
+/** Lists the slugs of all posts, newest first, through a server on the same Redis. */
 async function slugsOf(prefix: string): Promise<readonly string[]> {
   const storage = redisStorage({ url: redisUrl(), prefix });
   onTestFinished(() => storage.close());
@@ -58,7 +58,7 @@ const newestFirst = (): readonly string[] =>
   seeded.posts.toSorted((a, b) => b.date.localeCompare(a.date) || b.id - a.id).map(({ slug }) => slug);
 
 describe("postbell, on Redis", () => {
-  it("imports a site in one command, which a server shows in the order of its dates", LIMIT, async () => {
+  it("imports a site in one command, and a server lists it by date", LIMIT, async () => {
     const prefix = freshPrefix();
     const { code, out } = await importTo(prefix);
     expect(code).toBe(0);
@@ -97,7 +97,7 @@ describe("postbell, on Redis", () => {
     },
   );
 
-  it("says what is wrong with an address that nobody answers at, and ends with 1", LIMIT, async () => {
+  it("explains that no server responds at a URL, and ends with 1", LIMIT, async () => {
     const { code, errors } = await run("import", file, "--redis", "redis://127.0.0.1:1", "--quiet");
     expect(code).toBe(1);
     expect(errors).toMatch(/storage|Redis/);

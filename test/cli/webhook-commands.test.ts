@@ -1,4 +1,7 @@
-/** What helps whoever receives webhooks: the commands as they are installed, in processes of their own, and their parts as functions. */
+/**
+ * The commands for receivers of webhooks: installed, in separate processes, and their parts as
+ * functions.
+ */
 
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
@@ -63,7 +66,7 @@ const run = (args: readonly string[], env: NodeJS.ProcessEnv = {}, stdin = ""): 
     child.stdin?.end(stdin);
   });
 
-/** The same in this process, for lines that start nothing. */
+/** Runs a command line in this process, if it starts no server. */
 async function told(args: readonly string[]): Promise<Ended> {
   const [out, errors] = [new PassThrough(), new PassThrough()];
   const code = await main(args, {
@@ -95,7 +98,7 @@ async function listening(...args: readonly string[]): Promise<Listening> {
   let [out, errors] = ["", ""];
   onTestFinished(() => {
     child.kill("SIGKILL");
-    // Records are what it is there to show; the secrets it verifies with are not.
+    // The command shows records, but must never show the secrets that it verifies with.
     fileLeaks.note("postbell listen", [out.replaceAll('"resourceType"', ""), errors]);
   });
   child.stdout.on("data", (chunk: Buffer) => (out += chunk.toString()));
@@ -143,12 +146,12 @@ describe("postbell listen", () => {
       const lines = out().split("\n");
       expect(lines[0]).toMatch(
         new RegExp(
-          `^\\d\\d:\\d\\d:\\d\\d valid patient\\.updated ${id}, Patient, signed \\d+ s ago, \\d+ bytes, answered 204$`,
+          `^\\d\\d:\\d\\d:\\d\\d valid patient\\.updated ${id}, Patient, signed \\d+ s ago, \\d+ bytes, response 204$`,
         ),
       );
-      expect(lines[1]).toContain("came before");
+      expect(lines[1]).toContain("repeated");
       expect(lines[2]).toContain("no_match");
-      expect(lines[3]).toContain("does not belong to this body and secret");
+      expect(lines[3]).toContain("does not match this body and secret");
       expect(out()).toContain("missing_header");
       expect(out()).toContain("method_not_allowed GET /");
       expect(out()).not.toContain("Zo");
@@ -157,33 +160,37 @@ describe("postbell listen", () => {
     },
   );
 
-  it("answers in turn what it is told to, and prints JSON, with the record on demand", LIMIT, async () => {
-    const { url, out, errors, interrupt } = await listening("--status", "500,503,200", "--json", "--body");
-    const body = bodyOf();
-    const statuses: number[] = [];
-    for (let count = 0; count < 4; count++) statuses.push(await post(url, body));
-    expect(statuses).toEqual([500, 503, 200, 200]);
-    await interrupt();
-    const lines = linesOf(out());
-    expect(lines).toMatchObject([
-      {
-        code: "unverified",
-        status: 500,
-        type: "patient.updated",
-        resourceType: "Patient",
-        ageSeconds: null,
-        repeated: false,
-      },
-      { status: 503, repeated: false },
-      { status: 200, repeated: false },
-      { status: 200, repeated: true, bytes: body.length },
-    ]);
-    expect(JSON.stringify(lines[0]?.["body"])).toContain("Zoë");
-    expect(errors()).toContain("Nothing is verified");
-  });
+  it(
+    "responds with the given statuses in turn, and prints JSON, with the record if asked",
+    LIMIT,
+    async () => {
+      const { url, out, errors, interrupt } = await listening("--status", "500,503,200", "--json", "--body");
+      const body = bodyOf();
+      const statuses: number[] = [];
+      for (let count = 0; count < 4; count++) statuses.push(await post(url, body));
+      expect(statuses).toEqual([500, 503, 200, 200]);
+      await interrupt();
+      const lines = linesOf(out());
+      expect(lines).toMatchObject([
+        {
+          code: "unverified",
+          status: 500,
+          type: "patient.updated",
+          resourceType: "Patient",
+          ageSeconds: null,
+          repeated: false,
+        },
+        { status: 503, repeated: false },
+        { status: 200, repeated: false },
+        { status: 200, repeated: true, bytes: body.length },
+      ]);
+      expect(JSON.stringify(lines[0]?.["body"])).toContain("Zoë");
+      expect(errors()).toContain("Nothing is verified");
+    },
+  );
 
   it(
-    "saves each request, which verify takes and replay sends again: as it was, or signed anew",
+    "saves each request, which verify reads and replay sends again: unchanged, or with a new signature",
     LIMIT,
     async () => {
       const saved = join(folder, "saved");
@@ -222,12 +229,12 @@ describe("postbell listen", () => {
       const failed = await told(["replay", file, file, "--to", to, "--json"]);
       expect(failed.code).toBe(1);
       expect(linesOf(failed.out)).toMatchObject([{ status: 500, signedAnew: false }, { status: 204 }]);
-      const [asItWas, anew] = endpoint.requests;
-      expect(asItWas?.body.equals(body)).toBe(true);
-      expect(asItWas?.head).toContain(`x-service-signature: ${old}`);
-      expect(asItWas?.head).toMatch(/^POST \/hooks\?x=1 HTTP\/1\.1/);
-      expect(anew?.body.equals(body)).toBe(true);
-      const header = /x-service-signature: (.*)/i.exec(anew?.head ?? "")?.[1];
+      const [unchanged, resigned] = endpoint.requests;
+      expect(unchanged?.body.equals(body)).toBe(true);
+      expect(unchanged?.head).toContain(`x-service-signature: ${old}`);
+      expect(unchanged?.head).toMatch(/^POST \/hooks\?x=1 HTTP\/1\.1/);
+      expect(resigned?.body.equals(body)).toBe(true);
+      const header = /x-service-signature: (.*)/i.exec(resigned?.head ?? "")?.[1];
       const check = { secrets: [SECRET], toleranceSeconds: 60, signatureHeader: "X-Sig", now: Date.now() };
       const message = { method: "POST", path: "/", headers: [["X-Sig", header ?? ""]] as const, body };
       expect(checkSignature(message, check).code).toBe("valid");
@@ -245,7 +252,7 @@ describe("postbell listen", () => {
     },
   );
 
-  it("hands requests on as they came, and answers as the other does", LIMIT, async () => {
+  it("forwards requests unchanged, and responds with the status of the target", LIMIT, async () => {
     const app = await startEndpoint({ respond: (socket) => socket.write(reply(418)) });
     const { url, out, interrupt } = await listening("--forward", `http://127.0.0.1:${app.port}/in`, "--json");
     const body = bodyOf();
@@ -279,7 +286,7 @@ describe("postbell listen", () => {
     expect(status).toBe(204);
   });
 
-  it("answers 413 to what is larger than any notification, and goes on", LIMIT, async () => {
+  it("responds 413 to a request that is larger than any notification, and keeps running", LIMIT, async () => {
     const { url, out, errors, interrupt } = await listening("--json");
     expect(await post(url, Buffer.alloc(18_000_000, "x"))).toBe(413);
     expect(await post(url, bodyOf())).toBe(204);
@@ -288,7 +295,7 @@ describe("postbell listen", () => {
     expect(errors()).toContain("larger than 17 MiB");
   });
 
-  it("ends with 1 where the port is taken, and with 0 where nobody reads any more", LIMIT, async () => {
+  it("ends with 1 if the port is taken, and with 0 once its reader closes the pipe", LIMIT, async () => {
     const first = await listening();
     const taken = await run(["listen", "--port", new URL(first.url).port]);
     expect(taken).toMatchObject({ code: 1, errors: expect.stringContaining("EADDRINUSE") });
@@ -319,7 +326,7 @@ describe("postbell verify", () => {
   it.each<[string, Uint8Array, object, RegExp]>([
     ["an added line end", Buffer.concat([body, Buffer.from("\r\n")]), {}, /line end was added/],
     [
-      "a body that was written again",
+      "a body that was serialised again",
       Buffer.from(JSON.stringify(JSON.parse(body.toString()), null, 1)),
       {},
       /parsed and written again/,
@@ -327,30 +334,30 @@ describe("postbell verify", () => {
     ["a byte order mark", Buffer.concat([Buffer.from("\ufeff"), body]), {}, /byte order mark/],
     ["a secret without its beginning", body, { secrets: [SECRET.slice(6)] }, /whsec_ is part of it/],
     ["a secret in quotation marks", body, { secrets: [`"${SECRET}" `] }, /quotation marks/],
-    ["another secret", body, { secrets: ["whsec_x"] }, /secret of another webhook/],
-  ])("says of a signature that does not match what is wrong: %s", (_, changed, options, advice) => {
-    const verdict = checkSignature(message(changed, signed), { ...check, ...options });
-    expect(verdict).toMatchObject({ code: "no_match", message: expect.stringMatching(advice) });
+    ["another secret", body, { secrets: ["whsec_x"] }, /secret belongs to another webhook/],
+  ])("explains a signature that does not match: %s", (_, changed, options, advice) => {
+    const report = checkSignature(message(changed, signed), { ...check, ...options });
+    expect(report).toMatchObject({ code: "no_match", message: expect.stringMatching(advice) });
   });
 
-  it("knows the other failures: no header, a malformed one, a wrong time, a body that is no notification", () => {
-    const verdict = (headers: readonly (readonly [string, string])[], options = {}) =>
+  it("explains other failures: no header, a malformed one, a wrong time, a body that is not a notification", () => {
+    const report = (headers: readonly (readonly [string, string])[], options = {}) =>
       checkSignature(message(body, headers), { ...check, ...options });
-    expect(verdict([])).toMatchObject({ code: "missing_header", message: expect.stringContaining("proxy") });
-    expect(verdict([["Webhook-Signature", "v1,x"]]).message).toContain("There is Webhook-Signature");
-    expect(verdict([["X-Service-Signature", "t=1"]]).code).toBe("malformed_header");
-    expect(verdict(signed, { now: SIGNED_AT + 301_000 })).toMatchObject({
+    expect(report([])).toMatchObject({ code: "missing_header", message: expect.stringContaining("proxy") });
+    expect(report([["Webhook-Signature", "v1,x"]]).message).toContain("There is Webhook-Signature");
+    expect(report([["X-Service-Signature", "t=1"]]).code).toBe("malformed_header");
+    expect(report(signed, { now: SIGNED_AT + 301_000 })).toMatchObject({
       code: "timestamp_out_of_tolerance",
       ageSeconds: 301,
       message: expect.stringContaining("301 s ago"),
     });
-    expect(verdict(signed, { now: SIGNED_AT - 400_000 }).message).toContain("400 s in the future");
+    expect(report(signed, { now: SIGNED_AT - 400_000 }).message).toContain("400 s in the future");
     const other = Buffer.from("[]");
     const header = [["X-Service-Signature", signatureOf(other, SIGNED_AT)]] as const;
     expect(checkSignature(message(other, header), check).code).toBe("invalid_notification");
   });
 
-  it("reads what it wrote, byte for byte, and what curl -v printed", () => {
+  it("reads its own files byte for byte, and the output of curl -v", () => {
     const bytes = Buffer.concat([body, Buffer.from([0, 255, 10, 13, 10])]);
     const written = {
       ...message(bytes, [
@@ -398,7 +405,7 @@ describe("postbell verify", () => {
 });
 
 describe("postbell", () => {
-  it("ends quietly with its own code where nobody reads what it prints", LIMIT, async () => {
+  it("ends quietly with its own code if nobody reads its output", LIMIT, async () => {
     for (const args of [["plan"], ["plan", "--json"], ["--help"], ["listen", "--help"]]) {
       const child = spawn(process.execPath, [COMMAND, ...args], { stdio: ["ignore", "pipe", "pipe"] });
       child.stdout.destroy();
@@ -482,7 +489,7 @@ describe("postbell plan", () => {
     expect(await told(args)).toMatchObject({ code: 2, errors: expect.stringMatching(message) });
   });
 
-  it("and the others explain themselves, with their exit codes", async () => {
+  it("and the other commands print their help, with the exit codes", async () => {
     for (const name of ["listen", "verify", "replay", "plan", "import", "export"]) {
       const { code, out } = await told([name, "--help"]);
       expect(code).toBe(0);
