@@ -1,4 +1,6 @@
-/** `postbell/outbox`: events written in the host's own SQL transaction, and moved to Postbell from there. */
+/**
+ * `postbell/outbox`: stores events in the host's own SQL transactions, and moves them to Postbell.
+ */
 
 export { type MemorySource, memorySource } from "./memory.js";
 export {

@@ -1,4 +1,4 @@
-/** A source in memory: for tests, and as the shortest example of one. */
+/** A source in memory, for tests and as the shortest example of a source. */
 
 import { type Clock, systemClock } from "../src/core/clock.js";
 import { readOptions, value } from "../src/core/options.js";
@@ -7,9 +7,13 @@ import { type EventRow, listRowIds, toEventRows } from "./event-row.js";
 import type { OutboxClaim, OutboxSource, ParkedRow } from "./outbox-source.js";
 
 export interface MemorySource extends OutboxSource {
-  /** Adds an event, or several: at once, since there is no transaction. Resolves with the ids. Errors: `invalid_argument`. */
+  /**
+   * Adds an event or several at once, without a transaction. Resolves with the ids.
+   *
+   * @throws `invalid_argument`
+   */
   add(event: EventInput): Promise<string>;
-  /** The same with several events. */
+  /** Adds several events. */
   add(events: readonly EventInput[]): Promise<readonly string[]>;
 }
 
@@ -18,7 +22,7 @@ interface Row extends EventRow {
   readonly addedAt: number;
   claims: number;
   retries: number;
-  /** `null` while it is parked. */
+  /** `null` while the row is parked. */
   dueAt: number | null;
   unsureSince: number | null;
   parkedAt: number;
@@ -29,7 +33,11 @@ const memorySourceOptions = {
   clock: value<Clock>("a clock", (given) => typeof given === "object" && given !== null, systemClock),
 };
 
-/** Makes a source that lasts as long as the process. Errors: `invalid_option`. */
+/**
+ * Creates a source that lives as long as the process.
+ *
+ * @throws `invalid_option`
+ */
 export function memorySource(options?: { readonly clock?: Clock | undefined }): MemorySource {
   const { clock } = readOptions("memorySource", memorySourceOptions, options);
   const rows = new Map<string, Row>();
@@ -38,8 +46,8 @@ export function memorySource(options?: { readonly clock?: Clock | undefined }): 
   const insert = ({ id, event }: EventRow): void => {
     const now = clock.now();
     const key = String(++lastKey);
-    const fresh = { claims: 0, retries: 0, dueAt: now, unsureSince: null, parkedAt: 0, reason: "" };
-    rows.set(key, { key, id, event, addedAt: now, ...fresh });
+    const initial = { claims: 0, retries: 0, dueAt: now, unsureSince: null, parkedAt: 0, reason: "" };
+    rows.set(key, { key, id, event, addedAt: now, ...initial });
   };
 
   const claimRow = (row: Row, now: number, leaseMs: number): OutboxClaim => {
@@ -51,14 +59,14 @@ export function memorySource(options?: { readonly clock?: Clock | undefined }): 
     return { key, id, event, addedAt, claims, retries, unsureMs };
   };
 
-  /** The row of a claim that is still the last one. */
-  const claimed = (key: string, claims: number): Row | undefined => {
+  /** Returns the row of a claim, unless the row was claimed again. */
+  const findClaimed = (key: string, claims: number): Row | undefined => {
     const row = rows.get(key);
     return row?.claims === claims ? row : undefined;
   };
 
-  const waiting = (): Row[] => [...rows.values()].filter(({ dueAt }) => dueAt !== null);
-  const parkedRows = (): Row[] => [...rows.values()].filter(({ dueAt }) => dueAt === null);
+  const listWaiting = (): Row[] => [...rows.values()].filter(({ dueAt }) => dueAt !== null);
+  const listParked = (): Row[] => [...rows.values()].filter(({ dueAt }) => dueAt === null);
 
   function add(event: EventInput): Promise<string>;
   function add(events: readonly EventInput[]): Promise<readonly string[]>;
@@ -72,7 +80,7 @@ export function memorySource(options?: { readonly clock?: Clock | undefined }): 
     add,
     async claim({ limit, leaseMs }) {
       const now = clock.now();
-      return waiting()
+      return listWaiting()
         .filter(({ dueAt }) => (dueAt ?? 0) <= now)
         .sort((a, b) => (a.dueAt ?? 0) - (b.dueAt ?? 0))
         .slice(0, limit)
@@ -82,18 +90,18 @@ export function memorySource(options?: { readonly clock?: Clock | undefined }): 
       for (const key of keys) rows.delete(key);
     },
     async retry({ key, claims, delayMs, isUnsure }) {
-      const row = claimed(key, claims);
+      const row = findClaimed(key, claims);
       if (!row || row.dueAt === null) return;
       row.retries += 1;
       row.dueAt = clock.now() + delayMs;
       if (!isUnsure) row.unsureSince = null;
     },
     async park({ key, claims, reason }) {
-      const row = claimed(key, claims);
+      const row = findClaimed(key, claims);
       if (row) Object.assign(row, { dueAt: null, parkedAt: clock.now(), reason });
     },
     async parked({ limit }) {
-      const sorted = parkedRows().sort((a, b) => a.parkedAt - b.parkedAt);
+      const sorted = listParked().sort((a, b) => a.parkedAt - b.parkedAt);
       return sorted
         .slice(0, limit)
         .map(({ key, id, addedAt, parkedAt, reason }): ParkedRow => ({ key, id, addedAt, parkedAt, reason }));
@@ -106,9 +114,9 @@ export function memorySource(options?: { readonly clock?: Clock | undefined }): 
       }
     },
     async stats() {
-      const addedAt = waiting().map((row) => row.addedAt);
+      const addedAt = listWaiting().map((row) => row.addedAt);
       const oldestMs = addedAt.length === 0 ? null : clock.now() - Math.min(...addedAt);
-      return { waiting: addedAt.length, parked: parkedRows().length, oldestMs };
+      return { waiting: addedAt.length, parked: listParked().length, oldestMs };
     },
   });
 }

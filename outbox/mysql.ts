@@ -2,42 +2,45 @@
 
 import { PostbellError } from "../src/core/errors.js";
 import { readOptions, value } from "../src/core/options.js";
-import { addOn, rowKeys, type SqlSource, toClaim, toParkedRow, toStats } from "./sql-source.js";
-import { quotedName, tableOption } from "./table-name.js";
+import { createAdd, type SqlSource, selectRowKeys, toClaim, toParkedRow, toStats } from "./sql-source.js";
+import { quoteName, tableOption } from "./table-name.js";
 
-/** What is used of a connection of `mysql2/promise`. Values are bound by the server: escaped ones are not safe in every `sql_mode`. */
+/**
+ * The part of a connection of `mysql2/promise` that the source uses. The server binds values,
+ * because escaped values are not safe in every `sql_mode`.
+ */
 export interface MysqlConnection {
-  /** Runs a prepared statement; resolves with the rows, or with what a change says of itself, first. */
+  /** Runs a prepared statement. The first element of the result has the rows. */
   execute(sql: string, values: (string | number)[]): Promise<readonly [unknown, unknown]>;
 }
 
-/** What is used of a connection that the pool lends. */
+/** The part of a pooled connection that the source uses. */
 export interface MysqlPoolConnection extends MysqlConnection {
   /** Runs a statement without values. */
   query(sql: string): Promise<unknown>;
-  /** Gives the connection back. */
+  /** Returns the connection to the pool. */
   release(): void;
-  /** Ends it: its state is not known. */
+  /** Closes the connection, whose state is unknown. */
   destroy(): void;
 }
 
-/** What is used of a pool of `mysql2/promise`. */
+/** The part of a pool of `mysql2/promise` that the source uses. */
 export interface MysqlPool extends MysqlConnection {
   /** Runs a statement without values, on any connection. */
   query(sql: string): Promise<unknown>;
-  /** Lends a connection. */
+  /** Takes a connection from the pool. */
   getConnection(): Promise<MysqlPoolConnection>;
 }
 
-/** What `mysqlSource` takes. */
+/** Options of `mysqlSource`. */
 export interface MysqlSourceOptions {
-  /** The host's own, of `mysql2/promise`. The source never ends it. */
+  /** The host's own pool of `mysql2/promise`. The source never ends it. */
   readonly pool: MysqlPool;
-  /** Name of the table, with its database or without. Default `postbell_outbox`. */
+  /** Name of the table, with or without its database. Default `postbell_outbox`. */
   readonly table?: string | undefined;
 }
 
-/** A pool with callbacks has the same methods, and `promise()`, which makes the right one of it. */
+/** A pool with callbacks has the same methods, and `promise()` in addition. */
 function isPromisePool(given: unknown): boolean {
   if (typeof given !== "object" || given === null) return false;
   const { execute, getConnection, promise } = given as Record<string, unknown>;
@@ -56,22 +59,25 @@ const mysqlSourceOptions = {
 type Rows = readonly Readonly<Record<string, unknown>>[];
 
 const NOW = "UTC_TIMESTAMP(6)";
-/** Whole milliseconds from one time to another, as text, so that no option of the pool makes anything else of it. */
+/** Whole milliseconds between two times, as text, so that no option of the pool converts them. */
 const msBetween = (from: string, to: string): string =>
   `CAST(TIMESTAMPDIFF(MICROSECOND, ${from}, ${to}) DIV 1000 AS CHAR)`;
 const epochMs = (time: string): string => msBetween("'1970-01-01'", time);
 const inMs = "? * 1000 MICROSECOND";
 
-/** As many values as the next power of two, the last one repeated: each connection keeps a prepared statement for every number of them. */
-function padded(keys: readonly string[]): string[] {
+/**
+ * Repeats the last key until the number of keys is a power of two. Each connection caches one
+ * prepared statement per number of keys.
+ */
+function padToPowerOfTwo(keys: readonly string[]): string[] {
   const size = 2 ** Math.ceil(Math.log2(keys.length));
   return Array.from({ length: size }, (_, place) => keys[Math.min(place, keys.length - 1)] ?? "");
 }
 
 /**
- * Makes a source on a table in MySQL 8 or newer, or MariaDB 10.6 or newer. Does no I/O yet.
+ * Creates a source on a table in MySQL 8 or newer, or MariaDB 10.6 or newer. Does no I/O yet.
  *
- * Errors: `invalid_option`.
+ * @throws `invalid_option`
  */
 export function mysqlSource(options: MysqlSourceOptions): SqlSource<MysqlConnection> {
   const { pool, table } = readOptions("mysqlSource", mysqlSourceOptions, options);
@@ -84,7 +90,7 @@ export function mysqlSource(options: MysqlSourceOptions): SqlSource<MysqlConnect
       },
     );
   }
-  const name = quotedName(table, "`");
+  const name = quoteName(table, "`");
   const run = async (
     sql: string,
     values: (string | number)[] = [],
@@ -94,53 +100,22 @@ export function mysqlSource(options: MysqlSourceOptions): SqlSource<MysqlConnect
     return rows as Rows;
   };
 
-  /** For the keys in turns of powers of two. */
+  /** Runs a statement on the rows of these keys. */
   const runFor = async (keys: readonly string[], sql: (list: string) => string): Promise<void> => {
-    const known = rowKeys(keys);
+    const known = selectRowKeys(keys);
     if (known.length === 0) return;
-    const values = padded(known);
+    const values = padToPowerOfTwo(known);
     await run(sql(values.map(() => "?").join(", ")), values);
   };
 
-  /** In READ COMMITTED: in REPEATABLE READ a search for due rows would also lock the gaps that the host's transactions write their rows into. */
-  const inTransaction = async <T>(work: (connection: MysqlConnection) => Promise<T>): Promise<T> => {
-    const connection = await pool.getConnection();
-    try {
-      await connection.query("SET TRANSACTION ISOLATION LEVEL READ COMMITTED");
-      await connection.query("START TRANSACTION");
-      const result = await work(connection);
-      await connection.query("COMMIT");
-      connection.release();
-      return result;
-    } catch (error) {
-      // Whatever state it is in, what is uncommitted ends with it.
-      connection.destroy();
-      throw error;
-    }
-  };
-
-  // Without a default for the times: UTC_TIMESTAMP cannot be one, and NOW depends on the time zone of the connection.
-  const schema = `CREATE TABLE IF NOT EXISTS ${name} (
-  seq BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY,
-  event_id CHAR(36) CHARACTER SET ascii NOT NULL,
-  event LONGTEXT CHARACTER SET ascii NOT NULL,
-  added_at DATETIME(6) NOT NULL,
-  due_at DATETIME(6) NULL,
-  claims INT NOT NULL DEFAULT 0,
-  retries INT NOT NULL DEFAULT 0,
-  unsure_since DATETIME(6) NULL,
-  parked_at DATETIME(6) NULL,
-  reason VARCHAR(500) CHARACTER SET ascii NULL,
-  KEY due (due_at)
-) ENGINE=InnoDB;
-`;
+  const schema = createSchema(name);
 
   return Object.freeze<SqlSource<MysqlConnection>>({
     schema: () => schema,
     async install() {
       await pool.query(schema);
     },
-    add: addOn(pool, async (connection: MysqlConnection, rows) => {
+    add: createAdd(pool, async (connection: MysqlConnection, rows) => {
       for (const { id, event } of rows) {
         await run(
           `INSERT INTO ${name} (event_id, event, added_at, due_at) VALUES (?, ?, ${NOW}, ${NOW})`,
@@ -150,9 +125,10 @@ export function mysqlSource(options: MysqlSourceOptions): SqlSource<MysqlConnect
       }
     }),
     claim: ({ limit, leaseMs }) =>
-      inTransaction(async (connection) => {
-        // LIMIT takes no bound value on every version; this one is a number that the outbox has checked. The index is named, since the optimizer of a table that
-        // changes all the time is often wrong about it: without, it would read and lock every row that is due, and leave nothing to the other processes.
+      inTransaction(pool, async (connection) => {
+        // LIMIT takes no bound value in every version; this number was checked by the outbox. The
+        // index is named, because the optimizer is often wrong about a table that changes all the
+        // time. It would then read and lock every due row, and leave none to other processes.
         const rows = await run(
           `SELECT CAST(seq AS CHAR) AS row_key, event_id, event, ${epochMs("added_at")} AS added_ms, claims + 1 AS claims, retries,
               ${msBetween("unsure_since", NOW)} AS unsure_ms
@@ -161,7 +137,7 @@ export function mysqlSource(options: MysqlSourceOptions): SqlSource<MysqlConnect
           connection,
         );
         if (rows.length === 0) return [];
-        const keys = padded(rows.map((row) => String(row["row_key"])));
+        const keys = padToPowerOfTwo(rows.map((row) => String(row["row_key"])));
         await run(
           `UPDATE ${name} SET claims = claims + 1, due_at = ${NOW} + INTERVAL ${inMs}, unsure_since = COALESCE(unsure_since, ${NOW})
             WHERE seq IN (${keys.map(() => "?").join(", ")})`,
@@ -208,3 +184,45 @@ export function mysqlSource(options: MysqlSourceOptions): SqlSource<MysqlConnect
     },
   });
 }
+
+/**
+ * Runs `work` in a transaction with READ COMMITTED. In REPEATABLE READ, the search for due rows
+ * would also lock the gaps into which the host's transactions write their rows.
+ */
+async function inTransaction<T>(
+  pool: MysqlPool,
+  work: (connection: MysqlConnection) => Promise<T>,
+): Promise<T> {
+  const connection = await pool.getConnection();
+  try {
+    await connection.query("SET TRANSACTION ISOLATION LEVEL READ COMMITTED");
+    await connection.query("START TRANSACTION");
+    const result = await work(connection);
+    await connection.query("COMMIT");
+    connection.release();
+    return result;
+  } catch (error) {
+    // Closing the connection rolls back whatever is uncommitted.
+    connection.destroy();
+    throw error;
+  }
+}
+
+/**
+ * The times have no default: UTC_TIMESTAMP cannot be one, and NOW depends on the time zone of the
+ * connection.
+ */
+const createSchema = (name: string): string => `CREATE TABLE IF NOT EXISTS ${name} (
+  seq BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY,
+  event_id CHAR(36) CHARACTER SET ascii NOT NULL,
+  event LONGTEXT CHARACTER SET ascii NOT NULL,
+  added_at DATETIME(6) NOT NULL,
+  due_at DATETIME(6) NULL,
+  claims INT NOT NULL DEFAULT 0,
+  retries INT NOT NULL DEFAULT 0,
+  unsure_since DATETIME(6) NULL,
+  parked_at DATETIME(6) NULL,
+  reason VARCHAR(500) CHARACTER SET ascii NULL,
+  KEY due (due_at)
+) ENGINE=InnoDB;
+`;

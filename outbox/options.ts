@@ -1,4 +1,4 @@
-/** Every option of `outbox`: its type for hosts, and the one table of defaults and ranges that it is read by. */
+/** Options of `outbox`: their type for hosts, and the table of their defaults and ranges. */
 
 import type { Clock } from "../src/core/clock.js";
 import { hasMethods, hostOptions } from "../src/core/host-options.js";
@@ -7,30 +7,43 @@ import { value, wholeNumber } from "../src/core/options.js";
 import type { Emitted, EventInput } from "../src/webhooks/service.js";
 import type { OutboxSource } from "./outbox-source.js";
 
-/** What an outbox needs of a webhook service. */
+/** The part of a webhook service that an outbox uses. */
 export interface Emitter {
-  /** As `emit` of the service. */
+  /** Like `emit` of the service. */
   emit(event: EventInput): Promise<Pick<Emitted, "duplicate">>;
 }
 
-/** What `outbox` takes. */
+/** Options of `outbox`. */
 export interface OutboxOptions {
-  /** What `createWebhooks` returned. It need not be started: whoever delivers may be another process. */
+  /**
+   * The service that `createWebhooks` returned. It need not be started: another process may
+   * deliver.
+   */
   readonly webhooks: Emitter;
-  /** Where the host's transactions leave the events: `pgSource`, `mysqlSource`, `memorySource`, or one of your own. */
+  /**
+   * The table in which the host's transactions leave events: `pgSource`, `mysqlSource`,
+   * `memorySource`, or your own.
+   */
   readonly source: OutboxSource;
-  /** Rows leased at once, and emitted beside one another. Default 100. */
+  /** Rows that are leased together and emitted concurrently. Default 100. */
   readonly batch?: number | undefined;
-  /** Milliseconds until an outbox that found nothing, or less than a batch, looks again. Default 1 000. */
+  /** Milliseconds between polls, after a poll that found less than a batch. Default 1 000. */
   readonly pollMs?: number | undefined;
-  /** Milliseconds that a row is left to the process that took it: a killed one's rows are taken up again after it. Default 60 000. */
+  /**
+   * Milliseconds that a claimed row belongs to its process. Rows of a killed process are claimed
+   * again after that time. Default 60 000.
+   */
   readonly leaseMs?: number | undefined;
   readonly clock?: Clock | undefined;
   readonly logger?: Logger | undefined;
 }
 
 export const outboxOptions = {
-  webhooks: value<Emitter | undefined>("what createWebhooks() returned", hasMethods("emit"), undefined),
+  webhooks: value<Emitter | undefined>(
+    "the service that createWebhooks() returned",
+    hasMethods("emit"),
+    undefined,
+  ),
   source: value<OutboxSource | undefined>(
     "a source, such as pgSource()",
     hasMethods("claim", "remove", "retry", "park", "parked", "release", "stats"),

@@ -1,30 +1,37 @@
 /**
- * The port to the table that a host writes its events into: what an outbox asks of it, and nothing about how.
+ * The port to the table that a host writes its events into.
  *
- * Rules for all methods: each is atomic for each row; each may be made again; each works on rows that are committed, whenever they were, and in whatever order:
- * no method keeps a place in the table, so that a row that is committed late is not passed over. Leases and ages go by the clock of the source, whose processes share it.
- * `outboxSourceContract` in `postbell/testing` holds a source to this page.
+ * Rules for all methods: each is atomic for each row, and can be repeated. Each works on committed
+ * rows, in whatever order they were committed. No method keeps a position in the table, so that a
+ * row that is committed late is not missed. Leases and ages use the clock of the source, which all
+ * processes share. `outboxSourceContract` in `postbell/testing` tests a source for these rules.
  */
 
-/** A row under lease. */
+/** A leased row. */
 export interface OutboxClaim {
-  /** Names the row in the source; never given twice. */
+  /** Names the row in the source. A key is never used twice. */
   readonly key: string;
   /** The event's UUID: the same in every try. */
   readonly id: string;
-  /** The event as JSON text, as it was added: `type`, `account`, `resource`, and `related` and `occurredAt` where they were given. */
+  /**
+   * The event as JSON text, as it was added: `type`, `account`, `resource`, and optionally
+   * `related` and `occurredAt`.
+   */
   readonly event: string;
-  /** When the row was added, in epoch milliseconds. */
+  /** Time when the row was added, in epoch milliseconds. */
   readonly addedAt: number;
-  /** How often the row was claimed, this time included. */
+  /** Number of claims of the row, including this one. */
   readonly claims: number;
-  /** How many of these claims ended in `retry`, or before a `release`. */
+  /** Number of these claims that ended in `retry`, or before a `release`. */
   readonly retries: number;
-  /** Milliseconds since the first claim whose outcome is unknown; `null` where it is certain that no earlier claim emitted the event. */
+  /**
+   * Milliseconds since the first claim whose result is unknown; `null` if it is certain that no
+   * earlier claim emitted the event.
+   */
   readonly unsureMs: number | null;
 }
 
-/** A row that is not tried any more. */
+/** A row that is not retried any more. */
 export interface ParkedRow {
   readonly key: string;
   readonly id: string;
@@ -33,27 +40,43 @@ export interface ParkedRow {
   readonly reason: string;
 }
 
-/** A claim as the calls that end it name it. */
+/** Names a claim in the calls that end it. */
 export type ClaimedRow = Pick<OutboxClaim, "key" | "claims">;
 
 export interface OutboxSource {
   /**
-   * Leases up to `limit` rows that are due, those first that have been due longest: nobody else gets them for `leaseMs`. A row is due when it is added, when its lease has run out, and when its delay is over.
-   * Never waits for a row that somebody else is working on, and holds no transaction open when it resolves.
-   * From here on the outcome for a row counts as unknown, until `retry` says otherwise.
+   * Leases up to `limit` due rows, those that have been due longest first. Nobody else gets them
+   * for `leaseMs`. A row is due once it is added, once its lease has expired, and once its delay is
+   * over. Never waits for a locked row, and leaves no transaction open. From now on, the result for
+   * a row counts as unknown, until `retry` says otherwise.
    */
   claim(request: { readonly limit: number; readonly leaseMs: number }): Promise<readonly OutboxClaim[]>;
-  /** Removes rows: their events were emitted, or are not wanted. True also after the lease, and for parked rows; those that are gone already are ignored. */
+  /**
+   * Removes rows whose events were emitted or are not wanted, also after their lease, and also
+   * parked rows. Ignores rows that do not exist.
+   */
   remove(keys: readonly string[]): Promise<void>;
-  /** Makes a row due after `delayMs`. `isUnsure: false`: it is certain that neither this claim nor one before it emitted the event. Changes nothing where the row was claimed again since, or is parked. */
+  /**
+   * Makes a row due after `delayMs`. `isUnsure` is false if it is certain that neither this claim
+   * nor an earlier one emitted the event. Changes nothing if the row was claimed again or is
+   * parked.
+   */
   retry(request: ClaimedRow & { readonly delayMs: number; readonly isUnsure: boolean }): Promise<void>;
-  /** Ends the tries: the row stays, with the reason (at most 500 characters), until it is released or removed. Changes nothing where the row was claimed again since. */
+  /**
+   * Stops retries. The row stays, with the reason (at most 500 characters), until it is released or
+   * removed. Changes nothing if the row was claimed again.
+   */
   park(request: ClaimedRow & { readonly reason: string }): Promise<void>;
-  /** The rows that are parked, the longest parked first, at most `limit`. */
+  /** Lists parked rows, the longest parked first, at most `limit`. */
   parked(request: { readonly limit: number }): Promise<readonly ParkedRow[]>;
-  /** Makes parked rows due now, each as if no claim of it were unsure or had ended without a word. Others are ignored. */
+  /**
+   * Makes parked rows due now, and forgets their unknown results and crashes. Ignores other rows.
+   */
   release(keys: readonly string[]): Promise<void>;
-  /** Rows that are to be emitted, rows that are parked, and the age in milliseconds of the oldest that is to be emitted (`null` where none is). */
+  /**
+   * Counts the rows to emit and the parked rows. `oldestMs` is the age in milliseconds of the
+   * oldest row to emit, or `null` if there are no such rows.
+   */
   stats(): Promise<{
     readonly waiting: number;
     readonly parked: number;

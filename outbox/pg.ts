@@ -1,27 +1,37 @@
-/** A source on Postgres. Each call is one statement, which commits by itself: no transaction is left open by a process that stops. */
+/**
+ * A source on Postgres. Each call is one statement that commits itself, so that a process that
+ * stops leaves no transaction open.
+ */
 
 import { PostbellError } from "../src/core/errors.js";
 import { readOptions, value } from "../src/core/options.js";
-import { addOn, rowKeys, type SqlSource, toClaim, toParkedRow, toStats } from "./sql-source.js";
-import { quotedName, tableOption } from "./table-name.js";
+import { createAdd, type SqlSource, selectRowKeys, toClaim, toParkedRow, toStats } from "./sql-source.js";
+import { quoteName, tableOption } from "./table-name.js";
 
-/** What is used of a client of `pg`, or of whatever else runs a statement with `$1`, `$2` … in the host's transaction. */
+/**
+ * The part of a client of `pg` that the source uses. Other clients work too, if they run a
+ * statement with `$1`, `$2` … in the host's transaction.
+ */
 export interface PgConnection {
   /** Runs a statement with its values. */
   query(text: string, values: unknown[]): PromiseLike<{ readonly rows: readonly unknown[] }>;
 }
 
-/** What is used of a pool of `pg`. */
+/** The part of a pool of `pg` that the source uses. */
 export interface PgPool extends PgConnection {
   /** Runs a statement on any connection. */
   query(text: string, values?: unknown[]): PromiseLike<{ readonly rows: readonly unknown[] }>;
 }
 
-/** What `pgSource` takes. */
+/** Options of `pgSource`. */
 export interface PgSourceOptions {
-  /** The host's own. The source never ends it. Its connections should have READ COMMITTED as their default isolation, as Postgres has: under a stricter one, processes that claim at once refuse each other's statements. */
+  /**
+   * The host's own pool. The source never ends it. Its connections should have the default
+   * isolation level of Postgres, READ COMMITTED. With a stricter level, statements of processes
+   * that claim at the same time fail.
+   */
   readonly pool: PgPool;
-  /** Name of the table, with its schema or without. Default `postbell_outbox`. */
+  /** Name of the table, with or without its schema. Default `postbell_outbox`. */
   readonly table?: string | undefined;
 }
 
@@ -39,13 +49,13 @@ const pgSourceOptions = {
 
 type Rows = readonly Readonly<Record<string, unknown>>[];
 
-/** Milliseconds since 1970 of a time, and between two. */
+/** Converts a time to epoch milliseconds, or an interval to milliseconds. */
 const epochMs = (time: string): string => `(extract(epoch FROM ${time}) * 1000)::float8::text`;
 
 /**
- * Makes a source on a table in Postgres 12 or newer. Does no I/O yet.
+ * Creates a source on a table in Postgres 12 or newer. Does no I/O yet.
  *
- * Errors: `invalid_option`.
+ * @throws `invalid_option`
  */
 export function pgSource(options: PgSourceOptions): SqlSource<PgConnection> {
   const { pool, table } = readOptions("pgSource", pgSourceOptions, options);
@@ -54,14 +64,15 @@ export function pgSource(options: PgSourceOptions): SqlSource<PgConnection> {
       field: "pool",
     });
   }
-  const name = quotedName(table, '"');
-  const index = quotedName(`${table.split(".").at(-1)}_due`, '"');
+  const name = quoteName(table, '"');
+  const index = quoteName(`${table.split(".").at(-1)}_due`, '"');
   const run = async (text: string, values: unknown[] = []): Promise<Rows> => {
     const { rows } = await pool.query(text, values);
     return rows as Rows;
   };
 
-  // A queue's rows live for seconds: without a threshold of its own the table is vacuumed by its largest size, too late.
+  // The rows of a queue live for seconds. With the default scale factor, vacuuming would be too
+  // late.
   const schema = `CREATE TABLE IF NOT EXISTS ${name} (
   seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   event_id uuid NOT NULL,
@@ -80,10 +91,11 @@ CREATE INDEX IF NOT EXISTS ${index} ON ${name} (due_at);
   return Object.freeze<SqlSource<PgConnection>>({
     schema: () => schema,
     async install() {
-      // IF NOT EXISTS alone fails where two processes look at the same moment. Several statements in one text are one transaction.
+      // IF NOT EXISTS alone fails if two processes run it at the same moment. Several statements in
+      // one text are one transaction.
       await pool.query(`SELECT pg_advisory_xact_lock(hashtext('${table}'));\n${schema}`);
     },
-    add: addOn(pool, async (connection: PgConnection, rows) => {
+    add: createAdd(pool, async (connection: PgConnection, rows) => {
       const ids = rows.map(({ id }) => id);
       const events = rows.map(({ event }) => event);
       await connection.query(
@@ -93,7 +105,8 @@ CREATE INDEX IF NOT EXISTS ${index} ON ${name} (due_at);
       );
     }),
     async claim({ limit, leaseMs }) {
-      // clock_timestamp() may change from row to row: no index would end the search at it, and each look would read what is leased, put off and parked too.
+      // statement_timestamp() is constant, so that the index can end the search. With
+      // clock_timestamp(), each poll would also read leased, scheduled and parked rows.
       const rows = await run(
         `WITH due AS MATERIALIZED (
             SELECT seq, unsure_since FROM ${name} WHERE due_at <= statement_timestamp() ORDER BY due_at LIMIT $1 FOR UPDATE SKIP LOCKED
@@ -108,7 +121,7 @@ CREATE INDEX IF NOT EXISTS ${index} ON ${name} (due_at);
       return rows.map(toClaim);
     },
     async remove(keys) {
-      await run(`DELETE FROM ${name} WHERE seq = ANY ($1::bigint[])`, [rowKeys(keys)]);
+      await run(`DELETE FROM ${name} WHERE seq = ANY ($1::bigint[])`, [selectRowKeys(keys)]);
     },
     async retry({ key, claims, delayMs, isUnsure }) {
       await run(
@@ -136,7 +149,7 @@ CREATE INDEX IF NOT EXISTS ${index} ON ${name} (due_at);
       await run(
         `UPDATE ${name} SET due_at = clock_timestamp(), retries = claims, unsure_since = NULL, parked_at = NULL, reason = NULL
           WHERE seq = ANY ($1::bigint[]) AND due_at IS NULL`,
-        [rowKeys(keys)],
+        [selectRowKeys(keys)],
       );
     },
     async stats() {

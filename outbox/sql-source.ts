@@ -1,29 +1,40 @@
-/** What the sources on SQL databases have in common: what a host sees of them, and how their rows are read. */
+/** Common parts of sources on SQL databases: their interface for hosts, and the reading of rows. */
 
 import { PostbellError } from "../src/core/errors.js";
 import type { EventInput } from "../src/webhooks/service.js";
 import { type EventRow, listRowIds, toEventRows } from "./event-row.js";
 import type { OutboxClaim, OutboxSource, ParkedRow } from "./outbox-source.js";
 
-/** A source whose table lies beside the host's own, so that an event is written in the transaction that it tells of. */
+/**
+ * A source with a table in the host's own database, so that an event is written in the transaction
+ * that it describes.
+ */
 export interface SqlSource<Connection> extends OutboxSource {
-  /** The statements that make the table and its index, for the host's migrations. They change nothing where both are there. */
+  /**
+   * Returns the statements that create the table and its index, for the host's migrations. They
+   * change nothing if both exist.
+   */
   schema(): string;
   /** Runs `schema()`. Several processes may do so at once. */
   install(): Promise<void>;
   /**
-   * Writes an event, or several, in the transaction that `connection` is in: they are emitted if it commits, and only then.
-   * Resolves with the ids, which are made here unless the events have them. Without `occurredAt` the event has happened now, by the database's clock.
+   * Writes an event or several in the transaction of `connection`. They are emitted if and only if
+   * it commits. Resolves with the ids, which are created here unless the events have them. Without
+   * `occurredAt`, the event has happened now, by the database's clock.
    *
-   * Errors: `invalid_argument` where an event cannot be used, and nothing was written; else those of the database.
+   * @throws `invalid_argument` if an event is invalid; nothing is written then. Other errors are
+   * those of the database.
    */
   add(connection: Connection, event: EventInput): Promise<string>;
-  /** The same with several events. */
+  /** Writes several events. */
   add(connection: Connection, events: readonly EventInput[]): Promise<readonly string[]>;
 }
 
-/** `add` over a function that writes rows on a connection. On the pool itself the rows would be committed whatever becomes of the transaction. */
-export function addOn<Connection>(
+/**
+ * Creates `add` from a function that writes rows on a connection. It refuses the pool, on which
+ * rows would be committed even if the transaction is not.
+ */
+export function createAdd<Connection>(
   pool: unknown,
   insert: (connection: Connection, rows: readonly EventRow[]) => Promise<void>,
 ): SqlSource<Connection>["add"] {
@@ -36,7 +47,7 @@ export function addOn<Connection>(
     if ((connection as unknown) === pool) {
       throw new PostbellError(
         "invalid_argument",
-        "add() takes the connection that the transaction is on, not the pool.",
+        "add() takes the connection of the transaction, not the pool.",
         { field: "connection" },
       );
     }
@@ -47,13 +58,13 @@ export function addOn<Connection>(
   return add;
 }
 
-/** Those that can name a row. A database would take `1e1` for 10. */
-export const rowKeys = (keys: readonly string[]): readonly string[] =>
+/** Selects the keys that can name a row. A database would read `1e1` as 10. */
+export const selectRowKeys = (keys: readonly string[]): readonly string[] =>
   keys.filter((key) => /^[1-9][0-9]{0,17}$/.test(key));
 
 type Fields = Readonly<Record<string, unknown>>;
 
-const numberOrNull = (given: unknown): number | null => (given === null ? null : Number(given));
+const toNumberOrNull = (given: unknown): number | null => (given === null ? null : Number(given));
 
 export const toClaim = (row: Fields): OutboxClaim => ({
   key: String(row["row_key"]),
@@ -62,7 +73,7 @@ export const toClaim = (row: Fields): OutboxClaim => ({
   addedAt: Number(row["added_ms"]),
   claims: Number(row["claims"]),
   retries: Number(row["retries"]),
-  unsureMs: numberOrNull(row["unsure_ms"]),
+  unsureMs: toNumberOrNull(row["unsure_ms"]),
 });
 
 export const toParkedRow = (row: Fields): ParkedRow => ({
@@ -76,5 +87,5 @@ export const toParkedRow = (row: Fields): ParkedRow => ({
 export const toStats = (row: Fields | undefined): Awaited<ReturnType<OutboxSource["stats"]>> => ({
   waiting: Number(row?.["waiting"]),
   parked: Number(row?.["parked"]),
-  oldestMs: numberOrNull(row?.["oldest_ms"] ?? null),
+  oldestMs: toNumberOrNull(row?.["oldest_ms"] ?? null),
 });

@@ -1,8 +1,10 @@
-/** The name of the table: the only text of a host that becomes part of a statement, so it is judged and quoted. */
+/** Checks and quotes the name of the table, the only text of a host that is part of a statement. */
 
 import { value } from "../src/core/options.js";
 
-/** At most 48 characters each, so that the name of the index fits into the 63 bytes of Postgres. */
+/**
+ * At most 48 characters per part, so that the name of the index fits into the 63 bytes of Postgres.
+ */
 const TABLE = /^(?:[A-Za-z_][A-Za-z0-9_]{0,47}\.)?[A-Za-z_][A-Za-z0-9_]{0,47}$/;
 
 /** The option `table`: a name, or a schema and a name. */
@@ -12,8 +14,8 @@ export const tableOption = value<string>(
   "postbell_outbox",
 );
 
-/** Each part of a judged name between quotation marks. */
-export const quotedName = (table: string, mark: '"' | "`"): string =>
+/** Puts each part of a checked name between quotation marks. */
+export const quoteName = (table: string, mark: '"' | "`"): string =>
   table
     .split(".")
     .map((part) => `${mark}${part}${mark}`)
