@@ -1,45 +1,30 @@
-/** What scripts lease, read: claims with their webhooks and events. */
+/** Turns leased rows into claims: finds their webhooks and their events. */
 
 import { LRUCache } from "lru-cache";
 import type { Claim, Lane, WebhookRecord } from "../../src/webhooks/store.js";
-import { decodeClaimLine, decodeEvent, decodeWebhook, longId, type StoredEvent } from "./codec.js";
-import { decodeDeliveryId } from "./delivery-id-codec.js";
+import { decodeClaimLine, decodeDeliveryId } from "./delivery-codec.js";
 import type { EventCache } from "./event-cache.js";
+import { decodeEvent, type StoredEvent } from "./event-codec.js";
 import type { FirstLeases } from "./first-leases.js";
+import { type LeasedRow, type LeasedRows, parseWebhookNumber } from "./lease-codec.js";
 import type { Partition } from "./partition.js";
 import type { RedisStoreContext } from "./store-context.js";
+import { decodeUuid } from "./text-codec.js";
+import { decodeLane, decodeWebhook } from "./webhook-codec.js";
 
-/** Webhooks whose text was read lately, per partition: their secrets are opened once. */
+/** Decoded webhooks that are cached per partition, so that their secrets are unsealed once. */
 const MAX_WEBHOOKS = 2_000;
 
-/** A leased delivery as scripts tell it. `line` is empty where it is leased for the first time. */
-export interface LeasedRow {
-  readonly ref: string;
-  readonly line: string;
-}
-
-/** What a script leased. */
-export interface LeasedRows {
-  readonly rows: readonly LeasedRow[];
-  /** Texts of the webhooks by their numbers. */
-  readonly webhooks: ReadonlyMap<string, string>;
-  /** Names the data set. */
-  readonly mark: string;
-  /** As it is stored. */
-  readonly token: string;
-  readonly requestToken: string;
-}
-
-/** What became of rows: claims to hand out, and rows that cannot be used. */
+/** The claims of leased rows, and the rows that cannot become claims. */
 export interface ReadClaims {
   readonly claims: readonly Claim[];
-  /** Their webhooks cannot be used now, so they have to be released. */
+  /** Their webhooks cannot be decoded now, so they have to be released. */
   readonly unusable: readonly LeasedRow[];
   /** Their events are missing or cannot be read. */
   readonly unreadable: readonly LeasedRow[];
 }
 
-interface KnownWebhook {
+interface CachedWebhook {
   readonly text: string;
   readonly record: WebhookRecord;
   /** The partition's number of its account. */
@@ -52,26 +37,17 @@ interface Located {
   readonly row: LeasedRow;
   /** The partition's number of the webhook. */
   readonly number: string;
-  readonly webhook: KnownWebhook;
-  /** The event's id as it is stored. */
+  readonly webhook: CachedWebhook;
+  /** The encoded id of the event. */
   readonly short: string;
-  /** Field of the event among the events of the partition. */
+  /** The field of the event in the partition's hash of events. */
   readonly field: string;
 }
 
-/** The events of one claim by their fields; `undefined` for one that cannot be read. */
+/** The events of one claim by their fields; `undefined` for an event that cannot be read. */
 type Events = Map<string, StoredEvent | undefined>;
 
-export const readWebhookNumber = (ref: string): string => ref.slice(0, ref.indexOf("/"));
-
-/** Field of a webhook's text that holds its lane. */
-const LANE_FIELD = 8;
-
-function readLane(text: string): Lane {
-  return text.split(",", LANE_FIELD + 1)[LANE_FIELD] === "f" ? "fast" : "slow";
-}
-
-function locate(row: LeasedRow, number: string, webhook: KnownWebhook): Located {
+function locate(row: LeasedRow, number: string, webhook: CachedWebhook): Located {
   const { ref } = row;
   const from = number.length + 1;
   const dot = ref.indexOf(".", from);
@@ -79,7 +55,7 @@ function locate(row: LeasedRow, number: string, webhook: KnownWebhook): Located 
   return { row, number, webhook, short, field: `${webhook.account}/${short}` };
 }
 
-const deliveryIdOf = ({ row: { ref }, number, webhook, short }: Located, eventId: string): string =>
+const getDeliveryId = ({ row: { ref }, number, webhook, short }: Located, eventId: string): string =>
   ref.length === number.length + 1 + short.length
     ? `${webhook.record.id}.${eventId}`
     : decodeDeliveryId(webhook.record.id, ref.slice(number.length + 1));
@@ -90,24 +66,24 @@ export function createClaimReader(
   firstLeases: FirstLeases,
   cache: EventCache,
 ): {
-  /** Rejects with the error of the storage where the events cannot be fetched. */
+  /** Rejects with the error of the storage if the events cannot be read. */
   read(rows: LeasedRows, now: number): Promise<ReadClaims>;
 } {
-  const known = new LRUCache<string, KnownWebhook>({ max: MAX_WEBHOOKS });
+  const cachedWebhooks = new LRUCache<string, CachedWebhook>({ max: MAX_WEBHOOKS });
 
-  const readKnown = (number: string, text: string): KnownWebhook | undefined => {
-    const before = known.get(number);
+  const decodeCached = (number: string, text: string): CachedWebhook | undefined => {
+    const before = cachedWebhooks.get(number);
     if (before?.text === text) return before;
     try {
       const { record } = decodeWebhook(text, seal);
-      // Shared by claims, so that a caller cannot change what later ones get.
+      // Frozen, because claims share it.
       Object.freeze(record.eventTypes);
       Object.freeze(record);
-      const webhook = { text, record, account: text.slice(0, text.indexOf(",")), lane: readLane(text) };
-      known.set(number, webhook);
+      const webhook = { text, record, account: text.slice(0, text.indexOf(",")), lane: decodeLane(text) };
+      cachedWebhooks.set(number, webhook);
       return webhook;
     } catch (error) {
-      logger.error({ error }, "a webhook cannot be used; its deliveries wait");
+      logger.error({ error }, "a stored webhook cannot be decoded; its deliveries wait");
       return undefined;
     }
   };
@@ -118,14 +94,14 @@ export function createClaimReader(
    */
   const locateAll = ({ rows, webhooks, mark }: LeasedRows, now: number) => {
     const origin = { mark, connection: connectionId() };
-    const usable = new Map<string, KnownWebhook | undefined>();
-    for (const [number, text] of webhooks) usable.set(number, readKnown(number, text));
+    const usable = new Map<string, CachedWebhook | undefined>();
+    for (const [number, text] of webhooks) usable.set(number, decodeCached(number, text));
     const located: Located[] = [];
     const unusable: LeasedRow[] = [];
     const events: Events = new Map();
     const missing = new Map<string, Located>();
     for (const row of rows) {
-      const number = readWebhookNumber(row.ref);
+      const number = parseWebhookNumber(row.ref);
       const webhook = usable.get(number);
       if (webhook === undefined) {
         unusable.push(row);
@@ -146,7 +122,7 @@ export function createClaimReader(
     let place = 0;
     for (const [field, { webhook, short }] of missing) {
       const text = texts[place++];
-      events.set(field, text ? decodeEvent(text, webhook.record.account, longId(short)) : undefined);
+      events.set(field, text ? decodeEvent(text, webhook.record.account, decodeUuid(short)) : undefined);
     }
   };
 
@@ -157,7 +133,7 @@ export function createClaimReader(
   ): Claim => {
     const { row, number, webhook: known, short } = located;
     const { record: webhook, account, lane } = known;
-    const id = deliveryIdOf(located, event.id);
+    const id = getDeliveryId(located, event.id);
     if (row.line !== "") return { ...decodeClaimLine(row.line), id, webhook, event, lane };
     firstLeases.add(id, { ref: row.ref, webhook: number, account, event: short, receivers, token });
     return {

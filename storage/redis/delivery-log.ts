@@ -3,11 +3,11 @@
 import { randomUUID } from "node:crypto";
 import type { AttemptSummary, DeliveryRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { validateCursor } from "../cursor.js";
-import { decodeDelivery, decodeText, encodeNumber, encodeText, numberOrNull } from "./codec.js";
-import { decodeDeliveryId, encodeDeliveryId } from "./delivery-id-codec.js";
+import { decodeDelivery, decodeDeliveryId, encodeDeliveryId } from "./delivery-codec.js";
 import { partitionFull } from "./redis-errors.js";
 import { SCRIPTS } from "./scripts.js";
 import type { RedisStoreContext } from "./store-context.js";
+import { decodeNumber, decodeText, encodeNumber, encodeText } from "./text-codec.js";
 
 /** Places in the order of a partition. */
 const ORDER = /^[0-9a-f]{15}$/;
@@ -71,7 +71,7 @@ export function createRedisDeliveryLog(
         delivered,
         failed,
         withheld,
-        nextDueAt: numberOrNull(nextAt),
+        nextDueAt: decodeNumber(nextAt),
         lastAttempt: !last ? null : (JSON.parse(last) as AttemptSummary),
       };
     },

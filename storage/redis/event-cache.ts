@@ -4,7 +4,7 @@
  */
 
 import { LRUCache } from "lru-cache";
-import type { StoredEvent } from "./codec.js";
+import type { StoredEvent } from "./event-codec.js";
 
 /**
  * Bounds the memory of all partitions together. Most payloads are ASCII, of which a character takes

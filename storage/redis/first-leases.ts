@@ -5,21 +5,21 @@
 
 import type { Attempt, EndpointReport, Settlement } from "../../src/webhooks/store.js";
 
-/** Beyond these the oldest are forgotten: their settlements take the general path. */
+/** The most leases. Beyond it the oldest is forgotten, and its settlement takes the general path. */
 const MAX_LEASES = 20_000;
 
 export interface FirstLease {
-  /** `W/E`, as in the queue. */
+  /** The reference of the delivery, `W/E`. */
   readonly ref: string;
   /** The partition's number of the webhook. */
   readonly webhook: string;
   /** The partition's number of the account. */
   readonly account: string;
-  /** The event's id as it is stored. */
+  /** The encoded id of the event. */
   readonly event: string;
   /** How many deliveries the event was stored with. */
   readonly receivers: number;
-  /** As it is stored. */
+  /** The encoded token. */
   readonly token: string;
 }
 
@@ -51,18 +51,18 @@ export function isFirstDelivered(settlement: Settlement): settlement is FirstDel
   );
 }
 
-/** The record of such a delivery. `nonce` names the call that records it. */
-export function firstDeliveredText(nonce: string, { now, startedAt, attempt }: FirstDelivered): string {
+/** Encodes the record of such a delivery. `nonce` identifies the call that records it. */
+export function encodeFirstDelivered(nonce: string, { now, startedAt, attempt }: FirstDelivered): string {
   const { at, durationMs, status } = attempt;
   return `d:${nonce},${at},${at - startedAt},${now - at},${durationMs},${status}`;
 }
 
-/** The record of a delivery under its first lease. */
-export const firstLeaseText = (token: string): string => `l:${token}`;
+/** Encodes the record of a delivery under its first lease. */
+export const encodeFirstLease = (token: string): string => `l:${token}`;
 
 export interface FirstLeases {
   add(deliveryId: string, lease: FirstLease): void;
-  /** Forgets and returns the lease of a delivery, if it is held by `token`. */
+  /** Removes the lease of a delivery, and returns it if `token` holds it. */
   take(deliveryId: string, token: string): FirstLease | undefined;
 }
 

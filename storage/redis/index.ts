@@ -17,11 +17,11 @@ import { createContentKeys } from "./content-keys.js";
 import { createRedisContentStore } from "./content-store.js";
 import { contentLayout, type LayoutGuard, webhooksLayout } from "./layout.js";
 import { type RedisStorageOptions, readSealKey, redisStorageOptions } from "./options.js";
-import { createPartitions, type Partitions } from "./partition.js";
+import { createPartitions, type PartitionLimits, type Partitions } from "./partition.js";
 import { createSeal, type Seal } from "./seal.js";
 import type { StorageReport } from "./server-report.js";
 import { createSession, type Session } from "./session.js";
-import type { RedisLimits, RedisStoreContext } from "./store-context.js";
+import type { RedisStoreContext } from "./store-context.js";
 import { createRedisWebhookStore } from "./webhook-store.js";
 
 export type { RedisArgument, RedisClient } from "./client.js";
@@ -60,7 +60,7 @@ interface ContextOptions {
   readonly layout: LayoutGuard;
   readonly partitions: Partitions;
   readonly seal: Seal;
-  readonly limits: RedisLimits;
+  readonly limits: PartitionLimits;
   readonly isReplicated: boolean;
   readonly clock: Clock;
   readonly logger: Logger;

@@ -43,6 +43,12 @@ export interface Partition extends KeySet {
   key(name: (typeof KEY_NAMES)[number]): string;
 }
 
+/** The bounds of one partition. */
+export interface PartitionLimits {
+  readonly pending: number;
+  readonly pendingPerAccount: number;
+}
+
 export interface Partitions {
   readonly all: readonly Partition[];
   ofAccount(account: string): Partition;

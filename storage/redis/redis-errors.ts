@@ -4,7 +4,7 @@
  */
 
 import { PostbellError } from "../../src/core/errors.js";
-import type { RedisLimits } from "./store-context.js";
+import type { PartitionLimits } from "./partition.js";
 
 /**
  * Kinds of errors after which nothing was done, so that the command may be sent again: Redis cannot
@@ -74,10 +74,10 @@ export function toPostbellError(error: unknown): PostbellError {
 }
 
 /** The error for a bound of the storage itself, in the words of its option. */
-export const partitionFull = (bound: string, limits: RedisLimits): PostbellError =>
+export const partitionFull = (bound: string, limits: PartitionLimits): PostbellError =>
   new PostbellError(
     "storage_full",
-    `The Redis storage has reached limits.${bound} (${limits[bound as keyof RedisLimits]} in this partition); nothing was stored. Raise it, or try again later.`,
+    `The Redis storage has reached limits.${bound} (${limits[bound as keyof PartitionLimits]} in this partition); nothing was stored. Raise it, or try again later.`,
     { field: `limits.${bound}` },
   );
 

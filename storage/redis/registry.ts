@@ -5,18 +5,16 @@ import { PostbellError } from "../../src/core/errors.js";
 import { rotateSecret } from "../../src/webhooks/registrations/secret-rotation.js";
 import type { WebhookRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { validateCursor } from "../cursor.js";
+import { SCRIPTS } from "./scripts.js";
+import type { RedisStoreContext } from "./store-context.js";
+import { encodeNumber, encodeText, encodeUuid } from "./text-codec.js";
 import {
   decodeWebhook,
   encodeEventTypes,
-  encodeNumber,
-  encodeText,
+  encodeStatus,
   encodeWebhook,
   type StoredWebhook,
-  shortId,
-  statusLetter,
-} from "./codec.js";
-import { SCRIPTS } from "./scripts.js";
-import type { RedisStoreContext } from "./store-context.js";
+} from "./webhook-codec.js";
 
 /**
  * An update is worked out anew where another one came between; so many in a row mean that something
@@ -65,10 +63,10 @@ export function createRedisRegistry(context: RedisStoreContext): Registry {
         [
           encodeText(account),
           id,
-          shortId(id),
+          encodeUuid(id),
           enabledLimit,
           accountLimit,
-          statusLetter(webhook.status),
+          encodeStatus(webhook.status),
           encodeEventTypes(webhook.eventTypes),
           webhook.generation,
           webhook.updatedAt,
@@ -128,7 +126,7 @@ export function createRedisRegistry(context: RedisStoreContext): Registry {
             id,
             config,
             encodeWebhook(changed, seal, randomUUID(), config),
-            status ? statusLetter(status) : "",
+            status ? encodeStatus(status) : "",
             eventTypes === undefined ? "" : encodeEventTypes(eventTypes),
             changed.url === record.url ? "0" : "1",
             enabledLimit,
@@ -182,8 +180,8 @@ export function createRedisRegistry(context: RedisStoreContext): Registry {
           encodeText(account),
           id,
           failingSince,
-          statusLetter(from),
-          statusLetter(status),
+          encodeStatus(from),
+          encodeStatus(status),
           encodeNumber(warnedAt),
           encodeNumber(noticeAt),
           randomUUID(),

@@ -4,29 +4,31 @@
  */
 
 import type { Attempt, Claim, Settlement, SettleResult, WebhookStore } from "../../src/webhooks/store.js";
-import { createBatch } from "./batch.js";
-import { type LeasedRow, type LeasedRows, readWebhookNumber } from "./claim-reader.js";
+import { createBatcher } from "./batcher.js";
 import type { RedisArgument } from "./client.js";
-import { decodeClaimLine, decodeOwner, encodeNumber, encodeText } from "./codec.js";
-import { decodeDeliveryId, encodeDeliveryId } from "./delivery-id-codec.js";
-import { attemptSummary, type ClaimExchange, type FirstSettlement } from "./exchange.js";
+import { decodeClaimLine, decodeDeliveryId, encodeDeliveryId } from "./delivery-codec.js";
+import type { ClaimExchange } from "./exchange.js";
+import { encodeAttemptSummary, type FirstSettlement } from "./exchange-codec.js";
 import { type FirstLeases, isFirstDelivered } from "./first-leases.js";
+import { type LeasedRow, type LeasedRows, parseWebhookNumber } from "./lease-codec.js";
 import type { Partition } from "./partition.js";
 import { SCRIPTS } from "./scripts.js";
 import type { RedisStoreContext } from "./store-context.js";
+import { encodeNumber, encodeText } from "./text-codec.js";
+import { decodeOwner, encodeLane } from "./webhook-codec.js";
 
-/** A script holds Redis up for no longer than a few milliseconds. */
+/** The most settlements in a script, so that none holds Redis up for more than a few milliseconds. */
 const SETTLED_PER_CALL = 100;
-/** While these are in flight, the next one fills up: under load batches grow by themselves. */
+/** The most calls in flight. Meanwhile the next call gathers items, so batches grow under load. */
 const CONCURRENT_CALLS = 2;
 
 interface NamedSettlement extends Settlement {
-  /** Tells a call that is made again, since its answer was lost, from another one. */
+  /** Identifies the call, so that a repetition after a lost reply is recognised. */
   readonly nonce: string;
 }
 
 export interface Settlements {
-  /** All of one partition. */
+  /** All settlements have to be of one partition. */
   readonly settle: WebhookStore["settle"];
   /**
    * Releases claims without an attempt: due again when they were. Never rejects; where it fails,
@@ -40,7 +42,7 @@ export interface Settlements {
   releaseRows(rows: readonly LeasedRow[], leased: LeasedRows, now: number, at?: number): void;
 }
 
-function outcomeArguments(outcome: Settlement["outcome"]): readonly RedisArgument[] {
+function encodeOutcome(outcome: Settlement["outcome"]): readonly RedisArgument[] {
   if (outcome.state !== "pending") {
     const reason = outcome.state === "delivered" ? "" : encodeText(outcome.reason);
     return [outcome.state, reason, "", "", "", "", ""];
@@ -49,32 +51,32 @@ function outcomeArguments(outcome: Settlement["outcome"]): readonly RedisArgumen
   return ["pending", "", step, dueAt, postponed, crashes, encodeNumber(extraAt)];
 }
 
-const attemptArguments = (attempt: Attempt | null): readonly RedisArgument[] =>
-  attempt === null ? ["", ""] : [JSON.stringify(attempt), attemptSummary(attempt)];
+const encodeAttempt = (attempt: Attempt | null): readonly RedisArgument[] =>
+  attempt === null ? ["", ""] : [JSON.stringify(attempt), encodeAttemptSummary(attempt)];
 
-function endpointArguments(endpoint: Settlement["endpoint"]): readonly RedisArgument[] {
+function encodeReport(endpoint: Settlement["endpoint"]): readonly RedisArgument[] {
   if (!endpoint) return ["", "", "", "", ""];
   const { ok, generation, at, noticeAt, lane } = endpoint;
-  return [ok ? "1" : "0", generation, at, noticeAt, lane === "fast" ? "f" : "s"];
+  return [ok ? "1" : "0", generation, at, noticeAt, encodeLane(lane)];
 }
 
-const settlementArguments = (item: NamedSettlement): readonly RedisArgument[] => [
+const encodeSettlement = (item: NamedSettlement): readonly RedisArgument[] => [
   encodeText(item.account),
   item.webhookId,
   encodeDeliveryId(item.id)?.suffix ?? "-",
   encodeText(item.token),
   item.nonce,
   item.now,
-  ...outcomeArguments(item.outcome),
+  ...encodeOutcome(item.outcome),
   encodeNumber(item.startedAt),
-  ...attemptArguments(item.attempt),
-  ...endpointArguments(item.endpoint),
+  ...encodeAttempt(item.attempt),
+  ...encodeReport(item.endpoint),
 ];
 
-type Released = Pick<Claim, "token" | "step" | "isExtra" | "dueAt" | "postponed" | "crashes">;
+type ReleasedClaim = Pick<Claim, "token" | "step" | "isExtra" | "dueAt" | "postponed" | "crashes">;
 
-const toRelease = (
-  { token, step, isExtra, dueAt, postponed, crashes }: Released,
+const toReleaseSettlement = (
+  { token, step, isExtra, dueAt, postponed, crashes }: ReleasedClaim,
   delivery: Pick<Settlement, "id" | "webhookId" | "account">,
   now: number,
   at: number | undefined,
@@ -97,36 +99,36 @@ const toRelease = (
 
 export function createSettlements(
   context: RedisStoreContext,
-  exchangeOf: (partition: Partition) => ClaimExchange,
+  getExchange: (partition: Partition) => ClaimExchange,
   firstLeases: FirstLeases,
   nonce: () => string,
 ): Settlements {
   const { partitions } = context;
-  const lines = partitions.all.map((partition) =>
-    createBatch<NamedSettlement, SettleResult>({
+  const batchers = partitions.all.map((partition) =>
+    createBatcher<NamedSettlement, SettleResult>({
       run: async (items) => {
         const now = await context.at(items[0]?.now ?? 0);
-        const args = items.flatMap(settlementArguments);
-        const answers = (await context.run(SCRIPTS.settle, partition, args, { now })) as [
+        const args = items.flatMap(encodeSettlement);
+        const replies = (await context.run(SCRIPTS.settle, partition, args, { now })) as [
           ...SettleResult[],
           string,
         ];
-        context.notifyWorkers(answers.at(-1));
-        return answers.slice(0, -1) as SettleResult[];
+        context.notifyWorkers(replies.at(-1));
+        return replies.slice(0, -1) as SettleResult[];
       },
       most: SETTLED_PER_CALL,
       concurrency: CONCURRENT_CALLS,
     }),
   );
-  /** By the script that knows every case. */
-  const settleAny = ({ number }: Partition, settlement: Settlement): Promise<SettleResult> => {
-    const line = lines[number];
-    if (line === undefined) throw new RangeError("every partition has a line");
-    return line.add({ ...settlement, nonce: nonce() });
+  /** Uses the general script, which handles every case. */
+  const settleGeneral = ({ number }: Partition, settlement: Settlement): Promise<SettleResult> => {
+    const batcher = batchers[number];
+    if (batcher === undefined) throw new RangeError("every partition has a batcher");
+    return batcher.add({ ...settlement, nonce: nonce() });
   };
 
   const settleAll = (partition: Partition, settlements: readonly Settlement[]) =>
-    Promise.all(settlements.map((settlement) => settleAny(partition, settlement)));
+    Promise.all(settlements.map((settlement) => settleGeneral(partition, settlement)));
 
   const settle: Settlements["settle"] = async (settlements) => {
     const [first] = settlements;
@@ -135,13 +137,13 @@ export function createSettlements(
     const short: FirstSettlement[] = [];
     const isShort = settlements.map((settlement) => {
       const lease = firstLeases.take(settlement.id, encodeText(settlement.token));
-      // What is kept for no time at all is freed by the general script.
+      // Without retention an event is freed at once, which only the general script does.
       if (lease === undefined || context.retentionMs === 0 || !isFirstDelivered(settlement)) return false;
       short.push({ lease, settlement });
       return true;
     });
     const [recorded, others] = await Promise.all([
-      short.length === 0 ? [] : exchangeOf(partition).settle(short),
+      short.length === 0 ? [] : getExchange(partition).settle(short),
       settleAll(
         partition,
         settlements.filter((_, place) => !isShort[place]),
@@ -169,19 +171,31 @@ export function createSettlements(
     release(claims, now) {
       for (const claim of claims) {
         const { id: webhookId, account } = claim.webhook;
-        releaseOne(toRelease(claim, { id: claim.id, webhookId, account }, now, undefined));
+        releaseOne(toReleaseSettlement(claim, { id: claim.id, webhookId, account }, now, undefined));
       }
     },
     releaseRows(rows, { webhooks, requestToken }, now, at) {
-      const fresh = { token: requestToken, step: 0, isExtra: false, dueAt: now, postponed: 0, crashes: 0 };
+      const firstClaim = {
+        token: requestToken,
+        step: 0,
+        isExtra: false,
+        dueAt: now,
+        postponed: 0,
+        crashes: 0,
+      };
       for (const { ref, line } of rows) {
-        const number = readWebhookNumber(ref);
+        const number = parseWebhookNumber(ref);
         const owner = decodeOwner(webhooks.get(number) ?? "");
         if (!owner) continue;
         const { account, id: webhookId } = owner;
         const id = decodeDeliveryId(webhookId, ref.slice(number.length + 1));
         releaseOne(
-          toRelease(line === "" ? fresh : decodeClaimLine(line), { id, webhookId, account }, now, at),
+          toReleaseSettlement(
+            line === "" ? firstClaim : decodeClaimLine(line),
+            { id, webhookId, account },
+            now,
+            at,
+          ),
         );
       }
     },

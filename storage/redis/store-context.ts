@@ -7,15 +7,9 @@ import type { Clock } from "../../src/core/clock.js";
 import type { Logger } from "../../src/core/logger.js";
 import type { RedisArgument } from "./client.js";
 import type { CallOptions } from "./connection.js";
-import type { Partition, Partitions } from "./partition.js";
+import type { Partition, PartitionLimits, Partitions } from "./partition.js";
 import type { Script } from "./scripts.js";
 import type { Seal } from "./seal.js";
-
-/** Bounds of one partition. */
-export interface RedisLimits {
-  readonly pending: number;
-  readonly pendingPerAccount: number;
-}
 
 /** How a script of the webhook store is called. */
 export interface ScriptCall extends CallOptions {
@@ -32,7 +26,7 @@ export interface DurableReply {
 export interface RedisStoreContext {
   readonly partitions: Partitions;
   readonly seal: Seal;
-  readonly limits: RedisLimits;
+  readonly limits: PartitionLimits;
   readonly logger: Logger;
   readonly clock: Clock;
   /** How long completed events are kept, in ms. */

@@ -3,7 +3,7 @@
 import { randomUUID } from "node:crypto";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { longId, shortId } from "../../storage/redis/codec.js";
+import { decodeUuid, encodeUuid } from "../../storage/redis/text-codec.js";
 import { manualClock } from "../../testing/manual-clock.js";
 import { type RedisServer, startRedis } from "../support/redis-server.js";
 import { codeOf, eventually, newEvent, openStore } from "./support/redis-store.js";
@@ -104,7 +104,7 @@ describe("Redis that drops keys (F27)", () => {
         await opened.settle(claimed, { state: "pending", step: 1, dueAt, postponed: 0, crashes: 0 });
       }
       await opened.append(kept);
-      await admin.hdel(opened.key("events"), `1/${shortId(gone.id)}`);
+      await admin.hdel(opened.key("events"), `1/${encodeUuid(gone.id)}`);
       expect(await opened.drain()).toEqual([`${webhookId}.${kept.id}`]);
       expect(opened.log.some(({ level }) => level === "error")).toBe(true);
       const { deliveries } = await opened.store.listDeliveries({ webhookId, limit: 10 });
@@ -125,7 +125,7 @@ describe("Redis that drops keys (F27)", () => {
     const { id: webhookId } = await opened.register();
     const gone = newEvent("clinic");
     await opened.append(gone);
-    await admin.hdel(opened.key("events"), `1/${shortId(gone.id)}`);
+    await admin.hdel(opened.key("events"), `1/${encodeUuid(gone.id)}`);
     const [claimed] = await opened.claim({ leaseMs: 1 });
     if (!claimed) throw new Error("its emitter still has it");
     const dueAt = opened.store.now();
@@ -280,7 +280,7 @@ describe("the books", () => {
     expect((await opened.storage.check()).repaired).toBe(0);
     // The slot and the delivery are free again.
     const [, short = ""] = lease.split("/");
-    expect((await opened.claim()).map(({ id }) => id)).toEqual([`${webhookId}.${longId(short)}`]);
+    expect((await opened.claim()).map(({ id }) => id)).toEqual([`${webhookId}.${decodeUuid(short)}`]);
     await opened.storage.close();
   });
 

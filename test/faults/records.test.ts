@@ -3,8 +3,8 @@
 import { randomUUID } from "node:crypto";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { shortId } from "../../storage/redis/codec.js";
 import { createPartitions } from "../../storage/redis/partition.js";
+import { encodeUuid } from "../../storage/redis/text-codec.js";
 import { type RedisServer, startRedis } from "../support/redis-server.js";
 import { codeOf, eventually, newEvent, type OpenStore, openStore } from "./support/redis-store.js";
 
@@ -115,7 +115,10 @@ describe("garbage in the place of", () => {
       const emitter = openStore({ url: redis.url, prefix: opened.prefix });
       for (const event of [first, second, other]) await emitter.append(event);
       await emitter.storage.close();
-      const [left, right] = entry.map((text) => text.replace("EVENT", shortId(first.id))) as [string, string];
+      const [left, right] = entry.map((text) => text.replace("EVENT", encodeUuid(first.id))) as [
+        string,
+        string,
+      ];
       if (isHash) await admin.hset(opened.key(key), left, right);
       else await admin.zadd(opened.key(key), left, right);
 

@@ -4,10 +4,10 @@ import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { withWebhookStoreTimeout } from "../../../src/webhooks/bounded-store.js";
 import type { ClaimRequest, EventRecord } from "../../../src/webhooks/store.js";
-import { shortId } from "../../../storage/redis/codec.js";
 import { createEventCache, type Origin } from "../../../storage/redis/event-cache.js";
 import type { RedisClient } from "../../../storage/redis/index.js";
 import { SCRIPTS } from "../../../storage/redis/scripts.js";
+import { encodeUuid } from "../../../storage/redis/text-codec.js";
 import { manualClock } from "../../../testing/manual-clock.js";
 import { newEvent, type OpenStore, openStore } from "../../faults/support/redis-store.js";
 import { eventually } from "../../support/eventually.js";
@@ -256,8 +256,8 @@ describe("the events that a process keeps", () => {
     const cache = createEventCache();
     const event = newEvent("clinic");
     const stored = { event, createdAt: 0, receivers: 1 };
-    const get = (origin: Origin, now: number) => cache.get("clinic", shortId(event.id), origin, now);
-    cache.add(shortId(event.id), stored, ORIGIN, 1_000);
+    const get = (origin: Origin, now: number) => cache.get("clinic", encodeUuid(event.id), origin, now);
+    cache.add(encodeUuid(event.id), stored, ORIGIN, 1_000);
     expect(get(ORIGIN, 999)).toBe(stored);
     expect(get(ORIGIN, 1_000)).toBeUndefined();
     expect(get({ ...ORIGIN, mark: "another" }, 999)).toBeUndefined();
@@ -270,8 +270,8 @@ describe("the events that a process keeps", () => {
     const cache = createEventCache(10_000);
     const events = Array.from({ length: 10 }, () => newEvent("clinic", { payload: "x".repeat(1_500) }));
     for (const event of events)
-      cache.add(shortId(event.id), { event, createdAt: 0, receivers: 1 }, ORIGIN, 1);
-    const kept = events.filter(({ id }) => cache.get("clinic", shortId(id), ORIGIN, 0));
+      cache.add(encodeUuid(event.id), { event, createdAt: 0, receivers: 1 }, ORIGIN, 1);
+    const kept = events.filter(({ id }) => cache.get("clinic", encodeUuid(id), ORIGIN, 0));
     expect(kept).toEqual(events.slice(6));
   });
 });

@@ -3,7 +3,7 @@
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import type { Claim, EventRecord } from "../../../src/webhooks/store.js";
-import { shortId } from "../../../storage/redis/codec.js";
+import { encodeUuid } from "../../../storage/redis/text-codec.js";
 import { manualClock } from "../../../testing/manual-clock.js";
 import { newEvent, type OpenStore, openStore } from "../../faults/support/redis-store.js";
 import { eventually } from "../../support/eventually.js";
@@ -56,7 +56,7 @@ describe("a delivery that is delivered at its first attempt", () => {
     const { store, storage, append, claim, settle, key, webhook } = await open();
     const event = newEvent("clinic");
     await append(event);
-    const ref = `1/${shortId(event.id)}`;
+    const ref = `1/${encodeUuid(event.id)}`;
     const [claimed] = await claim();
     if (!claimed) throw new Error("one is due");
     expect(await admin.hget(key("deliveries"), ref)).toBe(`l:${claimed.token}`);
@@ -155,7 +155,7 @@ describe("an event that cannot be read", () => {
     const { store, storage, appendElsewhere, emit, claim, settle, key, log } = await open();
     const event = newEvent("clinic");
     await appendElsewhere(event);
-    const field = `1/${shortId(event.id)}`;
+    const field = `1/${encodeUuid(event.id)}`;
     await admin.hset(key("events"), field, damage((await admin.hget(key("events"), field)) ?? ""));
     await emit(3);
     await eventually(async () => {

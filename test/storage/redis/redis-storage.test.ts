@@ -4,11 +4,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Cluster, Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { isPostbellError } from "../../../src/core/errors.js";
-import { shortId } from "../../../storage/redis/codec.js";
 import { type RedisClient, type RedisStorageOptions, redisStorage } from "../../../storage/redis/index.js";
 import { createPartitions } from "../../../storage/redis/partition.js";
 import { createSeal } from "../../../storage/redis/seal.js";
 import { listWarnings } from "../../../storage/redis/server-report.js";
+import { encodeUuid } from "../../../storage/redis/text-codec.js";
 import { newEvent, openStore } from "../../faults/support/redis-store.js";
 import { eventually } from "../../support/eventually.js";
 import { freshPrefix, redisUrl } from "../../support/redis.js";
@@ -424,7 +424,7 @@ describe("what a later version wrote into a record (F55)", () => {
       return claimed;
     };
     const deliveries = opened.key("deliveries");
-    const ref = `${FIRST_WEBHOOK}/${shortId(event.id)}`;
+    const ref = `${FIRST_WEBHOOK}/${encodeUuid(event.id)}`;
     const kept = async (): Promise<boolean> =>
       cutAtFeed(await storedText(deliveries, ref))[0].endsWith(LATER);
 
@@ -496,7 +496,7 @@ describe("durability 'replicated'", () => {
       return stored.result === "stored" && stored.confirmed === true;
     };
     await eventually(isConfirmed, "an event that a replica has confirmed");
-    expect(await replica.cli("HEXISTS", opened.key("events"), `1/${shortId(event.id)}`)).toBe("1");
+    expect(await replica.cli("HEXISTS", opened.key("events"), `1/${encodeUuid(event.id)}`)).toBe("1");
     expect(await opened.store.getDelivery(`${webhookId}.${event.id}`)).toMatchObject({ state: "pending" });
 
     await replica.stop();

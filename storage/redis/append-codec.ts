@@ -1,0 +1,75 @@
+/** Encodes events for the two append scripts, and decodes the deliveries that they created. */
+
+import { formatDeliveryId } from "../../src/webhooks/delivery/delivery-id.js";
+import type { ClaimRequest, EventRecord, WebhookStore } from "../../src/webhooks/store.js";
+import type { RedisArgument } from "./client.js";
+import { decodeUuid, encodeText, encodeUuid } from "./text-codec.js";
+
+/** An event that waits to be stored. */
+export interface AppendItem {
+  readonly event: EventRecord;
+  /** The encoded id of the event. */
+  readonly short: string;
+  readonly rememberMs: number;
+  readonly now: number;
+  /** When the storage was called, by the monotonic clock. */
+  readonly calledAt: number;
+  readonly nonce: string;
+  readonly claim: ClaimRequest | undefined;
+  readonly webhookId: string | undefined;
+}
+
+/** An item whose caller also claims. */
+export type ClaimingItem = AppendItem & { readonly claim: ClaimRequest };
+
+export type Appended = Awaited<ReturnType<WebhookStore["append"]>>;
+export type StoredResult = Extract<Appended, { result: "stored" | "duplicate" }>;
+
+/** Encodes an event for `append.lua`. */
+export const encodeCommonEvent = (
+  { event, short, rememberMs, nonce }: AppendItem,
+  now: number,
+): readonly RedisArgument[] => [
+  encodeText(event.account),
+  short,
+  encodeText(event.type),
+  `${Math.round(now + rememberMs)},${nonce}`,
+  `${JSON.stringify(event.digest)}\n${encodeText(event.type)}\n${event.payload}`,
+];
+
+/** Encodes an event for `append-general.lua`. */
+export const encodeEvent = ({
+  event,
+  short,
+  rememberMs,
+  nonce,
+  webhookId,
+}: AppendItem): readonly RedisArgument[] => [
+  encodeText(event.account),
+  short,
+  encodeText(event.type),
+  JSON.stringify(event.digest),
+  event.payload,
+  rememberMs,
+  nonce,
+  webhookId === undefined ? "" : encodeUuid(webhookId),
+];
+
+/**
+ * Returns a decoder for the deliveries of events. The events of one call mostly go to the same
+ * webhooks, so it decodes each list of webhook ids once.
+ */
+export function createDeliveryDecoder(): (eventId: string, shorts: string) => StoredResult["deliveries"] {
+  const known = new Map<string, readonly string[]>();
+  return (eventId, shorts) => {
+    let webhookIds = known.get(shorts);
+    if (webhookIds === undefined) {
+      webhookIds = shorts === "" ? [] : shorts.split(";").map(decodeUuid);
+      known.set(shorts, webhookIds);
+    }
+    return webhookIds.map((webhookId) => ({
+      id: formatDeliveryId({ webhookId, eventId, serial: 0 }),
+      webhookId,
+    }));
+  };
+}

@@ -1,0 +1,113 @@
+/** Encodes and decodes stored webhooks. The Lua scripts read and write their first line: endpoints.lua. */
+
+import { isPostbellError, PostbellError } from "../../src/core/errors.js";
+import type { Lane, WebhookRecord, WebhookStatus } from "../../src/webhooks/store.js";
+import type { Seal } from "./seal.js";
+import { decodeNumber, encodeText } from "./text-codec.js";
+
+export const encodeStatus = (status: WebhookStatus): string => (status === "ENABLED" ? "E" : "D");
+
+/** Encodes the types that a webhook subscribes to, for the roster of its account. */
+export const encodeEventTypes = (eventTypes: readonly string[] | null): string =>
+  eventTypes === null ? "|*|" : `|${eventTypes.map(encodeText).join("|")}|`;
+
+/** The field of a stored webhook that holds its lane. */
+const LANE_FIELD = 8;
+
+export const decodeLane = (text: string): Lane =>
+  text.split(",", LANE_FIELD + 1)[LANE_FIELD] === "f" ? "fast" : "slow";
+
+export const encodeLane = (lane: Lane): string => (lane === "fast" ? "f" : "s");
+
+/** The part of a webhook that only users change. Scripts do not read it. */
+interface Config {
+  readonly id: string;
+  readonly account: string;
+  readonly subscriberId: string;
+  readonly url: string;
+  readonly eventTypes: readonly string[] | null;
+  readonly createdAt: number;
+  readonly secret: string;
+  readonly previousSecret: string | null;
+  readonly rotateAt: number | null;
+  /** A nonce of the latest change, so that no two configs are equal. */
+  readonly change: string;
+}
+
+/**
+ * A webhook's config with its secrets sealed, as `change` makes it. What it is given beyond the
+ * known fields (by a later version) stays.
+ */
+export function encodeWebhook(record: WebhookRecord, seal: Seal, change: string, stored = "{}"): string {
+  const { id, account, subscriberId, url, eventTypes, createdAt, secret, previousSecret, rotateAt } = record;
+  const config: Config = {
+    id,
+    account,
+    subscriberId,
+    url,
+    eventTypes,
+    createdAt,
+    secret: seal.close(secret, id),
+    previousSecret: previousSecret && seal.close(previousSecret, id),
+    rotateAt,
+    change,
+  };
+  return JSON.stringify({ ...(JSON.parse(stored) as object), ...config });
+}
+
+export interface StoredWebhook {
+  readonly record: WebhookRecord;
+  /** The stored text, which an update compares. */
+  readonly config: string;
+}
+
+/** Errors: `storage_unavailable` if it cannot be read, or its secret cannot be opened. */
+export function decodeWebhook(text: string, seal: Seal): StoredWebhook {
+  try {
+    return parseWebhook(text, seal);
+  } catch (error) {
+    if (isPostbellError(error)) throw error;
+    throw new PostbellError(
+      "storage_unavailable",
+      "A stored webhook cannot be read. Restore Redis from a copy.",
+    );
+  }
+}
+
+function parseWebhook(text: string, seal: Seal): StoredWebhook {
+  const feed = text.indexOf("\n");
+  const config = text.slice(feed + 1);
+  const [, , status, generation, updatedAt, failingSince, warnedAt, noticeAt] = text
+    .slice(0, feed)
+    .split(",");
+  const { id, account, subscriberId, url, eventTypes, createdAt, secret, previousSecret, rotateAt } =
+    JSON.parse(config) as Config;
+  const record: WebhookRecord = {
+    id,
+    account,
+    subscriberId,
+    url,
+    status: status === "E" ? "ENABLED" : "DISABLED",
+    eventTypes,
+    createdAt,
+    updatedAt: Number(updatedAt),
+    secret: seal.open(secret, id),
+    previousSecret: previousSecret && seal.open(previousSecret, id),
+    rotateAt,
+    generation: Number(generation),
+    failingSince: decodeNumber(failingSince),
+    warnedAt: decodeNumber(warnedAt),
+    noticeAt: decodeNumber(noticeAt),
+  };
+  return { record, config };
+}
+
+/** Decodes whose webhook it is, even if its secret cannot be opened. */
+export function decodeOwner(text: string): { readonly id: string; readonly account: string } | undefined {
+  try {
+    const { id, account } = JSON.parse(text.slice(text.indexOf("\n") + 1)) as Config;
+    return { id, account };
+  } catch {
+    return undefined;
+  }
+}
