@@ -1,5 +1,6 @@
 /**
- * `postbell/testing`: a clock for tests of a host, and the contract for whoever writes a storage.
+ * `postbell/testing`: a manual clock for the tests of a host, and the contracts that a storage, a
+ * content store, a file store and an outbox source must pass.
  *
  * @module postbell/testing
  */

@@ -6,13 +6,16 @@ import { createTimeQueue } from "../src/core/time-queue.js";
 /** A clock that stands still until {@link ManualClock.advance} moves it. */
 export interface ManualClock extends Clock {
   /**
-   * Moves time on by `ms`, firing each timer at its own time, in order. Between two timers the event loop turns,
-   * so what a timer set going gets to run. Work that waits for real I/O is not waited for.
+   * Moves time forward by `ms` and fires each timer at its own time, in order. The event loop
+   * turns between two timers, so that promises of the first settle. Real I/O is not waited for.
    */
   advance(ms: number): Promise<void>;
-  /** Sets the wall clock alone, as an operator or NTP does: `now()` jumps to `ms`, while `monotonic()` and the timers go on. */
+  /**
+   * Sets only the wall clock, as an operator or NTP does: `now()` jumps to `ms`, while
+   * `monotonic()` and the timers are not affected.
+   */
   setWallClock(ms: number): void;
-  /** When the next timer fires, in epoch milliseconds; `undefined` where none is set. */
+  /** Returns when the next timer fires, in epoch milliseconds, or `undefined` without timers. */
   nextTimerAt(): number | undefined;
 }
 
@@ -20,8 +23,8 @@ interface Pending {
   readonly callback: () => void;
 }
 
-/** Numbers in [0, 1) that are the same in each run (mulberry32). */
-function seededRandom(seed: number): () => number {
+/** Creates a generator of numbers in [0, 1) that repeat for the same seed (mulberry32). */
+function createSeededRandom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
     state = (state + 0x6d2b79f5) >>> 0;
@@ -31,18 +34,25 @@ function seededRandom(seed: number): () => number {
   };
 }
 
-const eventLoopTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+const turnEventLoop = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /**
- * A clock for tests, starting at `startMs` (epoch milliseconds). `random()` is seeded, so a run can be repeated;
- * give another `seed` for another run.
+ * Creates a clock for tests that starts at `startMs` (epoch milliseconds). Its `random()` is
+ * seeded: the same `seed` repeats a run, another one varies it. Default 1.
+ *
+ * @example
+ * import { manualClock } from "postbell/testing";
+ *
+ * const clock = manualClock(Date.UTC(2026, 0, 1));
+ * clock.setTimeout(() => console.log("a minute has passed"), 60_000);
+ * await clock.advance(60_000);
  */
 export function manualClock(startMs: number, { seed = 1 }: { seed?: number | undefined } = {}): ManualClock {
-  /** Of the monotonic clock, which the timers go by. */
+  /** The monotonic time, which decides when timers fire. */
   let time = 0;
   let epoch = startMs;
   const timers = createTimeQueue<Pending>();
-  const random = seededRandom(seed);
+  const random = createSeededRandom(seed);
 
   return Object.freeze({
     now: () => epoch + time,
@@ -65,18 +75,18 @@ export function manualClock(startMs: number, { seed = 1 }: { seed?: number | und
     },
     async advance(ms: number) {
       const target = time + ms;
-      await eventLoopTurn();
+      await turnEventLoop();
       for (let at = timers.headAt(); at !== undefined && at <= target; at = timers.headAt()) {
         const next = timers.head();
         if (!next) break;
         timers.delete(next);
         time = Math.max(time, at);
         next.callback();
-        await eventLoopTurn();
-        await eventLoopTurn();
+        await turnEventLoop();
+        await turnEventLoop();
       }
       time = target;
-      await eventLoopTurn();
+      await turnEventLoop();
     },
   });
 }

@@ -84,9 +84,9 @@ export interface StorageContractOptions {
  * Declares the tests that every storage must pass. They check what its port, `WebhookStore`,
  * guarantees.
  *
- * Time is a {@link manualClock} that the tests move. Each call gets its `now` from that clock, and a
- * storage must not mix it with a clock of its own. The tests leave open what the port leaves open:
- * `nextAt` and notifications may come early, and later calls may free what is past its retention.
+ * Time is a {@link manualClock} that the tests move. Each call gets its `now` from that clock, and
+ * a storage must not mix it with a clock of its own. The tests leave open what the port leaves
+ * open: `nextAt` and notifications may come early, and later calls may free expired events.
  * Each test closes its storages, then calls `destroy`.
  *
  * @example

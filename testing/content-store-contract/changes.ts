@@ -75,8 +75,8 @@ export function testChanges(it: DeclareContentTest): void {
     for (let version = 0; version < 6; version += 1) {
       await s.commit(...keys.map((key) => put(key, version, { body: "" })));
     }
-    const answer = await s.peer.changes(since);
-    if (answer !== "reload") assert.equal(answer.changes.length, keys.length);
+    const response = await s.peer.changes(since);
+    if (response !== "reload") assert.equal(response.changes.length, keys.length);
     const { sequence, records } = await loadAll(s.peer);
     assert.equal(records.size, keys.length);
     const write = put("post/0", 6);
@@ -98,10 +98,10 @@ export function testLoading(it: DeclareContentTest): void {
     await s.commit(put("post/1", 1, { columns: null }));
     const { records } = await loadAll(s.peer);
     assert.deepEqual([...records.keys()], ["post/2"]);
-    const answer = await s.peer.changes(since);
-    assert.ok(answer !== "reload");
+    const response = await s.peer.changes(since);
+    assert.ok(response !== "reload");
     assert.deepEqual(
-      answer.changes.map(({ key, columns }) => [key, columns]),
+      response.changes.map(({ key, columns }) => [key, columns]),
       [["post/1", null]],
     );
   });

@@ -48,10 +48,10 @@ export function testCommits(it: DeclareContentTest): void {
   it("sequence numbers increase by one per commit, over all processes", async (s) => {
     const first = await s.commit(put("post/1", 0));
     await s.refuse([put("post/1", 0)], "post/1");
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       [2, 3, 4, 5].map((id) => (id % 2 === 0 ? s.store : s.peer).commit([put(`post/${id}`, 0)])),
     );
-    const sequences = answers.map((answer) => (answer.ok ? answer.sequence : Number.NaN));
+    const sequences = responses.map((response) => (response.ok ? response.sequence : Number.NaN));
     assert.deepEqual(
       sequences.sort((a, b) => a - b),
       [1, 2, 3, 4].map((step) => first + step),
@@ -89,15 +89,15 @@ export function testCommits(it: DeclareContentTest): void {
   it("of two concurrent commits that each depend on the other's record, one is refused", async (s) => {
     for (let round = 0; round < 10; round += 1) {
       const [a, b] = [`post/a-${round}`, `post/b-${round}`];
-      const answers = await Promise.all([
+      const responses = await Promise.all([
         s.store.commit([put(a, 0)], [{ key: b, version: 0 }]),
         s.peer.commit([put(b, 0)], [{ key: a, version: 0 }]),
       ]);
-      assert.notEqual(answers[0].ok, answers[1].ok);
+      assert.notEqual(responses[0].ok, responses[1].ok);
       const stored = await s.store.read([a, b]);
       assert.deepEqual(
         stored.map((record) => record !== undefined),
-        answers.map(({ ok }) => ok),
+        responses.map(({ ok }) => ok),
       );
     }
   });

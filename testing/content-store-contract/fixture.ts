@@ -77,8 +77,8 @@ const byKey = (a: { readonly key: string }, b: { readonly key: string }): number
   a.key < b.key ? -1 : Number(a.key > b.key);
 
 /**
- * Sorts `changes` by key and drops what a test must not rely on: a store may omit records that never
- * had columns.
+ * Sorts `changes` by key and drops what a test must not rely on: a store may omit records that
+ * never had columns.
  */
 export const sortChanges = (changes: Iterable<ContentChange>): readonly ContentChange[] =>
   [...changes].filter(({ version, columns }) => version === 0 || columns !== null).sort(byKey);
@@ -106,7 +106,7 @@ export function createContentScenario(
       return committed.sequence;
     },
 
-    /** Asserts that a commit of `writes` is refused because of `key`, and that it stores nothing. */
+    /** Asserts that a commit is refused because of `key`, and that it stores nothing. */
     async refuse(
       writes: readonly ContentWrite[],
       key: string,
@@ -116,10 +116,10 @@ export function createContentScenario(
       const keys = writes.map((write) => write.key);
       const before = await store.read(keys);
       const since = await readSequence(store);
-      const answer: ContentCommit = await peer.commit(writes, basis);
-      assert.ok(!answer.ok, "the commit is refused");
-      assert.equal(answer.conflict.key, key);
-      assert.equal(answer.conflict.unique, unique);
+      const response: ContentCommit = await peer.commit(writes, basis);
+      assert.ok(!response.ok, "the commit is refused");
+      assert.equal(response.conflict.key, key);
+      assert.equal(response.conflict.unique, unique);
       assert.deepEqual(await store.read(keys), before);
       assert.deepEqual(await listChanges(store, since), []);
       assert.equal(await readSequence(store), since);
@@ -132,9 +132,9 @@ export const readSequence = async (store: ContentStore): Promise<number> => (awa
 
 /** Lists the changes after `since`, which the store must still know. */
 export async function listChanges(store: ContentStore, since: number): Promise<readonly ContentChange[]> {
-  const answer = await store.changes(since);
-  assert.ok(answer !== "reload", "the store still knows the changes");
-  return sortChanges(answer.changes);
+  const response = await store.changes(since);
+  assert.ok(response !== "reload", "the store still knows the changes");
+  return sortChanges(response.changes);
 }
 
 /** Loads every record with columns. `between` runs after each batch. */

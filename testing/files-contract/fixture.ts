@@ -38,7 +38,7 @@ export async function* streamBytes(
 }
 
 /** Reads a whole body. */
-export async function readBytes(body: ReadableBody): Promise<Uint8Array> {
+export async function readWhole(body: ReadableBody): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   for await (const chunk of body) chunks.push(Uint8Array.from(chunk));
   return Uint8Array.from(Buffer.concat(chunks));
@@ -60,5 +60,5 @@ export async function storeFile(files: FileStore, name: string, bytes: Uint8Arra
 /** Asserts that there is no file `name`, for `stat` and for `read`. */
 export async function assertAbsent(files: FileStore, name: string): Promise<void> {
   assert.equal(await files.stat(name), undefined);
-  await assert.rejects(readBytes(files.read(name)), (error) => isPostbellError(error, "not_found"));
+  await assert.rejects(readWhole(files.read(name)), (error) => isPostbellError(error, "not_found"));
 }

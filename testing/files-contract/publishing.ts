@@ -7,7 +7,7 @@ import {
   type DeclareFilesTest,
   listNames,
   NAME,
-  readBytes,
+  readWhole,
   storeFile,
   streamBytes,
 } from "./fixture.js";
@@ -26,7 +26,7 @@ export function testPublishing(it: DeclareFilesTest): void {
       const staged = await files.stage(streamBytes(bytes, 70_001));
       assert.equal(staged.bytes, size);
       assert.equal(await staged.publish(NAME), true);
-      assert.deepEqual(await readBytes(files.read(NAME)), bytes);
+      assert.deepEqual(await readWhole(files.read(NAME)), bytes);
       const entry = await files.stat(NAME);
       assert.deepEqual({ ...entry, storedAt: 0 }, { name: NAME, bytes: size, storedAt: 0 });
       assert.ok(Number.isSafeInteger(entry?.storedAt));
@@ -63,7 +63,7 @@ export function testPublishing(it: DeclareFilesTest): void {
     const published = await files.stage(streamBytes(buildBytes(10), 3));
     await published.publish(NAME);
     await published.discard();
-    assert.deepEqual(await readBytes(files.read(NAME)), buildBytes(10));
+    assert.deepEqual(await readWhole(files.read(NAME)), buildBytes(10));
   });
 
   it("a source that fails leaves nothing behind, and stage rejects with its error", async (files) => {
@@ -75,7 +75,7 @@ export function testPublishing(it: DeclareFilesTest): void {
     await assert.rejects(files.stage(cutOff()), (error) => error === broken);
     assert.deepEqual(await listNames(files), []);
     await storeFile(files, NAME, buildBytes(10));
-    assert.deepEqual(await readBytes(files.read(NAME)), buildBytes(10));
+    assert.deepEqual(await readWhole(files.read(NAME)), buildBytes(10));
   });
 
   it("a removed file is gone and its name is free", async (files) => {
@@ -85,7 +85,7 @@ export function testPublishing(it: DeclareFilesTest): void {
     await assertAbsent(files, NAME);
     assert.deepEqual(await listNames(files), []);
     await storeFile(files, NAME, buildBytes(50, 2));
-    assert.deepEqual(await readBytes(files.read(NAME)), buildBytes(50, 2));
+    assert.deepEqual(await readWhole(files.read(NAME)), buildBytes(50, 2));
   });
 }
 
@@ -95,9 +95,9 @@ export function testTakenNames(it: DeclareFilesTest): void {
     await storeFile(files, NAME, buildBytes(100, 1));
     const second = await files.stage(streamBytes(buildBytes(200, 2), 64));
     assert.equal(await second.publish(NAME), false);
-    assert.deepEqual(await readBytes(files.read(NAME)), buildBytes(100, 1));
+    assert.deepEqual(await readWhole(files.read(NAME)), buildBytes(100, 1));
     assert.equal(await second.publish("2026/11/heart-1.png"), true);
-    assert.deepEqual(await readBytes(files.read("2026/11/heart-1.png")), buildBytes(200, 2));
+    assert.deepEqual(await readWhole(files.read("2026/11/heart-1.png")), buildBytes(200, 2));
     assert.deepEqual(await listNames(files), ["2026/11/heart-1.png", NAME].sort());
   });
 
@@ -107,8 +107,8 @@ export function testTakenNames(it: DeclareFilesTest): void {
     );
     const results = await Promise.all(staged.map((file) => file.publish(NAME)));
     assert.equal(results.filter(Boolean).length, 1);
-    assert.deepEqual(await readBytes(files.read(NAME)), buildBytes(1_000, results.indexOf(true)));
+    assert.deepEqual(await readWhole(files.read(NAME)), buildBytes(1_000, results.indexOf(true)));
     await Promise.all(staged.map((file) => file.discard()));
-    assert.deepEqual(await readBytes(files.read(NAME)), buildBytes(1_000, results.indexOf(true)));
+    assert.deepEqual(await readWhole(files.read(NAME)), buildBytes(1_000, results.indexOf(true)));
   });
 }

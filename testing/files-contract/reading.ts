@@ -1,7 +1,7 @@
 /** Reading and listing files. */
 
 import assert from "node:assert/strict";
-import { buildBytes, type DeclareFilesTest, NAME, readBytes, storeFile } from "./fixture.js";
+import { buildBytes, type DeclareFilesTest, NAME, readWhole, storeFile } from "./fixture.js";
 
 /** A reader gets the bytes that were stored. */
 export function testReading(it: DeclareFilesTest): void {
@@ -19,7 +19,7 @@ export function testReading(it: DeclareFilesTest): void {
       [70_000, 140_001],
     ] as const;
     for (const [start, end] of ranges) {
-      assert.deepEqual(await readBytes(files.read(NAME, { start, end })), bytes.slice(start, end));
+      assert.deepEqual(await readWhole(files.read(NAME, { start, end })), bytes.slice(start, end));
     }
   });
 
@@ -30,7 +30,7 @@ export function testReading(it: DeclareFilesTest): void {
       chunk.fill(0);
       break;
     }
-    assert.deepEqual(await readBytes(files.read(NAME)), bytes);
+    assert.deepEqual(await readWhole(files.read(NAME)), bytes);
   });
 
   it("every file is listed once, with the same entry as stat returns", async (files) => {

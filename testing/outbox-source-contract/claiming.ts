@@ -10,7 +10,7 @@ import {
   buildEvents,
   claimOne,
   type DeclareSourceTest,
-  LEASE_MS,
+  ROW_LEASE_MS,
   SHORT_MS,
 } from "./fixture.js";
 
@@ -67,9 +67,9 @@ export function testClaiming(it: DeclareSourceTest): void {
     const early = await add(buildEvents(3));
     await wait(10);
     const late = await add(buildEvents(3));
-    const claimed = toIds(await source.claim({ limit: 3, leaseMs: LEASE_MS }));
+    const claimed = toIds(await source.claim({ limit: 3, leaseMs: ROW_LEASE_MS }));
     assert.deepEqual(claimed.sort(), [...early].sort());
-    const others = toIds(await source.claim({ limit: 100, leaseMs: LEASE_MS }));
+    const others = toIds(await source.claim({ limit: 100, leaseMs: ROW_LEASE_MS }));
     assert.deepEqual(others.sort(), [...late].sort());
   });
 
@@ -78,7 +78,7 @@ export function testClaiming(it: DeclareSourceTest): void {
     const claimed: string[] = [];
     while (claimed.length < ids.length) {
       const batches = await Promise.all(
-        Array.from({ length: 8 }, () => source.claim({ limit: 7, leaseMs: LEASE_MS })),
+        Array.from({ length: 8 }, () => source.claim({ limit: 7, leaseMs: ROW_LEASE_MS })),
       );
       const fresh = batches.flatMap(toIds);
       assert.notEqual(fresh.length, 0);

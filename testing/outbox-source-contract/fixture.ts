@@ -34,7 +34,7 @@ export type DeclareSourceTest = (
 ) => void;
 
 /** Longer than any test takes, also on a busy machine. */
-export const LEASE_MS = 60_000;
+export const ROW_LEASE_MS = 60_000;
 /** Short enough to wait for. */
 export const SHORT_MS = 200;
 export const ACCOUNT = "clinic";
@@ -49,12 +49,12 @@ export const buildEvents = (count: number): EventInput[] =>
   Array.from({ length: count }, (_, at) => buildEvent(`p${at}`));
 
 /** Claims the only row that is due. */
-export async function claimOne(source: OutboxSource, leaseMs = LEASE_MS): Promise<OutboxClaim> {
+export async function claimOne(source: OutboxSource, leaseMs = ROW_LEASE_MS): Promise<OutboxClaim> {
   const claims = await source.claim({ limit: 10, leaseMs });
   assert.equal(claims.length, 1);
   return claims[0] as OutboxClaim;
 }
 
 export async function assertNothingDue(source: OutboxSource): Promise<void> {
-  assert.deepEqual(await source.claim({ limit: 10, leaseMs: LEASE_MS }), []);
+  assert.deepEqual(await source.claim({ limit: 10, leaseMs: ROW_LEASE_MS }), []);
 }

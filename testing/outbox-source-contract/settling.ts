@@ -6,7 +6,7 @@ import {
   buildEvents,
   claimOne,
   type DeclareSourceTest,
-  LEASE_MS,
+  ROW_LEASE_MS,
   SHORT_MS,
 } from "./fixture.js";
 
@@ -30,7 +30,7 @@ export function testRemoving(it: DeclareSourceTest): void {
 
   it("many rows are removed at once, and no others", async ({ source, add }) => {
     await add(buildEvents(37));
-    const claims = await source.claim({ limit: 37, leaseMs: LEASE_MS });
+    const claims = await source.claim({ limit: 37, leaseMs: ROW_LEASE_MS });
     const kept = claims.slice(0, 4).map(({ key }) => key);
     await source.remove(claims.slice(4).map(({ key }) => key));
     assert.equal((await source.stats()).waiting, kept.length);
@@ -107,7 +107,7 @@ export function testParking(it: DeclareSourceTest): void {
     wait,
   }) => {
     await add(buildEvents(3));
-    const rows = await source.claim({ limit: 3, leaseMs: LEASE_MS });
+    const rows = await source.claim({ limit: 3, leaseMs: ROW_LEASE_MS });
     const order = [rows[2], rows[0], rows[1]].filter((row) => row !== undefined);
     for (const { key, claims } of order) {
       await source.park({ key, claims, reason: "crashed" });
@@ -125,7 +125,7 @@ export function testParking(it: DeclareSourceTest): void {
 }
 
 /** `stats` counts waiting and parked rows. */
-export function testStats(it: DeclareSourceTest): void {
+export function testRowCounts(it: DeclareSourceTest): void {
   it("stats() counts waiting and parked rows and returns the age of the oldest waiting row", async (underTest) => {
     const { source, add, wait } = underTest;
     await add(buildEvents(1));

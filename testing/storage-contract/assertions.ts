@@ -14,9 +14,9 @@ export function only<T>(rows: readonly T[]): T {
 export const listIds = (rows: readonly { readonly id: string }[]): string[] =>
   rows.map(({ id }) => id).sort();
 
-/** Returns how many of `answers` have this result. */
-export const countResults = (answers: readonly { readonly result: string }[], result: string): number =>
-  answers.filter((answer) => answer.result === result).length;
+/** Returns how many of `responses` have this result. */
+export const countResults = (responses: readonly { readonly result: string }[], result: string): number =>
+  responses.filter((response) => response.result === result).length;
 
 /** Calls `make` `count` times, one call after the other, and returns the results. */
 export async function repeat<T>(count: number, make: (index: number) => Promise<T>): Promise<T[]> {

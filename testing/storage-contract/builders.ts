@@ -1,4 +1,4 @@
-/** Builders of the values that the storage contract passes to a storage. Every field has a default. */
+/** Builders of the values that the contract passes to a storage. Every field has a default. */
 
 import type { Clock } from "../../src/core/clock.js";
 import { nameUuid } from "../../src/core/uuid.js";
@@ -32,7 +32,7 @@ export type SettlementFields = Partial<Omit<Settlement, "id" | "now" | "outcome"
 
 type Idempotency = Parameters<WebhookStore["createWebhook"]>[0]["idempotency"];
 
-/** Builds a report of an attempt on the endpoint of `claim`, a success unless `fields` says other. */
+/** Builds a report on the endpoint of `claim`: a success, unless `fields` says otherwise. */
 export function buildEndpointReport(
   { webhook, lane }: Pick<Claim, "webhook" | "lane">,
   at: number,
@@ -62,10 +62,10 @@ export function createBuilders(store: WebhookStore, clock: Clock) {
   const accounts = new Map<string, string>();
 
   return {
-    /** Returns the account of a webhook that was built here, or of its delivery; else the clinic. */
+    /** Returns the account of a webhook or delivery by its id, or the clinic if it is unknown. */
     getAccount: (id: string): string => accounts.get(id.slice(0, UUID_LENGTH)) ?? "clinic",
 
-    buildWebhook(fields: Partial<WebhookRecord> = {}): WebhookRecord {
+    buildWebhook: (fields: Partial<WebhookRecord> = {}): WebhookRecord => {
       const account = fields.account ?? "clinic";
       const id = store.newWebhookId(account);
       accounts.set(id, account);
@@ -115,7 +115,11 @@ export function createBuilders(store: WebhookStore, clock: Clock) {
     }),
 
     /** Builds the settlement of `claim`, with an attempt and a report that fit `outcome`. */
-    buildSettlement(claim: Claim, outcome: Settlement["outcome"], fields: SettlementFields = {}): Settlement {
+    buildSettlement: (
+      claim: Claim,
+      outcome: Settlement["outcome"],
+      fields: SettlementFields = {},
+    ): Settlement => {
       const isOk = outcome.state === "delivered";
       const wasSent = outcome.state !== "withheld";
       const now = clock.now();

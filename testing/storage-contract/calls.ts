@@ -101,8 +101,8 @@ function createWebhookCalls(store: WebhookStore, builders: Builders, now: () => 
     /** Builds a webhook and creates it, which must succeed. */
     register: async (fields?: Partial<WebhookRecord>): Promise<WebhookRecord> => {
       const webhook = buildWebhook(fields);
-      const answer = await createWebhook(webhook);
-      assert.equal(answer.result, "created");
+      const response = await createWebhook(webhook);
+      assert.equal(response.result, "created");
       return webhook;
     },
     /** Reads a webhook that must exist. */
@@ -139,7 +139,7 @@ const createHealthCalls = (store: WebhookStore, now: () => number) => ({
   /** Claims the health steps that are due. */
   claimHealthSteps: ({ by = store, limit = 10 } = {}) =>
     by.claimHealthNotifications({ now: now(), leaseUntil: now() + LEASE_MS, limit }),
-  /** Settles a health step of a webhook that fails since `failingSince`, by default as its warning. */
+  /** Settles a health step, by default as the warning about a failure since `failingSince`. */
   settleHealthStep: (
     { id, failingSince }: { readonly id: string; readonly failingSince: number },
     fields: HealthStepFields = {},
@@ -173,9 +173,9 @@ function createDeliveryCalls(store: WebhookStore, builders: Builders, now: () =>
     /** Appends a new event, which must be stored. Returns it with the ids of its deliveries. */
     emit: async (fields?: Partial<EventRecord>, options?: AppendOptions) => {
       const event = buildEvent(fields);
-      const answer = await append(event, options);
-      assert.ok(answer.result === "stored");
-      return { event, ids: answer.deliveries.map(({ id }) => id) };
+      const response = await append(event, options);
+      assert.ok(response.result === "stored");
+      return { event, ids: response.deliveries.map(({ id }) => id) };
     },
     /** Claims what is due. Returns the claims. */
     claim: async (options?: ClaimOptions): Promise<readonly Claim[]> =>
@@ -212,7 +212,7 @@ export function createSteps({ register, emit, claim, postpone, recover }: Return
       await emit();
       return { webhookId, claim: only(await claim()) };
     },
-    /** Emits an event, claims its delivery and postpones it by `delayMs`. Returns the event's id. */
+    /** Emits an event and postpones its delivery by `delayMs`. Returns the id of the event. */
     emitPostponed: async (delayMs: number): Promise<string> => {
       const { event } = await emit();
       await postpone(only(await claim()), delayMs);
@@ -221,10 +221,10 @@ export function createSteps({ register, emit, claim, postpone, recover }: Return
     /** Recovers page by page. Returns how many deliveries were created. */
     recoverAll: async (webhookId: string, since = 0, limit = 2): Promise<number> => {
       const counts = await readAllPages(async (cursor) => {
-        const answer = await recover(webhookId, { since, cursor, limit });
-        assert.ok(answer);
-        assert.ok(answer.count <= limit);
-        return { rows: [answer.count], next: answer.next };
+        const response = await recover(webhookId, { since, cursor, limit });
+        assert.ok(response);
+        assert.ok(response.count <= limit);
+        return { rows: [response.count], next: response.next };
       });
       return counts.reduce((sum, count) => sum + count, 0);
     },

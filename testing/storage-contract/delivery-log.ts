@@ -108,17 +108,18 @@ export function testDeliveryLookup(it: DeclareTest): void {
   it("the deliveries of a webhook are counted by state, completed ones while they are kept", async (s) => {
     const { id } = await s.register();
     const { id: other } = await s.register({ eventTypes: ["consent.*"] });
+    const count = () => s.store.deliveryStats(id);
     const nothing = { pending: 0, delivered: 0, failed: 0, withheld: 0, nextDueAt: null, lastAttempt: null };
-    assert.deepEqual(await s.store.deliveryStats(id), nothing);
+    assert.deepEqual(await count(), nothing);
     await repeat(5, () => s.emit());
     const dueAt = s.now();
-    assert.deepEqual(await s.store.deliveryStats(id), { ...nothing, pending: 5, nextDueAt: dueAt });
+    assert.deepEqual(await count(), { ...nothing, pending: 5, nextDueAt: dueAt });
     await s.advance(SECOND_MS);
     const [a, b, c, d, e] = await s.claim();
     assert.ok(a && b && c && d && e);
     assert.deepEqual(await s.peer.deliveryStats(id), { ...nothing, pending: 5 });
     await s.settle(c, { state: "withheld", reason: "access_denied" });
-    assert.equal((await s.store.deliveryStats(id))?.lastAttempt, null);
+    assert.equal((await count())?.lastAttempt, null);
     await s.deliver(a);
     await s.advance(SECOND_MS);
     await s.fail(b);
@@ -126,34 +127,28 @@ export function testDeliveryLookup(it: DeclareTest): void {
     await s.retry(e, HOUR_MS, { endpoint: null });
     const lastAttempt = { at: s.now(), kind: "http", status: 500, code: "HTTP_500" };
     const nextDueAt = s.now() + HOUR_MS;
-    assert.deepEqual(await s.store.deliveryStats(id), {
-      pending: 2,
-      delivered: 1,
-      failed: 1,
-      withheld: 1,
-      nextDueAt,
-      lastAttempt,
-    });
+    const counts = { pending: 2, delivered: 1, failed: 1, withheld: 1 };
+    assert.deepEqual(await count(), { ...counts, nextDueAt, lastAttempt });
     await s.resend(d.id);
-    assert.equal((await s.store.deliveryStats(id))?.nextDueAt, s.now());
+    assert.equal((await count())?.nextDueAt, s.now());
     await s.deliver(b);
-    const counted = await s.store.deliveryStats(id);
+    const counted = await count();
     assert.deepEqual([counted?.delivered, counted?.failed, counted?.lastAttempt?.kind], [2, 0, "delivered"]);
     assert.deepEqual(await s.store.deliveryStats(other), nothing);
     await s.advance(RETENTION.ms);
     await s.tidy();
-    const kept = await s.store.deliveryStats(id);
-    assert.deepEqual([kept?.pending, kept?.delivered, kept?.withheld], [2, 0, 0]);
+    const retained = await count();
+    assert.deepEqual([retained?.pending, retained?.delivered, retained?.withheld], [2, 0, 0]);
     await s.remove(id);
     await s.tidy();
-    assert.equal(await s.store.deliveryStats(id), undefined);
+    assert.equal(await count(), undefined);
     assert.equal(await s.store.deliveryStats(s.store.newWebhookId("clinic")), undefined);
   });
 
   it("an unknown delivery id is neither found nor resent", async (s) => {
     const { id } = await s.register();
     const { event } = await s.emit();
-    const strangers = [
+    const unknownIds = [
       "",
       "nonsense",
       id,
@@ -161,7 +156,7 @@ export function testDeliveryLookup(it: DeclareTest): void {
       `${s.store.newWebhookId("clinic")}.${event.id}`,
       `${id}.${id}`,
     ];
-    for (const unknown of strangers) {
+    for (const unknown of unknownIds) {
       assert.equal(await s.store.getDelivery(unknown), undefined);
       assert.equal(await s.resend(unknown), undefined);
     }

@@ -52,9 +52,9 @@ export function testEventIds(it: DeclareTest): void {
     assert.equal((await s.append(event)).result, "duplicate");
     assert.equal((await s.append({ ...event, digest: "other" })).result, "conflict");
     await s.advance(1);
-    const anew = await s.append({ ...event, digest: "other" });
-    assert.ok(anew.result === "stored");
-    assert.equal(anew.deliveries.length, 1);
+    const forgotten = await s.append({ ...event, digest: "other" });
+    assert.ok(forgotten.result === "stored");
+    assert.equal(forgotten.deliveries.length, 1);
   });
 
   it(
@@ -82,12 +82,12 @@ export function testEventIds(it: DeclareTest): void {
     await s.register();
     await s.register();
     const event = s.buildEvent();
-    const answers = await Promise.all(
-      Array.from({ length: 20 }, (_, index) => s.append(event, { by: s.alternate(index) })),
-    );
-    const stored = answers.filter(({ result }) => result === "stored");
+    const responses = await s.callConcurrently(20, (by) => s.append(event, { by }));
+    const stored = responses.filter(({ result }) => result === "stored");
     assert.equal(stored.length, 1);
-    const ids = answers.map((answer) => (answer.result === "conflict" ? [] : listIds(answer.deliveries)));
+    const ids = responses.map((response) =>
+      response.result === "conflict" ? [] : listIds(response.deliveries),
+    );
     assert.equal(new Set(ids.map(String)).size, 1);
     const { events, pending } = await s.store.stats();
     assert.deepEqual({ events, pending }, { events: 1, pending: 2 });

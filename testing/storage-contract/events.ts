@@ -28,10 +28,10 @@ export function testFanOut(it: DeclareTest): void {
     await s.register({ status: "DISABLED" });
     await s.register({ account: "hospital" });
     const event = s.buildEvent();
-    const answer = await s.append(event);
-    assert.ok(answer.result === "stored");
-    assert.deepEqual(answer.deliveries.map(({ webhookId }) => webhookId).sort(), listIds(webhooks));
-    for (const { id, webhookId } of answer.deliveries) {
+    const response = await s.append(event);
+    assert.ok(response.result === "stored");
+    assert.deepEqual(response.deliveries.map(({ webhookId }) => webhookId).sort(), listIds(webhooks));
+    for (const { id, webhookId } of response.deliveries) {
       assert.equal(id, `${webhookId}.${event.id}`);
       assert.deepEqual(await s.readDelivery(id), {
         id,
@@ -48,7 +48,7 @@ export function testFanOut(it: DeclareTest): void {
         attempts: [],
       });
     }
-    assert.deepEqual(listIds(await s.claim()), listIds(answer.deliveries));
+    assert.deepEqual(listIds(await s.claim()), listIds(response.deliveries));
   });
 
   it("an event goes to the webhooks that subscribe to its type when it is appended", async (s) => {
@@ -76,14 +76,14 @@ export function testFanOut(it: DeclareTest): void {
     await repeat(3, () => s.register());
     const { ids: waiting } = await s.emit();
     const request = s.buildClaimRequest({ room: { fast: 0, slow: 4 } });
-    const answer = await s.append(s.buildEvent(), { claim: request });
-    assert.ok(answer.result === "stored");
-    const { claims, nextAt } = answer.claimed ?? { claims: [], nextAt: s.now() };
+    const response = await s.append(s.buildEvent(), { claim: request });
+    assert.ok(response.result === "stored");
+    const { claims, nextAt } = response.claimed ?? { claims: [], nextAt: s.now() };
     assert.ok(claims.length === 0 || claims.length === 4);
     assert.ok(claims.every(({ token }) => token === request.token));
     assert.ok(nextAt !== null && nextAt <= s.now(), "there was no room for all");
     const rest = await s.claim({ by: s.peer });
-    const all = [...waiting, ...answer.deliveries.map(({ id }) => id)].sort();
+    const all = [...waiting, ...response.deliveries.map(({ id }) => id)].sort();
     assert.deepEqual(listIds([...claims, ...rest]), all);
     for (const claim of claims) assert.equal(await s.deliver(claim), "settled");
   });
@@ -105,11 +105,11 @@ export function testPayloads(it: DeclareTest): void {
     await s.register();
     const event = s.buildEvent();
     const expected = structuredClone(event);
-    const answer = await s.append(event);
-    assert.ok(answer.result === "stored");
-    const { deliveries } = structuredClone(answer);
+    const response = await s.append(event);
+    assert.ok(response.result === "stored");
+    const { deliveries } = structuredClone(response);
     overwriteDeep(event);
-    overwriteDeep(answer);
+    overwriteDeep(response);
     const again = await s.append(expected);
     assert.ok(again.result === "duplicate");
     assert.deepEqual(again.deliveries, deliveries);

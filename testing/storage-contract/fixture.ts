@@ -32,7 +32,7 @@ export interface StorageUnderTest {
   readonly destroy?: (() => unknown) | undefined;
 }
 
-/** What a test changes about its fixture. */
+/** The settings of a fixture that a test can choose. */
 export interface ScenarioOptions {
   /** Seed of the clock's `random()`. Default 1. */
   readonly seed?: number | undefined;

@@ -30,12 +30,12 @@ export function testHealthClaims(it: DeclareTest): void {
     assert.deepEqual(early.webhooks, []);
     assert.ok(early.nextAt !== null && early.nextAt > s.now() - 1 && early.nextAt <= s.now() + 1);
     await s.advance(1);
-    const answers = await Promise.all([s.claimHealthSteps(), s.claimHealthSteps({ by: s.peer })]);
-    const taken = only(answers.flatMap(({ webhooks }) => webhooks));
+    const responses = await Promise.all([s.claimHealthSteps(), s.claimHealthSteps({ by: s.peer })]);
+    const taken = only(responses.flatMap(({ webhooks }) => webhooks));
     assert.deepEqual(taken, await s.readWebhook(id));
     assert.equal(taken.noticeAt, s.now() + LEASE_MS);
     const expected = structuredClone(taken);
-    overwriteDeep(answers);
+    overwriteDeep(responses);
     assert.deepEqual(await s.readWebhook(id), expected);
     const next = await s.claimHealthSteps();
     assert.deepEqual(next.webhooks, []);
@@ -87,11 +87,11 @@ export function testHealthSettlements(it: DeclareTest): void {
     const failing = await registerDueForHealthStep(s);
     const before = await s.readWebhook(failing.id);
     const change = { status: "DISABLED", warnedAt: 1, noticeAt: s.now() } as const;
-    const answers = await Promise.all([
+    const responses = await Promise.all([
       s.settleHealthStep(failing, change),
       s.settleHealthStep(failing, change, s.peer),
     ]);
-    assert.deepEqual(answers.sort(), [false, true]);
+    assert.deepEqual(responses.sort(), [false, true]);
     const disabled = await s.readWebhook(failing.id);
     assert.deepEqual([disabled.status, disabled.failingSince], ["DISABLED", failing.failingSince]);
     assert.ok(disabled.updatedAt > before.updatedAt);

@@ -58,11 +58,11 @@ export function testIdempotencyKeys(it: DeclareTest): void {
 
   it("concurrent creates with one idempotency key create one webhook", async (s) => {
     const idempotency = { key: "key", digest: "body", expiresAt: s.now() + MINUTE_MS };
-    const answers = await s.callConcurrently(10, (by) =>
+    const responses = await s.callConcurrently(10, (by) =>
       by.createWebhook(s.buildCreation(s.buildWebhook(), idempotency)),
     );
-    assert.equal(countResults(answers, "created"), 1);
-    assert.equal(countResults(answers, "replayed"), 9);
+    assert.equal(countResults(responses, "created"), 1);
+    assert.equal(countResults(responses, "replayed"), 9);
     assert.equal((await s.store.stats()).webhooks, 1);
   });
 

@@ -5,7 +5,7 @@ import { subscribes } from "../../src/webhooks/event-types/subscription.js";
 import type { Claim, Lane } from "../../src/webhooks/store.js";
 import { listIds, readAllPages } from "./assertions.js";
 import { ACCOUNT_LIMIT, ENABLED_LIMIT, HOUR_MS, MINUTE_MS, SECOND_MS } from "./limits.js";
-import { addClaims, addDelivery, type Model, settleClaim } from "./model.js";
+import { addClaims, addModelDelivery, type Model, settleClaim } from "./model.js";
 
 const ACCOUNTS = ["clinic", "hospital"];
 const TYPES = ["patient.created", "patient.updated", "consent.created"];
@@ -62,15 +62,16 @@ async function appendEvent(model: Model): Promise<void> {
   const event = s.buildEvent({ account, type: pick(TYPES) ?? "" });
   const room = { fast: below(4), slow: below(4) };
   const claim = s.clock.random() < 0.5 ? s.buildClaimRequest({ room }) : undefined;
-  const answer = await s.append(event, { by: pickProcess(), rememberMs: REMEMBER_MS, claim });
-  assert.ok(answer.result === "stored");
+  const response = await s.append(event, { by: pickProcess(), rememberMs: REMEMBER_MS, claim });
+  assert.ok(response.result === "stored");
   const receivers = [...webhooks.values()].filter(
     (own) => own.account === account && own.status === "ENABLED" && subscribes(own.eventTypes, event.type),
   );
-  assert.deepEqual(answer.deliveries.map(({ webhookId }) => webhookId).sort(), listIds(receivers));
+  assert.deepEqual(response.deliveries.map(({ webhookId }) => webhookId).sort(), listIds(receivers));
   events.set(event.id, event);
-  for (const { id, webhookId } of answer.deliveries) addDelivery(model, { id, webhookId, eventId: event.id });
-  const claims = answer.claimed?.claims ?? [];
+  for (const { id, webhookId } of response.deliveries)
+    addModelDelivery(model, { id, webhookId, eventId: event.id });
+  const claims = response.claimed?.claims ?? [];
   assertWithinRoom(claims, claim ? room : { fast: 0, slow: 0 });
   addClaims(model, claims);
 }
@@ -81,12 +82,12 @@ async function appendTestEvent(model: Model): Promise<void> {
   if (!webhook) return;
   const { id: webhookId, account, status } = webhook;
   const event = s.buildEvent({ account, type: pick(TYPES) ?? "" });
-  const answer = await s.append(event, { by: pickProcess(), rememberMs: REMEMBER_MS, webhookId });
-  assert.ok(answer.result === "stored");
-  assert.equal(answer.deliveries.length, status === "ENABLED" ? 1 : 0);
+  const response = await s.append(event, { by: pickProcess(), rememberMs: REMEMBER_MS, webhookId });
+  assert.ok(response.result === "stored");
+  assert.equal(response.deliveries.length, status === "ENABLED" ? 1 : 0);
   events.set(event.id, event);
   testEvents.add(event.id);
-  for (const { id } of answer.deliveries) addDelivery(model, { id, webhookId, eventId: event.id });
+  for (const { id } of response.deliveries) addModelDelivery(model, { id, webhookId, eventId: event.id });
 }
 
 /** Appends an event again, half of the time with another digest. */
@@ -125,7 +126,7 @@ async function resendDelivery(model: Model): Promise<void> {
     .listDeliveries()
     .find((own) => own.webhookId === webhookId && own.eventId === eventId && own.state === "pending");
   assert.ok(id !== undefined);
-  if (!pending) addDelivery(model, { id, webhookId, eventId });
+  if (!pending) addModelDelivery(model, { id, webhookId, eventId });
   else {
     assert.equal(id, pending.id);
     if (!isLeased(pending)) pending.dueAt = Math.min(pending.dueAt, s.now());
@@ -137,7 +138,7 @@ async function recoverWebhook(model: Model): Promise<void> {
   const webhook = model.pickWebhook();
   if (!webhook) return;
   const { id: webhookId, account, eventTypes } = webhook;
-  const answer = await s.recover(webhookId, { by: pickProcess(), limit: 1_000_000 });
+  const response = await s.recover(webhookId, { by: pickProcess(), limit: 1_000_000 });
   const missed = [...events.values()].filter(
     (event) =>
       event.account === account &&
@@ -149,16 +150,16 @@ async function recoverWebhook(model: Model): Promise<void> {
   );
   // Fewer than `missed`: a storage does not keep events of an account without webhooks, and the
   // model does not know which ones those are.
-  assert.ok(answer && answer.count <= missed.length);
+  assert.ok(response && response.count <= missed.length);
   const pending = await readAllPages(async (cursor) => {
     const page = await s.store.listDeliveries({ webhookId, state: "pending", cursor, limit: 1_000 });
     return { rows: page.deliveries, next: page.next };
   });
   const created = pending.filter(({ id }) => !deliveries.has(id));
-  assert.equal(created.length, answer.count);
+  assert.equal(created.length, response.count);
   for (const { id, eventId } of created) {
     assert.ok(missed.some((event) => event.id === eventId));
-    addDelivery(model, { id, webhookId, eventId });
+    addModelDelivery(model, { id, webhookId, eventId });
   }
 }
 

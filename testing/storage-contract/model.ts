@@ -1,7 +1,7 @@
 /**
- * A model of the webhook store that is too simple to be wrong. Random commands run against a storage
- * and the model at once, and after each command both must agree: no delivery is lost or created
- * twice, no two processes hold one, the counts add up, and no completed delivery becomes pending.
+ * A model of the webhook store that is too simple to be wrong. Random commands run against both,
+ * and after each command they must agree: no delivery is lost or created twice, no two processes
+ * hold one, the counts add up, and no completed delivery becomes pending.
  */
 
 import assert from "node:assert/strict";
@@ -40,7 +40,7 @@ export interface ModelDelivery {
 /** A retention so long that nothing expires within a run. */
 export const MODEL_RETENTION = { ms: 10_000 * HOUR_MS, events: 1_000_000 };
 
-/** What the model knows, and the random choices of its run. */
+/** The state that the storage must have, and the random choices of the run. */
 export interface Model {
   readonly s: Scenario;
   readonly webhooks: Map<string, ModelWebhook>;
@@ -85,7 +85,7 @@ export function createModel(s: Scenario): Model {
 }
 
 /** Adds a delivery that the storage has created. */
-export function addDelivery(
+export function addModelDelivery(
   { s, deliveries }: Model,
   { id, webhookId, eventId }: Pick<ModelDelivery, "id" | "webhookId" | "eventId">,
 ): void {
@@ -130,7 +130,7 @@ function chooseOutcome(kind: number, step: number, dueAt: number): Settlement["o
   return { state: "failed", reason: "exhausted" };
 }
 
-/** Settles a claim, possibly late. `kind` is from 0 to 9 and chooses the outcome; 0 is delivered. */
+/** Settles a claim, possibly late. `kind` (0 to 9) chooses the outcome; 0 is delivered. */
 export async function settleClaim(model: Model, claim: Claim, kind: number): Promise<void> {
   const { s, deliveries, below, isLeased, pickProcess } = model;
   const known = deliveries.get(claim.id);

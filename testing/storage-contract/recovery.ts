@@ -38,7 +38,7 @@ export function testRecovery(it: DeclareTest): void {
     assert.equal(only(await s.claim()).id, `${failed}.1`);
   });
 
-  it("recover skips events of which any delivery succeeded", async (s) => {
+  it("recover skips an event if any of its deliveries succeeded", async (s) => {
     const { id } = await s.register();
     const { ids } = await s.emit();
     await s.deliver(only(await s.claim()));
@@ -94,8 +94,8 @@ export function testRecoverySchedule(it: DeclareTest): void {
     const missed = await repeat(4, () => s.emit());
     await s.update(id, { status: "ENABLED" });
     const dueAt = s.now() + SECOND_MS;
-    const answer = await s.recover(id, { dueAt, everyMs: 100 });
-    assert.equal(answer?.count, 4);
+    const response = await s.recover(id, { dueAt, everyMs: 100 });
+    assert.equal(response?.count, 4);
     const due = (await readDeliveryLog(s, { webhookId: id }))
       .map((record) => [record.eventId, record.dueAt])
       .reverse();
@@ -120,11 +120,9 @@ export function testRecoverySchedule(it: DeclareTest): void {
     const { id } = await s.register({ status: "DISABLED" });
     const { id: other } = await s.register({ status: "DISABLED" });
     await repeat(4, () => s.emit());
-    const answers = await Promise.all(
-      Array.from({ length: 6 }, (_, index) => s.recover(id, { by: s.alternate(index) })),
-    );
+    const responses = await s.callConcurrently(6, (by) => s.recover(id, { by }));
     assert.equal(
-      answers.reduce((sum, answer) => sum + (answer?.count ?? 0), 0),
+      responses.reduce((sum, response) => sum + (response?.count ?? 0), 0),
       4,
     );
     assert.equal((await readDeliveryLog(s, { webhookId: id })).length, 4);

@@ -164,8 +164,8 @@ export function testBatches(it: DeclareTest): void {
 
   it("two concurrent settlements of one claim are stored once", async (s) => {
     const { claim } = await s.leaseDelivery();
-    const answers = await Promise.all([s.retry(claim, 0), s.retry(claim, 0, { by: s.peer })]);
-    assert.deepEqual(answers.sort(), ["settled", "stale"]);
+    const responses = await Promise.all([s.retry(claim, 0), s.retry(claim, 0, { by: s.peer })]);
+    assert.deepEqual(responses.sort(), ["settled", "stale"]);
     assert.equal((await s.readDelivery(claim.id)).attempts.length, 1);
   });
 
@@ -176,10 +176,10 @@ export function testBatches(it: DeclareTest): void {
       await s.register();
       await repeat(50, () => s.emit());
       const claims = await s.claim();
-      const answers = await Promise.all(
+      const responses = await Promise.all(
         claims.map((claim, index) => s.deliver(claim, { by: s.alternate(index) })),
       );
-      assert.deepEqual(new Set(answers), new Set(["settled"]));
+      assert.deepEqual(new Set(responses), new Set(["settled"]));
       const { pending, leased, ended } = await s.store.stats();
       assert.deepEqual({ pending, leased, ended }, { pending: 0, leased: 0, ended: 100 });
     },

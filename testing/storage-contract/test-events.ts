@@ -11,9 +11,9 @@ export function testTestEvents(it: DeclareTest): void {
     const { id } = await s.register({ eventTypes: ["consent.*"] });
     const other = await s.register();
     const event = s.buildEvent({ type: "webhook.test" });
-    const answer = await s.append(event, { webhookId: id });
-    assert.ok(answer.result === "stored");
-    const delivery = only(answer.deliveries);
+    const response = await s.append(event, { webhookId: id });
+    assert.ok(response.result === "stored");
+    const delivery = only(response.deliveries);
     assert.deepEqual(delivery, { id: `${id}.${event.id}`, webhookId: id });
     assert.equal((await s.append(event, { webhookId: id, by: s.peer })).result, "duplicate");
     const record = await s.readDelivery(delivery.id);
@@ -42,9 +42,9 @@ export function testTestEvents(it: DeclareTest): void {
     const { id: foreign } = await s.register({ account: "hospital" });
     const before = await s.store.stats();
     for (const webhookId of [id, foreign, s.store.newWebhookId("clinic")]) {
-      const answer = await s.append(s.buildEvent(), { webhookId });
-      assert.ok(answer.result === "stored");
-      assert.deepEqual(answer.deliveries, []);
+      const response = await s.append(s.buildEvent(), { webhookId });
+      assert.ok(response.result === "stored");
+      assert.deepEqual(response.deliveries, []);
     }
     assert.deepEqual(await s.store.stats(), before);
     await s.update(id, { status: "ENABLED" });

@@ -19,9 +19,9 @@ export function testWebhookLimits(it: DeclareTest): void {
   });
 
   it("fifty concurrent creates in one account store exactly fifteen ENABLED webhooks", async (s) => {
-    const answers = await s.callConcurrently(50, (by) => s.createWebhook(s.buildWebhook(), { by }));
-    assert.equal(countResults(answers, "created"), ENABLED_LIMIT);
-    assert.equal(countResults(answers, "enabled_limit"), 50 - ENABLED_LIMIT);
+    const responses = await s.callConcurrently(50, (by) => s.createWebhook(s.buildWebhook(), { by }));
+    assert.equal(countResults(responses, "created"), ENABLED_LIMIT);
+    assert.equal(countResults(responses, "enabled_limit"), 50 - ENABLED_LIMIT);
     assert.equal((await s.store.stats()).webhooks, ENABLED_LIMIT);
   });
 
@@ -30,10 +30,10 @@ export function testWebhookLimits(it: DeclareTest): void {
       ...s.buildCreation(s.buildWebhook({ status: index % 3 ? "ENABLED" : "DISABLED" })),
       accountLimit: 20,
     }));
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       requests.map((request, index) => s.alternate(index).createWebhook(request)),
     );
-    assert.equal(countResults(answers, "created"), 20);
+    assert.equal(countResults(responses, "created"), 20);
     const { webhooks } = await s.store.listWebhooks({ account: "clinic", limit: 100 });
     assert.equal(webhooks.length, 20);
     assert.ok(webhooks.filter(({ status }) => status === "ENABLED").length <= ENABLED_LIMIT);
@@ -82,10 +82,10 @@ export function testWebhookLimits(it: DeclareTest): void {
 
   it("enabling twenty webhooks concurrently leaves fifteen ENABLED", async (s) => {
     const webhooks = await repeat(20, () => s.register({ status: "DISABLED" }));
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       webhooks.map(({ id }, index) => s.update(id, { status: "ENABLED" }, { by: s.alternate(index) })),
     );
-    assert.equal(countResults(answers, "updated"), ENABLED_LIMIT);
+    assert.equal(countResults(responses, "updated"), ENABLED_LIMIT);
     const { webhooks: rows } = await s.store.listWebhooks({ account: "clinic", limit: 50 });
     assert.equal(rows.filter(({ status }) => status === "ENABLED").length, ENABLED_LIMIT);
   });

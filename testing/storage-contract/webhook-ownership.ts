@@ -10,10 +10,10 @@ export function testSecretRotation(it: DeclareTest): void {
   it("the previous secret stays until rotateAt, however often it is rotated before", async (s) => {
     const { id, secret: first } = await s.register();
     const secretsAfter = async (secret: string, rotateAt: number) => {
-      const answer = await s.update(id, { rotation: { secret, rotateAt } });
-      assert.ok(answer.result === "updated");
-      assert.deepEqual(await s.readWebhook(id), answer.webhook);
-      const { secret: stored, previousSecret, rotateAt: at } = answer.webhook;
+      const response = await s.update(id, { rotation: { secret, rotateAt } });
+      assert.ok(response.result === "updated");
+      assert.deepEqual(await s.readWebhook(id), response.webhook);
+      const { secret: stored, previousSecret, rotateAt: at } = response.webhook;
       return [stored, previousSecret, at];
     };
     const soon = s.now() + HOUR_MS;
@@ -24,8 +24,8 @@ export function testSecretRotation(it: DeclareTest): void {
     await s.advance(HOUR_MS - 1);
     assert.deepEqual(await secretsAfter("fourth", s.now() + 1), ["fourth", first, s.now() + 1]);
     await s.advance(1);
-    const anew = s.now() + HOUR_MS;
-    assert.deepEqual(await secretsAfter("fifth", anew), ["fifth", "fourth", anew]);
+    const fifthAt = s.now() + HOUR_MS;
+    assert.deepEqual(await secretsAfter("fifth", fifthAt), ["fifth", "fourth", fifthAt]);
     assert.deepEqual(await secretsAfter("sixth", s.now()), ["sixth", null, null]);
     assert.deepEqual(await secretsAfter("seventh", s.now() - 1), ["seventh", null, null]);
   });
@@ -33,17 +33,19 @@ export function testSecretRotation(it: DeclareTest): void {
   it("concurrent rotations store one of their secrets and keep the previous one", async (s) => {
     const { id, secret: first } = await s.register();
     const rotateAt = s.now() + HOUR_MS;
-    const made = Array.from({ length: 10 }, (_, index) => `secret ${index}`);
-    const answers = await Promise.all(
-      made.map((secret, index) =>
+    const secrets = Array.from({ length: 10 }, (_, index) => `secret ${index}`);
+    const responses = await Promise.all(
+      secrets.map((secret, index) =>
         s.update(id, { rotation: { secret, rotateAt } }, { by: s.alternate(index) }),
       ),
     );
-    assert.deepEqual(new Set(answers.map(({ result }) => result)), new Set(["updated"]));
+    assert.deepEqual(new Set(responses.map(({ result }) => result)), new Set(["updated"]));
     const last = await s.readWebhook(id);
-    assert.ok(made.includes(last.secret));
+    assert.ok(secrets.includes(last.secret));
     assert.deepEqual([last.previousSecret, last.rotateAt], [first, rotateAt]);
-    const updates = answers.flatMap((answer) => (answer.result === "updated" ? [answer.webhook] : []));
+    const updates = responses.flatMap((response) =>
+      response.result === "updated" ? [response.webhook] : [],
+    );
     assert.equal(updates.find(({ updatedAt }) => updatedAt === last.updatedAt)?.secret, last.secret);
   });
 }
@@ -53,12 +55,12 @@ export function testOwnership(it: DeclareTest): void {
   it("a webhook can be transferred to another key and keeps its pending deliveries", async (s) => {
     const webhook = await s.register();
     await s.emit();
-    const answer = await s.update(webhook.id, { subscriberId: "key-2" });
-    assert.ok(answer.result === "updated");
-    const { updatedAt } = answer.webhook;
+    const response = await s.update(webhook.id, { subscriberId: "key-2" });
+    assert.ok(response.result === "updated");
+    const { updatedAt } = response.webhook;
     assert.ok(updatedAt > webhook.updatedAt);
-    assert.deepEqual(answer.webhook, { ...webhook, subscriberId: "key-2", updatedAt });
-    assert.deepEqual(await s.peer.getWebhook(webhook.id), answer.webhook);
+    assert.deepEqual(response.webhook, { ...webhook, subscriberId: "key-2", updatedAt });
+    assert.deepEqual(await s.peer.getWebhook(webhook.id), response.webhook);
     assert.equal(only(await s.claim()).webhook.subscriberId, "key-2");
   });
 
@@ -84,9 +86,9 @@ export function testOwnership(it: DeclareTest): void {
       );
     const before = [change(1), change(2), change(3)];
     const handedOver = s.update(id, { subscriberId: "key-2", url: "https://subscriber.example/of-key-2" });
-    const answers = await Promise.all([...before, change(4), change(5), change(6)]);
+    const responses = await Promise.all([...before, change(4), change(5), change(6)]);
     assert.ok((await handedOver).result === "updated");
-    for (const { result } of answers) assert.ok(result === "updated" || result === "not_owner");
+    for (const { result } of responses) assert.ok(result === "updated" || result === "not_owner");
     const { subscriberId, url } = await s.readWebhook(id);
     assert.deepEqual([subscriberId, url], ["key-2", "https://subscriber.example/of-key-2"]);
   });

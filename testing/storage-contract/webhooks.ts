@@ -75,12 +75,12 @@ export function testWebhookRecords(it: DeclareTest): void {
       { status: "DISABLED" },
       {},
     ] as const) {
-      const answer = await s.update(webhook.id, change);
-      assert.ok(answer.result === "updated");
-      const { updatedAt, generation } = answer.webhook;
+      const response = await s.update(webhook.id, change);
+      assert.ok(response.result === "updated");
+      const { updatedAt, generation } = response.webhook;
       assert.ok(updatedAt > before.updatedAt);
-      assert.deepEqual(answer.webhook, { ...before, ...change, updatedAt, generation });
-      before = answer.webhook;
+      assert.deepEqual(response.webhook, { ...before, ...change, updatedAt, generation });
+      before = response.webhook;
     }
     assert.deepEqual(await s.readWebhook(webhook.id), before);
     assert.equal((await s.update(s.store.newWebhookId("clinic"), {})).result, "not_found");

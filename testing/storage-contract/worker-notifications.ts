@@ -5,7 +5,7 @@ import { only, repeat } from "./assertions.js";
 import type { DeclareTest, Scenario } from "./fixture.js";
 import { HOUR_MS, NOTICE_MS, PER_ENDPOINT } from "./limits.js";
 
-/** Calls `act` and waits until the other process is notified of something due at `by` or earlier. */
+/** Calls `act` and waits until the peer is notified of something due at `by` or earlier. */
 async function expectNotification(
   { peer }: Scenario,
   by: number,
@@ -64,7 +64,7 @@ export function testWorkerNotifications(it: DeclareTest): void {
     await s.emit();
     await expectNotification(s, s.now(), () => s.postpone(second, HOUR_MS));
     only(await s.claim({ by: s.peer }));
-    // What is due later has to be known as well: the process that reports may be about to stop.
+    // Later due times are notified too: the process that settles may be about to stop.
     await expectNotification(s, s.now() + HOUR_MS, () => s.deliver(third));
   });
 
