@@ -1,20 +1,23 @@
-/** The body of an attempt, put together from the stored event: what may be read, addressed to one webhook. */
+/** Builds the body of an attempt from the stored event, addressed to one webhook. */
 
 import { allocateBriefly } from "../../core/byte-pool.js";
 import { contextKey } from "../event-types/catalogue.js";
 import type { ParsedResource } from "../fhir.js";
 import { type PayloadHeader, splitPayload } from "./payload.js";
 
-/** `notification`: `{ id, timestamp, event }`. `envelope`: `{ id, eventType, payload: { timestamp, id, event } }`. */
+/**
+ * `notification`: `{ id, timestamp, event }`. `envelope`: `{ id, eventType, payload: { timestamp,
+ * id, event } }`.
+ */
 export type BodyForm = "notification" | "envelope";
 
 export interface BodyOptions {
   readonly form: BodyForm;
   /** `hub.topic`: the webhook's id. */
   readonly topic: string;
-  /** For each entry whether it is sent; what is not `true` is left out. `null` sends all. */
+  /** One flag for each entry: only those that are `true` are sent. `null` sends all. */
   readonly allowed: readonly boolean[] | null;
-  /** Adds `event_id`, which the interface announces, with the event's id. */
+  /** Adds `event_id` with the event's id, which the interface document announces. */
   readonly eventIdField: boolean;
 }
 
@@ -27,24 +30,31 @@ export interface PreparedEvent {
   /** The focal resource first. */
   readonly entries: readonly PreparedEntry[];
   /**
-   * The bytes to sign and send. Same arguments, same bytes, in every call and every process.
+   * Returns the bytes to sign and send. The same options give the same bytes, in every call and
+   * every process.
    *
-   * References between entries that are sent are rewritten to the `fullUrl` of their target; references to others keep their form.
+   * References between entries that are sent are rewritten to the `fullUrl` of their target. Other
+   * references keep their form.
    */
   body(options: BodyOptions): Buffer;
 }
 
 export interface PreparedEntry {
   readonly resourceType: string;
-  /** The resource as it was emitted, references not rewritten: a copy of its own for each who asks, which costs less than freezing one for all. */
+  /**
+   * Returns the resource as it was emitted, with its original references. Each call parses a new
+   * copy, which costs less than freezing one for all callers.
+   */
   resource(): ParsedResource;
 }
 
 /**
- * Reads what `buildPayload` made.
+ * Parses the stored form of an event.
  *
- * Takes a few microseconds, less than a look into a cache would, so each attempt reads the text again.
- * Errors: `invalid_argument` when the text is no payload.
+ * It takes a few microseconds, less than a cache lookup would, so each attempt parses the text
+ * again.
+ *
+ * @throws `invalid_argument` if the text is not a payload.
  */
 export function readPayload(payload: string): PreparedEvent {
   const { header, texts } = splitPayload(payload);
@@ -64,7 +74,7 @@ export function readPayload(payload: string): PreparedEvent {
   };
 }
 
-/** What stands around `hub.topic` and around the entries. */
+/** The text around `hub.topic` and around the entries. */
 interface Frame {
   readonly head: string;
   readonly middle: string;
@@ -72,7 +82,7 @@ interface Frame {
 }
 
 function frame(header: PayloadHeader, form: BodyForm, eventIdField: boolean): Frame {
-  // None of them has a character that JSON escapes: UUIDs, ISO 8601, and names of a catalogue.
+  // UUIDs, ISO 8601 and event types contain no character that JSON escapes.
   const [id, type, timestamp, key] = [header.id, header.type, header.timestamp, contextKey(header.type)].map(
     (text) => `"${text}"`,
   );
@@ -89,7 +99,7 @@ function frame(header: PayloadHeader, form: BodyForm, eventIdField: boolean): Fr
       };
 }
 
-/** The text of a body in order, in few pieces. `start` and `tail`: what stands around the entries. */
+/** Returns the text of a body in order, in few pieces. `start` and `tail` go around the entries. */
 function bodyPieces(
   { start, tail }: { readonly start: string; readonly tail: string },
   { entries }: PayloadHeader,
@@ -98,7 +108,7 @@ function bodyPieces(
 ): readonly string[] {
   const isSent = (index: number): boolean => allowed === null || allowed[index] === true;
   const pieces: string[] = [];
-  /** Short texts up to the next part of a resource. */
+  /** Collects short texts up to the next part of a resource. */
   let short = start;
   let separator = "";
   for (const [index, [, uuid, , slots]] of entries.entries()) {
@@ -121,7 +131,7 @@ function bodyPieces(
   return pieces;
 }
 
-/** Piece by piece, since one long text would be put together on the heap first, only to be thrown away. */
+/** Encodes piece by piece: joining the text first would only create garbage on the heap. */
 function encode(pieces: readonly string[]): Buffer {
   let length = 0;
   for (const piece of pieces) length += Buffer.byteLength(piece);
@@ -136,8 +146,8 @@ const URN = "urn:uuid:";
 const FULL_URL_BYTES = URN.length + 36;
 
 /**
- * UTF-8 bytes that no body of this event passes, whatever its form and whoever reads it: each reference is counted at the longer of
- * its two forms.
+ * Returns an upper limit for the UTF-8 bytes of every body of this event, whatever its form and
+ * whoever may read it. Each reference is counted at the longer of its two forms.
  */
 export function largestBodyBytes(header: PayloadHeader, texts: readonly string[]): number {
   const { head, middle, tail } = frame(header, "envelope", true);

@@ -1,8 +1,11 @@
-/** The form in which an event is stored once, for all its deliveries and attempts: one line of JSON, then the entries' texts. */
+/**
+ * The form in which an event is stored once, for all its deliveries and attempts: one line of JSON,
+ * then the texts of the entries.
+ */
 
 import { PostbellError } from "../../core/errors.js";
 
-/** Everything of an event but the texts of its entries. What is stored here decides the bytes of every later attempt. */
+/** An event without the texts of its entries. It determines the bytes of every later attempt. */
 export interface PayloadHeader {
   /** Version of this form. */
   readonly v: 1;
@@ -13,12 +16,15 @@ export interface PayloadHeader {
   readonly timestamp: string;
   /** The bundle's UUID. */
   readonly bundle: string;
-  /** The `traceparent` of the span that emitted it. No body holds it. */
+  /** The `traceparent` of the span that emitted it. It is never sent. */
   readonly trace?: string | undefined;
   readonly entries: readonly EntryHeader[];
 }
 
-/** An array, since it is stored with every event: the entry's resource type, the UUID of its `fullUrl`, the length of its text in UTF-16 units, its slots. */
+/**
+ * One entry: resource type, UUID of its `fullUrl`, length of its text in UTF-16 units, slots. It is
+ * an array to keep the stored text short.
+ */
 export type EntryHeader = readonly [
   resourceType: string,
   uuid: string,
@@ -26,19 +32,25 @@ export type EntryHeader = readonly [
   slots: readonly ReferenceSlot[],
 ];
 
-/** Where a text refers to another entry: UTF-16 units within it, end excluded. In ascending order, never overlapping. */
+/**
+ * Where a text refers to another entry, in UTF-16 units, end excluded. Slots are in ascending order
+ * and never overlap.
+ */
 export type ReferenceSlot = readonly [start: number, end: number, entry: number];
 
+/** Serialises an event. `splitPayload` is its inverse. */
 export function writePayload(header: PayloadHeader, texts: readonly string[]): string {
   return `${JSON.stringify(header)}\n${texts.join("")}`;
 }
 
-/** Errors: `invalid_argument` when it is no payload of a version this code knows. */
+/**
+ * Splits a payload into header and texts. Throws `invalid_argument` if this code cannot read it.
+ */
 export function splitPayload(payload: string): { header: PayloadHeader; texts: readonly string[] } {
   const line = payload.indexOf("\n");
   const header = line === -1 ? undefined : (parse(payload.slice(0, line)) as PayloadHeader | undefined);
   if (header?.v !== 1) {
-    throw new PostbellError("invalid_argument", "the stored event is not of a form this version can read", {
+    throw new PostbellError("invalid_argument", "the stored event has a form that this version cannot read", {
       field: "payload",
     });
   }

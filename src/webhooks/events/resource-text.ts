@@ -1,8 +1,11 @@
-/** A resource as its JSON text, with what a bundle has to know of it: type, id, and where its references stand. */
+/** Serialises a resource once, and finds its type, its id and its references in that text. */
 
 import { isResourceTypeName } from "../fhir.js";
 
-/** A `"reference":"…"` in a text: the value, and where its characters stand between the quotes (UTF-16 units, end excluded). */
+/**
+ * A `"reference":"…"` in a text: its value, and the position between the quotes in UTF-16 units,
+ * end excluded.
+ */
 export interface ReferenceSite {
   readonly reference: string;
   readonly start: number;
@@ -16,20 +19,24 @@ export interface ResourceText {
   readonly references: readonly ReferenceSite[];
 }
 
-/** Why a value is no resource; `element` is the element at fault, `cause` what serialising it threw. */
+/**
+ * Why a value is not a resource. `element` is the element at fault, `cause` the error that
+ * serialising threw.
+ */
 export interface ResourceProblem {
   readonly problem: string;
   readonly element?: "id" | "resourceType" | undefined;
   readonly cause?: unknown;
 }
 
-/** Objects and arrays within each other. Parsers on the way refuse deep JSON (.NET at 64 by default); no real resource comes near. */
+/** The deepest nesting. Many parsers refuse deep JSON (.NET at 64); no real resource comes near. */
 const MAX_DEPTH = 200;
 
 /**
- * Serialises a resource, once, and reads what it needs from that text: getters and `toJSON` have no second chance to say something else.
+ * Serialises a resource once and reads what it needs from that text, so getters and `toJSON` cannot
+ * return something else the second time.
  *
- * Time is linear in the length of the text, and nothing here recurses. Never throws.
+ * Takes time linear in the length of the text, and does not recurse. Never throws.
  */
 export function serialiseResource(value: unknown): ResourceText | ResourceProblem {
   let text: string | undefined;
@@ -50,7 +57,7 @@ export function serialiseResource(value: unknown): ResourceText | ResourceProble
 }
 
 interface Scan {
-  /** `null` where the value is no string. */
+  /** `null` if the value is not a string. */
   resourceType: string | null | undefined;
   id: string | null | undefined;
   references: ReferenceSite[];
@@ -60,7 +67,10 @@ const QUOTE = 0x22;
 const COLON = 0x3a;
 const BACKSLASH = 0x5c;
 
-/** Reads the output of JSON.stringify: no blanks, and a quote inside a string always follows a backslash. `undefined`: too deep. */
+/**
+ * Scans the output of JSON.stringify: it has no blanks, and a quote inside a string always follows
+ * a backslash. Returns `undefined` if it nests too deep.
+ */
 function scan(text: string): Scan | undefined {
   const found: Scan = { resourceType: undefined, id: undefined, references: [] };
   let depth = 0;
@@ -68,10 +78,10 @@ function scan(text: string): Scan | undefined {
   while (at < text.length) {
     const code = text.charCodeAt(at);
     if (code === QUOTE) {
-      const end = endOfString(text, at);
+      const end = findStringEnd(text, at);
       const isKey = text.charCodeAt(end + 1) === COLON;
-      const name = isKey ? notedName(text, at + 1, end, depth) : undefined;
-      if (name !== undefined) note(name, text, end + 2, found);
+      const name = isKey ? readKey(text, at + 1, end, depth) : undefined;
+      if (name !== undefined) recordValue(name, text, end + 2, found);
       at = isKey ? end + 2 : end + 1;
       continue;
     }
@@ -87,31 +97,31 @@ function scan(text: string): Scan | undefined {
   return found;
 }
 
-type NotedName = "reference" | "resourceType" | "id";
+type ScannedKey = "reference" | "resourceType" | "id";
 
-/** The key from `start` to `end`, if it is one that counts at this depth. */
-function notedName(text: string, start: number, end: number, depth: number): NotedName | undefined {
-  const isName = (name: NotedName): boolean => end - start === name.length && text.startsWith(name, start);
+/** Returns the key from `start` to `end`, if it matters at this depth. */
+function readKey(text: string, start: number, end: number, depth: number): ScannedKey | undefined {
+  const isName = (name: ScannedKey): boolean => end - start === name.length && text.startsWith(name, start);
   if (isName("reference")) return "reference";
   if (depth !== 1) return undefined;
   return isName("id") ? "id" : isName("resourceType") ? "resourceType" : undefined;
 }
 
-/** Notes the value that begins at `at`. */
-function note(name: NotedName, text: string, at: number, found: Scan): void {
+/** Records the value that begins at `at`. */
+function recordValue(name: ScannedKey, text: string, at: number, found: Scan): void {
   if (text.charCodeAt(at) !== QUOTE) {
     if (name !== "reference") found[name] = null;
     return;
   }
   const start = at + 1;
-  const end = endOfString(text, at);
-  const value = stringAt(text, start, end);
+  const end = findStringEnd(text, at);
+  const value = parseString(text, start, end);
   if (name === "reference") found.references.push({ reference: value, start, end });
   else found[name] = value;
 }
 
-/** The position of the quote that closes the string opened at `open`. */
-function endOfString(text: string, open: number): number {
+/** Returns the position of the quote that closes the string opened at `open`. */
+function findStringEnd(text: string, open: number): number {
   let end = text.indexOf('"', open + 1);
   while (isEscaped(text, end)) end = text.indexOf('"', end + 1);
   return end;
@@ -123,7 +133,7 @@ function isEscaped(text: string, at: number): boolean {
   return (at - start) % 2 === 1;
 }
 
-function stringAt(text: string, start: number, end: number): string {
+function parseString(text: string, start: number, end: number): string {
   const raw = text.slice(start, end);
   return raw.includes("\\") ? (JSON.parse(`"${raw}"`) as string) : raw;
 }

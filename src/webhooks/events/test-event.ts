@@ -1,4 +1,6 @@
-/** The event that a subscriber has sent to try an endpoint: it holds no record, and shows that it is a test wherever it is seen. */
+/**
+ * Creates the test event that a subscriber can request. It holds no record and is marked as a test.
+ */
 
 import { randomUUID } from "node:crypto";
 import { TEST_EVENT_TYPE } from "../event-types/catalogue.js";
@@ -6,7 +8,7 @@ import type { FhirResource } from "../fhir.js";
 import type { EventRecord } from "../store.js";
 import { buildPayload } from "./bundle.js";
 
-/** Source: FHIR R4, OperationOutcome; HTEST is HL7's tag for data that is about no real patient. */
+/** Source: FHIR R4, OperationOutcome. HTEST is HL7's tag for data that is about no real patient. */
 const RESOURCE: FhirResource = {
   resourceType: "OperationOutcome",
   meta: {
@@ -27,7 +29,7 @@ const RESOURCE: FhirResource = {
   ],
 };
 
-/** A new test event. `sentType` is the event type that its notification names; `RESOURCE` stays what it is about. */
+/** Creates a test event. Its notification names `sentType` as event type and holds `RESOURCE`. */
 export async function createTestEvent({
   account,
   sentType,
