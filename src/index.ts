@@ -114,12 +114,8 @@ export type {
   DeliveryCounts,
 } from "./webhooks/delivery/delivery-log.js";
 export type { EndpointHealth } from "./webhooks/delivery/endpoint-health.js";
-export {
-  type ClinicalEventType,
-  clinicalEvents,
-  type EventCatalogue,
-  type EventTypeOf,
-} from "./webhooks/event-types/catalogue.js";
+export type { EventCatalogue, EventTypeOf } from "./webhooks/event-types/catalogue.js";
+export { type ClinicalEventType, clinicalEvents } from "./webhooks/event-types/clinical-events.js";
 export { subscribes } from "./webhooks/event-types/subscription.js";
 export type { FhirResource, ParsedResource, ResourceHead } from "./webhooks/fhir.js";
 export type { Registrations, WebhookWithSecret } from "./webhooks/registrations/registrations.js";

@@ -1,7 +1,7 @@
 /** Reads and checks the arguments of calls in-process, and names what they did not find. */
 
 import { PostbellError } from "../core/errors.js";
-import { findNearest } from "./event-types/catalogue.js";
+import { findNearest } from "./event-types/event-type-names.js";
 
 const MAX_PAGE = 100;
 

@@ -20,12 +20,8 @@ import { createEmit } from "./emit/emit.js";
 import { createEmitTelemetry } from "./emit/emit-telemetry.js";
 import type { Emitted, EventInput } from "./emit/event-input.js";
 import { createPrepareEvent } from "./emit/prepare-event.js";
-import {
-  type clinicalEvents,
-  type EventCatalogue,
-  type EventTypeOf,
-  readCatalogue,
-} from "./event-types/catalogue.js";
+import { type EventCatalogue, type EventTypeOf, readCatalogue } from "./event-types/catalogue.js";
+import type { clinicalEvents } from "./event-types/clinical-events.js";
 import { evaluateHealthStatus } from "./health-status.js";
 import { createLifecycle } from "./lifecycle.js";
 import { readSettings } from "./options.js";

@@ -5,7 +5,7 @@ import { HttpError } from "../../http/errors.js";
 import type { PathParameter } from "../../http/router.js";
 import type { HttpRequest, HttpResponse } from "../../http/types.js";
 import type { Subscriber } from "../access.js";
-import { findNearest } from "../event-types/catalogue.js";
+import { findNearest } from "../event-types/event-type-names.js";
 import { type BodySchema, TEXT_LENGTHS } from "./operations.js";
 
 export interface ApiRequest {

@@ -1,20 +1,24 @@
-/** Which event types a webhook wants: reading the list a subscriber sent, and asking it. */
+/** The event types that a webhook subscribes to: reading a list from a request, and matching it. */
 
 import { PostbellError } from "../../core/errors.js";
-import { type Catalogue, unknownEventType } from "./catalogue.js";
+import type { Catalogue } from "./catalogue.js";
+import { unknownEventType } from "./event-type-names.js";
 
 const FIELD = "event_types";
 
-/** Patterns of one webhook. `*` and `prefix.*` stand for many types, and no pattern may come twice. */
+/** The largest number of patterns of one webhook. `*` and `prefix.*` match many types. */
 export const MAX_EVENT_TYPES = 1_000;
 
 /**
  * Reads the `event_types` of a registration.
  *
- * Shape: absent → `null`, which stands for every type, also future ones; else a list of at least one type of the catalogue,
- * `prefix.*` for every type of a prefix, or `*`. Case-sensitive.
- * Errors: `invalid_request` when it is no list, is empty, or holds something that is no string or came before;
- * `unknown_event_type` for a name not in the catalogue. `field` is `event_types` or `event_types[2]`.
+ * Returns `null` if it is absent, for every type including future ones. Otherwise it must be a list
+ * of at least one pattern: a type of the catalogue, `prefix.*` for every type of a prefix, or `*`.
+ * Case-sensitive.
+ *
+ * @throws `invalid_request` if it is not a list, is empty, or contains a repetition or a value that
+ * is not a string; `unknown_event_type` for a name that is not in the catalogue. `field` is
+ * `event_types` or `event_types[2]`.
  */
 export function readEventTypes(value: unknown, catalogue: Catalogue): readonly string[] | null {
   if (value === undefined) return null;
@@ -59,12 +63,17 @@ function candidates(name: string, catalogue: Catalogue): readonly string[] {
     : [...catalogue.types.keys()];
 }
 
-/** Whether a webhook with these event types (`null`: all) wants an event of this type. */
+/**
+ * True if a webhook with these event types (`null`: all) subscribes to an event of this type.
+ *
+ * @example
+ * subscribes(["patient.*"], "patient.updated"); // true
+ */
 export function subscribes(eventTypes: readonly string[] | null, type: string): boolean {
-  return eventTypes === null || eventTypes.some((wanted) => wanted === type || covers(wanted, type));
+  return eventTypes === null || eventTypes.some((pattern) => pattern === type || matches(pattern, type));
 }
 
-/** `*` covers everything, `patient.*` what begins with `patient.`. */
-function covers(wanted: string, type: string): boolean {
-  return wanted.endsWith("*") && type.startsWith(wanted.slice(0, -1));
+/** `*` matches everything, `patient.*` every type that begins with `patient.`. */
+function matches(pattern: string, type: string): boolean {
+  return pattern.endsWith("*") && type.startsWith(pattern.slice(0, -1));
 }

@@ -2,13 +2,13 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { isPostbellError, type PostbellError } from "../../../src/core/errors.js";
 import {
-  clinicalEvents,
   contextKey,
   type EventCatalogue,
-  findNearest,
   focalTypes,
   readCatalogue,
 } from "../../../src/webhooks/event-types/catalogue.js";
+import { clinicalEvents } from "../../../src/webhooks/event-types/clinical-events.js";
+import { findNearest } from "../../../src/webhooks/event-types/event-type-names.js";
 import interfaceEvents from "../../data/event-types.json" with { type: "json" };
 
 const clinical = readCatalogue(clinicalEvents);
