@@ -9,7 +9,9 @@ import type { Service } from "../src/http/types.js";
 import { serve } from "./bridge.js";
 import { checkService, mountAt } from "./mount.js";
 
-/** What the adapter needs of Express's request; kept free of Express's types, whose versions 4 and 5 differ. */
+/**
+ * The part of Express's request that the adapter needs. Express's own types differ between 4 and 5.
+ */
 export interface ExpressRequest extends IncomingMessage {
   readonly protocol: string;
   readonly hostname: string;
@@ -18,7 +20,7 @@ export interface ExpressRequest extends IncomingMessage {
   readonly rawBody?: unknown;
 }
 
-/** What Express takes as middleware. */
+/** Middleware for Express. */
 export type ExpressHandler = (
   req: ExpressRequest,
   res: ServerResponse,
@@ -26,11 +28,19 @@ export type ExpressHandler = (
 ) => void;
 
 /**
- * A middleware: `app.use("/api", expressAdapter(service))`. A path that is not the service's goes to `next()`, an error to
- * `next(error)`. `baseUrl` follows Express's `trust proxy`. Express matches the mount path without regard to case, unless
- * `case sensitive routing` is set; everything below it arrives as the client sent it.
+ * Creates Express middleware for a service. A path that is not the service's goes to `next()`, an
+ * error to `next(error)`.
  *
- * Errors: PostbellError `invalid_option`.
+ * `baseUrl` follows Express's `trust proxy`. Express ignores the case of the mount path, unless
+ * `case sensitive routing` is set; the path below it arrives as the client sent it.
+ *
+ * @example
+ * ```ts
+ * const app = express();
+ * app.use("/api", expressAdapter(webhooks));
+ * ```
+ *
+ * @throws PostbellError `invalid_option` if `service` is not a service
  */
 export function expressAdapter(service: Service): ExpressHandler {
   checkService("expressAdapter", service);
@@ -41,11 +51,14 @@ export function expressAdapter(service: Service): ExpressHandler {
       return;
     }
     const { protocol, body, rawBody } = req;
-    serve(service, req, res, { mount, protocol, host: hostOf(req), body, rawBody }, next);
+    serve(service, { req, res, next }, { mount, protocol, host: readHost(req), body, rawBody });
   };
 }
 
-/** `hostname` obeys `trust proxy` in both versions but has no port: the header gives it, unless a proxy renamed the host. */
-function hostOf({ hostname, headers: { host } }: ExpressRequest): string | undefined {
+/**
+ * `hostname` follows `trust proxy` in both versions but has no port. The header has the port, unless
+ * a proxy changed the host.
+ */
+function readHost({ hostname, headers: { host } }: ExpressRequest): string | undefined {
   return host?.startsWith(`${hostname}:`) ? host : hostname;
 }

@@ -1,5 +1,5 @@
 /**
- * Mounts a service in Fastify 5, as a plugin that ties it to the server's life.
+ * Mounts a service in Fastify 5, as a plugin that starts and stops it with the server.
  *
  * @module postbell/fastify
  */
@@ -17,7 +17,7 @@ import { PostbellError } from "../src/core/errors.js";
 import { readOptions, value } from "../src/core/options.js";
 import { isPromiseLike } from "../src/core/promise-like.js";
 import type { HttpResponse, Service } from "../src/http/types.js";
-import { type AdapterContext, readable, sendResponse, toBuffer } from "./bridge.js";
+import { callService, readable, toBuffer } from "./bridge.js";
 import {
   checkService,
   type Mount,
@@ -26,19 +26,23 @@ import {
   splitTarget,
   withoutTrailingSlash,
 } from "./mount.js";
+import type { AdapterContext } from "./node-request.js";
 
 export type { MountOptions } from "./mount.js";
 
-/** What `register(fastifyAdapter, …)` takes. */
+/** The options of `register(fastifyAdapter, …)`. */
 export interface FastifyAdapterOptions extends MountOptions {
-  /** Started when the server is ready, stopped when it closes. */
+  /** The service. It starts when the server is ready and stops when the server closes. */
   readonly service: Service;
-  /** The name under which the service is found on the instance: with `"webhooks"`, `app.webhooks`. Default: no decoration. */
+  /**
+   * The name of a property of the instance that holds the service: `"webhooks"` sets
+   * `app.webhooks`. Default: no property. Set it if your routes call the service.
+   */
   readonly decorate?: string | undefined;
 }
 
 const OPTIONS = {
-  // `checkService` says what it has to be, as in every adapter.
+  // `checkService` checks it, as in every adapter.
   service: value<Service | undefined>("a service", () => true, undefined),
   prefix: prefixOption,
   decorate: value<string | undefined>(
@@ -48,7 +52,9 @@ const OPTIONS = {
   ),
 };
 
-/** The services mounted by one instance, by prefix: two of them may share one, and Fastify takes each route once. */
+/**
+ * The services of an instance by prefix. Several may share one, but Fastify takes each route once.
+ */
 const mounted = new WeakMap<FastifyInstance, Map<string, Service[]>>();
 
 const plugin: FastifyPluginAsync<FastifyAdapterOptions> = async (app, options) => {
@@ -71,18 +77,32 @@ const plugin: FastifyPluginAsync<FastifyAdapterOptions> = async (app, options) =
   await app.register(async (scope) => mount(scope, root, services), { prefix: root });
 };
 
-/** The routes, in a scope of their own: what is set here stays here. */
+/** Adds the routes in a scope of their own, so that its settings stay inside. */
 function mount(scope: FastifyInstance, root: string, services: readonly Service[]): void {
+  passContentTypes(scope);
+  const handler = createHandler(scope, services);
+  const isRoot = root === "";
+  // At the root, the wildcard of OPTIONS belongs to the host: @fastify/cors, for one, has it.
+  const method = scope.supportedMethods.filter((name) => !isRoot || name !== "OPTIONS");
+  // At the root, the wildcard also covers "/", which the host may have as a route of its own.
+  for (const url of isRoot ? ["/*"] : ["/*", ""])
+    claim(scope, { method, url, exposeHeadRoute: false, handler });
+}
+
+/**
+ * Lets every content type through to the service. Fastify refuses some before it looks for a
+ * parser, so they get another type until the parser is chosen.
+ */
+function passContentTypes(scope: FastifyInstance): void {
   scope.removeAllContentTypeParsers();
-  // Fastify refuses some requests by their content type before it looks for a parser. Whether they are right is the service's to say.
   const asSent = new WeakMap<FastifyRequest, FastifyRequest["headers"]>();
-  const putBack = (request: FastifyRequest): void => {
+  const restore = (request: FastifyRequest): void => {
     const headers = asSent.get(request);
     if (headers !== undefined) request.headers = headers;
   };
   scope.addHook("preParsing", (request, _reply, payload, done) => {
     const { headers } = request;
-    // Fastify parses no body of these, so that nothing would put the header back.
+    // Fastify parses no body of these methods, so nothing would restore the header.
     const isBodyless = BODYLESS.has(request.method);
     if (!isBodyless && isRefused(request.method, headers["content-type"])) {
       asSent.set(request, headers);
@@ -90,47 +110,43 @@ function mount(scope: FastifyInstance, root: string, services: readonly Service[
     }
     done(null, payload);
   });
-  // Hands the stream on unread, as a `preParsing` hook of the host may have replaced it.
+  // Passes the stream on unread, since a `preParsing` hook of the host may have replaced it.
   scope.addContentTypeParser("*", (request, payload, done) => {
-    putBack(request);
+    restore(request);
     done(null, payload);
   });
   scope.addHook("preValidation", (request, _reply, done) => {
-    putBack(request);
+    restore(request);
     done();
   });
+}
 
-  const handler = (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> | undefined => {
-    const view = viewOf(request, scope.prefix);
-    const ask: Ask = (service) => sendResponse(service, request.raw, reply.raw, view);
+function createHandler(scope: FastifyInstance, services: readonly Service[]) {
+  return (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> | undefined => {
+    const context = buildContext(request, scope.prefix);
+    const call: Call = (service) => callService(service, request.raw, reply.raw, context);
     for (const [place, service] of services.entries()) {
-      const answered = ask(service);
-      if (isPromiseLike(answered)) {
+      const pending = call(service);
+      if (isPromiseLike(pending)) {
         const others = services.slice(place + 1);
-        return firstOf(answered, others, ask).then((response) => finish(request, reply, response));
+        return findResponse(pending, others, call).then((response) => finish(request, reply, response));
       }
-      if (answered === undefined) continue;
-      respond(reply, answered);
+      if (pending === undefined) continue;
+      respond(reply, pending);
       // Fastify would wait for a reply that is returned, since it has a `then`.
       return undefined;
     }
     finish(request, reply, undefined);
     return undefined;
   };
-  const isRoot = root === "";
-  // At the root the wildcard of OPTIONS is the host's: @fastify/cors, for one, has it.
-  const method = scope.supportedMethods.filter((name) => !isRoot || name !== "OPTIONS");
-  // There it also stands for "/", which the host may have as a route of its own.
-  for (const url of isRoot ? ["/*"] : ["/*", ""])
-    claim(scope, { method, url, exposeHeadRoute: false, handler });
 }
 
-/** Fastify's own list. A method that the host has added without a body is put right before validation. */
+/** Fastify's own list. `preValidation` restores the header for a bodyless method of the host. */
 const BODYLESS: ReadonlySet<string> = new Set(["GET", "HEAD", "TRACE"]);
 
 const OPAQUE = "application/octet-stream";
 
-/** Whether Fastify itself would refuse it: a media type it cannot read, or a QUERY without one. */
+/** True if Fastify would refuse the request: an invalid media type, or a QUERY without one. */
 const isRefused = (method: string, contentType: string | undefined): boolean =>
   contentType === undefined
     ? method === "QUERY"
@@ -144,14 +160,17 @@ function claim(scope: FastifyInstance, route: RouteOptions): void {
     const where = scope.prefix || "the root";
     throw new PostbellError(
       "invalid_option",
-      `fastifyAdapter: the host has a route of its own for all of ${where}: give a prefix that is the service's alone.`,
+      `fastifyAdapter: the host has a wildcard route at ${where}; choose a prefix that only the service uses.`,
       { field: "prefix", cause },
     );
   }
 }
 
-/** Fastify has matched the prefix, by its own rules for case, encoding and parameters: only its segments are counted off. */
-function mountOf(prefix: string, target: string): Mount {
+/**
+ * Cuts as many segments off the target as the prefix has. Fastify matched the prefix by its own
+ * rules for case, encoding and parameters, so its text need not be the same.
+ */
+function cutPrefix(prefix: string, target: string): Mount {
   const { path, query } = splitTarget(target);
   let cut = 0;
   for (let at = prefix.indexOf("/"); at >= 0; at = prefix.indexOf("/", at + 1)) {
@@ -161,24 +180,24 @@ function mountOf(prefix: string, target: string): Mount {
   return { path: path.slice(cut) || "/", query, basePath: path.slice(0, cut) };
 }
 
-type Ask = (service: Service) => ReturnType<typeof sendResponse>;
+type Call = (service: Service) => ReturnType<typeof callService>;
 
-/** The response that is waited for, or, where that service has none, the first one of `others`. */
-async function firstOf(
-  answered: ReturnType<typeof sendResponse>,
+/** Returns the pending response, or the first one of the other services. */
+async function findResponse(
+  pending: ReturnType<Call>,
   others: readonly Service[],
-  ask: Ask,
+  call: Call,
 ): Promise<HttpResponse | undefined> {
-  let response = await answered;
-  for (const service of others) response ??= await ask(service);
+  let response = await pending;
+  for (const service of others) response ??= await call(service);
   return response;
 }
 
-function viewOf(request: FastifyRequest, prefix: string): AdapterContext {
+function buildContext(request: FastifyRequest, prefix: string): AdapterContext {
   const { raw, protocol, host, body } = request;
   const stream = body instanceof Readable ? body : undefined;
   const { rawBody } = request as { readonly rawBody?: unknown };
-  return { mount: mountOf(prefix, raw.url ?? "/"), protocol, host, stream, body: undefined, rawBody };
+  return { mount: cutPrefix(prefix, raw.url ?? "/"), protocol, host, stream, body: undefined, rawBody };
 }
 
 function finish(
@@ -201,11 +220,19 @@ function respond(reply: FastifyReply, { status, headers, body }: HttpResponse): 
 }
 
 /**
- * A plugin: `app.register(fastifyAdapter, { service, prefix: "/api", decorate: "webhooks" })`.
+ * A Fastify plugin that mounts a service.
  *
- * The host keeps its own content-type parsers, hooks and not-found handler; its hooks do run for the service's requests.
- * Fastify itself answers 404 for methods that it does not know (`app.addHttpMethod("PROPFIND")`, called before, adds one) and 400 for
- * a path whose percent-encoding cannot be decoded. At the root OPTIONS is left to the host; below a prefix it is answered with `Allow`.
- * Errors: PostbellError `invalid_option`, also when the host has a wildcard route at the same prefix (Fastify's own where that comes later).
+ * The host keeps its own content-type parsers, hooks and not-found handler; its hooks run for the
+ * service's requests too. Fastify itself responds with 404 to a method it does not know, unless
+ * `app.addHttpMethod("PROPFIND")` added it before, and with 400 to a path that it cannot decode.
+ * OPTIONS belongs to the host at the root, and to the service below a prefix.
+ *
+ * @example
+ * ```ts
+ * await app.register(fastifyAdapter, { service: webhooks, prefix: "/api", decorate: "webhooks" });
+ * ```
+ *
+ * @throws PostbellError `invalid_option`, also if the host has a wildcard route at the same prefix
+ *   (if that route comes later, Fastify throws an error of its own)
  */
 export const fastifyAdapter = fastifyPlugin(plugin, { fastify: "5.x", name: "postbell" });

@@ -1,5 +1,5 @@
 /**
- * Mounts a service in a host that speaks the web's `Request` and `Response`.
+ * Mounts a service in a host that uses the web's `Request` and `Response`.
  *
  * @module postbell/fetch
  */
@@ -10,17 +10,27 @@ import { checkService, type MountOptions, mountAt, prefixOption, withoutTrailing
 
 export type { MountOptions } from "./mount.js";
 
-/** What {@link fetchAdapter} takes beside the service. */
+/** The options of {@link fetchAdapter}. */
 export interface FetchAdapterOptions extends MountOptions {
-  /** Answers a path that is not the service's. Default: a plain 404. */
+  /**
+   * Responds to a path that is not the service's. Default: a plain 404. Set it to pass such
+   * requests on to the rest of the host.
+   */
   readonly notFound?: ((request: Request) => Response | Promise<Response>) | undefined;
 }
 
 /**
- * A fetch handler. Rejects only where `notFound` does. The service gets what the `Request` holds: its URL has `..` and `\\` resolved, and
- * it can have no body with GET and HEAD.
+ * Creates a fetch handler for a service. It rejects only if `notFound` does.
  *
- * Errors: PostbellError `invalid_option`.
+ * The service sees the request as `Request` holds it: `..` and `\\` in the URL are resolved, and
+ * GET and HEAD have no body.
+ *
+ * @example
+ * ```ts
+ * Bun.serve({ fetch: fetchAdapter(webhooks, { prefix: "/api" }) });
+ * ```
+ *
+ * @throws PostbellError `invalid_option` for an unknown or invalid option
  */
 export function fetchAdapter(
   service: Service,
@@ -39,8 +49,8 @@ export function fetchAdapter(
         method: request.method,
         path: mount.path,
         query: mount.query,
-        headers: headersOf(request),
-        body: bodyOf(request),
+        headers: readHeaders(request),
+        body: readBody(request),
         baseUrl: origin + mount.basePath,
         signal: request.signal,
       }));
@@ -56,11 +66,11 @@ export function fetchAdapter(
 
 const plainNotFound = (): Response => new Response("Not Found", { status: 404 });
 
-const headersOf = (request: Request): HttpRequest["headers"] =>
+const readHeaders = (request: Request): HttpRequest["headers"] =>
   Object.assign(Object.create(null), Object.fromEntries(request.headers));
 
-function bodyOf({ body, bodyUsed }: Request): RequestBody {
+function readBody({ body, bodyUsed }: Request): RequestBody {
   if (bodyUsed) return { parsed: undefined };
-  // Who stops reading half-way must not cancel what the host's connection still needs for the answer.
+  // A reader that stops half-way must not cancel the stream: the host needs it for the response.
   return body && { [Symbol.asyncIterator]: () => body.values({ preventCancel: true }) };
 }

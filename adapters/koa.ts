@@ -7,15 +7,15 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { isPromiseLike } from "../src/core/promise-like.js";
 import type { HttpResponse, Service } from "../src/http/types.js";
-import { readable, sendResponse, toBuffer } from "./bridge.js";
+import { callService, readable, toBuffer } from "./bridge.js";
 import { checkService, type MountOptions, mountAt, readPrefix } from "./mount.js";
 
 export type { MountOptions } from "./mount.js";
 
-/** What {@link koaAdapter} takes beside the service. */
+/** The options of {@link koaAdapter}. */
 export type KoaAdapterOptions = MountOptions;
 
-/** What the adapter needs of Koa's context; kept free of Koa's types, whose versions 2 and 3 differ. */
+/** The part of Koa's context that the adapter needs. Koa's own types differ between 2 and 3. */
 export interface KoaContext {
   readonly req: IncomingMessage;
   readonly res: ServerResponse;
@@ -27,18 +27,24 @@ export interface KoaContext {
   body: unknown;
   /** Sets headers of the response. */
   set(headers: { readonly [name: string]: unknown }): void;
-  /** Takes a header of the answer away. */
+  /** Removes a header of the response. */
   remove(name: string): void;
 }
 
-/** What Koa takes as middleware. */
+/** Middleware for Koa. */
 export type KoaMiddleware = (ctx: KoaContext, next: () => Promise<unknown>) => Promise<void>;
 
 /**
- * A middleware: `app.use(koaAdapter(service, { prefix: "/api" }))`. A path that is not the service's goes to `next()`; an error
- * rejects, as Koa expects it. `baseUrl` follows Koa's `app.proxy`.
+ * Creates Koa middleware for a service. A path that is not the service's goes to `next()`; an error
+ * rejects, as Koa expects. `baseUrl` follows Koa's `app.proxy`.
  *
- * Errors: PostbellError `invalid_option`.
+ * @example
+ * ```ts
+ * const app = new Koa();
+ * app.use(koaAdapter(webhooks, { prefix: "/api" }));
+ * ```
+ *
+ * @throws PostbellError `invalid_option` for an unknown or invalid option
  */
 export function koaAdapter(service: Service, options?: KoaAdapterOptions): KoaMiddleware {
   checkService("koaAdapter", service);
@@ -46,9 +52,9 @@ export function koaAdapter(service: Service, options?: KoaAdapterOptions): KoaMi
   return async (ctx, next) => {
     const { req, res, request, protocol, host } = ctx;
     const mount = mountAt(prefix, req.url ?? "/", ctx.originalUrl);
-    const view = mount && { mount, protocol, host, body: request.body, rawBody: request.rawBody };
-    const answered = view && sendResponse(service, req, res, view);
-    const response = isPromiseLike(answered) ? await answered : answered;
+    const context = mount && { mount, protocol, host, body: request.body, rawBody: request.rawBody };
+    const pending = context && callService(service, req, res, context);
+    const response = isPromiseLike(pending) ? await pending : pending;
     if (response === undefined) await next();
     else respond(ctx, response);
   };
@@ -56,13 +62,13 @@ export function koaAdapter(service: Service, options?: KoaAdapterOptions): KoaMi
 
 function respond(ctx: KoaContext, response: HttpResponse): void {
   const { body } = response;
-  // A default type of the host would make Koa take no body for the JSON value `null`.
+  // With a default type of the host, Koa would send the JSON value `null` for no body.
   ctx.remove("content-type");
   if (typeof body === "string" || body instanceof Uint8Array) {
     setHead(ctx, response);
     const hasType = ctx.res.hasHeader("content-type");
     ctx.body = toBuffer(body);
-    // Koa guesses a type where there is none.
+    // Koa guesses a missing type.
     if (!hasType) ctx.remove("content-type");
     return;
   }
@@ -70,11 +76,11 @@ function respond(ctx: KoaContext, response: HttpResponse): void {
     ctx.body = null;
   } else {
     const stream = readable(body);
-    // Koa 2 would leave a response open whose body fails half-way.
+    // Koa 2 would leave the response open if its body fails half-way.
     stream.once("error", () => ctx.res.headersSent && ctx.res.destroy());
     ctx.body = stream;
   }
-  // To Koa, no body means 204, and it takes the stream for binary data.
+  // Koa turns an empty body into a 204 and gives a stream a binary type.
   ctx.remove("content-type");
   setHead(ctx, response);
 }

@@ -1,21 +1,26 @@
-/** Where a service is mounted: which part of a request target is the host's, and which the service's. */
+/** Splits a request target at the mount point into the host's part and the service's part. */
 
 import { PostbellError } from "../src/core/errors.js";
 import { type Option, readOptions, value } from "../src/core/options.js";
 import type { Service } from "../src/http/types.js";
 
-/** Where a service is mounted. */
+/** The options that every adapter with a prefix shares. */
 export interface MountOptions {
-  /** The path under which the service answers: `/api`. Default: the root. */
+  /**
+   * The path below which the service is mounted, such as `/api`. Default: `""`, the root. Set it if
+   * the host serves other paths too.
+   */
   readonly prefix?: string | undefined;
 }
 
-/** A request target, cut at the mount point. */
+/** A request target, split at the mount point. */
 export interface Mount {
   /** Below the mount point, still encoded, with its leading slash. */
   readonly path: string;
   readonly query: string;
-  /** The mount point's own path as the client sent it, without a trailing slash; empty at the root. */
+  /**
+   * The mount point's own path as the client sent it, without a trailing slash; empty at the root.
+   */
   readonly basePath: string;
 }
 
@@ -27,22 +32,22 @@ export const prefixOption: Option<string> = value(
 
 export const withoutTrailingSlash = (path: string): string => path.replace(/\/$/, "");
 
-/** Refuses, when it is mounted, what could answer no request later. Errors: `invalid_option`. */
+/** @throws PostbellError `invalid_option` unless `service` has a `handle` method */
 export function checkService(factory: string, service: unknown): asserts service is Service {
   const isService = typeof service === "object" && service !== null && "handle" in service;
   if (isService && typeof service.handle === "function") return;
   throw new PostbellError(
     "invalid_option",
-    `${factory}: service must be a service, such as createWebhooks() makes.`,
+    `${factory}: service must be a service, such as the result of createWebhooks().`,
     { field: "service" },
   );
 }
 
-/** The prefix in `options`. Errors: `invalid_option` for another key or a prefix that is no path. */
+/** @throws PostbellError `invalid_option` for an unknown key or a prefix that is not a path */
 export const readPrefix = (factory: string, options: MountOptions | undefined): string =>
   withoutTrailingSlash(readOptions(factory, { prefix: prefixOption }, options).prefix);
 
-/** Path and query of a request target, of one in absolute form too (RFC 9112 §3.2). */
+/** Splits a request target into path and query, also one in absolute form (RFC 9112 §3.2). */
 export function splitTarget(target: string): { readonly path: string; readonly query: string } {
   const own = target.startsWith("/") ? target : target.replace(/^[a-z][a-z\d+.-]*:\/\/[^/?]*/i, "");
   const mark = own.indexOf("?");
@@ -50,20 +55,23 @@ export function splitTarget(target: string): { readonly path: string; readonly q
 }
 
 /**
- * `target` seen from `prefix`; `undefined` where it is not below it: `/apix` is not below `/api`.
- * `wholeTarget` is the target before the host cut off a mount point of its own, as Express, connect and koa-mount do.
+ * Splits `target` at `prefix`. Returns `undefined` if it is not below it: `/apix` is not below
+ * `/api`.
+ *
+ * @param wholeTarget the target before the host cut off its own mount point, as Express, connect and
+ *   koa-mount do
  */
 export function mountAt(prefix: string, target: string, wholeTarget = target): Mount | undefined {
   const { path, query } = splitTarget(target);
   if (path !== prefix && !path.startsWith(`${prefix}/`)) return undefined;
   const whole = splitTarget(wholeTarget).path;
-  // A host that cuts `/hooks` off `/hooks` leaves `/`, in which the whole does not end.
+  // A host that cuts `/hooks` off `/hooks` leaves `/`, which the whole target does not end with.
   const cutOff = whole.endsWith(path)
     ? whole.slice(0, whole.length - path.length)
     : path === "/"
       ? whole
       : "";
-  // Express 4 cuts off `/api/` where the client sent `/api//posts`: that slash is the service's.
+  // Express 4 cuts `/api/` off `/api//posts`. That slash belongs to the service's path.
   if (prefix === "" && cutOff.endsWith("/"))
     return { path: `/${path}`, query, basePath: cutOff.slice(0, -1) };
   return { path: path.slice(prefix.length) || "/", query, basePath: cutOff + prefix };

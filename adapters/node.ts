@@ -12,7 +12,7 @@ import { checkService, type MountOptions, mountAt, readPrefix } from "./mount.js
 
 export type { MountOptions } from "./mount.js";
 
-/** What {@link nodeAdapter} takes beside the service. */
+/** The options of {@link nodeAdapter}. */
 export type NodeAdapterOptions = MountOptions;
 
 /** A listener for `node:http`, or, with `next`, middleware for connect. */
@@ -22,7 +22,7 @@ export type NodeHandler = (
   next?: (error?: unknown) => void,
 ) => void;
 
-/** What connect-style hosts and body parsers put on a request. */
+/** A request with the members that connect-style hosts and body parsers add. */
 type ConnectRequest = IncomingMessage & {
   readonly originalUrl?: string;
   readonly body?: unknown;
@@ -30,15 +30,22 @@ type ConnectRequest = IncomingMessage & {
 };
 
 /**
- * A request listener for `http.createServer`. With `next`, as connect passes it, a path that is not the service's and every error
- * go there; without it they are answered with a plain 404 and 500.
+ * Creates a request listener for `http.createServer`, or middleware for connect.
  *
- * Errors: PostbellError `invalid_option`.
+ * Called with `next`, as connect does, it passes on a path that is not the service's and every
+ * error. Without `next` it responds to them with a plain 404 and 500.
+ *
+ * @example
+ * ```ts
+ * http.createServer(nodeAdapter(webhooks, { prefix: "/api" })).listen(3000);
+ * ```
+ *
+ * @throws PostbellError `invalid_option` for an unknown or invalid option
  */
 export function nodeAdapter(service: Service, options?: NodeAdapterOptions): NodeHandler {
   checkService("nodeAdapter", service);
   const prefix = readPrefix("nodeAdapter", options);
-  return (req, res, next = (error) => conclude(res, error)) => {
+  return (req, res, next = (error) => respondPlain(res, error)) => {
     const { url = "/", originalUrl, body, rawBody } = req as ConnectRequest;
     const mount = mountAt(prefix, url, originalUrl);
     if (mount === undefined) {
@@ -46,11 +53,11 @@ export function nodeAdapter(service: Service, options?: NodeAdapterOptions): Nod
       return;
     }
     const protocol = (req.socket as Partial<TLSSocket>).encrypted === true ? "https" : "http";
-    serve(service, req, res, { mount, protocol, host: req.headers.host, body, rawBody }, next);
+    serve(service, { req, res, next }, { mount, protocol, host: req.headers.host, body, rawBody });
   };
 }
 
-function conclude(res: ServerResponse, error: unknown): void {
+function respondPlain(res: ServerResponse, error: unknown): void {
   if (res.headersSent) {
     res.destroy();
     return;

@@ -196,7 +196,7 @@ describe("the Fastify adapter", () => {
   });
 
   it.each(["", "/api"])(
-    "asks for a prefix of its own where the host has a route for all of '%s'",
+    "asks for another prefix if the host has a wildcard route at '%s'",
     async (prefix) => {
       const app = host();
       app.get(`${prefix}/*`, async () => "a file of the host");
@@ -204,7 +204,7 @@ describe("the Fastify adapter", () => {
       await expect(app.ready()).rejects.toMatchObject({
         code: "invalid_option",
         field: "prefix",
-        message: expect.stringContaining("give a prefix"),
+        message: expect.stringContaining("choose a prefix that only the service uses"),
       });
       const other = host();
       other.get(`${prefix}/*`, async () => "a file of the host");

@@ -72,7 +72,7 @@ describe("an adapter's options", () => {
   );
 });
 
-describe("a service that is none", () => {
+describe("a value that is not a service", () => {
   const mount: Readonly<Record<string, (service: never) => unknown>> = {
     expressAdapter,
     koaAdapter,

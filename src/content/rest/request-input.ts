@@ -63,7 +63,7 @@ export async function readBody(
       refuseCoded(headers);
       return readForm(new TextDecoder().decode(bytes));
     }
-    return readObject(await readJson({ ...request, body: bytes }, options), noObject);
+    return readObject(await readJson({ headers, body: bytes }, options), noObject);
   } catch (error) {
     throw isPostbellError(error) ? error : translated(error);
   }

@@ -85,7 +85,7 @@ export function createRoutes({
   const readOptionalBody = async (request: HttpRequest): Promise<unknown> => {
     if (request.body !== null && "parsed" in request.body) return readBody(request);
     const body = await inTime(readBytes(request, { limit }));
-    return body.length === 0 ? {} : readJson({ ...request, body }, { limit });
+    return body.length === 0 ? {} : readJson({ headers: request.headers, body }, { limit });
   };
 
   /** The webhook of a path, if it is the caller's account's. Another account's is answered like one that does not exist. */
