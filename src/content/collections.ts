@@ -1,10 +1,13 @@
-/** The table of collections: what each type of post is called, holds, lists by and starts with. Routes, arguments, schemas and the index are made from it. */
+/**
+ * The table of post types: names, path, taxonomies, default order of lists, meta fields. Routes,
+ * arguments, schemas and the index are built from it. The fields are in `posts/post-fields.ts`.
+ */
 
 import { STATUSES } from "./query/row.js";
 import type { PostOrder } from "./query/types.js";
-import type { PostType, Taxonomy } from "./records/records.js";
+import type { Post, PostType, Taxonomy } from "./records/records.js";
 
-/** A post format of the reference; `standard` stands for none. */
+/** The post formats of WordPress. A post without a format has `standard`. */
 export const POST_FORMATS = [
   "standard",
   "aside",
@@ -18,7 +21,10 @@ export const POST_FORMATS = [
   "audio",
 ] as const;
 
-/** Every status a list can be asked for, in the reference's order; the extra one is registered by a plug-in that most sites have. */
+/**
+ * Every status that a list accepts, in WordPress's order. A plug-in that most sites have registers
+ * `dp-rewrite-republish`.
+ */
 const LISTED_STATUSES: readonly string[] = [
   ...STATUSES,
   "request-pending",
@@ -29,14 +35,14 @@ const LISTED_STATUSES: readonly string[] = [
   "any",
 ];
 
-/** The statuses that can be written. */
+/** The statuses that a client may write. */
 export const WRITABLE_STATUSES = ["publish", "future", "draft", "pending", "private"] as const;
 
 export interface MetaField {
   readonly type: "boolean" | "string";
   readonly default: boolean | string;
   readonly enum?: readonly string[];
-  /** Whether revisions keep it. */
+  /** Revisions hold the value too. */
   readonly isRevisioned?: true;
 }
 
@@ -48,23 +54,21 @@ const FOOTNOTES = {
 } as const satisfies Record<string, MetaField>;
 
 export interface Collection {
-  /** In paths: `/posts`. */
+  /** The segment in paths: `posts` in `/posts/12`. */
   readonly base: string;
   readonly type: PostType;
   readonly labels: { readonly name: string; readonly singular: string };
   readonly description: string;
   readonly isHierarchical: boolean;
-  /** Whether it has an address of its own on the website. */
+  /** True if items have an address of their own on the website. */
   readonly isViewable: boolean;
-  /** Whether its lists and published items are for everybody; else a right to edit posts, or menus, is asked for. */
+  /** True if anonymous callers may list and read published items. Otherwise they need a capability. */
   readonly isPublic: boolean;
   readonly taxonomies: readonly Taxonomy[];
-  /** What the reference calls supports, for `/types`. */
+  /** `supports` of WordPress, for `/types`. */
   readonly supports: readonly string[];
-  /** The fields of an item in the order they are answered. */
-  readonly fields: readonly string[];
-  /** Arguments of the list beside those of every list. */
-  readonly filters: readonly string[];
+  /** The values in which new items of the types differ. */
+  readonly newPost: Pick<Post, "status" | "commentStatus" | "pingStatus">;
   readonly list: {
     readonly perPage: number;
     readonly order: "asc" | "desc";
@@ -74,11 +78,13 @@ export interface Collection {
     readonly statuses: readonly string[];
   };
   readonly meta: { readonly [name: string]: MetaField };
-  /** Whether a batch may use its routes. */
+  /** True if a batch may use the routes. */
   readonly allowBatch: boolean;
-  /** Whether deleting without `force` moves to the trash. */
+  /** True if deleting without `force` moves an item to the trash. */
   readonly hasTrash: boolean;
   readonly hasRevisions: boolean;
+  /** True if media can belong to an item. */
+  readonly hasAttachments: boolean;
 }
 
 const ORDERS = [
@@ -103,19 +109,11 @@ const LIST = {
   statuses: LISTED_STATUSES,
 } as const satisfies Collection["list"];
 
-const HEAD = [
-  "id",
-  "date",
-  "date_gmt",
-  "guid",
-  "modified",
-  "modified_gmt",
-  "password",
-  "slug",
-  "status",
-  "type",
-  "link",
-];
+const CLOSED_DRAFT = {
+  status: "draft",
+  commentStatus: "closed",
+  pingStatus: "closed",
+} as const satisfies Collection["newPost"];
 
 export const collections = {
   posts: {
@@ -140,40 +138,13 @@ export const collections = {
       "post-formats",
       "autosave",
     ],
-    fields: [
-      ...HEAD,
-      "title",
-      "content",
-      "excerpt",
-      "author",
-      "featured_media",
-      "comment_status",
-      "ping_status",
-      "sticky",
-      "template",
-      "format",
-      "meta",
-      "permalink_template",
-      "generated_slug",
-      "categories",
-      "tags",
-      "class_list",
-    ],
-    filters: [
-      "author",
-      "author_exclude",
-      "tax_relation",
-      "categories",
-      "tags",
-      "sticky",
-      "ignore_sticky",
-      "format",
-    ],
+    newPost: { status: "draft", commentStatus: "open", pingStatus: "open" },
     list: LIST,
     meta: { ...INLINE_FEATURED_IMAGE, ...FOOTNOTES },
     allowBatch: true,
     hasTrash: true,
     hasRevisions: true,
+    hasAttachments: true,
   },
   pages: {
     base: "pages",
@@ -196,29 +167,13 @@ export const collections = {
       "excerpt",
       "autosave",
     ],
-    fields: [
-      ...HEAD,
-      "title",
-      "content",
-      "excerpt",
-      "author",
-      "featured_media",
-      "parent",
-      "menu_order",
-      "comment_status",
-      "ping_status",
-      "template",
-      "meta",
-      "permalink_template",
-      "generated_slug",
-      "class_list",
-    ],
-    filters: ["author", "author_exclude", "menu_order", "parent", "parent_exclude"],
+    newPost: CLOSED_DRAFT,
     list: { ...LIST, orders: [...ORDERS, "menu_order"] },
     meta: { ...INLINE_FEATURED_IMAGE, ...FOOTNOTES },
     allowBatch: true,
     hasTrash: true,
     hasRevisions: true,
+    hasAttachments: true,
   },
   media: {
     base: "media",
@@ -230,40 +185,13 @@ export const collections = {
     isPublic: true,
     taxonomies: [],
     supports: ["title", "author", "comments"],
-    fields: [
-      ...HEAD.filter((name) => name !== "password"),
-      "title",
-      "author",
-      "featured_media",
-      "comment_status",
-      "ping_status",
-      "template",
-      "meta",
-      "permalink_template",
-      "generated_slug",
-      "class_list",
-      "description",
-      "caption",
-      "alt_text",
-      "media_type",
-      "mime_type",
-      "media_details",
-      "post",
-      "source_url",
-      "missing_image_sizes",
-      "filename",
-      "filesize",
-      "exif_orientation",
-      "image_output_format",
-      "image_quality",
-      "image_save_progressive",
-    ],
-    filters: ["author", "author_exclude", "parent", "parent_exclude", "media_type", "mime_type"],
+    newPost: { status: "inherit", commentStatus: "open", pingStatus: "closed" },
     list: { ...LIST, status: "inherit", statuses: ["inherit", "private", "trash"] },
     meta: INLINE_FEATURED_IMAGE,
     allowBatch: false,
     hasTrash: false,
     hasRevisions: false,
+    hasAttachments: false,
   },
   "menu-items": {
     base: "menu-items",
@@ -275,27 +203,7 @@ export const collections = {
     isPublic: false,
     taxonomies: ["nav_menu"],
     supports: ["title", "editor", "autosave"],
-    fields: [
-      "title",
-      "id",
-      "type_label",
-      "type",
-      "status",
-      "parent",
-      "attr_title",
-      "classes",
-      "description",
-      "menu_order",
-      "object",
-      "object_id",
-      "target",
-      "url",
-      "xfn",
-      "invalid",
-      "meta",
-      "menus",
-    ],
-    filters: ["menu_order", "tax_relation", "menus"],
+    newPost: CLOSED_DRAFT,
     list: {
       ...LIST,
       perPage: 100,
@@ -307,6 +215,7 @@ export const collections = {
     allowBatch: true,
     hasTrash: false,
     hasRevisions: false,
+    hasAttachments: false,
   },
   blocks: {
     base: "blocks",
@@ -318,17 +227,7 @@ export const collections = {
     isPublic: false,
     taxonomies: ["wp_pattern_category"],
     supports: ["title", "excerpt", "editor", "revisions", "custom-fields", "autosave"],
-    fields: [
-      ...HEAD,
-      "title",
-      "content",
-      "excerpt",
-      "template",
-      "meta",
-      "wp_pattern_sync_status",
-      "wp_pattern_category",
-    ],
-    filters: ["tax_relation", "wp_pattern_category"],
+    newPost: CLOSED_DRAFT,
     list: LIST,
     meta: {
       ...INLINE_FEATURED_IMAGE,
@@ -338,8 +237,12 @@ export const collections = {
     allowBatch: true,
     hasTrash: true,
     hasRevisions: true,
+    hasAttachments: true,
   },
 } as const satisfies { readonly [base: string]: Collection };
 
-export const getCollection = (type: PostType): Collection =>
-  Object.values<Collection>(collections).find((collection) => collection.type === type) as Collection;
+const byType = Object.fromEntries(
+  Object.values<Collection>(collections).map((collection) => [collection.type, collection]),
+) as { readonly [type in PostType]: Collection };
+
+export const getCollection = (type: PostType): Collection => byType[type];

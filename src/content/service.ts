@@ -15,22 +15,24 @@ import type { Json, JsonObject } from "../schema/types.js";
 import { createAuthorization } from "./auth/authorization.js";
 import type { Caller } from "./auth/caller.js";
 import { readRoles } from "./auth/roles.js";
-import { type Collection, collections } from "./collections.js";
 import { createContentTelemetry } from "./content-telemetry.js";
 import { embedRoutes } from "./embeds/embed-routes.js";
 import { createForeignEmbeds } from "./embeds/foreign-embeds.js";
 import { createOwnEmbeds } from "./embeds/own.js";
 import { createHealthStatus } from "./health-status.js";
-import { createMediaCreator } from "./media/create-media.js";
+import { createMediaUploads } from "./media/create-media.js";
 import { createFileServer } from "./media/file-server.js";
 import { imageRoutes } from "./media/image-routes.js";
 import { createJournaledFiles } from "./media/journaled-files.js";
+import { createMediaRules } from "./media/media-rules.js";
 import { createStoredImages } from "./media/stored-images.js";
 import { type ContentOptions, readContentSettings } from "./options.js";
+import { menuItemRules } from "./posts/menu-items/menu-item-rules.js";
 import { createPasswords } from "./posts/post-passwords.js";
 import { createPostRenderer } from "./posts/post-renderer.js";
 import { postRoutes } from "./posts/post-routes.js";
-import { autosaveRoutes } from "./posts/revisions/autosaves.js";
+import { createPostTypes } from "./posts/post-types.js";
+import { autosaveRoutes } from "./posts/revisions/autosave-routes.js";
 import { createRevisionKeeper } from "./posts/revisions/keep-revisions.js";
 import { createRestoreRevision } from "./posts/revisions/restore-revision.js";
 import { revisionRoutes } from "./posts/revisions/revision-routes.js";
@@ -177,12 +179,6 @@ export function createContent(options: ContentOptions): Content {
   });
   const following = createChangePoller({ consistency: settings.consistency, library, clock, logger });
   const passwords = createPasswords({ perMinute: limits.passwordsPerMinute, clock });
-  const items = createPostRenderer({
-    library,
-    site,
-    namespace,
-    cacheBytes: Math.max(share * 2, 1),
-  });
   const scheduled = createScheduledPosts({ library, site, clock, logger });
 
   const { index, current } = library;
@@ -196,7 +192,7 @@ export function createContent(options: ContentOptions): Content {
     });
   const { images: tool } = settings;
   const images = files && tool ? createStoredImages({ files, tool, logger }) : undefined;
-  const uploads = createMediaCreator({
+  const uploads = createMediaUploads({
     files,
     images,
     limit: limits.uploadBytes,
@@ -204,6 +200,18 @@ export function createContent(options: ContentOptions): Content {
     site,
     now: library.now,
     logger,
+  });
+
+  const postTypes = createPostTypes({
+    attachment: createMediaRules(uploads),
+    nav_menu_item: menuItemRules,
+  });
+  const renderer = createPostRenderer({
+    repository: library,
+    postTypes,
+    site,
+    namespace,
+    cacheBytes: Math.max(share * 2, 1),
   });
 
   const anonymous = callerOf(null);
@@ -214,23 +222,23 @@ export function createContent(options: ContentOptions): Content {
 
   const keepRevision = createRevisionKeeper({ repository: library, maxRevisions: limits.revisions });
   const lists = createListLimits(limits.responseBytes);
+  const postOptions = {
+    repository: library,
+    site,
+    renderer,
+    users,
+    namespace,
+    passwords,
+    keepRevision,
+    lists,
+  };
   const routes = [
-    ...Object.values<Collection>(collections).flatMap((collection) => [
-      ...postRoutes(collection, {
-        library,
-        site,
-        items,
-        users,
-        uploads,
-        namespace,
-        passwords,
-        keepRevision,
-        lists,
-      }),
-      ...revisionRoutes(collection, { library, site, namespace, lists }),
-      ...autosaveRoutes(collection, { library, site, users, namespace, lists }),
+    ...Object.values(postTypes).flatMap((type) => [
+      ...postRoutes(type, postOptions),
+      ...revisionRoutes(type, postOptions),
+      ...autosaveRoutes(type, postOptions),
     ]),
-    ...imageRoutes(collections.media, { library, site, items, images, namespace }),
+    ...imageRoutes(postTypes.attachment, { repository: library, site, renderer, images, namespace }),
     ...embedRoutes({ own: ownEmbeds, foreign: foreignEmbeds }),
     ...termRoutes({ library, site, namespace, defaultCategory: library.defaultCategory }),
     ...userRoutes({ users, library, callerOf, roles, site, namespace }),
@@ -245,7 +253,7 @@ export function createContent(options: ContentOptions): Content {
 
   const callerFor = (known: { readonly id: number } | null | undefined): Caller | Promise<Caller> =>
     known === null || known === undefined ? anonymous : asUser(known.id);
-  const restore = createRestoreRevision({ library, site, keepRevision });
+  const restore = createRestoreRevision({ repository: library, postTypes, site, keepRevision });
 
   const openApi = cacheDocument(() =>
     describeContentOpenApi(server.routes, { title: site.name, baseUrl: site.url }),

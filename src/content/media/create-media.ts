@@ -1,12 +1,13 @@
-/** Makes a media item of the file that came with a request. */
+/** Creates a media item from the file that comes with a request. */
 
 import type { Logger } from "../../core/logger.js";
 import type { BodyPace } from "../../http/body-chunks.js";
 import type { HttpRequest } from "../../http/types.js";
+import type { JsonObject } from "../../schema/types.js";
 import type { Caller } from "../auth/caller.js";
 import type { FileStore } from "../files.js";
-import { readRaw } from "../posts/post-fields.js";
-import type { MediaUploads } from "../posts/post-routes.js";
+import { readRaw } from "../posts/post-field.js";
+import type { MediaUploads, NewMediaFile } from "../posts/post-type-handler.js";
 import { RestError } from "../rest/error.js";
 import type { ReceivedBody, RestRequest } from "../rest/types.js";
 import type { Site } from "../site.js";
@@ -15,73 +16,63 @@ import { publishMedia } from "./publish-media.js";
 import { noData, type StagedUpload, stageUpload } from "./staged-upload.js";
 import type { StoredImages } from "./stored-images.js";
 
-const FIELDS = /^application\/(?:[^\s/,+;]+\+)?(?:json|x-www-form-urlencoded)\s*(?:;|$)/i;
-const NO_FIELDS = Object.freeze(Object.create(null));
+const FIELDS_TYPE = /^application\/(?:[^\s/,+;]+\+)?(?:json|x-www-form-urlencoded)\s*(?:;|$)/i;
+const NO_FIELDS: JsonObject = Object.freeze(Object.create(null));
 
-/** `files`: where the host keeps them; without it every upload is refused. `images`: makes smaller versions, if it is there. `limit`: bytes of one file. */
-export function createMediaCreator({
-  files,
-  images,
-  limit,
-  pace,
-  site,
-  now,
-  logger,
-}: {
+export interface MediaUploadsOptions {
+  /** Where the host stores files. Without it every upload is refused. */
   readonly files: FileStore | undefined;
+  /** Makes smaller versions, if the host can work on images. */
   readonly images: StoredImages | undefined;
+  /** Bytes of one file. */
   readonly limit: number;
   readonly pace: BodyPace;
   readonly site: Site;
   readonly now: () => number;
   readonly logger: Logger;
-}): MediaUploads {
-  const uploads = new WeakMap<ReceivedBody, StagedUpload>();
-  const made = new WeakSet<StagedUpload>();
+}
+
+/** A body with a file. It belongs to the request until a stored record owns the file. */
+class ReceivedUpload implements ReceivedBody {
+  readonly upload: StagedUpload;
+  isStored = false;
+
+  constructor(upload: StagedUpload) {
+    this.upload = upload;
+  }
+
+  get fields(): JsonObject {
+    return this.upload.fields;
+  }
+
+  readonly release = async (): Promise<void> => {
+    if (!this.isStored) await this.upload.discard();
+  };
+}
+
+export function createMediaUploads(options: MediaUploadsOptions): MediaUploads {
+  const { files, images, limit, pace, logger } = options;
 
   async function receive(request: HttpRequest, caller: Caller): Promise<ReceivedBody | undefined> {
-    if (FIELDS.test(request.headers["content-type"] ?? "")) return undefined;
-    // Not a byte is taken from somebody who may not upload: the permission is refused then.
+    if (FIELDS_TYPE.test(request.headers["content-type"] ?? "")) return undefined;
+    // Reads no byte from a caller who may not upload: `permit` refuses the request.
     if (files === undefined || !caller.has("upload_files")) {
       return { fields: NO_FIELDS, release: async () => {} };
     }
-    const upload = await stageUpload(request, { files, limit, pace, maxPixels: images?.maxPixels });
-    const received: ReceivedBody = {
-      fields: upload.fields,
-      async release() {
-        if (!made.has(upload)) await upload.discard();
-      },
-    };
-    uploads.set(received, upload);
-    return received;
+    return new ReceivedUpload(
+      await stageUpload(request, { files, limit, pace, maxPixels: images?.maxPixels }),
+    );
   }
 
   return {
     receive,
-    async take({ received, values }: RestRequest) {
-      if (files === undefined) {
-        throw new RestError(
-          501,
-          "rest_upload_unavailable",
-          "This site keeps no files, so nothing can be uploaded.",
-        );
-      }
-      const upload = received && uploads.get(received);
-      if (upload === undefined) throw noData();
-      const { file, title, discard } = await publishMedia(upload, site.zone.toLocal(now()), images);
-      return {
-        // An empty title is none, as in the reference.
-        values: readRaw(values["title"] ?? null) ? {} : { title },
-        complete(post) {
-          made.add(upload);
-          return {
-            ...post,
-            mimeType: upload.mimeType,
-            media: { ...file, altText: post.media?.altText ?? "" },
-          };
-        },
-        discard,
-      };
+    take: async (request) => {
+      if (files !== undefined) return takeFile(request, options);
+      throw new RestError(
+        501,
+        "rest_upload_unavailable",
+        "This site keeps no files, so nothing can be uploaded.",
+      );
     },
     async remove({ media }) {
       if (files === undefined || media === null) return;
@@ -92,5 +83,27 @@ export function createMediaCreator({
         logger.warn({ error, names }, "the files of a deleted media item were not removed");
       }
     },
+  };
+}
+
+async function takeFile(
+  { received, values }: RestRequest,
+  { site, now, images }: MediaUploadsOptions,
+): Promise<NewMediaFile> {
+  if (!(received instanceof ReceivedUpload)) throw noData();
+  const { upload } = received;
+  const { file, title, discard } = await publishMedia(upload, site.zone.toLocal(now()), images);
+  return {
+    // Like in WordPress, an empty title counts as missing.
+    values: readRaw(values["title"] ?? null) ? {} : { title },
+    complete(post) {
+      received.isStored = true;
+      return {
+        ...post,
+        mimeType: upload.mimeType,
+        media: { ...file, altText: post.media?.altText ?? "" },
+      };
+    },
+    discard,
   };
 }

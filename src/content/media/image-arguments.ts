@@ -1,9 +1,9 @@
-/** What the routes that work on the file of a media item take. */
+/** The arguments of the routes that work on the file of an image. */
 
 import type { Argument, Arguments, Schema } from "../../schema/types.js";
 import { COUNTS, LENGTHS } from "../argument-bounds.js";
-import type { Collection } from "../collections.js";
 import { writeArguments } from "../posts/post-schema.js";
+import type { PostTypeHandler } from "../posts/post-type-handler.js";
 
 export const idArgument: Argument = { description: "Unique identifier for the attachment.", type: "integer" };
 
@@ -71,10 +71,29 @@ const modifiers: Argument = {
   },
 };
 
+/** WordPress had these arguments before `modifiers`. */
+const deprecated = (description: string): string => `${description} DEPRECATED: Use \`modifiers\` instead.`;
+
+const deprecatedArguments: Arguments = {
+  rotation: {
+    description: deprecated("The amount to rotate the image clockwise in degrees."),
+    type: "integer",
+    minimum: 0,
+    exclusiveMinimum: true,
+    maximum: 360,
+    exclusiveMaximum: true,
+  },
+  x: percentage(deprecated("As a percentage of the image, the x position to start the crop from.")),
+  y: percentage(deprecated("As a percentage of the image, the y position to start the crop from.")),
+  width: percentage(deprecated("As a percentage of the image, the width to crop the image to.")),
+  height: percentage(deprecated("As a percentage of the image, the height to crop the image to.")),
+};
+
 const EDITED_FIELDS = ["caption", "description", "title", "post", "alt_text"] as const;
 
-export function editArguments(collection: Collection): Arguments {
-  const writable = writeArguments(collection);
+/** `type`: the handler of media. */
+export function editArguments(type: PostTypeHandler): Arguments {
+  const writable = writeArguments(type);
   return {
     src: {
       description: "URL to the edited image file.",
@@ -84,27 +103,7 @@ export function editArguments(collection: Collection): Arguments {
       required: true,
     },
     modifiers,
-    rotation: {
-      description:
-        "The amount to rotate the image clockwise in degrees. DEPRECATED: Use `modifiers` instead.",
-      type: "integer",
-      minimum: 0,
-      exclusiveMinimum: true,
-      maximum: 360,
-      exclusiveMaximum: true,
-    },
-    x: percentage(
-      "As a percentage of the image, the x position to start the crop from. DEPRECATED: Use `modifiers` instead.",
-    ),
-    y: percentage(
-      "As a percentage of the image, the y position to start the crop from. DEPRECATED: Use `modifiers` instead.",
-    ),
-    width: percentage(
-      "As a percentage of the image, the width to crop the image to. DEPRECATED: Use `modifiers` instead.",
-    ),
-    height: percentage(
-      "As a percentage of the image, the height to crop the image to. DEPRECATED: Use `modifiers` instead.",
-    ),
+    ...deprecatedArguments,
     ...Object.fromEntries(EDITED_FIELDS.map((name) => [name, writable[name] as Argument])),
   };
 }

@@ -1,4 +1,4 @@
-/** The fields that media items have beside those of a post: what is said of the file, and the texts that go with it. */
+/** The fields that media have in addition to those of posts: the file, and the texts about it. */
 
 import { toText } from "../../schema/text-of.js";
 import type { Context, Json, Schema } from "../../schema/types.js";
@@ -7,9 +7,10 @@ import {
   type FieldTarget,
   type FieldView,
   type PostField,
+  type PostFields,
   passthrough,
   readRaw,
-} from "../posts/post-fields.js";
+} from "../posts/post-field.js";
 import { sanitiseText } from "../posts/sanitised-text.js";
 import type { MediaFile } from "../records/records.js";
 import { ALL, EDIT, FULL } from "../rest/record-fields.js";
@@ -17,7 +18,7 @@ import { missingSizes, uploadedImage } from "./image-versions.js";
 
 const NO_FILE: MediaFile = { name: "", bytes: 0, altText: "", width: 0, height: 0, sizes: {} };
 
-const fileOf = ({ post }: FieldView): MediaFile => post.media ?? NO_FILE;
+const getFile = ({ post }: FieldView): MediaFile => post.media ?? NO_FILE;
 
 const isImage = ({ post }: FieldView): boolean => post.mimeType.startsWith("image/");
 
@@ -48,27 +49,34 @@ const writeText =
     post[name] = post.isTrusted ? raw : sanitiseText(raw, name, site);
   };
 
-const OF_IMAGES: Schema = { sometimes: true };
-
-const readonly = (
+/** Schema of a field that clients cannot write. */
+const readonlySchema = (
   description: string,
   type: NonNullable<Schema["type"]>,
   context: readonly Context[],
-  read: PostField["read"],
-  more: Schema = {},
-): PostField => ({ schema: { description, type, context, readonly: true, ...more }, read });
+): Schema => ({ description, type, context, readonly: true });
 
-/** Where a file of the item is: beside the item's own, when that is not here. */
-function addressOf({ elsewhere, name: own }: MediaFile, name: string, { upload }: FieldView["site"]): string {
+/** A field that only images have. */
+const imageField = (
+  description: string,
+  type: NonNullable<Schema["type"]>,
+  read: (file: MediaFile) => Json,
+): PostField => ({
+  schema: { ...readonlySchema(description, type, EDIT), sometimes: true },
+  read: (view) => (isImage(view) ? read(getFile(view)) : undefined),
+});
+
+/** Returns the address of a file of the item. An imported item may have its files on another host. */
+function toAddress({ elsewhere, name: own }: MediaFile, name: string, { upload }: FieldView["site"]): string {
   if (elsewhere === undefined || elsewhere === "") return upload(name);
   return name === own ? elsewhere : elsewhere.slice(0, elsewhere.lastIndexOf("/") + 1) + basename(name);
 }
 
 const basename = (name: string): string => name.slice(name.lastIndexOf("/") + 1);
 
-/** The file itself, and its smaller versions, as the reference describes them. */
-function details(view: FieldView): Json {
-  const file = fileOf(view);
+/** Returns the file and its smaller versions, in WordPress's form. */
+function readDetails(view: FieldView): Json {
+  const file = getFile(view);
   const { name, width, height, bytes, sizes, original, parentImage } = file;
   if (!isImage(view)) return { filesize: bytes, sizes: {} };
   const all = Object.entries(sizes).map(([size, version]) => [
@@ -79,7 +87,7 @@ function details(view: FieldView): Json {
       height: version.height,
       filesize: version.bytes,
       mime_type: version.mimeType,
-      source_url: addressOf(file, version.name, view.site),
+      source_url: toAddress(file, version.name, view.site),
     },
   ]);
   const full = {
@@ -87,7 +95,7 @@ function details(view: FieldView): Json {
     width,
     height,
     mime_type: view.post.mimeType,
-    source_url: addressOf(file, name, view.site),
+    source_url: toAddress(file, name, view.site),
   };
   return {
     width,
@@ -102,7 +110,21 @@ function details(view: FieldView): Json {
   };
 }
 
-export const mediaFields: { readonly [name: string]: PostField } = {
+export const mediaFields: PostFields = {
+  description: {
+    schema: textSchema("The attachment description.", FULL),
+    read: ({ post, site }) => ({ raw: post.content, rendered: site.render.content(post) }),
+    write: writeText("content"),
+    argument: passthrough,
+    isCostly: true,
+  },
+  caption: {
+    schema: textSchema("The attachment caption.", ALL),
+    read: ({ post, site }) => ({ raw: post.excerpt, rendered: site.render.caption(post) }),
+    write: writeText("excerpt"),
+    argument: passthrough,
+    isCostly: true,
+  },
   alt_text: {
     schema: {
       description: "Alternative text to display when attachment is not displayed.",
@@ -110,25 +132,12 @@ export const mediaFields: { readonly [name: string]: PostField } = {
       maxLength: LENGTHS.title,
       context: ALL,
     },
-    read: (view) => fileOf(view).altText,
+    read: (view) => getFile(view).altText,
     write: (value, { post, site }) => {
       post.media = { ...(post.media ?? NO_FILE), altText: site.plainText(toText(value)) };
     },
   },
-  caption: {
-    schema: textSchema("The attachment caption.", ALL),
-    read: ({ post, site }) => ({ raw: post.excerpt, rendered: site.render.caption(post) }),
-    write: writeText("excerpt"),
-    argument: passthrough,
-  },
-  description: {
-    schema: textSchema("The attachment description.", FULL),
-    read: ({ post, site }) => ({ raw: post.content, rendered: site.render.content(post) }),
-    write: writeText("content"),
-    argument: passthrough,
-  },
   media_type: {
-    ...readonly("Attachment type.", "string", ALL, (view) => (isImage(view) ? "image" : "file")),
     schema: {
       description: "Attachment type.",
       type: "string",
@@ -136,15 +145,22 @@ export const mediaFields: { readonly [name: string]: PostField } = {
       context: ALL,
       readonly: true,
     },
+    read: (view) => (isImage(view) ? "image" : "file"),
   },
-  mime_type: readonly("The attachment MIME type.", "string", ALL, ({ post }) => post.mimeType),
-  media_details: readonly("Details about the media file, specific to its type.", "object", ALL, details),
+  mime_type: {
+    schema: readonlySchema("The attachment MIME type.", "string", ALL),
+    read: ({ post }) => post.mimeType,
+  },
+  media_details: {
+    schema: readonlySchema("Details about the media file, specific to its type.", "object", ALL),
+    read: readDetails,
+  },
   post: {
     schema: {
       description: "The ID for the associated post of the attachment.",
       type: "integer",
       context: FULL,
-      // The reference answers null for none.
+      // WordPress returns null if there is no such post.
       answered: { type: ["integer", "null"] },
     },
     read: ({ post }) => post.parent || null,
@@ -152,50 +168,39 @@ export const mediaFields: { readonly [name: string]: PostField } = {
       post.parent = Number(value);
     },
   },
-  source_url: readonly("URL to the original attachment file.", "string", ALL, (view) =>
-    addressOf(fileOf(view), fileOf(view).name, view.site),
-  ),
-  filename: readonly("Original attachment file name.", "string", FULL, (view) =>
-    basename(uploadedImage(fileOf(view)).name),
-  ),
-  filesize: readonly(
-    "Attachment file size, in bytes.",
-    "integer",
-    FULL,
-    (view) => uploadedImage(fileOf(view)).bytes,
-  ),
-  missing_image_sizes: readonly(
-    "List of the missing image sizes of the attachment.",
-    "array",
-    EDIT,
-    (view) => (isImage(view) ? missingSizes(fileOf(view)).map(({ size }) => size) : []),
-  ),
-  exif_orientation: readonly(
+  source_url: {
+    schema: readonlySchema("URL to the original attachment file.", "string", ALL),
+    read: (view) => toAddress(getFile(view), getFile(view).name, view.site),
+  },
+  missing_image_sizes: {
+    schema: readonlySchema("List of the missing image sizes of the attachment.", "array", EDIT),
+    read: (view) => (isImage(view) ? missingSizes(getFile(view)).map(({ size }) => size) : []),
+  },
+  filename: {
+    schema: readonlySchema("Original attachment file name.", "string", FULL),
+    read: (view) => basename(uploadedImage(getFile(view)).name),
+  },
+  filesize: {
+    schema: readonlySchema("Attachment file size, in bytes.", "integer", FULL),
+    read: (view) => uploadedImage(getFile(view)).bytes,
+  },
+  exif_orientation: imageField(
     "EXIF orientation value, 1 for upright.",
     "integer",
-    EDIT,
-    (view) => (isImage(view) ? (fileOf(view).orientation ?? 1) : undefined),
-    OF_IMAGES,
+    ({ orientation }) => orientation ?? 1,
   ),
-  image_output_format: readonly(
+  image_output_format: imageField(
     "Format that smaller versions are made in, if another.",
     ["string", "null"],
-    EDIT,
-    (view) => (isImage(view) ? null : undefined),
-    OF_IMAGES,
+    () => null,
   ),
-  image_quality: readonly(
-    "Quality that smaller versions are made with, by size.",
-    "object",
-    EDIT,
-    (view) => (isImage(view) ? { default: 82, sizes: [] } : undefined),
-    OF_IMAGES,
-  ),
-  image_save_progressive: readonly(
+  image_quality: imageField("Quality that smaller versions are made with, by size.", "object", () => ({
+    default: 82,
+    sizes: [],
+  })),
+  image_save_progressive: imageField(
     "Whether smaller versions are saved to be shown in steps.",
     "boolean",
-    EDIT,
-    (view) => (isImage(view) ? false : undefined),
-    OF_IMAGES,
+    () => false,
   ),
 };

@@ -39,6 +39,15 @@ export interface RestResponse {
   readonly body: RestBody;
 }
 
+/**
+ * What `permit` of an endpoint found out and `handle` needs. One object per HTTP request, since
+ * `permit` may run several times.
+ */
+export interface RequestState {
+  /** The stored password that the given one matched, `null` for a wrong one. Absent before the comparison. */
+  matchedPassword?: string | null;
+}
+
 /** A request whose arguments were found valid, coerced and completed with their defaults. */
 export interface RestRequest {
   readonly method: Method;
@@ -59,6 +68,8 @@ export interface RestRequest {
   readonly headers: { readonly [name: string]: string };
   /** What `receive` of the endpoint has made of the body. */
   readonly received?: ReceivedBody | undefined;
+  /** Absent if the request is built only to find out what `Allow` lists. */
+  readonly state?: RequestState | undefined;
 }
 
 /** A body that is neither JSON nor a form, read before its arguments were judged. */

@@ -5,7 +5,7 @@ import { noRoute, RestError } from "./error.js";
 import { invalidParams, mergeParameters, refuseOtherIds } from "./request-input.js";
 import { buildRestRequest } from "./rest-request.js";
 import type { RouteCall, ValidatedCall } from "./route-call.js";
-import type { RestEndpoint } from "./types.js";
+import type { RequestState, RestEndpoint } from "./types.js";
 
 /** Changes and sanitises nothing. Never throws: an error is part of the result. */
 export function validateCall(call: RouteCall): ValidatedCall {
@@ -31,10 +31,11 @@ function readArguments(
   const given = mergeParameters(call.body, call.query);
   const read = validateArguments(endpoint.args, mergeParameters(parameters, given));
   if (read.ok) {
+    const state: RequestState = {};
     return {
       ok: true,
-      request: buildRestRequest(call, endpoint, read.values, given),
-      sanitised: () => buildRestRequest(call, endpoint, read.sanitised(), given),
+      request: { ...buildRestRequest(call, endpoint, read.values, given), state },
+      sanitised: () => ({ ...buildRestRequest(call, endpoint, read.sanitised(), given), state }),
     };
   }
   if (read.code === "rest_invalid_param") throw invalidParams(read.params, read.details);

@@ -1,7 +1,7 @@
 /** Builds the record that a candidate is stored as, with the references that can be resolved. */
 
 import { isDeepStrictEqual } from "node:util";
-import type { WriteContext } from "../posts/write-post.js";
+import type { WriteContext } from "../posts/write-context.js";
 import type { Post } from "../records/records.js";
 import type { ContentRepository } from "../repository/content-repository.js";
 import type { ImportCandidate } from "./import-candidates.js";

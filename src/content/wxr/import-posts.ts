@@ -3,7 +3,7 @@
  * are resolved at the end.
  */
 
-import type { WriteContext } from "../posts/write-post.js";
+import type { WriteContext } from "../posts/write-context.js";
 import type { ContentRepository, Transaction } from "../repository/content-repository.js";
 import { splitIntoBatches } from "./batches.js";
 import { type BuiltPost, createPostBuilder } from "./build-post.js";

@@ -2,8 +2,9 @@
 
 import type { Json } from "../../schema/types.js";
 import { type Collection, collections, POST_FORMATS } from "../collections.js";
+import { createPost } from "../posts/new-post.js";
 import { writeMeta } from "../posts/post-meta.js";
-import { createPost, type WriteContext } from "../posts/write-post.js";
+import type { WriteContext } from "../posts/write-context.js";
 import { STATUSES } from "../query/row.js";
 import type { MenuItem, Post, PostStatus, Taxonomy } from "../records/records.js";
 import { parseWholeNumber } from "./elements.js";

@@ -1,6 +1,6 @@
 /** Assigns the posts of an import their parents and slugs. Decides only; stores nothing. */
 
-import { isSlugTaken } from "../posts/write-post.js";
+import { isSlugTaken } from "../posts/post-slug.js";
 import type { SiteIndex } from "../query/site-index.js";
 import type { Post, PostColumns } from "../records/records.js";
 import { hasUniqueSlug } from "../repository/content-repository.js";

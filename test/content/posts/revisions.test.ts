@@ -2,13 +2,14 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { createAuthorization } from "../../../src/content/auth/authorization.js";
 import { readRoles } from "../../../src/content/auth/roles.js";
+import { createPostTypes } from "../../../src/content/posts/post-types.js";
 import { createRevisionKeeper } from "../../../src/content/posts/revisions/keep-revisions.js";
 import { createRestoreRevision } from "../../../src/content/posts/revisions/restore-revision.js";
 import {
-  candidates,
-  idsInOrder,
-  pageOfEntries,
+  selectCandidates,
+  sortEntries,
   toLoadedEntry,
+  toRevisionPage,
   toRevisionQuery,
 } from "../../../src/content/posts/revisions/revision-list.js";
 import type { ContentChanged } from "../../../src/content/records/record-changes.js";
@@ -236,14 +237,14 @@ describe("the order and pages of a list of revisions", () => {
   });
   const list = (stored: readonly Revision[], values: Parameters<typeof toRevisionQuery>[0]) => {
     const query = toRevisionQuery(values);
-    const wanted = candidates(
+    const wanted = selectCandidates(
       stored.map(({ id }) => id),
       query,
     );
     const entries = stored
       .filter(({ id }) => wanted.includes(id))
       .map((one) => toLoadedEntry(one, one.id % 3 === 0, query));
-    return idsInOrder(
+    return sortEntries(
       entries.filter((entry) => entry !== undefined),
       query,
     );
@@ -256,7 +257,7 @@ describe("the order and pages of a list of revisions", () => {
         expect(list([...stored].reverse(), values)).toEqual(whole);
         const pages: number[] = [];
         for (let page = 1; page <= Math.ceil(whole.length / perPage); page += 1) {
-          const { start, end } = pageOfEntries({ page, per_page: perPage }, whole.length);
+          const { start, end } = toRevisionPage({ page, per_page: perPage }, whole.length);
           pages.push(...whole.slice(start, end));
         }
         expect(pages).toEqual(whole);
@@ -274,7 +275,7 @@ describe("the order and pages of a list of revisions", () => {
   });
 
   it("keeps to include where exclude is given too", () => {
-    expect(candidates([1, 2, 3], toRevisionQuery({ include: [2, 3], exclude: [3] }))).toEqual([2, 3]);
+    expect(selectCandidates([1, 2, 3], toRevisionQuery({ include: [2, 3], exclude: [3] }))).toEqual([2, 3]);
   });
 });
 
@@ -513,7 +514,8 @@ describe("restoring a revision", () => {
       cacheCharacters: 1_000_000,
     });
     const restore = createRestoreRevision({
-      library: repository,
+      repository,
+      postTypes: createPostTypes({}),
       site: createSite({ url: "http://localhost", name: "Example" }, createSiteZone("UTC"), undefined),
       keepRevision: createRevisionKeeper({ repository, maxRevisions: 100 }),
     });

@@ -1,73 +1,29 @@
-/** The fields that menu items have instead of those of a post. What is shown comes from the record that an item points at, unless it says so itself. */
+/**
+ * The fields of menu items. A menu item shares almost none with posts: it shows what its target says,
+ * unless it says so itself.
+ */
 
 import { toText } from "../../../schema/text-of.js";
 import type { Json, Schema } from "../../../schema/types.js";
 import { LENGTHS, NAMES } from "../../argument-bounds.js";
-import { getCollection } from "../../collections.js";
+import { WRITABLE_STATUSES } from "../../collections.js";
 import { STATUSES } from "../../query/row.js";
-import type { MenuItem, PostColumns, Term } from "../../records/records.js";
+import type { MenuItem } from "../../records/records.js";
 import { ALL, FULL } from "../../rest/record-fields.js";
-import { getTaxonomy } from "../../terms/taxonomies.js";
-import { termLink } from "../../terms/term-fields.js";
 import { cleanUrl } from "../../text/urls.js";
-import type { FieldView, PostField } from "../post-fields.js";
+import { metaField } from "../meta-field.js";
+import type { PostField, PostFields } from "../post-field.js";
+import { postFields } from "../post-fields.js";
+import {
+  getMenuItem,
+  isInvalidMenuItem,
+  readTypeLabel,
+  resolveMenuItemTitle,
+  resolveMenuItemUrl,
+} from "./menu-item-target.js";
 
-const itemOf = ({ post }: FieldView): MenuItem => post.menuItem as MenuItem;
-
-type Target =
-  | { readonly post: PostColumns }
-  | { readonly term: Term }
-  /** It points at nothing, or at what is gone. */
-  | undefined;
-
-function targetOf({ post, index }: Pick<FieldView, "post" | "index">): Target {
-  const item = post.menuItem;
-  if (item?.type === "post_type") {
-    const found = index.post(item.objectId);
-    return found && { post: found };
-  }
-  if (item?.type === "taxonomy") {
-    const found = index.term(item.objectId);
-    return found && { term: found };
-  }
-  return undefined;
-}
-
-/** The title of its own, or that of what it points at. */
-export function menuItemTitle(view: Pick<FieldView, "post" | "index">): string {
-  if (view.post.title !== "") return view.post.title;
-  const target = targetOf(view);
-  if (target === undefined) return "";
-  return "post" in target ? target.post.title : target.term.name;
-}
-
-function isInvalid(view: FieldView): boolean {
-  const { type } = itemOf(view);
-  if (type !== "post_type" && type !== "taxonomy") return false;
-  const target = targetOf(view);
-  return target === undefined || ("post" in target && target.post.status === "trash");
-}
-
-function typeLabel(view: FieldView): string {
-  const { type } = itemOf(view);
-  const target = targetOf(view);
-  if (target !== undefined) {
-    return "post" in target
-      ? getCollection(target.post.type).labels.singular
-      : getTaxonomy(target.term.taxonomy).labels.singular;
-  }
-  return type === "post_type_archive" ? "Post Type Archive" : "Custom Link";
-}
-
-function address(view: FieldView): string {
-  const target = targetOf(view);
-  if (target === undefined) return itemOf(view).url;
-  if ("post" in target) return view.site.link(target.post, view.index);
-  return termLink(target.term, getTaxonomy(target.term.taxonomy), view.site, view.index);
-}
-
-/** The reference answers no words as one empty word. */
-const words = (list: readonly string[]): readonly string[] => (list.length === 0 ? [""] : list);
+/** WordPress returns an empty list as one empty word. */
+const toWords = (list: readonly string[]): readonly string[] => (list.length === 0 ? [""] : list);
 
 const field = (schema: Schema, read: PostField["read"]): PostField => ({
   schema: { context: ALL, ...schema },
@@ -75,10 +31,10 @@ const field = (schema: Schema, read: PostField["read"]): PostField => ({
 });
 
 const text = (description: string, read: (item: MenuItem) => string, more: Schema = {}): PostField =>
-  field({ description, type: "string", ...more }, (view) => read(itemOf(view)));
+  field({ description, type: "string", ...more }, (view) => read(getMenuItem(view)));
 
-/** Those that are written are written by rules of their own: see `writing.ts`. */
-export const menuItemFields: { readonly [name: string]: PostField } = {
+/** `applyMenuItemValues` writes them. */
+export const menuItemFields: PostFields = {
   title: {
     ...field(
       {
@@ -102,18 +58,19 @@ export const menuItemFields: { readonly [name: string]: PostField } = {
         },
       },
       (view) => {
-        const raw = menuItemTitle(view);
+        const raw = resolveMenuItemTitle(view);
         return { raw, rendered: view.site.render.title({ ...view.post, title: raw }) };
       },
     ),
   },
+  id: postFields.id,
   type_label: field(
     {
       description: "The singular label used to describe this type of menu item.",
       type: "string",
       readonly: true,
     },
-    typeLabel,
+    readTypeLabel,
   ),
   type: text("The family of objects originally represented.", ({ type }) => type, {
     enum: ["taxonomy", "post_type", "post_type_archive", "custom"],
@@ -122,7 +79,7 @@ export const menuItemFields: { readonly [name: string]: PostField } = {
     {
       description: "A named status for the object.",
       type: "string",
-      enum: ["publish", "future", "draft", "pending", "private"],
+      enum: WRITABLE_STATUSES,
       answered: { type: "string", enum: STATUSES },
     },
     ({ post }) => post.status,
@@ -141,7 +98,7 @@ export const menuItemFields: { readonly [name: string]: PostField } = {
       description: "Class names for the link element of this menu item.",
       ...NAMES,
     },
-    (view) => words(itemOf(view).classes),
+    (view) => toWords(getMenuItem(view).classes),
   ),
   description: text("The description of this menu item.", ({ description }) => description, {
     maxLength: LENGTHS.title,
@@ -165,7 +122,7 @@ export const menuItemFields: { readonly [name: string]: PostField } = {
       type: "integer",
       minimum: 0,
     },
-    (view) => itemOf(view).objectId,
+    (view) => getMenuItem(view).objectId,
   ),
   target: text("The target attribute of the link element for this menu item.", ({ target }) => target, {
     enum: ["_blank", ""],
@@ -178,7 +135,7 @@ export const menuItemFields: { readonly [name: string]: PostField } = {
         format: "uri",
         maxLength: LENGTHS.url,
       },
-      address,
+      resolveMenuItemUrl,
     ),
     argument: {
       validate: (value, name) => {
@@ -195,7 +152,7 @@ export const menuItemFields: { readonly [name: string]: PostField } = {
       description: "The XFN relationship expressed in the link of this menu item.",
       ...NAMES,
     },
-    (view) => words(itemOf(view).xfn),
+    (view) => toWords(getMenuItem(view).xfn),
   ),
   invalid: field(
     {
@@ -203,8 +160,9 @@ export const menuItemFields: { readonly [name: string]: PostField } = {
       type: "boolean",
       readonly: true,
     },
-    isInvalid,
+    isInvalidMenuItem,
   ),
+  meta: metaField,
   menus: {
     schema: {
       description: "The menu that the item belongs to.",

@@ -1,63 +1,39 @@
-/** A revision as it is answered: its fields, their schema, its link. A revision is shown as the post that it would make. */
+/** The fields of a revision: their schema, and how they are read. */
 
-import type { Context, Json, JsonObject, Schema } from "../../../schema/types.js";
-import { type Collection, getCollection } from "../../collections.js";
+import type { Context, Json, Schema } from "../../../schema/types.js";
+import type { Collection } from "../../collections.js";
 import type { SiteIndex } from "../../query/site-index.js";
-import type { Post, PostColumns, Revision } from "../../records/records.js";
-import { listAutosaves } from "../../repository/remove-posts.js";
-import { createItem } from "../../rest/item.js";
+import type { Post, PostColumns } from "../../records/records.js";
 import { ALL, EDIT, FULL } from "../../rest/record-fields.js";
-import type { Item } from "../../rest/types.js";
 import type { Site } from "../../site.js";
 import { formatDate } from "../../text/dates.js";
 import { metaSchema } from "../post-meta.js";
-import { renderFields } from "../post-schema.js";
+import type { PostTypeHandler } from "../post-type-handler.js";
+import { REVISIONED_TEXTS } from "./keep-revisions.js";
 
-/** What a revision is shown with beside itself. */
+/** What a field is read from, apart from the revision. */
 export interface RevisionView {
   readonly collection: Collection;
   readonly site: Site;
   readonly index: SiteIndex;
 }
 
-interface Field {
+export interface RevisionField {
   readonly schema: Schema;
+  /** `post`: the revision in the form of a post. */
   readonly read: (post: Post, view: RevisionView) => Json;
-}
-
-/** The revision in the form of a post: its own id, the post that it belongs to as its parent. `kind` stands in its slug. */
-function postOf(revision: Revision, parent: Post): Post {
-  const { id, author, date, dateGmt, title, content, excerpt, isTrusted, meta } = revision;
-  const kind = listAutosaves(parent).has(id) ? "autosave" : "revision";
-  return {
-    ...parent,
-    id,
-    author,
-    date,
-    dateGmt,
-    modified: date,
-    modifiedGmt: dateGmt,
-    slug: `${parent.id}-${kind}-v1`,
-    status: "inherit",
-    parent: parent.id,
-    title,
-    content,
-    excerpt,
-    isTrusted,
-    meta,
-  };
 }
 
 const date = (
   description: string,
   context: readonly Context[],
   read: (post: Post, site: Site) => number,
-): Field => ({
+): RevisionField => ({
   schema: { description, type: "string", format: "date-time", context },
   read: (post, { site }) => formatDate(read(post, site)),
 });
 
-const HEAD: { readonly [name: string]: Field } = {
+const HEAD: { readonly [name: string]: RevisionField } = {
   author: {
     schema: { description: "The ID for the author of the revision.", type: "integer", context: ALL },
     read: ({ author }) => author,
@@ -96,7 +72,7 @@ const HEAD: { readonly [name: string]: Field } = {
   },
 };
 
-const guid: Field = {
+const guid: RevisionField = {
   schema: {
     description: "GUID for the revision, as it exists in the database.",
     type: "object",
@@ -114,32 +90,36 @@ const guid: Field = {
   },
 };
 
-const texts: { readonly [name: string]: (post: Post, site: Site) => string } = {
+const renderText: {
+  readonly [name in (typeof REVISIONED_TEXTS)[number]]: (post: Post, site: Site) => string;
+} = {
   title: (post, { render }) => render.title(post),
   content: (post, { render }) => render.content(post),
-  // An excerpt is never made from the content here.
+  // An excerpt is never generated from the content here.
   excerpt: (post, { render }) => render.caption(post),
 };
 
-function textField(name: "title" | "content" | "excerpt", { type }: Collection): Field {
+function textField(name: keyof typeof renderText, { fields }: PostTypeHandler): RevisionField {
   const context = name === "content" ? FULL : ALL;
-  // Whoever sees a pattern sees its title and content as they are stored.
-  const raw = type === "wp_block" && name !== "excerpt" ? FULL : EDIT;
   return {
     schema: {
       type: "object",
       context,
       properties: {
-        raw: { description: "As it is stored.", type: "string", context: raw },
+        raw: {
+          description: "As it is stored.",
+          type: "string",
+          context: fields.get(name)?.schema.properties?.["raw"]?.context ?? EDIT,
+        },
         rendered: { description: "As it is shown.", type: "string", context, readonly: true },
       },
     },
-    read: (post, { site }) => ({ raw: post[name], rendered: texts[name]?.(post, site) ?? "" }),
+    read: (post, { site }) => ({ raw: post[name], rendered: renderText[name](post, site) }),
   };
 }
 
-/** The reference answers `null` for a value that the field's schema does not allow, its default even. */
-const meta = ({ meta: fields }: Collection): Field => ({
+/** Like WordPress, returns `null` for a value that the schema does not allow, even for the default. */
+const metaOfRevision = ({ meta: fields }: Collection): RevisionField => ({
   schema: { description: "Meta fields.", ...metaSchema(fields), context: FULL },
   read: (post) =>
     Object.fromEntries(
@@ -150,8 +130,8 @@ const meta = ({ meta: fields }: Collection): Field => ({
     ),
 });
 
-/** For those who may edit it: the website shows it to them alone. Empty where the type has no address. */
-const previewLink: Field = {
+/** Only editors see it, like the preview itself. Empty if the type has no address on the website. */
+const previewLink: RevisionField = {
   schema: {
     description: "Preview link for the post.",
     type: "string",
@@ -170,57 +150,17 @@ const previewLink: Field = {
   },
 };
 
-function fieldsOf(collection: Collection, hasPreview: boolean): readonly (readonly [string, Field])[] {
-  const own = (["title", "content", "excerpt"] as const).filter((name) => collection.fields.includes(name));
+/** Returns the fields in the order in which responses list them. `hasPreview`: true for autosaves. */
+export function listRevisionFields(
+  type: PostTypeHandler,
+  hasPreview: boolean,
+): readonly (readonly [string, RevisionField])[] {
+  const texts = REVISIONED_TEXTS.filter((name) => type.fields.has(name));
   return Object.entries({
     ...HEAD,
     guid,
-    ...Object.fromEntries(own.map((name) => [name, textField(name, collection)])),
-    meta: meta(collection),
+    ...Object.fromEntries(texts.map((name) => [name, textField(name, type)])),
+    meta: metaOfRevision(type.collection),
     ...(hasPreview ? { preview_link: previewLink } : {}),
   });
-}
-
-export interface RevisionRenderer {
-  /** Of what is answered. */
-  readonly schema: Schema;
-  readonly of: (revision: Revision, parent: Post, request: RenderRevisionRequest) => Item;
-  /** A post of its own in the same form: that of a draft which took the place of its autosave. */
-  readonly ofPost: (post: Post, request: RenderRevisionRequest) => Item;
-}
-
-export interface RenderRevisionRequest {
-  readonly context: Context;
-  readonly url: (path: string) => string;
-}
-
-/** `hasPreview`: of autosaves, which say where they can be looked at. */
-export function createRevisionRenderer(
-  view: RevisionView,
-  { namespace, hasPreview }: { readonly namespace: string; readonly hasPreview: boolean },
-): RevisionRenderer {
-  const { collection, index } = view;
-  const fields = fieldsOf(collection, hasPreview);
-
-  function ofPost(post: Post, { context, url }: RenderRevisionRequest): Item {
-    const values: JsonObject = Object.fromEntries(
-      fields.flatMap(([name, { schema, read }]): [string, Json][] =>
-        schema.context?.includes(context) ? [[name, renderFields(read(post, view), schema, context)]] : [],
-      ),
-    );
-    const parent = index.post(post.parent);
-    if (parent === undefined) return createItem(values, {});
-    const { base } = getCollection(parent.type);
-    return createItem(values, { parent: [{ href: url(`/${namespace}/${base}/${parent.id}`) }] });
-  }
-
-  return {
-    schema: {
-      title: `${collection.type}-revision`,
-      type: "object",
-      properties: Object.fromEntries(fields.map(([name, { schema }]) => [name, schema])),
-    },
-    ofPost,
-    of: (revision, parent, request) => ofPost(postOf(revision, parent), request),
-  };
 }

@@ -1,4 +1,4 @@
-/** The list of a post's revisions: its arguments, which of them it answers, and in which order. Pure. */
+/** The list of a post's revisions: its arguments, which revisions it contains, and their order. Pure. */
 
 import type { Argument, Arguments, Json } from "../../../schema/types.js";
 import { IDS as ID_LIST, LENGTHS } from "../../argument-bounds.js";
@@ -52,16 +52,16 @@ export interface RevisionQuery {
   /** Empty: all. */
   readonly include: readonly number[];
   readonly exclude: ReadonlySet<number>;
-  /** `undefined`: everything fits. */
+  /** `undefined`: every revision matches. */
   readonly match: SearchMatch | undefined;
   readonly orderBy: (typeof ORDERS)[number];
   readonly order: "asc" | "desc";
 }
 
 /**
- * The query behind the arguments of a list.
+ * Turns the arguments of a list into a query.
  *
- * Errors: RestError 400 for an order that lacks what it orders by.
+ * @throws RestError 400 for an order that lacks what it orders by
  */
 export function toRevisionQuery(values: Values): RevisionQuery {
   const orderBy = values["orderby"] as RevisionQuery["orderBy"];
@@ -94,31 +94,34 @@ export function toRevisionQuery(values: Values): RevisionQuery {
   };
 }
 
-/** Those of `ids` that may be listed. Where both are given, `include` alone counts, as in the reference. */
-export function candidates(ids: readonly number[], { include, exclude }: RevisionQuery): readonly number[] {
+/** Picks the ids that may be listed. Like in WordPress, `include` overrides `exclude`. */
+export function selectCandidates(
+  ids: readonly number[],
+  { include, exclude }: RevisionQuery,
+): readonly number[] {
   if (include.length === 0) return ids.filter((id) => !exclude.has(id));
   const wanted = new Set(include);
   return ids.filter((id) => wanted.has(id));
 }
 
-/** What the order looks at: the texts of all revisions at once may be too much to hold. */
+/** What the order compares. The texts of all revisions at once could take too much memory. */
 export interface Entry {
   readonly id: number;
   readonly date: number;
   readonly isAutosave: boolean;
   /** Folded. */
   readonly title: string;
-  /** Lower fits better. */
+  /** The lower, the better the match. */
   readonly rank: number;
 }
 
-/** Whether the records themselves are needed for the order: revisions that nobody changed afterwards are as old as their ids say. */
+/** True if the order depends on more than ids: without autosaves, the dates of revisions follow their ids. */
 export const needsRecords = ({ match, orderBy }: RevisionQuery, autosaves: ReadonlySet<number>): boolean =>
   match !== undefined || orderBy === "title" || autosaves.size > 0;
 
 export const toEntry = (id: number): Entry => ({ id, date: id, isAutosave: false, title: "", rank: 0 });
 
-/** `undefined`: the search does not find it. */
+/** Returns `undefined` if the search does not match the revision. */
 export function toLoadedEntry(
   { id, date, title, content, excerpt }: Revision,
   isAutosave: boolean,
@@ -130,8 +133,8 @@ export function toLoadedEntry(
   return { id, date, isAutosave, title: folded, rank: match?.rank(folded, text) ?? 0 };
 }
 
-/** The ids of `entries` in the order of the list. */
-export function idsInOrder(
+/** Returns the ids of `entries` in the order of the list. */
+export function sortEntries(
   entries: readonly Entry[],
   { orderBy, order, include }: RevisionQuery,
 ): readonly number[] {
@@ -146,7 +149,7 @@ export function idsInOrder(
     };
   const compare: { readonly [by in RevisionQuery["orderBy"]]: (a: Entry, b: Entry) => number } = {
     date: (a, b) => sign * byDate(a, b),
-    // Nobody can ask for slugs here: the order is that of the dates.
+    // The list has no argument for slugs, so this order is the one by date.
     include_slugs: (a, b) => sign * byDate(a, b),
     id: (a, b) => sign * (a.id - b.id),
     include: (a, b) => (places.get(a.id) ?? 0) - (places.get(b.id) ?? 0),
@@ -158,11 +161,13 @@ export function idsInOrder(
 }
 
 /**
- * Which part of the list is asked for. As in the reference, `offset` counts only together with `per_page`, and then instead of `page`.
+ * Returns the requested part of the list. Like in WordPress, `offset` counts only together with
+ * `per_page`, and then replaces `page`.
  *
- * Errors: RestError 400 `rest_revision_invalid_offset_number`, `rest_revision_invalid_page_number`, unless there is nothing at all.
+ * @throws RestError 400 `rest_revision_invalid_offset_number` or `rest_revision_invalid_page_number`,
+ * unless the list is empty
  */
-export function pageOfEntries(
+export function toRevisionPage(
   values: Values,
   total: number,
 ): { readonly start: number; readonly end: number; readonly perPage: number } {

@@ -1,0 +1,128 @@
+/** Edits an image into a new media item. */
+
+import type { Json } from "../../schema/types.js";
+import { resolvePostDates } from "../posts/post-dates.js";
+import type { PostResource } from "../posts/post-resource.js";
+import type { MediaFile, Post } from "../records/records.js";
+import type { ContentRepository } from "../repository/content-repository.js";
+import { RestError } from "../rest/error.js";
+import type { RestRequest, RestResponse } from "../rest/types.js";
+import type { Site } from "../site.js";
+import { type Modifier, planEdits } from "./image-edits.js";
+import { imageRefused, unknownAttachment } from "./image-errors.js";
+import { uploadedImage } from "./image-versions.js";
+import { listFileNames } from "./owned-files.js";
+import type { StoredImages } from "./stored-images.js";
+import { toUploadFolder } from "./stored-name.js";
+
+export interface EditImageOptions {
+  readonly repository: ContentRepository;
+  readonly site: Site;
+  /** `core/v2` */
+  readonly namespace: string;
+  readonly getImages: () => StoredImages;
+}
+
+export function createEditImage(
+  { type, load, permissions, render, createWriteContext }: PostResource,
+  { repository, site, namespace, getImages }: EditImageOptions,
+): (request: RestRequest) => Promise<RestResponse> {
+  /** Returns the edited file, which no record names yet. */
+  async function editFile({ media, mimeType }: Post, { values }: RestRequest) {
+    const images = getImages();
+    if (media === null || !mimeType.startsWith("image/") || !isAddressOf(media, values["src"], site)) {
+      throw unknownAttachment();
+    }
+    const measured = await images.measured(media, mimeType);
+    const plan = planEdits(readModifiers(values), uploadedImage(measured), images.maxPixels);
+    if (!plan.ok) throw new RestError(400, plan.code, plan.message);
+    const folder = toUploadFolder(site.zone.toLocal(repository.now()));
+    const edited = await images.edit(media, { mimeType, operations: plan.operations, folder });
+    if (typeof edited === "string") throw imageRefused(edited);
+    return { ...edited, name: uploadedImage(media).name };
+  }
+
+  /** Stores the file as a new media item. Texts that the client does not give come from the source. */
+  const storeItem = (request: RestRequest, file: MediaFile): Promise<number> =>
+    repository.change(async (transaction) => {
+      const source = await load(Number(request.values["id"]));
+      permissions.update(request, source);
+      const values = { ...readTexts(source), ...withoutNull(request.values) };
+      const id = await transaction.newId("post");
+      const dates = resolvePostDates({}, site);
+      const post = type.write({ values, previous: null, id, dates }, createWriteContext(request));
+      const hasOwnTexts = request.isGiven("caption") && request.isGiven("description");
+      transaction.putPost({
+        ...post,
+        mimeType: source.mimeType,
+        // A copy of a text is trusted only if the text was.
+        isTrusted: post.isTrusted && (hasOwnTexts || source.isTrusted),
+        media: { ...file, altText: post.media?.altText ?? "" },
+      });
+      return id;
+    });
+
+  return async (request) => {
+    const source = await load(Number(request.values["id"]));
+    const { file, name, discard } = await editFile(source, request);
+    const edited = { ...file, parentImage: { id: source.id, name } };
+    const id = await storeItem(request, edited).catch(async (error: unknown) => {
+      await discard();
+      throw error;
+    });
+    return {
+      status: 201,
+      headers: { location: request.url(`/${namespace}/${type.collection.base}/${id}`) },
+      body: { item: render(await load(id), request, "view") },
+    };
+  };
+}
+
+const readTexts = ({ title, excerpt, content, media }: Post): { readonly [field: string]: string } => ({
+  title,
+  caption: excerpt,
+  description: content,
+  alt_text: media?.altText ?? "",
+});
+
+/**
+ * True if `src` is the address of one of the item's files, as responses of the site write it. The
+ * address is only compared, never fetched.
+ */
+function isAddressOf(media: MediaFile, src: Json | undefined, site: Site): boolean {
+  return listFileNames(media).some((name) => {
+    const address = site.upload(name);
+    return src === address || src === encodeURI(address);
+  });
+}
+
+/**
+ * Without `modifiers`, the deprecated arguments count: first the rotation, then the crop, which needs
+ * all four sides.
+ */
+function readModifiers({
+  modifiers,
+  rotation,
+  x,
+  y,
+  width,
+  height,
+}: RestRequest["values"]): readonly Modifier[] {
+  if (Array.isArray(modifiers)) return modifiers as unknown as readonly Modifier[];
+  const deprecated: Modifier[] = [];
+  if (typeof rotation === "number") deprecated.push({ type: "rotate", args: { angle: rotation } });
+  const area = [x, y, width, height];
+  if (area.every((side) => typeof side === "number")) {
+    const [left = 0, top = 0, across = 0, down = 0] = area as readonly number[];
+    deprecated.push({ type: "crop", args: { left, top, width: across, height: down } });
+  }
+  if (deprecated.length > 0) return deprecated;
+  throw new RestError(
+    400,
+    "rest_image_not_edited",
+    "The image was not edited. Edit the image before applying the changes.",
+  );
+}
+
+const withoutNull = (values: RestRequest["values"]): RestRequest["values"] =>
+  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== null && value !== undefined));

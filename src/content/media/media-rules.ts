@@ -1,0 +1,37 @@
+/** How media differ from posts: fields, status, the post they belong to, and their files. */
+
+import { postPath } from "../posts/post-links.js";
+import type { MediaUploads, PermissionView, PostTypeRules } from "../posts/post-type-handler.js";
+import type { Values } from "../posts/write-context.js";
+import type { SiteIndex } from "../query/site-index.js";
+import { RestError, refusal } from "../rest/error.js";
+import type { RestRequest } from "../rest/types.js";
+import { mediaFields } from "./media-fields.js";
+
+/** Whoever attaches an item to a post must be allowed to edit that post. */
+function authorizeAttaching({ values, caller }: RestRequest, { index, may }: PermissionView): void {
+  const parent = index.post(Number(values["post"] ?? 0));
+  const isAttached = parent?.id === index.post(Number(values["id"] ?? 0))?.parent;
+  if (parent === undefined || isAttached || may(caller, "edit", parent)) return;
+  throw refusal(caller, "rest_cannot_edit", "Sorry, you are not allowed to upload media to this post.");
+}
+
+function assertParentIsPost(values: Values, index: SiteIndex): void {
+  if (!values["post"] || index.post(Number(values["post"]))?.type !== "attachment") return;
+  throw new RestError(400, "rest_invalid_param", "Invalid parent type.");
+}
+
+export const createMediaRules = (uploads: MediaUploads): PostTypeRules => ({
+  fields: mediaFields,
+  uploads,
+  authorizeValues: authorizeAttaching,
+  assertConsistent: assertParentIsPost,
+  // An item is visible where its post is, unless it is private.
+  resolveStatus: (status) => (status === "private" ? "private" : "inherit"),
+  listLinks: ({ parent: id }, { index, to }) => {
+    const parent = index.post(id);
+    if (parent === undefined) return {};
+    const link = { embeddable: true, post_type: parent.type, id, href: to(postPath(parent)) };
+    return { "wp:attached-to": [link] };
+  },
+});

@@ -1,0 +1,112 @@
+/** Turns the arguments of a list into a query. Pure. */
+
+import { toText } from "../../schema/text-of.js";
+import type { Context, Json } from "../../schema/types.js";
+import type { Caller } from "../auth/caller.js";
+import type { Collection } from "../collections.js";
+import type { PostOrder, PostQuery } from "../query/types.js";
+import type { PostStatus } from "../records/records.js";
+import { RestError } from "../rest/error.js";
+import type { Site } from "../site.js";
+import { parseDate } from "../text/dates.js";
+import { SEARCH_COLUMNS } from "./list-arguments.js";
+import { createFilterQuery, nonEmpty } from "./list-filters.js";
+import { ANY_STATUS, resolveEditable, resolveVisibility } from "./list-visibility.js";
+import { toTermFilters } from "./term-filters.js";
+import type { Values } from "./write-context.js";
+
+/** @throws RestError 400 for an order that lacks what it orders by */
+function assertOrderPossible(values: Values): void {
+  const orderBy = values["orderby"];
+  if (orderBy === "relevance" && toText(values["search"]) === "") {
+    throw new RestError(
+      400,
+      "rest_no_search_term_defined",
+      "You need to define a search term to order by relevance.",
+    );
+  }
+  if (orderBy === "include" && nonEmpty(values["include"]) === undefined) {
+    throw new RestError(
+      400,
+      "rest_orderby_include_missing_include",
+      "You need to define an include parameter to order by include.",
+    );
+  }
+}
+
+function readStatuses(values: Values, { list }: Collection): readonly PostStatus[] {
+  const given = (values["status"] ?? []) as readonly (PostStatus | "any")[];
+  const statuses = given.length > 0 ? given : [list.status as PostStatus];
+  return [...new Set(statuses.flatMap((status) => (status === "any" ? ANY_STATUS : [status])))];
+}
+
+/** Returns a date as the site's wall-clock time, in which the columns hold dates. */
+function toLocalTime(value: Json | undefined, site: Site): number | undefined {
+  const parsed = typeof value === "string" ? parseDate(value) : undefined;
+  return parsed && (parsed.hasZone ? site.zone.toLocal(parsed.ms) : parsed.ms);
+}
+
+function toSearch(
+  values: Values,
+  statuses: readonly PostStatus[],
+  { type, caller }: { readonly type: Collection["type"]; readonly caller: Caller },
+): PostQuery["search"] {
+  const text = toText(values["search"]);
+  if (text === "") return undefined;
+  const names = (values["search_columns"] ?? []) as readonly (keyof typeof SEARCH_COLUMNS)[];
+  const columns = names.map((name) => SEARCH_COLUMNS[name]);
+  return {
+    text,
+    columns: columns.length > 0 ? columns : Object.values(SEARCH_COLUMNS),
+    isExact: values["search_semantics"] === "exact",
+    seesProtected: caller.id !== 0,
+    searchedProtected: resolveEditable(statuses, { type, caller }),
+  };
+}
+
+const toPage = (values: Values): Pick<PostQuery, "offset" | "limit"> => {
+  const limit = Number(values["per_page"]);
+  const offset = values["offset"];
+  return {
+    offset: offset === undefined ? (Number(values["page"]) - 1) * limit : Math.max(0, Number(offset)),
+    limit,
+  };
+};
+
+type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
+
+/** Drops the members that are `undefined`. */
+const definedMembers = <T extends object>(members: T): Defined<T> =>
+  Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Defined<T>;
+
+/** @throws RestError 400 for an order that lacks what it orders by */
+export type ToPostQuery = (values: Values, caller: Caller) => PostQuery;
+
+/** Creates the function that turns the arguments of a type's list into a query. */
+export function createPostQuery(collection: Collection, site: Site): ToPostQuery {
+  const { type } = collection;
+  const toFilters = createFilterQuery(collection);
+  return (values, caller) => {
+    assertOrderPossible(values);
+    const statuses = readStatuses(values, collection);
+    return {
+      type,
+      ...resolveVisibility(statuses, { context: values["context"] as Context, type, caller }),
+      orderBy: values["orderby"] as PostOrder,
+      order: values["order"] as "asc" | "desc",
+      ...toPage(values),
+      ...toFilters(values),
+      terms: toTermFilters(values, collection),
+      ...definedMembers({
+        include: nonEmpty<number>(values["include"]),
+        exclude: nonEmpty<number>(values["exclude"]),
+        slug: nonEmpty(values["slug"])?.map((slug) => site.slug(toText(slug))),
+        after: toLocalTime(values["after"], site),
+        before: toLocalTime(values["before"], site),
+        modifiedAfter: toLocalTime(values["modified_after"], site),
+        modifiedBefore: toLocalTime(values["modified_before"], site),
+        search: toSearch(values, statuses, { type, caller }),
+      }),
+    };
+  };
+}

@@ -1,0 +1,92 @@
+/** The record that a menu item points at. A menu item shows its title and address, unless it has its own. */
+
+import { getCollection } from "../../collections.js";
+import { listAncestors } from "../../query/page-tree.js";
+import type { SiteIndex } from "../../query/site-index.js";
+import type { MenuItem, Post, PostColumns, Term } from "../../records/records.js";
+import type { ItemLink } from "../../rest/types.js";
+import { getTaxonomy } from "../../terms/taxonomies.js";
+import { listTermAncestors, termLink } from "../../terms/term-fields.js";
+import type { FieldView } from "../post-field.js";
+import { postPath } from "../post-links.js";
+
+export type MenuItemView = Pick<FieldView, "post" | "index">;
+
+type Target = { readonly post: PostColumns } | { readonly term: Term };
+
+/** Every menu item has it. */
+export const getMenuItem = ({ post }: Pick<FieldView, "post">): MenuItem => post.menuItem as MenuItem;
+
+/** Returns `undefined` if the item points at nothing, or at a record that is gone. */
+function findTarget({ post, index }: MenuItemView): Target | undefined {
+  const item = post.menuItem;
+  if (item?.type === "post_type") {
+    const found = index.post(item.objectId);
+    return found && { post: found };
+  }
+  if (item?.type === "taxonomy") {
+    const found = index.term(item.objectId);
+    return found && { term: found };
+  }
+  return undefined;
+}
+
+/** Returns the title of the item, or else of its target. */
+export function resolveMenuItemTitle(view: MenuItemView): string {
+  if (view.post.title !== "") return view.post.title;
+  const target = findTarget(view);
+  if (target === undefined) return "";
+  return "post" in target ? target.post.title : target.term.name;
+}
+
+export function isInvalidMenuItem(view: MenuItemView): boolean {
+  const { type } = getMenuItem(view);
+  if (type !== "post_type" && type !== "taxonomy") return false;
+  const target = findTarget(view);
+  return target === undefined || ("post" in target && target.post.status === "trash");
+}
+
+export function readTypeLabel(view: MenuItemView): string {
+  const target = findTarget(view);
+  if (target !== undefined) {
+    return "post" in target
+      ? getCollection(target.post.type).labels.singular
+      : getTaxonomy(target.term.taxonomy).labels.singular;
+  }
+  return getMenuItem(view).type === "post_type_archive" ? "Post Type Archive" : "Custom Link";
+}
+
+/** Returns the address that the item leads to. */
+export function resolveMenuItemUrl(view: FieldView): string {
+  const target = findTarget(view);
+  if (target === undefined) return getMenuItem(view).url;
+  if ("post" in target) return view.site.link(target.post, view.index);
+  return termLink(target.term, getTaxonomy(target.term.taxonomy), view.site, view.index);
+}
+
+/** Returns the link to the target over REST. */
+export function findTargetLink(view: MenuItemView, to: (path: string) => string): ItemLink | undefined {
+  const target = findTarget(view);
+  if (target === undefined) return undefined;
+  return "post" in target
+    ? { post_type: "post_type", embeddable: true, href: to(postPath(target.post)) }
+    : {
+        taxonomy: "taxonomy",
+        embeddable: true,
+        href: to(`/${getTaxonomy(target.term.taxonomy).base}/${target.term.id}`),
+      };
+}
+
+/** Returns the keys of the target and of the records above it, which its address is made of. */
+export function listTargetKeys(post: Post, index: SiteIndex): readonly string[] {
+  // The target may be gone, or may not exist yet.
+  const own = post.target === "" ? [] : [post.target];
+  const target = findTarget({ post, index });
+  if (target === undefined) return own;
+  if ("post" in target) {
+    const { id } = target.post;
+    return [...own, ...[id, ...listAncestors(target.post, index)].map((above) => `post/${above}`)];
+  }
+  const terms = [target.term, ...listTermAncestors(target.term, index)];
+  return [...own, ...terms.map(({ id }) => `term/${id}`)];
+}

@@ -1,0 +1,37 @@
+/** The rules for the parents of pages: no cycles, and no orphans after a removal. */
+
+import type { SiteIndex } from "../query/site-index.js";
+import type { Post, PostColumns } from "../records/records.js";
+import { hasUniqueSlug } from "../repository/content-repository.js";
+import { uniqueSlug } from "../text/slug.js";
+
+/** Returns the parent to store: 0 if it is the page itself or below it, so that no cycle is stored. */
+export function resolveParent({ id, type, parent }: PostColumns, index: Pick<SiteIndex, "post">): number {
+  if (type !== "page") return parent;
+  const seen = new Set([id]);
+  for (let at = parent; at !== 0; at = index.post(at)?.parent ?? 0) {
+    if (seen.has(at)) return 0;
+    seen.add(at);
+  }
+  return parent;
+}
+
+/** Moves the children of a removed page up to its parent. A slug that is taken there gets a number. */
+export function reparentChildren(
+  children: readonly Post[],
+  removed: PostColumns,
+  index: SiteIndex,
+): readonly Post[] {
+  const assigned = new Set<string>();
+  return children.map((child) => {
+    const moved = { ...child, parent: removed.parent };
+    if (moved.type !== "page" || !hasUniqueSlug(moved) || moved.slug === "") return moved;
+    const isHeld = (slug: string): boolean =>
+      index
+        .withSlug("page", slug)
+        .some((id) => id !== moved.id && id !== removed.id && index.post(id)?.parent === moved.parent);
+    const slug = uniqueSlug(moved.slug, (wanted) => assigned.has(wanted) || isHeld(wanted));
+    assigned.add(slug);
+    return { ...moved, slug };
+  });
+}

@@ -1,0 +1,72 @@
+/** The rules for the dates of a post, and for the statuses `publish` and `future` that follow from them. */
+
+import type { PostColumns, PostStatus } from "../records/records.js";
+import { RestError } from "../rest/error.js";
+import type { Site } from "../site.js";
+import { toDateFields } from "../text/dates.js";
+import type { FieldTarget } from "./post-field.js";
+import type { PostChange, PostDates, Values } from "./write-context.js";
+
+const MINUTE_MS = 60_000;
+
+/** Statuses in which the date of a post floats until a client sets it. */
+const FLOATING: ReadonlySet<PostStatus> = new Set(["draft", "pending", "auto-draft"]);
+
+/**
+ * Reads `date` and `date_gmt`.
+ *
+ * @throws RestError 400 `rest_invalid_date` for a text in the form of a date that does not exist
+ */
+export function resolvePostDates(values: Values, site: Site): PostDates {
+  const { date, date_gmt: dateGmt } = values;
+  const isReset = date === null || dateGmt === null;
+  const text = typeof date === "string" ? { date } : typeof dateGmt === "string" ? { dateGmt } : undefined;
+  if (text === undefined || isReset) return { given: null, isReset };
+  const given = toDateFields(text, site.zone);
+  if (given === undefined) throw new RestError(400, "rest_invalid_date", "The date is invalid.");
+  return { given, isReset };
+}
+
+function setPublicationDate(
+  post: FieldTarget["post"],
+  { previous, dates: { given, isReset } }: Pick<PostChange, "previous" | "dates">,
+  { site, now }: { readonly site: Site; readonly now: number },
+): void {
+  const isFloatingDraft = previous !== null && FLOATING.has(previous.status) && previous.dateGmt === null;
+  if (given !== null) {
+    post.date = given.date;
+    post.dateGmt = given.dateGmt;
+  } else if (isReset || isFloatingDraft || previous === null) {
+    post.date = site.zone.toLocal(now);
+    post.dateGmt = null;
+  }
+  if (post.dateGmt === null && !FLOATING.has(post.status)) post.dateGmt = site.zone.toUtc(post.date);
+}
+
+/** Sets when the post was published and modified. `post` has its final status, except for `future`. */
+export function setDates(
+  post: FieldTarget["post"],
+  change: Pick<PostChange, "previous" | "dates">,
+  context: { readonly site: Site; readonly now: number },
+): void {
+  const { site, now } = context;
+  setPublicationDate(post, change, context);
+  if (change.previous === null) {
+    post.modified = post.date;
+    post.modifiedGmt = post.dateGmt ?? site.zone.toUtc(post.date);
+  } else {
+    post.modified = site.zone.toLocal(now);
+    post.modifiedGmt = now;
+  }
+}
+
+/**
+ * Returns `future` for a post whose publication date is at least a minute ahead, and `publish` for a
+ * scheduled post whose time has come. Other statuses stay.
+ */
+export function resolveScheduledStatus(post: PostColumns, now: number, site: Site): PostStatus {
+  const { status } = post;
+  if (status !== "publish" && status !== "future") return status;
+  const at = post.dateGmt ?? site.zone.toUtc(post.date);
+  return at - now >= MINUTE_MS ? "future" : "publish";
+}

@@ -1,0 +1,80 @@
+/** The interface of a field of a post: its schema, how it is read, and how a value is written. */
+
+import type { Argument, Json, JsonObject, Schema } from "../../schema/types.js";
+import type { Caller } from "../auth/caller.js";
+import type { Collection } from "../collections.js";
+import type { SiteIndex } from "../query/site-index.js";
+import type { Post, PostType } from "../records/records.js";
+import type { Site } from "../site.js";
+
+/** Groups of post types that have the same fields. */
+export const STANDARD_TYPES: readonly PostType[] = ["post", "page", "attachment", "wp_block"];
+/** Types whose items have an address on the website. */
+export const ADDRESSED_TYPES: readonly PostType[] = ["post", "page", "attachment"];
+export const TYPES_WITH_TEXTS: readonly PostType[] = ["post", "page", "wp_block"];
+
+/** What a field is read from. */
+export interface FieldView {
+  readonly post: Post;
+  readonly collection: Collection;
+  readonly site: Site;
+  readonly index: SiteIndex;
+  /** True if texts that a password protects are shown. */
+  readonly isRevealed: boolean;
+  /** Number of words in an excerpt that is generated from the content. */
+  readonly excerptLength: number;
+}
+
+/** What a value is written to. The resulting record is checked and completed afterwards. */
+export interface FieldTarget {
+  readonly post: { -readonly [K in keyof Post]: Post[K] };
+  readonly collection: Collection;
+  readonly caller: Caller;
+  readonly site: Site;
+  readonly index: SiteIndex;
+}
+
+export interface PostField {
+  /** The post types that have the field. Fields that belong to one type alone leave it out. */
+  readonly types?: readonly PostType[];
+  /** Responses, OPTIONS, OpenAPI and the argument of writes follow from it. */
+  readonly schema: Schema;
+  /** The part of the schema that differs between post types. */
+  readonly schemaOfType?: (collection: Collection) => Schema;
+  /** `undefined`: this item does not have the field. */
+  readonly read: (view: FieldView) => Json | undefined;
+  /**
+   * Writes a value that is valid and coerced. Absent for a field that cannot be written, or that
+   * `applyPostValues` writes by rules of its own.
+   */
+  readonly write?: (value: Json, target: FieldTarget) => void;
+  /** Overrides how the schema validates and sanitises the argument. */
+  readonly argument?: Pick<Argument, "validate" | "sanitize">;
+  /** True if an author's autosave of his own draft writes the field to the draft. */
+  readonly isAutosaved?: true;
+  /** True if rendering it takes longer than all other fields together. */
+  readonly isCostly?: true;
+}
+
+/** Fields by name, in the order in which responses list them. */
+export type PostFields = { readonly [name: string]: PostField };
+
+/**
+ * Accepts any value. WordPress takes a text as a string or as an object with `raw`, and ignores
+ * anything else.
+ */
+export const passthrough: NonNullable<PostField["argument"]> = {
+  validate: () => undefined,
+  sanitize: (value) => value,
+};
+
+/**
+ * Returns the raw text of a written value, which is a string or an object with `raw`. Returns
+ * `undefined` for anything else.
+ */
+export function readRaw(value: Json): string | undefined {
+  if (typeof value === "string") return value;
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
+  const { raw } = value as JsonObject;
+  return typeof raw === "string" || typeof raw === "number" ? String(raw) : undefined;
+}

@@ -1,0 +1,102 @@
+/** The links of a post: to itself, its author, parent, terms, revisions and, for editors, actions. */
+
+import type { Context } from "../../schema/types.js";
+import type { Caller } from "../auth/caller.js";
+import { type Collection, getCollection } from "../collections.js";
+import type { Post, PostColumns } from "../records/records.js";
+import type { ItemLink, Links } from "../rest/types.js";
+import { getTaxonomy } from "../terms/taxonomies.js";
+import type { LinkView, PostTypeHandler } from "./post-type-handler.js";
+
+export interface PostLinkView extends LinkView {
+  readonly context: Context;
+  readonly caller: Caller;
+  /** Methods that the caller may use on the item. */
+  readonly allowedMethods: readonly string[];
+}
+
+type MutableLinks = { [relation: string]: readonly ItemLink[] };
+
+/** Returns the path of a post of any type: `/pages/3`. */
+export const postPath = ({ type, id }: Pick<PostColumns, "type" | "id">): string =>
+  `/${getCollection(type).base}/${id}`;
+
+export function listPostLinks(post: Post, type: PostTypeHandler, view: PostLinkView): Links {
+  const { collection } = type;
+  const { to } = view;
+  const self = to(postPath(post));
+  const links: MutableLinks = {
+    self: [{ href: self, targetHints: { allow: view.allowedMethods } }],
+    collection: [{ href: to(`/${collection.base}`) }],
+    about: [{ href: to(`/types/${post.type}`) }],
+  };
+  addPeople(links, post, collection, to);
+  addRevisions(links, post, collection, self);
+  addRelatedPosts(links, post, collection, view);
+  if (collection.taxonomies.length > 0) {
+    links["wp:term"] = collection.taxonomies.map((taxonomy) => ({
+      taxonomy,
+      embeddable: true,
+      href: to(`/${getTaxonomy(taxonomy).base}?post=${post.id}`),
+    }));
+  }
+  if (type.listLinks !== undefined) Object.assign(links, type.listLinks(post, view));
+  if (view.context === "edit") Object.assign(links, listActionLinks(type, view.caller, self));
+  return links;
+}
+
+function addPeople(links: MutableLinks, post: Post, { supports }: Collection, to: LinkView["to"]): void {
+  if (supports.includes("author") && post.author > 0) {
+    links["author"] = [{ embeddable: true, href: to(`/users/${post.author}`) }];
+  }
+  if (supports.includes("comments")) {
+    links["replies"] = [{ embeddable: true, href: to(`/comments?post=${post.id}`) }];
+  }
+}
+
+function addRevisions(links: MutableLinks, post: Post, { hasRevisions }: Collection, self: string): void {
+  if (!hasRevisions) return;
+  links["version-history"] = [{ count: post.revisions.length, href: `${self}/revisions` }];
+  const newest = post.revisions.at(-1);
+  if (newest !== undefined) {
+    links["predecessor-version"] = [{ id: newest, href: `${self}/revisions/${newest}` }];
+  }
+}
+
+function addRelatedPosts(
+  links: MutableLinks,
+  post: Post,
+  { isHierarchical, hasAttachments }: Collection,
+  { index, to }: LinkView,
+): void {
+  const parent = isHierarchical ? index.post(post.parent) : undefined;
+  if (parent !== undefined) links["up"] = [{ embeddable: true, href: to(postPath(parent)) }];
+  const featured = index.post(post.featuredMedia);
+  if (featured?.type === "attachment") {
+    links["wp:featuredmedia"] = [{ embeddable: true, href: to(postPath(featured)) }];
+  }
+  if (hasAttachments) links["wp:attachment"] = [{ href: to(`/media?parent=${post.id}`) }];
+}
+
+/** Relations that tell an editor what he may do with the post. */
+function listActionLinks({ collection, fields }: PostTypeHandler, caller: Caller, self: string): Links {
+  const { type, supports, taxonomies } = collection;
+  const action = (name: string, isAllowed: boolean): [string, readonly ItemLink[]][] =>
+    isAllowed ? [[`wp:action-${name}`, [{ href: self }]]] : [];
+  const canEditOthers = caller.canOf(type, "edit_others_posts");
+  const canPublish = caller.canOf(type, "publish_posts");
+  return Object.fromEntries([
+    ...action("publish", type !== "attachment" && canPublish),
+    ...action("unfiltered-html", caller.has("unfiltered_html")),
+    ...action("sticky", fields.has("sticky") && canEditOthers && canPublish),
+    ...action("assign-author", supports.includes("author") && canEditOthers),
+    ...taxonomies.flatMap((taxonomy) => {
+      const { base, isHierarchical } = getTaxonomy(taxonomy);
+      const create = isHierarchical ? "edit_terms" : "assign_terms";
+      return [
+        ...action(`create-${base}`, caller.canOf(taxonomy, create)),
+        ...action(`assign-${base}`, caller.canOf(taxonomy, "assign_terms")),
+      ];
+    }),
+  ]);
+}

@@ -1,0 +1,110 @@
+/** The fields title, content and excerpt, which a client writes raw and reads rendered. */
+
+import type { Context, Json, Schema } from "../../schema/types.js";
+import { LENGTHS } from "../argument-bounds.js";
+import { ALL, EDIT, FULL } from "../rest/record-fields.js";
+import { hasBlocks } from "../text/blocks.js";
+import {
+  type FieldTarget,
+  type FieldView,
+  type PostFields,
+  passthrough,
+  readRaw,
+  STANDARD_TYPES,
+  TYPES_WITH_TEXTS,
+} from "./post-field.js";
+import { sanitiseText } from "./sanitised-text.js";
+
+/** True if a password protects the texts and the reader has not given it. */
+export const isHidden = ({ post, isRevealed }: FieldView): boolean => post.password !== "" && !isRevealed;
+
+function writeText(name: "title" | "content" | "excerpt") {
+  return (value: Json, target: FieldTarget): void => {
+    const raw = readRaw(value);
+    // WordPress ignores an empty `raw` of a title.
+    if (raw === undefined || (name === "title" && raw === "" && value !== "")) return;
+    const isTrusted = target.caller.has("unfiltered_html");
+    const text = isTrusted ? raw : sanitiseText(raw, name, target.site);
+    target.post[name] = name === "title" ? text.trim() : text;
+    target.post.isTrusted = isTrusted;
+  };
+}
+
+/**
+ * The schema of a text that is written as a string or as an object with `raw`. `maxLength` limits the
+ * text in either form.
+ */
+const textSchema = (
+  context: readonly Context[],
+  maxLength: number,
+  extra: { readonly [name: string]: Schema } = {},
+): Schema => ({
+  type: "object",
+  context,
+  maxLength,
+  properties: {
+    raw: { type: "string", context: EDIT, description: "As it is stored.", maxLength },
+    // A client sends back the response it received; this member is ignored.
+    rendered: {
+      type: "string",
+      context,
+      description: "As it is shown.",
+      readonly: true,
+      maxLength: LENGTHS.content,
+    },
+    ...extra,
+  },
+});
+
+export const PROTECTED: Schema = {
+  description: "Whether the text is protected with a password.",
+  type: "boolean",
+  context: ALL,
+  readonly: true,
+};
+
+export const textFields = {
+  title: {
+    types: STANDARD_TYPES,
+    schema: textSchema(ALL, LENGTHS.title),
+    read: ({ post, site }) => ({ raw: post.title, rendered: site.render.title(post) }),
+    write: writeText("title"),
+    argument: passthrough,
+    isAutosaved: true,
+  },
+  content: {
+    types: TYPES_WITH_TEXTS,
+    schema: textSchema(FULL, LENGTHS.content, {
+      block_version: {
+        description: "Version of the content block format used by the post.",
+        type: "integer",
+        context: EDIT,
+        readonly: true,
+      },
+      protected: PROTECTED,
+    }),
+    read: (view) => ({
+      raw: view.post.content,
+      rendered: isHidden(view) ? "" : view.site.render.content(view.post),
+      protected: view.post.password !== "",
+      block_version: hasBlocks(view.post.content) ? 1 : 0,
+    }),
+    write: writeText("content"),
+    argument: passthrough,
+    isAutosaved: true,
+    isCostly: true,
+  },
+  excerpt: {
+    types: TYPES_WITH_TEXTS,
+    schema: textSchema(ALL, LENGTHS.content, { protected: PROTECTED }),
+    read: (view) => ({
+      raw: view.post.excerpt,
+      rendered: isHidden(view) ? "" : view.site.render.excerpt(view.post, view.excerptLength),
+      protected: view.post.password !== "",
+    }),
+    write: writeText("excerpt"),
+    argument: passthrough,
+    isAutosaved: true,
+    isCostly: true,
+  },
+} as const satisfies PostFields;
