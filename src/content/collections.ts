@@ -62,12 +62,12 @@ export interface Collection {
   readonly isHierarchical: boolean;
   /** True if items have an address of their own on the website. */
   readonly isViewable: boolean;
-  /** True if anonymous callers may list and read published items. Otherwise they need a capability. */
+  /** True if anonymous callers may list and read published items. */
   readonly isPublic: boolean;
   readonly taxonomies: readonly Taxonomy[];
   /** `supports` of WordPress, for `/types`. */
   readonly supports: readonly string[];
-  /** The values in which new items of the types differ. */
+  /** Values of new items that differ between types. */
   readonly newPost: Pick<Post, "status" | "commentStatus" | "pingStatus">;
   readonly list: {
     readonly perPage: number;

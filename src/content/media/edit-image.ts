@@ -42,7 +42,7 @@ export function createEditImage(
     return { ...edited, name: uploadedImage(media).name };
   }
 
-  /** Stores the file as a new media item. Texts that the client does not give come from the source. */
+  /** Stores the file as a new media item. Missing texts come from the source. */
   const storeItem = (request: RestRequest, file: MediaFile): Promise<number> =>
     repository.change(async (transaction) => {
       const source = await load(Number(request.values["id"]));
@@ -97,8 +97,8 @@ function isAddressOf(media: MediaFile, src: Json | undefined, site: Site): boole
 }
 
 /**
- * Without `modifiers`, the deprecated arguments count: first the rotation, then the crop, which needs
- * all four sides.
+ * Without `modifiers`, the deprecated arguments count: first the rotation, then the crop, which
+ * needs all of its four sides.
  */
 function readModifiers({
   modifiers,

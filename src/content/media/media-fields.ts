@@ -66,7 +66,7 @@ const imageField = (
   read: (view) => (isImage(view) ? read(getFile(view)) : undefined),
 });
 
-/** Returns the address of a file of the item. An imported item may have its files on another host. */
+/** Returns the address of a file of the item. An imported item may have files on another host. */
 function toAddress({ elsewhere, name: own }: MediaFile, name: string, { upload }: FieldView["site"]): string {
   if (elsewhere === undefined || elsewhere === "") return upload(name);
   return name === own ? elsewhere : elsewhere.slice(0, elsewhere.lastIndexOf("/") + 1) + basename(name);

@@ -27,7 +27,7 @@ export function createDeletePost(
     return post;
   }
 
-  /** Children move up to the parent of the post, and menu items that point at the post are removed. */
+  /** Children move up to the post's parent. Menu items that point at the post are removed. */
   async function removeWhole(transaction: Transaction, post: Post): Promise<void> {
     const isMenuItem = collection.type === "nav_menu_item";
     const targeting = isMenuItem ? [] : index.targeting(`post/${post.id}`);

@@ -1,4 +1,7 @@
-/** The filters of lists: one entry declares the argument, the types that have it, and its part of the query. */
+/**
+ * The filters of lists. One entry declares the argument, the types that have it, and its part of
+ * the query.
+ */
 
 import type { Argument, Arguments, Json } from "../../schema/types.js";
 import { COUNTS, IDS, NAMES } from "../argument-bounds.js";

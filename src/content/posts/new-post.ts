@@ -3,13 +3,8 @@
 import type { Post } from "../records/records.js";
 import type { WriteContext } from "./write-context.js";
 
-export function createPost({
-  collection,
-  caller,
-  site,
-  now,
-  defaultCategory,
-}: WriteContext): Omit<Post, "id"> {
+export function createPost(context: WriteContext): Omit<Post, "id"> {
+  const { collection, caller, site, now, defaultCategory } = context;
   const local = site.zone.toLocal(now);
   const isCategorised = collection.taxonomies[0] === "category" && defaultCategory !== undefined;
   return {

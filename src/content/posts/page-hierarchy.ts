@@ -5,7 +5,7 @@ import type { Post, PostColumns } from "../records/records.js";
 import { hasUniqueSlug } from "../repository/content-repository.js";
 import { uniqueSlug } from "../text/slug.js";
 
-/** Returns the parent to store: 0 if it is the page itself or below it, so that no cycle is stored. */
+/** Returns the parent to store: 0 instead of the page itself or a page below it. */
 export function resolveParent({ id, type, parent }: PostColumns, index: Pick<SiteIndex, "post">): number {
   if (type !== "page") return parent;
   const seen = new Set([id]);
@@ -16,7 +16,9 @@ export function resolveParent({ id, type, parent }: PostColumns, index: Pick<Sit
   return parent;
 }
 
-/** Moves the children of a removed page up to its parent. A slug that is taken there gets a number. */
+/**
+ * Moves the children of a removed page up to its parent. A slug that is taken there gets a suffix.
+ */
 export function reparentChildren(
   children: readonly Post[],
   removed: PostColumns,

@@ -1,12 +1,12 @@
-/** The fields in which patterns (`wp_block`) differ from posts: editors need texts as they are stored. */
+/** The fields of patterns (`wp_block`) that differ from posts: editors need the stored texts. */
 
 import type { Schema } from "../../schema/types.js";
 import { LENGTHS } from "../argument-bounds.js";
 import { EDIT, FULL } from "../rest/record-fields.js";
 import { metaField, readShownMeta } from "./meta-field.js";
 import type { PostFields } from "./post-field.js";
-import { createTermField } from "./post-fields.js";
 import { readMeta } from "./post-meta.js";
+import { createTermField } from "./term-field.js";
 import { PROTECTED, textFields } from "./text-fields.js";
 
 const rawText = (maxLength: number): Schema => ({

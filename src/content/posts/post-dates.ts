@@ -1,4 +1,4 @@
-/** The rules for the dates of a post, and for the statuses `publish` and `future` that follow from them. */
+/** The rules for the dates of a post, and for `publish` and `future`, which follow from them. */
 
 import type { PostColumns, PostStatus } from "../records/records.js";
 import { RestError } from "../rest/error.js";
@@ -43,7 +43,7 @@ function setPublicationDate(
   if (post.dateGmt === null && !FLOATING.has(post.status)) post.dateGmt = site.zone.toUtc(post.date);
 }
 
-/** Sets when the post was published and modified. `post` has its final status, except for `future`. */
+/** Sets when the post was published and modified. Call it once the status is set. */
 export function setDates(
   post: FieldTarget["post"],
   change: Pick<PostChange, "previous" | "dates">,
@@ -61,8 +61,8 @@ export function setDates(
 }
 
 /**
- * Returns `future` for a post whose publication date is at least a minute ahead, and `publish` for a
- * scheduled post whose time has come. Other statuses stay.
+ * Returns `future` for a post whose publication date is at least a minute ahead, and `publish` for
+ * a scheduled post whose time has come. Other statuses stay.
  */
 export function resolveScheduledStatus(post: PostColumns, now: number, site: Site): PostStatus {
   const { status } = post;

@@ -13,7 +13,7 @@ export const STANDARD_TYPES: readonly PostType[] = ["post", "page", "attachment"
 export const ADDRESSED_TYPES: readonly PostType[] = ["post", "page", "attachment"];
 export const TYPES_WITH_TEXTS: readonly PostType[] = ["post", "page", "wp_block"];
 
-/** What a field is read from. */
+/** The input of `PostField.read`. */
 export interface FieldView {
   readonly post: Post;
   readonly collection: Collection;
@@ -25,7 +25,7 @@ export interface FieldView {
   readonly excerptLength: number;
 }
 
-/** What a value is written to. The resulting record is checked and completed afterwards. */
+/** The input of `PostField.write`. The caller checks and completes `post` afterwards. */
 export interface FieldTarget {
   readonly post: { -readonly [K in keyof Post]: Post[K] };
   readonly collection: Collection;

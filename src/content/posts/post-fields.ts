@@ -1,27 +1,21 @@
 /**
- * The table of fields that several post types share. One entry declares everything about a field;
- * CONTRIBUTING.md lists the few steps beside it. Fields of one type alone are in `pattern-fields.ts`,
- * `../media/media-fields.ts` and `menu-items/menu-item-fields.ts`.
+ * The table of fields that several post types share. Fields of one type alone are in
+ * `pattern-fields.ts`, `../media/media-fields.ts` and `menu-items/menu-item-fields.ts`.
+ * CONTRIBUTING.md explains how to add one.
  */
 
 import { toText } from "../../schema/text-of.js";
 import type { Context, Schema } from "../../schema/types.js";
-import { IDS, LENGTHS } from "../argument-bounds.js";
+import { LENGTHS } from "../argument-bounds.js";
 import { POST_FORMATS, WRITABLE_STATUSES } from "../collections.js";
 import { STATUSES } from "../query/row.js";
-import type { Post, PostType, Taxonomy } from "../records/records.js";
+import type { Post, PostType } from "../records/records.js";
 import { ALL, EDIT, FULL } from "../rest/record-fields.js";
-import { getTaxonomy } from "../terms/taxonomies.js";
+import { listClasses } from "./class-list.js";
 import { dateFields } from "./date-fields.js";
 import { metaField } from "./meta-field.js";
-import {
-  ADDRESSED_TYPES,
-  type FieldView,
-  type PostField,
-  type PostFields,
-  STANDARD_TYPES,
-  TYPES_WITH_TEXTS,
-} from "./post-field.js";
+import { ADDRESSED_TYPES, type PostFields, STANDARD_TYPES, TYPES_WITH_TEXTS } from "./post-field.js";
+import { createTermField } from "./term-field.js";
 import { textFields } from "./text-fields.js";
 
 const POSTS: readonly PostType[] = ["post"];
@@ -32,36 +26,6 @@ const text = (context: readonly Context[], more: Schema = {}): Schema => ({
   context,
   ...more,
 });
-
-export const createTermField = (taxonomy: Taxonomy): PostField => ({
-  schema: {
-    description: `The terms assigned to the post in the ${taxonomy} taxonomy.`,
-    ...IDS,
-    context: FULL,
-  },
-  // The record may name terms that were deleted since.
-  read: ({ post, index }) => index.termsOf(post, taxonomy),
-  write: (value, { post, index }) => {
-    const ids = (value as readonly number[]).filter((id) => index.term(id)?.taxonomy === taxonomy);
-    post.terms = { ...post.terms, [taxonomy]: [...new Set(ids)].sort((a, b) => a - b) };
-  },
-});
-
-const listClasses = ({ post, collection, index }: FieldView): readonly string[] => [
-  `post-${post.id}`,
-  post.type,
-  `type-${post.type}`,
-  `status-${post.status}`,
-  ...(collection.supports.includes("post-formats") ? [`format-${post.format}`] : []),
-  ...(post.password === "" ? [] : ["post-password-required"]),
-  ...(post.featuredMedia > 0 ? ["has-post-thumbnail"] : []),
-  "hentry",
-  ...collection.taxonomies.flatMap((taxonomy) =>
-    index
-      .termsOf(post, taxonomy)
-      .map((id) => `${getTaxonomy(taxonomy).classPrefix}-${index.term(id)?.slug ?? id}`),
-  ),
-];
 
 export const postFields = {
   id: {

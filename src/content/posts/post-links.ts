@@ -1,4 +1,4 @@
-/** The links of a post: to itself, its author, parent, terms, revisions and, for editors, actions. */
+/** The links of a post: to itself, its author, parent, terms, revisions and an editor's actions. */
 
 import type { Context } from "../../schema/types.js";
 import type { Caller } from "../auth/caller.js";

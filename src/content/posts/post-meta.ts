@@ -1,4 +1,4 @@
-/** The registered meta fields of a collection: read with their defaults, written after a check. Others are never stored. */
+/** Reads and writes the registered meta fields of a post type. Others are never stored. */
 
 import { coerceValue } from "../../schema/coerce.js";
 import { toText } from "../../schema/text-of.js";
@@ -12,14 +12,16 @@ import { sanitiseText, type TextSanitiser } from "./sanitised-text.js";
 
 type MetaFields = { readonly [name: string]: MetaField };
 
-/** A pattern has it as a field of its own; in a revision it is null where it is none of these. */
-const answeredChoice = (choices: readonly string[]): Schema => ({
+/**
+ * A pattern's response has it as a field of its own; a revision's has null for an unknown value.
+ */
+const choiceInResponses = (choices: readonly string[]): Schema => ({
   sometimes: true,
   answered: { type: ["string", "null"], enum: [...choices, null] },
 });
 
-/** A text of a meta field may be HTML, such as footnotes. */
-const boundedField = (field: MetaField): Schema =>
+/** Texts of meta fields, such as footnotes, may be HTML. */
+const withMaxLength = (field: MetaField): Schema =>
   field.type === "string" && field.enum === undefined ? { ...field, maxLength: LENGTHS.content } : field;
 
 export const metaSchema = (fields: MetaFields): Schema => ({
@@ -29,9 +31,9 @@ export const metaSchema = (fields: MetaFields): Schema => ({
     Object.entries(fields).map(([name, field]) => [
       name,
       {
-        ...boundedField(field),
+        ...withMaxLength(field),
         context: ["view", "edit"],
-        ...(field.enum === undefined ? {} : answeredChoice(field.enum)),
+        ...(field.enum === undefined ? {} : choiceInResponses(field.enum)),
       } as Schema,
     ]),
   ),
@@ -41,10 +43,11 @@ export const readMeta = (stored: JsonObject, fields: MetaFields): JsonObject =>
   Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, stored[name] ?? field.default]));
 
 /**
- * `stored` with what `value` says: `null` takes a field back to its default; names that are not registered are ignored. Of footnotes, which are shown as
- * HTML, only what `caller` may publish is kept.
+ * Returns `stored` with the written values. `null` resets a field to its default; names that are
+ * not registered are ignored. Footnotes are HTML, so they are sanitised unless `caller` has
+ * `unfiltered_html`.
  *
- * Errors: RestError 400 with the schema's code where a value does not fit.
+ * @throws RestError 400 with the schema's code for an invalid value
  */
 export function writeMeta(
   stored: JsonObject,
@@ -63,14 +66,17 @@ export function writeMeta(
     if (problem !== undefined) throw new RestError(400, problem.code, problem.message);
     const coerced = coerceValue(meta, schema);
     if (name !== "footnotes" || caller.has("unfiltered_html")) return [[name, coerced] as const];
-    return [[name, filteredNotes(toText(coerced), site)] as const];
+    return [[name, sanitiseFootnotes(toText(coerced), site)] as const];
   });
   return { ...stored, ...Object.fromEntries(changed) };
 }
 
-/** Of a JSON list of notes the id and the filtered content of each; of anything else nothing. Source: WordPress 7.1. */
-function filteredNotes(text: string, site: TextSanitiser): string {
-  // Each note is filtered by itself: their sum is what counts.
+/**
+ * Sanitises a JSON list of notes: keeps the id and the sanitised content of each. Returns an empty
+ * text for anything else. Source: WordPress 7.1.
+ */
+function sanitiseFootnotes(text: string, site: TextSanitiser): string {
+  // The limit is for the sum of all notes, although each is sanitised on its own.
   if (text.length > site.filteredCharacters) return sanitiseText(text, "content", site);
   let notes: unknown;
   try {
@@ -79,12 +85,12 @@ function filteredNotes(text: string, site: TextSanitiser): string {
     return "";
   }
   if (!Array.isArray(notes)) return "";
-  const kept = notes.flatMap((note: { readonly id?: unknown; readonly content?: unknown } | null) => {
+  const sanitised = notes.flatMap((note: { readonly id?: unknown; readonly content?: unknown } | null) => {
     const { id, content } = note ?? {};
     if (typeof id !== "string" || typeof content !== "string" || id === "" || content === "") return [];
     return [
       { id: id.toLowerCase().replace(/[^a-z0-9_-]/g, ""), content: sanitiseText(content, "content", site) },
     ];
   });
-  return JSON.stringify(kept);
+  return JSON.stringify(sanitised);
 }

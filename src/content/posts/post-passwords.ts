@@ -1,4 +1,4 @@
-/** Opens posts with the password that a reader gives, and limits how many wrong ones may be tried on each. */
+/** Unlocks protected posts with a reader's password, and limits wrong attempts on each post. */
 
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { Clock } from "../../core/clock.js";
@@ -9,24 +9,25 @@ type Protected = Pick<Post, "id" | "password">;
 
 export interface Passwords {
   /**
-   * The ids of the `posts` that `given` opens. Every wrong password counts against the post that it was tried on, whatever it opens
-   * besides; a right one never counts, nor does a post without a password.
+   * Returns the ids of the `posts` that `given` unlocks. A wrong password counts against every post
+   * that it was tried on, even if it unlocks others. Posts without a password do not count.
    *
-   * Compares in constant time, and nothing at all if one of the posts has no attempt left.
+   * Compares in constant time. Compares nothing if one of the posts has no attempt left.
+   *
    * @throws RestError 429 `rest_too_many_passwords`
    */
   readonly open: (posts: readonly Protected[], given: string) => ReadonlySet<number>;
 }
 
 export interface PasswordsOptions {
-  /** Wrong passwords on one post, all at once or over a minute. 0 sets no limit. */
+  /** Wrong passwords per post and minute, which may come all at once. 0 sets no limit. */
   readonly perMinute: number;
   readonly clock: Pick<Clock, "monotonic">;
-  /** Posts that have wrong attempts at a time. */
+  /** Posts whose wrong attempts are counted at a time. Default: 10 000. */
   readonly maxPosts?: number;
 }
 
-/** Wrong attempts on a post: as many as there were at a moment. They wear off evenly over time. */
+/** The number of wrong attempts on a post at a moment. It decreases evenly over time. */
 interface Attempts {
   readonly count: number;
   readonly at: number;
@@ -38,30 +39,31 @@ const MINUTE_MS = 60_000;
 const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
 
 /**
- * The counts are this process's own. Only protected posts that exist have one, and none is dropped before it has worn off:
- * no guess on another post can make room for more. With wrong attempts on `maxPosts` posts, further posts stay closed.
+ * Each process counts on its own. Only existing protected posts have a count, and no count is
+ * dropped before it has expired, so guesses on other posts cannot reset it. Once `maxPosts` posts
+ * have wrong attempts, further posts stay locked.
  */
 export function createPasswords({ perMinute, clock, maxPosts = MAX_POSTS }: PasswordsOptions): Passwords {
   const perMs = perMinute / MINUTE_MS;
   const attempts = new Map<number, Attempts>();
 
-  const wornOff = ({ count, at }: Attempts, now: number): number => Math.max(0, count - (now - at) * perMs);
-  const countOf = (id: number, now: number): number => {
+  const remaining = ({ count, at }: Attempts, now: number): number => Math.max(0, count - (now - at) * perMs);
+  const getCount = (id: number, now: number): number => {
     const known = attempts.get(id);
-    return known === undefined ? 0 : wornOff(known, now);
+    return known === undefined ? 0 : remaining(known, now);
   };
 
-  function dropWornOff(now: number): void {
-    for (const [id, known] of attempts) if (wornOff(known, now) === 0) attempts.delete(id);
+  function dropExpired(now: number): void {
+    for (const [id, known] of attempts) if (remaining(known, now) === 0) attempts.delete(id);
   }
 
-  /** Milliseconds until each of `ids` has an attempt left; 0 for now. */
-  function waitFor(ids: readonly number[], now: number): number {
-    const excess = Math.max(...ids.map((id) => countOf(id, now) + 1 - perMinute));
+  /** Returns the milliseconds until each of `ids` has an attempt left; 0 if they have one now. */
+  function getWait(ids: readonly number[], now: number): number {
+    const excess = Math.max(...ids.map((id) => getCount(id, now) + 1 - perMinute));
     if (excess > 0) return excess / perMs;
     const isNew = (id: number): boolean => !attempts.has(id);
     if (attempts.size + ids.filter(isNew).length <= maxPosts) return 0;
-    dropWornOff(now);
+    dropExpired(now);
     return attempts.size + ids.filter(isNew).length <= maxPosts ? 0 : MINUTE_MS;
   }
 
@@ -71,13 +73,13 @@ export function createPasswords({ perMinute, clock, maxPosts = MAX_POSTS }: Pass
       if (closed.length === 0) return new Set();
       const now = clock.monotonic();
       const ids = closed.map(({ id }) => id);
-      const wait = perMinute === 0 ? 0 : waitFor(ids, now);
+      const wait = perMinute === 0 ? 0 : getWait(ids, now);
       if (wait > 0) throw tooMany(Math.ceil(wait / 1000));
       const wanted = digest(given);
       const opened = new Set<number>();
       for (const { id, password } of closed) {
         if (timingSafeEqual(wanted, digest(password))) opened.add(id);
-        else if (perMinute > 0) attempts.set(id, { count: countOf(id, now) + 1, at: now });
+        else if (perMinute > 0) attempts.set(id, { count: getCount(id, now) + 1, at: now });
       }
       return opened;
     },

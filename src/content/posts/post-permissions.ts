@@ -15,8 +15,8 @@ import type { PostTypeHandler } from "./post-type-handler.js";
 const FORBIDDEN = "Sorry, you are not allowed to do that.";
 
 /**
- * `read`, `update` and `delete` judge `post`. Without it they judge the post that the request names, as
- * the index has it. Handlers judge the post again once it is loaded: another writer may have changed it.
+ * `read`, `update` and `delete` judge `post`, by default the post that the request names, as the
+ * index has it. Handlers judge it again once it is loaded: another writer may have changed it.
  */
 export interface PostPermissions {
   /** Returns the post with an id of this type. @throws RestError 404 `rest_post_invalid_id` */

@@ -21,8 +21,8 @@ export interface RenderPostRequest {
   readonly isUnlocked?: boolean | undefined;
   readonly excerptLength?: number | undefined;
   /**
-   * The fields that the response needs. Default: all. If it leaves out every costly field, the item is
-   * rendered without the others too, and is not cached.
+   * The fields that the response needs. Default: all. A selection without costly fields renders
+   * only these fields, and the item is not cached.
    */
   readonly selection?: FieldSelection | undefined;
 }

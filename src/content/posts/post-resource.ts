@@ -82,8 +82,8 @@ export function createPostResource(
 }
 
 /**
- * Refuses an author whom the host does not know. Call it before the change begins: the host may have
- * to look him up.
+ * Refuses an author whom the host does not know. Call it before the change begins, since the host
+ * may need time to look him up.
  *
  * @throws RestError 400 `rest_invalid_author`
  */

@@ -1,4 +1,4 @@
-/** What the routes of posts are built from. The assembly of the content service provides it. */
+/** The options of post routes, which the assembly of the content service provides. */
 
 import type { Post } from "../records/records.js";
 import type { ContentRepository, Transaction } from "../repository/content-repository.js";

@@ -44,7 +44,7 @@ export const orUnchanged =
   (value, name, given) =>
     value === stored(readId(given)) ? undefined : validateValue(value, schema, name);
 
-/** Returns the part of a field's value that `context` shows. Drops members that the schema lacks. */
+/** Returns the part of a field's value that `context` shows. Drops members without a schema. */
 export function renderFields(value: Json, schema: Schema, context: Context): Json {
   const { properties } = schema;
   if (properties === undefined || typeof value !== "object" || value === null || Array.isArray(value))

@@ -39,8 +39,8 @@ export function isSlugTaken(
 }
 
 /**
- * Returns the slug to store. A draft keeps its slug, even one that is taken; like in WordPress, a slug
- * that the client writes becomes unique at once.
+ * Returns the slug to store. A draft keeps its slug, even one that is taken. Like in WordPress, a
+ * slug becomes unique at once if the client writes it.
  */
 export function resolveSlug(
   post: Post,

@@ -45,7 +45,7 @@ function createPostType(
   return handler;
 }
 
-/** Returns a handler for every post type. `rules`: of the types that differ from posts and pages. */
+/** Returns a handler for every post type. `rules`: for types that differ from posts and pages. */
 export const createPostTypes = (rules: { readonly [type in PostType]?: PostTypeRules }): PostTypes =>
   Object.fromEntries(
     Object.values<Collection>(collections).map((collection) => [

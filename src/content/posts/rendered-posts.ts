@@ -1,4 +1,4 @@
-/** The cache of rendered posts. An entry is valid while every record that went into it is unchanged. */
+/** The cache of rendered posts. An entry is valid until a record that it depends on changes. */
 
 import { LRUCache } from "lru-cache";
 import { listAncestors } from "../query/page-tree.js";

@@ -1,15 +1,18 @@
-/** Filters a text of somebody without `unfiltered_html`, whose size is judged first: the filter parses it, and nothing else runs meanwhile. */
+/**
+ * Sanitises texts of users without `unfiltered_html`. The size is checked first, because nothing
+ * else runs while the sanitiser parses a text.
+ */
 
 import { RestError } from "../rest/error.js";
 import type { Site } from "../site.js";
 
-/** What `sanitiseText` needs of a site. */
+/** The part of a site that `sanitiseText` needs. */
 export type TextSanitiser = Pick<Site, "filter" | "filteredCharacters">;
 
 /**
- * What of `raw` is stored as the `field` of a post.
+ * Returns the part of `raw` that may be stored in `field` of a post.
  *
- * Errors: RestError 413 `rest_text_too_large`, naming the limit.
+ * @throws RestError 413 `rest_text_too_large`, naming the limit
  */
 export function sanitiseText(
   raw: string,

@@ -31,8 +31,8 @@ function writeText(name: "title" | "content" | "excerpt") {
 }
 
 /**
- * The schema of a text that is written as a string or as an object with `raw`. `maxLength` limits the
- * text in either form.
+ * Schema of a text that is written as a string or as an object with `raw`. `maxLength` applies to
+ * both forms.
  */
 const textSchema = (
   context: readonly Context[],

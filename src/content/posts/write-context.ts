@@ -1,4 +1,4 @@
-/** The types around a write: what a client gives, where it is written, and the function that does it. */
+/** The types of a write: the values, the context, and the function that applies them. */
 
 import type { Json } from "../../schema/types.js";
 import type { Caller } from "../auth/caller.js";

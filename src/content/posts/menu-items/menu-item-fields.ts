@@ -1,6 +1,6 @@
 /**
- * The fields of menu items. A menu item shares almost none with posts: it shows what its target says,
- * unless it says so itself.
+ * The fields of menu items. Almost none is shared with posts. Title and address come from the
+ * target, unless the item has its own.
  */
 
 import { toText } from "../../../schema/text-of.js";

@@ -1,4 +1,4 @@
-/** The record that a menu item points at. A menu item shows its title and address, unless it has its own. */
+/** The record that a menu item points at, and what the item shows of it. */
 
 import { getCollection } from "../../collections.js";
 import { listAncestors } from "../../query/page-tree.js";

@@ -1,6 +1,6 @@
 /**
- * Writes values to a menu item or creates one, by WordPress's rules. A menu item is stored as a post of
- * its own type. Pure.
+ * Writes values to a menu item or creates one, by WordPress's rules. Menu items are stored as posts
+ * of their own type. Pure.
  */
 
 import { toText } from "../../../schema/text-of.js";

@@ -8,10 +8,15 @@ import { RestError } from "../../rest/error.js";
 import { parseFields } from "../../rest/field-selection.js";
 import type { ListLimits } from "../../rest/list-limits.js";
 import { contextArgument, readContext } from "../../rest/record-fields.js";
-import type { RestRequest, RestResponse, RestRoute } from "../../rest/types.js";
+import type { RestEndpoint, RestRequest, RestResponse, RestRoute } from "../../rest/types.js";
 import type { Users } from "../../users/users.js";
 import { resolvePostDates } from "../post-dates.js";
-import { assertAuthorExists, createPostResource, type PostResourceOptions } from "../post-resource.js";
+import {
+  assertAuthorExists,
+  createPostResource,
+  type PostResource,
+  type PostResourceOptions,
+} from "../post-resource.js";
 import type { PostTypeHandler } from "../post-type-handler.js";
 import { updateArguments } from "../update-post.js";
 import { createRevisionPermissions } from "./revision-permissions.js";
@@ -77,13 +82,27 @@ function createReadAutosave(renderer: RevisionRenderer, repository: ContentRepos
   };
 }
 
-function createCreateAutosave(
+function createEndpoint(
   type: PostTypeHandler,
   renderer: RevisionRenderer,
   options: AutosaveRoutesOptions,
-): Handler {
-  const { repository, site, users } = options;
+): RestEndpoint {
   const resource = createPostResource(type, options);
+  return {
+    methods: ["POST"],
+    args: withParent(updateArguments(type, options)),
+    described: { status: 200 },
+    permit: resource.permissions.update,
+    handle: createCreateAutosave(resource, renderer, options),
+  };
+}
+
+function createCreateAutosave(
+  resource: PostResource,
+  renderer: RevisionRenderer,
+  { repository, site, users }: AutosaveRoutesOptions,
+): Handler {
+  const { type } = resource;
   const load = createLoadPost(repository);
   const saveAutosave = createSaveAutosave(type, repository);
   return async (request) => {
@@ -115,11 +134,10 @@ function createCreateAutosave(
 
 /** Returns no route for a type without autosaves, such as media. */
 export function autosaveRoutes(type: PostTypeHandler, options: AutosaveRoutesOptions): readonly RestRoute[] {
-  const { collection } = type;
-  if (!collection.supports.includes("autosave")) return [];
+  const { base, supports, type: postType } = type.collection;
+  if (!supports.includes("autosave")) return [];
   const { repository, site, namespace } = options;
-  const { read } = createRevisionPermissions(collection.type, { repository, what: "autosaves" });
-  const { permissions } = createPostResource(type, options);
+  const { read: authorizeRead } = createRevisionPermissions(postType, { repository, what: "autosaves" });
   const renderer = createRevisionRenderer(type, {
     site,
     index: repository.index,
@@ -127,39 +145,22 @@ export function autosaveRoutes(type: PostTypeHandler, options: AutosaveRoutesOpt
     hasPreview: true,
   });
   const { schema } = renderer;
-  const many: RestRoute = {
-    namespace,
-    path: `/${collection.base}/:id/autosaves`,
-    schema,
-    endpoints: [
-      {
-        methods: ["GET"],
-        args: withParent({ context: contextArgument }),
-        described: { form: "items" },
-        permit: ({ values, caller }) => void read(Number(values["id"]), caller),
-        handle: createListAutosaves(renderer, options),
-      },
-      {
-        methods: ["POST"],
-        args: withParent(updateArguments(type, options)),
-        described: { status: 200 },
-        permit: permissions.update,
-        handle: createCreateAutosave(type, renderer, options),
-      },
-    ],
+  const list: RestEndpoint = {
+    methods: ["GET"],
+    args: withParent({ context: contextArgument }),
+    described: { form: "items" },
+    permit: ({ values, caller }) => void authorizeRead(Number(values["id"]), caller),
+    handle: createListAutosaves(renderer, options),
   };
-  const one: RestRoute = {
-    namespace,
-    path: `/${collection.base}/:parent/autosaves/:id`,
-    schema,
-    endpoints: [
-      {
-        methods: ["GET"],
-        args: withParent({ id: idArgument, context: contextArgument }),
-        permit: ({ values, caller }) => void read(Number(values["parent"]), caller),
-        handle: createReadAutosave(renderer, repository),
-      },
-    ],
+  const read: RestEndpoint = {
+    methods: ["GET"],
+    args: withParent({ id: idArgument, context: contextArgument }),
+    permit: ({ values, caller }) => void authorizeRead(Number(values["parent"]), caller),
+    handle: createReadAutosave(renderer, repository),
   };
-  return [many, one];
+  const create = createEndpoint(type, renderer, options);
+  return [
+    { namespace, path: `/${base}/:id/autosaves`, schema, endpoints: [list, create] },
+    { namespace, path: `/${base}/:parent/autosaves/:id`, schema, endpoints: [read] },
+  ];
 }

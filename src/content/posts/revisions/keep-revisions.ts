@@ -24,7 +24,7 @@ const normaliseSpace = (text: string): string =>
     .replace(/[\r\n]+/g, "\n")
     .replace(/[ \t]+/g, " ");
 
-/** True if two texts differ at most in the amount of white space. WordPress compares them like this. */
+/** True if two texts differ at most in the amount of white space, as WordPress compares them. */
 export const isSameText = (a: string, b: string): boolean =>
   a === b || normaliseSpace(a) === normaliseSpace(b);
 

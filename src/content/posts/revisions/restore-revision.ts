@@ -1,6 +1,6 @@
 /**
- * Restores a revision of a post, for the host. Has no route: over REST a client reads the revision and
- * updates the post.
+ * Restores a revision of a post, for the host. There is no route: over REST a client reads the
+ * revision and updates the post.
  */
 
 import type { Caller } from "../../auth/caller.js";

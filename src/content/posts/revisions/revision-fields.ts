@@ -11,7 +11,7 @@ import { metaSchema } from "../post-meta.js";
 import type { PostTypeHandler } from "../post-type-handler.js";
 import { REVISIONED_TEXTS } from "./keep-revisions.js";
 
-/** What a field is read from, apart from the revision. */
+/** The input of `RevisionField.read` beside the revision. */
 export interface RevisionView {
   readonly collection: Collection;
   readonly site: Site;
@@ -118,7 +118,7 @@ function textField(name: keyof typeof renderText, { fields }: PostTypeHandler): 
   };
 }
 
-/** Like WordPress, returns `null` for a value that the schema does not allow, even for the default. */
+/** Like WordPress, returns `null` for a value that the schema forbids, even for the default. */
 const metaOfRevision = ({ meta: fields }: Collection): RevisionField => ({
   schema: { description: "Meta fields.", ...metaSchema(fields), context: FULL },
   read: (post) =>
@@ -130,7 +130,7 @@ const metaOfRevision = ({ meta: fields }: Collection): RevisionField => ({
     ),
 });
 
-/** Only editors see it, like the preview itself. Empty if the type has no address on the website. */
+/** Only editors see it, like the preview itself. Empty if the type is not viewable. */
 const previewLink: RevisionField = {
   schema: {
     description: "Preview link for the post.",
@@ -150,7 +150,7 @@ const previewLink: RevisionField = {
   },
 };
 
-/** Returns the fields in the order in which responses list them. `hasPreview`: true for autosaves. */
+/** Returns the fields in the order of responses. `hasPreview`: true for autosaves. */
 export function listRevisionFields(
   type: PostTypeHandler,
   hasPreview: boolean,

@@ -1,4 +1,4 @@
-/** The list of a post's revisions: its arguments, which revisions it contains, and their order. Pure. */
+/** The list of a post's revisions: arguments, selection and order. Pure. */
 
 import type { Argument, Arguments, Json } from "../../../schema/types.js";
 import { IDS as ID_LIST, LENGTHS } from "../../argument-bounds.js";
@@ -104,7 +104,7 @@ export function selectCandidates(
   return ids.filter((id) => wanted.has(id));
 }
 
-/** What the order compares. The texts of all revisions at once could take too much memory. */
+/** The sort key of a revision. The texts of all revisions at once could take too much memory. */
 export interface Entry {
   readonly id: number;
   readonly date: number;
@@ -115,7 +115,10 @@ export interface Entry {
   readonly rank: number;
 }
 
-/** True if the order depends on more than ids: without autosaves, the dates of revisions follow their ids. */
+/**
+ * True if the order depends on more than ids. Without autosaves, the dates of revisions follow
+ * their ids.
+ */
 export const needsRecords = ({ match, orderBy }: RevisionQuery, autosaves: ReadonlySet<number>): boolean =>
   match !== undefined || orderBy === "title" || autosaves.size > 0;
 
@@ -164,8 +167,8 @@ export function sortEntries(
  * Returns the requested part of the list. Like in WordPress, `offset` counts only together with
  * `per_page`, and then replaces `page`.
  *
- * @throws RestError 400 `rest_revision_invalid_offset_number` or `rest_revision_invalid_page_number`,
- * unless the list is empty
+ * @throws RestError 400 `rest_revision_invalid_offset_number` or
+ * `rest_revision_invalid_page_number`, unless the list is empty
  */
 export function toRevisionPage(
   values: Values,

@@ -1,5 +1,5 @@
 /**
- * Who may see and remove the revisions of a post, checked in WordPress's order. Each check throws the
+ * Who may see and remove the revisions of a post, checked in WordPress's order. A check throws the
  * error that the client receives.
  */
 
@@ -22,8 +22,8 @@ export interface RevisionPermissions {
    */
   readonly find: (id: number, parent: PostColumns) => Promise<StoredRevision>;
   /**
-   * Returns a revision that the caller may remove. He must be allowed to delete the post, and to edit
-   * it, since the response contains the revision. Throws the errors of both.
+   * Returns a revision that the caller may remove. That requires deleting the post, and editing it,
+   * since the response contains the revision. Throws the errors of both.
    */
   readonly remove: (id: number, parentId: number, caller: Caller) => Promise<StoredRevision>;
 }

@@ -19,15 +19,15 @@ const selectValues = (values: Values, isWanted: (name: string) => boolean): Valu
   Object.fromEntries(Object.entries(values).filter(([name]) => isWanted(name)));
 
 /**
- * Picks the values that an author's autosave of his own draft writes to the draft. Like in WordPress,
- * these are the columns of the post: no terms, no meta fields.
+ * Picks the values that an author's autosave of his own draft writes to the draft. Like in
+ * WordPress, it excludes terms and meta fields.
  */
 export const selectAutosavedValues = (values: Values, { fields }: PostTypeHandler): Values =>
   fields.has("content") ? selectValues(values, (name) => fields.get(name)?.isAutosaved === true) : {};
 
 /**
- * Returns `before` with the texts and meta fields that `values` give. Like in WordPress, an autosave of
- * a menu item holds no text.
+ * Returns `before` with the texts and meta fields in `values`. Like in WordPress, an autosave of a
+ * menu item holds no text.
  */
 function writeTexts(
   before: Revision,
@@ -54,7 +54,7 @@ function writeTexts(
   };
 }
 
-/** True if the texts and meta fields that `values` give differ from those of the post itself. */
+/** True if the texts and meta fields in `values` differ from those of the post itself. */
 function differs(written: Revision, values: Values, post: Post, collection: Collection): boolean {
   const hasOtherText = REVISIONED_TEXTS.some(
     (name) => isGiven(values[name]) && !isSameText(written[name], post[name]),
