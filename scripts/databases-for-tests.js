@@ -1,4 +1,5 @@
-// Sees to it that `npm run test:databases` finds a Postgres and a MariaDB that it can start and kill. Says nothing where both are there.
+// Sees to it that `npm run test:databases` finds a Postgres and a MariaDB that it can start and
+// kill. Says nothing where both are there.
 import { accessSync, constants, existsSync, readdirSync, realpathSync } from "node:fs";
 import { delimiter, join } from "node:path";
 

@@ -1,4 +1,5 @@
-// Measures the source: `node scripts/house.js` prints sizes and names of every room, and `test/package/architecture.test.ts` holds their limits.
+// Measures the source: `node scripts/house.js` prints sizes and names of every room, and
+// `test/package/architecture.test.ts` holds their limits.
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -22,7 +23,10 @@ export const TOP_ROOMS = [
   "telemetry",
 ];
 
-/** @typedef {{ file: string, name: string, line: number, lines: number, parameters: number, complexity: number, isFactory: boolean }} MeasuredFunction */
+/**
+ * @typedef {{ file: string, name: string, line: number, lines: number, parameters: number,
+ *   complexity: number, isFactory: boolean }} MeasuredFunction
+ */
 
 /** @param {string} folder @param {RegExp} [extension] */
 export const filesBelow = (folder, extension = /\.ts$/) =>
@@ -74,7 +78,12 @@ const SHORT_CIRCUITS = new Set([
   ts.SyntaxKind.QuestionQuestionToken,
 ]);
 
-/** Cyclomatic complexity by the rule of ESLint: one, and one more per branch; nested functions count for themselves. @param {any} node */
+/**
+ * Cyclomatic complexity by the rule of ESLint: one, and one more per branch; nested functions count
+ * for themselves.
+ *
+ * @param {any} node
+ */
 const getComplexity = (node) => {
   let complexity = 1;
   /** @param {ts.Node} inner */
@@ -88,7 +97,12 @@ const getComplexity = (node) => {
   return complexity;
 };
 
-/** A factory returns methods: an object or a table of them, or one function that shares its state. So is a list of `it` blocks. @param {any} node */
+/**
+ * A factory returns methods: an object or a table of them, or one function that shares its state.
+ * So is a list of `it` blocks.
+ *
+ * @param {any} node
+ */
 const isFactory = (node) => {
   let found = false;
   /** @type {Set<string>} */
@@ -163,7 +177,12 @@ export const measureFunctions = (file) => {
   return measured;
 };
 
-/** The imports of a file that stay inside the project, as paths from its root. @param {string} file @returns {string[]} */
+/**
+ * The imports of a file that stay inside the project, as paths from its root.
+ *
+ * @param {string} file
+ * @returns {string[]}
+ */
 export const listImports = (file) => {
   const text = readFileSync(join(root, file), "utf8");
   const specifiers = [
@@ -174,7 +193,12 @@ export const listImports = (file) => {
   );
 };
 
-/** The names that a file declares and exports; what it only passes on does not count. @param {string} file @returns {string[]} */
+/**
+ * The names that a file declares and exports; what it only passes on does not count.
+ *
+ * @param {string} file
+ * @returns {string[]}
+ */
 export const listExportedNames = (file) => {
   /** @type {string[]} */
   const names = [];
@@ -222,7 +246,12 @@ export const findCycles = (graph) => {
   return cycles;
 };
 
-/** Which node imports which, where `toNode` says what node a file belongs to. @param {string[]} files @param {(file: string) => string} toNode */
+/**
+ * Which node imports which, where `toNode` says what node a file belongs to.
+ *
+ * @param {string[]} files
+ * @param {(file: string) => string} toNode
+ */
 export const buildImportGraph = (files, toNode) => {
   /** @type {Map<string, Set<string>>} */
   const graph = new Map();
@@ -235,7 +264,11 @@ export const buildImportGraph = (files, toNode) => {
   return graph;
 };
 
-/** Exported names that more than one module declares, with those modules. @param {string[]} files */
+/**
+ * Exported names that more than one module declares, with those modules.
+ *
+ * @param {string[]} files
+ */
 export const findSharedNames = (files) => {
   /** @type {Map<string, string[]>} */
   const declared = new Map();
@@ -248,8 +281,8 @@ export const findSharedNames = (files) => {
 const getMedian = (numbers) => numbers.sort((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? 0;
 
 /**
- * The room of a file: its folder. A file directly in the folder of a service is a room of its own, since the ports at
- * the bottom and the factory at the top stand there side by side.
+ * The room of a file: its folder. A file directly in the folder of a service is a room of its own,
+ * since the ports at the bottom and the factory at the top stand there side by side.
  *
  * @param {string} file
  */

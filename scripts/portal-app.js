@@ -1,4 +1,5 @@
-// Compiles the page of the portal into one script and one style sheet, which the server module holds as strings. One plugin for tsup (esbuild), one for Vitest (Vite).
+// Compiles the page of the portal into one script and one style sheet, which the server module
+// holds as strings. One plugin for tsup (esbuild), one for Vitest (Vite).
 
 import { resolve } from "node:path";
 import { build } from "esbuild";

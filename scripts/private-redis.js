@@ -1,4 +1,5 @@
-// A Redis server for programs that are not tests: benchmarks, and the cases of the content interface.
+// A Redis server for programs that are not tests: benchmarks, and the cases of the content
+// interface.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -17,7 +18,10 @@ export async function freePort() {
   return port;
 }
 
-/** A Redis server of this process's own, without persistence unless `appendfsync` names a policy. It ends with this process, however that ends. */
+/**
+ * A Redis server of this process's own, without persistence unless `appendfsync` names a policy. It
+ * ends with this process, however that ends.
+ */
 export async function startRedis(appendfsync) {
   const port = await freePort();
   const dir = mkdtempSync(join(tmpdir(), "postbell-redis-"));

@@ -1,4 +1,5 @@
-// Sees to it that the tests find a Redis server that they can start and kill. Says nothing and changes nothing where there is one.
+// Sees to it that the tests find a Redis server that they can start and kill. Says nothing and
+// changes nothing where there is one.
 import { spawnSync } from "node:child_process";
 import { accessSync, constants, realpathSync } from "node:fs";
 import { delimiter, join } from "node:path";
@@ -7,12 +8,14 @@ const SERVERS = ["redis-server", "valkey-server"];
 const INSTALLERS = ["apt-get", "brew", "docker", "sudo"];
 
 /**
- * What to run, given what is there.
+ * Returns what to run, given what is installed.
  *
  * @param {object} machine
  * @param {ReadonlySet<string>} machine.programs those on the PATH
- * @param {() => string[] | undefined} machine.asRoot what to put before a command that needs root; undefined where there is no way
- * @returns {{ ready: boolean, ways: string[][][], remedy: string }} ways to install a server, the best first, and what to say when none worked
+ * @param {() => string[] | undefined} machine.asRoot what to put before a command that needs root;
+ * undefined where there is no way
+ * @returns {{ ready: boolean, ways: string[][][], remedy: string }} ways to install a server, the
+ * best first, and what to say when none worked
  */
 export function decide({ programs, asRoot }) {
   if (SERVERS.some((name) => programs.has(name))) return { ready: true, ways: [], remedy: "" };
@@ -24,8 +27,9 @@ export function decide({ programs, asRoot }) {
 }
 
 /**
- * The distribution starts the server on port 6379 as it installs it, unless the machine's own policy-rc.d forbids that. That service
- * is stopped again; the tests start their own. It stays enabled, so it is back after the next boot of a machine that boots services.
+ * The distribution starts the server on port 6379 as it installs it, unless the machine's own
+ * policy-rc.d forbids that. That service is stopped again; the tests start their own. It stays
+ * enabled, so it is back after the next boot of a machine that boots services.
  */
 function withApt(root) {
   const apt = [...root, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qq"];
@@ -58,7 +62,10 @@ function rootPrefix() {
   return isOnPath("sudo") && spawnSync("sudo", ["-n", "true"]).status === 0 ? sudo : undefined;
 }
 
-/** A step may fail harmlessly, as an update does when one of many sources is away: what counts is the server at the end. */
+/**
+ * A step may fail harmlessly, as an update does when one of many sources is away: what counts is
+ * the server at the end.
+ */
 function install(way) {
   console.log(
     `No Redis server for the tests. Running: ${way.map((command) => command.join(" ")).join("; ")}`,
