@@ -1,4 +1,5 @@
-// One site of the growth benchmark, in a process of its own: a message with `posts` makes it, each further one times every kind of list.
+// One site of the growth benchmark, in a process of its own: a message with `posts` makes it, each
+// further one times every kind of list.
 import { once } from "node:events";
 import { AUTHORS, CATEGORIES, CREDENTIALS, dateOf, makeSite } from "./content-site.js";
 
@@ -27,7 +28,10 @@ for (let page = 1; page <= VARIANTS; page++) {
 const ids = [...idOf.values()];
 const slugs = [...idOf.keys()];
 
-/** Name → what variant n asks for, all within the same number of posts whatever the size of the site. */
+/**
+ * Name → what variant n asks for, all within the same number of posts whatever the size of the
+ * site.
+ */
 const LISTS = {
   "newest ten": { path: "/core/v2/posts", query: (n) => ({ offset: n }) },
   "page 50": { path: "/core/v2/posts", query: (n) => ({ page: 50 + n }) },

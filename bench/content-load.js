@@ -1,4 +1,5 @@
-// What the benchmarks of content share: servers in processes of their own, connections that ask as fast as they can, and rows of ratios.
+// Shared parts of the content benchmarks: servers in separate processes, connections that request
+// as fast as they can, and rows of ratios.
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { connect } from "node:net";
@@ -32,7 +33,10 @@ export async function startServer(framework, message = {}) {
   return { origin, cpuMicros, stop: () => process.disconnect() };
 }
 
-/** One connection that sends `request` again and again. All answers are equally long, so that they need only be counted. */
+/**
+ * One connection that sends `request` again and again. All answers are equally long, so that they
+ * need only be counted.
+ */
 async function connection(origin, request, size) {
   const { hostname, port } = new URL(origin);
   const socket = connect(Number(port), hostname);

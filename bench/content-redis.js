@@ -1,5 +1,6 @@
-// `node bench/content-redis.js`: the content interface on Redis beside the same in memory, and how long a process takes to load a large site.
-// BENCH_ROUNDS, BENCH_SECONDS: how much. BENCH_REDIS_POSTS: the size of the large site.
+// `node bench/content-redis.js`: the content interface on Redis beside the same in memory, and how
+// long a process takes to load a large site. BENCH_ROUNDS, BENCH_SECONDS: how much.
+// BENCH_REDIS_POSTS: the size of the large site.
 import { asked, child, load, print, row, startServer } from "./content-load.js";
 import { median, spread, startRedis } from "./support.js";
 

@@ -1,5 +1,7 @@
 // One server of the content benchmark, in a process of its own: `content-server.js <fastify|express|koa>`, then a message with
-// `constants` to send, or without, to mount the content interface: in memory, or where `redis` (a URL) is given, there, with that `consistency`. Answers with its origin, and to "cpu" with what it has used.
+// `constants` to send, or without, to mount the content interface: in memory, or where `redis` (a
+// URL) is given, there, with that `consistency`. Answers with its origin, and to "cpu" with what it
+// has used.
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { createServer } from "node:http";

@@ -1,4 +1,5 @@
-// The website that the benchmarks of content are made on: posts of a few sentences. A list of ten has 16 kB.
+// The website that the benchmarks of content are made on: posts of a few sentences. A list of ten
+// has 16 kB.
 import { createContent, systemClock } from "postbell";
 import { memoryStorage } from "postbell/memory";
 
@@ -48,7 +49,9 @@ const page = (index) => ({
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} };
 
-/** Copies of a record, written past the service: creating each post by a request would take minutes. */
+/**
+ * Copies of a record, written past the service: creating each post by a request would take minutes.
+ */
 async function writeCopies(store, id, count, change) {
   const [seed] = await store.read([`post/${id}`]);
   const columns = JSON.parse(seed.columns);
@@ -70,7 +73,10 @@ async function writeCopies(store, id, count, change) {
   }
 }
 
-/** A content service with `posts` posts and a tenth as many pages. `ask` throws where the answer is no 2xx. */
+/**
+ * A content service with `posts` posts and a tenth as many pages. `ask` throws where the answer is
+ * no 2xx.
+ */
 export async function makeSite(posts, { storage = memoryStorage(), ...options } = {}) {
   const content = createContent({
     ...options,

@@ -1,4 +1,5 @@
-// One process that starts on content in Redis: writes a site of `posts` first where told to, else answers with what the start took.
+// One process that starts on content in Redis: writes a site of `posts` first where told to, else
+// answers with what the start took.
 import { once } from "node:events";
 import { performance } from "node:perf_hooks";
 import { createContent } from "postbell";

@@ -1,5 +1,6 @@
-// `node bench/content.js`: the content interface, as ratios against a server that sends the very same bytes from a constant, and its growth with
-// the number of posts. Absolute figures are those of the machine it runs on.
+// `node bench/content.js`: the content interface, as ratios against a server that sends the very
+// same bytes from a constant, and its growth with the number of posts. Absolute figures are those
+// of the machine it runs on.
 import { asked, child, load, print, row, startServer } from "./content-load.js";
 import { median, spread } from "./support.js";
 
@@ -17,7 +18,7 @@ const CONNECTIONS = [1, 10, 50];
 /** Set by Node itself for each answer and each connection. */
 const OF_THE_SERVER = new Set(["date", "connection", "keep-alive", "content-length"]);
 
-/** What the constant has to send in place of `path`. */
+/** Returns the bytes that the constant server sends for `path`. */
 async function constantOf(origin, path) {
   const response = await fetch(origin + path);
   const headers = [...response.headers].filter(([name]) => !OF_THE_SERVER.has(name));

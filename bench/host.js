@@ -1,4 +1,5 @@
-// `npm run bench`: how the requests of the host itself fare while Postbell delivers from the same process.
+// `npm run bench`: how the requests of the host itself fare while Postbell delivers from the same
+// process.
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:http";

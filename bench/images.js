@@ -1,5 +1,6 @@
-// `node bench/images.js`: images through the content service, as ratios against sharp called bare: the same operations on the same bytes, as many at a
-// time. What the service adds is to judge, store and describe them. Absolute figures are those of the machine it runs on.
+// `node bench/images.js`: images through the content service, as ratios against sharp called bare:
+// the same operations on the same bytes, as many at a time. What the service adds is to judge,
+// store and describe them. Absolute figures are those of the machine it runs on.
 import { createContent } from "postbell";
 import { memoryFiles } from "postbell/files";
 import { sharpImages } from "postbell/images";
@@ -8,7 +9,7 @@ import sharp from "sharp";
 import { median, spread } from "./support.js";
 
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 5);
-/** What one side works on, each time. */
+/** Input of one side, the same each time. */
 const IMAGES = Number(process.env.BENCH_IMAGES ?? 8);
 const CONCURRENCY = 2;
 const [WIDTH, HEIGHT] = [3_000, 2_000];

@@ -1,4 +1,5 @@
-// The other side of the benchmark, in a process of its own: answers 200 to every POST at once, and never to one whose path is /hang.
+// The other side of the benchmark, in a process of its own: answers 200 to every POST at once, and
+// never to one whose path is /hang.
 import { createServer } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 

@@ -1,9 +1,12 @@
 /**
- * `npm run bench`, second part: Postbell on Redis beside what a developer would use instead, all in turn in each round. Only ratios carry over
- * to another machine. `npm run bench -- growth` measures a long queue instead.
+ * `npm run bench`, second part: Postbell on Redis beside what a developer would use instead, all in
+ * turn in each round. Only ratios carry over to another machine. `npm run bench -- growth` measures
+ * a long queue instead.
  *
- * BENCH_ROUNDS, BENCH_DELIVERIES: how much. BENCH_TLS=1: backlogs over HTTPS, and nothing else. REDIS_URL: an empty database to use, and to flush, in place of a server of its own, which
- * keeps nothing on disk unless BENCH_APPENDFSYNC names a policy. BENCH_PENDING, BENCH_ENDPOINTS: the size of the long queue.
+ * BENCH_ROUNDS, BENCH_DELIVERIES: how much. BENCH_TLS=1: backlogs over HTTPS, and nothing else.
+ * REDIS_URL: an empty database to use, and to flush, in place of a server of its own, which keeps
+ * nothing on disk unless BENCH_APPENDFSYNC names a policy. BENCH_PENDING, BENCH_ENDPOINTS: the size
+ * of the long queue.
  */
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -37,7 +40,10 @@ const GROWTH_ENDPOINTS = Number(process.env.BENCH_ENDPOINTS ?? 10_000);
 const PER_ACCOUNT = 15;
 /** The default of `delivery.perEndpoint`. */
 const PER_ENDPOINT = 5;
-/** Jobs that BullMQ adds with one call, and calls at a time: larger ones are no faster, and one at a time is slower by a third. */
+/**
+ * Jobs that BullMQ adds with one call, and calls at a time: larger ones are no faster, and one at a
+ * time is slower by a third.
+ */
 const BULK = 100;
 const BULKS_AT_ONCE = 4;
 /** Makes the other bodies as long as Postbell's of the same event. */
@@ -54,7 +60,8 @@ const { url, stop } = process.env.REDIS_URL
 const redis = new Redis(url, { maxRetriesPerRequest: null });
 if ((await redis.dbsize()) > 0) throw new Error("REDIS_URL names a database that is not empty.");
 
-// INFO counts the commands inside scripts too, so those that clients send are counted where both contenders send them: in ioredis.
+// INFO counts the commands inside scripts too, so those that clients send are counted where both
+// contenders send them: in ioredis.
 let clientCommands = 0;
 const sendCommand = Reflect.get(Redis.prototype, "sendCommand");
 Redis.prototype.sendCommand = function (...given) {
@@ -74,7 +81,9 @@ async function readServer() {
   };
 }
 
-/** What `work` took of the wall clock, of this process, and of the server. */
+/**
+ * Measures the wall clock, and the processor time of this process and of the server, for `work`.
+ */
 async function measure(work) {
   const server = await readServer();
   const sent = clientCommands;
@@ -128,7 +137,10 @@ const newEvent = (account, index) => ({
 const eventsFor = (accounts, count) =>
   Array.from({ length: count }, (_, index) => newEvent(accounts[index % accounts.length], index));
 
-/** What those send who have no library for it: as long as Postbell's body, and found by the receiver in the same way. */
+/**
+ * The body of a sender without a library: as long as Postbell's body, and recognised in the same
+ * way.
+ */
 const notification = ({ id, resource }) => ({
   id,
   timestamp: Date.now(),
@@ -158,10 +170,11 @@ function openPools() {
   };
 }
 
-// Each contender opens for a list of webhooks, and then: `emit` stores events as fast as it can, `start` lets deliveries begin, `drained`
-// resolves once as many as given have ended since the start.
+// Each contender opens for a list of webhooks, and then: `emit` stores events as fast as it can,
+// `start` lets deliveries begin, `drained` resolves once as many as given have ended since the
+// start.
 
-/** What a developer writes who needs no durability and no retry: sign, POST, next. */
+/** The code of a developer who needs neither durability nor retries: sign, POST, next. */
 async function openLoop(webhooks) {
   const urlsOf = directory(webhooks);
   const pools = openPools();
@@ -198,7 +211,10 @@ async function openLoop(webhooks) {
   };
 }
 
-/** BullMQ with one job for each delivery, tuned: bulk adds, 64 jobs at a time, nothing kept, the fast client. */
+/**
+ * BullMQ with one job for each delivery, tuned: bulk adds, 64 jobs at a time, nothing kept, the
+ * fast client.
+ */
 async function openBullmq(webhooks) {
   const urlsOf = directory(webhooks);
   const pools = openPools();
@@ -220,7 +236,7 @@ async function openBullmq(webhooks) {
     autorun: false,
     settings: { backoffStrategy: () => HOUR / 4 },
   });
-  // What is under way at the end is cut off, which BullMQ reports here.
+  // Jobs in flight at the end are aborted, which BullMQ reports here.
   worker.on("error", () => {});
   await Promise.all([queue.waitUntilReady(), worker.waitUntilReady()]);
   let ended = 0;
@@ -314,7 +330,10 @@ async function using(name, webhooks, work, perEndpoint) {
   }
 }
 
-/** Everything stored first, then everything delivered: what each costs, and what lies in Redis between. */
+/**
+ * Everything stored first, then everything delivered: what each costs, and what lies in Redis
+ * between.
+ */
 const burst = (receiver, fanOut, count) => (name) => {
   const webhooks = fanOutWebhooks(IS_TLS ? receiver.tls : receiver.plain, fanOut);
   const events = eventsFor(accountsOf(webhooks), Math.ceil(count / fanOut));
@@ -376,7 +395,10 @@ async function receiptsWithin(receiver, count, ms) {
   }
 }
 
-/** Emit → receipt of each event that `sentAt` holds; of one that has not come, how long it has waited so far. */
+/**
+ * Emit → receipt of each event that `sentAt` holds; of one that has not come, how long it has
+ * waited so far.
+ */
 function latencies(sentAt, receipts) {
   const now = clockMs();
   const arrivedAt = new Map();
@@ -389,7 +411,9 @@ const WARM_UP_EVENTS = 20;
 const timedWebhooks = (origin, count) =>
   Array.from({ length: count }, (_, index) => webhook(`a${index}`, `${origin}/timed-${index}`));
 
-/** Starts, opens the connections with a few events of the `healthy` accounts, then paces the events. */
+/**
+ * Starts, opens the connections with a few events of the `healthy` accounts, then paces the events.
+ */
 async function paced(contender, receiver, { healthy, events, everyMs }) {
   await contender.start();
   await receiver.collect();
@@ -432,7 +456,10 @@ const besideHanging = (receiver, count) => (name, isDisturbed) => {
   );
 };
 
-/** The throughput of nine endpoints with a backlog, while the tenth has as much and hangs, or is not there. */
+/**
+ * The throughput of nine endpoints with a backlog, while the tenth has as much and hangs, or is not
+ * there.
+ */
 const backlogBesideHanging = (receiver, count) => (name, isDisturbed) => {
   const webhooks = timedWebhooks(receiver.plain, ENDPOINTS - 1);
   const tenth = webhook("a9", `${receiver.plain}/hang`);
@@ -454,7 +481,10 @@ const backlogBesideHanging = (receiver, count) => (name, isDisturbed) => {
   );
 };
 
-/** Ten endpoints at a light load, while events of thousands that refuse every connection come in between, or not. */
+/**
+ * Ten endpoints at a light load, while events of thousands that refuse every connection come in
+ * between, or not.
+ */
 const besideDead = (receiver, count, dead, deadPort) => (name, isDisturbed) => {
   const live = timedWebhooks(receiver.plain, ENDPOINTS);
   const healthy = accountsOf(live);
@@ -494,8 +524,9 @@ const ratios = (own, base) => own.map((value, round) => value / base[round]);
 const ratio = (own, base) => (base === undefined ? "–" : withSpread(ratios(own, base)));
 
 /**
- * Runs each of `cases` in each round, in turn and every other round backwards. The first round only warms up, and the receiver stays the same:
- * whoever came first to a fresh one would pay for compiling it.
+ * Runs each of `cases` in each round, in turn and every other round backwards. The first round only
+ * warms up, and the receiver stays the same: whoever came first to a fresh one would pay for
+ * compiling it.
  */
 async function inRounds(title, cases, run) {
   const results = new Map(cases.map(([label]) => [label, []]));
@@ -768,7 +799,10 @@ const settlementNow = (store, { id, token, step, isExtra, webhook }) => {
   };
 };
 
-/** Claims a hundred at a time and settles them as delivered, until `count` are. All stay in the slow lane, where new endpoints begin, so that every claim has the same room. */
+/**
+ * Claims a hundred at a time and settles them as delivered, until `count` are. All stay in the slow
+ * lane, where new endpoints begin, so that every claim has the same room.
+ */
 async function work(store, count) {
   let settled = 0;
   for (let turn = 0; settled < count; turn++) {

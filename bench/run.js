@@ -1,4 +1,5 @@
-// `npm run bench`: deliveries per second, as ratios against a bare loop in the same run. Absolute figures are those of the machine it runs on.
+// `npm run bench`: deliveries per second, as ratios against a bare loop in the same run. Absolute
+// figures are those of the machine it runs on.
 import { createWebhooks } from "postbell";
 import { memoryStorage } from "postbell/memory";
 import { Pool } from "undici";
@@ -26,7 +27,9 @@ function stopwatch() {
   };
 }
 
-/** What a developer writes who needs no durability, no retry, no access check and no guard: sign, POST, next. */
+/**
+ * The code of a developer without durability, retries, access checks and guards: sign, POST, next.
+ */
 async function bareLoop(origin, count) {
   const pool = new Pool(origin, { connections: CONCURRENCY, connect: { ca: cert } });
   const body = Buffer.from(JSON.stringify({ id: "e", event: patient(1), filler: "y".repeat(300) }));
@@ -65,7 +68,10 @@ const event = (index) => ({
   resource: patient(index),
 });
 
-/** Emits and delivers in batches. `measured` says what is timed: "deliver" what the loop does as well, "emit" the rest, "both". */
+/**
+ * Emits and delivers in batches. `measured` says what is timed: "deliver" what the loop does as
+ * well, "emit" the rest, "both".
+ */
 const postbell = (measured) => async (origin, count) => {
   const webhooks = await start(origin, endpointPaths, CONCURRENCY);
   const watch = stopwatch();
@@ -84,7 +90,9 @@ const postbell = (measured) => async (origin, count) => {
   return watch.result(count);
 };
 
-/** Throughput of nine healthy endpoints, while the tenth gets events too and hangs, or is DISABLED. */
+/**
+ * Throughput of nine healthy endpoints, while the tenth gets events too and hangs, or is DISABLED.
+ */
 const nineOfTen = (hangs) => async (origin, count) => {
   const webhooks = await start(origin, [...endpointPaths.slice(0, 9), "/hang"], 5);
   if (!hangs) {

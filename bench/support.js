@@ -1,4 +1,5 @@
-// What the benchmarks share: the event, the receiver, the signed POST of the bare loop, and the statistics over rounds.
+// Shared parts of the benchmarks: the event, the receiver, the signed POST of the bare loop, and
+// statistics.
 import { fork } from "node:child_process";
 import { createHmac } from "node:crypto";
 import { generate } from "selfsigned";
@@ -22,8 +23,9 @@ export const patient = (index) => ({
 });
 
 /**
- * A receiver in a process of its own. `collect()` gives what came since the last call: how many POSTs were answered, when the last
- * one was, and the event id and time of each to a path that begins with /timed.
+ * A receiver in a process of its own. `collect()` gives what came since the last call: how many
+ * POSTs were answered, when the last one was, and the event id and time of each to a path that
+ * begins with /timed.
  */
 export const startReceiver = () =>
   new Promise((resolve) => {

@@ -1,4 +1,5 @@
-// `npm run bench`: what telemetry adds to emitting and delivering, as ratios of CPU against the same service without it in the same round.
+// `npm run bench`: what telemetry adds to emitting and delivering, as ratios of CPU against the
+// same service without it in the same round.
 import { context } from "@opentelemetry/api";
 import { AsyncLocalStorageContextManager } from "@opentelemetry/context-async-hooks";
 import { MeterProvider } from "@opentelemetry/sdk-metrics";

@@ -1,4 +1,5 @@
-// Visits the host in bench/host.js from a process of its own, at a steady rate, and says how long the answers took.
+// Visits the host in bench/host.js from a process of its own, at a steady rate, and says how long
+// the answers took.
 import { Agent, get } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { quantile } from "./support.js";

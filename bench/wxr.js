@@ -1,4 +1,5 @@
-// Importing a WXR file into memory storage, against bare sax parsing of the same bytes: `node bench/wxr.js`. One round: the rows are long enough.
+// Importing a WXR file into memory storage, against bare sax parsing of the same bytes: `node
+// bench/wxr.js`. One round: the rows are long enough.
 
 import { createContent } from "postbell";
 import { memoryStorage } from "postbell/memory";

@@ -1,5 +1,7 @@
-// Postbell on a Redis Cluster: accounts are spread over sixteen partitions, and so over all masters. `node examples/cluster.js --once` ends by itself, with
-// exit code 0 if every notification came, verified, and 1 if not. Takes the Cluster of REDIS_CLUSTER ("host:port,host:port"), or starts one of three masters.
+// Postbell on a Redis Cluster: accounts are spread over sixteen partitions, and so over all
+// masters. `node examples/cluster.js --once` ends by itself, with exit code 0 if every notification
+// came, verified, and 1 if not. Takes the Cluster of REDIS_CLUSTER ("host:port,host:port"), or
+// starts one of three masters.
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { createServer } from "node:http";

@@ -1,5 +1,6 @@
-// One Express host with both services: what is published over the content interface reaches the webhooks' subscribers as an event of the host's own
-// type. `node examples/content-and-webhooks.js --once` ends with exit code 0 if the verified notification came, and 1 if not.
+// One Express host with both services: what is published over the content interface reaches the
+// webhooks' subscribers as an event of the host's own type. `node examples/content-and-webhooks.js
+// --once` ends with exit code 0 if the verified notification came, and 1 if not.
 import { createServer } from "node:http";
 import express from "express";
 import { createContent, createWebhooks } from "postbell";

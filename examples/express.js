@@ -1,5 +1,6 @@
-// A real Express host with Postbell mounted, and a real HTTPS subscriber beside it. `npm start` shows one event arrive and goes on serving;
-// `npm start -- --once` ends after it, with exit code 0 if the verified notification came, and 1 if not.
+// A real Express host with Postbell mounted, and a real HTTPS subscriber beside it. `npm start`
+// shows one event arrive and goes on serving; `npm start -- --once` ends after it, with exit code 0
+// if the verified notification came, and 1 if not.
 import { createHash } from "node:crypto";
 import { createServer } from "node:http";
 import { createServer as createHttpsServer } from "node:https";
@@ -23,7 +24,8 @@ const certificate = await generate([{ name: "commonName", value: "localhost" }],
   extensions: [{ name: "subjectAltName", altNames: [{ type: 2, value: "localhost" }] }],
 });
 
-// 1. The host: its own application, with the registration API and the content interface of its website under /api.
+// 1. The host: its own application, with the registration API and the content interface of its
+// website under /api.
 const keys = new Map([
   [createHash("sha256").update(apiKey).digest("hex"), { id: "key-1", account: "clinic" }],
 ]);

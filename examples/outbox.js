@@ -1,5 +1,7 @@
-// Events in the host's own transaction: the table of the outbox lies beside the host's, in Postgres if DATABASE_URL names one, and a process moves them to Postbell.
-// `node examples/outbox.js --once` ends by itself, with exit code 0 if what was committed was emitted, once, and nothing else. Without DATABASE_URL it runs in memory.
+// Events in the host's own transaction: the table of the outbox lies beside the host's, in Postgres
+// if DATABASE_URL names one, and a process moves them to Postbell. `node examples/outbox.js --once`
+// ends by itself, with exit code 0 if what was committed was emitted, once, and nothing else.
+// Without DATABASE_URL it runs in memory.
 import { once } from "node:events";
 import { createWebhooks } from "postbell";
 import { memoryStorage } from "postbell/memory";
@@ -13,7 +15,10 @@ const eventOf = (id) => ({
   resource: { resourceType: "Patient", id },
 });
 
-/** The host's writes: `save(id)` commits, `fail(id)` rolls back. Each writes its event in the same transaction. */
+/**
+ * The host's writes: `save(id)` commits, `fail(id)` rolls back. Each writes its event in the same
+ * transaction.
+ */
 async function onPostgres(connectionString) {
   const { default: pg } = await import("pg");
   const pool = new pg.Pool({ connectionString });
@@ -56,7 +61,8 @@ const { DATABASE_URL } = process.env;
 const host = DATABASE_URL ? await onPostgres(DATABASE_URL) : inMemory();
 say(DATABASE_URL ? "On Postgres." : "In memory: set DATABASE_URL for Postgres.");
 
-// 1. Postbell, with an endpoint, and the outbox before it. Nothing is sent here, so the service itself is not started.
+// 1. Postbell, with an endpoint, and the outbox before it. Nothing is sent here, so the service
+// itself is not started.
 const storage = memoryStorage();
 const webhooks = createWebhooks({ storage, access: { authenticate: () => null, canRead: () => true } });
 const subscriber = { id: "key-1", account: "clinic" };
@@ -64,7 +70,7 @@ const { webhook } = await webhooks.registrations.create(subscriber, { url: "http
 const box = outbox({ webhooks, source: host.source, logger: { ...console, debug: () => {} } });
 await box.start();
 
-// 2. Three transactions, of which one is rolled back.
+// 2. Three transactions; one is rolled back.
 const saved = [await host.save("p1"), await host.save("p2")];
 await host.fail("p3");
 say("Committed: p1, p2. Rolled back: p3.");

@@ -1,6 +1,7 @@
-// An Express host with the portal behind its own session, and three endpoints, of which one fails and one has been disabled.
-// `node examples/portal.js` serves the page; with `--once` it repairs both endpoints the way the page does, and ends with exit code 0 if
-// all their events came, and 1 if not.
+// An Express host with the portal behind its own session, and three endpoints: one healthy, one
+// failing and one that was disabled. `node examples/portal.js` serves the page; with `--once` it
+// repairs both endpoints the way the page does, and ends with exit code 0 if all their events came,
+// and 1 if not.
 import { randomUUID } from "node:crypto";
 import { createServer } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -19,7 +20,8 @@ const say = (...words) => console.log(...words);
 const account = { id: "portal", account: "clinic" };
 const HOUR = 3_600_000;
 
-// For the show alone: this clock is moved by hand, so that the last four days pass in a second. Leave `clock` out in earnest.
+// For the show alone: this clock is moved by hand, so that the last four days pass in a second.
+// Leave `clock` out in earnest.
 const clock = manualClock(Date.now() - 100 * HOUR);
 const endpoints = await startEndpoints({
   clock,
@@ -28,7 +30,8 @@ const endpoints = await startEndpoints({
 const webhooks = createWebhooks({
   storage: memoryStorage(),
   access: { authenticate: () => null, canRead: () => true },
-  // So that the portal shows how an answer began. Off by default: an endpoint may quote the record that it refuses.
+  // So that the portal shows how an answer began. Off by default: an endpoint may quote the record
+  // that it refuses.
   delivery: { excerptCharacters: 200 },
   notify: {
     warning: ({ webhook, disableAt }) => say(`${webhook.url} fails; disabled at ${disableAt.toISOString()}`),

@@ -1,5 +1,6 @@
-// Makes a static website: reads the posts of a content host over HTTP with `wpapi`, a client written for WordPress, and writes HTML files.
-// `node examples/static-site.js [folder]` ends by itself; without a folder it takes a temporary one.
+// Makes a static website: reads the posts of a content host over HTTP with `wpapi`, a client
+// written for WordPress, and writes HTML files. `node examples/static-site.js [folder]` ends by
+// itself; without a folder it takes a temporary one.
 import { mkdir, mkdtemp, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
@@ -13,7 +14,8 @@ import { users, writeSample } from "./support/sample-content.js";
 const [given] = process.argv.slice(2).filter((argument) => !argument.startsWith("--"));
 const folder = given ?? (await mkdtemp(join(tmpdir(), "postbell-site-")));
 
-// 1. The host. With the namespace `wp`, clients of WordPress find what they look for where they look for it.
+// 1. The host. With the namespace `wp`, clients of WordPress find what they look for where they
+// look for it.
 const server = createServer();
 await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
 const url = `http://127.0.0.1:${server.address().port}`;

@@ -1,6 +1,7 @@
-// Two processes of one Fastify host (support/fastify-host.js) behind one port, with one Redis between them. Either delivers what any of them emits, and when
-// one is killed, the other goes on. `node examples/two-processes.js --once` ends by itself, with exit code 0 if all of that came true, and 1 if not.
-// Takes the Redis of REDIS_URL, or starts one.
+// Two processes of one Fastify host (support/fastify-host.js) behind one port, with one Redis
+// between them. Either delivers what any of them emits, and when one is killed, the other goes on.
+// `node examples/two-processes.js --once` ends by itself, with exit code 0 if all of that came
+// true, and 1 if not. Takes the Redis of REDIS_URL, or starts one.
 import cluster from "node:cluster";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";

@@ -1,4 +1,5 @@
-// One process of a Fastify host whose webhooks live in Redis. Any number of them may run, and nothing in here knows of the others.
+// One process of a Fastify host whose webhooks live in Redis. Any number of them may run, and
+// nothing in here knows of the others.
 import fastify from "fastify";
 import { createWebhooks } from "postbell";
 import { fastifyAdapter } from "postbell/fastify";
@@ -11,7 +12,8 @@ const service = createWebhooks({
   storage,
   access: {
     authenticate: (key) => (key === API_KEY ? { id: "key-1", account: "clinic" } : null),
-    // Asked by the process that is about to make an attempt: so the example can tell which one that is.
+    // Asked by the process that is about to make an attempt: so the example can tell which one that
+    // is.
     canRead: (_subscriber, { id }) => {
       process.send({ attempting: id });
       return true;
@@ -19,7 +21,8 @@ const service = createWebhooks({
   },
   // The subscriber of this example lives on this machine, behind its own certificate.
   destinations: { allowPrivateNetworks: true, ca: SUBSCRIBER_CA },
-  // For the show: one attempt at a time keeps a process busy, and a retry is due after 3 s instead of 15 min.
+  // For the show: one attempt at a time keeps a process busy, and a retry is due after 3 s instead
+  // of 15 min.
   delivery: { concurrency: 1, slowConcurrency: 1 },
   retry: { intervalsMs: [3_000], everyMs: 8_000, windowMs: 60_000 },
 });

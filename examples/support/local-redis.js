@@ -1,4 +1,5 @@
-// Redis (or Valkey) servers for the examples, from the PATH, on free ports of this machine. They go with the example, and so does what they stored.
+// Redis (or Valkey) servers for the examples, from the PATH, on free ports of this machine. They go
+// with the example, and so does what they stored.
 import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

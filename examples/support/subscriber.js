@@ -1,4 +1,5 @@
-// Somebody else's HTTPS server that receives notifications, with a certificate for localhost that nobody trusts unless told to.
+// Somebody else's HTTPS server that receives notifications, with a certificate for localhost that
+// nobody trusts unless told to.
 import { createServer } from "node:https";
 import { nodeAdapter } from "postbell/node";
 import { createReceiver } from "postbell/receiver";

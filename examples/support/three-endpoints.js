@@ -1,4 +1,5 @@
-// The other side of examples/portal.js: the endpoints of three subscribers, two of which need repair, and their own page.
+// The other side of examples/portal.js: the endpoints of three subscribers, two need repair, and
+// their own page.
 import { nodeAdapter } from "postbell/node";
 import { createReceiver } from "postbell/receiver";
 import { startSubscriber } from "./subscriber.js";
