@@ -1,4 +1,7 @@
-/** Every argument of every route of both services has a maximum that a client can read, and is judged by it before anything else. */
+/**
+ * Every argument of every route of both services has a maximum that a client can read, and is
+ * judged by it before anything else.
+ */
 
 import { describe, expect, it } from "vitest";
 import { validateArguments } from "../../src/schema/arguments.js";
@@ -10,7 +13,7 @@ import { describedArguments } from "../support/described-arguments.js";
 import { registrationApi } from "../support/registration-api.js";
 import { AS_EDITOR, ask, notesRoutes, restServer, threeNotes } from "../support/rest-host.js";
 
-/** What of a schema lets a value of any size through; empty where it bounds everything. */
+/** Lists the parts of a schema that allow values of any size. */
 function unbounded(schema: JsonObject, at: string): readonly string[] {
   const { type, properties, items, additionalProperties } = schema;
   const alternatives = [schema["oneOf"], schema["anyOf"]].flat().filter((one) => one !== undefined);

@@ -1,8 +1,11 @@
 /**
- * No request keeps the process from everything else. The arguments of both services are taken from their OpenAPI documents, so that a new route is
- * included by itself; each is sent hostile texts of the largest size that is accepted, over a socket, while another connection pings the webhook service.
+ * No request keeps the process from everything else. The arguments of both services are taken from
+ * their OpenAPI documents, so that a new route is included by itself; each is sent hostile texts of
+ * the largest size that is accepted, over a socket, while another connection pings the webhook
+ * service.
  *
- * Judged in units of a piece of work that is timed in the same run, in CPU and not in time, and by n against 2n.
+ * Judged in units of a piece of work that is timed in the same run, in CPU and not in time, and by
+ * n against 2n.
  */
 
 import { createServer } from "node:http";
@@ -19,13 +22,17 @@ import { type Cost, createEventLoopProbe, type Probe } from "../support/event-lo
 import { HOSTILE_TEXTS } from "../support/hostile-texts.js";
 import { listen } from "../support/hosts.js";
 
-// The services themselves, past the watched modules: comparing each answer with the document would count too.
+// The services themselves, past the watched modules: comparing each answer with the document would
+// count too.
 const CONTENT = "../../src/content/service.js?unwatched";
 const WEBHOOKS = "../../src/webhooks/service.js?unwatched";
 const { createContent } = (await import(CONTENT)) as typeof import("../../src/content/service.js");
 const { createWebhooks } = (await import(WEBHOOKS)) as typeof import("../../src/webhooks/service.js");
 
-/** In units of about 10 ms. The slowest that is accepted takes 6 to 16; what this test was written for took 60 to 6 000. */
+/**
+ * In units of about 10 ms. The slowest that is accepted takes 6 to 16; what this test was written
+ * for took 60 to 6 000.
+ */
 const MOST_BLOCKED = 40;
 /** Units below which n is not compared with 2n: noise would decide. */
 const NOTEWORTHY = 3;
@@ -70,7 +77,7 @@ beforeAll(async () => {
   await seed();
   const ping = { method: "GET", target: "/hooks/v1/openapi.json", headers: { "if-none-match": "*" } };
   probe = createEventLoopProbe(host.origin, ping, referenceMs());
-  // What is compiled and cached once counts for nobody.
+  // Work that is compiled and cached once is not counted.
   for (let at = 0; at < 30; at += 1) await probe.cost({ method: "GET", target: "/api/core/v2/posts" }, 1_000);
 });
 
@@ -110,7 +117,10 @@ const pathOf = (template: string, hostile: { readonly [name: string]: string } =
   });
 };
 
-/** The largest text that the argument takes: what its schema says, or a whole body where it says nothing. */
+/**
+ * The largest text that the argument takes: what its schema says, or a whole body where it says
+ * nothing.
+ */
 function largest({ schema }: DescribedArgument): number {
   const alternatives = [schema, schema["oneOf"] ?? [], schema["anyOf"] ?? []].flat() as JsonObject[];
   const sizes = alternatives.map(({ type = "string", maxLength, maxItems, items, ...more }) => {
@@ -143,7 +153,7 @@ async function judge(what: string, make: (part: number) => Probe): Promise<void>
   if (whole.blocked > MOST_BLOCKED) {
     failures.push(`${what}: blocked for ${whole.blocked.toFixed(1)} units`);
   } else if (whole.cpu > NOTEWORTHY) {
-    // What else happens in the process only ever adds time, so the least of several rounds is compared.
+    // Other work in the process only adds time, so the fastest of several rounds is compared.
     let most = whole.cpu;
     const half = (await probe.cost(make(0.5), 0)).cpu;
     const isSteep = (): boolean => most > MOST_GROWTH * half + NOTEWORTHY;
@@ -162,7 +172,10 @@ const shorten = (text: string, room: number): string => {
 
 const NAMES = Object.keys(HOSTILE_TEXTS);
 
-/** By name and schema of an argument: one that is known already takes every fourth text, another fourth on each route. */
+/**
+ * By name and schema of an argument: one that is known already takes every fourth text, another
+ * fourth on each route.
+ */
 const seen = new Map<string, number>();
 
 function textsFor({ name, place, schema }: DescribedArgument): readonly string[] {
@@ -174,7 +187,9 @@ function textsFor({ name, place, schema }: DescribedArgument): readonly string[]
 
 const hostile = (name: string, length: number): string => HOSTILE_TEXTS[name]?.(length) ?? "";
 
-/** Of routes that differ in their method alone one, and of arguments with one schema under one name. */
+/**
+ * Of routes that differ in their method alone one, and of arguments with one schema under one name.
+ */
 function distinct(all: readonly DescribedArgument[]): readonly DescribedArgument[] {
   const seen = new Set<string>();
   return all.filter(({ method, path, name, place, schema }) => {

@@ -101,7 +101,7 @@ const look = async (origin: string): Promise<void> => {
   expect(await statusFor("session=other")).toBe(401);
 };
 
-/** What shows that a program that listens does what it is there for. */
+/** Checks that a listening program does its work. */
 const visitOf = ({ code }: Program): ((origin: string) => Promise<void>) => {
   if (code.includes("createReceiver")) return deliver;
   if (code.includes("createPortal")) return look;

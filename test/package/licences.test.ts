@@ -15,7 +15,10 @@ const { packages } = JSON.parse(
 const locked = Object.entries(packages).filter(([path]) => path !== "");
 const nameOf = (path: string): string => path.slice(path.lastIndexOf("node_modules/") + 13);
 
-/** What a user of the package gets: its dependencies with theirs, and what is compiled into the build. */
+/**
+ * All packages that a user installs: dependencies with their own, and packages compiled into the
+ * build.
+ */
 const configurations = typeof tsupConfig === "function" ? await tsupConfig({}) : tsupConfig;
 const compiledIn = new Set(
   [configurations].flat().flatMap((options) => ("noExternal" in options ? options.noExternal : [])),

@@ -13,7 +13,9 @@ const entries = Object.keys(exports)
   .filter((path) => path !== "./package.json")
   .map((path) => name + path.slice(1));
 
-/** Names of all that the package in `folder` needs at run time, whatever they need in turn included. */
+/**
+ * Names of all that the package in `folder` needs at run time, whatever they need in turn included.
+ */
 function neededBy(folder: string, known = new Set<string>()): ReadonlySet<string> {
   const { dependencies = {} } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as {
     dependencies?: Record<string, string>;
@@ -26,7 +28,10 @@ function neededBy(folder: string, known = new Set<string>()): ReadonlySet<string
   return known;
 }
 
-/** A consumer's folder with the packed tarball unpacked into it, and what the package needs at run time beside it. */
+/**
+ * A consumer's folder with the packed tarball unpacked into it, and what the package needs at run
+ * time beside it.
+ */
 let consumer: string;
 
 beforeAll(() => {

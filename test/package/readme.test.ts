@@ -1,4 +1,4 @@
-/** What the README promises at once, and that the table of options is whole. */
+/** Checks the promises of the README, and that the table of options is complete. */
 
 import { describe, expect, it } from "vitest";
 import { sharpImagesOptions } from "../../images/options.js";

@@ -4,8 +4,8 @@ import { type Expression, refusalOf, saveJudged } from "../support/expression-ch
 import { eachNode, type SourceFile, sourceFiles } from "../support/source-files.js";
 
 /**
- * Expressions that are refused and stay, with the reason why no input can make them slow. Prefer to write the expression
- * differently: a maximum of the text in front of it is easily lost.
+ * Expressions that are refused and stay, with the reason why no input can make them slow. Prefer to
+ * write the expression differently: a maximum of the text in front of it is easily lost.
  */
 const EXCEPTIONS: readonly { readonly file: string; readonly expression: string; readonly reason: string }[] =
   [];
@@ -21,7 +21,7 @@ const TAKES_EXPRESSION: ReadonlySet<string> = new Set(["match", "matchAll", "sea
 const constantOf = (node: ts.Node | undefined): string | undefined =>
   node !== undefined && ts.isStringLiteralLike(node) ? node.text : undefined;
 
-/** The expressions of a file, and those of which the source is known only when the program runs. */
+/** The expressions of a file, including those whose source is known only at run time. */
 function expressionsOf(file: SourceFile): {
   readonly known: readonly FoundExpression[];
   readonly unknown: readonly string[];

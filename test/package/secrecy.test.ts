@@ -49,7 +49,10 @@ function expectNone(text: string, needles: readonly string[]): void {
   expect(needles.filter((needle) => text.includes(needle))).toEqual([]);
 }
 
-/** A service of which the hooks and store methods named in `throwing` throw what they are given, with all secrets. */
+/**
+ * A service whose hooks and store methods named in `throwing` throw their arguments, with all
+ * secrets.
+ */
 function carelessStage() {
   const throwing = new Set<string>();
   const secrets = new Set<string>();
@@ -92,7 +95,8 @@ function carelessStage() {
     throwing.clear();
     for (const name of names) throwing.add(name);
     const until = api.clock.now() + ms;
-    // Not `idle()`: what waits for a careless storage is under way for as long as the clock stands still.
+    // Not `idle()`: calls to a storage without a time limit stay in flight while the clock stands
+    // still.
     const settled = async (): Promise<void> => {
       for (let turn = 0; turn < 5; turn++) await api.clock.advance(0);
     };

@@ -1,4 +1,7 @@
-/** The recorded request bodies that must be refused: 4xx, never 5xx, and the next good request works. */
+/**
+ * The recorded request bodies that must be refused: 4xx, never 5xx, and the next good request
+ * works.
+ */
 
 import { readFileSync } from "node:fs";
 import type { ReadableBody } from "../../src/http/types.js";

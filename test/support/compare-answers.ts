@@ -1,4 +1,7 @@
-/** Set-up of every test file: a test fails if a response differs from the OpenAPI document of its service. */
+/**
+ * Set-up of every test file: a test fails if a response differs from the OpenAPI document of its
+ * service.
+ */
 
 import { afterAll, afterEach } from "vitest";
 import { takeDifferences } from "./compared-service.js";

@@ -1,4 +1,6 @@
-/** Compares what a service answers, over `handle` and in the process, with its own OpenAPI document. */
+/**
+ * Compares what a service answers, over `handle` and in the process, with its own OpenAPI document.
+ */
 
 import { createHash } from "node:crypto";
 import type { ContentAnswer, ContentRequest } from "../../src/content/service.js";
@@ -16,7 +18,7 @@ export function takeDifferences(): readonly string[] {
   return problems;
 }
 
-/** What an answer says of an error is for a caller, who may be anybody. */
+/** The error in a response is for a caller, who may be anybody. */
 function noteError({
   status,
   headers,
@@ -31,7 +33,10 @@ function noteError({
 
 let isComparing = true;
 
-/** Lets the services of this test file answer what no document describes. Only for a file with a process of its own. */
+/**
+ * Lets the services of this test file answer what no document describes. Only for a file with a
+ * process of its own.
+ */
 export function stopComparing(): void {
   isComparing = false;
 }
@@ -53,10 +58,15 @@ interface Known {
 /** All files of a process share both. */
 const byDocument = new Map<string, Described>();
 const byOptions = new Map<string, Known>();
-/** To build a document takes longer than most tests: one service in so many has to show that its options still tell. */
+/**
+ * To build a document takes longer than most tests: one service in so many has to show that its
+ * options still tell.
+ */
 const CHECKED_EVERY = 20;
 
-/** What a document may depend on: the plain values among the options, and which functions there are. */
+/**
+ * Returns what a document may depend on: plain values of the options, and the names of functions.
+ */
 const fingerprint = (given: readonly unknown[]): string =>
   JSON.stringify(given, (_, value: unknown) => {
     if (typeof value === "function") return "[function]";
@@ -85,7 +95,10 @@ function describedOf(service: Service, given: readonly unknown[]): Described {
   return described;
 }
 
-/** The same factory, whose services note in what way their responses differ from their OpenAPI document. */
+/**
+ * The same factory, whose services note in what way their responses differ from their OpenAPI
+ * document.
+ */
 export function comparing<A extends readonly unknown[], S extends Service>(
   create: (...given: A) => S,
 ): (...given: A) => S {

@@ -19,7 +19,10 @@ export interface CallAnswer {
 
 export type Call = (request: string, options?: CallOptions) => Promise<CallAnswer>;
 
-/** `call("POST /categories", { as: "editor", body: { name: "News" } })`, below the content namespace. */
+/**
+ * `call("POST /categories", { as: "editor", body: { name: "News" } })`, below the content
+ * namespace.
+ */
 export const callsOf =
   (site: ReturnType<typeof createContent>, namespace = "core/v2"): Call =>
   async (request, { as, ...rest } = {}) => {

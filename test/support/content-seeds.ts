@@ -1,4 +1,7 @@
-/** Puts posts of any type, status and author straight into a storage, past every rule of the service; and looks whether they are as they were. */
+/**
+ * Puts posts of any type, status and author straight into a storage, past every rule of the
+ * service; and looks whether they are as they were.
+ */
 
 import { randomUUID } from "node:crypto";
 import { getCollection } from "../../src/content/collections.js";
@@ -18,7 +21,7 @@ export interface Seeds {
   /** Of a post, by somebody. Gives the id. */
   readonly revision: (post: number, author: number) => Promise<number>;
   readonly autosave: (post: number, author: number) => Promise<number>;
-  /** Grows with every change of the record; 0 where there is none. */
+  /** Grows with every change of the record; 0 if the record does not exist. */
   readonly versionOf: (id: number) => Promise<number>;
 }
 

@@ -16,12 +16,12 @@ describe("the judgement of work by processor time", () => {
     );
   });
 
-  it("accepts what takes about as long as the reference and refuses what takes many times as long", async () => {
+  it("accepts work that takes about as long as the baseline, and refuses work that takes many times as long", async () => {
     expect(await expectAtMost(50, () => spend(100))).toBe(spend(100));
     await expect(expectAtMost(1, () => spend(30_000))).rejects.toThrow(/over 1 times/);
   });
 
-  it("measures the reference for each judgement", async () => {
+  it("measures the baseline for each comparison", async () => {
     const spentMs = [100, 100, 100, 10, 10, 10];
     const usage = vi.spyOn(process, "cpuUsage");
     usage.mockImplementation((before) => ({ user: before ? (spentMs.shift() ?? 0) * 1_000 : 0, system: 0 }));

@@ -1,9 +1,11 @@
 /**
- * Judges how much work something is, for tests of what must not take long. The only file of the suite that measures:
- * a limit in milliseconds of wall-clock time fails on a busy machine, so `test/package/architecture.test.ts` refuses one anywhere else.
+ * Judges how much work something is, for tests of what must not take long. The only file of the
+ * suite that measures: a limit in milliseconds of wall-clock time fails on a busy machine, so
+ * `test/package/architecture.test.ts` refuses one anywhere else.
  *
- * All functions compare processor time with processor time spent moments earlier in the same process, with a wide
- * margin, and measure again before they fail: other threads of the process can only add to what is measured.
+ * All functions compare processor time with processor time spent moments earlier in the same
+ * process, with a wide margin, and measure again before they fail: other threads of the process can
+ * only add to what is measured.
  */
 
 import { createHash } from "node:crypto";
@@ -29,7 +31,10 @@ async function cpuMsOf(work: () => unknown): Promise<number> {
   return spentSince(before);
 }
 
-/** Returns the processor time of this process so far, in ms. For `event-loop.ts`, which measures between two answers. */
+/**
+ * Returns the processor time of this process so far, in ms. For `event-loop.ts`, which measures
+ * between two answers.
+ */
 export const cpuMsSoFar = (): number => spentSince({ user: 0, system: 0 });
 
 /** Returns the least that the reference of about 10 ms takes in this process, in ms. */
@@ -41,12 +46,16 @@ export function referenceMs(): number {
 /** Sizes eight times apart: a linear cost grows 8 times, a quadratic one 64 times. */
 const STEP = 8;
 const MAX_GROWTH = 24;
-/** Below this a measurement is mostly compilation, collection and memory that is touched for the first time. */
+/**
+ * Below this a measurement is mostly compilation, collection and memory that is touched for the
+ * first time.
+ */
 const TOO_SHORT_MS = 250;
 
 /**
- * Expects the processor time of `work(size)` to grow in proportion to `size`: compares the least that an eighth of
- * `size` takes with the least that `size` takes. Choose `size` so large that a quadratic cost would take seconds.
+ * Expects the processor time of `work(size)` to grow in proportion to `size`: compares the least
+ * that an eighth of `size` takes with the least that `size` takes. Choose `size` so large that a
+ * quadratic cost would take seconds.
  *
  * @example await expectLinear(500_000, (size) => stripAll("<".repeat(size)));
  */
@@ -78,8 +87,9 @@ function reference(): void {
 }
 
 /**
- * Expects `work` to take at most `times` as much processor time as a reference that takes about 10 ms, and returns its
- * result. Choose `times` ten times too large. The work is not repeated, as it may change something: the reference is.
+ * Expects `work` to take at most `times` as much processor time as a reference that takes about 10
+ * ms, and returns its result. Choose `times` ten times too large. The work is not repeated, as it
+ * may change something: the reference is.
  */
 export async function expectAtMost<T>(times: number, work: () => T | Promise<T>): Promise<T> {
   let result: { readonly value: T } | undefined;
@@ -92,8 +102,8 @@ export async function expectAtMost<T>(times: number, work: () => T | Promise<T>)
 }
 
 /**
- * Expects the event loop to keep turning while `work` runs: between two of its turns the process takes at most `times`
- * as much processor time as the reference. Returns the result of `work`.
+ * Expects the event loop to keep turning while `work` runs: between two of its turns the process
+ * takes at most `times` as much processor time as the baseline. Returns the result of `work`.
  */
 export async function expectTurning<T>(times: number, work: () => Promise<T>): Promise<T> {
   let longest = 0;

@@ -15,11 +15,11 @@ interface Template {
 }
 
 export interface Described {
-  /** What of the answer is not as the document says; empty where all is. */
+  /** Returns the differences between the response and the document. */
   readonly problems: (request: HttpRequest, response: HttpResponse | undefined) => readonly string[];
   /** The same of an answer in the process, which lacks what belongs to HTTP. */
   readonly problemsInside: (request: ContentRequest, answer: ContentAnswer) => readonly string[];
-  /** Whether a value fits a schema of the document. */
+  /** True if a value fits a schema of the document. */
   readonly fits: (value: unknown, schema: JsonObject) => readonly string[];
 }
 
@@ -225,7 +225,10 @@ function methodOf({ method, headers }: HttpRequest, query: URLSearchParams): str
   return (override || method).toLowerCase();
 }
 
-/** The answer that an envelope or a callback is put around; `undefined` where it is a document that has become a text of JSON. */
+/**
+ * The answer that an envelope or a callback is put around; `undefined` where it is a document that
+ * has become a text of JSON.
+ */
 function unwrapped(response: HttpResponse, query: URLSearchParams): HttpResponse | undefined {
   const { status, headers, body } = response;
   if (body === null) return response;
@@ -261,7 +264,7 @@ function validatorsOf(components: JsonObject, isPartial: boolean): (schema: Json
       if (key === "$ref" && typeof value === "string") return value.replace(SCHEMAS, "schema:");
       if (!isPartial) return value;
       if (key === "required" && Array.isArray(value)) return undefined;
-      // An object of which nothing is left is answered as an empty list.
+      // An object without any remaining fields is written as an empty list.
       return key === "type" && value === "object" ? ["object", "array"] : value;
     }) as JsonObject;
   let isReady = false;

@@ -1,4 +1,6 @@
-/** Every argument that an OpenAPI document describes, so that a test reaches a new route by itself. */
+/**
+ * Every argument that an OpenAPI document describes, so that a test reaches a new route by itself.
+ */
 
 import type { JsonObject } from "../../src/schema/types.js";
 

@@ -1,4 +1,7 @@
-/** A small service on the router that says what it was given; the adapter contract runs it in every host. */
+/**
+ * A small service on the router that says what it was given; the adapter contract runs it in every
+ * host.
+ */
 
 import { isPostbellError } from "../../src/core/errors.js";
 import { readBytes, readJson } from "../../src/http/body.js";
@@ -18,7 +21,10 @@ interface Context {
 export interface EchoService extends Service {
   /** Calls of `start` and `stop`, in order. */
   readonly life: string[];
-  /** Resolves with what happens next on the server's side: `upload began`, `upload failed: <code>`, `stream closed`, `client left`. */
+  /**
+   * Resolves with what happens next on the server's side: `upload began`, `upload failed: <code>`,
+   * `stream closed`, `client left`.
+   */
   next(): Promise<string>;
   /** The time by which `/slow` waits for a body. */
   readonly clock: ManualClock;

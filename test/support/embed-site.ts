@@ -1,4 +1,7 @@
-/** A content site that asks the pretended internet for embeds, with its limits as they are by default. */
+/**
+ * A content site that asks the pretended internet for embeds, with its limits as they are by
+ * default.
+ */
 
 import { manualClock } from "../../testing/manual-clock.js";
 import { type CallAnswer, callsOf } from "./content-call.js";

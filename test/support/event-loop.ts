@@ -1,4 +1,7 @@
-/** Measures how long one request keeps a process from everything else, in units of a piece of work that is timed in the same run. */
+/**
+ * Measures how long one request keeps a process from everything else, in units of a piece of work
+ * that is timed in the same run.
+ */
 
 import { Agent, request as httpRequest } from "node:http";
 import { cpuMsSoFar } from "./cpu-time.js";
@@ -60,7 +63,10 @@ export function createEventLoopProbe(origin: string, ping: Probe, unit: number) 
   };
 
   return {
-    /** Of up to six tries the cheapest, since a collection of garbage may fall into any; more than one only where the first is above `enough` units. */
+    /**
+     * Of up to six tries the cheapest, since a collection of garbage may fall into any; more than
+     * one only where the first is above `enough` units.
+     */
     async cost(probe: Probe, enough: number): Promise<Cost> {
       let best = await once(probe);
       for (let again = 0; again < 5 && best.blocked > enough && best.blocked < 20 * enough; again += 1) {

@@ -6,8 +6,8 @@ const MAX_LOOKS = 10_000;
 const PAUSE_MS = 5;
 
 /**
- * Resolves once `condition` holds. Counts how often it looks, so that a busy machine, on which each look takes longer,
- * also waits longer.
+ * Resolves once `condition` holds. Counts how often it looks, so that a busy machine, on which each
+ * look takes longer, also waits longer.
  */
 export async function eventually(
   condition: () => boolean | Promise<boolean>,

@@ -1,4 +1,7 @@
-/** Counts how often blocks of code below a folder were executed: work that no clock measures, and that is the same in every run. */
+/**
+ * Counts how often blocks of code below a folder were executed: work that no clock measures, and
+ * that is the same in every run.
+ */
 
 import { Session } from "node:inspector/promises";
 
@@ -8,7 +11,10 @@ export interface ExecutedBlocks {
   readonly stop: () => Promise<void>;
 }
 
-/** Begins to count. Import what is to be counted afterwards: of code that was compiled before, V8 counts whole functions only. */
+/**
+ * Begins to count. Import what is to be counted afterwards: of code that was compiled before, V8
+ * counts whole functions only.
+ */
 export async function countExecutedBlocks(folder: string): Promise<ExecutedBlocks> {
   const session = new Session();
   session.connect();

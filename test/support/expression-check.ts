@@ -1,4 +1,7 @@
-/** Judges regular expressions with recheck, and remembers the linear ones: judging all of the project takes some seconds. */
+/**
+ * Judges regular expressions with recheck, and remembers the linear ones: judging all of the
+ * project takes some seconds.
+ */
 
 import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
@@ -44,7 +47,10 @@ function readCache(): Set<string> {
 const linear = readCache();
 let isChanged = false;
 
-/** Without `*`, `+`, `?` and `{`: from each place where it may begin, it reads a fixed number of characters once. */
+/**
+ * Without `*`, `+`, `?` and `{`: from each place where it may begin, it reads a fixed number of
+ * characters once.
+ */
 const isFixed = (source: string): boolean =>
   !/[*+?{]/.test(
     source

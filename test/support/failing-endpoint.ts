@@ -2,7 +2,7 @@
 
 import { clockTime, type Harness, type HarnessOptions, START, startHarness } from "./webhook-harness.js";
 
-/** What a host was told, when, and of a failure since when. */
+/** A health notification of the host: its kind, its time, and the start of the failure. */
 export type Notification = readonly [kind: "warning" | "disabled", at: string, failingSince: string];
 
 export interface Watched extends Harness {
@@ -10,7 +10,10 @@ export interface Watched extends Harness {
   readonly id: string;
 }
 
-/** A failing endpoint with a host that notes what it is told, and whose notifiers then do what `reaction` does. */
+/**
+ * A failing endpoint with a host that notes what it is told, and whose notifiers then do what
+ * `reaction` does.
+ */
 export async function failing(
   { options, ...rest }: HarnessOptions = {},
   reaction: (count: number) => unknown = () => undefined,

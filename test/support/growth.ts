@@ -1,4 +1,4 @@
-/** Whether the time of some work grows with its input alone. Compares the processor's time of n and 2n in one run. */
+/** Checks that work takes linear time. Compares the processor time of n and 2n in one run. */
 
 import { cpuMs } from "./cpu-time.js";
 
@@ -10,7 +10,7 @@ export interface Growth {
 
 /** Twice the time for twice the input is linear, four times is quadratic. */
 const MOST = 3;
-/** What takes less is too short to be compared: a longer input is tried. */
+/** Shorter times cannot be compared: a longer input is tried. */
 const NEGLIGIBLE_MS = 5;
 /** How much longer that input is, and how long it may become. */
 const STEP = 4;
@@ -24,9 +24,9 @@ const SURE_MS = 100;
 export const isLinear = ({ once, twice }: Growth): boolean => twice < Math.max(MOST * once, NEGLIGIBLE_MS);
 
 /**
- * Runs `work` on `make(n)` and `make(2 * n)` in turn and keeps the least of each, until they are in proportion or
- * {@link ROUNDS} are over: what else runs on the machine only ever adds time. While `make(2 * n)` takes less than
- * {@link NEGLIGIBLE_MS}, a larger n takes its place.
+ * Runs `work` on `make(n)` and `make(2 * n)` in turn and keeps the least of each, until they are in
+ * proportion or {@link ROUNDS} are over: what else runs on the machine only ever adds time. While
+ * `make(2 * n)` takes less than {@link NEGLIGIBLE_MS}, a larger n takes its place.
  */
 export function growthOf<T>(n: number, make: (n: number) => T, work: (input: T) => void): Growth {
   const [small, large] = [make(n), make(2 * n)];
@@ -45,7 +45,8 @@ export function growthOf<T>(n: number, make: (n: number) => T, work: (input: T) 
     growth = { once, twice };
     if (round > 0 && (isLinear(growth) || (round > 1 && growth.once > LONG_MS))) break;
   }
-  // Memory that a text of one size is the first to need looks like quadratic work, but only at that size.
+  // Memory that a text of one size is the first to need looks like quadratic work, but only at that
+  // size.
   const isSure = isLinear(growth) || growth.twice > SURE_MS;
   return isSure ? growth : growthOf(n * STEP, make, work);
 }

@@ -1,4 +1,6 @@
-/** The code blocks of a guide as programs: what belongs together, and how each is run and looked at. */
+/**
+ * The code blocks of a guide as programs: what belongs together, and how each is run and looked at.
+ */
 
 import { type ChildProcess, execFile, spawn, spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
@@ -12,7 +14,7 @@ const root = resolve(import.meta.dirname, "../..");
 
 export interface Program extends Block {
   readonly path: string;
-  /** What it imports, or its first line. */
+  /** Its imports, or its first line. */
   readonly title: string;
   /** For a shell block: the last program above it that listens. */
   readonly host: Program | undefined;
@@ -52,7 +54,7 @@ const INTERPRETERS: Readonly<
   go: { command: "go", args: ["run"], ending: "go" },
 };
 
-/** Whether this machine can run a language. */
+/** True if this machine can run a language. */
 export const isThere = (language: string): boolean => {
   const { command } = INTERPRETERS[language] ?? {};
   const flag = language === "go" ? "version" : "--version";
@@ -67,7 +69,7 @@ export interface Surroundings {
   readonly databaseUrl?: string | undefined;
 }
 
-/** What a reader has at hand: the command on the PATH, and a folder of his own. */
+/** The environment of a reader: the command on the PATH, and a folder. */
 export function prepare({ folder }: Surroundings): void {
   mkdirSync(join(folder, "bin"), { recursive: true });
   const command = join(folder, "bin", "postbell");
@@ -119,7 +121,10 @@ const save = (surroundings: Surroundings, { language, line, code }: Program, tex
   return file;
 };
 
-/** Runs a JavaScript program to its end, or until it listens and was visited. Returns what went wrong: nothing, it is to be hoped. */
+/**
+ * Runs a JavaScript program to its end, or until it listens and was visited. Returns what went
+ * wrong: nothing, it is to be hoped.
+ */
 export async function run(
   program: Program,
   surroundings: Surroundings,
@@ -154,7 +159,10 @@ export async function run(
     : stderr;
 }
 
-/** Runs a shell block, against `base` where it asks a host. Returns what it printed; rejects where a line fails, or curl is told of an error. */
+/**
+ * Runs a shell block, against `base` where it asks a host. Returns what it printed; rejects where a
+ * line fails, or curl is told of an error.
+ */
 export function runShell(program: Program, surroundings: Surroundings, base: string): Promise<string> {
   const prelude = 'curl() { command curl --fail-with-body --silent "$@"; }\n';
   const text = program.code
@@ -179,7 +187,10 @@ export interface Received {
   readonly secret: string;
 }
 
-/** Whether a program that verifies a delivery accepts one: the body on its standard input, header and secret in SIGNATURE and WEBHOOK_SECRET. */
+/**
+ * True if a program that verifies deliveries accepts one: the body on its standard input, header
+ * and secret in SIGNATURE and WEBHOOK_SECRET.
+ */
 export function accepts(program: Program, surroundings: Surroundings, received: Received): boolean {
   const { command = "", args = [] } = INTERPRETERS[program.language] ?? {};
   const { status, error } = spawnSync(command, [...args, save(surroundings, program)], {

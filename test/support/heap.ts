@@ -1,4 +1,4 @@
-/** What the heap holds once everything that can go has gone. */
+/** Returns the size of the heap after garbage collection. */
 
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";

@@ -8,7 +8,10 @@ export interface HeldClient {
   readonly client: RedisClient;
   /** Names of the commands that Redis has answered, held or not. */
   readonly answered: string[];
-  /** From now on the replies to commands that `which` names are held, until the returned function is called. */
+  /**
+   * From now on the replies to commands that `which` names are held, until the returned function is
+   * called.
+   */
   readonly hold: (which: (args: readonly unknown[]) => boolean) => () => void;
   readonly end: () => void;
 }

@@ -1,4 +1,6 @@
-/** Values that no honest client sends, and ones that a schema asks for; the same for the same seed. */
+/**
+ * Values that no honest client sends, and ones that a schema asks for; the same for the same seed.
+ */
 
 import type { Json, JsonObject, Schema } from "../../src/schema/types.js";
 import { manualClock } from "../../testing/manual-clock.js";
@@ -215,7 +217,7 @@ export function queryText(values: JsonObject): string {
   return pairs.join("&");
 }
 
-/** What cannot be encoded is sent as it is. */
+/** Texts that cannot be encoded are sent unchanged. */
 const encoded = (text: string): string => {
   try {
     return encodeURIComponent(text);

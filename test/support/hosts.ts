@@ -1,4 +1,7 @@
-/** The hosts of the adapter contract: each puts a service between routes, a not-found answer and an error answer of its own. */
+/**
+ * The hosts of the adapter contract: each puts a service between routes, a not-found answer and an
+ * error answer of its own.
+ */
 
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";

@@ -1,4 +1,7 @@
-/** Sends requests to a server on the loopback exactly as written: no normalised path, no header of its own but `host`. */
+/**
+ * Sends requests to a server on the loopback exactly as written: no normalised path, no header of
+ * its own but `host`.
+ */
 
 import { once } from "node:events";
 import { type IncomingMessage, request } from "node:http";

@@ -1,9 +1,15 @@
-/** Generates and damages HTTP responses from a seed, and reads them with Node's own client (llhttp) to compare. */
+/**
+ * Generates and damages HTTP responses from a seed, and reads them with Node's own client (llhttp)
+ * to compare.
+ */
 
 import { request } from "node:http";
 import { Duplex } from "node:stream";
 
-/** A generator of numbers that are the same in every run: whole, from 0 up to but not including `below`. */
+/**
+ * A generator of numbers that are the same in every run: whole, from 0 up to but not including
+ * `below`.
+ */
 export type Random = (below: number) => number;
 
 export function createRandom(seed: number): Random {
@@ -127,12 +133,13 @@ export function wellFormedResponse(random: Random): string {
   const [framing, body] = framed(random, status);
   const lines = otherLines(random);
   lines.splice(random(lines.length + 1), 0, framing);
-  // A transfer coding was unknown to HTTP/1.0, and a message with one is faulty (RFC 9112 section 6.1).
+  // A transfer coding was unknown to HTTP/1.0, and a message with one is faulty (RFC 9112 section
+  // 6.1).
   const version = chance(random, 15) && !/^transfer/i.test(framing) ? "1.0" : "1.1";
   return `${interim.join("")}HTTP/${version} ${status}${pick(random, REASONS)}\r\n${lines.join("")}\r\n${body}`;
 }
 
-/** What an attacker would try: bytes and lines that some parsers read in one way and some in another. */
+/** Bytes and lines that parsers read in different ways, as an attacker would send them. */
 const SNIPPETS = [
   ...'\r\n \t\0\x0b\x0c\x7f\x80\x85\xa0\xff:;,"0123456789aAfFgxX+-HTP/.'.split(""),
   "\r\n",
@@ -219,9 +226,9 @@ export interface NodeReading {
   /** Names in lower case; several values of one name are joined by `, `. */
   readonly headers: Record<string, string>;
   readonly body: Buffer;
-  /** Whether it took the response as complete. */
+  /** True if it took the response as complete. */
   readonly isComplete: boolean;
-  /** Whether it would have used the connection again before the connection ended. */
+  /** True if it would have reused the connection before the connection ended. */
   readonly isReused: boolean;
 }
 
@@ -237,7 +244,10 @@ function joined(raw: readonly string[]): Record<string, string> {
   return headers;
 }
 
-/** What Node's client makes of a connection that sends these parts and then ends. No socket and no time is involved. */
+/**
+ * Reads a connection that sends these parts and then ends with Node's client, without a socket or a
+ * timer.
+ */
 export async function readByNode(parts: readonly Buffer[]): Promise<NodeReading> {
   const connection = new Duplex({ read() {}, write: (_part, _encoding, done) => done() });
   let isReused = false;

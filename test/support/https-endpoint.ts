@@ -1,4 +1,7 @@
-/** A webhook endpoint on loopback that does, byte for byte, what a test tells it to, and keeps count of what it got. */
+/**
+ * A webhook endpoint on loopback that does, byte for byte, what a test tells it to, and keeps count
+ * of what it got.
+ */
 
 import net from "node:net";
 import tls from "node:tls";

@@ -1,4 +1,7 @@
-/** Images for tests: real ones made with sharp, and ones built by hand whose header promises more than a test could hold. */
+/**
+ * Images for tests: real ones made with sharp, and ones built by hand whose header promises more
+ * than a test could hold.
+ */
 
 import { deflateSync } from "node:zlib";
 import sharp from "sharp";
@@ -38,7 +41,10 @@ export async function quartered(width: number, height: number): Promise<Buffer> 
     .toBuffer();
 }
 
-/** Index in {@link QUARTERS} of the colours in the corners of an image, clockwise from the upper left, as it is stored. */
+/**
+ * Index in {@link QUARTERS} of the colours in the corners of an image, clockwise from the upper
+ * left, as it is stored.
+ */
 export async function corners(bytes: Uint8Array): Promise<readonly number[]> {
   const { data, info } = await sharp(bytes).removeAlpha().raw().toBuffer({ resolveWithObject: true });
   const { width, height, channels } = info;
@@ -74,7 +80,10 @@ export function pngChunk(type: string, data: Uint8Array): Buffer {
   return Buffer.concat([uint32(data.length), body, uint32(crc32(body))]);
 }
 
-/** A grey PNG of one bit a pixel, all black, with `extra` chunks before the picture: 14,000 × 14,000 pixels take 25 kB. */
+/**
+ * A grey PNG of one bit a pixel, all black, with `extra` chunks before the picture: 14,000 × 14,000
+ * pixels take 25 kB.
+ */
 export function pngOf(width: number, height: number, ...extra: readonly Buffer[]): Buffer {
   const header = Buffer.concat([uint32(width), uint32(height), Buffer.from([1, 0, 0, 0, 0])]);
   const rows = Buffer.alloc((Math.ceil(width / 8) + 1) * height);
@@ -123,7 +132,10 @@ export async function movingWebp(side: number): Promise<Buffer> {
     .toBuffer();
 }
 
-/** A file of `length` bytes that says it is 300 × 300 pixels large, where its form does at the beginning, and consists of the smallest chunks that its form allows. */
+/**
+ * A file of `length` bytes that says it is 300 × 300 pixels large, where its form does at the
+ * beginning, and consists of the smallest chunks that its form allows.
+ */
 export function smallestChunks(format: "png" | "webp" | "gif" | "avif" | "jpeg", length: number): Buffer {
   const filled = (head: readonly (string | Buffer)[], chunk: string): Buffer => {
     const begin = Buffer.concat(

@@ -2,7 +2,9 @@
 
 import { inspect } from "node:util";
 
-/** Every signing secret, whatever made it, and credentials in the form in which requests carry them. */
+/**
+ * Every signing secret, whatever made it, and credentials in the form in which requests carry them.
+ */
 const PATTERNS: readonly RegExp[] = [
   /whsec_[A-Za-z0-9+/]{20,}/,
   /\bBearer [\x21-\x3b\x3d-\x7e]{4,}/,
@@ -11,7 +13,10 @@ const PATTERNS: readonly RegExp[] = [
   /"resourceType"|resourceType: '/,
 ];
 
-/** What the tests use as keys of the API, keys that seal, passwords of posts, and names of patients, clinics and practitioners. */
+/**
+ * Test values for keys of the API, keys that seal, passwords of posts, and names of patients,
+ * clinics and practitioners.
+ */
 const WORDS: readonly string[] = [
   "key-a1",
   "key-a2",

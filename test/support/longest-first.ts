@@ -2,7 +2,10 @@
 
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
-/** Those that take longest, measured without coverage. One that is missing here costs time and nothing else. */
+/**
+ * Those that take longest, measured without coverage. One that is missing here costs time and
+ * nothing else.
+ */
 const LONGEST = [
   "storage/redis/storage-contract.test.ts",
   "package/guide-blocks.test.ts",
@@ -15,7 +18,10 @@ const LONGEST = [
   "content/security.test.ts",
 ];
 
-/** By project, as Vitest sorts them: a shared process goes on to the next file only within its project. */
+/**
+ * By project, as Vitest sorts them: a shared process goes on to the next file only within its
+ * project.
+ */
 export class LongestFirst extends BaseSequencer {
   override async sort(specs: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(specs);

@@ -1,4 +1,7 @@
-/** A real SMTP server on loopback that a test tells what to refuse, and that keeps the mails it took. */
+/**
+ * A real SMTP server on loopback that a test tells what to refuse, and that keeps the mails it
+ * took.
+ */
 
 import type { AddressInfo } from "node:net";
 import PostalMime, { type Email } from "postal-mime";

@@ -8,7 +8,10 @@ const root = resolve(import.meta.dirname, "../..");
 export interface Block {
   /** First word of the info string. */
   readonly language: string;
-  /** What follows it: `continues`, `verifies`, `postgres` (runs with a DATABASE_URL), or `not-run: <reason>`. */
+  /**
+   * The marker that follows it: `continues`, `verifies`, `postgres` (runs with a DATABASE_URL), or
+   * `not-run: <reason>`.
+   */
   readonly note: string;
   readonly code: string;
   /** Of its first fence, from 1. */
@@ -86,13 +89,14 @@ export function linksOf({ path, text }: MarkdownFile): Link[] {
   });
 }
 
-/** What a code span has to look like to name a file or a folder of the project: `src/http`, `router.ts`. */
+/** Matches code spans that name a file or folder of the project: `src/http`, `router.ts`. */
 const PATH = /^(?:[\w.-]+\/)*[\w-][\w.-]*\.(?:ts|js|lua|json|md|css)$|^(?!postbell\/)[\w.-]+(?:\/[\w.-]+)+$/;
 const ROOMS = new Set(["src", "adapters", "storage", "portal", "outbox", "notify", "cli", "telemetry"]);
 
 /**
- * The files and folders that code spans name. A span is read from the root of the project, or from the folder
- * that the heading above it names: below "### `src/http`", `router.ts` stands for `src/http/router.ts`.
+ * The files and folders that code spans name. A span is read from the root of the project, or from
+ * the folder that the heading above it names: below "### `src/http`", `router.ts` stands for
+ * `src/http/router.ts`.
  */
 export function pathsNamedIn({ text }: MarkdownFile): { readonly path: string; readonly folder: string }[] {
   let folder = "";

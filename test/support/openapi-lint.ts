@@ -1,4 +1,7 @@
-/** Two opinions on an OpenAPI document: Redocly's recommended rules, and the schema of the specification. */
+/**
+ * Two opinions on an OpenAPI document: Redocly's recommended rules, and the schema of the
+ * specification.
+ */
 
 import { BaseResolver, createConfig, lintDocument, makeDocumentFromString } from "@redocly/openapi-core";
 import { Validator } from "@seriousme/openapi-schema-validator";
@@ -16,11 +19,12 @@ const externalRefResolver = new BaseResolver({
 const EXCUSED = [
   // Everybody may read the document at any time: there is no request that it would be refused to.
   /^warn operation-4xx-response: .*openapi\.json\/get\/responses\)$/,
-  // The reference's own schema of the edits of an image, which the argument is read by: it does not require the `type` that tells them apart.
+  // WordPress's own schema of the edits of an image, which the argument is read by: it does not
+  // require the `type` that tells them apart.
   /^warn no-illogical-composition-keywords: .*`(?:Flip|Rotation)` and `(?:Rotation|Crop)`/,
 ];
 
-/** What either has to say against it: errors and warnings. */
+/** Errors and warnings of both. */
 export async function objectionsTo(document: JsonObject): Promise<readonly string[]> {
   const config = await createConfig(
     {

@@ -6,8 +6,9 @@ import { join, resolve } from "node:path";
 const root = resolve(import.meta.dirname, "../..");
 
 /**
- * What a file does to the whole process: it replaces modules, globals, the environment or a function of the platform,
- * hears every event of the process, or measures the heap or the code that runs. Add what is missing here, not a list of files.
+ * Patterns of code that changes the whole process: it replaces modules, globals, the environment or
+ * a function of the platform, hears every event of the process, or measures the heap or the code
+ * that runs. Add what is missing here, not a list of files.
  */
 const TOUCHES_THE_PROCESS = new RegExp(
   [
@@ -26,10 +27,12 @@ const TOUCHES_THE_PROCESS = new RegExp(
   ].join("|"),
 );
 
-/** Whether a test file with this text needs a process of its own. */
+/** True if a test file with this text needs its own process. */
 export const needsOwnProcess = (text: string): boolean => TOUCHES_THE_PROCESS.test(text);
 
-/** The test files of the suite that need a process of their own, from the root of the repository. */
+/**
+ * The test files of the suite that need a process of their own, from the root of the repository.
+ */
 export const filesWithOwnProcess = (): readonly string[] =>
   readdirSync(join(root, "test"), { recursive: true, encoding: "utf8" })
     .filter((name) => name.endsWith(".test.ts") && !/^(?:faults|databases|browser)\//.test(name))

@@ -1,4 +1,7 @@
-/** Public hosts that are all one TLS server on loopback: what is dialled, and what they are asked, without leaving this machine. */
+/**
+ * Public hosts that are all one TLS server on loopback: what is dialled, and what they are asked,
+ * without leaving this machine.
+ */
 
 import net from "node:net";
 import { vi } from "vitest";

@@ -1,4 +1,7 @@
-/** Posts, terms and queries with everything a test does not care about filled in, and an index that holds them. */
+/**
+ * Posts, terms and queries with everything a test does not care about filled in, and an index that
+ * holds them.
+ */
 
 import { createSiteIndex, type SiteIndex, type StoredColumns } from "../../src/content/query/site-index.js";
 import type { PostQuery } from "../../src/content/query/types.js";

@@ -1,4 +1,7 @@
-/** Real Redis (or Valkey) servers on loopback that a test may kill, start again and join to a cluster. */
+/**
+ * Real Redis (or Valkey) servers on loopback that a test may kill, start again and join to a
+ * cluster.
+ */
 
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { mkdtempSync } from "node:fs";
@@ -101,7 +104,8 @@ export function watchOver(pid: number, dir: string): () => void {
 
 /** Resolves when the server takes connections; rejects with its log when it ends before. */
 async function launch(command: string, args: readonly string[], dirToRemove: string): Promise<Running> {
-  // A process group of its own keeps Ctrl-C in a terminal from it, so that a test run ends its servers itself.
+  // A process group of its own keeps Ctrl-C in a terminal from it, so that a test run ends its
+  // servers itself.
   const child = spawn(command, args, { stdio: ["ignore", "pipe", "pipe"], detached: true });
   const { pid } = child;
   const callOff = pid === undefined ? () => {} : watchOver(pid, dirToRemove);
@@ -135,7 +139,8 @@ async function endInOrder({ child, exited }: Running): Promise<void> {
 export async function startRedis(options: RedisOptions = {}): Promise<RedisServer> {
   program ??= findProgram();
   const { server, cli, major } = await program;
-  // Nothing is awaited from here until the folder is watched over, so that no end of this process leaves it behind.
+  // Nothing is awaited from here until the folder is watched over, so that no end of this process
+  // leaves it behind.
   const dir = options.dir ?? mkdtempSync(join(tmpdir(), "postbell-redis-"));
   const dirToRemove = options.dir === undefined ? dir : "";
   const removeDir = async (): Promise<void> => {

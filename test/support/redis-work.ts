@@ -1,4 +1,7 @@
-/** Counts what the scripts of the Redis storage do inside Redis: each command counts 1, and 1 for each element of its reply. */
+/**
+ * Counts what the scripts of the Redis storage do inside Redis: each command counts 1, and 1 for
+ * each element of its reply.
+ */
 
 import { type RedisClient, redisStorage } from "../../storage/redis/index.js";
 import { SCRIPTS } from "../../storage/redis/scripts.js";

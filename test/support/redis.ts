@@ -1,4 +1,4 @@
-/** What a test needs to use the shared Redis server without meeting the others. */
+/** Lets a test use the shared Redis server without affecting other tests. */
 
 import { randomUUID } from "node:crypto";
 import { inject } from "vitest";
@@ -10,5 +10,7 @@ export function redisUrl(): string {
   throw new Error(`No Redis for this test. ${redis.reason} Or set REDIS_URL.`);
 }
 
-/** No other test, file or run has the same one, since a server given by REDIS_URL outlives the run. */
+/**
+ * No other test, file or run has the same one, since a server given by REDIS_URL outlives the run.
+ */
 export const freshPrefix = (): string => `test-${randomUUID()}`;

@@ -1,4 +1,7 @@
-/** A webhook service on memory and a standing clock, with a few API keys, called without a server between. */
+/**
+ * A webhook service on memory and a standing clock, with a few API keys, called without a server
+ * between.
+ */
 
 import type { Logger } from "../../src/core/logger.js";
 import type { RequestBody } from "../../src/http/types.js";
@@ -42,7 +45,7 @@ export function recordingLogger(): { logger: Logger; log: LogEntry[] } {
   return { log, logger: { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") } };
 }
 
-/** A memory storage of which some methods are replaced. */
+/** A memory storage with some methods replaced. */
 export function storageWith(change: (store: WebhookStore) => Partial<WebhookStore>): Storage {
   const storage = memoryStorage();
   return {

@@ -1,6 +1,7 @@
 /**
- * Set-up of every test file: the file fails if a log line, a span, a metric, an error or an error's response holds a
- * secret, key, password or clinical word of the tests. The modules in `watched/` note what they see in `fileLeaks`.
+ * Set-up of every test file: the file fails if a log line, a span, a metric, an error or an error's
+ * response holds a secret, key, password or clinical word of the tests. The modules in `watched/`
+ * note what they see in `fileLeaks`.
  */
 
 import { afterAll } from "vitest";

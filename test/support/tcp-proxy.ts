@@ -43,8 +43,8 @@ interface Connection {
 
 /**
  * A port below the ranges systems take for outgoing connections, with 10 000 more still below them.
- * A listener that goes away for a while finds such a port free when it comes back, and a client that
- * dials it meanwhile cannot be connected to itself.
+ * A listener that goes away for a while finds such a port free when it comes back, and a client
+ * that dials it meanwhile cannot be connected to itself.
  */
 export const randomPort = (): number => randomInt(12_000, 20_000);
 
@@ -74,7 +74,10 @@ export interface ProxyTarget {
   readonly pause?: ((ms: number) => Promise<void>) | undefined;
 }
 
-/** Reads the host and port of `target` at each connection, so that a test can point the proxy elsewhere. */
+/**
+ * Reads the host and port of `target` at each connection, so that a test can point the proxy
+ * elsewhere.
+ */
 export async function startProxy(target: ProxyTarget): Promise<TcpProxy> {
   const { pause = sleep } = target;
   const open = new Set<Connection>();

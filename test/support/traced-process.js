@@ -1,4 +1,7 @@
-/** A process with an OpenTelemetry SDK of its own: `emit` stores an event and says which span did it, `deliver` delivers it and says what its attempts link to. */
+/**
+ * A process with an OpenTelemetry SDK of its own: `emit` stores an event and says which span did
+ * it, `deliver` delivers it and says what its attempts link to.
+ */
 
 import {
   BasicTracerProvider,
@@ -29,7 +32,10 @@ const webhooks = createWebhooks({
 });
 const nameOf = ({ traceId, spanId }) => `${traceId} ${spanId}`;
 
-/** Calls again where the storage did not answer in time, as a host does: on a busy machine it may not. */
+/**
+ * Calls again where the storage did not answer in time, as a host does: on a busy machine it may
+ * not.
+ */
 async function patiently(call) {
   for (let tries = 1; ; tries++) {
     try {

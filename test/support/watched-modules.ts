@@ -1,4 +1,7 @@
-/** A Vite plugin that puts a watched module in the place of a module of the package, wherever that is imported. */
+/**
+ * A Vite plugin that puts a watched module in the place of a module of the package, wherever that
+ * is imported.
+ */
 
 import { join, resolve } from "node:path";
 import type { Plugin } from "vite";
@@ -6,7 +9,7 @@ import type { Plugin } from "vite";
 const root = resolve(import.meta.dirname, "../..");
 const watched = join(root, "test/support/watched");
 
-/** What is replaced, and what stands in for it. */
+/** The replaced modules and their replacements. */
 const STAND_INS: ReadonlyMap<string, string> = new Map([
   [join(root, "src/core/errors.ts"), join(watched, "errors.ts")],
   [join(root, "src/http/errors.ts"), join(watched, "http-errors.ts")],
@@ -17,8 +20,8 @@ const STAND_INS: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * The stand-in itself gets the original. `vi.mock` in a set-up file cannot do this: it applies to one test file, and
- * the files of a shared process have already loaded the modules.
+ * The stand-in itself gets the original. `vi.mock` in a set-up file cannot do this: it applies to
+ * one test file, and the files of a shared process have already loaded the modules.
  */
 export const watchedModules: Plugin = {
   name: "watched-modules",

@@ -1,4 +1,7 @@
-/** A webhook service on a manual clock, a scripted endpoint behind it, and the log of what was sent when. Nothing here waits for real time. */
+/**
+ * A webhook service on a manual clock, a scripted endpoint behind it, and the log of what was sent
+ * when. Nothing here waits for real time.
+ */
 
 import { createHmac } from "node:crypto";
 import { silentLogger } from "../../src/core/logger.js";
@@ -94,7 +97,10 @@ export function held<T>(): Held<T> {
 /** Never settles: an endpoint, or a hook, that hangs. */
 export const forever = <T>(): Promise<T> => new Promise(() => {});
 
-/** An endpoint that holds every request until it is told to answer, and notes how many it held at once. */
+/**
+ * An endpoint that holds every request until it is told to answer, and notes how many it held at
+ * once.
+ */
 export interface HoldingEndpoint {
   readonly answer: (sent: Sent) => Promise<OutboundResult>;
   readonly open: { readonly sent: Sent; readonly hold: Held<OutboundResult> }[];
@@ -123,10 +129,10 @@ export function holdingEndpoint(): HoldingEndpoint {
 
 export type Answer = number | OutboundResult | Promise<OutboundResult>;
 
-/** What a test may change of the store, as a function of the real one. */
+/** Lets a test change the store, as a function of the real one. */
 export type StoreChange = (store: WebhookStore) => Partial<WebhookStore>;
 
-/** Whether `secret` made the signature, checked without the code that makes it. */
+/** True if `secret` made the signature, checked without the code that signs. */
 export function isSignedBy({ headers, body }: Sent, secret: string): boolean {
   const [, timestamp, signature] =
     /^t=([0-9]+), s=([0-9a-f]{64})$/.exec(headers["X-Service-Signature"] ?? "") ?? [];
@@ -140,7 +146,7 @@ export function isSignedBy({ headers, body }: Sent, secret: string): boolean {
 }
 
 export interface HarnessOptions {
-  /** What the endpoint answers; a number is a status. Default: 200. */
+  /** The response of the endpoint; a number is a status. Default: 200. */
   readonly answer?: ((sent: Sent) => Answer) | undefined;
   readonly options?: Partial<Omit<WebhooksOptions, "storage" | "clock">> | undefined;
   /** Share them to have two services on one storage. */
@@ -156,7 +162,7 @@ export interface Harness {
   /** The store itself, past what `change` puts in its way. */
   readonly store: WebhookStore;
   readonly sent: Sent[];
-  /** What was logged, as `level message`. */
+  /** The log, as lines of `level message`. */
   readonly log: string[];
   /** Replaces what the endpoint answers from now on. */
   readonly respond: (answer: (sent: Sent) => Answer) => void;
@@ -176,7 +182,9 @@ export interface Harness {
   readonly record: (id: string) => Promise<WebhookRecord>;
 }
 
-/** Counts what happens, to notice when nothing does; for all harnesses, since two may share a clock. */
+/**
+ * Counts what happens, to notice when nothing does; for all harnesses, since two may share a clock.
+ */
 let activity = 0;
 
 export function openHarness({

@@ -1,4 +1,4 @@
-/** What the tests use of `wpapi`, which comes without types. */
+/** The part of `wpapi` that the tests use. The package has no types. */
 
 declare module "wpapi" {
   /** Looked at, not trusted: `JSON.parse` gives the same. */

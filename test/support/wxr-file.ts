@@ -1,4 +1,7 @@
-/** Writes WXR files for tests: by a seed, or of a few items given in short. Not the writer of the package: it must not agree with the reader by chance. */
+/**
+ * Writes WXR files for tests: by a seed, or of a few items given in short. Not the writer of the
+ * package: it must not agree with the reader by chance.
+ */
 
 export interface SeededPost {
   readonly id: number;
@@ -134,8 +137,8 @@ export async function* streamOf(parts: Iterable<string>): AsyncGenerator<Uint8Ar
 export const SEEDED_AUTHORS = ["anna", "bert", "cleo"] as const;
 
 /**
- * A site of `count` posts, every fifth of which has a featured image, with the dates, titles and slugs that ties in lists come of. `words`: of the text
- * of each. Deterministic by `seed`.
+ * A site of `count` posts, with a featured image for every fifth, with the dates, titles and slugs
+ * that ties in lists come of. `words`: of the text of each. Deterministic by `seed`.
  */
 export function seededSite({
   count,

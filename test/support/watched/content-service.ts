@@ -1,4 +1,7 @@
-/** Stands in for `src/content/service.ts` in the tests: each response is compared with the OpenAPI document. */
+/**
+ * Stands in for `src/content/service.ts` in the tests: each response is compared with the OpenAPI
+ * document.
+ */
 
 import { createContent as original } from "../../../src/content/service.js";
 import { comparing } from "../compared-service.js";

@@ -1,4 +1,7 @@
-/** Stands in for `src/core/errors.ts` in the tests: each error is searched for secrets as it is made. */
+/**
+ * Stands in for `src/core/errors.ts` in the tests: each error is searched for secrets as it is
+ * made.
+ */
 
 import { PostbellError as Original } from "../../../src/core/errors.js";
 import { fileLeaks } from "../leak-check.js";

@@ -1,4 +1,7 @@
-/** Stands in for `src/http/errors.ts` in the tests: each error is searched for secrets as it is made. */
+/**
+ * Stands in for `src/http/errors.ts` in the tests: each error is searched for secrets as it is
+ * made.
+ */
 
 import { HttpError as Original } from "../../../src/http/errors.js";
 import { fileLeaks } from "../leak-check.js";

@@ -1,4 +1,7 @@
-/** Stands in for `src/core/logger.ts` in the tests: each line that reaches a logger is searched for secrets. */
+/**
+ * Stands in for `src/core/logger.ts` in the tests: each line that reaches a logger is searched for
+ * secrets.
+ */
 
 import { type Logger, guardedLogger as original } from "../../../src/core/logger.js";
 import { fileLeaks } from "../leak-check.js";

@@ -1,6 +1,6 @@
 /**
- * Stands in for `src/core/telemetry.ts` in the tests: each label and attribute is searched for secrets.
- * Services without telemetry get one, so that everything they report is searched.
+ * Stands in for `src/core/telemetry.ts` in the tests: each label and attribute is searched for
+ * secrets. Services without telemetry get one, so that everything they report is searched.
  */
 
 import {

@@ -1,4 +1,7 @@
-/** Stands in for `src/webhooks/service.ts` in the tests: each response is compared with the OpenAPI document. */
+/**
+ * Stands in for `src/webhooks/service.ts` in the tests: each response is compared with the OpenAPI
+ * document.
+ */
 
 import { createWebhooks as original } from "../../../src/webhooks/service.js";
 import { comparing } from "../compared-service.js";
