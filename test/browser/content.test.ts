@@ -1,4 +1,7 @@
-/** The console in a real browser: what somebody who runs a site does from its first to its last step. */
+/**
+ * The console in a real browser: what somebody who runs a site does from its first to its last
+ * step.
+ */
 
 import type { Browser, Locator, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";

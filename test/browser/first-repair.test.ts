@@ -1,4 +1,7 @@
-/** "Your first repair" of docs/guides/repair.md, as a reader follows it: examples/portal.js, and nothing but what the page shows. */
+/**
+ * "Your first repair" of docs/guides/repair.md, as a reader follows it: examples/portal.js, and
+ * nothing but what the page shows.
+ */
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { join, resolve } from "node:path";
@@ -89,7 +92,7 @@ it("repairs an endpoint that fails and one that was disabled, and gets both thei
   await page.getByText("The webhook was enabled.").waitFor();
   await page.getByText("To be tested").waitFor();
   expect(await arrivedAt("/archive")).toBe(0);
-  // What the page offers holds all that was missed, also for somebody who opens it only now.
+  // The page offers to recover all missed events, also for somebody who opens it only now.
   await page.reload();
   await page.getByText("To be tested").waitFor();
   const recover = page.getByRole("button", { name: "Recover", exact: true });

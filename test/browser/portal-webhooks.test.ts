@@ -67,7 +67,7 @@ describe("the portal in a browser", () => {
     const failed = deliveries.flatMap(({ attempts }) => attempts.filter(({ kind }) => kind === "http"));
     expect(await plot.locator("path.bad").count()).toBe(failed.length);
     expect(await plot.locator("circle.planned").count()).toBeGreaterThanOrEqual(3 * 5);
-    // The picture in the README: made anew on request, since no two machines draw the same.
+    // The picture in the README is made on request only, because no two machines draw the same.
     if (process.env["SCREENSHOT"])
       await page.screenshot({ path: join(root, "docs", "portal.png"), fullPage: true });
 
@@ -395,7 +395,7 @@ describe("the portal in a browser", () => {
     );
     await elsewhere.close();
     expect(outcomes.filter((outcome) => !["opaque", "refused"].includes(outcome))).toEqual([]);
-    // It came as far as the portal, and no further.
+    // The request reached the portal, but nothing behind it.
     expect(host.answers).toContain("POST 403");
     expect(host.answers).not.toContain("POST 200");
     expect(await host.webhooks.registrations.get(id)).toMatchObject({ id });

@@ -13,7 +13,10 @@ const IGNORED_KEYS = [
 const MOST_DIFFERENCES = 12;
 const MOST_CHARACTERS = 160;
 
-/** Without what is never compared: keys that extensions add, and the codes in `data.details` of validation errors. */
+/**
+ * Without what is never compared: keys that extensions add, and the codes in `data.details` of
+ * validation errors.
+ */
 export function comparable(facts) {
   if (Array.isArray(facts)) return facts.map(comparable);
   if (typeof facts !== "object" || facts === null) return facts;

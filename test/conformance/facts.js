@@ -1,4 +1,5 @@
-// Turns one HTTP answer into the facts that are compared: ids, dates and URLs of the target become names. Knows no target.
+// Turns one HTTP answer into the facts that are compared: ids, dates and URLs of the target become
+// names. Knows no target.
 
 const TERMS = new Set(["categories", "tags", "menus", "wp_pattern_category", "categories_exclude"]);
 const POSTS = new Set(["parent", "post", "featured_media", "object_id"]);
@@ -33,14 +34,20 @@ const isObject = (value) => typeof value === "object" && value !== null;
 const ascending = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
 const sortedKeys = (value) => Object.keys(value ?? {}).sort(ascending);
 
-/** What an id in an answer to `path` is of: `post` (of any type), `term` or `user`. */
+/**
+ * Returns the kind of record that an id in a response to `path` names: `post` (of any type), `term`
+ * or `user`.
+ */
 function kindOfPath(path) {
   const [, collection] = /^\/core\/v2\/([a-z_-]+)/.exec(path) ?? [];
   if (TERMS.has(collection)) return "term";
   return collection === "users" ? "user" : "post";
 }
 
-/** What the value at `place` of an answer to `path` is: an id of a `post`, `term` or `user`, or just a `value`. */
+/**
+ * Returns the kind of the value at `place` of a response to `path`: the id of a `post`, `term` or
+ * `user`, or a plain `value`.
+ */
 export function kindOfSave(place, path) {
   const last = place
     .replace(/\[\d+\]$/, "")
@@ -52,13 +59,14 @@ export function kindOfSave(place, path) {
   return last === "id" ? kindOfPath(path) : "value";
 }
 
-/** The value at a place such as `$[0].title.rendered`; `undefined` where there is none. */
+/** Returns the value at a place such as `$[0].title.rendered`, or `undefined`. */
 export const valueAt = (json, place) =>
   [...place.matchAll(/[\w-]+/g)].reduce((inner, [key]) => inner?.[key], json);
 
 /**
- * Replaces what differs from run to run by names. `run`: base, site and namespace of the target, the case's random word `uid`, the saved
- * `vars` (name → { value, kind }), and the `dates` that the case sets itself.
+ * Replaces what differs from run to run by names. `run`: base, site and namespace of the target,
+ * the case's random word `uid`, the saved `vars` (name → { value, kind }), and the `dates` that the
+ * case sets itself.
  */
 export class Normaliser {
   constructor(run) {
@@ -161,7 +169,7 @@ function endpointFacts(normal, endpoints, { args: withArguments = true, dropArgs
     if (allow_batch) facts.allow_batch = allow_batch;
     if (withArguments) {
       facts.args = {};
-      // Where there are none, the reference writes an empty array.
+      // WordPress writes an empty array instead of an empty object.
       for (const key of Array.isArray(args) ? [] : sortedKeys(args)) {
         if (!dropArgs.includes(key)) facts.args[key] = argumentFacts(normal, args[key]);
       }
@@ -194,7 +202,7 @@ function embeddedFacts(normal, embedded, html) {
   return Object.fromEntries(sortedKeys(embedded).map((key) => [key, [].concat(embedded[key]).map(one)]));
 }
 
-/** What a step asks of the answer's items. */
+/** Checks the items of a response against a step. */
 function resourceFacts(normal, resource, { step, fields, kind, html }) {
   const error = errorFacts(resource);
   if (error) return { error };

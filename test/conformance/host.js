@@ -1,5 +1,6 @@
-// The target of the conformance cases: the built package behind node:http on the loopback, with one user in each role.
-// `node test/conformance/host.js [core|wp]` serves until it is ended, and prints the options under which another runner finds it.
+// The target of the conformance cases: the built package behind node:http on the loopback, with one
+// user in each role. `node test/conformance/host.js [core|wp]` serves until it is ended, and prints
+// the options under which another runner finds it.
 
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
@@ -17,7 +18,10 @@ const ROLES = ["administrator", "editor", "author", "contributor", "subscriber"]
 const nameOf = (role) => (role === "administrator" ? "admin" : role);
 const tokenOf = (role) => `token-of-${nameOf(role)}`;
 
-/** A site of its own: `namespace` is `core` or `wp`; content is in `storage`, which is closed with it. Gives what `playCase` needs, and `close()`. */
+/**
+ * A site of its own: `namespace` is `core` or `wp`; content is in `storage`, which is closed with
+ * it. Gives what `playCase` needs, and `close()`.
+ */
 export async function startHost(namespace, storage = memoryStorage()) {
   const server = createServer();
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));

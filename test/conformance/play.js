@@ -15,7 +15,10 @@ function randomWord() {
   return `q${[...randomBytes(7)].map((byte) => "bcdfghjklmnpqrstvwxz"[byte % 20]).join("")}`;
 }
 
-/** `{{name}}` becomes the saved value, in texts, lists and objects; `/core/v2` the target's namespace. */
+/**
+ * `{{name}}` becomes the saved value, in texts, lists and objects; `/core/v2` the target's
+ * namespace.
+ */
 function substitute(value, vars, namespace) {
   if (typeof value === "string") {
     const [, whole] = /^\{\{(\w+)\}\}$/.exec(value) ?? [];

@@ -1,5 +1,6 @@
-// `npm run test:conformance`: plays every recorded case on a host of its own, once in each namespace, and once more on Redis.
-// `node test/conformance/run.js [--namespace core|wp] [--redis] [--group a,b] [--case id,prefix*]` plays some.
+// `npm run test:conformance`: plays every recorded case on a host of its own, once in each
+// namespace, and once more on Redis. `node test/conformance/run.js [--namespace core|wp] [--redis]
+// [--group a,b] [--case id,prefix*]` plays some.
 
 import { randomUUID } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
@@ -61,7 +62,7 @@ async function failuresOf(one, target) {
   return failures;
 }
 
-/** Whether all passed. The last line it prints is `N passed, N failed`. */
+/** Returns true if all passed. The last line that it prints is `N passed, N failed`. */
 async function play(cases, { namespace, redis }) {
   const storage = redis && redisStorage({ url: redis.url, prefix: `conformance-${randomUUID()}` });
   const target = await startHost(namespace, storage);

@@ -1,4 +1,7 @@
-/** Processes and servers are killed at each step on the way of an event from the host's transaction to Postbell; what is left goes on. */
+/**
+ * Processes and servers are killed at each step on the way of an event from the host's transaction
+ * to Postbell; what is left goes on.
+ */
 
 import { execFileSync } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -13,7 +16,7 @@ interface Crash {
   readonly at: string;
   readonly title: string;
   readonly only?: Database["kind"];
-  /** What Postbell holds at the moment of death: nothing, all, or either. */
+  /** Events that Postbell has at the moment of death: none, all, or either. */
   readonly held?: number;
   /** Rows left in the table then. */
   readonly left?: number;

@@ -1,4 +1,7 @@
-/** Workers and Redis are killed, again and again, under load. `CHAOS_LOAD=10` emits ten times as much. */
+/**
+ * Workers and Redis are killed, again and again, under load. `CHAOS_LOAD=10` emits ten times as
+ * much.
+ */
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it, onTestFinished } from "vitest";
@@ -23,7 +26,7 @@ const ANSWER_MS = 20;
 const pauseMs = (kill: number): number => 300 + ((kill * 97) % 301);
 
 it(
-  "loses nothing, and repeats no more than was under way, when 20 workers and Redis three times are killed",
+  "loses nothing, and repeats only deliveries in flight, when 20 workers and Redis three times are killed",
   async () => {
     const server = await startRedis({ persistence: "aof-always" });
     onTestFinished(() => server.stop());
@@ -58,7 +61,10 @@ it(
 
     const dead: string[] = [];
     let underWay = 0;
-    /** What the dead held comes back at once instead of after its lease; each lease counts as one attempt that the kill may have cut off. */
+    /**
+     * Leases of dead workers end at once instead of expiring; each lease counts as one attempt that
+     * the kill may have cut off.
+     */
     const giveBack = async (): Promise<void> => {
       underWay += await expireLeases(checker.redis, prefix, dead).catch(() => 0);
     };
@@ -66,7 +72,8 @@ it(
     let isOver = false;
     const emitting = (async () => {
       for (let event = 0; event < EVENTS || !isOver; event += LOAD) {
-        // After that at the usual rate, since workers that are killed all the time would let the backlog grow up to its limit.
+        // After that at the usual rate, since workers that are killed all the time would let the
+        // backlog grow up to its limit.
         const burst = event < EVENTS ? LOAD : 1;
         await Promise.all(Array.from({ length: burst }, () => ledger.emitUntilStored()));
         await sleep(ANSWER_MS);
@@ -97,7 +104,7 @@ it(
     const exits = await Promise.all(workers.map(({ exited }) => exited));
     const books = await checker.books(ledger, subscriber);
     console.log(
-      `chaos: deliveries ${books.deliveries}, worker kills ${WORKER_KILLS}, Redis kills ${redisKills}, under way at kills ${underWay}, lost ${books.lost}, duplicates ${books.duplicates}, books: pending ${books.pending}, leased ${books.leased}, repaired ${books.repaired}`,
+      `chaos: deliveries ${books.deliveries}, worker kills ${WORKER_KILLS}, Redis kills ${redisKills}, in flight at kills ${underWay}, lost ${books.lost}, duplicates ${books.duplicates}, books: pending ${books.pending}, leased ${books.leased}, repaired ${books.repaired}`,
     );
     expect(books).toMatchObject(balanced);
     expect(books.deliveries).toBeGreaterThanOrEqual(ENDPOINTS * EVENTS);

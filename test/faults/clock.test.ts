@@ -18,7 +18,7 @@ import { eventually, newEvent, type OpenStore, openStore } from "./support/redis
 const HOUR_MS = 3_600_000;
 const RETRY_MS = 300;
 const YEAR_MS = 365 * 24 * HOUR_MS;
-/** After so long the storage asks Redis for the time anew. */
+/** The storage samples the time of Redis again after so long. */
 const SAMPLE_MS = 10_000;
 
 let redis: RedisServer;
@@ -100,7 +100,9 @@ describe("the clock of Redis jumps (F49)", () => {
   interface Jumping {
     readonly clock: ManualClock;
     readonly opened: OpenStore;
-    /** Lets the storage notice; nothing in here waits, so the manual clock is the time that passes. */
+    /**
+     * Lets the storage notice; nothing in here waits, so the manual clock is the time that passes.
+     */
     readonly jump: (shiftMs: number) => Promise<void>;
     readonly close: () => Promise<void>;
   }

@@ -1,4 +1,7 @@
-/** Content on Redis: processes that see each other's writes, die in the middle of them, are cut off, and lose their data. */
+/**
+ * Content on Redis: processes that see each other's writes, die in the middle of them, are cut off,
+ * and lose their data.
+ */
 
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
@@ -84,7 +87,7 @@ describe("two processes", () => {
     for (let turn = 0; turn < INTERLEAVINGS; turn += 1) {
       const writer = below(2);
       const reader = calls[1 - writer] as Call;
-      // Reads that are under way meanwhile must not lend their answer to the one that comes after the write.
+      // Reads in flight during the write must not share their result with a read after it.
       const meanwhile = Array.from({ length: below(3) }, () => totalOf(reader));
       const id = await write(calls[writer] as Call, turn);
       const { status, body } = await reader(`GET /posts/${id}`);
@@ -227,7 +230,7 @@ describe("a Redis that goes away", () => {
   });
 });
 
-it("a process that was cut off for longer than changes are kept loads again, with requests under way", async () => {
+it("a process that was cut off for longer than changes are stored reloads, with requests in flight", async () => {
   const prefix = freshPrefix();
   const [first, second] = [
     serviceOn(prefix, server.url, { contentChanges: 100 }),

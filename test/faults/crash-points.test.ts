@@ -1,4 +1,7 @@
-/** A process is killed at each step of an emit, of a delivery, of the reaping, of a health step and of a registration; another one goes on. */
+/**
+ * A process is killed at each step of an emit, of a delivery, of the reaping, of a health step and
+ * of a registration; another one goes on.
+ */
 
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { type RedisServer, startRedis } from "../support/redis-server.js";
@@ -63,7 +66,7 @@ describe("a crash while emitting", () => {
 interface DeliveryCrash {
   readonly step: string;
   readonly title: string;
-  /** What the endpoint answers, one after another; 204 from then on. */
+  /** The endpoint's responses in turn; 204 from then on. */
   readonly answers?: readonly number[];
   /** Where the parent kills the worker. */
   readonly killedAt?: "hello" | "body" | "request";

@@ -1,4 +1,7 @@
-/** Redis that is full, or that drops what it was given; what a storage bounds by itself; and what of a secret is in it. */
+/**
+ * Redis that is full, or that drops what it was given; what a storage bounds by itself; and what of
+ * a secret is in it.
+ */
 
 import { randomUUID } from "node:crypto";
 import { Redis } from "ioredis";
@@ -251,7 +254,7 @@ describe("sealed secrets", () => {
     const waits = async () => (await sealed.store.getDelivery(`${id}.${waiting.id}`))?.dueAt ?? 0;
     await eventually(async () => (await waits()) > sealed.store.now() + minute / 2, {
       ms: 3_000,
-      what: "it is put off",
+      what: "it is rescheduled",
     });
     const now = sealed.store.now() + minute + 1;
     const request = { now, token: "later", leaseUntil: now + minute, room: { fast: 9, slow: 9 } };

@@ -1,4 +1,7 @@
-/** The network between a process and Redis: cut, silent, slow, flapping. Nothing is half stored, nothing is stored twice, every call settles. */
+/**
+ * The network between a process and Redis: cut, silent, slow, flapping. Nothing is half stored,
+ * nothing is stored twice, every call settles.
+ */
 
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -189,7 +192,7 @@ describe("a partition between a process and Redis (F23)", () => {
       await service.drained(45_000);
       expect(arrivalOf(before.id)).toBeDefined();
       for (const { eventId, webhookId, at } of receiver.arrivals) {
-        // What is not in the list was sent by another of these services.
+        // Deliveries that are not in the list were sent by another of these services.
         expect(at).toBeLessThan(leaseEnds.get(`${webhookId}.${eventId}`) ?? Number.POSITIVE_INFINITY);
       }
       const figures = await service.figures();

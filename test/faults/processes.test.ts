@@ -1,4 +1,7 @@
-/** Several processes on one Redis: ended in order, stalled, replaced, poisoned, and changing the same webhooks at once. */
+/**
+ * Several processes on one Redis: ended in order, stalled, replaced, poisoned, and changing the
+ * same webhooks at once.
+ */
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
@@ -131,10 +134,10 @@ describe("SIGTERM", () => {
   );
 
   const GRACE_MS = 500;
-  /** What a busy machine may need on top of the grace. */
+  /** Time that a busy machine may need in addition to the grace. */
   const MARGIN_MS = 1_500;
 
-  /** Whether a timer or a connection that nobody waits for keeps the process. */
+  /** True if a timer or a connection that nobody waits for keeps the process alive. */
   const end = async (worker: Worker): Promise<{ readonly exit: Exit; readonly isInTime: boolean }> => {
     const began = performance.now();
     worker.signal("SIGTERM");
@@ -293,7 +296,7 @@ describe("an event that kills its process", () => {
       const { dueAt } = await checker.delivery(poisoned);
       return (dueAt ?? 0) > Date.now() + ms;
     };
-    // One that is suspected is put off by up to 2 s while another suspect is under way: no step yet.
+    // A poison delivery is postponed by up to 2 s while another one is in flight: no step yet.
     await eventually(() => isHeldBack(2_500), "the event is held back");
     expect(deaths).toBe(5);
     await eventually(() => isHeldBack(50_000), "the event is held back for the next step");

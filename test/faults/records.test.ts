@@ -1,4 +1,7 @@
-/** Records that something else wrote or cut off (F52): what cannot be read is set aside with an alarm, and everything else goes on. */
+/**
+ * Records that something else wrote or cut off (F52): what cannot be read is set aside with an
+ * alarm, and everything else goes on.
+ */
 
 import { randomUUID } from "node:crypto";
 import { Redis } from "ioredis";
@@ -9,7 +12,7 @@ import { type RedisServer, startRedis } from "../support/redis-server.js";
 import { codeOf, eventually, newEvent, type OpenStore, openStore } from "./support/redis-store.js";
 
 const RESUMED_MS = 2_000;
-/** What `createPartitions` counts: the first webhook of the first account. */
+/** The first webhook of the first account, as `createPartitions` numbers them. */
 const WEBHOOK = "1";
 const ACCOUNT = "1";
 
@@ -24,7 +27,10 @@ afterAll(async () => {
   await redis.stop();
 });
 
-/** Claims and settles, whatever rejects, until each of these events is settled, which then is in `done`. */
+/**
+ * Claims and settles, whatever rejects, until each of these events is settled, which then is in
+ * `done`.
+ */
 async function served(
   { claim, settle }: OpenStore,
   eventIds: readonly string[],
@@ -49,10 +55,13 @@ async function served(
 interface Corruption {
   readonly what: string;
   readonly key: string;
-  /** Of a hash: field and value. Of a sorted set: score and member. `EVENT` stands for the first event. */
+  /**
+   * Of a hash: field and value. Of a sorted set: score and member. `EVENT` stands for the first
+   * event.
+   */
   readonly entry: readonly [string, string];
   readonly isHash: boolean;
-  /** Whether the second event of the same endpoint must still be delivered. */
+  /** True if the second event of the same endpoint must still be delivered. */
   readonly sparesTheRest: boolean;
   readonly raisesAlarm: boolean;
 }
@@ -85,19 +94,19 @@ const CORRUPTIONS: readonly Corruption[] = [
   hash("an event that is no event", "events", `${ACCOUNT}/EVENT`, "garbage"),
   hash("an empty event", "events", `${ACCOUNT}/EVENT`, ""),
   hash("an event cut off after its first line", "events", `${ACCOUNT}/EVENT`, "019c0000000000000,1,0,n,r"),
-  hash("a delivery that is none", "deliveries", `${WEBHOOK}/EVENT`, "garbage"),
+  hash("an invalid delivery", "deliveries", `${WEBHOOK}/EVENT`, "garbage"),
   hash("the progress of an event", "progress", `${ACCOUNT}/EVENT`, "garbage", { raisesAlarm: false }),
-  hash("a webhook that is none", "webhooks", WEBHOOK, "garbage", { sparesTheRest: false }),
-  hash("a webhook with a config that is none", "webhooks", WEBHOOK, `${ACCOUNT},sick,E,1,1,,,,s,\ngarbage`, {
+  hash("an invalid webhook", "webhooks", WEBHOOK, "garbage", { sparesTheRest: false }),
+  hash("a webhook with an invalid config", "webhooks", WEBHOOK, `${ACCOUNT},sick,E,1,1,,,,s,\ngarbage`, {
     sparesTheRest: false,
   }),
   hash("the webhooks of an account", "accounts", "sick", "garbage", { raisesAlarm: false }),
-  hash("a count of what is under way", "in-flight", WEBHOOK, "garbage", { raisesAlarm: false }),
+  hash("a count of deliveries in flight", "in-flight", WEBHOOK, "garbage", { raisesAlarm: false }),
   member("a place in the queue with no time", "queue", "0", `${WEBHOOK}/garbage/x`),
   member("a place in the queue of no event", "queue", "0", `${WEBHOOK}/00000000000/garbage`),
   member("a lease of nothing", "leases", "1", "garbage"),
   member("a turn of no endpoint", "ready:slow", "1", "garbage"),
-  member("an account to be freed that is none", "freeing", "1", "garbage"),
+  member("an invalid account to be freed", "freeing", "1", "garbage"),
   hash("a removal of nothing", "removals", WEBHOOK, "garbage", { raisesAlarm: false }),
   hash("the order", "meta", "order", "garbage", { raisesAlarm: false }),
   hash("the turn", "meta", "turn", "garbage", { raisesAlarm: false }),
@@ -173,7 +182,7 @@ describe("a key of a foreign type (WRONGTYPE)", () => {
     async (key) => {
       const opened = openStore({ url: redis.url });
       await opened.register();
-      // What it overwrites is gone; what it keeps from being written must not be.
+      // Overwritten data is lost; data whose write it prevents must not be.
       const account = (await admin.exists(opened.key(key))) ? "another" : "clinic";
       await admin.set(opened.key(key), "foreign");
       const event = newEvent("clinic");

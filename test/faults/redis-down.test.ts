@@ -22,7 +22,10 @@ beforeAll(async () => {
 });
 afterAll(() => receiver.close());
 
-/** What D9 of each kind of persistence says: whether an event survives a crash of Redis, and what a check warns of. */
+/**
+ * The rules of D9 for each kind of persistence: if an event survives a crash of Redis, and the
+ * warnings of a check.
+ */
 const PERSISTENCE: readonly {
   readonly persistence: Persistence;
   readonly survives: boolean;
@@ -110,7 +113,7 @@ describe("Redis comes back with an older data set (F17)", () => {
     const underWay = await opened.claim();
     const unknown = underWay.find(({ event }) => event.id === later.id);
     const known = underWay.find(({ event }) => event.id !== later.id);
-    if (!unknown || !known) throw new Error("both are under way");
+    if (!unknown || !known) throw new Error("both are in flight");
     await redis.kill();
     await rm(join(redis.dir, "dump.rdb"), { force: true });
     await copyFile(join(redis.dir, "old.rdb"), join(redis.dir, "dump.rdb"));

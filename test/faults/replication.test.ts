@@ -1,4 +1,7 @@
-/** Fail-over and partition between a master and its replicas. Acknowledged writes may be lost then; `durability: "replicated"` has to say of which ones nobody knows. */
+/**
+ * Fail-over and partition between a master and its replicas. Acknowledged writes may then be lost;
+ * `durability: "replicated"` must report the events whose result is unknown.
+ */
 
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -11,7 +14,10 @@ import { codeOf, eventually, newEvent, type OpenStore, openStore } from "./suppo
 const HOST = "127.0.0.1";
 const PROMOTION_MS = 5_000;
 
-/** A master with replicas, the links between them, and the address that clients know, which leads to whoever is the master. */
+/**
+ * A master with replicas, the links between them, and the address that clients know, which leads to
+ * whoever is the master.
+ */
 interface Pair {
   readonly master: RedisServer;
   readonly replicas: readonly RedisServer[];
@@ -61,10 +67,10 @@ async function startPair(replicaCount: number): Promise<Pair> {
   };
 }
 
-/** What each emit was answered: `confirmed`, `unconfirmed`, or the code it was rejected with. */
+/** The result of each emit: `confirmed`, `unconfirmed`, or the code of its error. */
 type Ledger = Map<string, string>;
 
-/** Emits on end, with `width` under way, until it is told to stop. */
+/** Emits continuously, with `width` calls in flight, until it is stopped. */
 function emitOn(store: OpenStore, ledger: Ledger, width: number): { readonly stop: () => Promise<void> } {
   let isOver = false;
   const emitter = async (): Promise<void> => {
@@ -92,7 +98,10 @@ function emitOn(store: OpenStore, ledger: Ledger, width: number): { readonly sto
 const countOf = (ledger: Ledger, answer: string): number =>
   [...ledger.values()].filter((given) => given === answer).length;
 
-/** The events that resolved and that the storage, as it is now, does not have; each with what it was answered. */
+/**
+ * The events that resolved and that the storage, as it is now, does not have; each with what it was
+ * answered.
+ */
 async function lostOf(ledger: Ledger, { store }: OpenStore, webhookId: string): Promise<readonly string[]> {
   const lost: string[] = [];
   for (const [id, answer] of ledger) {
@@ -127,7 +136,7 @@ describe("durability 'replicated'", () => {
     await sleep(2_000);
     // A claim that the replica has not heard of is made again there.
     const claimed = await opened.claim();
-    // What is on the wire is lost with the link, and the master dies right after it.
+    // Data on the wire is lost with the link, and the master dies right after it.
     await pair.replication.mode("refuse");
     pair.replication.cutAll();
     const told = unasked.size;
@@ -163,7 +172,7 @@ describe("durability 'replicated'", () => {
     const emitting = emitOn(opened, ledger, 10);
     await sleep(500);
     await pair.replication.mode("black-hole");
-    // What the replica said before the cut may still be read.
+    // Replies that the replica sent before the cut may still be read.
     await sleep(300);
     const alone: Ledger = new Map();
     const emittingAlone = emitOn(opened, alone, 10);

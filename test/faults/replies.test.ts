@@ -1,4 +1,7 @@
-/** Error replies of Redis, as a proxy gives them and as Redis itself does: each call is made again or rejected, and none is taken for success. */
+/**
+ * Error replies of Redis, as a proxy gives them and as Redis itself does: each call is made again
+ * or rejected, and none is taken for success.
+ */
 
 import { mkdir, readdir, rm, symlink } from "node:fs/promises";
 import { join } from "node:path";
@@ -20,7 +23,7 @@ beforeAll(async () => {
 });
 afterAll(() => redis.stop());
 
-/** What passes by itself: the call is made again until it is answered. */
+/** Transient errors: the call is retried until it succeeds. */
 const PASSING = [
   "LOADING Redis is loading the dataset in memory",
   "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
@@ -30,10 +33,13 @@ const PASSING = [
   "NOSCRIPT No matching script. Please use EVAL.",
 ] as const;
 
-/** As `PASSING`, except that the storage's own client looks for the new master at once, and may give the call up over it. */
+/**
+ * As `PASSING`, except that the storage's own client looks for the new master at once, and may give
+ * the call up over it.
+ */
 const DEMOTED = "READONLY You can't write against a read only replica.";
 
-/** What does not pass, or not soon, and what the host is told. */
+/** Lasting errors, and the error that the host gets. */
 const LASTING = [
   [
     "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist",

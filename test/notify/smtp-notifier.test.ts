@@ -1,4 +1,7 @@
-/** The notifier against real SMTP servers. Calls of the service come on a manual clock, so that three days pass at once. */
+/**
+ * The notifier against real SMTP servers. Calls of the service come on a manual clock, so that
+ * three days pass at once.
+ */
 
 import { createTransport } from "nodemailer";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -183,7 +186,7 @@ describe("the recipients", () => {
 });
 
 describe("a mail server that refuses", () => {
-  it("one recipient for good: the others have the mail, it is logged, and not asked again", async () => {
+  it("one recipient for good: the others have the mail, it is logged, and that one is not retried", async () => {
     const server = await mailServer({
       recipient: (to) => (to.startsWith("gone") ? "550 5.1.1 No such user" : undefined),
     });
@@ -301,7 +304,8 @@ describe("a mail server", () => {
     release();
     await Promise.all([4, 5].map(warn));
     const ids = server.mails.map(({ mail }) => mail.messageId?.split(".")[2]?.at(-1));
-    // What the server had in full when the time was over, it may have taken: the same Message-ID shows it.
+    // The server may have accepted a complete mail after the deadline: the same Message-ID shows
+    // it.
     expect([...new Set(ids)]).toEqual(["1", "2", "3", "4", "5"]);
     expect(ids.filter((id) => id === "5")).toHaveLength(1);
   });
@@ -325,7 +329,7 @@ describe("a mail server", () => {
     expect(sent).toHaveLength(1);
   });
 
-  it("is asked again when a late mail failed after all, or was never heard of", async () => {
+  it("retries when a late mail failed after all, or never got a response", async () => {
     const sent: ((error: Error) => void)[] = [];
     const transporter = { sendMail: () => new Promise<never>((_, reject) => sent.push(reject)) };
     const { notifier, clock } = notifierFor({ url: "" }, { transport: transporter });
@@ -439,7 +443,10 @@ describe("a service with this notifier", () => {
     });
     const { id } = await harness.register();
     await harness.emit();
-    /** To a time of the schedule, and until the mail of that time is through: the clock stands meanwhile. */
+    /**
+     * To a time of the schedule, and until the mail of that time is through: the clock stands
+     * meanwhile.
+     */
     const until = async (at: number): Promise<number> => {
       await harness.runUntil(at);
       await harness.webhooks.idle();

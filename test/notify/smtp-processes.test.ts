@@ -1,4 +1,7 @@
-/** The notifier in real processes on one Redis: who mails, and what a kill leaves. Each process has a clock that stands at a time of its own. */
+/**
+ * The notifier in real processes on one Redis: who mails, and what a kill leaves. Each process has
+ * a clock that stands at a time of its own.
+ */
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { resolve } from "node:path";

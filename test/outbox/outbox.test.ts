@@ -33,7 +33,10 @@ interface Logged {
   readonly fields: object;
 }
 
-/** A memory source, a webhook service with one endpoint, and an outbox between them that is not started yet. */
+/**
+ * A memory source, a webhook service with one endpoint, and an outbox between them that is not
+ * started yet.
+ */
 async function openScene(
   options: Partial<OutboxOptions> & { readonly isBroken?: () => Error | undefined } = {},
 ) {
@@ -293,7 +296,8 @@ describe("an outbox", () => {
     const died = new Promise<never>(() => {});
     for (let life = 0; life < 25; life++) {
       let isDead = false;
-      // All that is left of a killed process is its leases: it emits nothing more, and records nothing.
+      // All that is left of a killed process is its leases: it emits nothing more, and records
+      // nothing.
       const dead =
         <A extends unknown[], R>(call: (...args: A) => Promise<R>) =>
         (...args: A) =>
@@ -406,7 +410,7 @@ describe("an event that is added", () => {
     ["no account", { type: "patient.updated", resource: { resourceType: "Patient" } }, "account"],
     ["no resource", { type: "patient.updated", account: "a" }, "resource"],
     ["an id that is no UUID", eventFor("p1", { id: "1" }), "id"],
-    ["a time that is none", eventFor("p1", { occurredAt: "yesterday" }), "occurredAt"],
+    ["an invalid time", eventFor("p1", { occurredAt: "yesterday" }), "occurredAt"],
     ["no type", eventFor("p1", { type: 1 as never }), "type"],
     [
       "what JSON cannot hold",

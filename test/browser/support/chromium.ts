@@ -56,7 +56,7 @@ export async function open(
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-/** What axe finds: rule, and the elements that break it. */
+/** Findings of axe: a rule, and the elements that break it. */
 export async function axeFindings(page: Page): Promise<readonly string[]> {
   await page.evaluate(axe);
   return page.evaluate<readonly string[]>(

@@ -1,4 +1,7 @@
-/** A host of the console on loopback, over memory, and a browser that looks at it as one of the users. */
+/**
+ * A host of the console on loopback, over memory, and a browser that looks at it as one of the
+ * users.
+ */
 
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
@@ -60,7 +63,10 @@ export async function contentHost(browser: Browser, limits: { uploadBytes?: numb
       });
       return answer.body as ReturnType<typeof JSON.parse>;
     },
-    /** Answers what the pages did that they never must: break their policy, fail, ask another origin. */
+    /**
+     * Answers what the pages did that they never must: break their policy, fail, ask another
+     * origin.
+     */
     async close(): Promise<readonly string[]> {
       for (const { page } of pages) await page.context().close();
       await running.close();

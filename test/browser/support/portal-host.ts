@@ -1,4 +1,7 @@
-/** A host with a portal on loopback: time is a manual clock, and the endpoints answer what the test says. */
+/**
+ * A host with a portal on loopback: time is a manual clock, and the endpoints answer what the test
+ * says.
+ */
 
 import { createServer } from "node:http";
 import { nodeAdapter } from "../../../adapters/node.js";
@@ -18,9 +21,9 @@ export interface PortalHost {
   readonly url: string;
   readonly clock: ManualClock;
   readonly webhooks: Webhooks;
-  /** What the portal answered so far: `POST 403`. */
+  /** Responses of the portal so far, such as `POST 403`. */
   readonly answers: readonly string[];
-  /** What every endpoint answers from now on. */
+  /** Sets the response of every endpoint from now on. */
   answer(result: OutboundResult | Promise<OutboundResult>): void;
   /** Emits a change of a patient. */
   emit(): Promise<void>;

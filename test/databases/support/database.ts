@@ -31,10 +31,16 @@ export interface Database {
 
 const POOL_SIZE = 20;
 
-/** How PostgreSQL and MariaDB report that they ended a statement because it and another waited for each other. */
+/**
+ * How PostgreSQL and MariaDB report that they ended a statement because it and another waited for
+ * each other.
+ */
 const DEADLOCK_CODES: readonly unknown[] = ["40P01", "ER_LOCK_DEADLOCK"];
 
-/** An update of all rows locks them in no particular order, so that two of them beside each other may deadlock. */
+/**
+ * An update of all rows locks them in no particular order, so that two of them beside each other
+ * may deadlock.
+ */
 async function untilNoDeadlock(statement: () => Promise<unknown>): Promise<void> {
   for (;;) {
     try {

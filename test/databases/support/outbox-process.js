@@ -25,7 +25,7 @@ const crashing = (object, name) => {
       if (when === "before") crash();
       const answer = object[call](...args);
       if (when === "sent") {
-        // What was written to the socket in this turn is on its way.
+        // Data that was written to the socket in this turn is sent.
         await new Promise((resolve) => setImmediate(resolve));
         crash();
       }

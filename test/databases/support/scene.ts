@@ -1,4 +1,7 @@
-/** A table of a host, a Postbell on Redis behind it, and processes that move events from one to the other. */
+/**
+ * A table of a host, a Postbell on Redis behind it, and processes that move events from one to the
+ * other.
+ */
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
@@ -34,7 +37,10 @@ export interface Scene {
     readonly signal?: NodeJS.Signals | undefined;
     readonly batch?: number | undefined;
   }) => Mover;
-  /** Moves what is due in this process, leases that others left behind included, until the table waits for nothing. Resolves with how many events Postbell knew already. */
+  /**
+   * Moves what is due in this process, leases that others left behind included, until the table
+   * waits for nothing. Resolves with how many events Postbell knew already.
+   */
   readonly drain: () => Promise<number>;
   /** The ids of the events that Postbell holds, each as often as it has a delivery. */
   readonly held: () => Promise<readonly string[]>;

@@ -1,8 +1,11 @@
-/** Compares the content keys in Redis with each other, past the package: what a commit that was stored by half would leave. */
+/**
+ * Compares the content keys in Redis with each other, past the package: what a commit that was
+ * stored by half would leave.
+ */
 
 import { Redis } from "ioredis";
 
-/** What does not agree, a line each. */
+/** Lists disagreements, one per line. */
 export async function contentFaults(url: string, prefix: string): Promise<readonly string[]> {
   const redis = new Redis(url);
   const key = (name: string): string => `{${prefix}:content}:${name}`;

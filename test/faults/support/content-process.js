@@ -1,4 +1,5 @@
-// Commits without pause until it is killed: in each commit a pair of records of its own with the number of the commit, and some that all processes fight for.
+// Commits without pause until it is killed: in each commit a pair of records of its own with the
+// number of the commit, and some that all processes fight for.
 import { appendFileSync } from "node:fs";
 import { systemClock } from "postbell";
 import { redisStorage } from "postbell/redis";
@@ -32,6 +33,6 @@ for (;;) {
     // Written before whatever comes next, so that it is there also where that is the end.
     if (ok) appendFileSync(journal, `${number}\n`);
   } catch {
-    // Redis is away for a moment; what became of the commit is read anew.
+    // Redis is unavailable for a moment; the result of the commit is read again.
   }
 }

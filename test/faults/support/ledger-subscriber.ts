@@ -1,4 +1,7 @@
-/** The endpoints' side of the ledger: an HTTPS server that verifies each request and notes what it answered to it. */
+/**
+ * The endpoints' side of the ledger: an HTTPS server that verifies each request and notes what it
+ * answered to it.
+ */
 
 import { createHmac } from "node:crypto";
 import { once } from "node:events";
@@ -11,7 +14,7 @@ import { issue, makeAuthority } from "../../support/certificates.js";
 
 /** A request that was read to its end. */
 export interface Received {
-  /** As the delivery's id: who it is for, and of which event. */
+  /** Identifies a delivery by its webhook and its event. */
   readonly id: string;
   readonly eventId: string;
   readonly webhookId: string;
@@ -20,14 +23,16 @@ export interface Received {
   /** How many came for this delivery before. */
   readonly earlier: number;
   readonly isSigned: boolean;
-  /** What the endpoint answered; `null` as long as it has not. */
+  /** The response of the endpoint; `null` until it has responded. */
   status: number | null;
 }
 
 export interface SubscriberOptions {
   /** A status, now or later. Default: 204. */
   readonly answer?: ((request: Received) => number | Promise<number>) | undefined;
-  /** Called when a connection is there and nothing has been sent on it but the first words of TLS. */
+  /**
+   * Called when a connection is there and nothing has been sent on it but the first words of TLS.
+   */
   readonly onHello?: (() => void) | undefined;
   /** Called with the first bytes of a body, before any more are read. */
   readonly onBody?: (() => void) | undefined;

@@ -1,4 +1,7 @@
-/** The emitter's side of the ledger: a host that registers and emits, notes what it was promised, and delivers nothing itself. */
+/**
+ * The emitter's side of the ledger: a host that registers and emits, notes what it was promised,
+ * and delivers nothing itself.
+ */
 
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";

@@ -1,4 +1,7 @@
-/** A proxy in front of Redis that reads each command: it may put another in its place, lose its reply, or let a connection die in silence. */
+/**
+ * A proxy in front of Redis that reads each command: it may put another in its place, lose its
+ * reply, or let a connection die in silence.
+ */
 
 import net from "node:net";
 import { SCRIPTS, type Script } from "../../../storage/redis/scripts.js";
@@ -22,9 +25,12 @@ export type Fate =
 export interface CommandProxy {
   readonly url: string;
   readonly port: number;
-  /** What becomes of each command from now on. */
+  /** Decides what happens to each command from now on. */
   readonly decide: (decide: (command: Command) => Fate) => void;
-  /** The connections open now carry nothing any more, not even their end; new ones work: as after the loss of a machine or of a firewall's state. */
+  /**
+   * The connections open now carry nothing any more, not even their end; new ones work: as after
+   * the loss of a machine or of a firewall's state.
+   */
   readonly silence: () => void;
   readonly stop: () => Promise<void>;
 }

@@ -1,4 +1,7 @@
-/** A whole service on Redis with an HTTPS endpoint behind it, and the comparison of what was promised, what arrived and what is stored. */
+/**
+ * A whole service on Redis with an HTTPS endpoint behind it, and the comparison of what was
+ * promised, what arrived and what is stored.
+ */
 
 import { createHmac, randomUUID } from "node:crypto";
 import type net from "node:net";
@@ -15,7 +18,10 @@ export const ACCOUNT = "clinic";
 const SUBSCRIBER = { id: "key-1", account: ACCOUNT };
 /** An emit that is made again after a crash has to find the one that was stored. */
 const RETENTION = { ms: 60_000, events: 10_000 };
-/** Far longer than a busy machine holds an answer up: a request that is cut off is sent again, and that is no duplicate of Redis's making. */
+/**
+ * Far longer than a busy machine holds an answer up: a request that is cut off is sent again, and
+ * that is no duplicate of Redis's making.
+ */
 const DEADLINE_MS = 10_000;
 const LEASE_MS = 2 * DEADLINE_MS + 20_000;
 
@@ -85,7 +91,7 @@ export interface Figures {
   readonly deliveries: number;
   readonly lost: number;
   readonly duplicates: number;
-  /** What the storage still holds open, and what a check of its books had to put right. */
+  /** Entries that the storage still has open, and repairs that a check had to make. */
   readonly books: { readonly pending: number; readonly leased: number; readonly repaired: number };
 }
 
@@ -95,7 +101,7 @@ export interface Service {
   /** The store, as an operator would look at it. */
   readonly store: WebhookStore;
   readonly log: readonly LogEntry[];
-  /** What emits promised: event and webhook, as the receiver names them. */
+  /** Deliveries that emits promised: event and webhook, as the receiver names them. */
   readonly promised: ReadonlySet<string>;
   readonly register: (count: number) => Promise<readonly string[]>;
   readonly emit: (id?: string) => Promise<Emitted>;
@@ -111,7 +117,7 @@ export interface ServiceOptions {
   readonly redis: RedisStorageOptions;
   readonly receiver: Receiver;
   readonly options?: Partial<Omit<WebhooksOptions, "storage" | "access">> | undefined;
-  /** What a test may watch or change of the store. */
+  /** Lets a test watch or change the store. */
   readonly change?: ((store: WebhookStore) => Partial<WebhookStore>) | undefined;
 }
 

@@ -41,7 +41,10 @@ export interface OpenStore {
   readonly append: (event: EventRecord) => ReturnType<WebhookStore["append"]>;
   readonly claim: (options?: { leaseMs?: number; most?: number }) => Promise<readonly Claim[]>;
   readonly settle: (claim: Claim, outcome?: Settlement["outcome"]) => Promise<SettleResult>;
-  /** Claims and settles as delivered until nothing is pending; the ids of the deliveries, as often as they were claimed. */
+  /**
+   * Claims and settles as delivered until nothing is pending; the ids of the deliveries, as often
+   * as they were claimed.
+   */
   readonly drain: () => Promise<readonly string[]>;
 }
 

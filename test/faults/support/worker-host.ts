@@ -1,4 +1,7 @@
-/** Starts hosts of the built package in processes of their own, talks to them and ends them as a test wants. */
+/**
+ * Starts hosts of the built package in processes of their own, talks to them and ends them as a
+ * test wants.
+ */
 
 import { type ChildProcess, fork } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -15,7 +18,7 @@ import type {
 } from "../../../src/index.js";
 import type { RedisStorageOptions } from "../../../storage/redis/index.js";
 
-/** What crosses to the process as JSON. */
+/** Settings that are passed to the process as JSON. */
 export interface WorkerOptions {
   /** URL of the server, or of a proxy before it. */
   readonly redis: string;
@@ -32,11 +35,11 @@ export interface WorkerOptions {
   readonly stallMs?: number | undefined;
   /** How long `canRead` takes, without blocking anything. */
   readonly answerAfterMs?: number | undefined;
-  /** What is under way gets this long at SIGTERM. */
+  /** Time that attempts in flight get at SIGTERM. */
   readonly graceMs?: number | undefined;
 }
 
-/** What a process notes as it goes; it outlives the process. */
+/** The journal of a process, which outlives it. */
 export interface JournalEntry {
   readonly claimed?: readonly string[];
   readonly token?: string;
@@ -59,7 +62,10 @@ export interface Worker {
   readonly pid: number;
   readonly exited: Promise<Exit>;
   readonly hasExited: () => boolean;
-  /** Rejects with `{ code }` as the call did, or with the code `died` where the process ended before it answered. */
+  /**
+   * Rejects with `{ code }` as the call did, or with the code `died` where the process ended before
+   * it answered.
+   */
   readonly emit: (event: EventInput) => Promise<Emitted>;
   readonly create: (...args: Parameters<Registrations["create"]>) => Promise<WebhookWithSecret>;
   readonly update: Registrations["update"];
@@ -122,7 +128,7 @@ function callsTo(child: ChildProcess): (command: string, ...args: readonly unkno
 
 function readJournal(path: string): readonly JournalEntry[] {
   if (!existsSync(path)) return [];
-  // What a kill cut off is no entry.
+  // A line that a kill truncated is not an entry.
   const lines = readFileSync(path, "utf8").split("\n").slice(0, -1);
   return lines.map((line) => JSON.parse(line) as JournalEntry);
 }

@@ -1,4 +1,7 @@
-/** Ends leases as time would, so that no test waits for it: the end of each is a score that only the server's clock is compared with. */
+/**
+ * Ends leases as time would, so that no test waits for it: the end of each is a score that only the
+ * server's clock is compared with.
+ */
 
 import type { Redis } from "ioredis";
 import type { Worker } from "./worker-host.js";
@@ -22,7 +25,7 @@ const EXPIRE = `
   end
   return ended`;
 
-/** What all tokens of a process begin with. */
+/** The prefix of all tokens of a process. */
 export const ownersOf = (worker: Worker): readonly string[] => {
   const tokens = worker.journal().flatMap(({ token }) => (token === undefined ? [] : [token]));
   return [...new Set(tokens.map((token) => token.slice(0, token.indexOf("."))))];

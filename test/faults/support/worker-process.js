@@ -1,4 +1,5 @@
-// A host of the package in a process of its own, which dies, or stalls, at the step that WH_CRASH_AT names.
+// A host of the package in a process of its own, which dies, or stalls, at the step that
+// WH_CRASH_AT names.
 import { appendFileSync } from "node:fs";
 import { createWebhooks } from "postbell";
 import { redisStorage } from "postbell/redis";
@@ -24,7 +25,10 @@ const isRetried = (settlements) => settlements.some(({ outcome }) => outcome.sta
 const isDisabling = ({ from, status }) => from === "ENABLED" && status === "DISABLED";
 const hasClaims = (_request, { claims }) => claims.length > 0;
 
-/** Steps around calls of the store: each is passed when the call that it belongs to is made, or has been answered. */
+/**
+ * Steps around calls of the store: each is passed when the call that it belongs to is made, or has
+ * been answered.
+ */
 const BEFORE = {
   append: [["c0"]],
   settle: [
@@ -51,7 +55,7 @@ const pass = (steps = [], ...call) => {
   for (const [name, belongs] of steps) if (!belongs || belongs(...call)) step(name);
 };
 
-/** What a checker wants to know of a call that went well. */
+/** The part of a successful call that a checker needs. */
 const report = (method, [request], result) => {
   if (method === "claim" && result.claims.length > 0)
     note({ claimed: result.claims.map(({ id }) => id), token: request.token });

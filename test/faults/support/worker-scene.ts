@@ -1,4 +1,7 @@
-/** What a test with processes plays in: Redis, an endpoint, a host that emits, a checker, and workers as it needs them. */
+/**
+ * The environment of a test with processes: Redis, an endpoint, a host that emits, a checker, and
+ * workers as it needs them.
+ */
 
 import { randomUUID } from "node:crypto";
 import { type Checker, openChecker } from "./checker.js";
@@ -7,7 +10,10 @@ import { type Subscriber, type SubscriberOptions, startSubscriber } from "./ledg
 import { startWorker, type Worker, type WorkerOptions } from "./worker-host.js";
 import { expireLeases, ownersOf } from "./worker-leases.js";
 
-/** Retries follow within half a second; the deadline is far longer than a busy machine holds an answer up. */
+/**
+ * Retries follow within half a second; the deadline is far longer than a busy machine holds an
+ * answer up.
+ */
 export const QUICK = {
   delivery: { deadlineMs: 10_000, leaseMs: 40_000 },
   retry: { intervalsMs: [400], everyMs: 500, windowMs: 60_000, jitter: 0 },
