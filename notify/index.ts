@@ -1,4 +1,4 @@
-/** `postbell/smtp`: mails for the option `notify` of `createWebhooks`. */
+/** `postbell/smtp`: sends mails, for the option `notify` of `createWebhooks`. */
 
 export type { Mail, MailFacts } from "./mail.js";
 export type { MailTemplates, Recipients, SmtpNotifierOptions, Transporter } from "./options.js";

@@ -1,9 +1,9 @@
-/** What counts as a mail address. Pure. */
+/** Reads mail addresses. Pure. */
 
 import { domainToASCII } from "node:url";
 
 export interface MailAddress {
-  /** Empty where there is none. */
+  /** Empty without a name. */
   readonly name: string;
   /** `local@domain`, the domain in ASCII and lower case. */
   readonly address: string;
@@ -11,11 +11,14 @@ export interface MailAddress {
 
 const LOCAL = /^[^\s\p{Cc}\p{Cf}<>()[\]\\,;:"@]{1,64}$/u;
 const DOMAIN = /^(?=.{1,253}$)[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63})*$/;
-/** Longer texts are no address: the parts of one have a maximum, and reading a domain is slow when it is long. */
+/** Longest text that is read as an address, because reading a long domain is slow. */
 const MAX_LENGTH = 1_000;
 const NAME = /^[^\p{Cc}<>]{0,200}$/u;
 
-/** Reads `local@domain` or `Name <local@domain>`; `undefined` where it is neither, so also where it holds a line end or a second address. */
+/**
+ * Reads `local@domain` or `Name <local@domain>`. Returns `undefined` for anything else, such as a
+ * text with a line end or a second address.
+ */
 export function readAddress(given: unknown): MailAddress | undefined {
   if (typeof given !== "string" || given.length > MAX_LENGTH) return undefined;
   const [, quoted = "", inside] = /^([^<>]*)<([^<>]*)>$/.exec(given.trim()) ?? [];

@@ -1,25 +1,25 @@
-/** The two mails: one set of facts, as text and as HTML. Pure. */
+/** Writes the two mails, as text and as HTML. Pure. */
 
 import type { Webhook } from "../src/index.js";
 
-/** What a template may say. All of it may come from a subscriber: escape it. */
+/** Facts for a template. All of them may come from a subscriber, so escape them. */
 export interface MailFacts {
   readonly kind: "warning" | "disabled";
-  /** Its `url` may hold a password or a token: a mail says `endpoint`. */
+  /** Its `url` may contain a password or a token: use `endpoint` in a mail. */
   readonly webhook: Webhook;
-  /** The endpoint's URL without user name, password, query and fragment. */
+  /** URL of the endpoint without user name, password, query and fragment. */
   readonly endpoint: string;
-  /** Its host name. */
+  /** Host name of the endpoint. */
   readonly host: string;
   readonly failingSince: Date;
-  /** The same as `Thursday 1 January 2026, 00:00 UTC`. */
+  /** `failingSince` in the form `Thursday 1 January 2026, 00:00 UTC`. */
   readonly failingSinceText: string;
-  /** `3 days`. */
+  /** Duration such as `3 days`. */
   readonly failingFor: string;
-  /** Only in a warning. */
+  /** `null` in the mail of a disabled endpoint. */
   readonly disableAt: Date | null;
   readonly disableAtText: string | null;
-  /** `in 24 hours`; only in a warning. */
+  /** Such as `in 24 hours`; `null` in the mail of a disabled endpoint. */
   readonly disableIn: string | null;
   readonly portalUrl: string | null;
 }
@@ -35,14 +35,14 @@ const MONTHS = "January February March April May June July August September Octo
   " ",
 );
 
-/** `Thursday 1 January 2026, 00:00 UTC`. */
-export function dateText(date: Date): string {
+/** Formats a date as `Thursday 1 January 2026, 00:00 UTC`. */
+function formatDay(date: Date): string {
   const time = date.toISOString().slice(11, 16);
   return `${DAYS[date.getUTCDay()]} ${date.getUTCDate()} ${MONTHS[date.getUTCMonth()]} ${date.getUTCFullYear()}, ${time} UTC`;
 }
 
-/** `3 days`, `24 hours`, `1 minute`: to the nearest, in days from two on, in hours from two on. */
-export function durationText(ms: number): string {
+/** Formats a duration as `3 days`, `24 hours` or `1 minute`, rounded. */
+function formatDuration(ms: number): string {
   const minutes = Math.max(Math.round(ms / 60_000), 0);
   const hours = Math.round(minutes / 60);
   const [count, unit] =
@@ -70,18 +70,18 @@ export function toMailFacts({
     endpoint: `${origin}${pathname}`,
     host: hostname,
     failingSince,
-    failingSinceText: dateText(failingSince),
-    failingFor: durationText(now - failingSince.getTime()),
+    failingSinceText: formatDay(failingSince),
+    failingFor: formatDuration(now - failingSince.getTime()),
     disableAt,
-    disableAtText: disableAt && dateText(disableAt),
-    disableIn: disableAt && `in ${durationText(disableAt.getTime() - now)}`,
+    disableAtText: disableAt && formatDay(disableAt),
+    disableIn: disableAt && `in ${formatDuration(disableAt.getTime() - now)}`,
     portalUrl,
   };
 }
 
 type Block = { readonly text: string } | { readonly endpoint: string } | { readonly link: string };
 
-/** The mail that is sent unless the host has a template of its own. */
+/** Writes the mail that is sent unless the host has a template. */
 export function defaultMail(facts: MailFacts): Mail {
   const { kind, host, endpoint, failingFor, failingSinceText, disableIn, disableAtText, portalUrl, webhook } =
     facts;
@@ -89,7 +89,7 @@ export function defaultMail(facts: MailFacts): Mail {
     kind === "warning"
       ? `Webhook endpoint ${host} is failing and will be disabled ${disableIn}`
       : `Webhook endpoint ${host} was disabled`;
-  const failed = `has not answered a single notification with a 2xx status for ${failingFor}, since ${failingSinceText}.`;
+  const failed = `has not sent a single 2xx response for ${failingFor}, since ${failingSinceText}.`;
   const blocks: readonly Block[] = [
     { text: "The webhook endpoint" },
     { endpoint },
@@ -97,17 +97,17 @@ export function defaultMail(facts: MailFacts): Mail {
       ? [
           { text: failed },
           {
-            text: `If this goes on, it will be disabled ${disableIn}: on ${disableAtText}. It receives no events from then on, until it is enabled again.`,
+            text: `If it keeps failing, it will be disabled ${disableIn}: on ${disableAtText}. It then receives no events until it is enabled again.`,
           },
           {
-            text: "The delivery log says why the attempts fail. One answer with a 2xx status, to a retry or to a test event, ends this.",
+            text: "The delivery log shows why the attempts fail. A single 2xx response, to a retry or to a test event, stops this.",
           },
         ]
       : [
           { text: `was disabled: it ${failed}` },
           { text: "It receives no events until it is enabled again." },
           {
-            text: "Repair the endpoint, enable it, then recover the events that it missed, as far as they are still kept.",
+            text: "Repair the endpoint, enable it, then recover the missed events that are still stored.",
           },
         ]),
     ...(portalUrl === null ? [] : [{ text: "Its deliveries, with every attempt:" }, { link: portalUrl }]),
@@ -134,7 +134,7 @@ function asText(block: Block): string {
 
 function asHtml(block: Block): string {
   if ("text" in block) return `<p>${escapeHtml(block.text)}</p>`;
-  // No link to the endpoint: it answers POSTs, and a subscriber chose it.
+  // Not a link: the endpoint expects POSTs, and a subscriber chose its URL.
   if ("endpoint" in block) return `<p><code>${escapeHtml(block.endpoint)}</code></p>`;
   return `<p><a href="${escapeHtml(block.link)}">${escapeHtml(block.link)}</a></p>`;
 }

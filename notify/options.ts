@@ -1,4 +1,4 @@
-/** Every option of `smtpNotifier`: its type for hosts, and the one table of defaults and ranges that it is read by. */
+/** Options of `smtpNotifier`: their type for hosts, and the table of their defaults and ranges. */
 
 import { type Clock, systemClock } from "../src/core/clock.js";
 import { type Logger, silentLogger } from "../src/core/logger.js";
@@ -9,38 +9,46 @@ import { readAddress } from "./mail-address.js";
 
 type Awaitable<T> = T | PromiseLike<T>;
 
-/** A transporter of nodemailer, or whatever sends a mail in its place. */
+/** A transporter of nodemailer, or a replacement for it. */
 export interface Transporter {
-  /** Sends a mail in nodemailer's form. Rejects where nobody took it. */
+  /** Sends a mail in nodemailer's form. Rejects if no recipient was accepted. */
   sendMail(mail: object): Promise<unknown>;
 }
 
-/** Texts of the host in place of the English ones. */
+/** Texts of the host instead of the English ones. */
 export interface MailTemplates {
-  /** The mail that warns of the disabling. Default: in English. */
+  /** The mail that warns before an endpoint is disabled. Default: in English. */
   readonly warning?: ((facts: MailFacts) => Mail) | undefined;
-  /** The mail that tells of it. Default: in English. */
+  /** The mail that an endpoint was disabled. Default: in English. */
   readonly disabled?: ((facts: MailFacts) => Mail) | undefined;
 }
 
-/** Who gets the mail about a webhook; `null` or an empty list: nobody. */
+/** Returns the recipients of mails about a webhook; `null` or an empty list for nobody. */
 export type Recipients = (webhook: Webhook) => Awaitable<string | readonly string[] | null | undefined>;
 
-/** What `smtpNotifier` takes. */
+/** Options of `smtpNotifier`. */
 export interface SmtpNotifierOptions {
   /**
-   * `smtp://user:password@host:587`, `smtps://…`, the options of nodemailer's `createTransport`, or a transporter of the host, which is then never closed.
-   * Of the first two a single connection is made and kept for 10 s. With a user name the connection must become encrypted, unless `requireTLS` is given.
+   * `smtp://user:password@host:587`, `smtps://…`, the options of nodemailer's `createTransport`, or
+   * a transporter of the host, which is never closed. For URLs and options, a single connection is
+   * opened, which closes after 10 s without mails. With a user name the connection must be
+   * encrypted, unless `requireTLS` is given.
    */
   readonly transport: string | object;
-  /** `hooks@example.org` or `Webhooks <hooks@example.org>`. */
+  /** Sender, such as `hooks@example.org` or `Webhooks <hooks@example.org>`. */
   readonly from: string;
-  /** One or several addresses in the same form, or a function that names them. What it throws makes the notice come again. */
+  /**
+   * One or several addresses in the same form, or a function that returns them. If it throws, the
+   * mail is retried later.
+   */
   readonly to: string | readonly string[] | Recipients;
-  /** Where the reader sees the webhook's deliveries; an absolute http: or https: URL. */
+  /** Returns the absolute http: or https: URL of a page with the webhook's deliveries. */
   readonly portalUrl?: ((webhook: Webhook) => string | null | undefined) | undefined;
   readonly templates?: MailTemplates | undefined;
-  /** Milliseconds for one mail, its turn on the connection included; must be less than `limits.hookMs`. Default 4000. */
+  /**
+   * Milliseconds for one mail, including the wait for the connection. Must be less than
+   * `limits.hookMs`. Default 4000.
+   */
   readonly timeoutMs?: number | undefined;
   readonly clock?: Clock | undefined;
   readonly logger?: Logger | undefined;

@@ -1,4 +1,4 @@
-/** Makes the one connection to the mail server, or takes the host's own transporter. */
+/** Opens the connection to the mail server, or uses the host's own transporter. */
 
 import { PostbellError } from "../src/core/errors.js";
 import type { SmtpNotifierOptions, Transporter } from "./options.js";
@@ -8,10 +8,10 @@ interface OpenTransport {
   readonly close: () => void;
 }
 
-/** How long a connection without mail is kept: for the other endpoints that fail with this one. */
+/** Time until a connection without mails closes. Endpoints often fail together. */
 const IDLE_MS = 10_000;
 
-/** Errors: `invalid_option` where `nodemailer` is not installed. */
+/** @throws `invalid_option` if `nodemailer` is not installed. */
 export async function openTransport(
   transport: SmtpNotifierOptions["transport"],
   timeoutMs: number,
@@ -25,7 +25,7 @@ export async function openTransport(
   const made = nodemailer.createTransport(
     typeof transport === "string" ? withPreset(transport, preset) : optionsWithPreset(transport, preset),
   );
-  // Each failure is told by the mail that met it; an event without a listener would end the process.
+  // The mail that met an error reports it. Without a listener, the event would crash the process.
   made.on("error", () => {});
   return { transporter: made, close: () => made.close() };
 }
@@ -35,7 +35,10 @@ const isTransporter = (given: string | object): given is Transporter =>
 
 type Preset = Readonly<Record<string, string | number | boolean>>;
 
-/** In the query of the URL, where every version of nodemailer reads it. What the host set there stays. */
+/**
+ * Adds the preset to the query of the URL, where every version of nodemailer reads it. Values of
+ * the host stay.
+ */
 function withPreset(text: string, preset: Preset): string {
   const url = new URL(text);
   const isPrivate = url.username === "" || url.protocol === "smtps:";
@@ -48,7 +51,7 @@ function withPreset(text: string, preset: Preset): string {
 function optionsWithPreset(given: object, preset: Preset): object {
   if ("url" in given && typeof given.url === "string")
     return { ...given, url: withPreset(given.url, preset) };
-  // Credentials are not sent in the clear because somebody on the way took STARTTLS out.
+  // Otherwise an attacker who removes STARTTLS could read the credentials.
   return { ...preset, ...("auth" in given ? { requireTLS: true } : {}), ...given };
 }
 
@@ -61,12 +64,12 @@ interface Nodemailer {
 
 async function loadNodemailer(): Promise<Nodemailer> {
   try {
-    // Its default export is there in every version: before 10 it was CommonJS.
+    // Every version has a default export; before 10 it was CommonJS.
     return (await import("nodemailer")).default as Nodemailer;
   } catch (cause) {
     throw new PostbellError(
       "invalid_option",
-      "smtpNotifier: install the package `nodemailer` beside postbell.",
+      "smtpNotifier: nodemailer is missing: install the package `nodemailer`.",
       { field: "transport", cause },
     );
   }

@@ -1,4 +1,7 @@
-/** `postbell/opentelemetry`: spans and metrics through the OpenTelemetry API, so that the host's SDK decides what becomes of them. */
+/**
+ * `postbell/opentelemetry`: passes spans and metrics to the OpenTelemetry API, and so to the host's
+ * SDK.
+ */
 
 import {
   type Attributes,
@@ -27,11 +30,11 @@ import {
 } from "../src/core/telemetry.js";
 import { createReaders } from "./readers.js";
 
-/** What `openTelemetry` takes. Default: the providers that the host has registered. */
+/** Options of `openTelemetry`. Default: the providers that the host has registered. */
 export interface OpenTelemetryOptions {
-  /** Default: the one registered with the API when the first span begins. */
+  /** Default: the provider that is registered with the API when the first span begins. */
   readonly tracerProvider?: TracerProvider | undefined;
-  /** Default: the one registered with the API when this is called. */
+  /** Default: the provider that is registered with the API at the time of this call. */
   readonly meterProvider?: MeterProvider | undefined;
 }
 
@@ -45,7 +48,7 @@ const provider = <T>(method: string) =>
     undefined,
   );
 
-/** The options by name, with their defaults and what they may be. */
+/** The table of options with their defaults and ranges. */
 export const openTelemetryOptions = {
   tracerProvider: provider<TracerProvider>("getTracer"),
   meterProvider: provider<MeterProvider>("getMeter"),
@@ -55,17 +58,17 @@ const SCOPE = "postbell";
 
 const KINDS = { producer: SpanKind.PRODUCER, consumer: SpanKind.CONSUMER, client: SpanKind.CLIENT } as const;
 
-/** Labels that the semantic conventions have a name for. */
+/** Labels that have a name in the semantic conventions. */
 const KNOWN: Readonly<Record<string, string>> = {
   error: "error.type",
   method: "http.request.method",
   route: "http.route",
 };
 
-const attributesOf = (labels: Labels): Attributes =>
+const toAttributes = (labels: Labels): Attributes =>
   Object.fromEntries(
     Object.entries(labels)
-      // What is not there is no attribute.
+      // An empty label becomes no attribute.
       .filter(([, text]) => text !== "")
       .map(([name, text]) => [KNOWN[name] ?? `postbell.${name}`, text]),
   );
@@ -76,24 +79,34 @@ const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/;
 const writeTraceparent = ({ traceId, spanId, traceFlags }: SpanContext): string =>
   `00-${traceId}-${spanId}-${(traceFlags & TraceFlags.SAMPLED).toString(16).padStart(2, "0")}`;
 
-/** `undefined` for what is none: then a span has no link, which is better than a wrong one. Source: W3C Trace Context, §3.2. */
+/**
+ * Returns `undefined` for an invalid value: a span without a link is better than one with a wrong
+ * link. Source: W3C Trace Context, §3.2.
+ */
 export function readTraceparent(text: string | undefined): SpanContext | undefined {
   const [, traceId = "0", spanId = "0", flags = "0"] = TRACEPARENT.exec(text ?? "") ?? [];
   if (ZEROS.test(traceId) || ZEROS.test(spanId)) return undefined;
   return { traceId, spanId, traceFlags: Number.parseInt(flags, 16) & TraceFlags.SAMPLED, isRemote: true };
 }
 
-/** Only spans that somebody records are named to later ones. */
-const nameOf = (span: OtelSpan): string | undefined =>
+/** Returns the traceparent for later spans, or `undefined` if nobody records the span. */
+const getTraceparent = (span: OtelSpan): string | undefined =>
   trace.isSpanContextValid(span.spanContext()) ? writeTraceparent(span.spanContext()) : undefined;
 
 /**
- * What `createWebhooks` and `createContent` take as `telemetry`; both may have the same one. Needs `@opentelemetry/api`, and does nothing until an SDK is registered with it or given here.
+ * Creates the option `telemetry` of `createWebhooks` and `createContent`, which may share it. Needs
+ * `@opentelemetry/api`, and does nothing until an SDK is registered with it or given here.
  *
- * Spans: `emit` in the caller's trace; `claim`, and `attempt` with a link to the `emit` of its event, each in a trace of its own. Metrics: those of `metrics`, labels as attributes
- * with `postbell.` in front or by the name of the semantic conventions.
- * Guarantee: no key, secret, body, id of a resource, or path of a URL is in any of them.
- * Errors: `invalid_option`.
+ * Spans: `emit` is in the caller's trace. `claim` and `attempt` have their own traces, and
+ * `attempt` has a link to the `emit` of its event. Metrics are those of `metrics`. Their labels are
+ * attributes with the prefix `postbell.`, or with their name in the semantic conventions.
+ *
+ * Guarantee: they contain no key, secret, body, id of a resource, or path of a URL.
+ *
+ * @throws `invalid_option`
+ *
+ * @example
+ * const webhooks = createWebhooks({ ...options, telemetry: openTelemetry() });
  */
 export function openTelemetry(options: OpenTelemetryOptions = {}): Telemetry {
   const { tracerProvider, meterProvider } = readOptions("openTelemetry", openTelemetryOptions, options);
@@ -119,7 +132,7 @@ export function openTelemetry(options: OpenTelemetryOptions = {}): Telemetry {
       async (result) => {
         for (const { metric, labels, value: now } of await readers.read()) {
           const gauge = gauges.get(metric);
-          if (gauge) result.observe(gauge, now, attributesOf(labels));
+          if (gauge) result.observe(gauge, now, toAttributes(labels));
         }
       },
       [...gauges.values()],
@@ -130,8 +143,8 @@ export function openTelemetry(options: OpenTelemetryOptions = {}): Telemetry {
     record(metric: MetricName, amount: number, labels: Labels) {
       const instrument = instruments.get(metric);
       if (instrument === undefined) return;
-      if ("add" in instrument) instrument.add(amount, attributesOf(labels));
-      else instrument.record(amount, attributesOf(labels));
+      if ("add" in instrument) instrument.add(amount, toAttributes(labels));
+      else instrument.record(amount, toAttributes(labels));
     },
     observe(read: () => Promise<readonly Reading[]>) {
       observe();
@@ -151,7 +164,7 @@ export function openTelemetry(options: OpenTelemetryOptions = {}): Telemetry {
         parent,
       );
       return {
-        traceparent: nameOf(span),
+        traceparent: getTraceparent(span),
         run: (work) => context.with(trace.setSpan(parent, span), work),
         end({ at: endTime, attributes: more = {}, error }) {
           span.setAttributes(more);

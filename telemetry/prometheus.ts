@@ -1,4 +1,7 @@
-/** `postbell/prometheus`: the metrics as Prometheus reads them, without its client library. */
+/**
+ * `postbell/prometheus`: serves the metrics in the format of Prometheus, without its client
+ * library.
+ */
 
 import { PostbellError } from "../src/core/errors.js";
 import { hook, readOptions } from "../src/core/options.js";
@@ -10,39 +13,47 @@ import { createReaders } from "./readers.js";
 
 type Awaitable<T> = T | PromiseLike<T>;
 
-/** What `prometheus` takes. */
+/** Options of `prometheus`. */
 export interface PrometheusOptions {
-  /** Whether this request may read the metrics; anything but `true` is answered with 401. Default: everybody may. */
+  /**
+   * Returns true if this request may read the metrics. For any other value, the response is 401.
+   * Default: everybody may read them.
+   */
   readonly authorize?: ((request: HttpRequest) => Awaitable<boolean>) | undefined;
 }
 
-/** What gathers the metrics, and the service that shows them. */
+/** Collects the metrics and serves them. */
 export interface Prometheus {
-  /** For `createWebhooks` and `createContent`; both may have the same one. */
+  /** The option `telemetry` of `createWebhooks` and `createContent`, which may share it. */
   readonly telemetry: Telemetry;
   /** `GET /metrics` in the text format 0.0.4, for an adapter to mount. */
   readonly service: Service;
 }
 
-/** The options by name, with their defaults and what they may be. */
+/** The table of options with their defaults and ranges. */
 export const prometheusOptions = {
-  /** Who may read the metrics. */
+  /** Decides who may read the metrics. */
   authorize: hook<(request: HttpRequest) => Awaitable<boolean>>(),
 };
 
-/** Label sets of one metric. There are far fewer; should a defect make more, those beyond are dropped rather than kept for ever. */
-const MOST_SERIES = 2_000;
+/**
+ * Limit of label sets per metric. There are far fewer; if a defect creates more, they are dropped.
+ */
+const MAX_SERIES = 2_000;
 
-/** `postbell.emit.duration` in `s` is `postbell_emit_duration_seconds`, a counter ends in `_total`. Source: Prometheus, "Metric and label naming". */
-const nameOf = ({ name, unit, kind }: Metric): string =>
+/**
+ * Converts `postbell.emit.duration` in `s` to `postbell_emit_duration_seconds`. A counter ends in
+ * `_total`. Source: Prometheus, "Metric and label naming".
+ */
+const toMetricName = ({ name, unit, kind }: Metric): string =>
   name.replaceAll(".", "_") + (unit === "s" ? "_seconds" : "") + (kind === "counter" ? "_total" : "");
 
-const escaped = (text: string): string =>
+const escapeLabel = (text: string): string =>
   text.replace(/[\\"\n]/g, (character) => (character === "\n" ? "\\n" : `\\${character}`));
 
-/** Source: Prometheus, "Exposition formats", text format 0.0.4. */
-const line = (name: string, labels: readonly (readonly [string, string])[], value: number): string => {
-  const inner = labels.map(([label, text]) => `${label}="${escaped(text)}"`).join(",");
+/** Writes one sample. Source: Prometheus, "Exposition formats", text format 0.0.4. */
+const writeSample = (name: string, labels: readonly (readonly [string, string])[], value: number): string => {
+  const inner = labels.map(([label, text]) => `${label}="${escapeLabel(text)}"`).join(",");
   return `${name}${inner && `{${inner}}`} ${value === Number.POSITIVE_INFINITY ? "+Inf" : value}\n`;
 };
 
@@ -50,7 +61,7 @@ interface Series {
   readonly labels: readonly (readonly [string, string])[];
   sum: number;
   count: number;
-  /** How many values fell into each bucket of a histogram, not cumulated. */
+  /** Number of values in each bucket of a histogram, not cumulative. */
   readonly buckets: number[];
 }
 
@@ -59,11 +70,11 @@ interface Family {
   readonly series: Map<string, Series>;
 }
 
-function add({ metric, series }: Family, value: number, labels: Labels): void {
+function addValue({ metric, series }: Family, value: number, labels: Labels): void {
   const key = metric.labels.map((name) => labels[name] ?? "").join("\u0000");
   let one = series.get(key);
   if (one === undefined) {
-    if (series.size === MOST_SERIES) return;
+    if (series.size === MAX_SERIES) return;
     one = {
       labels: metric.labels.map((name) => [name, labels[name] ?? ""] as const),
       sum: 0,
@@ -78,30 +89,38 @@ function add({ metric, series }: Family, value: number, labels: Labels): void {
   if (bucket >= 0) one.buckets[bucket] = (one.buckets[bucket] ?? 0) + 1;
 }
 
-function shown(metric: Metric, series: Iterable<Series>): string {
-  const name = nameOf(metric);
+function writeFamily(metric: Metric, series: Iterable<Series>): string {
+  const name = toMetricName(metric);
   let text = `# HELP ${name} ${metric.description}\n# TYPE ${name} ${metric.kind}\n`;
   for (const { labels, sum, count, buckets } of series) {
     if (metric.kind !== "histogram") {
-      text += line(name, labels, sum);
+      text += writeSample(name, labels, sum);
       continue;
     }
     let upTo = 0;
     for (const [index, bound] of (metric.bounds ?? []).entries()) {
       upTo += buckets[index] ?? 0;
-      text += line(`${name}_bucket`, [...labels, ["le", String(bound)]], upTo);
+      text += writeSample(`${name}_bucket`, [...labels, ["le", String(bound)]], upTo);
     }
-    text += line(`${name}_bucket`, [...labels, ["le", "+Inf"]], count);
-    text += line(`${name}_sum`, labels, sum) + line(`${name}_count`, labels, count);
+    text += writeSample(`${name}_bucket`, [...labels, ["le", "+Inf"]], count);
+    text += writeSample(`${name}_sum`, labels, sum) + writeSample(`${name}_count`, labels, count);
   }
   return text;
 }
 
 /**
- * Counts in this process, and shows it to whoever scrapes. Gauges of the storage are asked for at each scrape.
+ * Collects metrics in this process, and serves them to Prometheus. Gauges of the storage are read
+ * at each scrape.
  *
- * Guarantee: the labels are those of `metrics`, with few values each; no id, account, address or text that somebody sent is among them.
- * Errors: `invalid_option`.
+ * Guarantee: the labels are those of `metrics`, with few values each. They contain no id, account,
+ * address or received text.
+ *
+ * @throws `invalid_option`
+ *
+ * @example
+ * const { telemetry, service } = prometheus({
+ *   authorize: ({ headers }) => headers.authorization === `Bearer ${token}`,
+ * });
  */
 export function prometheus(options: PrometheusOptions = {}): Prometheus {
   const { authorize } = readOptions("prometheus", prometheusOptions, options);
@@ -110,7 +129,7 @@ export function prometheus(options: PrometheusOptions = {}): Prometheus {
   );
   const readers = createReaders();
 
-  const familyOf = (name: MetricName): Family => {
+  const getFamily = (name: MetricName): Family => {
     const family = families.get(name);
     if (family === undefined) throw new PostbellError("invalid_argument", `There is no metric '${name}'.`);
     return family;
@@ -119,17 +138,30 @@ export function prometheus(options: PrometheusOptions = {}): Prometheus {
   const render = async (): Promise<string> => {
     const gauges = new Map<string, Family>();
     for (const { metric: name, labels, value } of await readers.read()) {
-      const family = gauges.get(name) ?? { metric: familyOf(name).metric, series: new Map() };
+      const family = gauges.get(name) ?? { metric: getFamily(name).metric, series: new Map() };
       gauges.set(name, family);
-      add(family, value, labels);
+      addValue(family, value, labels);
     }
     return [...families]
       .map(([name, family]) => gauges.get(name) ?? family)
-      .map(({ metric, series }) => shown(metric, series.values()))
+      .map(({ metric, series }) => writeFamily(metric, series.values()))
       .join("");
   };
 
-  const handle = createRouter(
+  return Object.freeze<Prometheus>({
+    telemetry: Object.freeze<Telemetry>({
+      record: (metric, value, labels) => addValue(getFamily(metric), value, labels),
+      observe: (read) => readers.add(read),
+    }),
+    service: Object.freeze<Service>({ handle: createMetricsRouter(render, authorize) }),
+  });
+}
+
+function createMetricsRouter(
+  render: () => Promise<string>,
+  authorize: PrometheusOptions["authorize"],
+): Service["handle"] {
+  return createRouter(
     [
       {
         method: "GET",
@@ -147,7 +179,7 @@ export function prometheus(options: PrometheusOptions = {}): Prometheus {
     {
       context: async (request) => {
         if (authorize !== undefined && (await authorize(request)) !== true)
-          throw new HttpError(401, "unauthorized", "These metrics are not for everybody.");
+          throw new HttpError(401, "unauthorized", "This request may not read the metrics.");
       },
       onError: (error) =>
         error instanceof HttpError
@@ -155,12 +187,4 @@ export function prometheus(options: PrometheusOptions = {}): Prometheus {
           : { status: 503, headers: {}, body: null },
     },
   );
-
-  return Object.freeze<Prometheus>({
-    telemetry: Object.freeze<Telemetry>({
-      record: (metric, value, labels) => add(familyOf(metric), value, labels),
-      observe: (read) => readers.add(read),
-    }),
-    service: Object.freeze<Service>({ handle }),
-  });
 }

@@ -1,16 +1,19 @@
-/** The services whose gauges are read when somebody looks. Knows no format. */
+/** Reads the gauges of all services when metrics are collected. */
 
 import type { Reading } from "../src/core/telemetry.js";
 
 export interface Readers {
   add(read: () => Promise<readonly Reading[]>): () => void;
-  /** The sums over all services, of readings with the same labels. Those who ask at the same time share one look. Never rejects. */
+  /**
+   * Returns the sums over all services of readings with the same labels. Concurrent calls are
+   * coalesced. Never rejects.
+   */
   read(): Promise<readonly Reading[]>;
 }
 
 export function createReaders(): Readers {
   const all = new Set<() => Promise<readonly Reading[]>>();
-  let underWay: Promise<readonly Reading[]> | undefined;
+  let inFlight: Promise<readonly Reading[]> | undefined;
 
   const readAll = async (): Promise<readonly Reading[]> => {
     const sums = new Map<string, Reading>();
@@ -26,16 +29,16 @@ export function createReaders(): Readers {
 
   return {
     add(read) {
-      // A function of its own, since the same one may be added twice.
+      // Wrapped, because the same function may be added twice.
       const own = (): Promise<readonly Reading[]> => read();
       all.add(own);
       return () => void all.delete(own);
     },
     read() {
-      underWay ??= readAll().finally(() => {
-        underWay = undefined;
+      inFlight ??= readAll().finally(() => {
+        inFlight = undefined;
       });
-      return underWay;
+      return inFlight;
     },
   };
 }

@@ -100,7 +100,7 @@ describe("the mails", () => {
       inReplyTo: `<postbell.warning.${WEBHOOK.id}.${START}@clinic.example>`,
       messageId: `<postbell.disabled.${WEBHOOK.id}.${START}@clinic.example>`,
     });
-    expect(server.mails[0]?.mail.text).toContain("enable it, then recover the events");
+    expect(server.mails[0]?.mail.text).toContain("enable it, then recover the missed events");
     expect(server.mails[0]?.mail.text).not.toContain("null");
   });
 
@@ -170,9 +170,7 @@ describe("the recipients", () => {
     const { notifier, log } = notifierFor(server, { to: () => [bad as string, TO] });
     await notifier.warning(WARNING);
     expect(recipientsOf(server)).toEqual([[TO]]);
-    expect(log).toMatchObject([
-      { level: "error", message: "what was given for a recipient is no mail address" },
-    ]);
+    expect(log).toMatchObject([{ level: "error", message: "a recipient is not a valid mail address" }]);
   });
 
   it("that cannot be found out make the call fail, so that it comes again", async () => {
@@ -202,7 +200,7 @@ describe("a mail server that refuses", () => {
   it.each<[string, MailServerOptions]>([
     ["every recipient", { recipient: () => "550 5.1.1 No such user" }],
     ["the message", { message: () => "554 5.7.1 Looks like spam" }],
-  ])("%s for good: it is logged, and the notice counts as told", async (_, options) => {
+  ])("%s for good: it is logged, and the notification counts as sent", async (_, options) => {
     const server = await mailServer(options);
     const { notifier, log } = notifierFor(server);
     await notifier.warning(WARNING);
@@ -211,10 +209,10 @@ describe("a mail server that refuses", () => {
   });
 
   it.each<[string, MailServerOptions, RegExp]>([
-    ["for now, as greylisting does", { recipient: () => "451 4.7.1 Greylisted" }, /put it off \(451\)/],
+    ["for now, as greylisting does", { recipient: () => "451 4.7.1 Greylisted" }, /deferred it \(451\)/],
     ["the message for now", { message: () => "452 4.3.1 Full" }, /EMESSAGE 452/],
     ["the sender", { sender: () => "553 5.1.8 Not you" }, /EENVELOPE 553/],
-  ])("%s: the call fails, so that it comes again", async (_, options, reason) => {
+  ])("%s: the call fails, so that it is retried", async (_, options, reason) => {
     let isOver = false;
     const now = (judge: MailServerOptions["sender"]) =>
       judge ? (text: string) => (isOver ? undefined : judge(text)) : undefined;
@@ -233,14 +231,14 @@ describe("a mail server that refuses", () => {
     expect(recipientsOf(server)).toEqual([[TO]]);
   });
 
-  it("one of two for now: the other has the mail once, and after an hour is not waited for any longer", async () => {
+  it("one of two for now: the other has the mail once, and after an hour the first is given up", async () => {
     const server = await mailServer({
       recipient: (to) => (to.startsWith("full") ? "452 4.2.2 Mailbox full" : undefined),
     });
     const { notifier, clock, log } = notifierFor(server, { to: [TO, "full@clinic.example"] });
-    expect(await refusalOf(notifier.warning(WARNING))).toMatch(/put it off \(452\)/);
+    expect(await refusalOf(notifier.warning(WARNING))).toMatch(/deferred it \(452\)/);
     await clock.advance(59 * MINUTE);
-    expect(await refusalOf(notifier.warning(WARNING))).toMatch(/put it off \(452\)/);
+    expect(await refusalOf(notifier.warning(WARNING))).toMatch(/deferred it \(452\)/);
     expect(log).toEqual([]);
     await clock.advance(MINUTE);
     await notifier.warning(WARNING);
@@ -321,7 +319,7 @@ describe("a mail server", () => {
     };
     expect(await warn()).toContain("took too long");
     await clock.advance(MINUTE);
-    expect(await warn()).toContain("has not answered the last one yet");
+    expect(await warn()).toContain("has not responded to the last one yet");
     expect(sent).toHaveLength(1);
     sent[0]?.({ accepted: [TO] });
     await clock.advance(MINUTE);
