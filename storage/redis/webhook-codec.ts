@@ -1,6 +1,7 @@
 /** Encodes and decodes stored webhooks. The Lua scripts read and write their first line: endpoints.lua. */
 
 import { isPostbellError, PostbellError } from "../../src/core/errors.js";
+import type { Logger } from "../../src/core/logger.js";
 import type { Lane, WebhookRecord, WebhookStatus } from "../../src/webhooks/store.js";
 import type { Seal } from "./seal.js";
 import { decodeNumber, encodeText } from "./text-codec.js";
@@ -101,6 +102,20 @@ function parseWebhook(text: string, seal: Seal): StoredWebhook {
   };
   return { record, config };
 }
+
+/** Decodes the webhooks that can be read. One that cannot be read is logged, and does not hide the others. */
+export const decodeReadable = (
+  texts: readonly (string | null)[],
+  { seal, logger }: { readonly seal: Seal; readonly logger: Logger },
+): WebhookRecord[] =>
+  texts.flatMap((text) => {
+    try {
+      return text ? [decodeWebhook(text, seal).record] : [];
+    } catch (error) {
+      logger.error({ error }, "a stored webhook cannot be decoded");
+      return [];
+    }
+  });
 
 /** Decodes whose webhook it is, even if its secret cannot be opened. */
 export function decodeOwner(text: string): { readonly id: string; readonly account: string } | undefined {

@@ -3,6 +3,7 @@
 import type { StoreStats, WebhookStore } from "../../src/webhooks/store.js";
 import { createRedisDeliveryLog } from "./delivery-log.js";
 import { createRedisDeliveryQueue } from "./delivery-queue.js";
+import { createRedisHealthNotifications } from "./health-notifications.js";
 import { createRedisRegistry } from "./registry.js";
 import { SCRIPTS } from "./scripts.js";
 import type { RedisStoreContext } from "./store-context.js";
@@ -19,6 +20,7 @@ export function createRedisWebhookStore(
     partitionOf: (webhookId) => partitions.ofWebhook(webhookId).number,
     newWebhookId: (account) => partitions.newWebhookId(account),
     ...createRedisRegistry(context),
+    ...createRedisHealthNotifications(context),
     ...createRedisDeliveryQueue(context),
     ...createRedisDeliveryLog(context),
     async stats() {
@@ -36,7 +38,7 @@ export function createRedisWebhookStore(
         ended: sum(4),
         bytes: sum(5),
         due: sum(6),
-        endpoints: healthOf(figures.map((part) => part[7] as number[])),
+        endpoints: sumHealth(figures.map((part) => part[7] as number[])),
       } satisfies StoreStats;
     },
   });
@@ -45,7 +47,7 @@ export function createRedisWebhookStore(
 /**
  * Of the counts of each partition: ENABLED, DISABLED, failing, warned; none where it has too many.
  */
-function healthOf(parts: readonly (readonly number[])[]): StoreStats["endpoints"] {
+function sumHealth(parts: readonly (readonly number[])[]): StoreStats["endpoints"] {
   if (parts.some((counts) => counts.length === 0)) return null;
   const sum = (place: number): number => parts.reduce((total, counts) => total + (counts[place] ?? 0), 0);
   const [failing, warned] = [sum(2), sum(3)];
