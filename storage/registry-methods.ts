@@ -1,4 +1,7 @@
-/** The methods of a webhook store that keep registrations. Each storage implements them in its registry. */
+/**
+ * The methods of a webhook store that keep registrations. Each storage implements them in its
+ * registry.
+ */
 
 import type { WebhookStore } from "../src/webhooks/store.js";
 

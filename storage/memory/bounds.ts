@@ -1,15 +1,18 @@
-/** What the memory storage counts as its size, and what it says where a limit is reached. */
+/** The size that the memory storage counts for its data, and the errors at its limits. */
 
 import { PostbellError } from "../../src/core/errors.js";
 import type { Attempt } from "../../src/webhooks/store.js";
 import type { Account, MemoryDelivery, MemoryEvent, MemoryLimits, State } from "./state.js";
 
-/** What an event, a delivery and an attempt hold on the heap besides text: measured on Node 20 and rounded up, with their places in maps and queues. */
+/**
+ * The heap that an event, a delivery and an attempt take besides text, with their entries in maps
+ * and queues: measured on Node 20 and rounded up.
+ */
 const EVENT_BYTES = 2_000;
 export const DELIVERY_BYTES = 700;
 const ATTEMPT_BYTES = 200;
 
-/** The most that V8 keeps for a text: a byte per character where all are ASCII, else two. */
+/** The most bytes that V8 uses for a text: one per character if all are ASCII, else two. */
 export const textBytes = (text: string): number =>
   Buffer.byteLength(text) === text.length ? text.length : 2 * text.length;
 
@@ -21,7 +24,7 @@ export const attemptBytes = ({ excerpt }: Attempt): number =>
 export const deliveryBytes = ({ attempts }: MemoryDelivery): number =>
   attempts.reduce((sum, attempt) => sum + attemptBytes(attempt), DELIVERY_BYTES);
 
-/** Enters in the books that `event`, with its deliveries and their attempts, has grown by `bytes`. */
+/** Counts that `event`, with its deliveries and their attempts, has grown by `bytes`. */
 export function resize(state: State, event: MemoryEvent, bytes: number): void {
   event.bytes += bytes;
   state.bytes += bytes;
@@ -35,7 +38,7 @@ export const memoryFull = ({ limits }: State, bound: keyof MemoryLimits): Postbe
     { field: `limits.${bound}` },
   );
 
-/** Errors: `storage_full` where `more` pending deliveries of an account would pass a bound. */
+/** Errors: `storage_full` if `more` pending deliveries of an account would exceed a bound. */
 export function checkPending(state: State, account: Account, more: number): void {
   if (state.pending + more > state.limits.pending) throw memoryFull(state, "pending");
   if (account.pending + more > state.limits.pendingPerAccount) throw memoryFull(state, "pendingPerAccount");

@@ -1,4 +1,7 @@
-/** Who is served next: endpoints take turns in their lane, deliveries queue within their endpoint, leases that ran out come back. */
+/**
+ * The order of claims: endpoints take turns in their lane, deliveries queue within their endpoint,
+ * and deliveries whose lease has expired are queued again.
+ */
 
 import {
   type Claim,
@@ -20,8 +23,10 @@ import {
 const LANES: readonly Lane[] = ["fast", "slow"];
 
 /**
- * Puts a pending delivery in its endpoint's queue, or moves it there. Only what is due already gets the head start of a first attempt, or it would come early.
- * First attempts come in order of time. A retry in the FIFO, due much later, would make each of them out of order.
+ * Adds a pending delivery to the queue of its endpoint, or moves it there. Only a delivery that is
+ * already due gets the head start of a first attempt: any other would be served too early. First
+ * attempts come in order of time. A retry in the FIFO, due much later, would make each of them out
+ * of order.
  */
 export function enqueue(delivery: MemoryDelivery, now: number): void {
   const { queue } = delivery.endpoint;
@@ -31,12 +36,13 @@ export function enqueue(delivery: MemoryDelivery, now: number): void {
   else queue.addOutOfOrder(delivery, at);
 }
 
-const freeSlots = ({ perEndpoint }: MemoryStoreContext, endpoint: MemoryEndpoint): number =>
+const countFreeSlots = ({ perEndpoint }: MemoryStoreContext, endpoint: MemoryEndpoint): number =>
   Math.min(perEndpoint, endpoint.window ?? perEndpoint) - endpoint.inFlight;
 
 /**
- * Says when `endpoint` may be served next, after anything about it has changed. One that is due already keeps its place in the line,
- * unless it was just `served`: then the others have their turn first. Whoever sleeps gets a hint where that is earlier than it was.
+ * Works out when `endpoint` may be served next, after anything about it has changed. An endpoint
+ * that is already due keeps its place among the ready ones, unless it was just `served`: then the
+ * others have their turn first. Workers are notified if it is ready earlier than before.
  */
 export function offer(
   context: MemoryStoreContext,
@@ -48,14 +54,14 @@ export function offer(
   const { state } = context;
   const line = state.ready[endpoint.lane];
   const head = endpoint.queue.headAt();
-  if (head === undefined || freeSlots(context, endpoint) <= 0) {
+  if (head === undefined || countFreeSlots(context, endpoint) <= 0) {
     line.delete(endpoint);
     return;
   }
   const at = Math.max(head, now);
-  const standing = line.at(endpoint);
-  if (served || standing === undefined || standing > now || head > now) line.set(endpoint, at);
-  if (standing === undefined || at < standing) notifyWorkers(state, at);
+  const readyAt = line.at(endpoint);
+  if (served || readyAt === undefined || readyAt > now || head > now) line.set(endpoint, at);
+  if (readyAt === undefined || at < readyAt) notifyWorkers(state, at);
 }
 
 export function moveToLane(state: State, endpoint: MemoryEndpoint, lane: Lane): void {
@@ -64,7 +70,7 @@ export function moveToLane(state: State, endpoint: MemoryEndpoint, lane: Lane): 
   endpoint.lane = lane;
 }
 
-/** Ends the lease of a delivery; the caller decides what becomes of it. */
+/** Ends the lease of a delivery. The caller decides what happens to the delivery. */
 export function releaseLease(state: State, delivery: MemoryDelivery, id = deliveryId(delivery)): void {
   const { lease } = delivery;
   if (lease === null) return;
@@ -99,7 +105,7 @@ function grant(state: State, lease: Lease, delivery: MemoryDelivery): Claim {
   };
 }
 
-/** What a claim call has leased so far. */
+/** The deliveries that a claim call has leased so far. */
 interface Granted {
   readonly lease: Lease;
   readonly claims: Claim[];
@@ -114,7 +120,7 @@ function take(
 ): number {
   const { queue } = endpoint;
   const before = claims.length;
-  const most = before + Math.min(room, freeSlots(context, endpoint));
+  const most = before + Math.min(room, countFreeSlots(context, endpoint));
   while (claims.length < most) {
     const delivery = queue.head();
     if (delivery === undefined || delivery.queuedAt > now) break;
@@ -124,8 +130,8 @@ function take(
   return claims.length - before;
 }
 
-/** Gives back what was leased by somebody who has not been heard of since. */
-function reap(context: MemoryStoreContext, now: number): void {
+/** Queues the deliveries of expired leases again. */
+function recoverExpired(context: MemoryStoreContext, now: number): void {
   const { leases } = context.state;
   for (let at = leases.headAt(); at !== undefined && at <= now; at = leases.headAt()) {
     const lease = leases.head();
@@ -133,12 +139,12 @@ function reap(context: MemoryStoreContext, now: number): void {
     leases.delete(lease);
     const { deliveries } = lease;
     for (let delivery = deliveries.head(); delivery !== undefined; delivery = deliveries.head()) {
-      giveBack(context, delivery, now);
+      requeue(context, delivery, now);
     }
   }
 }
 
-function giveBack(context: MemoryStoreContext, delivery: MemoryDelivery, now: number): void {
+function requeue(context: MemoryStoreContext, delivery: MemoryDelivery, now: number): void {
   releaseLease(context.state, delivery);
   delivery.crashes += 1;
   delivery.isRecovered = true;
@@ -146,7 +152,7 @@ function giveBack(context: MemoryStoreContext, delivery: MemoryDelivery, now: nu
   offer(context, delivery.endpoint, now);
 }
 
-/** Leases what is due of one lane, in turns of its endpoints. */
+/** Leases due deliveries of one lane, in turns of its endpoints. */
 function serve(context: MemoryStoreContext, lane: Lane, granted: Granted, request: ClaimRequest): void {
   const { now } = request;
   const line = context.state.ready[lane];
@@ -164,7 +170,7 @@ export function claimDue(
   request: ClaimRequest,
 ): { claims: Claim[]; nextAt: number | null } {
   const { state } = context;
-  reap(context, request.now);
+  recoverExpired(context, request.now);
   const lease: Lease = { token: request.token, deliveries: new FifoTimeQueue() };
   const claims: Claim[] = [];
   for (const lane of LANES) serve(context, lane, { lease, claims }, request);

@@ -1,4 +1,7 @@
-/** The content store on the heap of this process: records by key, names that are taken, and what changed last. */
+/**
+ * The content store on the heap of this process: records by key, unique names, and the latest
+ * changes.
+ */
 
 import type {
   ContentBasis,
@@ -12,21 +15,21 @@ import { PostbellError } from "../../src/core/errors.js";
 import { textBytes } from "./bounds.js";
 import { type Epoch, readTime } from "./time.js";
 
-/** What a record holds on the heap besides text, with its places in maps: rounded up. */
+/** The heap that a record takes besides text, with its entries in maps: rounded up. */
 const RECORD_BYTES = 500;
-/** Changes that can be asked for at least; at most twice as many are kept. */
+/** Changes that a caller can catch up with; at most twice as many are kept. */
 const CHANGES_KEPT = 20_000;
 const BATCH = 1_000;
 
 export interface ContentState extends Epoch {
   readonly records: Map<string, ContentRecord>;
-  /** By name, the key of the record that holds it. */
+  /** The key of the record that holds each name. */
   readonly names: Map<string, string>;
-  /** By kind, the last one that was handed out. */
+  /** The last id that was allocated, by kind. */
   readonly ids: Map<string, number>;
-  /** Oldest first; a record stands in it as often as it changed. */
+  /** Oldest first. A record that changed several times has several entries. */
   changes: { readonly sequence: number; readonly key: string }[];
-  /** Of the last commit whose changes may have been dropped. */
+  /** The sequence of the last commit whose changes may have been dropped. */
   forgotten: number;
   sequence: number;
   bytes: number;
@@ -46,28 +49,37 @@ export const createContentState = (): ContentState => ({
 const recordBytes = ({ columns, body, unique }: NonNullable<ContentWrite["record"]>): number =>
   [columns ?? "", body, ...unique].reduce((sum, text) => sum + textBytes(text), RECORD_BYTES);
 
-const changeOf = (state: ContentState, key: string): ContentChange => {
+const toChange = (state: ContentState, key: string): ContentChange => {
   const record = state.records.get(key);
   return { key, version: record?.version ?? 0, columns: record?.columns ?? null };
 };
 
-/** What keeps `writes` from being stored. */
-function conflictOf(
-  { records, names }: ContentState,
+interface Conflict {
+  readonly key: string;
+  /** The unique name that another record holds. */
+  readonly unique?: string;
+}
+
+/** Finds a record that has changed since the caller read it. */
+function findChanged(
+  { records }: ContentState,
   writes: readonly ContentWrite[],
   basis: readonly ContentBasis[],
-): { readonly key: string; readonly unique?: string } | undefined {
-  const changed = basis.find(({ key, version }) => (records.get(key)?.version ?? 0) !== version);
-  if (changed) return { key: changed.key };
-  const written = new Set<string>();
-  for (const { key, expectedVersion } of writes) {
-    if ((records.get(key)?.version ?? 0) !== expectedVersion) return { key };
-    written.add(key);
-  }
+): Conflict | undefined {
+  const getVersion = (key: string): number => records.get(key)?.version ?? 0;
+  const changed =
+    basis.find(({ key, version }) => getVersion(key) !== version) ??
+    writes.find(({ key, expectedVersion }) => getVersion(key) !== expectedVersion);
+  return changed && { key: changed.key };
+}
+
+/** Finds a unique name that a write claims and another record holds. */
+function findTakenName({ names }: ContentState, writes: readonly ContentWrite[]): Conflict | undefined {
+  const written = new Set(writes.map(({ key }) => key));
   const claimed = new Map<string, string>();
   for (const { key, record } of writes) {
     for (const name of record?.unique ?? []) {
-      // A record of the same commit gives up what it does not claim again.
+      // A record of the same commit releases the names that it does not claim again.
       const holder = claimed.get(name) ?? names.get(name);
       const isFree = holder === undefined || holder === key || (!claimed.has(name) && written.has(holder));
       if (!isFree) return { key, unique: name };
@@ -77,7 +89,7 @@ function conflictOf(
   return undefined;
 }
 
-function store(state: ContentState, writes: readonly ContentWrite[]): void {
+function applyWrites(state: ContentState, writes: readonly ContentWrite[]): void {
   const { records, names } = state;
   state.sequence += 1;
   const isResident = ({ key }: ContentWrite): boolean => typeof records.get(key)?.columns === "string";
@@ -103,7 +115,10 @@ function store(state: ContentState, writes: readonly ContentWrite[]): void {
   }
 }
 
-/** `maxBytes` bounds all records together: a commit that passes it is refused with `storage_full`. */
+/**
+ * `maxBytes` bounds all records together: a commit that would exceed it is refused with
+ * `storage_full`.
+ */
 export function createMemoryContentStore(
   state: ContentState,
   { clock }: ContentContext,
@@ -131,7 +146,7 @@ export function createMemoryContentStore(
       return last + 1;
     },
     async commit(writes, basis = []) {
-      const conflict = conflictOf(state, writes, basis);
+      const conflict = findChanged(state, writes, basis) ?? findTakenName(state, writes);
       if (conflict) return { ok: false, conflict };
       const growth = writes.reduce((sum, { key, record }) => {
         const old = state.records.get(key);
@@ -145,7 +160,7 @@ export function createMemoryContentStore(
         );
       }
       state.bytes += growth;
-      store(state, writes);
+      applyWrites(state, writes);
       return { ok: true, sequence: state.sequence };
     },
     changes(since) {
@@ -157,7 +172,7 @@ export function createMemoryContentStore(
         if (change === undefined || change.sequence <= since) break;
         keys.add(change.key);
       }
-      return { sequence, changes: [...keys].map((key) => changeOf(state, key)) };
+      return { sequence, changes: [...keys].map((key) => toChange(state, key)) };
     },
   });
 }

@@ -1,11 +1,11 @@
-/** The delivery log in memory: look up, send again, recover. */
+/** The delivery log in memory: list, resend, recover. */
 
 import { subscribes } from "../../src/webhooks/event-types/subscription.js";
 import type { Attempt, AttemptSummary, DeliveryRecord, WebhookStore } from "../../src/webhooks/store.js";
+import { addDelivery } from "./add-delivery.js";
 import { checkPending, DELIVERY_BYTES, memoryFull } from "./bounds.js";
 import { enqueue, offer } from "./claim-order.js";
-import { addDelivery } from "./delivery-queue.js";
-import { parsePageStart, slicePageOf } from "./page.js";
+import { parsePageStart, slicePage } from "./page.js";
 import { expire, makeRoom } from "./retention.js";
 import {
   type Account,
@@ -19,10 +19,10 @@ import {
   type State,
 } from "./state.js";
 
-/** The most events that one `recover` examines: it blocks the event loop meanwhile. */
+/** The most events that one `recover` examines, because it blocks the event loop meanwhile. */
 const MOST_RECOVERED = 500;
 
-/** The most deliveries that one `recover` looks at: an event may have a hundred to each webhook. */
+/** The most deliveries that one `recover` examines: an event may have a hundred to each webhook. */
 const MOST_DELIVERIES = 1_000;
 
 const isPending = (delivery: MemoryDelivery): boolean => delivery.state === "pending";
@@ -44,21 +44,23 @@ const toRecord = (delivery: MemoryDelivery): DeliveryRecord => ({
 
 const toSummary = ({ at, kind, status, code }: Attempt): AttemptSummary => ({ at, kind, status, code });
 
-/** Deliveries of one event to one endpoint, in the order of their making. */
-const deliveriesOf = (event: MemoryEvent, endpoint: MemoryEndpoint): readonly MemoryDelivery[] =>
+/** Lists the deliveries of one event to one endpoint, in the order of their creation. */
+const filterDeliveries = (event: MemoryEvent, endpoint: MemoryEndpoint): readonly MemoryDelivery[] =>
   event.deliveries.filter((delivery) => delivery.endpoint === endpoint);
 
-const nextSerial = (event: MemoryEvent, endpoint: MemoryEndpoint): number =>
-  (deliveriesOf(event, endpoint).at(-1)?.serial ?? -1) + 1;
+const getNextSerial = (event: MemoryEvent, endpoint: MemoryEndpoint): number =>
+  (filterDeliveries(event, endpoint).at(-1)?.serial ?? -1) + 1;
 
-/** Whether `endpoint` should have `event`, has not got it, and is not about to. */
-const isLost = (event: MemoryEvent, endpoint: MemoryEndpoint): boolean =>
+/**
+ * True if `endpoint` subscribes to `event`, did not receive it, and has no pending delivery of it.
+ */
+const isMissed = (event: MemoryEvent, endpoint: MemoryEndpoint): boolean =>
   !event.isTest &&
   subscribes(endpoint.record.eventTypes, event.record.type) &&
-  deliveriesOf(event, endpoint).every(({ state }) => state === "failed");
+  filterDeliveries(event, endpoint).every(({ state }) => state === "failed");
 
-/** The first of these events, up to the one that fills the budget of deliveries; at least one. */
-function withinBudget(events: readonly MemoryEvent[]): readonly MemoryEvent[] {
+/** Returns the first of these events, up to the one that fills the budget of deliveries. */
+function takeWithinBudget(events: readonly MemoryEvent[]): readonly MemoryEvent[] {
   let deliveries = 0;
   const last = events.findIndex((event) => {
     deliveries += event.deliveries.length;
@@ -67,15 +69,15 @@ function withinBudget(events: readonly MemoryEvent[]): readonly MemoryEvent[] {
   return last < 0 ? events : events.slice(0, last + 1);
 }
 
-/** Deliveries from the newest on, until one was created before `since`. */
-function* createdSince(newestFirst: Iterable<MemoryDelivery>, since: number): Iterable<MemoryDelivery> {
+/** Yields deliveries from the newest on, until one was created before `since`. */
+function* takeCreatedSince(newestFirst: Iterable<MemoryDelivery>, since: number): Iterable<MemoryDelivery> {
   for (const delivery of newestFirst) {
     if (delivery.createdAt < since) return;
     yield delivery;
   }
 }
 
-/** Errors: `storage_full` where new deliveries of `events` to one account would pass a bound. */
+/** Errors: `storage_full` if new deliveries of `events` to one account would exceed a bound. */
 function checkRoom(state: State, account: Account, events: readonly MemoryEvent[], now: number): void {
   checkPending(state, account, events.length);
   if (!makeRoom(state, events.length * DELIVERY_BYTES, now, events)) throw memoryFull(state, "bytes");
@@ -95,8 +97,8 @@ export function createMemoryDeliveryLog(
       const start = parsePageStart(cursor) ?? Number.POSITIVE_INFINITY;
       const log = state.endpoints.get(webhookId)?.deliveries;
       const before = log && until !== undefined ? Math.min(start, log.firstSince(until)) : start;
-      const { rows, next } = slicePageOf(
-        createdSince(log?.before(before) ?? [], since ?? Number.NEGATIVE_INFINITY),
+      const { rows, next } = slicePage(
+        takeCreatedSince(log?.before(before) ?? [], since ?? Number.NEGATIVE_INFINITY),
         limit,
         (delivery) =>
           (wanted === undefined || delivery.state === wanted) &&
@@ -119,10 +121,10 @@ export function createMemoryDeliveryLog(
 
     async resend({ id, account, now }) {
       expire(state, now);
-      const asked = findDelivery(state, id);
-      if (asked?.endpoint.account.name !== account) return undefined;
-      const { endpoint, event } = asked;
-      const open = deliveriesOf(event, endpoint).find(isPending);
+      const requested = findDelivery(state, id);
+      if (requested?.endpoint.account.name !== account) return undefined;
+      const { endpoint, event } = requested;
+      const open = filterDeliveries(event, endpoint).find(isPending);
       if (open) {
         if (open.lease === null && (open.extraAt ?? open.dueAt) > now) {
           open.extraAt = now;
@@ -132,7 +134,9 @@ export function createMemoryDeliveryLog(
         return deliveryId(open);
       }
       checkRoom(state, endpoint.account, [event], now);
-      return deliveryId(addDelivery(context, endpoint, event, nextSerial(event, endpoint), now));
+      return deliveryId(
+        addDelivery(context, endpoint, event, { serial: getNextSerial(event, endpoint), now, dueAt: now }),
+      );
     },
 
     async recover({ webhookId, account, since, dueAt, everyMs, now, cursor, limit }) {
@@ -141,15 +145,19 @@ export function createMemoryDeliveryLog(
       if (!endpoint) return undefined;
       const { events } = endpoint.account;
       const after = Math.max(parsePageStart(cursor) ?? 0, events.firstSince(since) - 1);
-      const found = slicePageOf(events.after(after), Math.min(limit, MOST_RECOVERED));
-      const rows = withinBudget(found.rows);
+      const found = slicePage(events.after(after), Math.min(limit, MOST_RECOVERED));
+      const rows = takeWithinBudget(found.rows);
       const next = rows.length < found.rows.length ? String(rows.at(-1)?.order) : found.next;
-      const lost = rows.filter((event) => isLost(event, endpoint));
-      checkRoom(state, endpoint.account, lost, now);
-      for (const [index, event] of lost.entries()) {
-        addDelivery(context, endpoint, event, nextSerial(event, endpoint), now, dueAt + index * everyMs);
+      const missed = rows.filter((event) => isMissed(event, endpoint));
+      checkRoom(state, endpoint.account, missed, now);
+      for (const [index, event] of missed.entries()) {
+        addDelivery(context, endpoint, event, {
+          serial: getNextSerial(event, endpoint),
+          now,
+          dueAt: dueAt + index * everyMs,
+        });
       }
-      return { count: lost.length, examined: rows.length, next };
+      return { count: missed.length, examined: rows.length, next };
     },
   };
 }

@@ -1,77 +1,83 @@
-/** Events and their deliveries on the way, in memory: append, claim, settle. */
+/** The queue of deliveries in memory: append, claim and settle. */
 
 import { formatDeliveryId } from "../../src/webhooks/delivery/delivery-id.js";
 import { subscribes } from "../../src/webhooks/event-types/subscription.js";
-import type { Attempt, WebhookStore } from "../../src/webhooks/store.js";
+import type { EventRecord, WebhookStore } from "../../src/webhooks/store.js";
+import { addDelivery } from "./add-delivery.js";
 import { checkPending, DELIVERY_BYTES, eventBytes, memoryFull, resize } from "./bounds.js";
-import { claimDue, enqueue, offer } from "./claim-order.js";
-import { completeEvent, expire, freeRemoved, makeRoom, reopen } from "./retention.js";
+import { claimDue } from "./claim-order.js";
+import { completeEvent, expire, freeRemoved, makeRoom } from "./retention.js";
 import { settleAll } from "./settle.js";
 import {
-  type MemoryDelivery,
+  type Account,
   type MemoryEndpoint,
   type MemoryEvent,
   type MemoryStoreContext,
+  type State,
   scoped,
 } from "./state.js";
 
-const NO_ATTEMPTS: readonly Attempt[] = Object.freeze([]);
+type AppendRequest = Parameters<WebhookStore["append"]>[0];
 
-/** What emitting an event returns. */
-const firstDeliveries = (
+/** Lists the deliveries of an event to the webhooks that it is stored for. */
+const listDeliveries = (
   eventId: string,
   receivers: readonly string[],
 ): { readonly id: string; readonly webhookId: string }[] =>
   receivers.map((webhookId) => ({ id: formatDeliveryId({ webhookId, eventId, serial: 0 }), webhookId }));
 
-/** Adds a delivery of `event`, due now unless said otherwise. The caller has checked that there is room. */
-export function addDelivery(
-  context: MemoryStoreContext,
-  endpoint: MemoryEndpoint,
-  event: MemoryEvent,
-  serial: number,
+/** Finds an event with the same id that is stored or remembered. */
+function findKnown(
+  state: State,
+  account: Account | undefined,
+  { account: name, id }: EventRecord,
   now: number,
-  dueAt = now,
-): MemoryDelivery {
-  const { state } = context;
-  const delivery: MemoryDelivery = {
-    serial,
+): { readonly digest: string; readonly receivers: readonly string[] } | undefined {
+  const stored = account?.events.get(id);
+  if (stored) return { digest: stored.record.digest, receivers: stored.receivers };
+  return state.remembered.get(scoped(name, id), now);
+}
+
+/** Lists the ENABLED webhooks that get an event. `webhookId`: the only one that gets a test. */
+const listReceivers = (
+  account: Account | undefined,
+  type: string,
+  webhookId: string | undefined,
+): readonly MemoryEndpoint[] =>
+  [...(account?.endpoints.after(0) ?? [])].filter(
+    ({ record }) =>
+      record.status === "ENABLED" &&
+      (webhookId === undefined ? subscribes(record.eventTypes, type) : record.id === webhookId),
+  );
+
+/** Adds an event to its account, without deliveries. The caller has checked that there is room. */
+function addEvent(
+  state: State,
+  account: Account,
+  { event, rememberMs, now, webhookId }: AppendRequest,
+  receivers: readonly string[],
+): MemoryEvent {
+  const stored: MemoryEvent = {
+    id: event.id,
     order: ++state.order,
-    endpoint,
-    event,
-    createdAt: now,
-    state: "pending",
-    reason: null,
-    startedAt: null,
-    step: 0,
-    dueAt,
-    endedAt: null,
-    attempts: NO_ATTEMPTS,
-    postponed: 0,
-    crashes: 0,
-    extraAt: null,
-    isRecovered: false,
-    lease: null,
+    record: Object.freeze({ ...event }),
+    account,
+    bytes: 0,
+    storedAt: now,
+    rememberUntil: now + rememberMs,
+    deliveries: [],
+    receivers,
+    isTest: webhookId !== undefined,
+    open: 0,
+    ended: null,
     place: null,
-    queuedAt: dueAt,
+    queuedAt: now,
     turn: 0,
     previous: null,
     next: null,
   };
-  endpoint.deliveries.add(delivery, now);
-  endpoint.counts.pending += 1;
-  // Most events have one delivery, and a list that grows keeps room for sixteen more.
-  if (event.deliveries.length === 0) event.deliveries = [delivery];
-  else event.deliveries.push(delivery);
-  event.open += 1;
-  reopen(state, event);
-  resize(state, event, DELIVERY_BYTES);
-  endpoint.account.pending += 1;
-  state.pending += 1;
-  state.deliveries += 1;
-  enqueue(delivery, now);
-  offer(context, endpoint, now);
-  return delivery;
+  account.events.add(stored, now);
+  return stored;
 }
 
 export function createMemoryDeliveryQueue(
@@ -80,63 +86,34 @@ export function createMemoryDeliveryQueue(
   const { state, retention } = context;
 
   return {
-    async append({ event, rememberMs, now, webhookId }) {
+    async append(request) {
+      const { event, rememberMs, now, webhookId } = request;
       expire(state, now);
       freeRemoved(context, now);
       const account = state.accounts.get(event.account);
-      const kept = account?.events.get(event.id);
-      const known = kept
-        ? { digest: kept.record.digest, receivers: kept.receivers }
-        : state.remembered.get(scoped(event.account, event.id), now);
+      const known = findKnown(state, account, event, now);
       if (known) {
         if (known.digest !== event.digest) return { result: "conflict" };
-        return { result: "duplicate", deliveries: firstDeliveries(event.id, known.receivers) };
+        return { result: "duplicate", deliveries: listDeliveries(event.id, known.receivers) };
       }
-      const isTest = webhookId !== undefined;
-      const receivers = [...(account?.endpoints.after(0) ?? [])].filter(
-        ({ record }) =>
-          record.status === "ENABLED" &&
-          (isTest ? record.id === webhookId : subscribes(record.eventTypes, event.type)),
-      );
+      const receivers = listReceivers(account, event.type, webhookId);
       const receiverIds = receivers.map(({ record: { id } }) => id);
-      const deliveries = firstDeliveries(event.id, receiverIds);
-      const isRecoverable =
-        !isTest && retention.ms > 0 && account !== undefined && account.endpoints.size > 0;
+      const deliveries = listDeliveries(event.id, receiverIds);
+      // An event without receivers is stored only if a webhook may recover it later.
+      const isRecoverable = webhookId === undefined && retention.ms > 0 && (account?.endpoints.size ?? 0) > 0;
       if (!account || (receivers.length === 0 && !isRecoverable)) {
         const expiresAt = now + rememberMs;
-        state.remembered.set(scoped(event.account, event.id), {
-          digest: event.digest,
-          receivers: receiverIds,
-          expiresAt,
-        });
+        const remembered = { digest: event.digest, receivers: receiverIds, expiresAt };
+        state.remembered.set(scoped(event.account, event.id), remembered);
         return { result: "stored", deliveries };
       }
 
       checkPending(state, account, receivers.length);
       const bytes = eventBytes(event.payload);
       if (!makeRoom(state, bytes + receivers.length * DELIVERY_BYTES, now)) throw memoryFull(state, "bytes");
-      const stored: MemoryEvent = {
-        id: event.id,
-        order: ++state.order,
-        record: Object.freeze({ ...event }),
-        account,
-        bytes: 0,
-        storedAt: now,
-        rememberUntil: now + rememberMs,
-        deliveries: [],
-        receivers: receiverIds,
-        isTest,
-        open: 0,
-        ended: null,
-        place: null,
-        queuedAt: now,
-        turn: 0,
-        previous: null,
-        next: null,
-      };
-      account.events.add(stored, now);
+      const stored = addEvent(state, account, request, receiverIds);
       resize(state, stored, bytes);
-      for (const endpoint of receivers) addDelivery(context, endpoint, stored, 0, now);
+      for (const endpoint of receivers) addDelivery(context, endpoint, stored);
       if (receivers.length === 0) completeEvent(context, stored, now);
       return { result: "stored", deliveries };
     },

@@ -2,17 +2,21 @@
 
 export interface ExpiringMap<T> {
   readonly size: number;
-  /** The value of `key`, unless it has expired. */
+  /** Returns the value of `key`, unless it has expired. */
   get(key: string, now: number): T | undefined;
-  /** Sets `key`; where the map is full, the oldest entry goes. */
+  /** Sets `key`. If the map is full, the oldest entry is removed. */
   set(key: string, value: T): void;
-  /** Frees entries that have expired, oldest first, at most `most`. One set out of order is freed after those before it. */
+  /**
+   * Removes at most `most` expired entries, oldest first. An entry that was set out of order is
+   * removed after those before it.
+   */
   dropExpired(now: number, most: number): void;
 }
 
 export function createExpiringMap<T extends { readonly expiresAt: number }>(max: number): ExpiringMap<T> {
   const entries = new Map<string, T>();
-  // A fresh iterator steps over everything deleted since the map was last rehashed, so one is kept and only ever moves on.
+  // A new iterator steps over everything deleted since the map was last rehashed. So one iterator
+  // is kept, and only moves forward.
   let order = entries.keys();
   let head: string | undefined;
 

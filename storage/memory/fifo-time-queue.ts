@@ -1,13 +1,19 @@
-/** A priority queue by time for items that mostly come in order: adding and removing one then takes a few assignments. */
+/**
+ * A priority queue by time for items that mostly come in order. Adding and removing such an item
+ * takes a few assignments.
+ */
 
 import { createTimeQueue, type TimeQueue } from "../../src/core/time-queue.js";
 
-/** What an item carries for its queue, so that the queue allocates nothing for it. An item stands in one queue at a time. */
+/**
+ * The fields of an item that its queue uses, so that the queue allocates nothing for the item. An
+ * item is in one queue at a time.
+ */
 export interface Queued<T> {
-  /** In which part of the queue it stands; `null` outside of any. */
+  /** The part of the queue that it is in; `null` if it is in no queue. */
   place: "fifo" | "heap" | null;
   queuedAt: number;
-  /** Grows with each item added: the order of those of one time. */
+  /** Grows with each item added: the order of items of the same time. */
   turn: number;
   /** Its neighbours in the FIFO. */
   previous: T | null;
@@ -30,7 +36,10 @@ export class FifoTimeQueue<T extends Queued<T>> {
     return this.listed + (this.heap?.size ?? 0);
   }
 
-  /** Adds an item that stands in no queue. Items of one time come out in the order in which they were added. */
+  /**
+   * Adds an item that is in no queue. Items of the same time come out in the order in which they
+   * were added.
+   */
   add(item: T, at: number): void {
     const { last } = this;
     if (last !== null && at < last.queuedAt) {
@@ -47,7 +56,7 @@ export class FifoTimeQueue<T extends Queued<T>> {
     this.listed += 1;
   }
 
-  /** The same for an item that later ones are likely to precede, so that these still come in order. */
+  /** Adds an item that later items are likely to precede, so that these still come in order. */
   addOutOfOrder(item: T, at: number): void {
     item.place = "heap";
     item.queuedAt = at;
@@ -56,7 +65,7 @@ export class FifoTimeQueue<T extends Queued<T>> {
     this.heap.set(item, at);
   }
 
-  /** Removes an item that stands in this queue, or in none. */
+  /** Removes an item that is in this queue, or in none. */
   delete(item: T): void {
     if (item.place === "fifo") this.unlink(item);
     else if (item.place === "heap") this.heap?.delete(item);
@@ -75,13 +84,13 @@ export class FifoTimeQueue<T extends Queued<T>> {
     return this.head()?.queuedAt;
   }
 
-  /** Those at `at` or earlier, in no order. The queue must not change meanwhile. */
+  /** Yields the items at `at` or earlier, in no order. The queue must not change meanwhile. */
   *until(at: number): Iterable<T> {
     for (let item = this.first; item !== null && item.queuedAt <= at; item = item.next) yield item;
     if (this.heap !== undefined) yield* this.heap.until(at);
   }
 
-  /** Clears the links too: an old item must not keep others on the heap. */
+  /** Clears the links too, because an old item must not keep others on the heap. */
   private unlink(item: T): void {
     const { previous, next } = item;
     if (previous === null) this.first = next;

@@ -1,5 +1,6 @@
 /**
- * `postbell/memory`: a storage on the heap of this process, for tests and small hosts. What it holds ends with the process.
+ * `postbell/memory`: a storage on the heap of this process, for tests and small hosts. Its data
+ * ends with the process.
  *
  * @module postbell/memory
  */
@@ -16,12 +17,20 @@ import { createMemoryWebhookStore } from "./webhook-store.js";
 export type { MemoryStorageOptions } from "./options.js";
 
 /**
- * A storage in memory. It bounds itself: what would pass a limit is refused with `storage_full`, and nothing of it is stored.
+ * A storage in memory. It bounds itself: data that would exceed a limit is refused with
+ * `storage_full`, and nothing of it is stored.
  *
- * Guarantee: everything the storage contracts ask, until the process ends; then pending deliveries and content are lost.
- * Its time is the wall clock's at the first look, and from there on goes with the monotonic clock: setting the wall clock moves nothing.
+ * Guarantee: everything the storage contracts require, until the process ends; then pending
+ * deliveries and content are lost. Its time starts at the wall clock and follows the monotonic
+ * clock, so setting the wall clock changes nothing.
+ *
  * `close()` logs how many pending deliveries end with it.
+ *
  * Errors: `invalid_option` for an unknown or unusable option.
+ *
+ * @example
+ * const storage = memoryStorage({ limits: { pending: 10_000 } });
+ * const webhooks = createWebhooks({ storage, access });
  */
 export function memoryStorage(options: MemoryStorageOptions = {}): Storage & ContentStorage {
   const { limits } = readOptions("memoryStorage", memoryStorageOptions, options);

@@ -1,8 +1,8 @@
-/** Every option of `memoryStorage`: its type for hosts, and the one table of defaults and ranges that it is read by. */
+/** Every option of `memoryStorage`: its type for hosts, and the table of defaults and ranges. */
 
 import { wholeNumber } from "../../src/core/options.js";
 
-/** What {@link memoryStorage} takes. */
+/** Options of {@link memoryStorage}. */
 export interface MemoryStorageOptions {
   readonly limits?:
     | {
@@ -13,14 +13,23 @@ export interface MemoryStorageOptions {
         /** Pending deliveries of one account. Default 100 000. */
         readonly pendingPerAccount?: number | undefined;
         /**
-         * Bytes on the heap for events, deliveries and attempts, pending or kept: their text, and a measured cost of 2 000 for an event, 700 for a delivery and
-         * 200 for an attempt. Default 256 MiB. Ended events give way to new ones, and to new deliveries of `resend` and `recover`, before their retention is over.
-         * What came of an attempt is never refused: where nothing can give way, a delivery keeps its latest attempt only.
+         * Bytes on the heap for events, deliveries and attempts, pending or completed: their text,
+         * and a measured cost of 2 000 for an event, 700 for a delivery and 200 for an attempt.
+         * Default 256 MiB. At the limit, completed events are freed before their retention is over,
+         * to make room for new events and for new deliveries of `resend` and `recover`. The result
+         * of an attempt is never refused: if nothing can be freed, a delivery keeps its latest
+         * attempt only.
          */
         readonly bytes?: number | undefined;
-        /** Emitted ids remembered so that emitting again adds nothing. Default 250 000; beyond it the oldest is forgotten before its 24 hours. */
+        /**
+         * Ids of emitted events that are remembered, so that emitting one again adds nothing.
+         * Default 250 000. Beyond it the oldest is forgotten before its 24 hours.
+         */
         readonly rememberedIds?: number | undefined;
-        /** Bytes on the heap for content: the text of all records, revisions too, and 500 for each. Default 512 MiB. What would pass it is refused. */
+        /**
+         * Bytes on the heap for content: the text of all records, revisions included, and 500 for
+         * each. Default 512 MiB. A change that would exceed it is refused.
+         */
         readonly contentBytes?: number | undefined;
       }
     | undefined;

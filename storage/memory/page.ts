@@ -1,4 +1,7 @@
-/** Pages of rows that stand in an order of their own, so that rows added or removed meanwhile neither repeat nor hide others. */
+/**
+ * Pages of rows, by the order of the rows. Rows that are added or removed between two pages neither
+ * repeat nor hide others.
+ */
 
 import { validateCursor } from "../cursor.js";
 
@@ -11,25 +14,31 @@ export function parsePageStart(cursor: string | undefined): number | undefined {
   return order === "" ? undefined : Number(order);
 }
 
-/** Most rows that one page looks at: a rare kind of row must not hold up the event loop. */
-const MAX_LOOKED_AT = 1_000;
+/**
+ * The most rows that one page examines, so that a search for rare rows does not block the event
+ * loop.
+ */
+const MAX_EXAMINED = 1_000;
 
-/** The first of the rows that are wanted. A page may be short, and still have a `next`. `examined` counts the rows up to it. */
-export function slicePageOf<T extends { readonly order: number }>(
+/**
+ * Returns the first `limit` rows that are wanted. A page may be short and still have a `next`.
+ * `examined` counts the rows up to it.
+ */
+export function slicePage<T extends { readonly order: number }>(
   candidates: Iterable<T>,
   limit: number,
   isWanted: (row: T) => boolean = () => true,
 ): { rows: readonly T[]; examined: number; next: string | null } {
   const shown: T[] = [];
-  let looked = 0;
+  let examined = 0;
   let last = 0;
   for (const row of candidates) {
     const isMatch = isWanted(row);
-    if (looked === MAX_LOOKED_AT || (isMatch && shown.length === limit))
-      return { rows: shown, examined: looked, next: String(last) };
+    if (examined === MAX_EXAMINED || (isMatch && shown.length === limit))
+      return { rows: shown, examined, next: String(last) };
     if (isMatch) shown.push(row);
-    looked += 1;
+    examined += 1;
     last = row.order;
   }
-  return { rows: shown, examined: looked, next: null };
+  return { rows: shown, examined, next: null };
 }

@@ -1,11 +1,12 @@
-/** Registrations in memory, with their health steps. */
+/** Registrations in memory. */
 
 import { rotateSecret } from "../../src/webhooks/registrations/secret-rotation.js";
 import type { WebhookRecord, WebhookStore } from "../../src/webhooks/store.js";
+import type { RegistryMethods } from "../registry-methods.js";
 import { memoryFull } from "./bounds.js";
 import { moveToLane, offer } from "./claim-order.js";
 import { FifoTimeQueue } from "./fifo-time-queue.js";
-import { parsePageStart, slicePageOf } from "./page.js";
+import { parsePageStart, slicePage } from "./page.js";
 import { expire, freeRemoved } from "./retention.js";
 import { createOrderedRows, type Rows } from "./rows.js";
 import {
@@ -14,84 +15,121 @@ import {
   getEndpoint,
   type MemoryEndpoint,
   type MemoryStoreContext,
-  notifyWorkers,
   type State,
   scoped,
 } from "./state.js";
+import { getTouchedAt, updateRecord } from "./update-record.js";
 
-/** A copy that nobody can change. */
-const frozenRecord = (record: WebhookRecord): WebhookRecord =>
+/** Returns a frozen copy. */
+const freezeRecord = (record: WebhookRecord): WebhookRecord =>
   Object.freeze({ ...record, eventTypes: record.eventTypes && Object.freeze([...record.eventTypes]) });
 
-const enabledCount = (endpoints: Rows<MemoryEndpoint>): number =>
+const countEnabled = (endpoints: Rows<MemoryEndpoint>): number =>
   [...endpoints.after(0)].filter(({ record }) => record.status === "ENABLED").length;
 
-/** Puts `fields` into the record of `endpoint`, and its next health step into the queue. What moves only the health keeps `updatedAt`. */
-export function updateRecord(state: State, endpoint: MemoryEndpoint, fields: Partial<WebhookRecord>): void {
-  endpoint.record = Object.freeze({ ...endpoint.record, ...fields });
-  const { noticeAt } = endpoint.record;
-  if (noticeAt === null) state.notices.delete(endpoint);
-  else {
-    state.notices.set(endpoint, noticeAt);
-    notifyWorkers(state, noticeAt);
+type CreateRequest = Parameters<WebhookStore["createWebhook"]>[0];
+type CreateResult = Awaited<ReturnType<WebhookStore["createWebhook"]>>;
+type UpdateRequest = Parameters<WebhookStore["updateWebhook"]>[0];
+
+/** Finds the result of an earlier create with the same idempotency key or id. */
+function findEarlierCreate(
+  state: State,
+  { webhook, idempotency, now }: CreateRequest,
+): CreateResult | undefined {
+  const replay = idempotency && state.replays.get(scoped(webhook.account, idempotency.key), now);
+  if (replay) {
+    return replay.digest === idempotency.digest
+      ? { result: "replayed", webhook: replay.webhook }
+      : { result: "key_reused" };
   }
+  const known = state.endpoints.get(webhook.id);
+  return known && { result: "created", webhook: known.record };
 }
 
-/** The time of a change that users see: later than the one before, also within one millisecond. */
-const touchedAt = ({ record }: MemoryEndpoint, now: number): number => Math.max(now, record.updatedAt + 1);
+/** Returns the limit of its account that a new webhook would exceed. */
+function findExceededLimit(
+  others: Rows<MemoryEndpoint> | undefined,
+  { webhook, enabledLimit, accountLimit }: CreateRequest,
+): "account_limit" | "enabled_limit" | undefined {
+  if (others === undefined) return undefined;
+  if (others.size >= accountLimit) return "account_limit";
+  return webhook.status === "ENABLED" && countEnabled(others) >= enabledLimit ? "enabled_limit" : undefined;
+}
 
-type Registry = Pick<
-  WebhookStore,
-  | "createWebhook"
-  | "getWebhook"
-  | "listWebhooks"
-  | "updateWebhook"
-  | "removeWebhook"
-  | "claimHealthNotifications"
-  | "settleHealthNotification"
->;
+function addEndpoint(state: State, webhook: WebhookRecord): MemoryEndpoint {
+  const account = getAccount(state, webhook.account);
+  const endpoint: MemoryEndpoint = {
+    id: webhook.id,
+    record: freezeRecord(webhook),
+    account,
+    order: ++state.order,
+    deliveries: createOrderedRows(),
+    queue: new FifoTimeQueue(),
+    inFlight: 0,
+    window: null,
+    lane: "slow",
+    counts: { pending: 0, delivered: 0, failed: 0, withheld: 0 },
+    lastAttempt: null,
+    isRemoved: false,
+  };
+  account.endpoints.add(endpoint);
+  state.endpoints.set(webhook.id, endpoint);
+  return endpoint;
+}
 
-export function createMemoryRegistry(context: MemoryStoreContext): Registry {
+/** The fields that a user's change sets, except those that follow from a new status or URL. */
+const changeFields = (
+  record: WebhookRecord,
+  { url, status, eventTypes, rotation, subscriberId }: UpdateRequest["change"],
+  now: number,
+): Partial<WebhookRecord> => ({
+  url: url ?? record.url,
+  status: status ?? record.status,
+  eventTypes: eventTypes === undefined ? record.eventTypes : eventTypes && Object.freeze([...eventTypes]),
+  ...(rotation && rotateSecret(record, rotation, now)),
+  subscriberId: subscriberId ?? record.subscriberId,
+});
+
+const HEALTHY = { failingSince: null, warnedAt: null, noticeAt: null } as const;
+
+/** Applies a change, with its effects on the health and the queue of the endpoint. */
+function changeEndpoint(
+  context: MemoryStoreContext,
+  endpoint: MemoryEndpoint,
+  { change, now }: UpdateRequest,
+  isEnabled: boolean,
+): void {
+  const { record } = endpoint;
+  const isDisabled = change.status === "DISABLED" && record.status === "ENABLED";
+  const isMoved = change.url !== undefined && change.url !== record.url;
+  const startsAgain = isEnabled || isMoved;
+  updateRecord(context.state, endpoint, {
+    updatedAt: getTouchedAt(endpoint, now),
+    ...changeFields(record, change, now),
+    ...(startsAgain && { generation: record.generation + 1 }),
+    ...((startsAgain || isDisabled) && HEALTHY),
+  });
+  if (!startsAgain) return;
+  endpoint.window = null;
+  moveToLane(context.state, endpoint, "slow");
+  offer(context, endpoint, now);
+}
+
+export function createMemoryRegistry(context: MemoryStoreContext): RegistryMethods {
   const { state } = context;
   return {
-    async createWebhook({ webhook, enabledLimit, accountLimit, idempotency, now }) {
+    async createWebhook(request) {
+      const { webhook, idempotency, now } = request;
       expire(state, now);
-      const key = idempotency && scoped(webhook.account, idempotency.key);
-      const replay = key === null ? undefined : state.replays.get(key, now);
-      if (replay) {
-        return replay.digest === idempotency?.digest
-          ? { result: "replayed", webhook: replay.webhook }
-          : { result: "key_reused" };
-      }
-      const known = state.endpoints.get(webhook.id);
-      if (known) return { result: "created", webhook: known.record };
-      const others = state.accounts.get(webhook.account)?.endpoints;
-      if (others && others.size >= accountLimit) return { result: "account_limit" };
-      if (others && webhook.status === "ENABLED" && enabledCount(others) >= enabledLimit) {
-        return { result: "enabled_limit" };
-      }
+      const earlier = findEarlierCreate(state, request);
+      if (earlier !== undefined) return earlier;
+      const limit = findExceededLimit(state.accounts.get(webhook.account)?.endpoints, request);
+      if (limit !== undefined) return { result: limit };
       if (state.endpoints.size >= state.limits.webhooks) throw memoryFull(state, "webhooks");
-      const account = getAccount(state, webhook.account);
-      const endpoint: MemoryEndpoint = {
-        id: webhook.id,
-        record: frozenRecord(webhook),
-        account,
-        order: ++state.order,
-        deliveries: createOrderedRows(),
-        queue: new FifoTimeQueue(),
-        inFlight: 0,
-        window: null,
-        lane: "slow",
-        counts: { pending: 0, delivered: 0, failed: 0, withheld: 0 },
-        lastAttempt: null,
-        isRemoved: false,
-      };
-      account.endpoints.add(endpoint);
-      state.endpoints.set(webhook.id, endpoint);
-      if (idempotency && key !== null) {
-        state.replays.set(key, { ...idempotency, webhook: endpoint.record });
-      }
-      return { result: "created", webhook: endpoint.record };
+      const { record } = addEndpoint(state, webhook);
+      if (idempotency)
+        state.replays.set(scoped(webhook.account, idempotency.key), { ...idempotency, webhook: record });
+      return { result: "created", webhook: record };
     },
 
     async getWebhook(id) {
@@ -101,37 +139,20 @@ export function createMemoryRegistry(context: MemoryStoreContext): Registry {
     async listWebhooks({ account, cursor, limit }) {
       const after = parsePageStart(cursor) ?? 0;
       const oldestFirst = state.accounts.get(account)?.endpoints.after(after) ?? [];
-      const { rows: shown, next } = slicePageOf(oldestFirst, limit);
-      return { webhooks: shown.map(({ record }) => record), next };
+      const { rows, next } = slicePage(oldestFirst, limit);
+      return { webhooks: rows.map(({ record }) => record), next };
     },
 
-    async updateWebhook({ id, account, change: given, owner, enabledLimit, now }) {
-      const { url, status, eventTypes, rotation, subscriberId } = given;
+    async updateWebhook(request) {
+      const { id, account, change, owner, enabledLimit } = request;
       const endpoint = getEndpoint(state, account, id);
       if (!endpoint) return { result: "not_found" };
-      const { record } = endpoint;
-      if (owner !== undefined && owner !== record.subscriberId) return { result: "not_owner" };
-      const isEnabled = status === "ENABLED" && record.status === "DISABLED";
-      const isDisabled = status === "DISABLED" && record.status === "ENABLED";
-      const isMoved = url !== undefined && url !== record.url;
-      if (isEnabled && enabledCount(endpoint.account.endpoints) >= enabledLimit)
+      const { subscriberId, status } = endpoint.record;
+      if (owner !== undefined && owner !== subscriberId) return { result: "not_owner" };
+      const isEnabled = change.status === "ENABLED" && status === "DISABLED";
+      if (isEnabled && countEnabled(endpoint.account.endpoints) >= enabledLimit)
         return { result: "enabled_limit" };
-      updateRecord(state, endpoint, {
-        updatedAt: touchedAt(endpoint, now),
-        url: url ?? record.url,
-        status: status ?? record.status,
-        eventTypes:
-          eventTypes === undefined ? record.eventTypes : eventTypes && Object.freeze([...eventTypes]),
-        ...(rotation && rotateSecret(record, rotation, now)),
-        subscriberId: subscriberId ?? record.subscriberId,
-        ...(isEnabled || isMoved ? { generation: record.generation + 1 } : {}),
-        ...(isEnabled || isMoved || isDisabled ? { failingSince: null, warnedAt: null, noticeAt: null } : {}),
-      });
-      if (isEnabled || isMoved) {
-        endpoint.window = null;
-        moveToLane(state, endpoint, "slow");
-        offer(context, endpoint, now);
-      }
+      changeEndpoint(context, endpoint, request, isEnabled);
       return { result: "updated", webhook: endpoint.record };
     },
 
@@ -146,26 +167,6 @@ export function createMemoryRegistry(context: MemoryStoreContext): Registry {
       state.removals.set(endpoint, 0);
       freeRemoved(context, now);
       dropIfEmpty(state, endpoint.account);
-      return true;
-    },
-
-    async claimHealthNotifications({ now, leaseUntil, limit }) {
-      const webhooks: WebhookRecord[] = [];
-      while (webhooks.length < limit && (state.notices.headAt() ?? Number.POSITIVE_INFINITY) <= now) {
-        const endpoint = state.notices.head();
-        if (!endpoint) break;
-        updateRecord(state, endpoint, { noticeAt: leaseUntil });
-        webhooks.push(endpoint.record);
-      }
-      return { webhooks, nextAt: state.notices.headAt() ?? null };
-    },
-
-    async settleHealthNotification({ id, account, failingSince, from, status, warnedAt, noticeAt, now }) {
-      const endpoint = getEndpoint(state, account, id);
-      if (!endpoint || endpoint.record.failingSince !== failingSince || endpoint.record.status !== from)
-        return false;
-      const updatedAt = status === from ? endpoint.record.updatedAt : touchedAt(endpoint, now);
-      updateRecord(state, endpoint, { status, warnedAt, noticeAt, updatedAt });
       return true;
     },
   };

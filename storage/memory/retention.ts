@@ -1,4 +1,4 @@
-/** How deliveries and events end, and how long what has ended is kept. */
+/** Completing deliveries and events, and freeing them when their retention is over. */
 
 import type { DeliveryState } from "../../src/webhooks/store.js";
 import { deliveryBytes, resize } from "./bounds.js";
@@ -13,10 +13,10 @@ import {
   scoped,
 } from "./state.js";
 
-/** Most that one call frees, so that no single caller pays for a large clean-up. */
+/** The most that one call frees, so that no caller pays for a large clean-up. */
 const MAX_PER_CALL = 200;
 
-/** Takes a pending delivery out of the books of what is open. */
+/** Removes a pending delivery from the counts of open deliveries. */
 function close(state: State, delivery: MemoryDelivery): void {
   releaseLease(state, delivery);
   delivery.endpoint.queue.delete(delivery);
@@ -25,8 +25,8 @@ function close(state: State, delivery: MemoryDelivery): void {
   state.pending -= 1;
 }
 
-/** Ends a delivery. Its event has ended with its last one. */
-export function completeDelivery(
+/** Completes a delivery. With its last open delivery the event is completed. */
+export function markCompleted(
   context: MemoryStoreContext,
   delivery: MemoryDelivery,
   outcome: { readonly state: Exclude<DeliveryState, "pending">; readonly reason: string | null },
@@ -42,7 +42,7 @@ export function completeDelivery(
   if (delivery.event.open === 0) completeEvent(context, delivery.event, now);
 }
 
-/** Removes a delivery of a webhook that is being removed, without a trace. */
+/** Deletes a delivery of a removed webhook. */
 function forget(context: MemoryStoreContext, delivery: MemoryDelivery, now: number): void {
   const { state } = context;
   const { event } = delivery;
@@ -54,7 +54,7 @@ function forget(context: MemoryStoreContext, delivery: MemoryDelivery, now: numb
   if (wasOpen && event.open === 0) completeEvent(context, event, now);
 }
 
-/** Frees some of what removed webhooks held. */
+/** Frees some deliveries of removed webhooks. */
 export function freeRemoved(context: MemoryStoreContext, now: number): void {
   const { removals } = context.state;
   let left = MAX_PER_CALL;
@@ -69,7 +69,10 @@ export function freeRemoved(context: MemoryStoreContext, now: number): void {
   }
 }
 
-/** Starts the retention of an event with no open delivery, and lets the oldest go where the account has too many. */
+/**
+ * Starts the retention of an event without open deliveries, and frees the oldest events if the
+ * account has too many.
+ */
 export function completeEvent(
   { state, retention }: MemoryStoreContext,
   event: MemoryEvent,
@@ -85,7 +88,7 @@ export function completeEvent(
   while (left > 0 && event.account.ended.size > retention.events) {
     const oldest = event.account.ended.head();
     if (!oldest) break;
-    left -= costOf(oldest.event);
+    left -= getCost(oldest.event);
     free(state, oldest.event, now);
   }
 }
@@ -105,7 +108,7 @@ function keep(state: State, event: MemoryEvent, endedAt: number, freeAt: number)
   state.endedBytes += event.bytes;
 }
 
-/** Brings an ended event back, since a new delivery of it was made. */
+/** Makes a completed event open again, because a new delivery of it was created. */
 export function reopen(state: State, event: MemoryEvent): void {
   const { ended } = event;
   if (ended === null) return;
@@ -135,17 +138,20 @@ function free(state: State, event: MemoryEvent, now: number): void {
   dropIfEmpty(state, account);
 }
 
-/** What freeing an event counts against a bound: 1, and 1 for each later delivery, since an event may have a hundred to each webhook. */
-const costOf = ({ deliveries }: MemoryEvent): number =>
+/**
+ * Returns what freeing an event costs against a bound: 1, and 1 for each later delivery. An event
+ * may have a hundred later deliveries to each webhook.
+ */
+const getCost = ({ deliveries }: MemoryEvent): number =>
   1 + deliveries.filter(({ serial }) => serial > 0).length;
 
-/** Frees what has been kept long enough. */
+/** Frees events, remembered ids and replays whose time is over. */
 export function expire(state: State, now: number): void {
   let left = MAX_PER_CALL;
   while (left > 0 && (state.endedEvents.headAt() ?? Number.POSITIVE_INFINITY) <= now) {
     const event = state.endedEvents.head();
     if (!event) break;
-    left -= costOf(event);
+    left -= getCost(event);
     free(state, event, now);
   }
   state.remembered.dropExpired(now, MAX_PER_CALL);
@@ -153,8 +159,8 @@ export function expire(state: State, now: number): void {
 }
 
 /**
- * Frees ended events, those nearest to the end of their retention first, until `bytes` more fit; those of `spared` stay. False where they would not fit, even so:
- * then none is freed.
+ * Frees completed events, those nearest to the end of their retention first, until `bytes` more
+ * fit. Events of `spared` stay. Returns false, and frees nothing, if they would not fit.
  */
 export function makeRoom(
   state: State,

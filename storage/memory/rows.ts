@@ -1,6 +1,9 @@
-/** Rows in their order, so that a page starts where the one before it ended without stepping over the rest. */
+/**
+ * Rows in their order, so that a page starts where the previous one ended, without stepping over
+ * the rest.
+ */
 
-/** A row by its order alone. */
+/** A row that is known by its order. */
 export interface OrderedRow {
   /** Grows with each row. */
   readonly order: number;
@@ -10,13 +13,16 @@ export interface OrderedRows<T extends OrderedRow> {
   readonly size: number;
   /** Adds a row that comes after all others. `at`: when it was created, for `firstSince`. */
   add(row: T, at?: number): void;
-  /** False where it is not there (any more). */
+  /** Returns false if the row is not there any more. */
   delete(row: T): boolean;
-  /** The order of the first row created at `at` or later; `Infinity` where there is none. A deleted row may count. */
+  /**
+   * Returns the order of the first row created at `at` or later; `Infinity` without such a row. A
+   * deleted row may count.
+   */
   firstSince(at: number): number;
-  /** Those after `order`, oldest first. Rows may be deleted meanwhile. */
+  /** Yields the rows after `order`, oldest first. Rows may be deleted meanwhile. */
   after(order: number): Iterable<T>;
-  /** Those before `order`, newest first. Rows may be deleted meanwhile. */
+  /** Yields the rows before `order`, newest first. Rows may be deleted meanwhile. */
   before(order: number): Iterable<T>;
 }
 
@@ -24,16 +30,16 @@ export interface LinkedRow extends OrderedRow {
   readonly id: string;
 }
 
-/** The same with an index by id. */
+/** Ordered rows with an index by id. */
 export interface Rows<T extends LinkedRow> extends OrderedRows<T> {
   get(id: string): T | undefined;
 }
 
-/** Gaps are worth closing from here on. */
+/** The least number of gaps that are worth closing. */
 const MIN_GAPS = 32;
 
-/** The first index whose number in the ascending `numbers` is `least` or greater. */
-function indexOf(numbers: readonly number[], least: number): number {
+/** Returns the first index whose number in the ascending `numbers` is `least` or greater. */
+function findIndex(numbers: readonly number[], least: number): number {
   let low = 0;
   let high = numbers.length;
   while (low < high) {
@@ -52,12 +58,15 @@ export function createOrderedRows<T extends OrderedRow>(): OrderedRows<T> {
   let orders: number[] = [];
   let times: number[] = [];
 
-  /** The first place whose order is `order` or greater. */
-  const placeOf = (order: number): number => indexOf(orders, order);
+  /** Returns the first place whose order is `order` or greater. */
+  const findPlace = (order: number): number => findIndex(orders, order);
 
-  /** Deleting while somebody walks may have closed gaps in a new line: then the old one still shows what is gone. */
-  const isThere = (row: T | undefined, walked: typeof line): row is T =>
-    row !== undefined && (walked === line || line[placeOf(row.order)] === row);
+  /**
+   * A deletion during an iteration may close gaps in a new array. The old array then still contains
+   * deleted rows.
+   */
+  const isPresent = (row: T | undefined, walked: typeof line): row is T =>
+    row !== undefined && (walked === line || line[findPlace(row.order)] === row);
 
   const closeGaps = (): void => {
     const gapped = line;
@@ -75,12 +84,12 @@ export function createOrderedRows<T extends OrderedRow>(): OrderedRows<T> {
       size += 1;
       line.push(row);
       orders.push(row.order);
-      // Ascending, also where a caller's time is behind that of the caller before.
+      // Ascending, even if the time of a caller is behind that of the caller before.
       times.push(Math.max(at, times.at(-1) ?? at));
     },
-    firstSince: (at) => orders[indexOf(times, at)] ?? Number.POSITIVE_INFINITY,
+    firstSince: (at) => orders[findIndex(times, at)] ?? Number.POSITIVE_INFINITY,
     delete(row) {
-      const place = placeOf(row.order);
+      const place = findPlace(row.order);
       if (line[place] !== row) return false;
       line[place] = undefined;
       size -= 1;
@@ -90,16 +99,16 @@ export function createOrderedRows<T extends OrderedRow>(): OrderedRows<T> {
     },
     *after(order) {
       const walked = line;
-      for (let place = placeOf(order + 1); place < walked.length; place++) {
+      for (let place = findPlace(order + 1); place < walked.length; place++) {
         const row = walked[place];
-        if (isThere(row, walked)) yield row;
+        if (isPresent(row, walked)) yield row;
       }
     },
     *before(order) {
       const walked = line;
-      for (let place = placeOf(order) - 1; place >= 0; place--) {
+      for (let place = findPlace(order) - 1; place >= 0; place--) {
         const row = walked[place];
-        if (isThere(row, walked)) yield row;
+        if (isPresent(row, walked)) yield row;
       }
     },
   };

@@ -1,10 +1,11 @@
-/** Settling in memory: what an attempt came to, for its delivery and its endpoint. */
+/**
+ * Settles deliveries in memory: applies the result of an attempt to its delivery and its endpoint.
+ */
 
 import type { Attempt, EndpointReport, Settlement, SettleResult } from "../../src/webhooks/store.js";
 import { attemptBytes, resize } from "./bounds.js";
 import { enqueue, moveToLane, offer, releaseLease } from "./claim-order.js";
-import { updateRecord } from "./registry.js";
-import { completeDelivery, makeRoom, reopen } from "./retention.js";
+import { makeRoom, markCompleted, reopen } from "./retention.js";
 import {
   findDelivery,
   isDone,
@@ -13,24 +14,28 @@ import {
   type MemoryStoreContext,
   type State,
 } from "./state.js";
+import { updateRecord } from "./update-record.js";
 
-/** Attempts kept of one delivery; a schedule has 14, what is more comes from `resend`. */
+/** Attempts that one delivery keeps. The schedule has 14; further ones come from `resend`. */
 const MAX_ATTEMPTS_KEPT = 50;
 
 const DELIVERED = { state: "delivered", reason: null } as const;
 
-/** A part of a longer text would keep all of it on the heap. */
-const copyOf = (attempt: Attempt): Attempt =>
+/** Copies the excerpt too: a slice of a longer text would keep all of that text on the heap. */
+const copyAttempt = (attempt: Attempt): Attempt =>
   attempt.excerpt === null ? { ...attempt } : { ...attempt, excerpt: structuredClone(attempt.excerpt) };
 
-/** Adds an attempt, and makes it the last one of its endpoint. At the bounds, of the delivery's own ones the oldest give way: what came of an attempt is never refused. */
-function record(state: State, delivery: MemoryDelivery, attempt: Attempt, now: number): void {
+/**
+ * Adds an attempt, and makes it the last one of its endpoint. The result of an attempt is never
+ * refused: at a bound, the delivery drops its oldest attempts.
+ */
+function addAttempt(state: State, delivery: MemoryDelivery, attempt: Attempt, now: number): void {
   const { event, endpoint } = delivery;
-  const kept = copyOf(attempt);
+  const kept = copyAttempt(attempt);
   endpoint.lastAttempt = kept.excerpt === null ? kept : { ...kept, excerpt: null };
-  // An event that has ended must not give way to an attempt of its own.
+  // A completed event may be freed for new data, but not for an attempt of its own.
   reopen(state, event);
-  // Most deliveries have one attempt, and a list that grows keeps room for sixteen more.
+  // Most deliveries have one attempt, and an array that grows reserves space for sixteen more.
   delivery.attempts = delivery.attempts.length === 0 ? [kept] : [...delivery.attempts, kept];
   resize(state, event, attemptBytes(kept));
   while (
@@ -43,7 +48,8 @@ function record(state: State, delivery: MemoryDelivery, attempt: Attempt, now: n
   }
 }
 
-function report(
+/** Applies the report of an attempt to its endpoint: its lane, its slow start, its health. */
+function applyReport(
   { state, perEndpoint }: MemoryStoreContext,
   endpoint: MemoryEndpoint,
   seen: EndpointReport,
@@ -63,8 +69,8 @@ function report(
   }
 }
 
-/** Whether the settlement counts, and for which delivery. */
-function judge(state: State, settlement: Settlement): MemoryDelivery | "stale" | "gone" {
+/** Finds the delivery that a settlement is for, or the reason why the settlement is not applied. */
+function findSettled(state: State, settlement: Settlement): MemoryDelivery | "stale" | "gone" {
   const { id, account, token, outcome } = settlement;
   const delivery = state.leased.get(id) ?? findDelivery(state, id);
   if (delivery === undefined || isDone(delivery)) return "gone";
@@ -75,15 +81,15 @@ function judge(state: State, settlement: Settlement): MemoryDelivery | "stale" |
   return delivery.lease?.token === token ? delivery : "stale";
 }
 
-/** Records one settlement. The caller offers the endpoint again. */
+/** Applies one settlement. The caller offers the endpoint again. */
 function apply(context: MemoryStoreContext, delivery: MemoryDelivery, settlement: Settlement): void {
   const { state } = context;
   const { id, now, outcome, startedAt, attempt, endpoint: seen } = settlement;
   releaseLease(state, delivery, id);
   delivery.startedAt = startedAt ?? delivery.startedAt;
   delivery.isRecovered = false;
-  if (attempt !== null) record(state, delivery, attempt, now);
-  if (seen !== null) report(context, delivery.endpoint, seen);
+  if (attempt !== null) addAttempt(state, delivery, attempt, now);
+  if (seen !== null) applyReport(context, delivery.endpoint, seen);
   if (outcome.state === "pending") {
     delivery.step = outcome.step;
     delivery.dueAt = outcome.dueAt;
@@ -92,16 +98,16 @@ function apply(context: MemoryStoreContext, delivery: MemoryDelivery, settlement
     delivery.crashes = outcome.crashes;
     enqueue(delivery, now);
   } else {
-    completeDelivery(context, delivery, outcome.state === "delivered" ? DELIVERED : outcome, now);
+    markCompleted(context, delivery, outcome.state === "delivered" ? DELIVERED : outcome, now);
   }
 }
 
-/** Records settlements one by one, and then offers each of their endpoints once. */
+/** Applies settlements one by one, and then offers each of their endpoints once. */
 export function settleAll(context: MemoryStoreContext, settlements: readonly Settlement[]): SettleResult[] {
   const changed = new Map<MemoryEndpoint, number>();
   try {
     return settlements.map((settlement) => {
-      const delivery = judge(context.state, settlement);
+      const delivery = findSettled(context.state, settlement);
       if (typeof delivery === "string") return delivery;
       changed.set(delivery.endpoint, settlement.now);
       apply(context, delivery, settlement);

@@ -1,4 +1,7 @@
-/** The records of the memory storage, and which structures point at them. Only this folder sees them: what leaves it is a copy or frozen. */
+/**
+ * The records of the memory storage, and the structures that point at them. Only this folder sees
+ * them: everything that leaves it is a copy or frozen.
+ */
 
 import { createTimeQueue, type TimeQueue } from "../../src/core/time-queue.js";
 import { formatDeliveryId, parseDeliveryId } from "../../src/webhooks/delivery/delivery-id.js";
@@ -14,9 +17,15 @@ import { createExpiringMap, type ExpiringMap } from "./expiring-map.js";
 import { FifoTimeQueue, type Queued } from "./fifo-time-queue.js";
 import { type OrderedRows, type Rows, rows } from "./rows.js";
 
-/** Queue entry, claim and log record in one object. It stands in the queue of its endpoint, or in that of its lease, until it is completed. */
+/**
+ * Queue entry, claim and log record in one object. It is in the queue of its endpoint, or in that
+ * of its lease, until it is completed.
+ */
 export interface MemoryDelivery extends Queued<MemoryDelivery> {
-  /** 0 for the one made by emitting, n for the n-th one made of the same event for the same webhook later. */
+  /**
+   * 0 for the delivery created by emitting, n for the n-th later delivery of the same event to the
+   * same webhook.
+   */
   readonly serial: number;
   /** Grows with each delivery: the order of pages. */
   readonly order: number;
@@ -32,20 +41,23 @@ export interface MemoryDelivery extends Queued<MemoryDelivery> {
   attempts: readonly Attempt[];
   postponed: number;
   crashes: number;
-  /** When the extra attempt that a user asked for is due; `null` where none is owed. */
+  /** When the extra attempt that a user requested is due; `null` without such a request. */
   extraAt: number | null;
   isRecovered: boolean;
   lease: Lease | null;
 }
 
-/** What one claim call leased: all of it until the same time, so one entry in the queue of leases stands for it. */
+/**
+ * The deliveries that one claim call leased. All have the same expiry, so the lease has one entry
+ * in the queue of leases.
+ */
 export interface Lease {
   readonly token: string;
-  /** Those still under it. */
+  /** The deliveries that are still leased. */
   readonly deliveries: FifoTimeQueue<MemoryDelivery>;
 }
 
-/** A webhook with what waits for it. */
+/** A webhook with its deliveries, its slots and its turn. */
 export interface MemoryEndpoint {
   readonly id: string;
   /** Frozen; replaced as a whole by each change. */
@@ -53,13 +65,13 @@ export interface MemoryEndpoint {
   readonly account: Account;
   readonly order: number;
   readonly deliveries: OrderedRows<MemoryDelivery>;
-  /** Pending deliveries that are not under lease, by when they may be handed out. */
+  /** Pending deliveries that are not leased, by when they may be claimed. */
   readonly queue: FifoTimeQueue<MemoryDelivery>;
   inFlight: number;
-  /** How many may be in flight while the endpoint is recovering from a failure; `null`: as many as `perEndpoint` says. */
+  /** How many may be in flight during a slow start; `null` means `perEndpoint`. */
   window: number | null;
   lane: Lane;
-  /** Of `deliveries`, by state. */
+  /** Counts of `deliveries` by state. */
   readonly counts: Record<DeliveryState, number>;
   /** Without its excerpt, which may be long. */
   lastAttempt: Attempt | null;
@@ -71,24 +83,29 @@ export interface MemoryEvent extends Queued<MemoryEvent> {
   readonly order: number;
   readonly record: EventRecord;
   readonly account: Account;
-  /** What the books say it holds, with its deliveries and their attempts. */
+  /** The counted size of the event, its deliveries and their attempts. */
   bytes: number;
   readonly storedAt: number;
-  /** Until when its id must be remembered, also where it is freed before. */
+  /** Until when its id must be remembered, even if the event is freed before. */
   readonly rememberUntil: number;
-  /** In the order of their making. They are kept as long as the event. */
+  /** In the order of their creation. They are kept as long as the event. */
   deliveries: MemoryDelivery[];
   /** The webhooks it went to when it was emitted. */
   readonly receivers: readonly string[];
-  /** A test of one webhook, which nobody else gets and nobody recovers. */
+  /** A test of one webhook: no other webhook receives or recovers it. */
   readonly isTest: boolean;
   /** How many of `deliveries` are pending. */
   open: number;
-  /** Its entry in the queue of its account, while it has no open delivery; in that of the storage it stands itself. */
+  /**
+   * Its entry in the queue of its account while it has no open delivery. The queue of the storage
+   * holds the event itself.
+   */
   ended: CompletedEvent | null;
 }
 
-/** An item stands in one queue at a time, so an event has an entry of its own in that of its account. */
+/**
+ * An item is in one queue at a time, so an event has a separate entry for the queue of its account.
+ */
 export interface CompletedEvent extends Queued<CompletedEvent> {
   readonly event: MemoryEvent;
 }
@@ -97,12 +114,12 @@ export interface Account {
   readonly name: string;
   readonly endpoints: Rows<MemoryEndpoint>;
   readonly events: Rows<MemoryEvent>;
-  /** Those of `events` without an open delivery, the one that ended first in front. */
+  /** The completed ones of `events`, the one that was completed first in front. */
   readonly ended: FifoTimeQueue<CompletedEvent>;
   pending: number;
 }
 
-/** What is remembered of an emitted id where its event is not kept. */
+/** A remembered id of an event that is not stored any more. */
 export interface Remembered {
   readonly digest: string;
   readonly receivers: readonly string[];
@@ -127,35 +144,45 @@ export interface State {
   readonly limits: MemoryLimits;
   readonly accounts: Map<string, Account>;
   readonly endpoints: Map<string, MemoryEndpoint>;
-  /** Endpoints with a delivery that may be handed out, by when. */
+  /** Endpoints with a delivery that may be claimed, by when. */
   readonly ready: Readonly<Record<Lane, TimeQueue<MemoryEndpoint>>>;
-  /** Those with a delivery under them, by when they run out. */
+  /** Leases that have deliveries, by when they expire. */
   readonly leases: TimeQueue<Lease>;
-  /** What is under lease, by id: most of what is settled is found here, whatever the log holds. */
+  /**
+   * Leased deliveries by id. Most settlements find their delivery here, for any size of the log.
+   */
   readonly leased: Map<string, MemoryDelivery>;
   readonly notices: TimeQueue<MemoryEndpoint>;
-  /** Those without an open delivery, by when they are freed. */
+  /** Completed events, by when they are freed. */
   readonly endedEvents: FifoTimeQueue<MemoryEvent>;
   /** By account and event id. */
   readonly remembered: ExpiringMap<Remembered>;
   /** By account and idempotency key. */
   readonly replays: ExpiringMap<Replay>;
-  /** Removed endpoints whose deliveries are still to be freed, with the order of the last one that was. */
+  /**
+   * Removed endpoints whose deliveries are still to be freed, with the order of the last one that
+   * was freed.
+   */
   readonly removals: Map<MemoryEndpoint, number>;
   readonly watchers: Set<(at: number) => void>;
-  /** What the storage's time adds to a monotonic clock; set by the first look at it. */
+  /**
+   * The storage's time at which the monotonic clock stood at 0; set when the time is first read.
+   */
   epoch: number | undefined;
   pending: number;
-  /** Pending and kept, also of removed endpoints until they are freed. */
+  /** Pending and completed, including those of removed endpoints until they are freed. */
   deliveries: number;
-  /** Of events, deliveries and attempts, pending and kept. */
+  /** The size of events, deliveries and attempts, pending and completed. */
   bytes: number;
-  /** The part of `bytes` in events without an open delivery, which gives way to new ones. */
+  /** The part of `bytes` in completed events, which are freed to make room for new ones. */
   endedBytes: number;
   order: number;
 }
 
-/** One service on the storage: the records that it shares with the others, and what it asked for. */
+/**
+ * The context that all parts of one webhook store share: the records, which other stores use too,
+ * and its settings.
+ */
 export interface MemoryStoreContext {
   readonly state: State;
   readonly perEndpoint: number;
@@ -185,7 +212,10 @@ export function createState(limits: MemoryLimits): State {
   };
 }
 
-/** Key of a map over all accounts. An account may hold any character but NUL. */
+/**
+ * Returns the key for a map over all accounts. The name of an account may hold any character but
+ * NUL.
+ */
 export const scoped = (account: string, id: string): string => `${account}\u0000${id}`;
 
 export function getAccount(state: State, name: string): Account {
@@ -197,13 +227,16 @@ export function getAccount(state: State, name: string): Account {
   return account;
 }
 
-/** A webhook of this account. */
+/** Returns the endpoint if it belongs to this account. */
 export function getEndpoint(state: State, account: string, id: string): MemoryEndpoint | undefined {
   const endpoint = state.endpoints.get(id);
   return endpoint?.account.name === account ? endpoint : undefined;
 }
 
-/** Made when it is asked for: a text for each delivery, and a map of them, would take as much of the heap as the deliveries. */
+/**
+ * Formats the id of a delivery when it is needed: stored ids, and a map of them, would take as much
+ * of the heap as the deliveries.
+ */
 export const deliveryId = ({ endpoint, event, serial }: MemoryDelivery): string =>
   formatDeliveryId({ webhookId: endpoint.id, eventId: event.id, serial });
 
@@ -215,10 +248,10 @@ export function findDelivery(state: State, id: string): MemoryDelivery | undefin
   return event?.deliveries.find((own) => own.endpoint === endpoint && own.serial === key.serial);
 }
 
-/** Whether nothing is left to deliver for a delivery in this state: it was received, or must not be. */
+/** True if a delivery needs no further attempt: it was received, or must not be sent. */
 export const isDone = ({ state }: MemoryDelivery): boolean => state === "delivered" || state === "withheld";
 
-/** Drops an account that holds nothing any more. */
+/** Deletes an account that has neither webhooks nor events. */
 export function dropIfEmpty(state: State, account: Account): void {
   if (account.endpoints.size === 0 && account.events.size === 0) state.accounts.delete(account.name);
 }

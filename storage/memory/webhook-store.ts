@@ -4,11 +4,15 @@ import { randomUUID } from "node:crypto";
 import type { StorageContext, StoreStats, WebhookStore } from "../../src/webhooks/store.js";
 import { createMemoryDeliveryLog } from "./delivery-log.js";
 import { createMemoryDeliveryQueue } from "./delivery-queue.js";
+import { createMemoryHealthNotifications } from "./health-notifications.js";
 import { createMemoryRegistry } from "./registry.js";
 import type { MemoryStoreContext, State } from "./state.js";
 import { readTime } from "./time.js";
 
-/** Only this process changes the heap, and it tells its watchers: looking again is a safety net. */
+/**
+ * Only this process changes the heap, and it notifies its workers: claiming without a notification
+ * is a safety net.
+ */
 const MAX_SLEEP_MS = 3_600_000;
 
 export function createMemoryWebhookStore(
@@ -29,6 +33,7 @@ export function createMemoryWebhookStore(
     partitionOf: () => 0,
     newWebhookId: () => randomUUID(),
     ...createMemoryRegistry(context),
+    ...createMemoryHealthNotifications(context),
     ...createMemoryDeliveryQueue(context),
     ...createMemoryDeliveryLog(context),
     async stats() {
@@ -47,7 +52,7 @@ export function createMemoryWebhookStore(
   });
 }
 
-/** More of them would hold up the event loop: a gauge that stands here says enough. */
+/** Counting more would block the event loop. A gauge that stays at this figure says enough. */
 const MOST_COUNTED = 100_000;
 
 function* dueDeliveries({ ready }: State, now: number): Iterable<unknown> {

@@ -30,7 +30,9 @@ export function createAppendCommon({
 }: AppendContext): AppendCommon {
   const { runDurably, notifyWorkers, clock, connectionId } = context;
 
-  /** Caches an event for the claims to come. `line`: its order and the encoded ids of its webhooks. */
+  /**
+   * Caches an event for the claims to come. `line`: its order and the encoded ids of its webhooks.
+   */
   const cacheEvent = (
     { event, short, rememberMs }: AppendItem,
     line: string,
@@ -39,7 +41,8 @@ export function createAppendCommon({
   ): string => {
     const [order = "", shorts = ""] = line.split(" ");
     const createdAt = Number.parseInt(order.slice(0, 11), 16);
-    // Half the time that the id is remembered for, because the clocks of processes may differ a little.
+    // Half the time that the id is remembered for, because the clocks of processes may differ a
+    // little.
     const until = now + rememberMs / 2;
     cache.add(short, { event, createdAt, receivers: shorts.split(";").length }, origin, until);
     return shorts;
@@ -53,7 +56,8 @@ export function createAppendCommon({
     now: number,
   ): void => {
     if (claimer === undefined) return;
-    // The client may have sent the call twice: then the second reply is empty, and the first leased.
+    // The client may have sent the call twice: then the second reply is empty, and the first
+    // leased.
     if (!wasDone(late)) return void claims.release(partition, { ...claimer.claim, now });
     const leased = toLeasedRows(decodeLeaseReply(late as LeaseReply), claimer.claim.token);
     settlements.releaseRows(leased.rows, leased, now);

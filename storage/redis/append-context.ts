@@ -1,4 +1,7 @@
-/** The parts that both ways of storing events share, and the time limit for claims made with an event. */
+/**
+ * The parts that both ways of storing events share, and the time limit for claims made with an
+ * event.
+ */
 
 import { withTimeout } from "../../src/core/clock.js";
 import { CLAIM_WITHIN_MS } from "./claiming.js";
@@ -17,7 +20,10 @@ export interface AppendOptions {
   readonly nonce: () => string;
 }
 
-/** Resolves with claims made with an event, or `undefined` if they take longer than the caller waits. */
+/**
+ * Resolves with claims made with an event, or `undefined` if they take longer than the caller
+ * waits.
+ */
 type ClaimInTime = (
   claiming: Promise<ClaimResult>,
   calledAt: number,

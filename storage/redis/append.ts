@@ -1,4 +1,7 @@
-/** Stores events on Redis, many in one call: with the short script if all are common, else the general one. */
+/**
+ * Stores events on Redis, many in one call: with the short script if all are common, else the
+ * general one.
+ */
 
 import type { WebhookStore } from "../../src/webhooks/store.js";
 import type { Appended, AppendItem, ClaimingItem } from "./append-codec.js";
@@ -31,7 +34,8 @@ export function createAppend(options: AppendOptions): WebhookStore["append"] {
     items: readonly AppendItem[],
   ): Promise<readonly (Appended | Error)[]> => {
     const now = await context.at(Math.max(...items.map((item) => item.now)));
-    // One claim is enough for all items. A replicated call waits for a replica, and its leases would too.
+    // One claim is enough for all items. A replicated call waits for a replica, and its leases
+    // would too.
     const claimer = isReplicated
       ? undefined
       : items.find((item): item is ClaimingItem => item.claim !== undefined);

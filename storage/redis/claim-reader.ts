@@ -88,10 +88,7 @@ export function createClaimReader(
     }
   };
 
-  /**
-   * Sorts rows by whether their webhooks can be used, and finds the events that this process
-   * stored.
-   */
+  /** Finds the webhooks of rows, and the events that this process has cached. */
   const locateAll = ({ rows, webhooks, mark }: LeasedRows, now: number) => {
     const origin = { mark, connection: connectionId() };
     const usable = new Map<string, CachedWebhook | undefined>();

@@ -13,9 +13,14 @@ import { resultUnknown } from "./redis-errors.js";
 import type { Settlements } from "./settlements.js";
 import type { RedisStoreContext } from "./store-context.js";
 
-/** Just within the four seconds that the service gives a storage: later claims would not be taken. */
+/**
+ * Just within the four seconds that the service gives a storage: later claims would not be taken.
+ */
 export const CLAIM_WITHIN_MS = 3_900;
-/** If all partitions together took longer than this, the others are claimed from with the next claim. */
+/**
+ * If all partitions together took longer than this, the others are claimed from with the next
+ * claim.
+ */
 const CLAIM_OTHERS_WITHIN_MS = 1_000;
 
 const getEarliest = (times: readonly (number | null)[]): number | null => {
@@ -38,8 +43,8 @@ export function createClaim(
   };
 
   /**
-   * Calls all partitions at once: the first in turn with the whole room, the others only to learn when
-   * something is due. The room that is left goes to the others, one after another.
+   * Calls all partitions at once: the first in turn with the whole room, the others only to learn
+   * when something is due. The room that is left goes to the others, one after another.
    */
   const claimFromAll = async (request: ClaimRequest, began: number): Promise<ClaimResult> => {
     const inTurn = getTurn();

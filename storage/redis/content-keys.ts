@@ -1,5 +1,5 @@
 /**
- * Where the content of a site lives: eight keys with one hash tag, so that a script commits to all
+ * The keys of the content of a site: eight keys with one hash tag, so that a script commits to all
  * of them at once.
  */
 
@@ -18,12 +18,12 @@ export function createContentKeys(prefix: string): ContentKeys {
 }
 
 /**
- * Pure: what a site has lost, by how much each key holds, in the order of `KEY_NAMES`. It cannot be
- * made again from the rest, so it is only told.
+ * Lists the content that a site has lost, from the size of each key in the order of `KEY_NAMES`.
+ * Lost content cannot be rebuilt, so there is only a warning. Pure.
  */
 export function listContentWarnings(sizes: readonly number[]): string[] {
   const sizeOf = (name: (typeof KEY_NAMES)[number]): number => sizes[KEY_NAMES.indexOf(name)] ?? 0;
-  // Ids are handed out before there is anything to store.
+  // Ids are allocated before anything is stored.
   if (KEY_NAMES.every((name) => name === "ids" || sizeOf(name) === 0)) return [];
   const lost = KEY_NAMES.filter((name) => sizeOf(name) === 0);
   if (lost.length > 0) {

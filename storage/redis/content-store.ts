@@ -1,5 +1,6 @@
 /**
- * The content of a site on Redis. Every change is one script, so it is stored whole or not at all.
+ * The content of a site on Redis. One script makes each change, so it is stored as a whole or not
+ * at all.
  */
 
 import { randomUUID } from "node:crypto";
@@ -16,8 +17,8 @@ const PAGE = 1_000;
 /** The most whole records that one script reads. */
 const READ_PER_CALL = 100;
 /**
- * Commits whose nonces are remembered here: a process goes on from the last one that it was told
- * of.
+ * The most commits whose nonces this process remembers: it continues from the last one that it
+ * knows.
  */
 const COMMITS_KNOWN = 100;
 
@@ -27,14 +28,14 @@ export interface ContentStoreOptions {
   readonly layout: LayoutGuard;
   readonly isReplicated: boolean;
   /**
-   * Records whose last change can be asked for, and commits that are recognised when they are sent
-   * again.
+   * Records whose last change a caller can catch up with, and commits that are recognised when they
+   * are sent again.
    */
   readonly changesKept: number;
   readonly logger: Logger;
 }
 
-/** Names the last commit: its sequence number, and the nonce that was drawn for it. */
+/** Identifies a commit: its sequence number, and the nonce that was generated for it. */
 interface LastCommit {
   readonly sequence: number;
   readonly nonce: string;
@@ -44,19 +45,17 @@ type Texts = readonly (string | null)[];
 
 type Page = readonly [run: string, cursor: string, texts: readonly string[]];
 
-function readLast(text: string | null): LastCommit {
+function decodeLastCommit(text: string | null): LastCommit {
   const [sequence = "0", nonce = ""] = (text ?? "0 ").split(" ");
   return { sequence: Number(sequence), nonce };
 }
 
 export function createRedisContentStore(options: ContentStoreOptions): ContentStore {
   const { keys, session, layout, isReplicated, changesKept, logger } = options;
-  /**
-   * By sequence number. Where the same number has another nonce now, the data is not what it was.
-   */
+  /** Nonces by sequence number. If the same number has another nonce now, the data was replaced. */
   const known = new Map<number, string>();
 
-  const note = ({ sequence, nonce }: LastCommit): void => {
+  const remember = ({ sequence, nonce }: LastCommit): void => {
     known.delete(sequence);
     known.set(sequence, nonce);
     const [oldest] = known.keys();
@@ -68,12 +67,12 @@ export function createRedisContentStore(options: ContentStoreOptions): ContentSt
     await session.time.refresh();
     return session.connection();
   };
-  const last = async (): Promise<LastCommit> =>
-    readLast((await (await connect()).call("HGET", keys.key("meta"), "last")) as string | null);
+  const readLast = async (): Promise<LastCommit> =>
+    decodeLastCommit((await (await connect()).call("HGET", keys.key("meta"), "last")) as string | null);
 
   /**
-   * Pages of columns. A cursor means nothing to a server that was started since, so the scan begins
-   * again there: a record may come twice.
+   * Yields pages of columns. A cursor is not valid on a server that was restarted, so the scan
+   * begins again there: a record may come twice.
    */
   async function* scan() {
     const page = async (cursor: string): Promise<Page> =>
@@ -85,7 +84,7 @@ export function createRedisContentStore(options: ContentStoreOptions): ContentSt
       const isSameServer = run === undefined || of === run;
       run = of;
       const isOver = isSameServer && cursor === "0";
-      // Asked for while the caller works on this one.
+      // Requested while the caller works on this page.
       next = isOver ? undefined : page(isSameServer ? cursor : "0");
       next?.catch(() => {});
       yield decodeChanges(texts);
@@ -98,8 +97,8 @@ export function createRedisContentStore(options: ContentStoreOptions): ContentSt
     async load() {
       // Asked for where nothing is known, or no longer true: the layout may be gone too.
       session.reopen();
-      const from = await last();
-      note(from);
+      const from = await readLast();
+      remember(from);
       return { sequence: from.sequence, batches: scan() };
     },
 
@@ -135,16 +134,16 @@ export function createRedisContentStore(options: ContentStoreOptions): ContentSt
           conflict: { key: String(what), ...(name !== undefined && { unique: decodeName(name) }) },
         };
       }
-      if (confirmed === false) logger.warn({}, "no replica has confirmed a change of the content in time");
+      if (confirmed === false) logger.warn({}, "no replica confirmed a change of the content in time");
       return { ok: true, sequence: Number(what) };
     },
 
     async changes(since): Promise<ContentChanges> {
       const nonce = known.get(since);
-      const { sequence, nonce: current } = await last();
-      // Most often nothing has changed, and this was all.
+      const { sequence, nonce: current } = await readLast();
+      // Most often nothing has changed, and this read is all.
       if (sequence === since && current === nonce) return { sequence, changes: [] };
-      /** A record that changes between two pages comes again, in its newest state. */
+      /** A record that changes between two pages comes again, in its latest state. */
       const changes = new Map<string, ContentChange>();
       let seen: LastCommit = { sequence: since, nonce: nonce ?? "" };
       for (let isMore = true; isMore; ) {
@@ -155,7 +154,7 @@ export function createRedisContentStore(options: ContentStoreOptions): ContentSt
         seen = { sequence: Number(newest), nonce: of };
         isMore = Number(more) === 1;
       }
-      note(seen);
+      remember(seen);
       return { sequence: seen.sequence, changes: [...changes.values()] };
     },
   });

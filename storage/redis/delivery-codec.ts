@@ -1,13 +1,15 @@
 /**
- * Decodes stored deliveries, whose records deliveries.lua writes, and encodes their ids: scripts know a
- * delivery by the number of its webhook and a suffix, `<event>` or `<event>.<serial>`.
+ * Decodes stored deliveries, whose records deliveries.lua writes, and encodes their ids: scripts
+ * know a delivery by the number of its webhook and a suffix, `<event>` or `<event>.<serial>`.
  */
 
 import { formatDeliveryId, parseDeliveryId } from "../../src/webhooks/delivery/delivery-id.js";
 import type { Attempt, Claim, DeliveryRecord, DeliveryState } from "../../src/webhooks/store.js";
 import { decodeNumber, decodeText, decodeUuid, encodeUuid } from "./text-codec.js";
 
-/** Splits the id of a delivery into its webhook and its suffix; `undefined` if it is not such an id. */
+/**
+ * Splits the id of a delivery into its webhook and its suffix; `undefined` if it is not such an id.
+ */
 export function encodeDeliveryId(
   id: string,
 ): { readonly webhookId: string; readonly suffix: string } | undefined {

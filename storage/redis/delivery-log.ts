@@ -1,4 +1,4 @@
-/** The delivery log on Redis: look up, send again, recover. */
+/** The delivery log on Redis: list, resend, recover. */
 
 import { randomUUID } from "node:crypto";
 import type { AttemptSummary, DeliveryRecord, WebhookStore } from "../../src/webhooks/store.js";
@@ -9,7 +9,7 @@ import { SCRIPTS } from "./scripts.js";
 import type { RedisStoreContext } from "./store-context.js";
 import { decodeNumber, decodeText, encodeNumber, encodeText } from "./text-codec.js";
 
-/** Places in the order of a partition. */
+/** A place in the order of a partition. */
 const ORDER = /^[0-9a-f]{15}$/;
 
 /** The most events that one `recover` script examines, and the most deliveries it creates. */

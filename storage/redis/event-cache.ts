@@ -1,18 +1,18 @@
 /**
- * Events that this process stored lately, as a claim would read them, so that their bodies are not
- * fetched back.
+ * Caches events that this process has stored, in the form in which claims read them, so that their
+ * bodies are not read back from Redis.
  */
 
 import { LRUCache } from "lru-cache";
 import type { StoredEvent } from "./event-codec.js";
 
 /**
- * Bounds the memory of all partitions together. Most payloads are ASCII, of which a character takes
- * a byte.
+ * The bound for all partitions together. Most payloads are ASCII, so that a character takes a byte.
  */
 const MAX_CHARACTERS = 16 * 1_024 * 1_024;
 /**
- * Roughly what an entry takes beside its texts, so that small events cannot grow without a bound.
+ * The approximate size of an entry besides its texts, so that many small events stay within the
+ * bound.
  */
 const ENTRY_CHARACTERS = 500;
 
@@ -24,8 +24,8 @@ interface Entry {
 
 /**
  * Where an event was stored: the mark of the data set, and the connection. A Redis that comes back
- * with older data, from a file or by a failover, has the same mark, but may have lost the event and
- * taken another one with its id.
+ * with older data, from a file or by a failover, has the same mark. It may have lost the event and
+ * stored another one with its id.
  */
 export interface Origin {
   readonly mark: string;
@@ -33,18 +33,18 @@ export interface Origin {
 }
 
 export interface EventCache {
-  /** `until`: from then on the id may be free for an event with other content. */
+  /** `until`: from then on, another event may have the id. */
   add(short: string, stored: StoredEvent, origin: Origin, until: number): void;
-  /** The event of an account, if it was stored there. `short`: the id as it is stored. */
+  /** Returns the event of an account if it was stored there. `short`: the encoded id. */
   get(account: string, short: string, origin: Origin, now: number): StoredEvent | undefined;
   clear(): void;
 }
 
 /**
- * The name of an account, not its number: a number may be given to another account once Redis was
- * emptied.
+ * The key has the name of the account, not its number: once Redis was emptied, another account may
+ * get the number.
  */
-const keyOf = (account: string, short: string): string => `${short}${account}`;
+const toKey = (account: string, short: string): string => `${short}${account}`;
 
 export function createEventCache(maxCharacters = MAX_CHARACTERS): EventCache {
   const entries = new LRUCache<string, Entry>({ maxSize: maxCharacters });
@@ -52,10 +52,10 @@ export function createEventCache(maxCharacters = MAX_CHARACTERS): EventCache {
     add(short, stored, origin, until) {
       const { account, type, digest, payload } = stored.event;
       const size = payload.length + digest.length + type.length + account.length + ENTRY_CHARACTERS;
-      entries.set(keyOf(account, short), { stored, origin, until }, { size });
+      entries.set(toKey(account, short), { stored, origin, until }, { size });
     },
     get(account, short, { mark, connection }, now) {
-      const entry = entries.get(keyOf(account, short));
+      const entry = entries.get(toKey(account, short));
       if (entry === undefined || now >= entry.until) return undefined;
       const isSame = entry.origin.mark === mark && entry.origin.connection === connection;
       return isSame ? entry.stored : undefined;

@@ -1,4 +1,7 @@
-/** Encodes settlements for the `exchange` script: grouped by endpoint and by account, as exchange.lua lists them. */
+/**
+ * Encodes settlements for the `exchange` script: grouped by endpoint and by account, as
+ * exchange.lua lists them.
+ */
 
 import type { Attempt, AttemptSummary } from "../../src/webhooks/store.js";
 import type { RedisArgument } from "./client.js";
@@ -33,8 +36,8 @@ export const encodeAttemptSummary = ({ at, kind, status, code }: Attempt): strin
   JSON.stringify({ at, kind, status, code } satisfies AttemptSummary);
 
 /**
- * Groups settlements by endpoint. `others` have another generation than the first settlement of their
- * endpoint: the script takes one generation per endpoint.
+ * Groups settlements by endpoint. `others` have another generation than the first settlement of
+ * their endpoint: the script takes one generation per endpoint.
  */
 export function groupByEndpoint<T extends FirstSettlement>(
   items: readonly T[],
@@ -90,7 +93,9 @@ export function encodeSettlements<T extends FirstSettlement>(
   return args;
 }
 
-/** Decodes the places of settlements that were not as expected: `3`, or `w0` for a whole endpoint. */
+/**
+ * Decodes the places of settlements that were not as expected: `3`, or `w0` for a whole endpoint.
+ */
 export function decodeUnmatched<T>(
   unmatched: string,
   items: readonly T[],

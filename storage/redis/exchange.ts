@@ -15,7 +15,9 @@ import type { Partition } from "./partition.js";
 import { SCRIPTS } from "./scripts.js";
 import type { RedisStoreContext } from "./store-context.js";
 
-/** The most settlements in a script, so that none holds Redis up for more than a few milliseconds. */
+/**
+ * The most settlements in a script, so that none holds Redis up for more than a few milliseconds.
+ */
 const SETTLED_PER_CALL = 250;
 /** The most calls in flight that only settle. Meanwhile the next call gathers settlements. */
 const CONCURRENT_SETTLEMENTS = 2;
@@ -38,8 +40,8 @@ export interface ClaimExchange {
   /** Claims, and sends waiting settlements with the claim. */
   claim(request: LeaseRequest): Promise<Leased>;
   /**
-   * Accounts that have too many completed events, as `tidy` takes them. Each call may complete more,
-   * so the next claim frees some first.
+   * Accounts that have too many completed events, as `tidy` takes them. Each call may complete
+   * more, so the next claim frees some first.
    */
   readonly crowded: Set<string>;
 }

@@ -1,11 +1,13 @@
 /**
- * Deliveries that this process holds under their first lease: what recording a success of theirs
- * needs to know.
+ * The deliveries that this process holds under their first lease, with all that is needed to record
+ * their success in a short call.
  */
 
 import type { Attempt, EndpointReport, Settlement } from "../../src/webhooks/store.js";
 
-/** The most leases. Beyond it the oldest is forgotten, and its settlement takes the general path. */
+/**
+ * The most leases. Beyond it the oldest is forgotten, and its settlement takes the general path.
+ */
 const MAX_LEASES = 20_000;
 
 export interface FirstLease {
@@ -31,8 +33,7 @@ export interface FirstDelivered extends Settlement {
 }
 
 /**
- * True for what the short form of a record can say: delivered, at the first step, with the times in
- * their order.
+ * True if the short form of a record can hold it: delivered, at the first step, with ordered times.
  */
 export function isFirstDelivered(settlement: Settlement): settlement is FirstDelivered {
   const { outcome, startedAt, attempt, endpoint, now } = settlement;

@@ -1,10 +1,15 @@
-/** Encodes what a script may lease, and decodes what it leased: exchange-claim.lua is the other side. */
+/**
+ * Encodes what a script may lease, and decodes what it leased: exchange-claim.lua is the other
+ * side.
+ */
 
 import type { ClaimRequest } from "../../src/webhooks/store.js";
 import type { RedisArgument } from "./client.js";
 import { encodeText } from "./text-codec.js";
 
-/** The most of one lane in a script, so that none holds Redis up for more than a few milliseconds. */
+/**
+ * The most of one lane in a script, so that none holds Redis up for more than a few milliseconds.
+ */
 const CLAIMED_PER_CALL = 250;
 
 /** Arguments that tell a script to lease nothing. */

@@ -1,4 +1,4 @@
-/** Scripts are bundled as text. */
+/** Lua files are bundled as text. */
 declare module "*.lua" {
   const text: string;
   export default text;

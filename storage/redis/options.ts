@@ -1,68 +1,63 @@
-/**
- * Every option of `redisStorage`: its type for hosts, and the one table of defaults and ranges that
- * it is read by.
- */
+/** Every option of `redisStorage`: its type for hosts, and the table of defaults and ranges. */
 
 import { oneOf, value, wholeNumber } from "../../src/core/options.js";
 import type { RedisClient } from "./client.js";
 import { SEAL_KEY_BYTES } from "./seal.js";
 
-/** What {@link redisStorage} takes: `url` or `client`, not both. */
+/** Options of {@link redisStorage}: `url` or `client`, not both. */
 export interface RedisStorageOptions {
   /**
-   * Where Redis or Valkey is: `redis://`, `rediss://` or a path of a socket. The storage opens its
-   * own connections, with ioredis, and closes them. Either this or `client`.
+   * The address of Redis or Valkey: `redis://`, `rediss://` or the path of a socket. The storage
+   * opens its own connections, with ioredis, and closes them. Either this or `client`.
    */
   readonly url?: string | undefined;
   /**
-   * A client that the host has: `Redis` (also with Sentinel) or `Cluster` of ioredis 5 or 6,
-   * without `keyPrefix`. It is never closed here.
+   * A client of the host: `Redis` (also with Sentinel) or `Cluster` of ioredis 5 or 6, without
+   * `keyPrefix`. The storage never closes it.
    */
   readonly client?: RedisClient | undefined;
-  /** What all keys begin with, within their hash tag. Default `postbell`. */
+  /** The prefix of all keys, within their hash tag. Default `postbell`. */
   readonly prefix?: string | undefined;
   /**
-   * How many parts the accounts are spread over, each in one slot; fixed once something is stored.
-   * Default 1, for a Cluster 16.
+   * The number of parts that accounts are distributed over, each in one slot. It is fixed once data
+   * is stored. Default 1, for a Cluster 16.
    */
   readonly partitions?: number | undefined;
   /**
-   * `replicated`: each emit, and each change of content, asks with `WAIT` whether a replica has it;
-   * an emit answers `confirmed`. Default `standard`.
+   * With `replicated`, each emit and each change of content asks with `WAIT` if a replica has it;
+   * an emit returns `confirmed`. Default `standard`.
    */
   readonly durability?: "standard" | "replicated" | undefined;
-  /** How long an emit waits for a replica, ms. Default 500. */
+  /** How long an emit waits for a replica, in ms. Default 500. */
   readonly replicationTimeoutMs?: number | undefined;
   /**
-   * Keys of 32 bytes, as bytes or in base64: the first seals the secrets of webhooks, all open
-   * them. Default none: secrets are stored as they are.
+   * Keys of 32 bytes, as bytes or in base64. The first seals the secrets of webhooks, and all
+   * unseal them. Without keys, secrets are stored as plain text.
    */
   readonly sealKeys?: readonly (Uint8Array | string)[] | undefined;
   readonly limits?:
     | {
-        /** Pending deliveries in all; each partition may hold its share. Default 1 000 000. */
+        /** Pending deliveries in all. Each partition may hold its share. Default 1 000 000. */
         readonly pending?: number | undefined;
         /** Pending deliveries of one account. Default 100 000. */
         readonly pendingPerAccount?: number | undefined;
         /**
-         * Changes of content that a process can catch up with; one that missed more loads the
+         * Changes of content that a process can catch up with. A process that missed more loads the
          * content again. Default 20 000.
          */
         readonly contentChanges?: number | undefined;
       }
     | undefined;
   /**
-   * Whose time counts: the Redis server's, so that all processes agree, or that of the service's
-   * `clock`, for tests. Default `server`.
+   * The source of time: the Redis server, so that all processes agree, or the `clock` of the
+   * service, for tests. Default `server`.
    */
   readonly time?: "server" | "clock" | undefined;
 }
 
 const isText = (given: unknown): boolean => typeof given === "string" && given !== "";
 
-/**
- * `keyPrefix` would put itself before the hash tag, and ioredis 5 leaves it out of some commands.
- */
+/** `keyPrefix` would come before the hash tag, and ioredis 5 does not add it to some commands. */
 const isClient = (given: unknown): boolean => {
   if (typeof given !== "object" || given === null) return false;
   const { call, options } = given as {
@@ -77,7 +72,7 @@ const isClient = (given: unknown): boolean => {
 
 const isUrl = (given: unknown): boolean => isText(given) && /^(?:rediss?:\/\/|\/)/.test(given as string);
 
-/** `undefined` where it is no key. */
+/** Returns `undefined` if `given` is not a key. */
 export function readSealKey(given: unknown): Buffer | undefined {
   const bytes = typeof given === "string" ? Buffer.from(given, "base64") : given;
   return bytes instanceof Uint8Array && bytes.length === SEAL_KEY_BYTES ? Buffer.from(bytes) : undefined;

@@ -1,4 +1,7 @@
-/** Claims from one partition: leases due deliveries with `exchange`, and reads their webhooks and events. */
+/**
+ * Claims from one partition: leases due deliveries with `exchange`, and reads their webhooks and
+ * events.
+ */
 
 import type { Claim, ClaimRequest, Lane, WebhookStore } from "../../src/webhooks/store.js";
 import { createClaimReader } from "./claim-reader.js";
@@ -25,7 +28,9 @@ export interface PartitionClaims {
   readonly claim: (partition: Partition, request: ClaimRequest) => Promise<ClaimResult>;
   /** Leases once, without upkeep. */
   readonly lease: (partition: Partition, request: ClaimRequest) => Promise<ClaimResult>;
-  /** Makes claims of rows that a script leased under `token`. Releases the rows that cannot be used. */
+  /**
+   * Makes claims of rows that a script leased under `token`. Releases the rows that cannot be used.
+   */
   readonly toClaims: (
     partition: Partition,
     leased: Leased,
@@ -33,8 +38,8 @@ export interface PartitionClaims {
     now: number,
   ) => Promise<ClaimResult>;
   /**
-   * Releases the deliveries that a request leased and whose reply was lost. Errors are ignored, because
-   * the leases then expire.
+   * Releases the deliveries that a request leased and whose reply was lost. Errors are ignored,
+   * because the leases then expire.
    */
   readonly release: (partition: Partition, request: ClaimRequest) => Promise<void>;
 }

@@ -1,6 +1,6 @@
 /**
- * Which part of the storage an account lives in. All keys of a partition share one hash tag, and so
- * one slot of a Cluster.
+ * Partitions: the parts that accounts are distributed over. All keys of a partition share one hash
+ * tag, and so one slot of a Cluster.
  */
 
 import { createHash, randomUUID } from "node:crypto";
@@ -31,8 +31,8 @@ const KEY_NAMES = [
 ] as const;
 
 /**
- * All keys that a script gets, in the order in which it names them. They share one hash tag, and so
- * one slot of a Cluster.
+ * The keys of a script, in the order in which it names them. They share one hash tag, and so one
+ * slot of a Cluster.
  */
 export interface KeySet {
   readonly keys: readonly string[];
@@ -53,12 +53,12 @@ export interface Partitions {
   readonly all: readonly Partition[];
   ofAccount(account: string): Partition;
   ofWebhook(id: string): Partition;
-  /** A random UUID that lies in the partition of the account. */
+  /** Returns a random UUID that belongs to the partition of the account. */
   newWebhookId(account: string): string;
 }
 
-const hashOf = (account: string): number => createHash("sha1").update(account).digest().readUInt32BE();
-const headOf = (id: string): number => Number.parseInt(id.slice(0, 8), 16);
+const hashAccount = (account: string): number => createHash("sha1").update(account).digest().readUInt32BE();
+const parseHead = (id: string): number => Number.parseInt(id.slice(0, 8), 16);
 
 export function createPartitions(prefix: string, count: number): Partitions {
   const all = Array.from({ length: count }, (_, number): Partition => {
@@ -70,8 +70,8 @@ export function createPartitions(prefix: string, count: number): Partitions {
     if (!partition) throw new RangeError("a storage has at least one partition");
     return partition;
   };
-  const ofAccount = (account: string): Partition => at(count === 1 ? 0 : hashOf(account));
-  const ofWebhook = (id: string): Partition => at(headOf(id) || 0);
+  const ofAccount = (account: string): Partition => at(count === 1 ? 0 : hashAccount(account));
+  const ofWebhook = (id: string): Partition => at(parseHead(id) || 0);
   return {
     all,
     ofAccount,

@@ -19,7 +19,9 @@ import {
   type StoredWebhook,
 } from "./webhook-codec.js";
 
-/** Conflicts with other updates before an update gives up: so many in a row mean another problem. */
+/**
+ * Conflicts with other updates before an update gives up: so many in a row mean another problem.
+ */
 const MAX_TRIES = 100;
 
 type CreateRequest = Parameters<WebhookStore["createWebhook"]>[0];

@@ -1,13 +1,13 @@
-/** Whether what was just written has reached a replica. */
+/** Checks if a write has reached a replica. */
 
 import type { RedisClient } from "./client.js";
 import type { KeySet } from "./partition.js";
 
 export interface ReplicationCheck {
   /**
-   * Before the write: remembers the connection that it will go out on. The function it gives asks,
-   * after the write: false where no replica has it in time, the connection is another one by now,
-   * or nobody could tell.
+   * Call it before the write: it remembers the connection that the write will go out on. Call the
+   * returned function after the write. It resolves with false if no replica confirms in time, if
+   * the connection was replaced, or if that cannot be told.
    */
   begin(on: KeySet): Promise<() => Promise<boolean>>;
 }
@@ -16,23 +16,23 @@ interface Node {
   readonly client: RedisClient;
   /** How many of its connections have ended. */
   closed: number;
-  asking: Promise<boolean> | undefined;
-  /** Asks once `asking` has its answer; for all that was written before that. */
+  waiting: Promise<boolean> | undefined;
+  /** The next WAIT, sent once `waiting` has settled. It covers all writes before it is sent. */
   next: Promise<boolean> | undefined;
 }
 
 /**
- * Asks with WAIT, which answers for what its own connection sent before. A connection that was
- * replaced meanwhile, perhaps by one to a new master that never saw the write, would answer for
- * nothing: so its answer does not count, even where the client asks again by itself. A WAIT holds
- * its connection up, so one at a time asks for all writes before it.
+ * Uses WAIT, which covers the writes that its own connection sent before. A connection that was
+ * replaced meanwhile, perhaps by one to a new master without the write, would confirm nothing. So
+ * its reply does not count, even if the client retries by itself. A WAIT blocks its connection, so
+ * one at a time serves all writes before it.
  */
 export function createReplicationCheck(client: RedisClient, timeoutMs: number): ReplicationCheck {
-  /** By the first key; its slot never changes, only the node that has it. */
+  /** Slot numbers by first key. The slot of a key never changes, only the node that holds it. */
   const slotNumbers = new Map<string, number>();
   const nodes = new WeakMap<RedisClient, Node>();
 
-  const clientFor = async ({ keys: [key = ""] }: KeySet): Promise<RedisClient | undefined> => {
+  const findClient = async ({ keys: [key = ""] }: KeySet): Promise<RedisClient | undefined> => {
     if (!client.isCluster || !client.nodes) return client;
     const slot = slotNumbers.get(key) ?? Number(await client.call("CLUSTER", "KEYSLOT", key));
     slotNumbers.set(key, slot);
@@ -41,12 +41,12 @@ export function createReplicationCheck(client: RedisClient, timeoutMs: number): 
     return client.nodes("master").find(({ options: { host, port } }) => `${host}:${port}` === address);
   };
 
-  const nodeOf = async (on: KeySet): Promise<Node | undefined> => {
-    const own = await clientFor(on).catch(() => undefined);
+  const getNode = async (on: KeySet): Promise<Node | undefined> => {
+    const own = await findClient(on).catch(() => undefined);
     if (!own) return undefined;
     const known = nodes.get(own);
     if (known) return known;
-    const node: Node = { client: own, closed: 0, asking: undefined, next: undefined };
+    const node: Node = { client: own, closed: 0, waiting: undefined, next: undefined };
     own.on("close", () => {
       node.closed += 1;
     });
@@ -63,22 +63,25 @@ export function createReplicationCheck(client: RedisClient, timeoutMs: number): 
     }
   };
 
-  const ask = (node: Node): Promise<boolean> => {
-    node.next ??= Promise.resolve(node.asking).then(() => {
+  const isConfirmed = (node: Node): Promise<boolean> => {
+    node.next ??= Promise.resolve(node.waiting).then(() => {
       node.next = undefined;
-      node.asking = wait(node);
-      return node.asking;
+      node.waiting = wait(node);
+      return node.waiting;
     });
     return node.next;
   };
 
   return {
     async begin(on) {
-      const node = await nodeOf(on);
+      const node = await getNode(on);
       if (node?.client.status !== "ready") return async () => false;
       const { closed } = node;
       return async () =>
-        node.closed === closed && (await ask(node)) && node.closed === closed && (await nodeOf(on)) === node;
+        node.closed === closed &&
+        (await isConfirmed(node)) &&
+        node.closed === closed &&
+        (await getNode(on)) === node;
     },
   };
 }

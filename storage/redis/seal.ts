@@ -1,6 +1,6 @@
 /**
- * Secrets at rest: sealed with AES-256-GCM under the host's keys, or as they are where it gives
- * none.
+ * Seals the secrets of webhooks with AES-256-GCM under the host's keys. Without keys they stay as
+ * they are.
  */
 
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from "node:crypto";
@@ -13,23 +13,23 @@ export const SEAL_KEY_BYTES = 32;
 
 export interface Seal {
   /**
-   * `place` (the webhook's id) is bound in: a sealed secret copied to another webhook does not
+   * `place`, the webhook's id, is authenticated: a sealed secret copied to another webhook does not
    * open.
    */
   close(secret: string, place: string): string;
-  /** Errors: `storage_unavailable` where no key of the list opens it. */
+  /** Errors: `storage_unavailable` if no key of the list opens it. */
   open(stored: string, place: string): string;
 }
 
-/** Names a key without telling it. */
-const nameOf = (key: Buffer): string => createHash("sha256").update(key).digest("base64url").slice(0, 8);
+/** Returns a name for a key that does not reveal it. */
+const getKeyName = (key: Buffer): string => createHash("sha256").update(key).digest("base64url").slice(0, 8);
 
 /**
- * The first key seals, all open: put a new key in front, and drop the old one once nothing is
- * sealed with it.
+ * The first key seals, and all open. To rotate, put a new key in front, and drop the old one once
+ * nothing is sealed with it.
  */
 export function createSeal(keys: readonly Buffer[]): Seal {
-  const byName = new Map(keys.map((key) => [nameOf(key), key]));
+  const byName = new Map(keys.map((key) => [getKeyName(key), key]));
   const first = [...byName][0];
   return {
     close(secret, place) {

@@ -1,39 +1,39 @@
-/** The time of the Redis server, read without asking it each time. */
+/** The time of the Redis server, sampled every ten seconds. */
 
 import type { Clock } from "../../src/core/clock.js";
 
 /**
- * How long a sample serves: clocks of two machines drift apart by a few milliseconds in this time.
+ * How long a sample is used. The clocks of two machines drift apart by a few milliseconds in this
+ * time.
  */
 const SAMPLE_MS = 10_000;
-/**
- * A change of the server's clock by more than this was set by somebody, and is followed at once.
- */
+/** A larger change of the server's clock was made on purpose, and is followed at once. */
 const JUMP_MS = 1_000;
 
 export interface ServerTime {
-  /** Epoch milliseconds. Does not run backwards, unless the server's own clock was set back. */
+  /** Returns epoch ms. The time does not run backwards, unless the server's clock was set back. */
   readonly now: () => number;
-  /** Whether the server has been asked yet; before that, `now` is the clock's. */
+  /** True once the server's time was read. Before that, `now` is the time of the clock. */
   readonly isKnown: boolean;
-  /** Asks the server, where the last answer is older than ten seconds. */
+  /** Reads the server's time if the last sample is older than ten seconds. */
   readonly refresh: () => Promise<void>;
-  /** What the server's clock is ahead of this machine's, ms. */
+  /** Returns how far the server's clock is ahead of this machine's, in ms. */
   readonly skewMs: () => number;
 }
 
-/** `ask` resolves with the server's time in epoch milliseconds. */
-export function createServerTime(clock: Clock, ask: () => Promise<number>): ServerTime {
+/** `readTime` resolves with the server's time in epoch ms. */
+export function createServerTime(clock: Clock, readTime: () => Promise<number>): ServerTime {
   let offset: number | undefined;
   let sampledAt = Number.NEGATIVE_INFINITY;
-  let asking: Promise<void> | undefined;
+  let sampling: Promise<void> | undefined;
   let latest = 0;
 
   const sample = async (): Promise<void> => {
     const before = clock.monotonic();
-    const server = await ask();
+    const server = await readTime();
     const after = clock.monotonic();
-    // The answer was read somewhere between the two: the middle is wrong by half the way at most.
+    // The server read its clock between the two: their middle is wrong by half the round trip at
+    // most.
     offset = server - (before + after) / 2;
     sampledAt = after;
   };
@@ -49,19 +49,19 @@ export function createServerTime(clock: Clock, ask: () => Promise<number>): Serv
     },
     async refresh() {
       if (clock.monotonic() - sampledAt < SAMPLE_MS) return;
-      asking ??= sample().finally(() => {
-        asking = undefined;
+      sampling ??= sample().finally(() => {
+        sampling = undefined;
       });
-      // The first answer has to be there; later ones only correct it.
-      if (offset === undefined) await asking;
-      else void asking.catch(() => {});
+      // The first sample is needed; later ones only correct it.
+      if (offset === undefined) await sampling;
+      else void sampling.catch(() => {});
     },
     skewMs: () => (offset === undefined ? 0 : Math.round(offset + clock.monotonic() - clock.now())),
   };
 }
 
 /**
- * A time that nobody but the clock decides, for tests that move it. Setting the wall clock moves
+ * A time that only the clock determines, for tests that move it. Setting the wall clock changes
  * nothing.
  */
 export function createClockTime(clock: Clock): ServerTime {

@@ -1,6 +1,6 @@
 /**
- * Settlements on Redis: the short way through `exchange`, the general one, and claims that are
- * released.
+ * Settles deliveries on Redis. Successes at the first attempt take the short way through
+ * `exchange`, all other settlements the general script. Releasing a claim is a settlement too.
  */
 
 import type { Attempt, Claim, Settlement, SettleResult, WebhookStore } from "../../src/webhooks/store.js";
@@ -17,7 +17,9 @@ import type { RedisStoreContext } from "./store-context.js";
 import { encodeNumber, encodeText } from "./text-codec.js";
 import { decodeOwner, encodeLane } from "./webhook-codec.js";
 
-/** The most settlements in a script, so that none holds Redis up for more than a few milliseconds. */
+/**
+ * The most settlements in a script, so that none holds Redis up for more than a few milliseconds.
+ */
 const SETTLED_PER_CALL = 100;
 /** The most calls in flight. Meanwhile the next call gathers items, so batches grow under load. */
 const CONCURRENT_CALLS = 2;
@@ -31,13 +33,13 @@ export interface Settlements {
   /** All settlements have to be of one partition. */
   readonly settle: WebhookStore["settle"];
   /**
-   * Releases claims without an attempt: due again when they were. Never rejects; where it fails,
-   * the leases run out.
+   * Releases claims without an attempt: they are due again when they were. Errors are ignored,
+   * because the leases then expire.
    */
   release(claims: readonly Claim[], now: number): void;
   /**
-   * The same for rows that did not become claims. `at`: due again then; otherwise those of first
-   * leases are due at once.
+   * The same for rows that did not become claims. They are due at `at`, or when they were; rows of
+   * first leases are due at once.
    */
   releaseRows(rows: readonly LeasedRow[], leased: LeasedRows, now: number, at?: number): void;
 }

@@ -16,7 +16,9 @@ export const decodeNumber = (text: string | undefined): number | null => (text ?
 export const encodeNumber = (value: number | null | undefined): string =>
   value == null ? "" : String(value);
 
-/** Encodes a UUID in 22 characters instead of 36: every member that points at an event contains one. */
+/**
+ * Encodes a UUID in 22 characters instead of 36: every member that points at an event contains one.
+ */
 export const encodeUuid = (uuid: string): string =>
   Buffer.from(uuid.replaceAll("-", ""), "hex").toString("base64url");
 

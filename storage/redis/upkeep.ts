@@ -1,6 +1,6 @@
 /**
- * The upkeep of partitions: recovers expired leases, frees old events, fails deliveries that cannot be
- * read, and notices that Redis was emptied. Claims find the work for it.
+ * The upkeep of partitions: recovers expired leases, frees old events, fails deliveries that cannot
+ * be read, and notices that Redis was emptied. Claims find the work for it.
  */
 
 import type { EventCache } from "./event-cache.js";
@@ -17,13 +17,13 @@ export interface Upkeep {
   /** Logs records that cannot be read, and a data set that was emptied or replaced. */
   raiseAlarms(partition: Partition, found: Pick<Leased, "parked" | "mark">): void;
   /**
-   * Runs `tidy`, for accounts that have too many completed events, and for `!reference`s whose events
-   * cannot be read. Resolves with the accounts that still have too many.
+   * Runs `tidy`, for accounts that have too many completed events, and for `!reference`s whose
+   * events cannot be read. Resolves with the accounts that still have too many.
    */
   tidy(partition: Partition, now: number, names: readonly string[]): Promise<readonly string[]>;
   /**
-   * Frees events until no account has too many. Claims wait for it, so that events are not completed
-   * faster than they are freed.
+   * Frees events until no account has too many. Claims wait for it, so that events are not
+   * completed faster than they are freed.
    */
   freeCrowded(partition: Partition, now: number): Promise<void>;
   /** Starts to free expired data while claims go on, with one call at a time. */

@@ -1,4 +1,7 @@
-/** Encodes and decodes stored webhooks. The Lua scripts read and write their first line: endpoints.lua. */
+/**
+ * Encodes and decodes stored webhooks. The Lua scripts read and write their first line:
+ * endpoints.lua.
+ */
 
 import { isPostbellError, PostbellError } from "../../src/core/errors.js";
 import type { Logger } from "../../src/core/logger.js";
@@ -103,7 +106,10 @@ function parseWebhook(text: string, seal: Seal): StoredWebhook {
   return { record, config };
 }
 
-/** Decodes the webhooks that can be read. One that cannot be read is logged, and does not hide the others. */
+/**
+ * Decodes the webhooks that can be read. One that cannot be read is logged, and does not hide the
+ * others.
+ */
 export const decodeReadable = (
   texts: readonly (string | null)[],
   { seal, logger }: { readonly seal: Seal; readonly logger: Logger },

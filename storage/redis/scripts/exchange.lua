@@ -3,7 +3,7 @@
 -- follows common-path.lua; exchange-settle.lua and exchange-claim.lua follow it in the same script.
 --
 -- ARGV from the ninth on: nonce; then how many deliveries, endpoints and accounts follow:
---   * for all deliveries, the reference and the new record in turn;
+--   * for all deliveries, reference and new record in turn;
 --   * for all deliveries, the record that each is expected to have;
 --   * for each endpoint, its number, account, generation, how many of the deliveries are its own,
 --     the lane that the last of them puts it in, and its last attempt;

@@ -1,9 +1,10 @@
 -- Schedules one more attempt: of the open delivery to this webhook, or of a new delivery.
 --
--- ARGV: most pending, most pending of an account, account, webhook's id, the rest of the reference.
+-- ARGV: most pending, most pending of an account, account, webhook's id, the suffix of the
+-- delivery.
 --
--- Replies: empty if there is no such delivery, `full` with the bound, or `sent` with the reference
--- and the time that workers are notified of.
+-- Replies: empty if there is no such delivery, `full` with the bound, or `sent` with the suffix and
+-- the time that workers are notified of.
 
 local mostPending, mostPendingPerAccount = tonumber(ARGV[5]), tonumber(ARGV[6])
 local account, id, suffix = ARGV[7], ARGV[8], ARGV[9]

@@ -1,6 +1,6 @@
 -- Records the results of claims: every case that exchange.lua leaves to it.
 --
--- ARGV, for each settlement: account, webhook's id, the rest of the reference, token, nonce, its
+-- ARGV, for each settlement: account, webhook's id, the suffix of the delivery, token, nonce, its
 -- time, state, reason, step, due, postponed, crashes, extra at, started at, attempt, its summary;
 -- then the report on the endpoint: `1`, `0` or empty, generation, time, notice at, lane.
 --
