@@ -1,14 +1,17 @@
-/** Reads what a host passes to a factory against one table: unknown keys and values out of range are refused, defaults filled in. */
+/**
+ * Reads the options of a factory against one table: refuses unknown keys and values out of range,
+ * and fills in defaults.
+ */
 
 import { closest } from "fastest-levenshtein";
 import { PostbellError } from "./errors.js";
 
-/** One option: what it accepts, its default, and its unit in docs/options.md. */
+/** One option: its default, its unit in docs/options.md, and the check of its value. */
 export interface Option<T> {
   readonly default: T;
-  /** Unit of the value as a reader needs it: `ms`, `bytes`, `count`, `boolean` … */
+  /** The unit of the value for readers: `ms`, `bytes`, `count`, `boolean` … */
   readonly unit: string;
-  /** `undefined` where `value` is accepted; otherwise what is expected, to end the sentence "must be …". */
+  /** Returns `undefined` if `value` is accepted, else the end of the sentence "must be …". */
   readonly expected: (value: unknown) => string | undefined;
 }
 
@@ -25,7 +28,7 @@ export type OptionValues<T extends OptionTable> = {
 const isOption = (entry: Option<unknown> | OptionTable): entry is Option<unknown> =>
   typeof entry["expected"] === "function";
 
-/** A whole number within `min` and `max`, both included. */
+/** An option for a whole number from `min` to `max`, both included. */
 export function wholeNumber(
   unit: string,
   defaultValue: number,
@@ -41,6 +44,7 @@ export function wholeNumber(
   };
 }
 
+/** An option for a number from 0 to 1. */
 export function fraction(defaultValue: number): Option<number> {
   return {
     default: defaultValue,
@@ -50,6 +54,7 @@ export function fraction(defaultValue: number): Option<number> {
   };
 }
 
+/** An option that is on or off. */
 export function flag(defaultValue: boolean): Option<boolean> {
   return {
     default: defaultValue,
@@ -58,6 +63,7 @@ export function flag(defaultValue: boolean): Option<boolean> {
   };
 }
 
+/** An option for one of a few words. */
 export function oneOf<const T extends string>(values: readonly T[], defaultValue: T): Option<T> {
   const list = values.map((value) => `'${value}'`).join(" or ");
   return {
@@ -67,7 +73,7 @@ export function oneOf<const T extends string>(values: readonly T[], defaultValue
   };
 }
 
-/** Any value that `accepts`; `what` says what that is. */
+/** An option for any value that `accepts` returns true for. `what` describes such a value. */
 export function value<T>(
   what: string,
   accepts: (value: unknown) => boolean,
@@ -79,7 +85,10 @@ export function value<T>(
 
 const HOOK = "a function";
 
-/** A function of the host, called as a method of the object it was given in; `undefined` where the host gives none. */
+/**
+ * An option for a function of the host, bound to the object that it was found in. Default:
+ * `undefined`.
+ */
 export function hook<F>(): Option<F | undefined> {
   return value<F | undefined>(HOOK, (given) => typeof given === "function", undefined);
 }
@@ -87,13 +96,16 @@ export function hook<F>(): Option<F | undefined> {
 const isHooks = (table: OptionTable): boolean =>
   Object.values(table).every((entry) => isOption(entry) && entry.unit === HOOK);
 
-/** Whether `given` is a literal or the like, and not an instance of a class. */
+/** True for object literals and the like, false for instances of a class. */
 function isPlain(given: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(given);
   return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
-/** A number, a boolean or a plain word as written; of anything else only its type, since it may be huge, or an address with a password. */
+/**
+ * Quotes a number, a boolean or a plain word for a message. Any other value is only named by its
+ * type: it may be huge, or an address with a password.
+ */
 const quote = (given: unknown): string =>
   given === null
     ? "null"
@@ -104,10 +116,14 @@ const quote = (given: unknown): string =>
         : `a value of type ${Array.isArray(given) ? "array" : typeof given}`;
 
 /**
- * The values of `table` from `input`, with the default where a key is absent or `undefined`. Pure.
+ * Returns the values of `table` from `input`, with the default for a key that is absent or
+ * `undefined`. Pure.
  *
- * Functions stay bound to the object they were found in. A group of nothing but functions may be an instance of a class, which has fields of its own.
- * Errors: `invalid_option`, with the path of the option as `field`, when a key is not in the table or a value is not accepted.
+ * Functions stay bound to the object they were found in. A group that contains only functions may
+ * be an instance of a class, which may have fields of its own.
+ *
+ * @throws `invalid_option`, with the path of the option as `field`, if a key is not in the table or
+ * a value is not accepted.
  */
 export function readOptions<const T extends OptionTable>(
   factory: string,
@@ -115,39 +131,53 @@ export function readOptions<const T extends OptionTable>(
   input: unknown,
   path = "",
 ): OptionValues<T> {
-  if (input !== undefined && (typeof input !== "object" || input === null || Array.isArray(input))) {
-    const what = path === "" ? "its options" : path;
-    throw new PostbellError("invalid_option", `${factory}: ${what} must be an object, not ${quote(input)}.`, {
-      field: path || undefined,
-    });
-  }
-  const given = (input ?? {}) as Record<string, unknown>;
-  for (const key of isHooks(table) && !isPlain(given) ? [] : Object.keys(given)) {
-    if (Object.hasOwn(table, key)) continue;
-    const known = Object.keys(table);
-    const hint = known.length > 0 ? ` Did you mean '${path}${path && "."}${closest(key, known)}'?` : "";
-    throw new PostbellError(
-      "invalid_option",
-      `${factory}: there is no option '${path && `${path}.`}${key}'.${hint}`,
-      {
-        field: path ? `${path}.${key}` : key,
-      },
-    );
-  }
+  const given = readGroup(factory, input, path);
+  if (!isHooks(table) || isPlain(given)) checkKeys(factory, table, given, path);
   const values = Object.entries(table).map(([key, entry]) => {
-    const field = path ? `${path}.${key}` : key;
-    const found = given[key];
-    if (!isOption(entry)) return [key, readOptions(factory, entry, found, field)];
-    if (found === undefined) return [key, entry.default];
-    const expected = entry.expected(found);
-    if (expected === undefined) return [key, typeof found === "function" ? found.bind(given) : found];
-    throw new PostbellError(
-      "invalid_option",
-      `${factory}: ${field} must be ${expected}, not ${quote(found)}.`,
-      {
-        field,
-      },
-    );
+    const field = joinPath(path, key);
+    return [
+      key,
+      isOption(entry)
+        ? readOption(factory, entry, { group: given, key }, field)
+        : readOptions(factory, entry, given[key], field),
+    ];
   });
   return Object.freeze(Object.fromEntries(values)) as OptionValues<T>;
+}
+
+const joinPath = (path: string, key: string): string => (path === "" ? key : `${path}.${key}`);
+
+const invalidOption = (factory: string, message: string, field?: string): PostbellError =>
+  new PostbellError("invalid_option", `${factory}: ${message}`, { field });
+
+function readGroup(factory: string, input: unknown, path: string): Readonly<Record<string, unknown>> {
+  if (input === undefined) return {};
+  if (typeof input === "object" && input !== null && !Array.isArray(input)) {
+    return input as Record<string, unknown>;
+  }
+  const name = path === "" ? "its options" : path;
+  throw invalidOption(factory, `${name} must be an object, not ${quote(input)}.`, path || undefined);
+}
+
+/** Refuses a key that the table does not have, and suggests the nearest one. */
+function checkKeys(factory: string, table: OptionTable, given: object, path: string): void {
+  const unknown = Object.keys(given).find((key) => !Object.hasOwn(table, key));
+  if (unknown === undefined) return;
+  const known = Object.keys(table);
+  const hint = known.length > 0 ? ` Did you mean '${joinPath(path, closest(unknown, known))}'?` : "";
+  const field = joinPath(path, unknown);
+  throw invalidOption(factory, `there is no option '${field}'.${hint}`, field);
+}
+
+function readOption(
+  factory: string,
+  option: Option<unknown>,
+  { group, key }: { readonly group: Readonly<Record<string, unknown>>; readonly key: string },
+  field: string,
+): unknown {
+  const found = group[key];
+  if (found === undefined) return option.default;
+  const expected = option.expected(found);
+  if (expected === undefined) return typeof found === "function" ? found.bind(group) : found;
+  throw invalidOption(factory, `${field} must be ${expected}, not ${quote(found)}.`, field);
 }
