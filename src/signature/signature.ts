@@ -1,15 +1,18 @@
-/** The signature of a delivery: making it, verifying it, and the same for the Standard Webhooks scheme (making only). */
+/** Signs deliveries and verifies their signatures. Signs for the Standard Webhooks scheme, too. */
 
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import { systemClock } from "../core/clock.js";
 import { PostbellError } from "../core/errors.js";
 
-/** The header that carries the signature, unless the sender chose another name. */
+/** The default header of the signature. */
 export const SIGNATURE_HEADER = "X-Service-Signature";
 
 const SECRET_PREFIX = "whsec_";
 
-/** A new signing secret: `whsec_` and 256 random bits in Base64. The whole string is the key of {@link signatureHeader}. */
+/**
+ * Creates a signing secret: `whsec_` and 256 random bits in Base64. The whole string is the key of
+ * {@link signatureHeader}.
+ */
 export function newSecret(): string {
   return SECRET_PREFIX + randomBytes(32).toString("base64");
 }
@@ -23,10 +26,14 @@ export interface SignatureInput {
 }
 
 /**
- * The value of `X-Service-Signature`: `t=<timestamp>, s=<64 lower-case hexadecimal digits>`.
+ * Returns the value of `X-Service-Signature`: `t=<timestamp>, s=<64 lower-case hexadecimal
+ * digits>`.
  *
- * HMAC-SHA-256 of the timestamp, a full stop and the body, keyed by the UTF-8 bytes of the whole secret.
- * Errors: `invalid_argument` for an empty secret.
+ * It is the HMAC-SHA-256 of the timestamp, a full stop and the body, keyed by the UTF-8 bytes of
+ * the whole secret.
+ *
+ * @throws `invalid_argument` for an empty secret.
+ *
  * Source: Event Notification and Webhook Registration Interface, "Authentication" 3 and 5.
  */
 export function signatureHeader({ secret, timestamp, body }: SignatureInput): string {
@@ -34,44 +41,54 @@ export function signatureHeader({ secret, timestamp, body }: SignatureInput): st
   return `t=${timestamp}, s=${createHmac("sha256", secret).update(`${timestamp}.`).update(body).digest("hex")}`;
 }
 
-/** Why a signature was not accepted. Safe to log. */
+/** Why a signature was refused. Safe to log. */
 export type SignatureProblem =
   /** There is no signature header, or it is empty. */
   | "missing_header"
-  /** The header has not exactly one `t` (digits) and one `s` (64 lower-case hexadecimal digits). */
+  /** The header does not have exactly one `t` (digits) and one `s` (64 hexadecimal digits). */
   | "malformed_header"
-  /** None of the secrets made this signature over these bytes. */
+  /** No secret gives this signature for these bytes. */
   | "no_match"
-  /** The signature is right, but the time in it is too far from now: perhaps a replay. */
+  /** The signature is valid, but its time is too far from now: perhaps a replay. */
   | "timestamp_out_of_tolerance";
 
-/** Whether a signature holds: with its time, in Unix seconds, or with what is wrong with it. */
+/** The result of a verification: the time of the signature in Unix seconds, or the problem. */
 export type SignatureResult =
   | { readonly ok: true; readonly timestamp: number }
   | { readonly ok: false; readonly code: SignatureProblem };
 
-/** What {@link verifySignature} looks at. */
+/** The arguments of {@link verifySignature}. */
 export interface VerifyInput {
-  /** The raw body, as it came over the wire. A string stands for its UTF-8 bytes. */
+  /** The raw body as it was received. A string stands for its UTF-8 bytes. */
   readonly body: Uint8Array | string;
   /** The value of `X-Service-Signature`. */
   readonly header: string | null | undefined;
-  /** The endpoint's secret, or several while one replaces another: any may match. */
+  /** The endpoint's secret, or several during a rotation: any of them may match. */
   readonly secrets: string | readonly string[];
-  /** Seconds the time in the header may differ from now, either way. Default 300. */
+  /** Largest difference between the time in the header and now, in seconds. Default 300. */
   readonly toleranceSeconds?: number | undefined;
-  /** Epoch milliseconds. Default: the system's time. */
+  /** The current time in epoch milliseconds. Default: the system's. */
   readonly now?: number | undefined;
 }
 
 /**
- * Verifies a delivery's signature: first that one of the secrets made it, then its age. `timestamp` is in Unix seconds.
+ * Verifies the signature of a delivery: first that it was made with one of the secrets, then its
+ * age.
  *
- * Elements other than `t` and `s` are ignored. A header with two `t` or two `s` is refused: which one counts would be a guess.
+ * Elements other than `t` and `s` are ignored. A header with two `t` or two `s` is refused.
  * Signatures are compared in constant time, and all secrets are tried whichever matches.
- * Errors: `raw_body_unavailable` when `body` is neither bytes nor a string; `invalid_argument` for an empty secret, no secret at all,
- * or a tolerance or time that is no number. What a sender can influence never throws.
- * Source: Event Notification and Webhook Registration Interface, "Authentication" 5.
+ *
+ * @throws `raw_body_unavailable` if `body` is neither bytes nor a string; `invalid_argument` for an
+ * empty secret, no secret, or a tolerance or time that is not a number. Nothing that a sender can
+ * influence throws.
+ *
+ * @example
+ * const result = verifySignature({
+ *   body: rawBody,
+ *   header: request.headers["x-service-signature"],
+ *   secrets: process.env.WEBHOOK_SECRET,
+ * });
+ * if (!result.ok) return reply(400, result.code);
  */
 export function verifySignature({
   body,
@@ -95,29 +112,43 @@ export function verifySignature({
   if (typeof header !== "string" || header.trim() === "") return { ok: false, code: "missing_header" };
   const elements = readHeader(header);
   if (elements === undefined) return { ok: false, code: "malformed_header" };
-  const received = Buffer.from(elements.signature);
-  let isMatch = false;
-  for (const key of keys) {
-    const expected = createHmac("sha256", key).update(`${elements.timestamp}.`).update(body).digest("hex");
-    isMatch = timingSafeEqual(received, Buffer.from(expected)) || isMatch;
-  }
-  if (!isMatch) return { ok: false, code: "no_match" };
+  if (!hasMatchingKey(keys, elements, body)) return { ok: false, code: "no_match" };
   const timestamp = Number(elements.timestamp);
   const isFresh = Math.abs(Math.floor(now / 1000) - timestamp) <= toleranceSeconds;
   return isFresh ? { ok: true, timestamp } : { ok: false, code: "timestamp_out_of_tolerance" };
 }
 
-/** The one `t`, kept as written since these characters were signed, and the one `s`. */
-function readHeader(header: string): { timestamp: string; signature: string } | undefined {
+/** True if one of the keys gives the signature. Takes the same time whichever key matches. */
+function hasMatchingKey(
+  keys: readonly string[],
+  { timestamp, signature }: SignatureElements,
+  body: Uint8Array | string,
+): boolean {
+  const received = Buffer.from(signature);
+  let isMatch = false;
+  for (const key of keys) {
+    const expected = createHmac("sha256", key).update(`${timestamp}.`).update(body).digest("hex");
+    isMatch = timingSafeEqual(received, Buffer.from(expected)) || isMatch;
+  }
+  return isMatch;
+}
+
+interface SignatureElements {
+  readonly timestamp: string;
+  readonly signature: string;
+}
+
+/** Returns the one `t`, as written because these characters were signed, and the one `s`. */
+function readHeader(header: string): SignatureElements | undefined {
   const elements = header.split(",").map((element) => element.trim());
-  const [timestamp = "", ...otherTimes] = valuesOf("t=", elements);
-  const [signature = "", ...otherSignatures] = valuesOf("s=", elements);
+  const [timestamp = "", ...otherTimes] = selectValues("t=", elements);
+  const [signature = "", ...otherSignatures] = selectValues("s=", elements);
   if (otherTimes.length > 0 || otherSignatures.length > 0) return undefined;
   const isWellFormed = /^[0-9]{1,15}$/.test(timestamp) && /^[0-9a-f]{64}$/.test(signature);
   return isWellFormed ? { timestamp, signature } : undefined;
 }
 
-function valuesOf(prefix: string, elements: readonly string[]): readonly string[] {
+function selectValues(prefix: string, elements: readonly string[]): readonly string[] {
   return elements
     .filter((element) => element.startsWith(prefix))
     .map((element) => element.slice(prefix.length));
@@ -133,7 +164,7 @@ function readSecrets(secrets: string | readonly string[]): readonly string[] {
   return list;
 }
 
-/** Whether `secret` can be one. An empty key would verify what anyone can sign. */
+/** True for a usable secret. An empty key would verify what anyone can sign. */
 export function isSecret(secret: unknown): secret is string {
   return typeof secret === "string" && secret !== "" && secret !== SECRET_PREFIX;
 }
@@ -147,16 +178,21 @@ function invalid(field: string, expected: string): PostbellError {
 }
 
 export interface StandardSignatureInput extends SignatureInput {
-  /** The event's id: the same in every attempt. */
+  /** The event's id, the same in every attempt. */
   readonly id: string;
 }
 
 /**
- * The three headers of the Standard Webhooks scheme, for subscribers that verify with one of its libraries.
+ * Returns the three headers of the Standard Webhooks scheme, for subscribers that verify with one
+ * of its libraries.
  *
- * HMAC-SHA-256 of `id.timestamp.body`, keyed by the bytes that the part of the secret after `whsec_` encodes in Base64.
- * Errors: `invalid_argument` when the secret is not of that form.
- * Source: https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
+ * The signature is the HMAC-SHA-256 of `id.timestamp.body`, keyed by the bytes that the part of the
+ * secret after `whsec_` encodes in Base64.
+ *
+ * @throws `invalid_argument` if the secret does not have that form.
+ *
+ * Source:
+ * https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
  */
 export function standardHeaders({ secret, id, timestamp, body }: StandardSignatureInput): {
   "webhook-id": string;
