@@ -1,4 +1,4 @@
-/** `createHealth`: tells a supervisor whether the services do their work, and if not, which part and why. */
+/** `createHealth`: serves the health of the services to a supervisor such as Kubernetes. */
 
 import { type Clock, systemClock } from "../core/clock.js";
 import { readOptions, value, wholeNumber } from "../core/options.js";
@@ -7,20 +7,34 @@ import { createRouter, type Route } from "../http/router.js";
 import type { HttpResponse, Service } from "../http/types.js";
 import type { HealthStatus, Problem } from "./health-status.js";
 
-/** A service that can be asked how it is: what `createWebhooks` and `createContent` give. */
+/** A service that reports its health. `createWebhooks` and `createContent` return one. */
 export interface Checked {
-  /** How the service is now. Never rejects. */
+  /** Returns the current health of the service. Never rejects. */
   condition(): Promise<HealthStatus>;
 }
 
-/** What `createHealth` takes; at least one service. */
+/**
+ * The options of `createHealth`. Pass at least one service.
+ *
+ * @example
+ * const options: HealthOptions = { webhooks, content, storageAwayMs: 60_000 };
+ */
 export interface HealthOptions {
+  /** The service from `createWebhooks`. */
   readonly webhooks?: Checked | undefined;
+  /** The service from `createContent`. */
   readonly content?: Checked | undefined;
-  /** How long the storage may be away before the answer is 503, in ms. Default: 30 000. */
+  /**
+   * Milliseconds for which the storage may be unavailable before the response is 503. Default 30
+   * 000. Raise it if a failover of your storage takes longer.
+   */
   readonly storageAwayMs?: number | undefined;
-  /** How late the event loop may be, in ms. Default: 1 000. */
+  /**
+   * Milliseconds by which the event loop may be late before the response is 503. Default 1 000.
+   * Raise it if other work in the process blocks it for longer.
+   */
   readonly eventLoopDelayMs?: number | undefined;
+  /** The source of time. Default: the system's. Tests pass `manualClock()`. */
   readonly clock?: Clock | undefined;
 }
 
@@ -39,15 +53,15 @@ export const healthOptions = {
   clock: value<Clock>("a clock", hasMethod("monotonic"), systemClock),
 };
 
-/** How one of the services is, in the answer of `GET /healthz`. */
+/** The health of one service in the response of `GET /healthz`. */
 export interface PartHealth {
   readonly status: "ok" | "failing";
   readonly started: boolean;
-  /** Why it is failing, and what is wrong without being reason enough. */
+  /** All problems, including those that are not (yet) a reason to fail. */
   readonly problems: readonly Problem[];
 }
 
-/** The body of the answer of `GET /healthz`. */
+/** The body of the response of `GET /healthz`. */
 export interface Health {
   readonly status: "ok" | "failing";
   readonly webhooks?: PartHealth;
@@ -55,7 +69,7 @@ export interface Health {
   readonly eventLoop: { readonly status: "ok" | "failing"; readonly delayMs: number };
 }
 
-interface Found {
+interface Measured {
   readonly webhooks?: HealthStatus | undefined;
   readonly content?: HealthStatus | undefined;
   readonly delayMs: number;
@@ -63,76 +77,91 @@ interface Found {
 
 type Limits = Readonly<Record<"storageAwayMs" | "eventLoopDelayMs", number>>;
 
-const statusOf = (isOk: boolean): "ok" | "failing" => (isOk ? "ok" : "failing");
+const toStatus = (isOk: boolean): "ok" | "failing" => (isOk ? "ok" : "failing");
 
-function judgePart({ isStarted, problems }: HealthStatus, { storageAwayMs }: Limits): PartHealth {
-  const isBorne = ({ code, forMs }: Problem): boolean => code === "storage_away" && forMs <= storageAwayMs;
-  return { status: statusOf(problems.every(isBorne)), started: isStarted, problems };
+function evaluatePart({ isStarted, problems }: HealthStatus, { storageAwayMs }: Limits): PartHealth {
+  const isTolerated = ({ code, forMs }: Problem): boolean =>
+    code === "storage_away" && forMs <= storageAwayMs;
+  return { status: toStatus(problems.every(isTolerated)), started: isStarted, problems };
 }
 
-/** What was found, against the limits. Pure. */
-export function evaluateHealth({ webhooks, content, delayMs }: Found, limits: Limits): Health {
+/** Evaluates what was measured against the limits. Pure. */
+export function evaluateHealth({ webhooks, content, delayMs }: Measured, limits: Limits): Health {
   const parts = {
-    ...(webhooks && { webhooks: judgePart(webhooks, limits) }),
-    ...(content && { content: judgePart(content, limits) }),
-    eventLoop: { status: statusOf(delayMs <= limits.eventLoopDelayMs), delayMs },
+    ...(webhooks && { webhooks: evaluatePart(webhooks, limits) }),
+    ...(content && { content: evaluatePart(content, limits) }),
+    eventLoop: { status: toStatus(delayMs <= limits.eventLoopDelayMs), delayMs },
   };
-  return { status: statusOf(Object.values(parts).every(({ status }) => status === "ok")), ...parts };
+  return { status: toStatus(Object.values(parts).every(({ status }) => status === "ok")), ...parts };
 }
 
-/** The part of it that a new process would mend: a storage that is away stays away, and what is under way would be cut off. */
+/**
+ * Returns the part of the health that a restart would improve. It would not help an unavailable
+ * storage, and would abort the deliveries in flight.
+ */
 export function toLiveness({ webhooks, eventLoop }: Health): Pick<Health, "status" | "eventLoop"> {
   const isStalled = webhooks?.problems.some(({ code }) => code === "loop_stalled") ?? false;
-  return { status: statusOf(!isStalled && eventLoop.status === "ok"), eventLoop };
+  return { status: toStatus(!isStalled && eventLoop.status === "ok"), eventLoop };
 }
 
-/** Long enough for a loop that is busy in pieces to show it. */
+/** Long enough to notice a loop that is busy with many short tasks. */
 const SAMPLE_MS = 20;
 
-/** How much later than it should a timer of this clock fires now. */
+/** Measures how late a timer of this clock fires now. */
 const measureDelay = (clock: Clock): Promise<number> =>
   new Promise((resolve) => {
-    const began = clock.monotonic();
+    const startedAt = clock.monotonic();
     clock.setTimeout(
-      () => resolve(Math.max(0, Math.round(clock.monotonic() - began - SAMPLE_MS))),
+      () => resolve(Math.max(0, Math.round(clock.monotonic() - startedAt - SAMPLE_MS))),
       SAMPLE_MS,
     );
   });
 
-const answer = (health: Pick<Health, "status">): HttpResponse => ({
+const toResponse = (health: Pick<Health, "status">): HttpResponse => ({
   status: health.status === "ok" ? 200 : 503,
   headers: { "content-type": "application/json; charset=utf-8", "cache-control": "no-store" },
   body: JSON.stringify(health),
 });
 
 /**
- * A service to mount: `GET /healthz` answers 200 or 503 with a {@link Health}, `GET /livez` the same of what only a new process would mend. Each answer is
- * found anew, so that it is green again as soon as the trouble is over. A service that was not started counts as well: it has nothing to do by itself.
+ * Creates a service that reports health. `GET /healthz` responds with 200 or 503 and a {@link
+ * Health}; use it for readiness. `GET /livez` reports only what a restart would improve; use it for
+ * liveness.
  *
- * The answers hold no address, account or count, and nobody is asked for a key.
- * Errors: `invalid_option`.
+ * Each request measures again, so the response is 200 as soon as the problem is over. A service
+ * that was not started is healthy. Responses contain no address, account or count, so no key is
+ * needed.
+ *
+ * @throws `invalid_option`.
+ *
+ * @example
+ * app.use(expressAdapter(createHealth({ webhooks })));
  */
 export function createHealth(options: HealthOptions): Service {
   const { webhooks, content, clock, ...limits } = readOptions("createHealth", healthOptions, options);
-  const find = async (asked: Pick<HealthOptions, "webhooks" | "content">): Promise<Health> => {
-    const [ofWebhooks, ofContent, delayMs] = await Promise.all([
-      asked.webhooks?.condition(),
-      asked.content?.condition(),
+  const measure = async (services: Pick<HealthOptions, "webhooks" | "content">): Promise<Health> => {
+    const [webhooksStatus, contentStatus, delayMs] = await Promise.all([
+      services.webhooks?.condition(),
+      services.content?.condition(),
       measureDelay(clock),
     ]);
-    return evaluateHealth({ webhooks: ofWebhooks, content: ofContent, delayMs }, limits);
+    return evaluateHealth({ webhooks: webhooksStatus, content: contentStatus, delayMs }, limits);
   };
   const routes: readonly Route<undefined>[] = [
-    { method: "GET", path: "/healthz", handle: async () => answer(await find({ webhooks, content })) },
-    // Content would ask the storage, and this answer has to come though it is away.
-    { method: "GET", path: "/livez", handle: async () => answer(toLiveness(await find({ webhooks }))) },
+    { method: "GET", path: "/healthz", handle: async () => toResponse(await measure({ webhooks, content })) },
+    // Without content: its health needs the storage, and this response must come without it.
+    {
+      method: "GET",
+      path: "/livez",
+      handle: async () => toResponse(toLiveness(await measure({ webhooks }))),
+    },
   ];
   const handle = createRouter(routes, {
     context: () => undefined,
     onError: (error) =>
       error instanceof HttpError
         ? { status: error.status, headers: error.headers, body: null }
-        : answer({ status: "failing" }),
+        : toResponse({ status: "failing" }),
   });
   return Object.freeze<Service>({ handle });
 }

@@ -1,22 +1,24 @@
-/** What a service says of itself when its health is asked for. */
+/** The health that a service reports of itself. */
 
+/** One reason why a service does not work as it should. */
 export interface Problem {
   /**
-   * `loop_stalled`: a turn of the delivery loop that was due has not come. `storage_away`: the storage does not answer, or takes nothing. `not_following`: what other processes
-   * changed is not looked for any more.
+   * `loop_stalled`: the delivery loop does not run although it should. `storage_away`: the storage
+   * does not respond, or refuses to store. `not_following`: the service no longer polls for changes
+   * of other processes.
    */
   readonly code: "loop_stalled" | "storage_away" | "not_following";
-  /** Milliseconds since it began, as far as is known. */
+  /** Milliseconds since the problem was first seen. */
   readonly forMs: number;
 }
 
-/** How a service is, at the moment it was asked. */
+/** The health of a service at one moment. */
 export interface HealthStatus {
-  /** False before `start()` and after `stop()`: then the service has nothing to do by itself, and no problem. */
+  /** False before `start()` and after `stop()`. The service then has no problems. */
   readonly isStarted: boolean;
   readonly problems: readonly Problem[];
 }
 
-/** Those of the problems that have begun. */
+/** Returns the problems that exist now. */
 export const selectCurrentProblems = (...problems: readonly Problem[]): readonly Problem[] =>
   problems.filter(({ forMs }) => forMs > 0);
