@@ -1,4 +1,4 @@
-/** Puts chunks together. Knows no source of them. */
+/** Concatenates chunks of bytes, wherever they come from. */
 
 const PAGE_BYTES = 65_536;
 
@@ -7,11 +7,14 @@ export interface ByteBuffer {
   readonly add: (chunk: Uint8Array) => void;
   /** Bytes added so far. */
   readonly length: () => number;
-  /** All of it. Nothing may be added afterwards, as they may be the very bytes that are held. */
+  /** Returns all bytes. Add nothing afterwards, because the buffer is not copied. */
   readonly whole: () => Uint8Array;
 }
 
-/** Guarantee: holds less than twice the bytes that were added, in however many chunks, and one chunk alone without more. */
+/**
+ * Creates an empty buffer. It holds less than twice the bytes that were added, in however many
+ * chunks; a single chunk takes no more than its own size.
+ */
 export function createByteBuffer(): ByteBuffer {
   const full: Uint8Array[] = [];
   let page = new Uint8Array(0);

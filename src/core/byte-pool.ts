@@ -3,7 +3,7 @@
 import { markAsUntransferable } from "node:worker_threads";
 
 const POOL_BYTES = 65_536;
-/** Anything larger gets memory of its own, so that little of a pool is ever lost. */
+/** Larger parts get memory of their own, so that little of a pool is lost. */
 const MAX_PART_BYTES = POOL_BYTES / 8;
 
 function createPool(): Buffer {
@@ -17,10 +17,10 @@ let pool = createPool();
 let used = 0;
 
 /**
- * Like `Buffer.allocUnsafe`, from a pool eight times as large: Node's own, of 8 KiB, is used up by
- * four notifications, and a new one costs more than they do. The bytes are not zeroed, and no part
- * is handed out twice. A pool is freed with the last of its parts, so use it for nothing that is
- * kept for long.
+ * Allocates like `Buffer.allocUnsafe`, from a pool eight times as large. Node's own pool of 8 KiB
+ * is used up by four notifications, and a new one costs more than they do. The bytes are not
+ * zeroed, and no part is handed out twice. A pool is freed with the last of its parts, so do not
+ * keep a part for long.
  */
 export function allocateBriefly(bytes: number): Buffer {
   if (bytes > MAX_PART_BYTES) return Buffer.allocUnsafeSlow(bytes);

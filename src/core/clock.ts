@@ -1,26 +1,42 @@
-/** The one source of time and chance. Nothing else in the core or the storages may read a clock, set a timer or draw a number. */
+/**
+ * The only source of time and chance. Nothing else in the core or the storages may read a clock,
+ * set a timer or draw a random number.
+ */
 
-/** An armed timer; opaque, only good for `clearTimeout` of the clock that made it. */
+/** A timer that is set. Only useful for `clearTimeout` of the clock that returned it. */
 export type Timer = { readonly [key in never]: never };
 
-/** Time and chance, as the core and the storages take them. A test gives one that stands still: `manualClock` of `postbell/testing`. */
+/**
+ * Time and chance for services and storages. Tests pass `manualClock()` of `postbell/testing`,
+ * which stands still until it is moved.
+ *
+ * @example
+ * const clock = manualClock();
+ * const webhooks = createWebhooks({ storage, access, clock });
+ * await clock.advance(15 * 60_000); // the first retry is due
+ */
 export interface Clock {
-  /** Wall-clock time in epoch milliseconds. */
+  /** Returns the wall-clock time in epoch milliseconds. */
   now(): number;
-  /** Milliseconds from an arbitrary start; never jumps, not even when the wall clock is set. */
+  /**
+   * Returns milliseconds from an arbitrary start. It never jumps, even if the wall clock is set.
+   */
   monotonic(): number;
-  /** Calls `callback` once, `ms` milliseconds from now. Delays over 2^31 − 1 ms are allowed to fire early, at that bound. */
+  /**
+   * Calls `callback` once, after `ms` milliseconds. A delay over 2^31 − 1 ms may end early, at that
+   * limit.
+   */
   setTimeout(callback: () => void, ms: number): Timer;
-  /** Disarms a timer. One that has fired, or is `undefined`, changes nothing. */
+  /** Clears a timer. Does nothing if it has fired or is `undefined`. */
   clearTimeout(timer: Timer | undefined): void;
-  /** A number in [0, 1). */
+  /** Returns a number in [0, 1). */
   random(): number;
 }
 
-/** `setTimeout` fires at once for longer delays (Node 20 to 26). */
+/** With a longer delay, `setTimeout` fires at once (Node 20 to 26). */
 const MAX_DELAY_MS = 2 ** 31 - 1;
 
-/** The machine's own time. The default of every `clock` option. */
+/** The system's time and random numbers. The default of every `clock` option. */
 export const systemClock: Clock = Object.freeze({
   now: () => Date.now(),
   monotonic: () => performance.now(),
@@ -30,7 +46,10 @@ export const systemClock: Clock = Object.freeze({
   random: () => Math.random(),
 });
 
-/** Settles as `promise` does, or rejects with what `onTimeout` makes once `ms` milliseconds have passed. The promise itself goes on. */
+/**
+ * Settles like `promise`, or rejects with the error of `onTimeout` after `ms` milliseconds. The
+ * promise itself continues.
+ */
 export function withTimeout<T>(
   clock: Clock,
   ms: number,

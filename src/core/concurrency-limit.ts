@@ -1,7 +1,10 @@
 /** Lets a few pieces of work run at once, the others in turn. */
 
 export interface ConcurrencyLimit {
-  /** `undefined`, and `work` is never begun, where too much is waiting already. Otherwise settles as `work` does. */
+  /**
+   * `undefined`, and `work` is never begun, where too much is waiting already. Otherwise settles as
+   * `work` does.
+   */
   readonly run: <T>(work: () => Promise<T>) => Promise<T> | undefined;
 }
 

@@ -10,8 +10,9 @@ export interface Deadline {
 
 export interface Deadlines {
   /**
-   * Calls `onReached` once: at `at` (milliseconds of the monotonic clock) or up to `everyMs` later. `onReached` may add and remove
-   * deadlines. If it throws, the error reaches the clock's timer, and the other deadlines are still called.
+   * Calls `onReached` once: at `at` (milliseconds of the monotonic clock) or up to `everyMs` later.
+   * `onReached` may add and remove deadlines. If it throws, the error reaches the clock's timer,
+   * and the other deadlines are still called.
    */
   readonly add: (at: number, onReached: () => void) => Deadline;
   /** Cancels a deadline. Does nothing if it was reached or removed before, or is `undefined`. */
@@ -19,7 +20,10 @@ export interface Deadlines {
 }
 
 export interface DeadlinesOptions {
-  /** The least time between two sweeps, and the most that a deadline is late. In milliseconds, default 50. */
+  /**
+   * The least time between two sweeps, and the most that a deadline is late. In milliseconds,
+   * default 50.
+   */
   readonly everyMs?: number | undefined;
 }
 
@@ -30,11 +34,12 @@ interface Entry extends Deadline {
 }
 
 /**
- * Creates a set of deadlines that share one timer of `clock`. It suits deadlines that are almost always removed before they are
- * reached, such as those of attempts.
+ * Creates a set of deadlines that share one timer of `clock`. It suits deadlines that are almost
+ * always removed before they are reached, such as those of attempts.
  *
- * Adding and removing take constant time and allocate one small object. The timer waits for the earliest deadline, then one sweep
- * visits each deadline once. While there are no deadlines, no timer is set, so nothing keeps the process alive.
+ * Adding and removing take constant time and allocate one small object. The timer waits for the
+ * earliest deadline, then one sweep visits each deadline once. While there are no deadlines, no
+ * timer is set, so nothing keeps the process alive.
  */
 export function createDeadlines(clock: Clock, { everyMs = 50 }: DeadlinesOptions = {}): Deadlines {
   /** Unordered: the last entry moves to the place of a removed one. */
@@ -47,14 +52,16 @@ export function createDeadlines(clock: Clock, { everyMs = 50 }: DeadlinesOptions
   const sleepUntil = (at: number): void => {
     clock.clearTimeout(timer);
     sweepAt = Math.max(at, lastSweepAt + everyMs);
-    // Rounded up, because Node drops fractions: the timer would fire just before the deadline and miss it.
+    // Rounded up, because Node drops fractions: the timer would fire just before the deadline and
+    // miss it.
     timer = clock.setTimeout(sweep, Math.ceil(sweepAt - clock.monotonic()));
   };
 
   const add: Deadlines["add"] = (at, onReached) => {
     const entry: Entry = { at, onReached, index: entries.length };
     entries.push(entry);
-    // A timer that fires soon enough stays as it is, so it is set once per sweep and not once per deadline.
+    // A timer that fires soon enough stays as it is, so it is set once per sweep and not once per
+    // deadline.
     if (at + everyMs < sweepAt) sleepUntil(at);
     return entry;
   };

@@ -1,63 +1,86 @@
-/** The one error class of the package, and every code it can carry. Test the code, not `instanceof`: a package may be loaded twice. */
+/**
+ * The one error class of the package, and all its codes. Test the code and not `instanceof`,
+ * because a package may be loaded twice.
+ */
 
-/** What is at fault, as a stable word. */
+/** The codes of all errors. They are stable. */
 export type ErrorCode =
   /** An option of a factory is unknown, of the wrong type or out of range. `field` is its path. */
   | "invalid_option"
-  /** An argument of a call in-process (an event, a resource, a cursor) cannot be used. `field` is its path. */
+  /** An argument of a call (an event, a resource, a cursor) is invalid. `field` is its path. */
   | "invalid_argument"
-  /** A value that a subscriber sent, or that was given for one, cannot be used. `field` is its name. */
+  /**
+   * A value that a subscriber sent, or that was passed for one, is invalid. `field` is its name.
+   */
   | "invalid_request"
-  /** The destination URL is refused by the policy. */
+  /** The address policy refuses the destination URL. */
   | "invalid_url"
-  /** An event type is not in the catalogue; the message names the nearest one that is. */
+  /** An event type is not in the catalogue. The message names the nearest one that is. */
   | "unknown_event_type"
   /** An event with this id and other content was emitted in the last 24 hours. */
   | "event_conflict"
-  /** The notification would be larger than `limits.notificationBytes` or hold more than `limits.entries` entries. */
+  /** The notification exceeds `limits.notificationBytes` or `limits.entries`. */
   | "event_too_large"
-  /** The account has its fifteen ENABLED webhooks. */
+  /** The account has `limits.enabledWebhooks` ENABLED webhooks, or `limits.webhooks` in all. */
   | "webhook_limit_reached"
-  /** Nothing is sent to a webhook that is DISABLED: enable it first. */
+  /** The webhook is DISABLED, so nothing is sent to it. Enable it first. */
   | "webhook_disabled"
-  /** An event was sent again to a webhook as often as it may be. */
+  /** An event cannot be resent to this webhook again. */
   | "resend_limit_reached"
-  /** Recoveries, or tests, of a webhook were asked for too often; `retryAfterSeconds` says when to ask again. */
+  /** Too many recoveries or tests of a webhook. Wait for `retryAfterSeconds`. */
   | "rate_limited"
-  /** The `Idempotency-Key` came before with another body. */
+  /** The `Idempotency-Key` was used with another body. */
   | "idempotency_key_reused"
-  /** The webhook that this `Idempotency-Key` registered was deleted since. */
+  /** The webhook that this `Idempotency-Key` registered was deleted. */
   | "webhook_deleted"
-  /** The secret that was made for this `Idempotency-Key` was rotated since. */
+  /** The secret of the webhook that this `Idempotency-Key` registered was rotated. */
   | "secret_rotated"
   /** Another API key of the account owns the webhook, and this one may not act for it. */
   | "webhook_owned_by_another_key"
-  /** A hook of `access` threw, gave no usable answer, or none in time: nothing was done. */
+  /** A hook of `access` threw, returned an invalid value or took too long. Nothing was done. */
   | "access_unavailable"
-  /** The file of an import cannot be read; the message names the line. */
+  /** The file of an import cannot be read. The message names the line. */
   | "invalid_import"
+  /** The webhook, delivery or other record does not exist, or belongs to another account. */
   | "not_found"
-  /** The storage has reached a bound; nothing was stored. */
+  /** The storage has reached a limit. Nothing was stored. */
   | "storage_full"
-  /** The storage did not answer in time, or not at all; whether something was stored is unknown. */
+  /** The storage did not respond, or not in time. The call may or may not have taken effect. */
   | "storage_unavailable"
-  /** The mail server did not take a notice; it is sent again later. */
+  /** The mail server did not accept a health notification. It is sent again later. */
   | "mail_not_sent"
-  /** A call needs a running dispatcher: call `start()` first. */
+  /** The call needs a started service. Call `start()` first. */
   | "not_started"
-  /** The host's body parser consumed the raw bytes that a signature covers; the message says what to change. */
+  /**
+   * A body parser of the host consumed the raw bytes of a signature. The message says what to
+   * change.
+   */
   | "raw_body_unavailable";
 
-/** What every call of the package throws, or rejects with, on purpose. Test its `code`, with {@link isPostbellError}. */
+/**
+ * The error that calls of the package throw or reject with. Test its `code` with {@link
+ * isPostbellError}.
+ *
+ * @example
+ * try {
+ *   await webhooks.emit(event);
+ * } catch (error) {
+ *   if (isPostbellError(error, "storage_unavailable")) await emitLater(event);
+ *   else throw error;
+ * }
+ */
 export class PostbellError extends Error {
   override readonly name = "PostbellError";
   readonly code: ErrorCode;
-  /** The option, argument or request field at fault, as a path: `retry.intervalsMs[2]`, `event_types[0]`. */
+  /**
+   * The option, argument or request field at fault, as a path: `retry.intervalsMs[2]`,
+   * `event_types[0]`.
+   */
   readonly field: string | undefined;
-  /** Of `rate_limited`. */
+  /** Set for `rate_limited`: when to try again. */
   readonly retryAfterSeconds: number | undefined;
 
-  /** For storages and adapters of others: the package tests the code, never the class. */
+  /** For authors of storages and adapters. The package tests the code, never the class. */
   constructor(
     code: ErrorCode,
     message: string,
@@ -74,7 +97,9 @@ export class PostbellError extends Error {
   }
 }
 
-/** Whether `error` is a Postbell error (with this code, if one is given), also when the package was loaded twice. */
+/**
+ * True for a Postbell error, if given with this code. Works even if the package was loaded twice.
+ */
 export function isPostbellError(error: unknown, code?: ErrorCode): error is PostbellError {
   return (
     error instanceof Error &&

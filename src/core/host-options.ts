@@ -1,10 +1,10 @@
-/** What every service takes of its host's surroundings: a clock and a log, as rows of its table of options. */
+/** The options that every service has: a clock and a logger. */
 
 import { type Clock, systemClock } from "./clock.js";
 import { type Logger, silentLogger } from "./logger.js";
 import { value } from "./options.js";
 
-/** Whether a value has these methods. */
+/** Returns a predicate that is true for objects with these methods. */
 export const hasMethods =
   (...names: readonly string[]) =>
   (given: unknown): boolean =>

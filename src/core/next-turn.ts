@@ -1,11 +1,12 @@
-/** Lets everything else that is waiting run: for work that would otherwise occupy the event loop. */
+/** Yields to the event loop, for work that would otherwise block it. */
 
+/** Resolves in the next turn of the event loop. */
 export const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-/** Characters that are worked on before others have their turn: a few milliseconds of parsing or writing JSON. */
+/** Characters to process before yielding: a few milliseconds of parsing or writing JSON. */
 export const TURN_CHARACTERS = 262_144;
 
-/** The records in order; others have their turn after each {@link TURN_CHARACTERS} of their bodies. */
+/** Yields the records in order, and the event loop after each {@link TURN_CHARACTERS} of bodies. */
 export async function* yieldBetween<T extends { readonly body: string } | undefined>(
   records: readonly T[],
 ): AsyncGenerator<T> {

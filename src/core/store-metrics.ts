@@ -1,11 +1,14 @@
-/** Counts the calls of a storage that fail. */
+/** Counts the storage calls that fail. */
 
 import { isPostbellError } from "./errors.js";
 import type { Telemetry } from "./telemetry.js";
 
 type Method = (...given: readonly unknown[]) => unknown;
 
-/** The same store, each failure of its methods counted; the store itself where nobody counts. Its methods must not need their `this`. */
+/**
+ * Returns the same store with its failures counted, or the store itself without telemetry. Its
+ * methods must not need `this`.
+ */
 export function countStoreErrors<S extends object>(
   store: S,
   telemetry: Telemetry | undefined,
@@ -15,9 +18,9 @@ export function countStoreErrors<S extends object>(
   const counted =
     (operation: string, method: Method): Method =>
     (...given) => {
-      const answer = method(...given);
-      if (!(answer instanceof Promise)) return answer;
-      return answer.catch((error: unknown) => {
+      const result = method(...given);
+      if (!(result instanceof Promise)) return result;
+      return result.catch((error: unknown) => {
         const code = isPostbellError(error) ? error.code : "unexpected";
         telemetry.record("storageErrors", 1, { service, operation, error: code });
         throw error;

@@ -1,22 +1,25 @@
-/** What the services report of their work, as plain calls with plain values. Knows no tracing or metrics library; without a `telemetry` option none of it is called. */
+/**
+ * The port to metrics and traces: plain calls with plain values, without any library. Without a
+ * `telemetry` option nothing here is called.
+ */
 
-/** What a metric is: the name, unit and labels that every binding derives its own from. */
+/** The definition of a metric: each binding derives its own name, unit and labels from it. */
 export interface Metric {
-  /** With dots, without the unit. */
+  /** Words with dots between them, without the unit. */
   readonly name: string;
-  /** A counter only grows; a histogram notes each value; a gauge is read when it is looked at. */
+  /** A counter only grows, a histogram records each value, a gauge is read on demand. */
   readonly kind: "counter" | "histogram" | "gauge";
-  /** Seconds (`s`), or what is counted, in braces (UCUM). */
+  /** Seconds (`s`), or the counted thing in braces (UCUM). */
   readonly unit: string;
   readonly description: string;
-  /** Every label has few values: no id, account, address or text that somebody sent. */
+  /** Every label has few values: no id, account, address or text from outside. */
   readonly labels: readonly string[];
   /** Upper bounds of a histogram, ascending. */
   readonly bounds?: readonly number[];
 }
 
 const CALL_BOUNDS = Object.freeze([0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15]);
-/** From a free slot to an outage of days. */
+/** From a free slot to an outage of a day. */
 const LAG_BOUNDS = Object.freeze([0.005, 0.025, 0.1, 0.5, 1, 5, 15, 60, 300, 900, 3_600, 14_400, 86_400]);
 
 const table = {
@@ -48,21 +51,21 @@ const table = {
     name: "postbell.deliveries.ended",
     kind: "counter",
     unit: "{delivery}",
-    description: "Deliveries that this process ended.",
+    description: "Deliveries that this process completed.",
     labels: ["state", "reason"],
   },
   deliveriesInFlight: {
     name: "postbell.deliveries.in_flight",
     kind: "gauge",
     unit: "{delivery}",
-    description: "Deliveries that this process has under way.",
+    description: "Deliveries in flight in this process.",
     labels: [],
   },
   deliveriesPending: {
     name: "postbell.deliveries.pending",
     kind: "gauge",
     unit: "{delivery}",
-    description: "Deliveries in the storage that have not ended.",
+    description: "Pending deliveries in the storage.",
     labels: [],
   },
   deliveriesDue: {
@@ -90,7 +93,7 @@ const table = {
     name: "postbell.content.request.duration",
     kind: "histogram",
     unit: "s",
-    description: "Time to answer a content request, without sending the answer.",
+    description: "Time to process a content request, without sending the response.",
     labels: ["method", "route", "status_class"],
     bounds: CALL_BOUNDS,
   },
@@ -98,57 +101,59 @@ const table = {
     name: "postbell.content.cache.lookups",
     kind: "counter",
     unit: "{lookup}",
-    description: "Look-ups in the caches of whole answers and of whole records.",
+    description: "Lookups in the caches of responses and of records.",
     labels: ["cache", "result"],
   },
   contentRecords: {
     name: "postbell.content.records",
     kind: "gauge",
     unit: "{record}",
-    description: "Content records of which this process holds the columns, and those that it holds whole.",
+    description: "Content records in this process: those whose columns it holds, and those it holds whole.",
     labels: ["held"],
   },
 } satisfies Record<string, Metric>;
 
 /** The name of a metric in the table. */
 export type MetricName = keyof typeof table;
-/** Every metric there is. */
+/** All metrics of the package. */
 export const metrics: Readonly<Record<MetricName, Metric>> = Object.freeze(table);
 
-/** What tells the series of one metric apart: a fixed set of names and few values. */
+/** The labels of one measurement: a fixed set of names, each with few values. */
 export type Labels = Readonly<Record<string, string>>;
 
-/** A gauge as it is now. */
+/** The current value of a gauge. */
 export interface Reading {
   readonly metric: MetricName;
   readonly labels: Labels;
   readonly value: number;
 }
 
-/** What a span says of its operation. No key, secret, record, or path of a URL. */
+/** The attributes of a span. They contain no key, secret, record, or path of a URL. */
 export type SpanAttributes = Readonly<Record<string, string | number | boolean>>;
 
-/** What is known of an operation when it begins. */
+/** The description of an operation when it begins. */
 export interface SpanStart {
-  /** What is done: `emit`, `claim`, `attempt`. */
+  /** The operation: `emit`, `claim`, `attempt`. */
   readonly name: string;
-  /** `producer` continues the caller's trace; the others begin one of their own. */
+  /** `producer` continues the caller's trace; the others begin a new one. */
   readonly kind: "producer" | "consumer" | "client";
   /** Epoch milliseconds. */
   readonly at: number;
-  /** Names of the semantic conventions, or with `postbell.` in front. */
+  /** Names of the semantic conventions, or names that begin with `postbell.`. */
   readonly attributes: SpanAttributes;
-  /** The `traceparent` of a span that led to this one, in whatever process and however long ago. */
+  /** The `traceparent` of the span that caused this one, in any process and at any time. */
   readonly link?: string | undefined;
 }
 
-/** An operation that is being traced. */
+/** A traced operation. */
 export interface Span {
-  /** Names the span to other processes, in the form of W3C Trace Context; `undefined` where nobody records it. */
+  /**
+   * Identifies the span to other processes (W3C Trace Context); `undefined` if it is not recorded.
+   */
   readonly traceparent: string | undefined;
-  /** Calls `work` at once, with the span as the current one, and returns what it returns. */
+  /** Calls `work` at once, with this span as the current one, and returns its result. */
   run<T>(work: () => Promise<T>): Promise<T>;
-  /** To be called once. `error`: a short stable word where it failed. */
+  /** Ends the span. Call it once. `error` is a short stable word if the operation failed. */
   end(outcome: {
     readonly at: number;
     readonly attributes?: SpanAttributes | undefined;
@@ -156,25 +161,40 @@ export interface Span {
   }): void;
 }
 
-/** What takes the reports: `openTelemetry()` of `postbell/opentelemetry`, `prometheus().telemetry` of `postbell/prometheus`, or the host's own. Several services may share one. */
+/**
+ * Receives metrics and spans: `openTelemetry()` of `postbell/opentelemetry`,
+ * `prometheus().telemetry` of `postbell/prometheus`, or your own. Several services may share one.
+ *
+ * @example
+ * const { telemetry, service } = prometheus();
+ * const webhooks = createWebhooks({ storage, access, telemetry });
+ * app.use(expressAdapter(service)); // GET /metrics
+ */
 export interface Telemetry {
-  /** Adds `value` to a counter, or notes it in a histogram. `labels` holds all labels of the metric and no others. */
+  /**
+   * Adds `value` to a counter, or records it in a histogram. `labels` are exactly those of the
+   * metric.
+   */
   record(metric: MetricName, value: number, labels: Labels): void;
   /**
-   * Calls `read` whenever the gauges are looked at, until the function that it returns is called. `read` takes a few seconds at most; where it rejects there is nothing to show.
+   * Calls `read` whenever the gauges are requested, until the returned function is called. `read`
+   * takes a few seconds at most. If it rejects, no values are shown.
    */
   observe(read: () => Promise<readonly Reading[]>): () => void;
-  /** Begins a span; `undefined` where none is wanted. Absent: only metrics are. */
+  /** Begins a span; `undefined` if it is not wanted. Leave it out to receive metrics only. */
   begin?(span: SpanStart): Span | undefined;
 }
 
-/** A span of time for a histogram, never below 0. */
+/** Converts milliseconds to seconds for a histogram, never below 0. */
 export const seconds = (ms: number): number => Math.max(0, ms) / 1_000;
 
 const nothing = (): void => {};
 
-/** What `call` gives; `fallback` where it throws: telemetry that is broken must not fail a delivery, and the log would fill with it. */
-function tried<T>(call: () => T, fallback: T): T {
+/**
+ * Returns the result of `call`, or `fallback` if it throws: broken telemetry must not fail a
+ * delivery or fill the log.
+ */
+function tryCall<T>(call: () => T, fallback: T): T {
   try {
     return call();
   } catch {
@@ -186,7 +206,7 @@ const guardedSpan = (span: Span): Span => ({
   traceparent: span.traceparent,
   run(work) {
     let begun: ReturnType<typeof work> | undefined;
-    tried(
+    tryCall(
       () =>
         void span.run(() => {
           begun = work();
@@ -196,31 +216,34 @@ const guardedSpan = (span: Span): Span => ({
     );
     return begun ?? work();
   },
-  end: (outcome) => tried(() => span.end(outcome), undefined),
+  end: (outcome) => tryCall(() => span.end(outcome), undefined),
 });
 
-/** The same telemetry, except that nothing it throws can reach the code that reports. */
+/** Returns telemetry whose calls never throw. */
 export function guardedTelemetry(telemetry: Telemetry | undefined): Telemetry | undefined {
   if (telemetry === undefined) return undefined;
   return Object.freeze<Telemetry>({
-    record: (metric, value, labels) => tried(() => telemetry.record(metric, value, labels), undefined),
+    record: (metric, value, labels) => tryCall(() => telemetry.record(metric, value, labels), undefined),
     observe(read) {
-      const end = tried(() => telemetry.observe(read), nothing);
-      return () => tried(end, undefined);
+      const end = tryCall(() => telemetry.observe(read), nothing);
+      return () => tryCall(end, undefined);
     },
     begin(start) {
-      const span = tried(() => telemetry.begin?.(start), undefined);
+      const span = tryCall(() => telemetry.begin?.(start), undefined);
       return span && guardedSpan(span);
     },
   });
 }
 
-/** What may stand in a label or an attribute for a code that a host's function made up. */
 const WORD = /^[A-Za-z][A-Za-z0-9_]{0,63}$/;
+/**
+ * Returns a code of a host's function if it is a short word that is safe as a label, else
+ * `fallback`.
+ */
 export const toLabel = (text: unknown, fallback: string): string =>
   typeof text === "string" && WORD.test(text) ? text : fallback;
 
-/** Where a request goes, without what may be secret in its URL. */
+/** Returns the attributes of a destination, without the parts of its URL that may be secret. */
 export function getServerAttributes(url: string): SpanAttributes {
   const { hostname, port, protocol } = new URL(url);
   const scheme = protocol.slice(0, -1);

@@ -1,17 +1,21 @@
-/** A priority queue by time in which each item stands at most once and can be moved or removed: an indexed binary heap. */
+/** A priority queue by time whose items can be moved and removed: an indexed binary heap. */
 
 export interface TimeQueue<T> {
   readonly size: number;
-  /** Adds `item` at time `at`, or moves it there. Items of one time come out in the order in which they were set. */
+  /**
+   * Adds `item` at time `at`, or moves it there. Items with the same time come out in the order in
+   * which they were set.
+   */
   set(item: T, at: number): void;
-  /** Removes `item`; false where it is not in the queue. */
+  /** Removes `item`. Returns false if it is not in the queue. */
   delete(item: T): boolean;
-  /** The time of `item`; `undefined` where it is not in the queue. */
+  /** Returns the time of `item`; `undefined` if it is not in the queue. */
   at(item: T): number | undefined;
-  /** The earliest item. */
+  /** Returns the earliest item. */
   head(): T | undefined;
+  /** Returns the time of the earliest item. */
   headAt(): number | undefined;
-  /** Those at `at` or earlier, in no order. The queue must not change meanwhile. */
+  /** Yields the items at `at` or earlier, in no order. Do not change the queue meanwhile. */
   until(at: number): Iterable<T>;
 }
 
@@ -22,7 +26,10 @@ interface Node<T> {
   index: number;
 }
 
-/** O(log n) for `set` and `delete`, O(k) for the k items of `until`, O(1) for the rest. */
+/**
+ * Creates an empty queue. `set` and `delete` take O(log n), `until` O(k) for its k items, the rest
+ * O(1).
+ */
 export function createTimeQueue<T>(): TimeQueue<T> {
   const nodes = new Map<T, Node<T>>();
   const heap: Node<T>[] = [];
@@ -33,7 +40,7 @@ export function createTimeQueue<T>(): TimeQueue<T> {
     heap[index] = node;
     node.index = index;
   };
-  /** Moves `node`, whose key has changed, to where it belongs. */
+  /** Moves `node`, whose time has changed, to its place in the heap. */
   const sift = (node: Node<T>): void => {
     let index = node.index;
     while (index > 0) {

@@ -1,5 +1,5 @@
 /**
- * `text` without the `characters` at its end. An expression such as `/\/+$/` does the same, but takes time that grows
+ * Removes `characters` from the end of a text. An expression such as `/\/+$/` takes time that grows
  * with the square of a run of them inside the text.
  */
 export function trimEnd(text: string, characters: string): string {

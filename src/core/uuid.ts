@@ -1,4 +1,4 @@
-/** UUIDs: what counts as one, and names that always give the same one. */
+/** Recognises UUIDs, and computes name-based ones. */
 
 import { createHash } from "node:crypto";
 
@@ -7,23 +7,25 @@ export { randomUUID } from "node:crypto";
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/i;
 
 /**
- * Whether `text` is a UUID in its canonical form 8-4-4-4-12, in either case: the variant and the versions 1 to 8 of RFC 9562.
- * The nil and the max UUID are none: they are placeholders and identify nothing.
+ * True if `text` is a UUID in the canonical form 8-4-4-4-12, in either case, with the variant and a
+ * version (1 to 8) of RFC 9562. False for the nil and the max UUID, which are placeholders and
+ * identify nothing.
  */
 export function isUuid(text: string): boolean {
   return UUID.test(text);
 }
 
-/** Hexadecimal digits that begin with the bits of the variant, 10. */
+/** The hexadecimal digits that begin with the bits of the variant, 10. */
 const VARIANTS = "89ab";
 
 /**
- * The name-based UUID (version 5, lower case) of `name` in `namespace`, which is a UUID itself: the same pair always gives the same one.
+ * Returns the name-based UUID (version 5, lower case) of `name` in `namespace`, itself a UUID. The
+ * same pair always gives the same UUID.
  *
  * Source: RFC 9562 §5.5.
  */
 export function nameUuid(namespace: string, name: string): string {
-  // As text at once: a digest as bytes costs more than twice as much.
+  // A digest as bytes costs more than twice as much as one in hexadecimal.
   const hex = createHash("sha1")
     .update(Buffer.from(namespace.replaceAll("-", ""), "hex"))
     .update(name)
