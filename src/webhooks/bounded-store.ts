@@ -1,10 +1,10 @@
-/** The storage behind its time limit. */
+/** Limits the time of every storage call. */
 
 import { withCallTimeout } from "../core/call-timeout.js";
 import type { Clock } from "../core/clock.js";
 import type { WebhookStore } from "./store.js";
 
-/** The same store, each call bounded as `withCallTimeout` says. */
+/** Returns the same store with a time limit on each call; see `withCallTimeout`. */
 export function withWebhookStoreTimeout(store: WebhookStore, clock: Clock): WebhookStore {
   const bounded = withCallTimeout(clock);
   return Object.freeze<WebhookStore>({

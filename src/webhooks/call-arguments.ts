@@ -1,4 +1,4 @@
-/** Reads and checks the arguments of calls in-process, and names what they did not find. */
+/** Checks the arguments of calls that the host's own code makes. */
 
 import { PostbellError } from "../core/errors.js";
 import { findNearest } from "./event-types/event-type-names.js";
@@ -8,7 +8,7 @@ const MAX_PAGE = 100;
 export const notFound = (what: string): PostbellError =>
   new PostbellError("not_found", `There is no such ${what}.`);
 
-/** A page size from 1 to 100; 50 where none is given. */
+/** Returns a page size from 1 to 100, by default 50. Throws `invalid_request`. */
 export function readLimit(limit: number | undefined): number {
   if (limit === undefined) return MAX_PAGE / 2;
   if (Number.isInteger(limit) && limit >= 1 && limit <= MAX_PAGE) return limit;
@@ -17,7 +17,10 @@ export function readLimit(limit: number | undefined): number {
   });
 }
 
-/** Checks an account or the name of a key: what hosts give is stored and compared, so it must be plain and short. */
+/**
+ * Checks an account or the id of a key. It is stored and compared, so it must be short and plain.
+ * Throws `invalid_argument`.
+ */
 export function checkName(field: string, name: unknown): asserts name is string {
   // The storages join such names with NUL.
   if (typeof name === "string" && name !== "" && name.length <= 256 && !name.includes("\u0000")) return;
@@ -29,8 +32,8 @@ export function checkName(field: string, name: unknown): asserts name is string 
 }
 
 /**
- * The argument object of a call in-process. Errors: `invalid_argument` where it is none, or has a key that is not in `known`: a typing error must not
- * subscribe to everything.
+ * Returns the argument object of a call. Throws `invalid_argument` if it is not an object or has a
+ * key that is not in `known`, because a typing error must not subscribe to everything.
  */
 export function readCallArguments<T extends object>(
   call: string,
@@ -42,14 +45,14 @@ export function readCallArguments<T extends object>(
   }
   for (const key of Object.keys(given)) {
     if ((known as readonly string[]).includes(key)) continue;
-    // So short a name is near to every other one.
+    // Every name is near to one of two letters, so it is never a useful hint.
     const hint = findNearest(
       key,
       known.filter((name) => name !== "as"),
     );
     throw new PostbellError(
       "invalid_argument",
-      `${call}() knows no '${key.slice(0, 40)}'; did you mean '${hint}'?`,
+      `${call}() has no field '${key.slice(0, 40)}'; did you mean '${hint}'?`,
       { field: key.slice(0, 40) },
     );
   }

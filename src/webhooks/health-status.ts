@@ -1,20 +1,24 @@
-/** Whether the delivery loop is well. Pure. */
+/** Evaluates the health of the delivery loop. Pure. */
 
 import { type HealthStatus, selectCurrentProblems } from "../health/health-status.js";
 import type { LoopStats } from "./delivery/dispatcher.js";
 import type { WebhooksSettings } from "./settings/settings.js";
 
-/** A turn asks the storage, which has four seconds for each of two calls, and on a busy machine waits for the event loop. */
-const TURN_MS = 10_000;
+/**
+ * How late a pass of the loop may be. It makes two storage calls of up to four seconds each, and
+ * waits for the event loop on a busy machine.
+ */
+const PASS_MS = 10_000;
 
+/** Returns the problems of the loop: none while it is not running. */
 export function evaluateHealthStatus(
   { isRunning, overdueMs, isFull, storageDownMs }: LoopStats,
   { delivery, limits }: Pick<WebhooksSettings, "delivery" | "limits">,
 ): HealthStatus {
   if (!isRunning) return { isStarted: false, problems: [] };
-  // A slot is freed when its attempt ends, and the hook before it.
-  const patienceMs = TURN_MS + (isFull ? delivery.deadlineMs + limits.hookMs : 0);
-  // What is under way waits to be stored: a new process would mend nothing, and lose it.
+  // If all slots are taken, one is free after an attempt and the hook before it.
+  const patienceMs = PASS_MS + (isFull ? delivery.deadlineMs + limits.hookMs : 0);
+  // The results in flight wait for the storage. A new process would not help, and would lose them.
   const isHeldUp = isFull && storageDownMs > 0;
   return {
     isStarted: true,

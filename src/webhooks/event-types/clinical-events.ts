@@ -7,7 +7,8 @@
  * Source: Event Notification and Webhook Registration Interface, "Event types".
  *
  * @example
- * createWebhooks({ storage, access, events: { ...clinicalEvents, "order.placed": "ServiceRequest" } });
+ * const events = { ...clinicalEvents, "order.placed": "ServiceRequest" };
+ * const webhooks = createWebhooks({ storage, access, events });
  */
 export const clinicalEvents = Object.freeze({
   "patient.created": "Patient",

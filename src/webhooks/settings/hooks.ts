@@ -23,7 +23,7 @@ export type ResolveReference = (
  *
  * @example
  * const notify: Notify = {
- *   warning: ({ webhook, disableAt }) => mail(webhook.account, `failing, disabled on ${disableAt}`),
+ *   warning: ({ webhook, disableAt }) => mail(webhook.account, `will be disabled at ${disableAt}`),
  *   disabled: ({ webhook }) => mail(webhook.account, `${webhook.url} was disabled`),
  * };
  */

@@ -26,7 +26,7 @@ import type { WebhookLimits } from "./limit-options.js";
  *     canRead: (subscriber, resource) => mayRead(subscriber.id, resource),
  *   },
  *   retention: { ms: 7 * 86_400_000 },
- *   notify: smtpNotifier({ transport: "smtp://localhost", from: "hooks@example.org", to: findOwner }),
+ *   notify: smtpNotifier({ transport: "smtp://localhost", from: "hooks@example.org", to: owner }),
  *   logger: pino(),
  * };
  */
