@@ -1,49 +1,57 @@
-/** Remembers which ids were dealt with, and which are being dealt with right now. Bounded in number and in time. */
+/** Remembers which ids were handled and which are being handled, limited in number and time. */
 
 import { LRUCache } from "lru-cache";
 import type { Clock } from "../src/core/clock.js";
 
 export interface DeDuplicator {
-  /** `new`: the id is the caller's until it confirms or releases it. `underway`: another caller has it. `done`: it was confirmed. */
-  claim(id: string): "new" | "underway" | "done";
-  /** The claimed id was dealt with: claims of it answer `done` while it is remembered. */
+  /**
+   * Takes an id. `new`: the id belongs to the caller until it confirms or releases it. `in_flight`:
+   * another caller has it. `done`: it was confirmed.
+   */
+  claim(id: string): "new" | "in_flight" | "done";
+  /** Marks a claimed id as handled. Claims of it return `done` while it is remembered. */
   confirm(id: string): void;
-  /** The claimed id was not dealt with: the next claim of it answers `new`. */
+  /** Gives a claimed id back. The next claim of it returns `new`. */
   release(id: string): void;
 }
 
 export interface DeDuplicatorOptions {
-  /** Confirmed ids to remember; beyond them the oldest is forgotten. */
+  /** Confirmed ids to remember. Beyond this number the oldest is forgotten. */
   readonly max: number;
-  /** Milliseconds a confirmed id is remembered. */
+  /** Milliseconds for which a confirmed id is remembered. */
   readonly ttlMs: number;
   readonly clock: Clock;
 }
 
-/** Ids under way are not part of the window: no flood of others can make one forgotten, and there are as many as calls under way. */
+/**
+ * Creates an empty window. Ids in flight are not part of it: a flood of other ids cannot make one
+ * forgotten, and there are only as many as calls in flight.
+ */
 export function createDeDuplicator({ max, ttlMs, clock }: DeDuplicatorOptions): DeDuplicator {
-  const underway = new Set<string>();
+  const inFlight = new Set<string>();
   const done = new LRUCache<string, true>({
     max,
     ttl: ttlMs,
-    // Without a resolution the cache sets no timer to keep its idea of now; to it, a start at 0 means no limit.
+    // With a resolution of 0 the cache sets no timer. It takes a start at 0 for "no limit", hence +
+    // 1.
     ttlResolution: 0,
     perf: { now: () => clock.monotonic() + 1 },
   });
   return Object.freeze({
     claim(id: string) {
-      if (underway.has(id)) return "underway";
-      // `has` leaves the order alone: the oldest goes first, not the one repeated least.
+      if (inFlight.has(id)) return "in_flight";
+      // `has` keeps the order, so the oldest id is forgotten first, not the one used least
+      // recently.
       if (done.has(id)) return "done";
-      underway.add(id);
+      inFlight.add(id);
       return "new";
     },
     confirm(id: string) {
-      underway.delete(id);
+      inFlight.delete(id);
       done.set(id, true);
     },
     release(id: string) {
-      underway.delete(id);
+      inFlight.delete(id);
     },
   });
 }

@@ -1,5 +1,6 @@
 /**
- * The subscriber's side: verifies a delivery, refuses replays and repeats, and hands the event on. Knows nothing of the sender's service.
+ * The subscriber's side of webhooks: verifies a delivery, refuses replays, drops repetitions, and
+ * calls your function with the event.
  *
  * @module postbell/receiver
  */
@@ -27,30 +28,34 @@ export type { ParsedResource } from "../src/webhooks/fhir.js";
 export type { EventNotification, NotificationBundle, NotificationContext } from "./notification.js";
 export type { ReceiverOptions } from "./options.js";
 
-/** What a host that reads the raw body itself gives. */
+/** A delivery, for hosts that read the raw body themselves. */
 export interface ReceivedRequest {
-  /** The raw bytes; a string stands for its UTF-8 bytes. */
+  /** The raw bytes. A string stands for its UTF-8 bytes. */
   readonly body: Uint8Array | string;
-  /** In either case, as Node and most frameworks have them. */
+  /** Names in any case, as Node and most frameworks have them. */
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
 }
 
-/** Why a delivery was not taken. Stable, and safe to log. */
+/** Why a delivery was refused. Stable, and safe to log. */
 export type ReceiveProblem =
   | SignatureProblem
-  /** The signature is right, but the body is no notification. */
+  /** The signature is valid, but the body is not a notification. */
   | "invalid_notification"
-  /** The same event is being handled at this moment; what comes of it is not known yet. */
+  /** The same event is being handled at this moment, and its result is not known yet. */
   | "event_underway"
-  /** `onEvent` threw; `cause` is what. */
+  /** `onEvent` threw; see `cause`. */
   | "handler_failed"
+  /** A body parser of the host consumed the raw bytes. */
   | "raw_body_unavailable";
 
-/** What came of a delivery, and how to answer it. */
+/** The result of a delivery, and how to respond to it. */
 export type ReceiveResult =
-  /** Answer with a 2xx. `duplicate`: the event was handled before, and `onEvent` was not called again. */
+  /**
+   * Respond with a 2xx. `duplicate`: the event was handled before, and `onEvent` was not called
+   * again.
+   */
   | { readonly ok: true; readonly duplicate: boolean; readonly event: EventNotification }
-  /** Answer with `status`; the message is safe to show. */
+  /** Respond with `status`. The message is safe to show. */
   | {
       readonly ok: false;
       readonly code: ReceiveProblem;
@@ -59,43 +64,65 @@ export type ReceiveResult =
       readonly cause?: unknown;
     };
 
-/** A service to mount with any adapter, and the same for hosts that read the body themselves. */
+/** A service to mount with any adapter, and the same as a function for your own routes. */
 export interface Receiver extends Service {
-  /** Deals with one delivery. Never rejects. */
+  /**
+   * Verifies and handles one delivery. Never rejects.
+   *
+   * @example
+   * const result = await receiver.receive({ body: rawBody, headers: request.headers });
+   * response.statusCode = result.ok ? 204 : result.status;
+   */
   receive(request: ReceivedRequest): Promise<ReceiveResult>;
 }
 
 /**
- * Makes the receiving side of a webhook.
+ * Creates the receiving side of a webhook.
  *
- * Guarantee: a delivery is answered with 2xx only after `onEvent` was done with its event, then or before. Within the window of `duplicates`, and within one process,
- * `onEvent` is not called again for an event it was done with. The window is in memory: after a restart, and across processes, `onEvent` may see an event twice.
+ * Guarantee: the response is 2xx only if `onEvent` has finished with the event, now or earlier.
+ * Within the window of `duplicates`, and within one process, `onEvent` is not called again for an
+ * event that it has finished. The window is in memory: after a restart, or in another process,
+ * `onEvent` may be called for the same event again.
  *
- * Answers: 204 received, or received before; 400 signature or body refused; 405; 408 the body took longer than 10 seconds; 413; 409 the same event is being handled at this moment
- * (not 503, which would tell proxies that the endpoint is down); 500 `onEvent` threw, or a body parser of the host consumed the raw bytes.
- * Errors: `invalid_option`.
+ * Responses:
+ *
+ * - 204: handled, now or earlier.
+ * - 400: signature or body refused.
+ * - 405: not a POST. 408: the body took longer than 10 seconds. 413: the body is too large.
+ * - 409: the same event is being handled at this moment. Not 503, which tells proxies that the
+ *   endpoint is down.
+ * - 500: `onEvent` threw, or a body parser of the host consumed the raw bytes.
+ *
+ * @throws `invalid_option`.
+ *
+ * @example
+ * const receiver = createReceiver({
+ *   secrets: process.env.WEBHOOK_SECRET,
+ *   onEvent: async ({ event }) => queue.add(event["hub.event"], event.context[0].resource),
+ * });
+ * app.use("/webhooks", expressAdapter(receiver)); // before any body parser
  */
 export function createReceiver(options: ReceiverOptions): Receiver {
-  const given = readOptions("createReceiver", receiverOptions, options);
-  const { onEvent, toleranceSeconds, bodyLimitBytes, clock } = given;
-  if (given.secrets === undefined) throw missing("secrets");
+  const settings = readOptions("createReceiver", receiverOptions, options);
+  const { onEvent, toleranceSeconds, bodyLimitBytes, clock } = settings;
+  if (settings.secrets === undefined) throw missing("secrets");
   if (onEvent === undefined) throw missing("onEvent");
-  const secrets = typeof given.secrets === "string" ? [given.secrets] : [...given.secrets];
-  const headerName = given.header.toLowerCase();
-  const path = withoutSlash(given.path);
-  const logger = guardedLogger(given.logger);
-  const seen = createDeDuplicator({ ...given.duplicates, clock });
+  const secrets = typeof settings.secrets === "string" ? [settings.secrets] : [...settings.secrets];
+  const headerName = settings.header.toLowerCase();
+  const path = trimSlash(settings.path);
+  const logger = guardedLogger(settings.logger);
+  const seen = createDeDuplicator({ ...settings.duplicates, clock });
 
   const receive = async ({ body, headers }: ReceivedRequest): Promise<ReceiveResult> => {
     if (typeof body !== "string" && !(body instanceof Uint8Array)) return problem("raw_body_unavailable");
-    const header = headerOf(headers, headerName);
+    const header = readHeader(headers, headerName);
     const signature = verifySignature({ body, header, secrets, toleranceSeconds, now: clock.now() });
     if (!signature.ok) return problem(signature.code);
     const event = readNotification(body);
     if (event === undefined) return problem("invalid_notification");
     const claim = seen.claim(event.id);
     if (claim === "done") return { ok: true, duplicate: true, event };
-    if (claim === "underway") return problem("event_underway");
+    if (claim === "in_flight") return problem("event_underway");
     try {
       await onEvent(event);
     } catch (cause) {
@@ -107,9 +134,9 @@ export function createReceiver(options: ReceiverOptions): Receiver {
   };
 
   const handle = async (request: HttpRequest): Promise<HttpResponse | undefined> => {
-    if (withoutSlash(request.path) !== path) return undefined;
+    if (trimSlash(request.path) !== path) return undefined;
     if (request.method !== "POST") {
-      return failure(405, "method_not_allowed", "Deliveries are POSTed.", { allow: "POST" });
+      return failure(405, "method_not_allowed", "Send deliveries with POST.", { allow: "POST" });
     }
     let result: ReceiveResult;
     try {
@@ -137,14 +164,14 @@ function missing(option: string): PostbellError {
 }
 
 const PROBLEMS: Readonly<Record<ReceiveProblem, readonly [status: number, message: string]>> = {
-  missing_header: [400, "The delivery carries no signature."],
+  missing_header: [400, "The delivery has no signature."],
   malformed_header: [
     400,
-    "The signature header is not of the form 't=<seconds>, s=<64 hexadecimal digits>'.",
+    "The signature header must have the form 't=<seconds>, s=<64 hexadecimal digits>'.",
   ],
-  no_match: [400, "The signature does not belong to this body and secret."],
-  timestamp_out_of_tolerance: [400, "The signature is too old, or from the future."],
-  invalid_notification: [400, "The body is no event notification."],
+  no_match: [400, "The signature does not match this body and secret."],
+  timestamp_out_of_tolerance: [400, "The time of the signature is too far from now."],
+  invalid_notification: [400, "The body is not an event notification."],
   event_underway: [409, "This event is being handled at this moment."],
   handler_failed: [500, "The event could not be handled; deliver it again."],
   raw_body_unavailable: [
@@ -173,11 +200,11 @@ function failure(
   };
 }
 
-function withoutSlash(path: string): string {
+function trimSlash(path: string): string {
   return path.endsWith("/") ? path.slice(0, -1) : path;
 }
 
-function headerOf(headers: ReceivedRequest["headers"], name: string): string | undefined {
+function readHeader(headers: ReceivedRequest["headers"], name: string): string | undefined {
   const values = Object.entries(headers)
     .filter(([key]) => key.toLowerCase() === name)
     .flatMap(([, held]) => held ?? []);

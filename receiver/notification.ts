@@ -1,10 +1,10 @@
-/** What is in the body of a delivery, and reading it. Pure. */
+/** Parses the body of a delivery. Pure. */
 
 import type { ParsedResource } from "../src/webhooks/fhir.js";
 
-/** An event as it arrives. In the envelope form of the body, its `payload`. */
+/** An event as it arrives. In the envelope form of the body it is the `payload`. */
 export interface EventNotification {
-  /** The event's UUID: the same in every repetition. */
+  /** The event's UUID, the same in every repetition. */
   readonly id: string;
   /** When the event occurred: ISO 8601 in UTC. */
   readonly timestamp: string;
@@ -17,7 +17,7 @@ export interface EventNotification {
   };
 }
 
-/** What an event is about. */
+/** The record that an event is about. */
 export interface NotificationContext {
   /** The part of the event type before its first dot. */
   readonly key: string;
@@ -33,7 +33,10 @@ export interface NotificationBundle {
   readonly entry: { readonly fullUrl: string; readonly resource: ParsedResource }[];
 }
 
-/** Reads either body form; `undefined` where it is neither. Only what the types promise first is checked: the body is signed. */
+/**
+ * Parses either form of the body; `undefined` if it is neither. Checks only the outer structure,
+ * because the body is signed.
+ */
 export function readNotification(body: Uint8Array | string): EventNotification | undefined {
   let parsed: unknown;
   try {

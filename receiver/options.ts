@@ -1,4 +1,4 @@
-/** Every option of `createReceiver`: its type for hosts, and the one table of defaults and ranges that it is read by. */
+/** The options of `createReceiver`: their types, and the one table of defaults and ranges. */
 
 import { type Clock, systemClock } from "../src/core/clock.js";
 import { type Logger, silentLogger } from "../src/core/logger.js";
@@ -6,28 +6,52 @@ import { hook, value, wholeNumber } from "../src/core/options.js";
 import { isSecret, SIGNATURE_HEADER } from "../src/signature/signature.js";
 import type { EventNotification } from "./notification.js";
 
-/** What {@link createReceiver} takes. */
+/**
+ * The options of {@link createReceiver}. Only `secrets` and `onEvent` are required.
+ *
+ * @example
+ * const options: ReceiverOptions = {
+ *   secrets: [process.env.WEBHOOK_SECRET, process.env.PREVIOUS_SECRET],
+ *   onEvent: async ({ id, event }) => queue.add(event["hub.event"], event.context[0].resource),
+ *   logger: console,
+ * };
+ */
 export interface ReceiverOptions {
-  /** The endpoint's secret, or several while one replaces another. */
+  /**
+   * Required. The endpoint's secret. During a rotation pass both, so that no delivery is refused.
+   */
   readonly secrets: string | readonly string[];
   /**
-   * Called once for each event. A delivery is acknowledged when it has returned, or its promise resolved; when it throws, the sender is told
-   * and delivers again. It must settle: until then, repetitions of the event are turned away. Answer within the sender's 15 seconds.
+   * Required. Called once for each event. The delivery is acknowledged when it returns, or when its
+   * promise resolves. If it throws, the sender is told and delivers again. It must settle, because
+   * repetitions of the event are refused until then. The sender waits 15 seconds.
    */
   readonly onEvent: (event: EventNotification) => unknown;
-  /** Name of the header that carries the signature, in any case. Default `X-Service-Signature`. */
+  /**
+   * Name of the header that carries the signature, in any case. Default `X-Service-Signature`. Set
+   * it if the sender uses another name.
+   */
   readonly header?: string | undefined;
-  /** Path below the mount point that deliveries come to. Default `/`. */
+  /** Path of deliveries, below the mount point. Default `/`. */
   readonly path?: string | undefined;
-  /** Seconds the time of a signature may differ from now. Default 300. */
+  /**
+   * Largest difference between the time of a signature and now, in seconds. Default 300. Raise it
+   * only if your clock is inaccurate: it is the window for replays.
+   */
   readonly toleranceSeconds?: number | undefined;
-  /** How many event ids are remembered, and for how many milliseconds. Default 10 000, for 6 days: three of retries, and three in which what failed may be sent again. */
+  /**
+   * How many event ids are remembered (`max`, default 10 000) and for how many milliseconds
+   * (`ttlMs`, default 6 days: three of retries, and three in which a failed delivery can be
+   * resent). Raise `max` if you receive more events in that time.
+   */
   readonly duplicates?:
     | { readonly max?: number | undefined; readonly ttlMs?: number | undefined }
     | undefined;
-  /** Larger bodies are refused unread. Default 1 MiB. */
+  /** Largest body in bytes; larger ones are refused unread. Default 1 MiB. */
   readonly bodyLimitBytes?: number | undefined;
+  /** The source of time. Default: the system's. Tests pass `manualClock()`. */
   readonly clock?: Clock | undefined;
+  /** Receives refused deliveries and errors of `onEvent`. Default: silent. */
   readonly logger?: Logger | undefined;
 }
 

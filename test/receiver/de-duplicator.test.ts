@@ -9,7 +9,7 @@ describe("the window of handled ids", () => {
   it("gives an id to the first who asks, and to nobody else while it is handled", () => {
     const seen = createDeDuplicator({ max: 10, ttlMs: 1000, clock: manualClock(START) });
     expect(seen.claim("a")).toBe("new");
-    expect(seen.claim("a")).toBe("underway");
+    expect(seen.claim("a")).toBe("in_flight");
     expect(seen.claim("b")).toBe("new");
   });
 
@@ -54,7 +54,7 @@ describe("the window of handled ids", () => {
       seen.claim(`other ${index}`);
       seen.confirm(`other ${index}`);
     }
-    expect(seen.claim("slow")).toBe("underway");
+    expect(seen.claim("slow")).toBe("in_flight");
   });
 
   it("agrees with a list searched from its end, whatever is done in whatever order", async () => {
@@ -76,7 +76,7 @@ describe("the window of handled ids", () => {
             await clock.advance(40);
           } else if (act === "claim") {
             answers.push(seen.claim(id));
-            expected.push(underway.has(id) ? "underway" : isKnown ? "done" : "new");
+            expected.push(underway.has(id) ? "in_flight" : isKnown ? "done" : "new");
             if (!isKnown) underway.add(id);
           } else if (underway.delete(id)) {
             seen[act](id);
