@@ -6,26 +6,26 @@ import type { Post } from "../records/records.js";
 import { ALL, FULL } from "../rest/record-fields.js";
 import type { Site } from "../site.js";
 import { formatDate } from "../text/dates.js";
-import { type PostField, type PostFields, STANDARD_TYPES } from "./post-field.js";
+import { type PostFields, type SharedPostField, STANDARD_TYPES } from "./post-field.js";
 
 const dateField = (
   description: string,
   context: readonly Context[],
   read: (post: Post, site: Site) => number,
-): PostField => ({
+): SharedPostField => ({
   types: STANDARD_TYPES,
   schema: { description, type: "string", format: "date-time", maxLength: LENGTHS.date, context },
   read: ({ post, site }) => formatDate(read(post, site)),
 });
 
 /** `applyPostValues` writes dates, since they depend on the status. `null` resets the date. */
-const writableDate = (field: PostField): PostField => ({
+const writableDate = (field: SharedPostField): SharedPostField => ({
   ...field,
   schema: { ...field.schema, type: ["string", "null"] },
   isAutosaved: true,
 });
 
-const readonlyDate = (field: PostField): PostField => ({
+const readonlyDate = (field: SharedPostField): SharedPostField => ({
   ...field,
   schema: { ...field.schema, readonly: true },
 });

@@ -35,8 +35,6 @@ export interface FieldTarget {
 }
 
 export interface PostField {
-  /** The post types that have the field. Fields that belong to one type alone leave it out. */
-  readonly types?: readonly PostType[];
   /** Responses, OPTIONS, OpenAPI and the argument of writes follow from it. */
   readonly schema: Schema;
   /** The part of the schema that differs between post types. */
@@ -54,6 +52,12 @@ export interface PostField {
   readonly isAutosaved?: true;
   /** True if rendering it takes longer than all other fields together. */
   readonly isCostly?: true;
+}
+
+/** A field of the table that post types share. */
+export interface SharedPostField extends PostField {
+  /** The post types that have the field. */
+  readonly types: readonly PostType[];
 }
 
 /** Fields by name, in the order in which responses list them. */

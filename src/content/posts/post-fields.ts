@@ -14,7 +14,7 @@ import { ALL, EDIT, FULL } from "../rest/record-fields.js";
 import { listClasses } from "./class-list.js";
 import { dateFields } from "./date-fields.js";
 import { metaField } from "./meta-field.js";
-import { ADDRESSED_TYPES, type PostFields, STANDARD_TYPES, TYPES_WITH_TEXTS } from "./post-field.js";
+import { ADDRESSED_TYPES, type SharedPostField, STANDARD_TYPES, TYPES_WITH_TEXTS } from "./post-field.js";
 import { createTermField } from "./term-field.js";
 import { textFields } from "./text-fields.js";
 
@@ -218,4 +218,4 @@ export const postFields = {
     },
     read: listClasses,
   },
-} as const satisfies PostFields;
+} as const satisfies { readonly [name: string]: SharedPostField };

@@ -4,7 +4,7 @@ import type { Context } from "../../schema/types.js";
 import { type Collection, collections } from "../collections.js";
 import type { PostType } from "../records/records.js";
 import { patternFields } from "./pattern-fields.js";
-import type { PostField, PostFields } from "./post-field.js";
+import type { PostField, PostFields, SharedPostField } from "./post-field.js";
 import { postFields } from "./post-fields.js";
 import { renderFields } from "./post-schema.js";
 import type { PostTypeHandler, PostTypeRules, PostTypes, ShownField } from "./post-type-handler.js";
@@ -14,7 +14,7 @@ const patternRules: PostTypeRules = { fields: patternFields };
 
 /** A field that the type defines differently keeps the place of the shared one. */
 function listFields(type: PostType, own: PostFields): ReadonlyMap<string, PostField> {
-  const shared = Object.entries<PostField>(postFields).filter(([, { types }]) => types?.includes(type));
+  const shared = Object.entries<SharedPostField>(postFields).filter(([, { types }]) => types.includes(type));
   return new Map(Object.entries({ ...Object.fromEntries(shared), ...own }));
 }
 

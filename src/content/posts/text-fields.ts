@@ -7,9 +7,9 @@ import { hasBlocks } from "../text/blocks.js";
 import {
   type FieldTarget,
   type FieldView,
-  type PostFields,
   passthrough,
   readRaw,
+  type SharedPostField,
   STANDARD_TYPES,
   TYPES_WITH_TEXTS,
 } from "./post-field.js";
@@ -107,4 +107,4 @@ export const textFields = {
     isAutosaved: true,
     isCostly: true,
   },
-} as const satisfies PostFields;
+} as const satisfies { readonly [name: string]: SharedPostField };

@@ -1,4 +1,4 @@
-/** The limit on wrong passwords of protected posts: counted on each post that a password was tried on, and on nothing else. */
+/** The limit on wrong passwords, which counts for each protected post that one was tried on. */
 
 import { describe, expect, it } from "vitest";
 import { createPasswords } from "../../../src/content/posts/post-passwords.js";
@@ -16,9 +16,9 @@ describe.each(CONTENT_STORAGES)("wrong passwords, on %s", (_, open) => {
     const call = callsOf(contentSite({ storage: open(), clock, limits: { passwordsPerMinute: perMinute } }));
     const create = async (password: string, more: object = {}, as: Role = "editor"): Promise<number> => {
       const body = { title: "P", content: "hidden text", status: "publish", password, ...more };
-      const answer = await call("POST /posts", { as, body });
-      expect(answer.status).toBe(201);
-      return answer.body.id as number;
+      const response = await call("POST /posts", { as, body });
+      expect(response.status).toBe(201);
+      return response.body.id as number;
     };
     const read = (id: number, password: string, as?: Role) =>
       call(`GET /posts/${id}`, { as, query: { password } });
@@ -27,47 +27,48 @@ describe.each(CONTENT_STORAGES)("wrong passwords, on %s", (_, open) => {
   }
   const shown = ({ body }: CallAnswer): string[] =>
     (Array.isArray(body) ? body : [body]).map((item) => item.content?.rendered ?? "");
-  const isOpen = (answer: CallAnswer): boolean => shown(answer).some((text) => text.includes("hidden text"));
+  const isUnlocked = (response: CallAnswer): boolean =>
+    shown(response).some((text) => text.includes("hidden text"));
 
-  it("count on each post of a list, though the same password opens another one", async () => {
+  it("count on each post of a list, even if the same password unlocks another post", async () => {
     const { create, list, read } = site();
     const own = await create("mine");
     const other = await create("sesame");
     const include = `${own},${other}`;
     for (let time = 0; time < LIMIT; time += 1) {
-      const answer = await list("mine", { include, order: "asc", orderby: "id" });
-      expect(shown(answer).map((text) => text !== "")).toEqual([true, false]);
+      const response = await list("mine", { include, order: "asc", orderby: "id" });
+      expect(shown(response).map((text) => text !== "")).toEqual([true, false]);
     }
     expect((await list("mine", { include })).status).toBe(429);
-    // Nothing is compared then: not on the other post, and not on one's own.
+    // Then no password is compared, on neither of the posts.
     const late = await list("sesame", { include });
     expect([late.status, Number(late.headers["Retry-After"])]).toEqual([429, MINUTE_MS / LIMIT / 1000]);
     expect((await read(other, "sesame")).status).toBe(429);
-    expect(isOpen(await read(own, "mine"))).toBe(true);
+    expect(isUnlocked(await read(own, "mine"))).toBe(true);
   });
 
-  it("count together for one post, in lists of all kinds and alone", async () => {
+  it("count together for one post, in all kinds of lists and in single reads", async () => {
     const { create, list, read } = site();
     const id = await create("sesame");
     await list("a");
     await list("b", { search: "x", include: String(id) });
     expect((await read(id, "c")).status).toBe(403);
     await list("d", { slug: "p" });
-    for (const answer of [
+    for (const response of [
       await read(id, "sesame"),
       await list("sesame"),
       await list("sesame", { slug: "p" }),
     ])
-      expect([answer.status, isOpen(answer)]).toEqual([429, false]);
+      expect([response.status, isUnlocked(response)]).toEqual([429, false]);
   });
 
-  it("on posts that do not exist, or have no password, give no room for more on one that has", async () => {
+  it("on unknown or unprotected posts do not reset the count of a protected one", async () => {
     const { create, read } = site();
     const id = await create("sesame");
     const plain = await create("");
     for (let time = 0; time < LIMIT; time += 1) expect((await read(id, `wrong ${time}`)).status).toBe(403);
     expect((await read(id, "sesame")).status).toBe(429);
-    // Nothing is counted on either: their answers stay the same however often they are tried.
+    // Neither post counts attempts: their responses stay the same.
     for (let guess = 0; guess < 2 * LIMIT; guess += 1) {
       expect((await read(999_999, "wrong")).status).toBe(404);
       expect((await read(plain, "wrong")).status).toBe(403);
@@ -75,22 +76,22 @@ describe.each(CONTENT_STORAGES)("wrong passwords, on %s", (_, open) => {
     expect((await read(id, "sesame")).status).toBe(429);
   });
 
-  it("wear off with time, and right ones never count", async () => {
+  it("expire with time, and right ones never count", async () => {
     const { clock, create, read, list } = site();
     const id = await create("sesame");
     for (let time = 0; time < 3 * LIMIT; time += 1) {
-      expect(isOpen(await read(id, "sesame"))).toBe(true);
-      expect(isOpen(await list("sesame"))).toBe(true);
+      expect(isUnlocked(await read(id, "sesame"))).toBe(true);
+      expect(isUnlocked(await list("sesame"))).toBe(true);
     }
     for (let time = 0; time < LIMIT; time += 1) await read(id, "wrong");
     expect((await read(id, "sesame")).status).toBe(429);
     await clock.advance(MINUTE_MS / LIMIT);
-    expect(isOpen(await read(id, "sesame"))).toBe(true);
+    expect(isUnlocked(await read(id, "sesame"))).toBe(true);
     expect((await read(id, "wrong")).status).toBe(403);
     expect((await read(id, "sesame")).status).toBe(429);
   });
 
-  it("are not tried for who may not read the post even with the right one", async () => {
+  it("are not compared for a caller who may not read the post with the right one either", async () => {
     const { create, read } = site();
     const draft = await create("sesame", { status: "draft" });
     const answers = await Promise.all(["wrong", "sesame"].map((password) => read(draft, password)));
@@ -99,19 +100,19 @@ describe.each(CONTENT_STORAGES)("wrong passwords, on %s", (_, open) => {
       [403, "rest_post_incorrect_password"],
     ]);
     for (let time = 0; time < 2 * LIMIT; time += 1) await read(draft, "wrong");
-    expect(isOpen(await read(draft, "sesame", "editor"))).toBe(true);
+    expect(isUnlocked(await read(draft, "sesame", "editor"))).toBe(true);
   });
 
-  it("are refused as wrong whatever the limit is, and without end where it is 0", async () => {
+  it("are refused whatever the limit is, and unlimited times if the limit is 0", async () => {
     const { create, read } = site(0);
     const id = await create("sesame");
     for (let time = 0; time < 50; time += 1) expect((await read(id, "wrong")).status).toBe(403);
-    expect(isOpen(await read(id, "sesame"))).toBe(true);
+    expect(isUnlocked(await read(id, "sesame"))).toBe(true);
   });
 });
 
 describe("the counts of wrong passwords", () => {
-  it("are bounded in number: with attempts on so many posts, others stay closed until some have worn off", async () => {
+  it("are bounded in number: beyond that, further posts stay locked until counts expire", async () => {
     const clock = manualClock(0);
     const passwords = createPasswords({ perMinute: 1, clock, maxPosts: 2 });
     const post = (id: number) => ({ id, password: "sesame" });

@@ -25,12 +25,12 @@ async function create(
   body: Body,
   base = "/posts",
 ): Promise<{ readonly id: number } & Body> {
-  const answer = await ask(site, as, "POST", base, { body });
-  expect(answer.status).toBe(201);
-  return answer.body as never;
+  const response = await ask(site, as, "POST", base, { body });
+  expect(response.status).toBe(201);
+  return response.body as never;
 }
 
-const bodyOf = (answer: ContentAnswer): Body => answer.body as never;
+const bodyOf = (response: ContentAnswer): Body => response.body as never;
 
 describe("a scheduled post", () => {
   const scheduled = async () => {
@@ -45,7 +45,7 @@ describe("a scheduled post", () => {
     return { clock, changes, site, post };
   };
 
-  it("waits for its time, unseen by the public", async () => {
+  it("is hidden from the public until its time", async () => {
     const { clock, site, post } = await scheduled();
     expect(post["status"]).toBe("future");
     await clock.advance(3 * HOUR_MS - 1);
@@ -61,7 +61,7 @@ describe("a scheduled post", () => {
     expect(changes.at(-1)).toMatchObject({ id: post.id, status: { before: "future", after: "publish" } });
   });
 
-  it("is published at its time by a service that was started, and told of once", async () => {
+  it("is published at its time by a started service, which reports it once", async () => {
     const { clock, changes, site, post } = await scheduled();
     await site.start();
     await clock.advance(4 * HOUR_MS);
@@ -70,7 +70,7 @@ describe("a scheduled post", () => {
     expect(published).toHaveLength(1);
   });
 
-  it("that is taken back to a draft is not published", async () => {
+  it("is not published once it is a draft again", async () => {
     const { clock, site, post } = await scheduled();
     await ask(site, "editor", "POST", `/posts/${post.id}`, { body: { status: "draft" } });
     await clock.advance(4 * HOUR_MS);
@@ -79,7 +79,7 @@ describe("a scheduled post", () => {
 });
 
 describe("dates", () => {
-  it("are kept in both zones", async () => {
+  it("are stored in both time zones", async () => {
     const clock = manualClock(NOON);
     const site = contentSite({
       clock,
@@ -97,7 +97,7 @@ describe("dates", () => {
     expect(wins["date_gmt"]).toBe("2026-07-01T08:00:00");
   });
 
-  it("of a draft without one move along until it is published", async () => {
+  it("of a draft without a date float until it is published", async () => {
     const clock = manualClock(NOON);
     const site = contentSite({ clock });
     const draft = await create(site, "editor", { title: "Draft" });
@@ -113,7 +113,7 @@ describe("dates", () => {
   });
 });
 
-describe("a role that may write patterns and not assign their categories", () => {
+describe("a role that may write patterns but not assign their categories", () => {
   const site = () =>
     contentSite({
       roles: { keeper: { capabilities: ["read", "publish_posts"] } },
@@ -126,21 +126,21 @@ describe("a role that may write patterns and not assign their categories", () =>
     body: { title: "Pattern", status: "publish", wp_pattern_category: categories },
   });
 
-  it("is refused a category that exists", async () => {
+  it("must not assign a category that exists", async () => {
     const created = site();
     const { id } = await create(created, "editor", { name: "Hero" }, "/wp_pattern_category");
     const refused = await ask(created, "author", "POST", "/blocks", pattern([999, id]));
     expect([refused.status, bodyOf(refused)["code"]]).toEqual([403, "rest_cannot_assign_term"]);
   });
 
-  it("may name categories that do not exist: they are left out for everybody", async () => {
-    const answer = await ask(site(), "author", "POST", "/blocks", pattern([999]));
-    expect([answer.status, bodyOf(answer)["wp_pattern_category"]]).toEqual([201, []]);
+  it("may name categories that do not exist, which are ignored for everybody", async () => {
+    const response = await ask(site(), "author", "POST", "/blocks", pattern([999]));
+    expect([response.status, bodyOf(response)["wp_pattern_category"]]).toEqual([201, []]);
   });
 });
 
-describe("writers at the same time", () => {
-  it("never make the same slug twice", async () => {
+describe("concurrent writers", () => {
+  it("never create the same slug twice", async () => {
     const site = contentSite();
     const posts = await Promise.all(
       Array.from({ length: 20 }, () => create(site, "editor", { title: "Same", status: "publish" })),
@@ -190,7 +190,7 @@ describe("writers at the same time", () => {
 });
 
 describe("an update", () => {
-  it("that is refused half-way changes nothing", async () => {
+  it("that fails halfway changes nothing", async () => {
     const site = contentSite();
     const { id } = await create(site, "editor", { title: "Before", status: "publish" });
     const refused = await ask(site, "editor", "POST", `/posts/${id}`, {
@@ -201,11 +201,11 @@ describe("an update", () => {
     expect(post["title"]).toMatchObject({ raw: "Before" });
   });
 
-  it("leaves a revision of the texts when they change, up to the cap", async () => {
+  it("leaves a revision when texts change, up to the limit", async () => {
     const site = contentSite({ limits: { revisions: 3 } });
     const { id } = await create(site, "editor", { title: "One", content: "1" });
-    const count = (answer: ContentAnswer): number => {
-      const links = bodyOf(answer)["_links"] as {
+    const count = (response: ContentAnswer): number => {
+      const links = bodyOf(response)["_links"] as {
         readonly [relation: string]: readonly { readonly count: number }[];
       };
       return links["version-history"]?.[0]?.count as number;
@@ -217,10 +217,10 @@ describe("an update", () => {
     expect(count(await update({ content: "7" }))).toBe(3);
   });
 
-  it("cannot set what is not written: id, type, guid, modified, link", async () => {
+  it("cannot set read-only fields: id, type, guid, modified, link", async () => {
     const site = contentSite();
     const post = await create(site, "editor", { title: "One", status: "publish" });
-    const answer = await ask(site, "administrator", "POST", `/posts/${post.id}`, {
+    const response = await ask(site, "administrator", "POST", `/posts/${post.id}`, {
       body: {
         type: "page",
         guid: "x",
@@ -229,18 +229,18 @@ describe("an update", () => {
         revisions: [1],
       },
     });
-    expect(bodyOf(answer)).toMatchObject({
+    expect(bodyOf(response)).toMatchObject({
       id: post.id,
       type: "post",
       guid: { raw: (post["guid"] as Body)["raw"] },
     });
-    expect(bodyOf(answer)["modified"]).not.toBe("2001-01-01T00:00:00");
-    expect(bodyOf(answer)["link"]).toBe(post["link"]);
+    expect(bodyOf(response)["modified"]).not.toBe("2001-01-01T00:00:00");
+    expect(bodyOf(response)["link"]).toBe(post["link"]);
   });
 });
 
 describe("deleting", () => {
-  it("a page lifts the pages below it, and takes menu items to it along", async () => {
+  it("a page moves its children up, and removes menu items that point at it", async () => {
     const site = contentSite();
     const root = await create(site, "editor", { title: "Root", status: "publish" }, "/pages");
     const middle = await create(
@@ -266,7 +266,7 @@ describe("deleting", () => {
     expect((await ask(site, "administrator", "GET", `/menu-items/${item.id}`)).status).toBe(404);
   });
 
-  it("leaves nothing behind that a list, a search or an address finds", async () => {
+  it("leaves nothing that a list, a search or an address finds", async () => {
     const site = contentSite();
     const post = await create(site, "editor", { title: "Gone", content: "unfindable", status: "publish" });
     await ask(site, "editor", "POST", `/posts/${post.id}`, { body: { content: "unfindable still" } });
@@ -288,7 +288,7 @@ describe("deleting", () => {
 });
 
 describe("the hook `changed`", () => {
-  it("is told of every change once, and cannot break one by throwing", async () => {
+  it("receives every change once, and cannot break a change by throwing", async () => {
     const seen: string[] = [];
     const site = contentSite({
       changed: ({ action, collection, status }) => {

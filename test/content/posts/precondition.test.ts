@@ -1,4 +1,4 @@
-/** `If-Unmodified-Since`: who says which state he knows does not write over a newer one. */
+/** `If-Unmodified-Since` keeps a client from overwriting a newer version than the one it knows. */
 
 import { describe, expect, it } from "vitest";
 import { memoryStorage } from "../../../storage/memory/index.js";
@@ -34,7 +34,7 @@ async function siteWithPost(path = "/core/v2/posts") {
 }
 
 describe("If-Unmodified-Since", () => {
-  it("lets a write through that knows the newest state", async () => {
+  it("accepts a write that knows the newest version", async () => {
     const { write, title, known } = await siteWithPost();
     expect(await write("POST", known, { title: "Second" })).toMatchObject({ status: 200 });
     expect(await title()).toBe("Second");
@@ -60,7 +60,7 @@ describe("If-Unmodified-Since", () => {
     },
   );
 
-  it("keeps a revision from being restored over what changed since", async () => {
+  it("refuses to restore a revision over a newer version", async () => {
     const { site, id, clock, write, title } = await siteWithPost();
     await write("POST", undefined, { title: "Second" });
     const { body } = await site.request({
@@ -85,7 +85,7 @@ describe("If-Unmodified-Since", () => {
     expect(await title()).toBe("Second");
   });
 
-  it("ignores what is no date, and a write without it", async () => {
+  it("ignores an invalid date, and is optional", async () => {
     const { clock, write, title } = await siteWithPost();
     await clock.advance(2_000);
     expect(await write("POST", "yesterday", { title: "A" })).toMatchObject({ status: 200 });

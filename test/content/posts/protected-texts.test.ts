@@ -1,4 +1,4 @@
-/** Nothing that a list filters, counts or orders by tells what is behind a post's password. */
+/** Filters, counts and orders of lists reveal nothing about texts that a password protects. */
 
 import { describe, expect, it } from "vitest";
 import type { ContentStorage } from "../../../src/content/store.js";
@@ -8,18 +8,20 @@ import { CONTENT_STORAGES } from "../../support/content-storages.js";
 
 const SECRET = "xylophone";
 const LETTERS = "abcdefghijklmnopqrstuvwxyz";
-/** Each word occurs in "Locked"; they are too many to be ranked one by one, so that only the whole ranks, where it occurs. */
+/**
+ * Each word occurs in "Locked". Above a number of words, a search ranks only the phrase as a whole.
+ */
 const PARTS = "lo loc lock locke ock cke ked ocke";
 
-/** Two posts by the author, protected and alike but for their texts, and one by the contributor that everybody may read. */
+/** Creates two protected posts that differ only in their texts, and one that everybody may read. */
 async function siteWith(storage: ContentStorage, base = "/posts") {
   const site = contentSite({ storage });
   const call = callsOf(site);
   const create = async (title: string, text: string, as: Role, password: string): Promise<number> => {
     const body = { title, content: `The ${text} plays`, excerpt: text, status: "publish", password };
-    const answer = await call(`POST ${base}`, { as, body });
-    expect(answer.status).toBe(201);
-    return answer.body.id as number;
+    const response = await call(`POST ${base}`, { as, body });
+    expect(response.status).toBe(201);
+    return response.body.id as number;
   };
   const writer = base === "/posts" ? "author" : "editor";
   const secret = await create("Locked door", SECRET, writer, "sesame");
@@ -28,7 +30,7 @@ async function siteWith(storage: ContentStorage, base = "/posts") {
   return { site, call, secret, other, open };
 }
 
-/** What the caller is told of the list. */
+/** Lists posts, and returns what the caller learns. */
 const ask =
   (call: Call, as: Role | undefined, base = "/posts") =>
   async (query: { readonly [name: string]: string | readonly string[] }) => {
@@ -52,7 +54,7 @@ describe.each(CONTENT_STORAGES)("a search, on %s", (_, open) => {
     },
   );
 
-  it("finds in a protected text nothing for others, whatever it is asked with", async () => {
+  it("finds nothing in a protected text for other callers, whatever the arguments", async () => {
     const { call, secret, other, open: readable } = await siteWith(open());
     const list = ask(call, "subscriber");
     for (const more of [
@@ -73,14 +75,14 @@ describe.each(CONTENT_STORAGES)("a search, on %s", (_, open) => {
       total: "1",
       ids: [readable],
     });
-    // A word that must not occur leaves out no post for its hidden text either.
+    // An excluded word in the hidden text does not exclude the post either.
     expect((await list({ search: `Locked -${SECRET}`, orderby: "id", order: "asc" })).ids).toEqual([
       secret,
       other,
     ]);
   });
 
-  it("finds a protected post by its title, and orders it by nothing but that", async () => {
+  it("finds a protected post by its title, and ranks it by the title alone", async () => {
     const { call, secret, other } = await siteWith(open());
     const list = ask(call, "subscriber");
     expect((await list({ search: "Locked", orderby: "id", order: "asc" })).ids).toEqual([secret, other]);
@@ -89,7 +91,7 @@ describe.each(CONTENT_STORAGES)("a search, on %s", (_, open) => {
     expect((await ask(call, "editor")(ranked)).ids).toEqual([other, secret]);
   });
 
-  it("looks into protected texts for those who may edit the post", async () => {
+  it("searches protected texts for callers who may edit the post", async () => {
     const { call, secret, open: readable } = await siteWith(open());
     for (const role of ["author", "editor", "administrator"] as const) {
       const found = await ask(call, role)({ search: SECRET, orderby: "id", order: "asc" });
@@ -102,7 +104,7 @@ describe.each(CONTENT_STORAGES)("a search, on %s", (_, open) => {
 });
 
 describe("a search during which a post gets its password", () => {
-  it("goes by the version whose text it read", async () => {
+  it("judges the version whose text it read", async () => {
     const [, open] = CONTENT_STORAGES[0] as (typeof CONTENT_STORAGES)[number];
     const storage = open();
     const pause: { meanwhile?: (() => Promise<unknown>) | undefined } = {};

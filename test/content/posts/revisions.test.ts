@@ -36,7 +36,7 @@ type Saved = Body & {
 const NOON = Date.UTC(2026, 10, 21, 12);
 const MINUTE_MS = 60_000;
 
-const ask = (
+const send = (
   site: Site,
   as: Role | null,
   method: string,
@@ -45,75 +45,80 @@ const ask = (
 ): Promise<ContentAnswer> =>
   site.request({ method, path: `/core/v2${path}`, as: as === null ? null : idOf(as), ...more });
 
-/** What is answered with 200 or 201. */
-async function done<T = Saved>(answer: Promise<ContentAnswer>): Promise<T> {
-  const { status, body } = await answer;
+/** Returns the body of a successful response. */
+async function expectSuccess<T = Saved>(response: Promise<ContentAnswer>): Promise<T> {
+  const { status, body } = await response;
   expect([200, 201]).toContain(status);
   return body as T;
 }
 
-const codeOf = ({ status, body }: ContentAnswer): readonly unknown[] => [status, (body as Body)["code"]];
+const toStatusAndCode = ({ status, body }: ContentAnswer): readonly unknown[] => [
+  status,
+  (body as Body)["code"],
+];
 
 const write = (site: Site, as: Role, path: string, body: Body): Promise<Saved> =>
-  done(ask(site, as, "POST", path, { body }));
+  expectSuccess(send(site, as, "POST", path, { body }));
 
-const published = (site: Site, as: Role, fields: Body = {}): Promise<Saved> =>
+const publish = (site: Site, as: Role, fields: Body = {}): Promise<Saved> =>
   write(site, as, "/posts", { title: "Hearts", content: "one", status: "publish", ...fields });
 
-const revisionsOf = (site: Site, id: number, query: Body = {}): Promise<readonly Saved[]> =>
-  done(ask(site, "administrator", "GET", `/posts/${id}/revisions`, { query: { context: "edit", ...query } }));
+const listRevisions = (site: Site, id: number, query: Body = {}): Promise<readonly Saved[]> =>
+  expectSuccess(
+    send(site, "administrator", "GET", `/posts/${id}/revisions`, { query: { context: "edit", ...query } }),
+  );
 
-const contentsOf = (saved: readonly Saved[]): readonly string[] => saved.map(({ content }) => content.raw);
+const listContents = (saved: readonly Saved[]): readonly string[] => saved.map(({ content }) => content.raw);
 
-const autosavesOf = (site: Site, id: number): Promise<readonly Saved[]> =>
-  done(ask(site, "administrator", "GET", `/posts/${id}/autosaves`, { query: { context: "edit" } }));
+const listAutosaves = (site: Site, id: number): Promise<readonly Saved[]> =>
+  expectSuccess(send(site, "administrator", "GET", `/posts/${id}/autosaves`, { query: { context: "edit" } }));
 
-/** A post that was saved with each of `contents` in turn. */
-async function savedAs(site: Site, contents: readonly string[]): Promise<Saved> {
-  const post = await published(site, "editor", { content: "as created" });
+/** Creates a post and saves it with each of `contents` in turn. */
+async function saveEach(site: Site, contents: readonly string[]): Promise<Saved> {
+  const post = await publish(site, "editor", { content: "as created" });
   for (const content of contents) await write(site, "editor", `/posts/${post.id}`, { content });
   return post;
 }
 
-/** The code of a revision that is asked for below a post that has none: whether the storage still holds it. */
+/** True if the storage has the revision: read below another post, it causes an error of its own. */
 async function isStored(site: Site, revision: number): Promise<boolean> {
-  const other = await published(site, "administrator");
-  const answer = await ask(site, "administrator", "GET", `/posts/${other.id}/revisions/${revision}`);
-  expect(answer.status).toBe(404);
-  return (answer.body as Body)["code"] === "rest_revision_parent_id_mismatch";
+  const other = await publish(site, "administrator");
+  const response = await send(site, "administrator", "GET", `/posts/${other.id}/revisions/${revision}`);
+  expect(response.status).toBe(404);
+  return (response.body as Body)["code"] === "rest_revision_parent_id_mismatch";
 }
 
 describe("the revisions of a post", () => {
-  it("are as many as the limit says, and the oldest go", async () => {
+  it("are limited in number: the oldest are removed", async () => {
     const site = contentSite({ limits: { revisions: 3 } });
-    const post = await savedAs(site, ["a", "b"]);
-    const first = (await revisionsOf(site, post.id)).at(-1)?.id as number;
+    const post = await saveEach(site, ["a", "b"]);
+    const first = (await listRevisions(site, post.id)).at(-1)?.id as number;
     for (const content of ["c", "d"]) await write(site, "editor", `/posts/${post.id}`, { content });
-    expect(contentsOf(await revisionsOf(site, post.id))).toEqual(["d", "c", "b"]);
+    expect(listContents(await listRevisions(site, post.id))).toEqual(["d", "c", "b"]);
     expect(await isStored(site, first)).toBe(false);
   });
 
-  it("do not grow by a change of white space alone, but by one of the footnotes", async () => {
+  it("are not added for a change of white space alone, but for one of the footnotes", async () => {
     const site = contentSite();
-    const post = await savedAs(site, ["one two\n\nthree"]);
+    const post = await saveEach(site, ["one two\n\nthree"]);
     await write(site, "editor", `/posts/${post.id}`, { content: "  one  two\r\nthree\n" });
-    expect(await revisionsOf(site, post.id)).toHaveLength(1);
+    expect(await listRevisions(site, post.id)).toHaveLength(1);
     await write(site, "editor", `/posts/${post.id}`, { meta: { footnotes: "See below." } });
-    const [newest, oldest] = await revisionsOf(site, post.id);
+    const [newest, oldest] = await listRevisions(site, post.id);
     expect(newest?.["meta"]).toEqual({ inline_featured_image: false, footnotes: "See below." });
     expect(oldest?.["meta"]).toEqual({ inline_featured_image: false, footnotes: "" });
   });
 
-  it("name who made each, and when", async () => {
+  it("name their authors and dates", async () => {
     const clock = manualClock(NOON);
     const site = contentSite({
       clock,
       site: { url: "http://localhost", name: "Example", timezone: "+02:00" },
     });
-    const post = await published(site, "author");
+    const post = await publish(site, "author");
     await clock.advance(5 * MINUTE_MS);
     await write(site, "editor", `/posts/${post.id}`, { content: "two" });
-    expect(await revisionsOf(site, post.id)).toMatchObject([
+    expect(await listRevisions(site, post.id)).toMatchObject([
       {
         author: idOf("editor"),
         parent: post.id,
@@ -125,77 +130,82 @@ describe("the revisions of a post", () => {
     ]);
   });
 
-  it("are shown as trustworthy as whoever wrote them, whatever became of the post", async () => {
+  it("are sanitised unless their own author may write unfiltered HTML", async () => {
     const site = contentSite();
-    const post = await published(site, "author");
+    const post = await publish(site, "author");
     await write(site, "editor", `/posts/${post.id}`, { content: "<iframe></iframe>" });
     await write(site, "author", `/posts/${post.id}`, { content: "<iframe></iframe>plain" });
-    const [byAuthor, byEditor] = await revisionsOf(site, post.id);
+    const [byAuthor, byEditor] = await listRevisions(site, post.id);
     expect(byEditor?.content.rendered).toContain("<iframe>");
     expect(byAuthor?.content.raw).toBe("plain");
   });
 
-  it("show an empty excerpt as such, where the post shows one made from its content", async () => {
+  it("show an empty excerpt, although the post shows a generated one", async () => {
     const site = contentSite();
-    const post = await savedAs(site, ["words"]);
-    expect(await revisionsOf(site, post.id)).toMatchObject([{ excerpt: { rendered: "" } }]);
+    const post = await saveEach(site, ["words"]);
+    expect(await listRevisions(site, post.id)).toMatchObject([{ excerpt: { rendered: "" } }]);
   });
 
-  it("are found by their texts, and ordered by how well they fit", async () => {
+  it("are found by their texts, and ordered by relevance", async () => {
     const site = contentSite();
-    const post = await published(site, "editor", { title: "Plain" });
+    const post = await publish(site, "editor", { title: "Plain" });
     await write(site, "editor", `/posts/${post.id}`, { title: "Plain", content: "the valve" });
     await write(site, "editor", `/posts/${post.id}`, { title: "Valve", content: "the heart" });
     await write(site, "editor", `/posts/${post.id}`, { title: "Plain", content: "nothing; Valve" });
     await write(site, "editor", `/posts/${post.id}`, { title: "Other", content: "rhythm" });
-    const found = await revisionsOf(site, post.id, { search: "VALVE", orderby: "relevance" });
-    expect(contentsOf(found)).toEqual(["the heart", "nothing; Valve", "the valve"]);
+    const found = await listRevisions(site, post.id, { search: "VALVE", orderby: "relevance" });
+    expect(listContents(found)).toEqual(["the heart", "nothing; Valve", "the valve"]);
   });
 
-  it("all stand on one page without per_page, whatever the offset; with it, the offset counts", async () => {
+  it("are all on one page without per_page, and offset counts only with per_page", async () => {
     const site = contentSite();
-    const post = await savedAs(site, ["a", "b", "c"]);
-    expect(await revisionsOf(site, post.id, { offset: 1 })).toHaveLength(3);
-    expect(contentsOf(await revisionsOf(site, post.id, { offset: 1, per_page: 1 }))).toEqual(["b"]);
+    const post = await saveEach(site, ["a", "b", "c"]);
+    expect(await listRevisions(site, post.id, { offset: 1 })).toHaveLength(3);
+    expect(listContents(await listRevisions(site, post.id, { offset: 1, per_page: 1 }))).toEqual(["b"]);
   });
 
-  it("lose one that is deleted, also from the count that the post tells", async () => {
+  it("lose a deleted one, also in the count of the post's links", async () => {
     const site = contentSite();
-    const post = await savedAs(site, ["a", "b", "c"]);
-    const [, b] = await revisionsOf(site, post.id);
+    const post = await saveEach(site, ["a", "b", "c"]);
+    const [, b] = await listRevisions(site, post.id);
     const path = `/posts/${post.id}/revisions/${b?.id}`;
-    await done(ask(site, "editor", "DELETE", path, { query: { force: true } }));
-    expect(contentsOf(await revisionsOf(site, post.id))).toEqual(["c", "a"]);
-    const { _links } = await done<{ readonly _links: Body }>(ask(site, "editor", "GET", `/posts/${post.id}`));
+    await expectSuccess(send(site, "editor", "DELETE", path, { query: { force: true } }));
+    expect(listContents(await listRevisions(site, post.id))).toEqual(["c", "a"]);
+    const { _links } = await expectSuccess<{ readonly _links: Body }>(
+      send(site, "editor", "GET", `/posts/${post.id}`),
+    );
     expect(_links["version-history"]).toMatchObject([{ count: 2 }]);
     expect(await isStored(site, b?.id as number)).toBe(false);
   });
 
-  it("survive an update that meets the deletion of one of them", async () => {
+  it("survive an update during the deletion of one of them", async () => {
     const site = contentSite({ limits: { revisions: 2 } });
-    const post = await savedAs(site, ["a", "b"]);
-    const [, oldest] = await revisionsOf(site, post.id);
+    const post = await saveEach(site, ["a", "b"]);
+    const [, oldest] = await listRevisions(site, post.id);
     const path = `/posts/${post.id}/revisions/${oldest?.id}`;
     const answers = await Promise.all([
-      ask(site, "editor", "POST", `/posts/${post.id}`, { body: { content: "c" } }),
-      ask(site, "administrator", "DELETE", path, { query: { force: true } }),
+      send(site, "editor", "POST", `/posts/${post.id}`, { body: { content: "c" } }),
+      send(site, "administrator", "DELETE", path, { query: { force: true } }),
     ]);
     expect(answers[0]?.status).toBe(200);
     expect([200, 404]).toContain(answers[1]?.status);
-    expect(contentsOf(await revisionsOf(site, post.id))).toEqual(["c", "b"]);
+    expect(listContents(await listRevisions(site, post.id))).toEqual(["c", "b"]);
   });
 
-  it("are kept from whoever may not edit the post, and are never answered to the public", async () => {
+  it("are hidden from the public and from users who may not edit the post", async () => {
     const site = contentSite();
-    const post = await savedAs(site, ["a"]);
-    const [revision] = await revisionsOf(site, post.id);
+    const post = await saveEach(site, ["a"]);
+    const [revision] = await listRevisions(site, post.id);
     for (const path of [`/posts/${post.id}/revisions`, `/posts/${post.id}/revisions/${revision?.id}`]) {
-      expect(codeOf(await ask(site, null, "GET", path))).toEqual([401, "rest_cannot_read"]);
-      expect(codeOf(await ask(site, "contributor", "GET", path))).toEqual([403, "rest_cannot_read"]);
+      expect(toStatusAndCode(await send(site, null, "GET", path))).toEqual([401, "rest_cannot_read"]);
+      expect(toStatusAndCode(await send(site, "contributor", "GET", path))).toEqual([
+        403,
+        "rest_cannot_read",
+      ]);
     }
   });
 
-  it("are removed for nobody who may delete the post but not see what he removes", async () => {
+  it("cannot be removed by a user who may delete the post but not edit it", async () => {
     const site = contentSite({
       roles: { cleaner: { capabilities: ["read", "delete_others_posts", "delete_published_posts"] } },
       users: [
@@ -204,12 +214,12 @@ describe("the revisions of a post", () => {
         { id: idOf("subscriber"), slug: "cleo", name: "Cleo", roles: ["cleaner"] },
       ],
     });
-    const post = await savedAs(site, ["secret"]);
-    const [revision] = await revisionsOf(site, post.id);
+    const post = await saveEach(site, ["secret"]);
+    const [revision] = await listRevisions(site, post.id);
     const path = `/posts/${post.id}/revisions/${revision?.id}`;
-    const answer = await ask(site, "subscriber", "DELETE", path, { query: { force: true } });
-    expect(codeOf(answer)).toEqual([403, "rest_cannot_read"]);
-    expect(await revisionsOf(site, post.id)).toHaveLength(1);
+    const response = await send(site, "subscriber", "DELETE", path, { query: { force: true } });
+    expect(toStatusAndCode(response)).toEqual([403, "rest_cannot_read"]);
+    expect(await listRevisions(site, post.id)).toHaveLength(1);
   });
 });
 
@@ -250,7 +260,7 @@ describe("the order and pages of a list of revisions", () => {
     );
   };
 
-  it("does not depend on how the revisions are stored, and pages put together are the whole", () => {
+  it("does not depend on how revisions are stored, and the pages together are the whole list", () => {
     fc.assert(
       fc.property(revisions, asked, fc.integer({ min: 1, max: 5 }), (stored, values, perPage) => {
         const whole = list(stored, values);
@@ -265,7 +275,7 @@ describe("the order and pages of a list of revisions", () => {
     );
   });
 
-  it("is turned round by the other direction, where no two are equal", () => {
+  it("is reversed by the other direction, if no two entries are equal", () => {
     fc.assert(
       fc.property(revisions, fc.constantFrom("date", "id"), (stored, orderby) => {
         const descending = list(stored, { orderby, order: "desc" });
@@ -274,16 +284,16 @@ describe("the order and pages of a list of revisions", () => {
     );
   });
 
-  it("keeps to include where exclude is given too", () => {
+  it("obeys include if exclude is given too", () => {
     expect(selectCandidates([1, 2, 3], toRevisionQuery({ include: [2, 3], exclude: [3] }))).toEqual([2, 3]);
   });
 });
 
 describe("an autosave", () => {
-  it("is one for each user, also where two save at the same time, and is listed newest first", async () => {
+  it("exists once per user, also if two save at the same time, and is listed newest first", async () => {
     const clock = manualClock(NOON);
     const site = contentSite({ clock });
-    const post = await published(site, "author");
+    const post = await publish(site, "author");
     const [first, second] = await Promise.all([
       write(site, "editor", `/posts/${post.id}/autosaves`, { content: "by the editor" }),
       write(site, "author", `/posts/${post.id}/autosaves`, { content: "by the author" }),
@@ -291,65 +301,65 @@ describe("an autosave", () => {
     await clock.advance(MINUTE_MS);
     const again = await write(site, "author", `/posts/${post.id}/autosaves`, { content: "later" });
     expect(again.id).toBe(second?.id);
-    const listed = await autosavesOf(site, post.id);
+    const listed = await listAutosaves(site, post.id);
     expect(listed.map(({ id }) => id)).toEqual([second?.id, first?.id]);
-    expect(contentsOf(listed)).toEqual(["later", "by the editor"]);
+    expect(listContents(listed)).toEqual(["later", "by the editor"]);
     await clock.advance(MINUTE_MS);
     await write(site, "editor", `/posts/${post.id}/autosaves`, { content: "last" });
-    expect(contentsOf(await autosavesOf(site, post.id))).toEqual(["last", "later"]);
+    expect(listContents(await listAutosaves(site, post.id))).toEqual(["last", "later"]);
   });
 
-  it("stands among the revisions at its time, and does not count against their number", async () => {
+  it("is listed among the revisions by date, and does not count towards their limit", async () => {
     const clock = manualClock(NOON);
     const site = contentSite({ clock, limits: { revisions: 2 } });
-    const post = await published(site, "editor");
+    const post = await publish(site, "editor");
     const saved = await write(site, "editor", `/posts/${post.id}/autosaves`, { content: "unsaved" });
     for (const content of ["a", "b", "c"]) {
       await clock.advance(MINUTE_MS);
       await write(site, "editor", `/posts/${post.id}`, { content });
     }
-    expect(contentsOf(await revisionsOf(site, post.id))).toEqual(["c", "b", "unsaved"]);
+    expect(listContents(await listRevisions(site, post.id))).toEqual(["c", "b", "unsaved"]);
     await clock.advance(MINUTE_MS);
     await write(site, "editor", `/posts/${post.id}/autosaves`, { content: "unsaved again" });
-    const listed = await revisionsOf(site, post.id);
-    expect(contentsOf(listed)).toEqual(["unsaved again", "c", "b"]);
+    const listed = await listRevisions(site, post.id);
+    expect(listContents(listed)).toEqual(["unsaved again", "c", "b"]);
     expect(listed[0]).toMatchObject({ id: saved.id, slug: `${post.id}-autosave-v1` });
   });
 
-  it("does not keep an update from leaving a revision of the same text", async () => {
+  it("does not prevent an update from leaving a revision with the same text", async () => {
     const site = contentSite();
-    const post = await published(site, "editor");
+    const post = await publish(site, "editor");
     await write(site, "editor", `/posts/${post.id}/autosaves`, { content: "two" });
     await write(site, "editor", `/posts/${post.id}`, { content: "two" });
-    expect(new Set((await revisionsOf(site, post.id)).map(({ slug }) => slug))).toEqual(
+    expect(new Set((await listRevisions(site, post.id)).map(({ slug }) => slug))).toEqual(
       new Set([`${post.id}-autosave-v1`, `${post.id}-revision-v1`]),
     );
   });
 
-  it("leaves the post and what the public is answered as they are, and tells the host nothing", async () => {
+  it("changes neither the post nor public responses, and is not reported to the host", async () => {
     const changes: ContentChanged[] = [];
     const site = contentSite({ changed: (change) => changes.push(change) });
-    const post = await published(site, "editor");
-    const before = await ask(site, null, "GET", `/posts/${post.id}`);
+    const post = await publish(site, "editor");
+    const before = await send(site, null, "GET", `/posts/${post.id}`);
     await write(site, "administrator", `/posts/${post.id}/autosaves`, { title: "Other", status: "draft" });
-    // But for the links, which count it.
+    // The links count it.
     const fieldsOf = ({ body }: ContentAnswer) => ({ ...(body as Body), _links: undefined });
-    expect(fieldsOf(await ask(site, null, "GET", `/posts/${post.id}`))).toEqual(fieldsOf(before));
+    expect(fieldsOf(await send(site, null, "GET", `/posts/${post.id}`))).toEqual(fieldsOf(before));
     expect(changes).toHaveLength(1);
   });
 
-  it("keeps the texts that the next one leaves out", async () => {
+  it("retains texts that the next save leaves out", async () => {
     const site = contentSite();
-    const post = await published(site, "author");
+    const post = await publish(site, "author");
     await write(site, "editor", `/posts/${post.id}/autosaves`, { title: "New", content: "new" });
     const second = await write(site, "editor", `/posts/${post.id}/autosaves`, { content: "newer" });
     expect(second).toMatchObject({ title: { raw: "New" }, content: { raw: "newer" } });
   });
 
-  it("stays as it is when what comes is what the post says already", async () => {
+  it("is not changed by texts that equal those of the post", async () => {
     const clock = manualClock(NOON);
     const site = contentSite({ clock });
-    const post = await published(site, "author");
+    const post = await publish(site, "author");
     const kept = await write(site, "editor", `/posts/${post.id}/autosaves`, { content: "two", excerpt: "x" });
     await clock.advance(MINUTE_MS);
     const again = await write(site, "editor", `/posts/${post.id}/autosaves`, {
@@ -362,67 +372,69 @@ describe("an autosave", () => {
     expect(changed).toMatchObject({ meta: { footnotes: "x" }, date: "2026-11-21T12:01:00" });
   });
 
-  it("is filtered where its user may not write free HTML", async () => {
+  it("is sanitised if its user may not write unfiltered HTML", async () => {
     const site = contentSite();
-    const post = await published(site, "author");
+    const post = await publish(site, "author");
     const path = `/posts/${post.id}/autosaves`;
     const content = "<script>alert(1)</script><p onclick='x'>safe</p>";
     expect((await write(site, "author", path, { content })).content.raw).not.toMatch(/script|onclick/);
     expect((await write(site, "editor", path, { content })).content.raw).toBe(content);
   });
 
-  it("is refused where saving would be: the status, the author, the date, the right", async () => {
+  it("is refused if an update would be: status, author, date, permission", async () => {
     const site = contentSite();
-    const post = await published(site, "contributor", { status: "draft" });
+    const post = await publish(site, "contributor", { status: "draft" });
     const path = `/posts/${post.id}/autosaves`;
     const refused = async (as: Role | null, body: Body) =>
-      codeOf(await ask(site, as, "POST", path, { body }));
+      toStatusAndCode(await send(site, as, "POST", path, { body }));
     expect(await refused("contributor", { status: "publish" })).toEqual([403, "rest_cannot_publish"]);
     expect(await refused("editor", { author: 999 })).toEqual([400, "rest_invalid_author"]);
     expect(await refused("editor", { date: "never" })).toEqual([400, "rest_invalid_param"]);
     expect(await refused("author", { title: "Mine" })).toEqual([403, "rest_cannot_edit"]);
     expect(await refused(null, { title: "Mine" })).toEqual([401, "rest_cannot_edit"]);
-    expect(await autosavesOf(site, post.id)).toEqual([]);
+    expect(await listAutosaves(site, post.id)).toEqual([]);
   });
 
   it("may be empty", async () => {
     const site = contentSite();
-    const post = await published(site, "editor", { content: "" });
+    const post = await publish(site, "editor", { content: "" });
     const saved = await write(site, "administrator", `/posts/${post.id}/autosaves`, { title: "" });
     expect(saved.title.raw).toBe("");
   });
 
-  it("is read by its id alone: no revision and no other number stands for it", async () => {
+  it("is read by its own id, not by that of a revision or any other", async () => {
     const site = contentSite();
-    const post = await savedAs(site, ["a"]);
-    const [revision] = await revisionsOf(site, post.id);
+    const post = await saveEach(site, ["a"]);
+    const [revision] = await listRevisions(site, post.id);
     const saved = await write(site, "editor", `/posts/${post.id}/autosaves`, { content: "b" });
     const path = `/posts/${post.id}/autosaves`;
-    expect((await done(ask(site, "editor", "GET", `${path}/${saved.id}`))).id).toBe(saved.id);
+    expect((await expectSuccess(send(site, "editor", "GET", `${path}/${saved.id}`))).id).toBe(saved.id);
     for (const id of [revision?.id, post.id, 0]) {
-      const answer = await ask(site, "editor", "GET", `${path}/${id}`);
-      expect(codeOf(answer)).toEqual([404, "rest_post_no_autosave"]);
+      const response = await send(site, "editor", "GET", `${path}/${id}`);
+      expect(toStatusAndCode(response)).toEqual([404, "rest_post_no_autosave"]);
     }
   });
 
-  it("is deleted as a revision, and the next one is a new one", async () => {
+  it("is deleted like a revision, and the next save creates a new one", async () => {
     const site = contentSite();
-    const post = await published(site, "author");
+    const post = await publish(site, "author");
     const path = `/posts/${post.id}/autosaves`;
     const saved = await write(site, "editor", path, { content: "two" });
     const query = { force: true };
-    await done(ask(site, "editor", "DELETE", `/posts/${post.id}/revisions/${saved.id}`, { query }));
-    expect(await autosavesOf(site, post.id)).toEqual([]);
+    await expectSuccess(send(site, "editor", "DELETE", `/posts/${post.id}/revisions/${saved.id}`, { query }));
+    expect(await listAutosaves(site, post.id)).toEqual([]);
     expect((await write(site, "editor", path, { content: "three" })).id).not.toBe(saved.id);
   });
 
-  it("says where it can be looked at, to editors alone", async () => {
+  it("has a preview link for editors alone", async () => {
     const site = contentSite();
     const page = await write(site, "editor", "/pages", { title: "Über uns", status: "publish" });
     const saved = await write(site, "administrator", `/pages/${page.id}/autosaves`, { title: "Us" });
     expect(saved["preview_link"]).toBe(`http://localhost/uber-uns/?preview_id=${page.id}&preview=true`);
     expect(saved["guid"]).toMatchObject({ rendered: `http://localhost/?p=${saved.id}` });
-    const viewed = await done(ask(site, "editor", "GET", `/pages/${page.id}/autosaves/${saved.id}`));
+    const viewed = await expectSuccess(
+      send(site, "editor", "GET", `/pages/${page.id}/autosaves/${saved.id}`),
+    );
     expect(viewed).not.toHaveProperty("preview_link");
     const block = await write(site, "editor", "/blocks", { title: "Box", content: "x", status: "publish" });
     const inBlock = await write(site, "editor", `/blocks/${block.id}/autosaves`, { content: "y" });
@@ -431,10 +443,10 @@ describe("an autosave", () => {
 });
 
 describe("an autosave of a draft", () => {
-  it("by its author is the draft itself, without a revision; the host is told", async () => {
+  it("by its author changes the draft itself, without a revision, and is reported to the host", async () => {
     const changes: ContentChanged[] = [];
     const site = contentSite({ changed: (change) => changes.push(change) });
-    const post = await published(site, "author", { status: "draft" });
+    const post = await publish(site, "author", { status: "draft" });
     const body = { content: "two", sticky: false, format: "aside", meta: { footnotes: "x" } };
     const saved = await write(site, "author", `/posts/${post.id}/autosaves`, body);
     expect(saved).toMatchObject({ id: post.id, parent: 0, slug: "", content: { raw: "two" } });
@@ -446,29 +458,29 @@ describe("an autosave of a draft", () => {
       status: { before: "draft", after: "draft" },
     });
     const query = { context: "edit" };
-    expect(await done(ask(site, "author", "GET", `/posts/${post.id}`, { query }))).toMatchObject({
+    expect(await expectSuccess(send(site, "author", "GET", `/posts/${post.id}`, { query }))).toMatchObject({
       content: { raw: "two" },
       format: "standard",
       meta: { footnotes: "" },
     });
-    expect(await revisionsOf(site, post.id)).toEqual([]);
+    expect(await listRevisions(site, post.id)).toEqual([]);
   });
 
-  it("by somebody else stands beside it", async () => {
+  it("by another user is stored beside it", async () => {
     const site = contentSite();
-    const post = await published(site, "author", { status: "draft" });
+    const post = await publish(site, "author", { status: "draft" });
     const saved = await write(site, "editor", `/posts/${post.id}/autosaves`, { content: "two" });
     expect(saved).toMatchObject({ parent: post.id, slug: `${post.id}-autosave-v1` });
     const query = { context: "edit" };
-    const draft = await done(ask(site, "author", "GET", `/posts/${post.id}`, { query }));
+    const draft = await expectSuccess(send(site, "author", "GET", `/posts/${post.id}`, { query }));
     expect(draft.content.raw).toBe("one");
   });
 });
 
-describe("what is removed takes its revisions and autosaves along", () => {
-  it("a post, and the menu items that led to it", async () => {
+describe("removing also removes the revisions and autosaves of", () => {
+  it("a post and the menu items that point at it", async () => {
     const site = contentSite();
-    const post = await savedAs(site, ["a"]);
+    const post = await saveEach(site, ["a"]);
     const item = await write(site, "administrator", "/menu-items", {
       type: "post_type",
       object: "post",
@@ -476,17 +488,19 @@ describe("what is removed takes its revisions and autosaves along", () => {
       status: "publish",
     });
     const saved = [
-      ...(await revisionsOf(site, post.id)),
+      ...(await listRevisions(site, post.id)),
       await write(site, "administrator", `/posts/${post.id}/autosaves`, { content: "b" }),
       await write(site, "administrator", `/posts/${post.id}/autosaves`, { content: "c" }),
       await write(site, "administrator", `/menu-items/${item.id}/autosaves`, { title: "Other" }),
     ];
     for (const { id } of saved) expect(await isStored(site, id)).toBe(true);
-    await done(ask(site, "administrator", "DELETE", `/posts/${post.id}`, { query: { force: true } }));
+    await expectSuccess(
+      send(site, "administrator", "DELETE", `/posts/${post.id}`, { query: { force: true } }),
+    );
     for (const { id } of saved) expect(await isStored(site, id)).toBe(false);
   });
 
-  it("a menu, with its items", async () => {
+  it("a menu and its items", async () => {
     const site = contentSite();
     const menu = await write(site, "administrator", "/menus", { name: "Top" });
     const item = await write(site, "administrator", "/menu-items", {
@@ -497,7 +511,9 @@ describe("what is removed takes its revisions and autosaves along", () => {
     });
     const saved = await write(site, "administrator", `/menu-items/${item.id}/autosaves`, { title: "Start" });
     expect(await isStored(site, saved.id)).toBe(true);
-    await done(ask(site, "administrator", "DELETE", `/menus/${menu.id}`, { query: { force: true } }));
+    await expectSuccess(
+      send(site, "administrator", "DELETE", `/menus/${menu.id}`, { query: { force: true } }),
+    );
     expect(await isStored(site, saved.id)).toBe(false);
   });
 });
@@ -524,9 +540,9 @@ describe("restoring a revision", () => {
     return { site, restore, as, changes };
   }
 
-  it("gives the post its texts and footnotes, leaves a revision of its own, and tells the host", async () => {
+  it("sets the texts and footnotes of the post, leaves a new revision, and is reported to the host", async () => {
     const { site, restore, as, changes } = restorable();
-    const post = await published(site, "editor");
+    const post = await publish(site, "editor");
     await write(site, "editor", `/posts/${post.id}`, {
       title: "A",
       content: "a",
@@ -539,35 +555,35 @@ describe("restoring a revision", () => {
       excerpt: "e",
       meta: { footnotes: "" },
     });
-    const a = (await revisionsOf(site, post.id)).at(-1) as Saved;
+    const a = (await listRevisions(site, post.id)).at(-1) as Saved;
     await restore(post.id, a.id, as("editor"));
     const query = { context: "edit" };
-    expect(await done(ask(site, "editor", "GET", `/posts/${post.id}`, { query }))).toMatchObject({
+    expect(await expectSuccess(send(site, "editor", "GET", `/posts/${post.id}`, { query }))).toMatchObject({
       title: { raw: "A" },
       content: { raw: "a" },
       excerpt: { raw: "" },
       meta: { footnotes: "1" },
       status: "publish",
     });
-    expect(contentsOf(await revisionsOf(site, post.id))).toEqual(["a", "b", "a"]);
+    expect(listContents(await listRevisions(site, post.id))).toEqual(["a", "b", "a"]);
     expect(changes).toMatchObject([{ action: "updated", collection: "posts", id: post.id }]);
   });
 
-  it("filters the texts for a user without free HTML", async () => {
+  it("sanitises the texts for a user without unfiltered HTML", async () => {
     const { site, restore, as } = restorable();
-    const post = await published(site, "author");
+    const post = await publish(site, "author");
     await write(site, "editor", `/posts/${post.id}`, { content: "<iframe></iframe>a" });
     await write(site, "editor", `/posts/${post.id}`, { content: "b" });
-    const a = (await revisionsOf(site, post.id)).at(-1) as Saved;
+    const a = (await listRevisions(site, post.id)).at(-1) as Saved;
     await restore(post.id, a.id, as("author"));
-    expect(contentsOf(await revisionsOf(site, post.id))[0]).toBe("a");
+    expect(listContents(await listRevisions(site, post.id))[0]).toBe("a");
   });
 
-  it("is refused to who may not edit the post, and for a revision of another one; nothing changes then", async () => {
+  it("changes nothing for a user who may not edit the post, or with a revision of another post", async () => {
     const { site, restore, as, changes } = restorable();
-    const post = await savedAs(site, ["a", "b"]);
-    const other = await savedAs(site, ["x"]);
-    const a = (await revisionsOf(site, post.id)).at(-1) as Saved;
+    const post = await saveEach(site, ["a", "b"]);
+    const other = await saveEach(site, ["x"]);
+    const a = (await listRevisions(site, post.id)).at(-1) as Saved;
     const code = (attempt: Promise<void>) =>
       attempt.then(
         () => undefined,
@@ -577,7 +593,7 @@ describe("restoring a revision", () => {
     expect(await code(restore(other.id, a.id, as("editor")))).toBe("rest_revision_parent_id_mismatch");
     expect(await code(restore(post.id, 999_999, as("editor")))).toBe("rest_post_invalid_id");
     expect(await code(restore(999_999, a.id, as("editor")))).toBe("rest_post_invalid_id");
-    expect(contentsOf(await revisionsOf(site, post.id))).toEqual(["b", "a"]);
+    expect(listContents(await listRevisions(site, post.id))).toEqual(["b", "a"]);
     expect(changes).toEqual([]);
   });
 });
