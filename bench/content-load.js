@@ -11,7 +11,7 @@ export const child = (file, ...args) =>
 export function asked(process, message) {
   return new Promise((resolve, reject) => {
     const ended = (code, signal) => {
-      reject(new Error(`a process of the benchmark ended with ${code ?? signal}`));
+      reject(new Error(`a benchmark process exited with ${code ?? signal}`));
     };
     process.once("exit", ended);
     process.once("message", (reply) => {
@@ -53,7 +53,7 @@ async function connection(origin, request, size) {
       }
       received += chunk.length;
       if (received < size) return;
-      if (received > size) reject(new Error(`an answer of ${received} bytes instead of ${size}`));
+      if (received > size) reject(new Error(`a response of ${received} bytes instead of ${size}`));
       received = 0;
       count++;
       if (isOver) resolve(count);

@@ -46,7 +46,7 @@ async function starting(redis) {
     process.disconnect();
   }
   console.log(
-    `\nStart of a process on Redis, with ${POSTS} posts and a tenth as many pages, until it answers`,
+    `\nStart of a process on Redis, with ${POSTS} posts and a tenth as many pages, until its first response`,
   );
   const figures = (unit, values) => ({ [unit]: median(values).toFixed(1), spread: spread(values) });
   console.table({

@@ -22,7 +22,7 @@ if (posts) {
     users: [],
   });
   const { status } = await content.request({ method: "GET", path: "/core/v2/posts", as: null });
-  if (status !== 200) throw new Error(`the first answer is ${status}`);
+  if (status !== 200) throw new Error(`the first response has the status ${status}`);
   const seconds = (performance.now() - start) / 1_000;
   globalThis.gc();
   process.send?.({

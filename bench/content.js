@@ -10,7 +10,7 @@ const SECONDS = Number(process.env.BENCH_SECONDS ?? 2);
 /** The smallest one is what the others are compared with. */
 const SIZES = (process.env.BENCH_POSTS ?? "1000,10000,100000").split(",").map(Number);
 if (!SIZES.every((size) => size >= 1_000))
-  throw new Error("BENCH_POSTS: the lists that are asked for need 1000 posts");
+  throw new Error("BENCH_POSTS must be at least 1000: the lists need as many posts");
 
 const LIST = "/api/core/v2/posts";
 const SINGLE = "/api/core/v2/posts/1";
@@ -44,7 +44,7 @@ async function compare(framework, questions) {
   postbell.stop();
   constant.stop();
   const title = { fastify: "Fastify", express: "Express", koa: "Koa" }[framework];
-  console.log(`\n${title}: the content interface, and the same bytes and headers from a constant`);
+  console.log(`\n${title}: content API, compared with a constant response of the same bytes and headers`);
   print(
     questions.flatMap(([name], index) => [
       row(`${name}: constant`, results[index].constant, results[index].constant),
@@ -71,7 +71,7 @@ async function growth() {
 
   const [small, ...larger] = SIZES;
   const microsOf = (name, index) => rounds.map((results) => results[index][name]);
-  console.log("\nLists in-process, no answer from the cache of answers: a post is changed before each pass");
+  console.log("\nLists in-process, without the response cache: a post changes before each pass");
   print(
     Object.keys(rounds[0][0]).map((name) => ({
       name,
@@ -88,7 +88,7 @@ async function growth() {
     })),
   );
   console.log(
-    "Ratios to the time with the fewest posts. Goal: 1.5, but for the search in texts, which reads all of them.",
+    "Ratios to the time with the fewest posts. Goal: 1.5, except for the search in texts, which reads all posts.",
   );
   console.log("\nHeap");
   print(
@@ -102,7 +102,9 @@ async function growth() {
 console.log(
   `Node ${process.version}, ${ROUNDS} rounds of ${SECONDS} s for each server; the load comes from another process, keep-alive on loopback.`,
 );
-console.log("A ratio is of the same round's constant; medians, with the smallest and the largest.");
+console.log(
+  "Ratios compare with the constant of the same round. Medians, with the smallest and the largest.",
+);
 
 await compare(
   "fastify",

@@ -31,7 +31,7 @@ const visitorGone = once(visitor, "exit").then(() => undefined);
 async function visit() {
   visitor.send({ port: host.address().port, seconds: SECONDS });
   const answer = await Promise.race([once(visitor, "message"), visitorGone]);
-  if (answer === undefined) throw new Error("The visitor ended before it said how long the answers took.");
+  if (answer === undefined) throw new Error("The visitor ended before it reported its response times.");
   return answer[0];
 }
 
@@ -96,7 +96,7 @@ const of = (rounds, name) => rounds.map((round) => round[name]);
 const withSpread = (values) => `${median(values).toFixed(2)} (${spread(values)})`;
 const ratios = (name) => of(beside, name).map((value, round) => value / of(alone, name)[round]);
 console.log(
-  `\n### The host's own requests, 200 a second, beside ${Math.round(median(of(beside, "perSecond")))} deliveries a second from Redis\n\n` +
+  `\n### The host's own requests, 200 a second, during ${Math.round(median(of(beside, "perSecond")))} deliveries a second from Redis\n\n` +
     "|  | p50 ms | p99 ms |\n|---|---|---|\n" +
     `| without | ${withSpread(of(alone, "p50"))} | ${withSpread(of(alone, "p99"))} |\n` +
     `| with | ${withSpread(of(beside, "p50"))} | ${withSpread(of(beside, "p99"))} |\n` +

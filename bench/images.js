@@ -92,7 +92,7 @@ async function postbell() {
     const answer = await content.handle(request);
     const item = JSON.parse(answer.body);
     if (answer.status !== 201 || Object.keys(item.media_details.sizes).length !== 7) {
-      throw new Error(`an upload was answered with ${answer.status}`);
+      throw new Error(`an upload got the response ${answer.status}`);
     }
     return item;
   };
@@ -109,7 +109,7 @@ async function postbell() {
         as: 1,
       });
       if (status !== 201 || body.media_details.width !== 1_600)
-        throw new Error(`an edit was answered with ${status}`);
+        throw new Error(`an edit got the response ${status}`);
       await remove(body);
     },
   };
@@ -162,5 +162,5 @@ for (const [name, title] of [
 }
 console.table(rows);
 console.log(
-  "A ratio is of the same round's bare sharp; medians, with the smallest and the largest. Goal: 0.9 of its throughput.",
+  "Ratios compare with bare sharp in the same round. Medians, with the smallest and the largest. Goal: 0.9 of its throughput.",
 );

@@ -614,7 +614,7 @@ async function bursts() {
   const per = (phase, what) => (result) => result[phase][what] / result.deliveries;
   const both = (what) => (result) => per("emitted", what)(result) + per("delivered", what)(result);
   printTable(
-    "What Redis sees and holds, per delivery",
+    "Commands, network and memory of Redis, per delivery",
     rowsOf(DURABLE, (of) => ({
       "client commands": withSpread(of(both("commands"))),
       "to store": figure(of(per("emitted", "commands")), 2),
@@ -704,11 +704,11 @@ async function isolations() {
     DURABLE,
     (receiver, part, ...given) => besideHanging(receiver, Math.ceil(steady * part))(...given),
     latencyColumns,
-    "Goal: a p99 ratio of at most 2. What has not arrived a second after the end counts with its wait so far.",
+    "Goal: a p99 ratio of at most 2. Deliveries that are missing a second after the end count with their wait so far.",
   );
   await isolation(
-    `Ten endpoints at 100 events/s, beside ${dead} that refuse connections and get an event each meanwhile`,
-    "with the dead",
+    `Ten endpoints at 100 events/s, next to ${dead} that refuse connections and get one event each`,
+    "with dead endpoints",
     DURABLE,
     (receiver, part, ...given) =>
       besideDead(receiver, Math.ceil(light * part), Math.ceil(dead * part), deadPort)(...given),

@@ -10,8 +10,8 @@ const DELIVERIES = Number(process.env.BENCH_DELIVERIES ?? 20_000);
 /** Events emitted, then delivered, at a time. */
 const BATCH = 1_000;
 
-/** Adds up wall clock and CPU of this process over several stretches of work. */
-function stopwatch() {
+/** Creates a stopwatch that adds up wall clock and CPU of this process. */
+function createStopwatch() {
   let ms = 0;
   let cpuMs = 0;
   return {
@@ -39,14 +39,14 @@ async function bareLoop(origin, count) {
       await post(pool, `/endpoint-${next++ % ENDPOINTS}`, body);
     }
   };
-  const watch = stopwatch();
+  const watch = createStopwatch();
   await watch.time(() => Promise.all(Array.from({ length: CONCURRENCY }, lane)));
   await pool.close();
   return watch.result(count);
 }
 
-/** A service with one webhook in each of ten accounts; `paths[i]` is the endpoint of account i. */
-async function start(origin, paths, perEndpoint) {
+/** Starts a service with one webhook per account; `paths[i]` is the endpoint of account i. */
+async function startService(origin, paths, perEndpoint) {
   const webhooks = createWebhooks({
     storage: memoryStorage(),
     access: { authenticate: () => null, canRead: () => true },
@@ -69,12 +69,12 @@ const event = (index) => ({
 });
 
 /**
- * Emits and delivers in batches. `measured` says what is timed: "deliver" what the loop does as
- * well, "emit" the rest, "both".
+ * Emits and delivers in batches. `measured` selects what is timed: "deliver" (the work that
+ * the bare loop does too), "emit", or "both".
  */
 const postbell = (measured) => async (origin, count) => {
-  const webhooks = await start(origin, endpointPaths, CONCURRENCY);
-  const watch = stopwatch();
+  const webhooks = await startService(origin, endpointPaths, CONCURRENCY);
+  const watch = createStopwatch();
   const unmeasured = (work) => work();
   const measure = (work) => watch.time(work);
   const emitting = measured === "deliver" ? unmeasured : measure;
@@ -91,12 +91,12 @@ const postbell = (measured) => async (origin, count) => {
 };
 
 /**
- * Throughput of nine healthy endpoints, while the tenth gets events too and hangs, or is DISABLED.
+ * Measures nine healthy endpoints, while the tenth gets events too and hangs, or is DISABLED.
  */
 const nineOfTen = (hangs) => async (origin, count) => {
-  const webhooks = await start(origin, [...endpointPaths.slice(0, 9), "/hang"], 5);
+  const webhooks = await startService(origin, [...endpointPaths.slice(0, 9), "/hang"], 5);
   if (!hangs) {
-    // As much is emitted and kept, but nothing is sent to it.
+    // The same number of events is emitted and stored, but nothing is sent to it.
     const [tenth] = (await webhooks.registrations.list({ account: "a9" })).webhooks;
     await webhooks.registrations.update(tenth.id, { status: "DISABLED" });
   }
@@ -107,7 +107,7 @@ const nineOfTen = (hangs) => async (origin, count) => {
     lastOfEach[index % 9] = deliveries[0].id;
     if (index % 9 === 0) await webhooks.emit({ ...event(index), account: "a9" });
   }
-  const watch = stopwatch();
+  const watch = createStopwatch();
   await watch.time(async () => {
     for (;;) {
       const states = await Promise.all(lastOfEach.map((id) => webhooks.deliveries.get(id)));
@@ -119,41 +119,39 @@ const nineOfTen = (hangs) => async (origin, count) => {
   return watch.result(healthy);
 };
 
-async function compare(title, protocol, rows, goal) {
+/** Runs all rows in every round, in alternating order. The first round only warms up. */
+async function runRounds(protocol, rows) {
   const results = new Map(rows.map(([name]) => [name, []]));
-  // The first round only warms up.
   for (let round = 0; round <= ROUNDS; round++) {
     const receiver = await startReceiver();
+    const count = round === 0 ? Math.max(BATCH, DELIVERIES / 4) : DELIVERIES;
     for (const [name, run] of round % 2 === 0 ? rows : [...rows].reverse()) {
-      const result = await run(
-        receiver[protocol],
-        round === 0 ? Math.max(BATCH, DELIVERIES / 4) : DELIVERIES,
-      );
+      const result = await run(receiver[protocol], count);
       if (round > 0) results.get(name).push(result);
     }
     receiver.stop();
   }
+  return results;
+}
+
+/** Summarises the rounds of one row in relation to the baseline. */
+function summarise(own, base) {
+  const ratios = own.map(({ perSecond }, round) => perSecond / base[round].perSecond);
+  const cpu = own.map(({ cpuMicros }, round) => cpuMicros / base[round].cpuMicros);
+  return {
+    "per second": Math.round(median(own.map(({ perSecond }) => perSecond))),
+    ratio: median(ratios).toFixed(2),
+    spread: spread(ratios),
+    "CPU µs": Math.round(median(own.map(({ cpuMicros }) => cpuMicros))),
+    "CPU ratio": median(cpu).toFixed(2),
+  };
+}
+
+async function compare(title, protocol, rows, goal) {
+  const results = await runRounds(protocol, rows);
   const base = results.get(rows[0][0]);
   console.log(`\n${title}`);
-  console.table(
-    Object.fromEntries(
-      rows.map(([name]) => {
-        const own = results.get(name);
-        const ratios = own.map(({ perSecond }, round) => perSecond / base[round].perSecond);
-        const cpu = own.map(({ cpuMicros }, round) => cpuMicros / base[round].cpuMicros);
-        return [
-          name,
-          {
-            "per second": Math.round(median(own.map(({ perSecond }) => perSecond))),
-            ratio: median(ratios).toFixed(2),
-            spread: spread(ratios),
-            "CPU µs": Math.round(median(own.map(({ cpuMicros }) => cpuMicros))),
-            "CPU ratio": median(cpu).toFixed(2),
-          },
-        ];
-      }),
-    ),
-  );
+  console.table(Object.fromEntries(rows.map(([name]) => [name, summarise(results.get(name), base)])));
   console.log(goal);
 }
 
@@ -161,7 +159,7 @@ console.log(
   `Node ${process.version}, ${ROUNDS} rounds of ${DELIVERIES} deliveries, 2 kB bodies, concurrency ${CONCURRENCY}, ${ENDPOINTS} endpoints on loopback.`,
 );
 console.log(
-  "A ratio is of the same round's baseline (the first row); medians, with the smallest and the largest.",
+  "Ratios compare with the baseline of the same round (the first row). Medians, with the smallest and the largest.",
 );
 
 const LOOP = ["bare loop: HMAC + undici Pool", bareLoop];

@@ -67,11 +67,11 @@ const bare = await timed(async () => {
 });
 row("sax alone", bare);
 const content = site();
-row("import, texts filtered", await timed(() => content.import(bytes(), { as: 1 })));
-row("the same again: nothing changes", await timed(() => content.import(bytes(), { as: 1 })));
+row("import, texts sanitised", await timed(() => content.import(bytes(), { as: 1 })));
+row("repeated import without changes", await timed(() => content.import(bytes(), { as: 1 })));
 const trusting = site();
 const trusted = await timed(() => trusting.import(bytes(), { as: 1, trust: true }));
-row("import, texts as they are", trusted);
+row("import, texts unchanged", trusted);
 const exporting = await timed(async () => {
   for await (const _ of trusting.export());
 });
