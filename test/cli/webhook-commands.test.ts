@@ -473,11 +473,20 @@ describe("postbell plan", () => {
 
   it.each([
     [["plan", "--every", "8"], /number with a unit/],
-    [["plan", "--every", "1s"], /^postbell: --every must be at least --window \/ 1000\.\n/],
-    [["plan", "--warn", "2d", "--disable", "1d"], /^postbell: --disable must not be smaller than --warn\.\n/],
+    [
+      ["plan", "--every", "1s"],
+      /^postbell: --every must be at least --window \/ 1000, 259200 \(got 1000\)\.\n/,
+    ],
+    [
+      ["plan", "--warn", "2d", "--disable", "1d"],
+      /^postbell: --disable must be at least --warn, 172800000 \(got 86400000\)\.\n/,
+    ],
     [["plan", "--jitter", "5"], /^postbell: --jitter must be a number from 0 to 1/],
     [["plan", "--intervals", "0s"], /^postbell: --intervals must be a list/],
-    [["plan", "--max-jitter", "1d", "--window", "1ms"], /^postbell: --window leaves no time/],
+    [
+      ["plan", "--max-jitter", "1d", "--window", "1ms"],
+      /^postbell: --window must leave time for at least one retry \(got 1\)/,
+    ],
     [["plan", "--from", "tomorrow"], /--from/],
     [["listen", "--tls-cert", "x"], /go together/],
     [["listen", "--status", "99"], /--status/],
