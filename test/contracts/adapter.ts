@@ -1,4 +1,4 @@
-/** What every adapter guarantees, checked over real sockets; a host is a few lines of glue. */
+/** Checks the guarantees of every adapter over real sockets. A host is a few lines of glue. */
 
 import { once } from "node:events";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -13,13 +13,17 @@ import { begin, dial, json, type Reply, type Sent, send, untilClosed } from "../
 export interface HostOptions {
   readonly service: Service;
   readonly prefix: string;
-  /** Body parsers of the host that run first: none; of JSON, leaving the value only, or the bytes too; of forms and plain text. */
+  /**
+   * Body parsers of the host that run first: none; of JSON, leaving the value only, or the bytes
+   * too; of forms and plain text.
+   */
   readonly parser: "none" | "consuming" | "keeping" | "of other media";
 }
 
 /**
- * A host that answers GET `/before` and `/after` with that word, from before and from behind the service, everything else that is
- * not the service's with 404 `host not found`, and an error with 500 `host error: <message>`.
+ * A host that answers GET `/before` and `/after` with that word, from before and from behind the
+ * service, everything else that is not the service's with 404 `host not found`, and an error with
+ * 500 `host error: <message>`.
  */
 export type MountHost = (options: HostOptions) => Promise<RunningHost>;
 
@@ -34,7 +38,7 @@ export interface AdapterCase {
   readonly parsers: readonly HostOptions["parser"][];
   /** True for a framework in which answering OPTIONS at the root would take it from the host. */
   readonly leavesOptionsAtRoot?: boolean;
-  /** What the framework answers itself, before a service is asked. */
+  /** Responses that the framework sends itself, before it calls a service. */
   readonly answersItself?: Partial<FrameworkAnswers>;
 }
 
@@ -74,7 +78,7 @@ export function adapterContract({
   }
 }
 
-/** What a scraper and a supervisor get is the same in every host. */
+/** A scraper and a supervisor get the same responses from every host. */
 function operatingContract(
   mount: MountHost,
   { prefix, leavesOptions }: { readonly prefix: string; readonly leavesOptions: boolean },
@@ -154,7 +158,7 @@ function operatingContract(
   );
 }
 
-/** Whether a request is right is for the service to say, and the same in every host. */
+/** The service validates a request, with the same result in every host. */
 function passingContract(
   mount: MountHost,
   prefix: string,

@@ -1,4 +1,4 @@
-/** What a supervisor is told, and when. */
+/** Responses to a supervisor, and their times. */
 
 import { describe, expect, it } from "vitest";
 import type { ContentStore } from "../../src/content/store.js";
@@ -36,7 +36,7 @@ async function ask(
   return { status: answer?.status ?? 0, health: JSON.parse(answer?.body as string) as Health };
 }
 
-/** A clock of which `freeze` moves the time on while no timer fires, as for a process that was stopped. */
+/** A clock whose `freeze` advances the time without firing timers, as for a stopped process. */
 function frozen() {
   const manual = manualClock(START);
   let ms = 0;

@@ -135,7 +135,7 @@ describe("a repetition", () => {
     expect(events).toHaveLength(2);
   });
 
-  it("of another event is none", async () => {
+  it("of another event is not a repetition", async () => {
     const { post, events } = receiverOf();
     await post(notification);
     await post(await bodyOf("notification", OTHER_ID));
@@ -219,7 +219,7 @@ describe("a delivery that is refused", () => {
     ["a list", "[]"],
     ["an empty object", "{}"],
     ["no id", '{"timestamp":"t","event":{}}'],
-    ["an event that is none", '{"id":"1","timestamp":"t","event":[]}'],
+    ["an invalid event", '{"id":"1","timestamp":"t","event":[]}'],
     [
       "an empty id",
       '{"id":"","timestamp":"t","event":{"hub.topic":"a","hub.event":"b","context":[{"key":"k","resource":{"resourceType":"Bundle","entry":[]}}]}}',

@@ -162,7 +162,7 @@ describe("verifySignature", () => {
     ["65 digits", `t=${t}, s=${hex}0`],
     ["no hexadecimal", `t=${t}, s=${"g".repeat(64)}`],
     ["64 characters of more bytes", `t=${t}, s=${"é".repeat(64)}`],
-    ["a time that is none", `t=now, s=${hex}`],
+    ["an invalid time", `t=now, s=${hex}`],
     ["a negative time", `t=-1, s=${hex}`],
     ["a fraction", `t=${t}.0, s=${hex}`],
     ["an exponent", `t=1e9, s=${hex}`],

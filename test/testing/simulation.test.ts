@@ -56,7 +56,9 @@ interface Delivery {
 
 const isEnabled = ({ changes }: Endpoint): boolean => changes.at(-1)?.isEnabled === true;
 
-/** Whether the endpoint had this status at some moment from `from` to `to`. At the moment of a change it has both. */
+/**
+ * True if the endpoint had this status at some moment from `from` to `to`. At a change it has both.
+ */
 function could(be: boolean, { changes }: Endpoint, from: number, to: number): boolean {
   return changes.some(({ at, isEnabled: is }, index) => {
     const until = changes[index + 1]?.at ?? Number.POSITIVE_INFINITY;
@@ -64,7 +66,10 @@ function could(be: boolean, { changes }: Endpoint, from: number, to: number): bo
   });
 }
 
-/** What must have become of a delivery, by the rules of the document, given what was tried. Throws where a time is wrong. */
+/**
+ * Returns the state that a delivery must have by the documented rules, given its attempts. Throws
+ * where a time is wrong.
+ */
 function judge({ endpoint, emittedAt, tries }: Delivery, now: number): string {
   let asked = 0;
   let made = 0;
@@ -107,7 +112,10 @@ function judge({ endpoint, emittedAt, tries }: Delivery, now: number): string {
   return endpoint.deletedAt <= now ? "removed" : `failed ${last}`;
 }
 
-/** A hundred days in the life of a service whose endpoints fail, recover, and are disabled, enabled, moved and deleted at random. */
+/**
+ * A hundred days in the life of a service whose endpoints fail, recover, and are disabled, enabled,
+ * moved and deleted at random.
+ */
 async function simulate(seed: number): Promise<{
   harness: Harness;
   endpoints: Endpoint[];
@@ -289,7 +297,7 @@ async function simulate(seed: number): Promise<{
   return { harness, endpoints, deliveries, problems, notices };
 }
 
-/** Whether `make` throws, and what. */
+/** Returns the error that `make` throws, if any. */
 function problemOf(make: () => string): string {
   try {
     return make();
@@ -336,7 +344,7 @@ describe("a hundred days with ten thousand deliveries", () => {
 });
 
 describe("two processes, slow endpoints and a crash every few minutes", () => {
-  it("lose nothing, send nothing early, and repeat no more than the crashes left under way", async () => {
+  it("lose nothing, send nothing early, and repeat only what was in flight at a crash", async () => {
     const clock = manualClock(START, { seed: 2 });
     const storage = memoryStorage();
     const chance = manualClock(0, { seed: 3 });
@@ -354,7 +362,7 @@ describe("two processes, slow endpoints and a crash every few minutes", () => {
       }
       return response(200);
     };
-    /** What the second process has under way; what a crash leaves is nobody's. */
+    /** Deliveries in flight in the second process. After a crash, nobody owns them. */
     let underWay = new Set<Sent>();
     const crashing = async (sent: Sent): Promise<OutboundResult> => {
       const mine = underWay.add(sent);
