@@ -134,7 +134,7 @@ export function createRedisContentStore(options: ContentStoreOptions): ContentSt
           conflict: { key: String(what), ...(name !== undefined && { unique: decodeName(name) }) },
         };
       }
-      if (confirmed === false) logger.warn({}, "no replica confirmed a change of the content in time");
+      if (confirmed === false) logger.warn({}, "no replica has confirmed a change of the content in time");
       return { ok: true, sequence: Number(what) };
     },
 

@@ -12,7 +12,7 @@ import {
   startHarness,
 } from "../support/webhook-harness.js";
 
-/** A harness in whose storage the named method hangs while `isHanging`. */
+/** A harness whose storage hangs in the named method while `isHanging`. */
 async function hangingIn(method: keyof WebhookStore) {
   const hang = { isHanging: false };
   const harness = await startHarness({
@@ -61,7 +61,7 @@ const calls: readonly [method: keyof WebhookStore, call: (hanging: Hanging) => P
 ];
 
 describe("a storage call that never settles", () => {
-  it.each(calls)("is given up after four seconds, and says so: %s", async (method, call) => {
+  it.each(calls)("rejects after four seconds: %s", async (method, call) => {
     const hanging = await hangingIn(method);
     hanging.hang.isHanging = true;
     const refused = call(hanging).catch((error: unknown) => error);
@@ -85,20 +85,17 @@ describe("a storage call that never settles", () => {
     expect(await answer).toMatchObject({ status: 503, headers: { "retry-after": "5" } });
   });
 
-  it.each(["claim", "claimHealthNotifications"] as const)(
-    "does not stop the loop for good: %s",
-    async (method) => {
-      const hanging = await hangingIn(method);
-      hanging.hang.isHanging = true;
-      await hanging.emit();
-      await hanging.run(MINUTE);
-      hanging.hang.isHanging = false;
-      await hanging.run(2 * MINUTE);
-      expect(await hanging.store.stats()).toMatchObject({ pending: 0, ended: 1 });
-    },
-  );
+  it.each(["claim", "claimHealthNotifications"] as const)("does not stop the loop: %s", async (method) => {
+    const hanging = await hangingIn(method);
+    hanging.hang.isHanging = true;
+    await hanging.emit();
+    await hanging.run(MINUTE);
+    hanging.hang.isHanging = false;
+    await hanging.run(2 * MINUTE);
+    expect(await hanging.store.stats()).toMatchObject({ pending: 0, ended: 1 });
+  });
 
-  it("does not keep stop from resolving, nor a start after it from delivering", async () => {
+  it("does not keep stop() from resolving, nor a later start() from delivering", async () => {
     const hanging = await hangingIn("settle");
     hanging.hang.isHanging = true;
     await hanging.emit();
@@ -114,7 +111,7 @@ describe("a storage call that never settles", () => {
 });
 
 describe("start and stop", () => {
-  it("end as the last call says, in whatever order they come", async () => {
+  it("end in the state of the last call, in any order of calls", async () => {
     const { webhooks, register, emit, quiet, sent } = openHarness();
     await register();
     await webhooks.start();
@@ -130,7 +127,7 @@ describe("start and stop", () => {
 });
 
 describe("idle", () => {
-  it("ends with a notice that takes longer than the deliveries", async () => {
+  it("waits for a health notification that takes longer than the deliveries", async () => {
     let told = (): void => {};
     const { webhooks, register, emit, clock } = await startHarness({
       answer: () => 500,
@@ -156,10 +153,10 @@ describe("idle", () => {
 });
 
 describe("an event whose process dies at every attempt", () => {
-  it("ends with its window, after ever longer pauses", async () => {
+  it("fails at the end of its window, after ever longer pauses", async () => {
     const { webhooks, register, emit, run, sent } = await startHarness({
       answer: () => 500,
-      // Nothing that an attempt showed is ever reported: the process is gone by then.
+      // No attempt is ever settled, because the process has died by then.
       change: (store) => ({
         settle: (settlements) =>
           settlements.some(({ attempt }) => attempt)

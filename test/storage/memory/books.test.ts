@@ -1,4 +1,6 @@
-/** The books of the memory storage: its counts and queues agree with its records, and nothing is left behind. */
+/**
+ * The counters and queues of the memory storage agree with its records, and nothing is left behind.
+ */
 
 import { expect, test } from "vitest";
 import { deliveryBytes, eventBytes } from "../../../storage/memory/bounds.js";
@@ -20,7 +22,7 @@ import {
 import { MODEL_RETENTION } from "../../../testing/storage-contract/model.js";
 import { runModel } from "../../../testing/storage-contract/model-run.js";
 
-/** A scenario whose records the test can look into. */
+/** A scenario that gives the test access to the records. */
 function openScenario(options?: ScenarioOptions): { readonly s: Scenario; readonly state: State } {
   const state = createState({
     webhooks: 1_000,
@@ -41,7 +43,7 @@ const claimOne = async (s: Scenario) => only(await s.claim({ room: { fast: 0, sl
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
 
-/** The same by counting. */
+/** Computes the same by counting. */
 function recounted(state: State) {
   const events = [...state.accounts.values()].flatMap((account) => [...account.events.after(0)]);
   const size = ({ record, deliveries }: MemoryEvent): number =>
@@ -54,20 +56,23 @@ function recounted(state: State) {
   };
 }
 
-test.each([1, 2, 3])("agree with the records after whatever two processes do (seed %i)", async (seed) => {
-  const { s, state } = openScenario({ seed, retention: MODEL_RETENTION });
-  let checked = 0;
-  const stats = async () => {
-    expect(state).toMatchObject(recounted(state));
-    checked += 1;
-    return s.store.stats();
-  };
-  await runModel({ ...s, store: { ...s.store, stats }, peer: { ...s.peer, stats } }, 200);
-  expect(checked).toBeGreaterThan(200);
-  expect(state.bytes).toBeGreaterThan(0);
-});
+test.each([1, 2, 3])(
+  "counters agree with the records after random work of two processes (seed %i)",
+  async (seed) => {
+    const { s, state } = openScenario({ seed, retention: MODEL_RETENTION });
+    let checked = 0;
+    const stats = async () => {
+      expect(state).toMatchObject(recounted(state));
+      checked += 1;
+      return s.store.stats();
+    };
+    await runModel({ ...s, store: { ...s.store, stats }, peer: { ...s.peer, stats } }, 200);
+    expect(checked).toBeGreaterThan(200);
+    expect(state.bytes).toBeGreaterThan(0);
+  },
+);
 
-test("nothing is left of what has ended and expired, not even an account", async () => {
+test("nothing is left of completed and expired events, not even an account", async () => {
   const { s, state } = openScenario();
   for (let round = 0; round < 20; round++) {
     const account = `account ${round}`;
@@ -102,7 +107,7 @@ test("nothing is left of what has ended and expired, not even an account", async
   expect(state).toMatchObject({ pending: 0, bytes: 0, endedBytes: 0 });
 });
 
-test("removing webhooks whose events go with them, at a retention of 0, leaves nothing", async () => {
+test("without retention, removing webhooks and their events leaves nothing", async () => {
   const { s, state } = openScenario({ retention: { ms: 0, events: 10 } });
   const webhooks = await repeat(3, () => s.register());
   await repeat(100, () => s.emit());
@@ -119,7 +124,7 @@ test("removing webhooks whose events go with them, at a retention of 0, leaves n
   expect(state.ready.slow.size).toBe(0);
 });
 
-test("what comes of a delivery is not recorded once its webhook is removed, also while much of it is still to be freed", async () => {
+test("a settlement is not applied once its webhook is removed, even while its deliveries are still being freed", async () => {
   const { s, state } = openScenario({ perEndpoint: 10_000 });
   const { id } = await s.register();
   await repeat(1_000, () => s.emit());
@@ -134,7 +139,7 @@ test("what comes of a delivery is not recorded once its webhook is removed, also
   expect([state.leased.size, state.leases.size]).toEqual([0, 0]);
 });
 
-test("where the delivery that was due got through meanwhile, the next one says when to ask again", async () => {
+test("if the due delivery was settled meanwhile, the next delivery determines when to claim again", async () => {
   const s = openScenario().s;
   await s.register();
   await s.emit();
@@ -148,7 +153,7 @@ test("where the delivery that was due got through meanwhile, the next one says w
   expect((await s.claimWithNextAt({ room: NO_ROOM })).nextAt).toBe(dueAt);
 });
 
-test("a rare kind of delivery is found page by page, without looking at all of them for one page", async () => {
+test("rare deliveries are found page by page, and no page examines all deliveries", async () => {
   const s = openScenario({ perEndpoint: 10_000 }).s;
   const { id: webhookId } = await s.register();
   const oldest = only((await s.emit()).ids);

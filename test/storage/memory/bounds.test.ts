@@ -1,4 +1,4 @@
-/** The bounds of the memory storage: what it refuses, what gives way, and what that leaves on the heap. */
+/** The bounds of the memory storage: what it refuses, what it frees, and the heap it takes. */
 
 import { describe, expect, test } from "vitest";
 import { type MemoryStorageOptions, memoryStorage } from "../../../storage/memory/index.js";
@@ -23,7 +23,7 @@ const full = (bound: string) =>
 
 const claimOne = async (s: Scenario) => only(await s.claim({ room: { fast: 0, slow: 1 } }));
 
-/** What one event with one delivery counts, its attempts aside. */
+/** The size of one event with one delivery, without attempts. */
 async function measured(payload: string): Promise<number> {
   const s = scenarioWith({});
   await s.register();
@@ -31,7 +31,7 @@ async function measured(payload: string): Promise<number> {
   return (await s.store.stats()).bytes;
 }
 
-/** What one failed attempt without an excerpt counts. */
+/** The size of one failed attempt without an excerpt. */
 async function measuredAttempt(): Promise<number> {
   const s = scenarioWith({});
   await s.register();
@@ -42,7 +42,7 @@ async function measuredAttempt(): Promise<number> {
 }
 
 describe("the bounds of the memory storage", () => {
-  test("a webhook beyond limits.webhooks is refused, and its account is not kept", async () => {
+  test("a webhook beyond limits.webhooks is refused, and no account is created for it", async () => {
     const s = scenarioWith({ webhooks: 2 });
     const { id } = await s.register();
     await s.register();
@@ -53,7 +53,7 @@ describe("the bounds of the memory storage", () => {
   });
 
   test.each(["pending", "pendingPerAccount"] as const)(
-    "an event whose fan-out would pass limits.%s is refused as a whole",
+    "an event whose fan-out would exceed limits.%s is refused as a whole",
     async (bound) => {
       const s = scenarioWith({ [bound]: 5 });
       await s.register();
@@ -69,7 +69,7 @@ describe("the bounds of the memory storage", () => {
     },
   );
 
-  test("one account at its bound does not keep another one from emitting", async () => {
+  test("an account at its bound does not keep other accounts from emitting", async () => {
     const s = scenarioWith({ pendingPerAccount: 1 });
     await s.register();
     await s.register({ account: "hospital" });
@@ -78,7 +78,7 @@ describe("the bounds of the memory storage", () => {
     await s.emit({ account: "hospital" });
   });
 
-  test("resend and recover keep to the bound of pending deliveries, and make nothing beyond it", async () => {
+  test("resend and recover obey the bound of pending deliveries, and create nothing beyond it", async () => {
     const s = scenarioWith({ pending: 2 });
     const { id: webhookId } = await s.register();
     const { ids } = await s.emit();
@@ -98,7 +98,7 @@ describe("the bounds of the memory storage", () => {
     await expect(s.resend(ids[0] ?? "")).resolves.toMatch(new RegExp(`^${ids[0]}\\.[12]$`));
   });
 
-  test("ended events give way to new ones under limits.bytes, the one that ended first in front", async () => {
+  test("at limits.bytes, completed events are freed for new ones, the oldest first", async () => {
     const payload = "x".repeat(300);
     const each = (await measured(payload)) + (await measuredAttempt());
     const s = scenarioWith({ bytes: 3 * each + 299 });
@@ -114,7 +114,7 @@ describe("the bounds of the memory storage", () => {
     expect(await s.store.stats()).toMatchObject({ events: 3, ended: 3, bytes: 3 * each });
   });
 
-  test("an event that does not fit even so is refused, and nothing that was kept is lost for it", async () => {
+  test("an event that would not fit anyway is refused, and no completed event is freed for it", async () => {
     const [kept, open] = [await measured("x".repeat(300)), await measured("é".repeat(300))];
     const limit = kept + open + (await measuredAttempt());
     const s = scenarioWith({ bytes: limit });
@@ -132,7 +132,7 @@ describe("the bounds of the memory storage", () => {
     expect(await s.store.stats()).toMatchObject({ events: 2, bytes: limit });
   });
 
-  test("limits.bytes covers what each receiver of an event costs, beside its payload", async () => {
+  test("limits.bytes counts each receiver of an event, besides its payload", async () => {
     const one = await measured("x");
     const s = scenarioWith({ bytes: one });
     await s.register();
@@ -141,7 +141,7 @@ describe("the bounds of the memory storage", () => {
     expect(await s.store.stats()).toMatchObject({ events: 0, pending: 0, bytes: 0 });
   });
 
-  test("a resend makes room among other ended events, not by the event that it sends again", async () => {
+  test("a resend frees other completed events, not the event that it sends again", async () => {
     const each = (await measured("x")) + (await measuredAttempt());
     const s = scenarioWith({ bytes: 2 * each });
     await s.register();
@@ -156,7 +156,7 @@ describe("the bounds of the memory storage", () => {
     expect((await claimOne(s)).event.payload).toBe("x");
   });
 
-  test("a resend that finds no room is refused, and its event is kept as long as before", async () => {
+  test("a resend without room is refused, and the retention of its event does not change", async () => {
     const each = (await measured("x")) + (await measuredAttempt());
     const s = scenarioWith({ bytes: each });
     const { id: webhookId } = await s.register();
@@ -175,7 +175,7 @@ describe("the bounds of the memory storage", () => {
     expect(await s.store.stats()).toMatchObject({ events: 0, bytes: 0 });
   });
 
-  test("the heap holds about limits.bytes, with many receivers, their attempts and endless resends", async () => {
+  test("the heap grows to about limits.bytes, with many receivers, their attempts and endless resends", async () => {
     const bytes = 4 * 1_048_576;
     const storage = memoryStorage({ limits: { bytes, rememberedIds: 10 } });
     const s = createScenario({ storage }, { perEndpoint: 100_000 });
@@ -208,7 +208,7 @@ describe("the bounds of the memory storage", () => {
     expect(grown).toBeLessThan(2 * bytes);
   });
 
-  test("what came of an attempt is never refused: a delivery without room keeps its latest one", async () => {
+  test("the result of an attempt is never refused: without room, a delivery keeps its latest attempt", async () => {
     const limit = (await measured("x")) + 2 * (await measuredAttempt());
     const s = scenarioWith({ bytes: limit });
     await s.register();
@@ -237,7 +237,7 @@ describe("the bounds of the memory storage", () => {
     expect((await s.store.stats()).bytes).toBeLessThanOrEqual(limit);
   });
 
-  test("a 2xx that comes after the failure was recorded is kept without room, and its event with it", async () => {
+  test("a 2xx after a recorded failure is stored even without room, and so is its event", async () => {
     const limit = (await measured("x")) + (await measuredAttempt());
     const s = scenarioWith({ bytes: limit });
     await s.register();

@@ -1,4 +1,7 @@
-/** The content store of the memory storage: the contract, its bound, its memory of changes, and its time. */
+/**
+ * The content store of the memory storage: the contract, its bound, the changes it remembers, and
+ * its time.
+ */
 
 import { describe, expect, test } from "vitest";
 import { silentLogger } from "../../../src/core/logger.js";
@@ -22,7 +25,7 @@ describe("the bound of the content in memory", () => {
   const full = expect.objectContaining({ code: "storage_full", field: "limits.contentBytes" });
   const text = (length: number) => ({ columns: null, body: "x".repeat(length) });
 
-  test("refuses a commit that passes it, and stores nothing of it", async () => {
+  test("refuses a commit that would exceed it, and stores nothing of it", async () => {
     const { store } = storeWith({ contentBytes: 10_000 });
     await store.commit([put("post/1", 0, text(4_000))]);
     await expect(store.commit([put("post/2", 0, text(10)), put("post/3", 0, text(5_000))])).rejects.toEqual(
@@ -32,7 +35,7 @@ describe("the bound of the content in memory", () => {
     expect(await store.commit([put("post/2", 0, text(10))])).toMatchObject({ ok: true, sequence: 2 });
   });
 
-  test("counts what characters beyond ASCII take, and names", async () => {
+  test("counts names, and two bytes for characters beyond ASCII", async () => {
     const { store } = storeWith({ contentBytes: 10_000 });
     await expect(
       store.commit([put("post/1", 0, { columns: null, body: "é".repeat(5_000) })]),
@@ -42,7 +45,7 @@ describe("the bound of the content in memory", () => {
     ).rejects.toEqual(full);
   });
 
-  test("has room again for what was removed or made smaller, and always takes what makes it smaller", async () => {
+  test("gains room when records are removed or shrink, and always accepts a commit that shrinks it", async () => {
     const { store } = storeWith({ contentBytes: 10_000 });
     const fill = put("post/1", 0, text(9_000));
     await store.commit([fill]);
@@ -56,7 +59,7 @@ describe("the bound of the content in memory", () => {
 });
 
 describe("the changes of the content in memory", () => {
-  test("are remembered for the last 20 000 at least, then a load is asked for, and memory does not grow", async () => {
+  test("are remembered for at least the last 20 000; older ones need a new load, and memory does not grow", async () => {
     const { store } = storeWith();
     const write = async (from: number, to: number) => {
       for (let version = from; version < to; version += 1) await store.commit([put("post/1", version)]);
@@ -72,13 +75,13 @@ describe("the changes of the content in memory", () => {
     expect(store.changes(40_001)).toEqual({ sequence: 40_001, changes: [] });
   });
 
-  test("are told without waiting", async () => {
+  test("are returned synchronously", async () => {
     const { store } = storeWith();
     expect(store.changes(0)).not.toBeInstanceOf(Promise);
   });
 });
 
-test("the time of the content in memory goes on when the wall clock is set", async () => {
+test("the time of the content in memory does not change when the wall clock is set", async () => {
   const { clock, store } = storeWith();
   expect(store.now()).toBe(START_MS);
   clock.setWallClock(0);
@@ -86,7 +89,7 @@ test("the time of the content in memory goes on when the wall clock is set", asy
   expect(store.now()).toBe(START_MS + 1_500);
 });
 
-test("content and webhooks live in one memory storage, each through its own door", async () => {
+test("content and webhooks share one memory storage, and each sees its own data only", async () => {
   const storage = memoryStorage();
   const context = { clock: manualClock(START_MS), logger: silentLogger };
   await storage.content(context).commit([put("post/1", 0)]);

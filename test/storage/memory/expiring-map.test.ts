@@ -13,7 +13,7 @@ const command = fc.oneof(
   { weight: 2, arbitrary: fc.record({ kind: fc.constant("drop" as const), most: fc.nat(4) }) },
 );
 
-test("it holds the newest entries that have not expired, and frees the expired ones oldest first", () => {
+test("it holds the newest entries that have not expired, and frees expired ones oldest first", () => {
   fc.assert(
     fc.property(fc.array(command, { maxLength: 150 }), (commands) => {
       const map = createExpiringMap<{ readonly expiresAt: number }>(MAX);

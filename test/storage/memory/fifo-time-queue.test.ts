@@ -32,7 +32,7 @@ const command = fc.oneof(
   { weight: 2, arbitrary: fc.record({ kind: fc.constant("pop" as const) }) },
 );
 
-test("it does what a sorted array does, with items added and removed in any order", () => {
+test("it behaves like a sorted array, with items added and removed in any order", () => {
   fc.assert(
     fc.property(fc.array(command, { maxLength: 150 }), (commands) => {
       const queue = new FifoTimeQueue<Item>();
@@ -42,7 +42,7 @@ test("it does what a sorted array does, with items added and removed in any orde
         if (item === undefined) return;
         queue.delete(item);
         entries = entries.filter((entry) => entry.item !== item);
-        // Links that are left would keep other items on the heap.
+        // A link that is left would keep other items on the heap.
         expect(item).toMatchObject({ place: null, previous: null, next: null });
       };
       for (const step of commands) {

@@ -15,7 +15,7 @@ const command = fc.oneof(
   { weight: 2, arbitrary: fc.record({ kind: fc.constant("delete" as const), place: fc.nat(200) }) },
 );
 
-test("they come from any place on, in either direction, whatever was removed", () => {
+test("pages start at any place, in either direction, after any removals", () => {
   fc.assert(
     fc.property(fc.array(command, { maxLength: 250, size: "max" }), (commands) => {
       const table = rows<LinkedRow>();
@@ -46,7 +46,7 @@ test("they come from any place on, in either direction, whatever was removed", (
   );
 });
 
-test("rows that are deleted while somebody walks are left out, and all others are seen", () => {
+test("an iteration skips rows that are deleted meanwhile, and sees all others", () => {
   for (const walk of ["after", "before"] as const) {
     const table = rows<LinkedRow>();
     const list = Array.from({ length: 200 }, (_, index) => ({ id: String(index), order: index + 1 }));
@@ -61,7 +61,7 @@ test("rows that are deleted while somebody walks are left out, and all others ar
   }
 });
 
-test("rows that come and go leave nothing on the heap", () => {
+test("added and deleted rows leave nothing on the heap", () => {
   const table = rows<LinkedRow>();
   const before = heapUsed();
   for (let order = 1; order <= 300_000; order++) {

@@ -45,7 +45,7 @@ describe("the time of the memory storage", () => {
     expect(only(await claimedAt(HOUR_MS))).toMatchObject({ step: 1, dueAt: start + HOUR_MS });
   });
 
-  test("it is a whole number of milliseconds, also where the monotonic clock has fractions", () => {
+  test("it is a whole number of milliseconds, even if the monotonic clock has fractions", () => {
     let elapsed = 12_345.678_9;
     const clock = {
       ...createScenario({ storage: memoryStorage() }).clock,
@@ -72,7 +72,7 @@ describe("closing the memory storage", () => {
     return { warnings, logger };
   };
 
-  test("reports once how many pending deliveries end with it", async () => {
+  test("logs once how many pending deliveries end with it", async () => {
     const { warnings, logger } = listening();
     const storage = memoryStorage();
     const s = createScenario({ storage }, { logger });
@@ -85,7 +85,7 @@ describe("closing the memory storage", () => {
     expect(warnings).toEqual([{ pending: 1 }]);
   });
 
-  test("has nothing to report where nothing is pending, or nobody used it", async () => {
+  test("logs nothing if nothing is pending, or if it was not used", async () => {
     const { warnings, logger } = listening();
     const storage = memoryStorage();
     const s = createScenario({ storage }, { logger });

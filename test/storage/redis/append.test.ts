@@ -1,4 +1,7 @@
-/** Storing events on Redis: the short script and what it leaves to the general one, and the events that a process keeps for its own claims. */
+/**
+ * Storing events on Redis: the short script, the cases it leaves to the general one, and the events
+ * that a process caches for its own claims.
+ */
 
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
@@ -42,7 +45,7 @@ function watched(prefix = freshPrefix(), limits: { pending?: number } = {}) {
       client.disconnect(true);
       await closed;
     },
-    /** What was sent since it was asked last, but for the time. */
+    /** Returns the commands since the last call, except those that read the time. */
     sent: () => sent.splice(0).filter((name) => name !== "time"),
     close: async () => {
       await opened.storage.close();
@@ -60,7 +63,7 @@ const claimOf = ({ store }: Pick<OpenStore, "store">): ClaimRequest => ({
 
 const DAY_MS = 86_400_000;
 
-/** Stores an event, and leases what is due in the same call. */
+/** Stores an event, and leases due deliveries in the same call. */
 const appendClaiming = (opened: Pick<OpenStore, "store">, event: EventRecord) =>
   opened.store.append({ event, rememberMs: DAY_MS, now: opened.store.now(), claim: claimOf(opened) });
 
@@ -112,7 +115,7 @@ describe("an event is stored", () => {
     await close();
   });
 
-  test("up to the bound, and refused beyond it with what it asked for unchanged", async () => {
+  test("up to the bound; beyond it, it is refused and nothing changes", async () => {
     const { store, storage, register, append, sent, close } = watched(freshPrefix(), { pending: 2 });
     await register();
     sent();
@@ -125,7 +128,7 @@ describe("an event is stored", () => {
     await close();
   });
 
-  test("by the general script, and its delivery is leased to whoever asked for that", async () => {
+  test("by the general script, and its delivery is leased to the caller that claims", async () => {
     const opened = watched();
     const { register, append, sent, close } = opened;
     await register();
@@ -154,7 +157,7 @@ describe("an event is stored", () => {
 
 const MET = "0f0e0d0c-0b0a-4908-8706-050403020100";
 
-describe("claims that an append could not hand over in time", () => {
+describe("claims that an append could not return in time", () => {
   test("are released, and the event counts as stored", async () => {
     const clock = manualClock(1_800_000_000_000);
     const { client, answered, hold, end } = heldClient();
@@ -162,7 +165,7 @@ describe("claims that an append could not hand over in time", () => {
     const own = openStore({ client, prefix, time: "clock" }, { clock });
     const other = openStore({ url: redisUrl(), prefix, time: "clock" }, { clock });
     await other.register();
-    // Of another process, so that its text has to be read.
+    // Stored by another process, so that it has to be read from Redis.
     await other.append(newEvent("clinic"));
     await own.store.stats();
     const scriptPasses = hold(isScript);
@@ -184,8 +187,8 @@ describe("claims that an append could not hand over in time", () => {
   });
 });
 
-describe("the events that a process keeps", () => {
-  test("are those it stored itself; the others of a claim are read at once", async () => {
+describe("the events that a process caches", () => {
+  test("are those it stored itself; all others of a claim are read with one command", async () => {
     const own = watched();
     const other = watched(own.prefix);
     await own.register();
@@ -195,14 +198,14 @@ describe("the events that a process keeps", () => {
     own.sent();
     const claims = await own.claim();
     const byId = (one: { id: string }, other: { id: string }): number => one.id.localeCompare(other.id);
-    // Those of one millisecond come in the order of their ids.
+    // Events of the same millisecond come in the order of their ids.
     expect(claims.map(({ event }) => event).sort(byId)).toEqual(events.sort(byId));
     expect(own.sent()).toEqual(["exchange", "HMGET"]);
     expect(await Promise.all(claims.map((one) => own.settle(one)))).toEqual(Array(3).fill("settled"));
     await Promise.all([own.close(), other.close()]);
   });
 
-  test("do not outlive a Redis that was emptied, though the same id comes again", async () => {
+  test("are not used after Redis was emptied, even if the same id comes again", async () => {
     const own = watched();
     const other = watched(own.prefix);
     await own.register();
@@ -238,7 +241,7 @@ describe("the events that a process keeps", () => {
     await Promise.all([own.close(), other.close()]);
   });
 
-  test("are of the account that is asked for, though the same id is another's too", async () => {
+  test("belong to their account, even if another account has the same id", async () => {
     const { register, append, claim, close } = watched();
     await register("one");
     await register("two");
@@ -266,7 +269,7 @@ describe("the events that a process keeps", () => {
     expect(get(ORIGIN, 999)).toBeUndefined();
   });
 
-  test("are bounded, and the oldest go first", () => {
+  test("are bounded, and the oldest are removed first", () => {
     const cache = createEventCache(10_000);
     const events = Array.from({ length: 10 }, () => newEvent("clinic", { payload: "x".repeat(1_500) }));
     for (const event of events)

@@ -1,4 +1,7 @@
-/** Errors of a connection say if the command was sent. A client that the test holds back shows both. */
+/**
+ * Errors of a connection say if the command was sent. The client of these tests never connects or
+ * replies by itself.
+ */
 
 import { EventEmitter } from "node:events";
 import { describe, expect, it } from "vitest";

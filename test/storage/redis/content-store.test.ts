@@ -1,4 +1,6 @@
-/** Content on Redis beyond the contract: a server that is full, one with a replica or without, and what `check()` tells. */
+/**
+ * Content on Redis beyond the contract: a full server, replication, and the warnings of `check()`.
+ */
 
 import { Redis } from "ioredis";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -33,7 +35,7 @@ const create = (call: Call, title: string, content = "") =>
   call("POST /posts", { ...administrator, body: { title, content, status: "publish" } });
 
 describe("a Redis with no memory left", () => {
-  it("refuses what grows, whole, while reads and removals go on, and takes writes again once there is room", async () => {
+  it("refuses growing commits as a whole, allows reads and removals, and accepts writes again once there is room", async () => {
     const server = await serverFor({ args: ["--maxmemory-policy", "noeviction"] });
     const { storage, prefix } = storageOn(server.url);
     const call = callsOf(contentSite({ storage }));
@@ -57,7 +59,7 @@ describe("a Redis with no memory left", () => {
     const renaming = await call(`PUT /posts/${kept}`, { ...administrator, body: { title: "Renamed" } });
     expect(renaming.status).toBe(503);
 
-    // The process that was refused, and one that knows only what is stored.
+    // One process was refused; the other knows only the stored content.
     const { storage: second } = storageOn(server.url, prefix);
     for (const reader of [call, callsOf(contentSite({ storage: second }))]) {
       const { headers } = await reader("GET /posts");
@@ -86,7 +88,7 @@ describe("durability 'replicated'", () => {
     message: expect.stringMatching(/no replica has confirmed/),
   });
 
-  it("says of a change that no replica has it, and answers it as stored", async () => {
+  it("logs that no replica has a change, and reports it as stored", async () => {
     const server = await serverFor();
     const options = { durability: "replicated", replicationTimeoutMs: 50 } as const;
     const { storage, prefix } = storageOn(server.url, freshPrefix(), options);
@@ -99,7 +101,7 @@ describe("durability 'replicated'", () => {
     expect((await callsOf(contentSite({ storage: other }))(`GET /posts/${body.id}`)).status).toBe(200);
   });
 
-  it("has a change on the replica when it is answered, and then says nothing", async () => {
+  it("resolves once a replica has the change, and then logs nothing", async () => {
     const master = await serverFor({ args: ["--repl-diskless-sync-delay", "0"] });
     const replica = await serverFor({ args: ["--replicaof", "127.0.0.1", String(master.port)] });
     const isInStep = async (): Promise<boolean> =>
@@ -125,7 +127,7 @@ describe("check()", () => {
     return warnings.filter((warning) => warning.startsWith("The content"));
   };
 
-  it("has nothing to say of content that is whole, nor where there is none", async () => {
+  it("has no warning for complete content, and none without content", async () => {
     const { storage } = storageOn(redisUrl());
     expect(await warningsOf(storage)).toEqual([]);
     const call = callsOf(contentSite({ storage }));
@@ -136,7 +138,7 @@ describe("check()", () => {
   });
 
   it.each(["meta", "heads", "columns", "bodies", "names", "ids", "changes", "commits"])(
-    "tells that the content has lost %s",
+    "warns that the content has lost %s",
     async (name) => {
       const { storage, prefix } = storageOn(redisUrl());
       await create(callsOf(contentSite({ storage })), "Torn");
@@ -149,7 +151,7 @@ describe("check()", () => {
     },
   );
 
-  it("tells that a record has lost its body", async () => {
+  it("warns that a record has lost its body", async () => {
     const { storage, prefix } = storageOn(redisUrl());
     const store = storage.content({ clock: manualClock(0), logger: listLogger().logger });
     await create(callsOf(contentSite({ storage })), "Torn");
@@ -163,8 +165,8 @@ describe("check()", () => {
   });
 });
 
-describe("a process that knows of content alone, such as the command", () => {
-  it("neither fixes the number of partitions of the webhooks nor has to know it", async () => {
+describe("a process that uses content alone, such as the CLI", () => {
+  it("neither fixes the number of partitions of the webhooks nor needs to know it", async () => {
     const { storage: first, prefix } = storageOn(redisUrl());
     expect((await create(callsOf(contentSite({ storage: first })), "A")).status).toBe(201);
     const { storage: host } = storageOn(redisUrl(), prefix, { partitions: 4 });
@@ -182,7 +184,7 @@ describe("a process that knows of content alone, such as the command", () => {
     expect(headers).toMatchObject({ "X-WP-Total": "1" });
   });
 
-  it("is refused where another version of the layout is", async () => {
+  it("is refused if the layout has another version", async () => {
     const { storage, prefix } = storageOn(redisUrl());
     await create(callsOf(contentSite({ storage })), "A");
     const redis = new Redis(redisUrl());

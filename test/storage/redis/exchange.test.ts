@@ -1,4 +1,7 @@
-/** The common path on Redis: what it stores, and what it does beside damage, bounds and replies that come late. */
+/**
+ * The common path on Redis: its records, and its behaviour with damaged data, at bounds and with
+ * late replies.
+ */
 
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
@@ -52,7 +55,7 @@ const codeOf = (promise: Promise<unknown>): Promise<string> =>
   );
 
 describe("a delivery that is delivered at its first attempt", () => {
-  test("is stored as a short text, and read with its attempt as any other", async () => {
+  test("is stored in the short form, and read with its attempt like any other", async () => {
     const { store, storage, append, claim, settle, key, webhook } = await open();
     const event = newEvent("clinic");
     await append(event);
@@ -100,7 +103,7 @@ describe("a delivery that is delivered at its first attempt", () => {
 
 describe("failed attempts", () => {
   test("of many endpoints are settled by a call that reads their event once", async () => {
-    // A server of its own, since other tests read fields of the shared one at the same time.
+    // A separate server, because other tests read fields of the shared one at the same time.
     const server = await startRedis({ persistence: "none" });
     const own = new Redis(server.url);
     onTestFinished(async () => {
@@ -122,7 +125,7 @@ describe("failed attempts", () => {
   });
 });
 
-describe("the bounds on what is kept", () => {
+describe("the bounds of retention", () => {
   test("hold while claims and settlements keep coming", async () => {
     const { store, storage, emit, claim, settle } = await open({ retention: { ms: 3_600_000, events: 20 } });
     await emit(600);
@@ -136,7 +139,7 @@ describe("the bounds on what is kept", () => {
     await storage.close();
   });
 
-  test("of no time at all free an event with its last delivery", async () => {
+  test("of 0 ms free an event with its last delivery", async () => {
     const { store, storage, emit, claim, settle } = await open({ retention: { ms: 0, events: 20 } });
     await emit(2);
     await settleAll({ settle }, await claim());
@@ -170,7 +173,7 @@ describe("an event that cannot be read", () => {
 });
 
 describe("a lease of a delivery whose record is gone", () => {
-  test("that was made by a resend does not keep others from being taken back", async () => {
+  test("that a resend created does not keep other expired leases from being recovered", async () => {
     const { store, storage, emit, claim, settle, key } = await open();
     await emit(1);
     const [first] = await claim();
@@ -213,7 +216,7 @@ describe("a key of a foreign type", () => {
 });
 
 describe("a reply that comes too late", () => {
-  test("and says that a settlement did not match ends no process", async () => {
+  test("and reports an unmatched settlement does not crash the process", async () => {
     const clock = manualClock(START);
     const { client, answered, hold, end } = heldClient();
     const prefix = freshPrefix();
@@ -240,7 +243,7 @@ describe("a reply that comes too late", () => {
     end();
   });
 
-  test("from one partition does not keep the others from delivering", async () => {
+  test("from one partition does not stop deliveries of the others", async () => {
     const clock = manualClock(START);
     const { client, answered, hold, end } = heldClient();
     const prefix = freshPrefix();

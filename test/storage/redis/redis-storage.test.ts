@@ -1,4 +1,7 @@
-/** What `redisStorage` promises beyond the storage contract: its options, what it stores and how, its connections, its bounds and its warnings. */
+/**
+ * Guarantees of `redisStorage` beyond the storage contract: options, sealed secrets, warnings,
+ * connections and bounds.
+ */
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { Cluster, Redis } from "ioredis";
@@ -14,7 +17,7 @@ import { eventually } from "../../support/eventually.js";
 import { freshPrefix, redisUrl } from "../../support/redis.js";
 import { type RedisCluster, startCluster, startRedis } from "../../support/redis-server.js";
 
-/** What `createWebhook` counts: the first webhook of a partition. */
+/** The number of the first webhook of a partition. */
 const FIRST_WEBHOOK = "1";
 const HOST = "127.0.0.1";
 
@@ -82,7 +85,7 @@ describe("the options", () => {
     expect(() => redisStorage(options as RedisStorageOptions)).not.toThrow();
   });
 
-  test("a process with another number of partitions is refused, and the one that began goes on", async () => {
+  test("a process with another number of partitions is refused, and the first process continues", async () => {
     const begun = openStore({ url: redisUrl(), partitions: 4 });
     await begun.register();
     const other = openStore({ url: redisUrl(), prefix: begun.prefix, partitions: 5 });
@@ -93,7 +96,7 @@ describe("the options", () => {
     await Promise.all([begun.storage.close(), other.storage.close()]);
   });
 
-  test("a layout of a later version is refused, and nothing is written beside it", async () => {
+  test("a layout of a later version is refused, and nothing is written", async () => {
     const prefix = freshPrefix();
     const layout = `{${prefix}}:layout`;
     const later = JSON.stringify({ version: 3, partitions: 1 });
@@ -110,7 +113,7 @@ describe("the options", () => {
 describe("sealed secrets", () => {
   const cannotOpen = expect.objectContaining({ code: "storage_unavailable", field: "sealKeys" });
 
-  test("what is sealed for one webhook does not open for another", () => {
+  test("a secret sealed for one webhook does not open for another", () => {
     const seal = createSeal([firstKey]);
     const sealed = seal.close("whsec_a", "webhook-a");
     expect(sealed).not.toContain("whsec_a");
@@ -144,7 +147,7 @@ describe("sealed secrets", () => {
     expect(() => createSeal([firstKey]).open(renewed, "webhook-a")).toThrow(cannotOpen);
   });
 
-  test("sealing the same secret twice gives two texts", () => {
+  test("sealing the same secret twice gives two different texts", () => {
     const seal = createSeal([firstKey]);
     expect(seal.close("whsec_a", "webhook-a")).not.toBe(seal.close("whsec_a", "webhook-a"));
   });
@@ -154,7 +157,7 @@ describe("sealed secrets", () => {
     expect(createSeal([firstKey]).open("whsec_a", "webhook-a")).toBe("whsec_a");
   });
 
-  test("a sealed secret that a hand copied to another webhook in Redis signs nothing there", async () => {
+  test("a sealed secret copied to another webhook in Redis signs nothing there", async () => {
     const opened = openStore({ url: redisUrl(), sealKeys: [firstKey] });
     const [from, to] = [await opened.register(), await opened.register()];
     const webhooks = opened.key("webhooks");
@@ -213,13 +216,13 @@ describe("warnings", () => {
     expect(listWarnings({ ...healthy, ...given })).toEqual([]);
   });
 
-  test("everything that is wrong is told", () => {
+  test("every problem has a warning", () => {
     const persistence = { aof: false, fsync: "no", rdb: false };
     const given = { version: "5.0.0", role: "slave", evictionPolicy: "volatile-lru", clockSkewMs: 9_000 };
     expect(listWarnings({ ...healthy, ...given, persistence })).toHaveLength(5);
   });
 
-  test("a server that keeps nothing on disk is warned of at the first call, and only then", async () => {
+  test("a server without persistence is warned about at the first call only", async () => {
     const server = await startRedis({ persistence: "none" });
     const opened = openStore({ url: server.url });
     const warnings = (): readonly string[] =>
@@ -230,14 +233,14 @@ describe("warnings", () => {
     await opened.register();
     await opened.append(newEvent("clinic"));
     await opened.claim();
-    // Its commands go over the same connection, after those of any other look at the server.
+    // Its commands use the same connection, after all commands that inspect the server.
     expect((await opened.storage.check()).warnings).toEqual(warnings());
     expect(warnings()).toEqual([expect.stringMatching(/nothing on disk/)]);
     await opened.storage.close();
     await server.stop();
   });
 
-  test("a server that writes each change is not warned of", async () => {
+  test("a server that writes each change to disk causes no warning", async () => {
     const server = await startRedis({ persistence: "aof-everysec" });
     const opened = openStore({ url: server.url });
     await opened.register();
@@ -288,7 +291,7 @@ describe("close()", () => {
     },
   );
 
-  test("leaves a subscription of the host's client alone that has nothing to do with it", async () => {
+  test("does not change other subscriptions of the host's client", async () => {
     const client = new Redis(redisUrl());
     const channel = freshPrefix();
     const listening = client.duplicate();
@@ -306,7 +309,7 @@ describe("close()", () => {
 });
 
 describe("the bounds", () => {
-  test("limits.pending is shared over the partitions: each holds its share, and all together no more", async () => {
+  test("limits.pending is divided among the partitions: each holds its share, and all together no more", async () => {
     const prefix = freshPrefix();
     const opened = openStore({ url: redisUrl(), prefix, partitions: 4, limits: { pending: 8 } });
     const partitions = createPartitions(prefix, 4);
@@ -327,7 +330,7 @@ describe("the bounds", () => {
     await opened.storage.close();
   });
 
-  test("limits.pendingPerAccount holds for each account alone, and for all deliveries of an event or none", async () => {
+  test("limits.pendingPerAccount applies to each account alone, and to all deliveries of an event together", async () => {
     const opened = openStore({ url: redisUrl(), limits: { pendingPerAccount: 3 } });
     await opened.register();
     await opened.register();
@@ -345,10 +348,10 @@ describe("the bounds", () => {
   });
 });
 
-describe("what a later version wrote into a record (F55)", () => {
+describe("fields that a later version wrote into a record (F55)", () => {
   const LATER = ",later,2";
 
-  test("a webhook keeps it through a claim, a report, an update and a notice", async () => {
+  test("a webhook keeps them through a claim, a report, an update and a health notification", async () => {
     const opened = openStore({ url: redisUrl() });
     const { store } = opened;
     const { id } = await opened.register();
@@ -412,7 +415,7 @@ describe("what a later version wrote into a record (F55)", () => {
     await opened.storage.close();
   });
 
-  test("a delivery keeps it through a claim, a retry, a lease that ran out and its end", async () => {
+  test("a delivery keeps them through a claim, a retry, an expired lease and its completion", async () => {
     const opened = openStore({ url: redisUrl() });
     const { store } = opened;
     const { id: webhookId } = await opened.register();
@@ -442,7 +445,7 @@ describe("what a later version wrote into a record (F55)", () => {
 
     const { deliveries: listed } = await store.listDeliveries({ webhookId, limit: 10 });
     expect(listed).toMatchObject([{ id: first.id, state: "pending", step: 1, reason: null }]);
-    // A delivery that was made is one, whoever's lease it is.
+    // A success counts, even if the delivery is leased to another process.
     expect(await opened.settle(first)).toBe("settled");
     expect(await kept()).toBe(true);
     expect(await store.getDelivery(first.id)).toMatchObject({ state: "delivered", reason: null });
@@ -450,8 +453,8 @@ describe("what a later version wrote into a record (F55)", () => {
   });
 });
 
-describe("hints", () => {
-  test("what one process stores, another that listens is told of", async () => {
+describe("notifications of workers", () => {
+  test("a process that listens is notified of what another process stores", async () => {
     const own = openStore({ url: redisUrl() });
     await own.register();
     const other = openStore({ url: redisUrl(), prefix: own.prefix });
@@ -460,7 +463,7 @@ describe("hints", () => {
     const channel = `{${own.prefix}}:hints`;
     const subscribers = async (): Promise<number> => Number((await admin.pubsub("NUMSUB", channel))[1]);
     await eventually(async () => (await subscribers()) === 1, "the subscription");
-    // The subscription itself is a reason to look, which is not the hint.
+    // The subscription itself notifies once; that is not the notification to wait for.
     for (let known = -1; known !== heard.length; await sleep(50)) known = heard.length;
     heard.length = 0;
     // A first call reads the time, and claims nothing.
@@ -478,10 +481,11 @@ describe("hints", () => {
 });
 
 describe("durability 'replicated'", () => {
-  test("an emit that a replica has is confirmed", async () => {
+  test("an emit is confirmed once a replica has it", async () => {
     const master = await startRedis({ args: ["--repl-diskless-sync-delay", "0"] });
     const replica = await startRedis({ args: ["--replicaof", HOST, String(master.port)] });
-    // The master calls a replica online that may still be loading what it was sent: in step is one that answers for a write.
+    // The master reports a replica as online that may still be loading. It is in step once it
+    // confirms a write.
     const isInStep = async (): Promise<boolean> =>
       /master_link_status:up/.test(await replica.cli("INFO", "replication")) &&
       (await master.cli("WAIT", "1", "100")).trim() === "1";
@@ -489,7 +493,7 @@ describe("durability 'replicated'", () => {
     const opened = openStore({ url: master.url, durability: "replicated" });
     const { id: webhookId } = await opened.register();
     let event = newEvent("clinic");
-    // A replica on a busy machine may take longer than is waited for.
+    // On a busy machine a replica may take longer than the emit waits.
     const isConfirmed = async (): Promise<boolean> => {
       event = newEvent("clinic");
       const stored = await opened.append(event);
@@ -518,7 +522,7 @@ describe("durability 'replicated'", () => {
       await cluster.stop();
     });
 
-    test("emits are stored, soon, and not confirmed", async () => {
+    test("emits are stored without delay, and not confirmed", async () => {
       const replicationTimeoutMs = 200;
       const opened = openStore({ client, durability: "replicated", replicationTimeoutMs });
       for (let count = 0; count < 6; count++) await opened.register(`clinic-${count}`);

@@ -1,4 +1,4 @@
-/** How much one call of a storage does: measured for the part of the storage contract that bounds it, and read from the scripts. */
+/** The work of one storage call, measured for the contract's budgets, and read from the scripts. */
 
 import { readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -46,7 +46,7 @@ describe("the memory storage keeps its budgets, counted in executed blocks:", ()
     return { storage: memoryStorage(), work: blocks.count };
   });
 
-  test("and the blocks are counted", async () => {
+  test("blocks are really counted", async () => {
     const { memoryStorage } = await import("../../../storage/memory/index.js");
     const s = createScenario({ storage: memoryStorage() });
     await s.register();
@@ -85,15 +85,15 @@ describe("check()", () => {
 
 describe("the scripts", () => {
   const folder = resolve(import.meta.dirname, "../../../storage/redis/scripts");
-  /** Reads without LIMIT, and what bounds them. */
+  /** Reads without LIMIT, which are bounded in another way. */
   const BOUNDED_OTHERWISE: Readonly<Record<string, readonly string[]>> = {
-    // One member, the first or the one at a place.
+    // One member, the first or the one at an index.
     "content-commit.lua": ["ZRANGE key over - 1 over - 1 WITHSCORES"],
     "exchange-claim.lua": ["ZRANGE key 0 0 WITHSCORES"],
     "notices.lua": ["ZRANGE NOTICES 0 0 WITHSCORES"],
-    // Read only where there are at most 1 000.
+    // Read only if there are at most 1 000.
     "read.lua": ["HVALS ACCOUNTS", "ZRANGE NOTICES 0 -1"],
-    // Read only where there are at most 2 000. Removals end by themselves.
+    // Read only if there are at most 2 000. Removals end by themselves.
     "repair.lua": ["HGETALL IN_FLIGHT", "HVALS REMOVALS", "ZRANGE LEASES 0 -1"],
   };
   const WHOLE = /call\('((?:Z(?:REV)?RANGE\w*|HGETALL|HVALS|HKEYS|SMEMBERS|LRANGE|KEYS)\b.*)/g;

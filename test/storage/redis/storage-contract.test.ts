@@ -1,4 +1,7 @@
-/** The contracts of storage and content store on Redis: through both majors of the client, from a URL and beside the host's client, and on a Cluster. */
+/**
+ * The contracts of storage and content store on Redis: with both majors of the client, from a URL
+ * and with the host's client, and on a Cluster.
+ */
 
 import { Cluster as Cluster6, Redis as Redis6 } from "ioredis";
 import { Cluster as Cluster5, Redis as Redis5 } from "ioredis5";
@@ -8,7 +11,7 @@ import { contentStoreContract, storageContract } from "../../../testing/index.js
 import { freshPrefix, redisUrl } from "../../support/redis.js";
 import { type RedisCluster, startCluster } from "../../support/redis-server.js";
 
-/** Two storages on the same records, each with a client of its own, as two processes would have them. */
+/** Two storages on the same data, each with its own client, like two processes. */
 function pair(connect: () => RedisClient, partitions: number) {
   const clients = [connect(), connect()] as const;
   const prefix = freshPrefix();
@@ -37,7 +40,10 @@ describe("on one server, with a client of ioredis 5 and four partitions, the con
   contentStoreContract({ test, create });
 });
 
-/** A client whose connection breaks before each answer: it sends the command again, and only that one is answered. */
+/**
+ * A client whose connection breaks before each reply: it sends the command again, and only the
+ * second reply arrives.
+ */
 function sendsTwice(): RedisClient {
   const client = new Redis6(redisUrl());
   const once: RedisClient["call"] = client.call.bind(client);
@@ -49,8 +55,8 @@ function sendsTwice(): RedisClient {
   });
 }
 
-describe("with every script sent twice and the second answer read, the contracts hold:", () => {
-  // A hint may come never: here the first answer, which nobody reads, would have given it.
+describe("with every script sent twice and only the second reply read, the contracts hold:", () => {
+  // A notification may be lost: the first reply, which nobody reads, carried it.
   storageContract({ test, create: () => pair(sendsTwice, 2), hints: false, seeds: [8] });
   contentStoreContract({ test, create: () => pair(sendsTwice, 2), seeds: [8] });
 });
