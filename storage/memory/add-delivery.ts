@@ -6,8 +6,9 @@
 import type { Attempt } from "../../src/webhooks/store.js";
 import { DELIVERY_BYTES, resize } from "./bounds.js";
 import { enqueue, offer } from "./claim-order.js";
+import type { MemoryDelivery, MemoryEndpoint, MemoryEvent } from "./records.js";
 import { reopen } from "./retention.js";
-import type { MemoryDelivery, MemoryEndpoint, MemoryEvent, MemoryStoreContext } from "./state.js";
+import type { MemoryStoreContext } from "./state.js";
 
 const NO_ATTEMPTS: readonly Attempt[] = Object.freeze([]);
 

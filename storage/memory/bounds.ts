@@ -2,7 +2,8 @@
 
 import { PostbellError } from "../../src/core/errors.js";
 import type { Attempt } from "../../src/webhooks/store.js";
-import type { Account, MemoryDelivery, MemoryEvent, MemoryLimits, State } from "./state.js";
+import type { Account, MemoryDelivery, MemoryEvent } from "./records.js";
+import type { MemoryLimits, State } from "./state.js";
 
 /**
  * The heap that an event, a delivery and an attempt take besides text, with their entries in maps

@@ -10,15 +10,8 @@ import {
   type Lane,
 } from "../../src/webhooks/store.js";
 import { FifoTimeQueue } from "./fifo-time-queue.js";
-import {
-  deliveryId,
-  type Lease,
-  type MemoryDelivery,
-  type MemoryEndpoint,
-  type MemoryStoreContext,
-  notifyWorkers,
-  type State,
-} from "./state.js";
+import type { Lease, MemoryDelivery, MemoryEndpoint } from "./records.js";
+import { deliveryId, type MemoryStoreContext, notifyWorkers, type State } from "./state.js";
 
 const LANES: readonly Lane[] = ["fast", "slow"];
 

@@ -5,19 +5,10 @@ import type { Attempt, AttemptSummary, DeliveryRecord, WebhookStore } from "../.
 import { addDelivery } from "./add-delivery.js";
 import { checkPending, DELIVERY_BYTES, memoryFull } from "./bounds.js";
 import { enqueue, offer } from "./claim-order.js";
-import { parsePageStart, slicePage } from "./page.js";
+import { collectPage, parsePageStart } from "./page.js";
+import type { Account, MemoryDelivery, MemoryEndpoint, MemoryEvent } from "./records.js";
 import { expire, makeRoom } from "./retention.js";
-import {
-  type Account,
-  deliveryId,
-  findDelivery,
-  getEndpoint,
-  type MemoryDelivery,
-  type MemoryEndpoint,
-  type MemoryEvent,
-  type MemoryStoreContext,
-  type State,
-} from "./state.js";
+import { deliveryId, findDelivery, getEndpoint, type MemoryStoreContext, type State } from "./state.js";
 
 /** The most events that one `recover` examines, because it blocks the event loop meanwhile. */
 const MOST_RECOVERED = 500;
@@ -97,7 +88,7 @@ export function createMemoryDeliveryLog(
       const start = parsePageStart(cursor) ?? Number.POSITIVE_INFINITY;
       const log = state.endpoints.get(webhookId)?.deliveries;
       const before = log && until !== undefined ? Math.min(start, log.firstSince(until)) : start;
-      const { rows, next } = slicePage(
+      const { rows, next } = collectPage(
         takeCreatedSince(log?.before(before) ?? [], since ?? Number.NEGATIVE_INFINITY),
         limit,
         (delivery) =>
@@ -145,7 +136,7 @@ export function createMemoryDeliveryLog(
       if (!endpoint) return undefined;
       const { events } = endpoint.account;
       const after = Math.max(parsePageStart(cursor) ?? 0, events.firstSince(since) - 1);
-      const found = slicePage(events.after(after), Math.min(limit, MOST_RECOVERED));
+      const found = collectPage(events.after(after), Math.min(limit, MOST_RECOVERED));
       const rows = takeWithinBudget(found.rows);
       const next = rows.length < found.rows.length ? String(rows.at(-1)?.order) : found.next;
       const missed = rows.filter((event) => isMissed(event, endpoint));

@@ -6,16 +6,10 @@ import type { EventRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { addDelivery } from "./add-delivery.js";
 import { checkPending, DELIVERY_BYTES, eventBytes, memoryFull, resize } from "./bounds.js";
 import { claimDue } from "./claim-order.js";
+import type { Account, MemoryEndpoint, MemoryEvent } from "./records.js";
 import { completeEvent, expire, freeRemoved, makeRoom } from "./retention.js";
 import { settleAll } from "./settle.js";
-import {
-  type Account,
-  type MemoryEndpoint,
-  type MemoryEvent,
-  type MemoryStoreContext,
-  type State,
-  scoped,
-} from "./state.js";
+import { type MemoryStoreContext, type State, scoped } from "./state.js";
 
 type AppendRequest = Parameters<WebhookStore["append"]>[0];
 

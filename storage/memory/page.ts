@@ -24,7 +24,7 @@ const MAX_EXAMINED = 1_000;
  * Returns the first `limit` rows that are wanted. A page may be short and still have a `next`.
  * `examined` counts the rows up to it.
  */
-export function slicePage<T extends { readonly order: number }>(
+export function collectPage<T extends { readonly order: number }>(
   candidates: Iterable<T>,
   limit: number,
   isWanted: (row: T) => boolean = () => true,

@@ -6,14 +6,14 @@ import type { RegistryMethods } from "../registry-methods.js";
 import { memoryFull } from "./bounds.js";
 import { moveToLane, offer } from "./claim-order.js";
 import { FifoTimeQueue } from "./fifo-time-queue.js";
-import { parsePageStart, slicePage } from "./page.js";
+import { collectPage, parsePageStart } from "./page.js";
+import type { MemoryEndpoint } from "./records.js";
 import { expire, freeRemoved } from "./retention.js";
 import { createOrderedRows, type Rows } from "./rows.js";
 import {
   dropIfEmpty,
   getAccount,
   getEndpoint,
-  type MemoryEndpoint,
   type MemoryStoreContext,
   type State,
   scoped,
@@ -139,7 +139,7 @@ export function createMemoryRegistry(context: MemoryStoreContext): RegistryMetho
     async listWebhooks({ account, cursor, limit }) {
       const after = parsePageStart(cursor) ?? 0;
       const oldestFirst = state.accounts.get(account)?.endpoints.after(after) ?? [];
-      const { rows, next } = slicePage(oldestFirst, limit);
+      const { rows, next } = collectPage(oldestFirst, limit);
       return { webhooks: rows.map(({ record }) => record), next };
     },
 

@@ -3,15 +3,8 @@
 import type { DeliveryState } from "../../src/webhooks/store.js";
 import { deliveryBytes, resize } from "./bounds.js";
 import { releaseLease } from "./claim-order.js";
-import {
-  type CompletedEvent,
-  dropIfEmpty,
-  type MemoryDelivery,
-  type MemoryEvent,
-  type MemoryStoreContext,
-  type State,
-  scoped,
-} from "./state.js";
+import type { CompletedEvent, MemoryDelivery, MemoryEvent } from "./records.js";
+import { dropIfEmpty, type MemoryStoreContext, type State, scoped } from "./state.js";
 
 /** The most that one call frees, so that no caller pays for a large clean-up. */
 const MAX_PER_CALL = 200;

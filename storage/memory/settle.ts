@@ -5,15 +5,9 @@
 import type { Attempt, EndpointReport, Settlement, SettleResult } from "../../src/webhooks/store.js";
 import { attemptBytes, resize } from "./bounds.js";
 import { enqueue, moveToLane, offer, releaseLease } from "./claim-order.js";
+import type { MemoryDelivery, MemoryEndpoint } from "./records.js";
 import { makeRoom, markCompleted, reopen } from "./retention.js";
-import {
-  findDelivery,
-  isDone,
-  type MemoryDelivery,
-  type MemoryEndpoint,
-  type MemoryStoreContext,
-  type State,
-} from "./state.js";
+import { findDelivery, isDone, type MemoryStoreContext, type State } from "./state.js";
 import { updateRecord } from "./update-record.js";
 
 /** Attempts that one delivery keeps. The schedule has 14; further ones come from `resend`. */

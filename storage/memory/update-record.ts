@@ -1,7 +1,8 @@
 /** Changes the record of a webhook, and schedules its next health step. */
 
 import type { WebhookRecord } from "../../src/webhooks/store.js";
-import { type MemoryEndpoint, notifyWorkers, type State } from "./state.js";
+import type { MemoryEndpoint } from "./records.js";
+import { notifyWorkers, type State } from "./state.js";
 
 /** Sets fields of the record. A change of the health alone keeps `updatedAt`. */
 export function updateRecord(state: State, endpoint: MemoryEndpoint, fields: Partial<WebhookRecord>): void {

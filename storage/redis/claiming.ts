@@ -4,8 +4,8 @@ import type { ClaimRequest, WebhookStore } from "../../src/webhooks/store.js";
 import type { Partition } from "./partition.js";
 import {
   type ClaimResult,
+  EMPTY_ROOM,
   getRoomLeft,
-  NO_ROOM,
   type PartitionClaims,
   UNREACHED_MS,
 } from "./partition-claims.js";
@@ -56,7 +56,7 @@ export function createClaim(
         return { claims: [], nextAt: request.now + UNREACHED_MS };
       });
     const results = await Promise.all(
-      inTurn.map((partition, place) => claimFrom(partition, place === 0 ? request.room : NO_ROOM)),
+      inTurn.map((partition, place) => claimFrom(partition, place === 0 ? request.room : EMPTY_ROOM)),
     );
     if (errors.length === inTurn.length) throw errors[0];
     const isLate = clock.monotonic() - began > CLAIM_OTHERS_WITHIN_MS;

@@ -19,7 +19,7 @@ export const UNREACHED_MS = 500;
 /** How long the deliveries of a webhook wait if its secret cannot be unsealed. */
 const UNUSABLE_MS = 60_000;
 
-export const NO_ROOM = { fast: 0, slow: 0 } as const;
+export const EMPTY_ROOM = { fast: 0, slow: 0 } as const;
 
 export type ClaimResult = Awaited<ReturnType<WebhookStore["claim"]>>;
 
@@ -141,7 +141,7 @@ export function createPartitionClaims({
     async release(partition, request) {
       const release = (leased: Leased): void => releaseLeased(leased, request);
       // The same request again returns what it leased before. Without room it leases nothing else.
-      const args = encodeLease({ ...request, room: NO_ROOM });
+      const args = encodeLease({ ...request, room: EMPTY_ROOM });
       await getExchange(partition)
         .claim({ now: request.now, args, onLate: release })
         .then(release, () => {});

@@ -4,7 +4,8 @@
 
 import { expect, test } from "vitest";
 import { deliveryBytes, eventBytes } from "../../../storage/memory/bounds.js";
-import { createState, type MemoryEvent, type State } from "../../../storage/memory/state.js";
+import type { MemoryEvent } from "../../../storage/memory/records.js";
+import { createState, type State } from "../../../storage/memory/state.js";
 import { createMemoryWebhookStore } from "../../../storage/memory/webhook-store.js";
 import { only, repeat } from "../../../testing/storage-contract/assertions.js";
 import {

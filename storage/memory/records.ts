@@ -1,0 +1,123 @@
+/**
+ * The records of the memory storage. Only this folder sees them: everything that leaves it is a copy or
+ * frozen.
+ */
+
+import type { Attempt, DeliveryState, EventRecord, Lane, WebhookRecord } from "../../src/webhooks/store.js";
+import type { FifoTimeQueue, Queued } from "./fifo-time-queue.js";
+import type { OrderedRows, Rows } from "./rows.js";
+
+/**
+ * Queue entry, claim and log record in one object. It is in the queue of its endpoint, or in that
+ * of its lease, until it is completed.
+ */
+export interface MemoryDelivery extends Queued<MemoryDelivery> {
+  /**
+   * 0 for the delivery created by emitting, n for the n-th later delivery of the same event to the
+   * same webhook.
+   */
+  readonly serial: number;
+  /** Grows with each delivery: the order of pages. */
+  readonly order: number;
+  readonly endpoint: MemoryEndpoint;
+  readonly event: MemoryEvent;
+  readonly createdAt: number;
+  state: DeliveryState;
+  reason: string | null;
+  startedAt: number | null;
+  step: number;
+  dueAt: number;
+  endedAt: number | null;
+  attempts: readonly Attempt[];
+  postponed: number;
+  crashes: number;
+  /** When the extra attempt that a user requested is due; `null` without such a request. */
+  extraAt: number | null;
+  isRecovered: boolean;
+  lease: Lease | null;
+}
+
+/**
+ * The deliveries that one claim call leased. All have the same expiry, so the lease has one entry
+ * in the queue of leases.
+ */
+export interface Lease {
+  readonly token: string;
+  /** The deliveries that are still leased. */
+  readonly deliveries: FifoTimeQueue<MemoryDelivery>;
+}
+
+/** A webhook with its deliveries, its slots and its turn. */
+export interface MemoryEndpoint {
+  readonly id: string;
+  /** Frozen; replaced as a whole by each change. */
+  record: WebhookRecord;
+  readonly account: Account;
+  readonly order: number;
+  readonly deliveries: OrderedRows<MemoryDelivery>;
+  /** Pending deliveries that are not leased, by when they may be claimed. */
+  readonly queue: FifoTimeQueue<MemoryDelivery>;
+  inFlight: number;
+  /** How many may be in flight during a slow start; `null` means `perEndpoint`. */
+  window: number | null;
+  lane: Lane;
+  /** Counts of `deliveries` by state. */
+  readonly counts: Record<DeliveryState, number>;
+  /** Without its excerpt, which may be long. */
+  lastAttempt: Attempt | null;
+  isRemoved: boolean;
+}
+
+export interface MemoryEvent extends Queued<MemoryEvent> {
+  readonly id: string;
+  readonly order: number;
+  readonly record: EventRecord;
+  readonly account: Account;
+  /** The counted size of the event, its deliveries and their attempts. */
+  bytes: number;
+  readonly storedAt: number;
+  /** Until when its id must be remembered, even if the event is freed before. */
+  readonly rememberUntil: number;
+  /** In the order of their creation. They are kept as long as the event. */
+  deliveries: MemoryDelivery[];
+  /** The webhooks it went to when it was emitted. */
+  readonly receivers: readonly string[];
+  /** A test of one webhook: no other webhook receives or recovers it. */
+  readonly isTest: boolean;
+  /** How many of `deliveries` are pending. */
+  open: number;
+  /**
+   * Its entry in the queue of its account while it has no open delivery. The queue of the storage
+   * holds the event itself.
+   */
+  ended: CompletedEvent | null;
+}
+
+/**
+ * An item is in one queue at a time, so an event has a separate entry for the queue of its account.
+ */
+export interface CompletedEvent extends Queued<CompletedEvent> {
+  readonly event: MemoryEvent;
+}
+
+export interface Account {
+  readonly name: string;
+  readonly endpoints: Rows<MemoryEndpoint>;
+  readonly events: Rows<MemoryEvent>;
+  /** The completed ones of `events`, the one that was completed first in front. */
+  readonly ended: FifoTimeQueue<CompletedEvent>;
+  pending: number;
+}
+
+/** A remembered id of an event that is not stored any more. */
+export interface Remembered {
+  readonly digest: string;
+  readonly receivers: readonly string[];
+  readonly expiresAt: number;
+}
+
+export interface Replay {
+  readonly digest: string;
+  readonly webhook: WebhookRecord;
+  readonly expiresAt: number;
+}
