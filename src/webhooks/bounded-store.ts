@@ -1,4 +1,4 @@
-/** Limits the time of every storage call. */
+/** Limits the time of every storage call. `core/call-timeout.ts` describes the way through an outage. */
 
 import { withCallTimeout } from "../core/call-timeout.js";
 import type { Clock } from "../core/clock.js";

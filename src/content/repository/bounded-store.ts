@@ -1,4 +1,4 @@
-/** The content store behind its time limit. */
+/** Limits the time of every content call. `core/call-timeout.ts` describes the way through an outage. */
 
 import { withCallTimeout } from "../../core/call-timeout.js";
 import type { Clock } from "../../core/clock.js";

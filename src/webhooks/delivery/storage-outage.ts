@@ -1,4 +1,7 @@
-/** Counts how long the storage has been unavailable: since the first call that failed after the last one that succeeded. */
+/**
+ * Counts how long the storage has been unavailable: since the first failed call after the last success.
+ * `core/call-timeout.ts` describes the way through an outage.
+ */
 
 import type { Clock } from "../../core/clock.js";
 
