@@ -32,8 +32,8 @@ import {
   type WebhookRecord,
   type WebhookStore,
 } from "../../src/index.js";
+import type { EventCatalogue, EventTypeOf } from "../../src/webhooks/event-types/catalogue.js";
 import { clinicalEvents } from "../../src/webhooks/event-types/clinical-events.js";
-import { type EventCatalogue, type EventTypeOf } from "../../src/webhooks/event-types/catalogue.js";
 import type { FhirResource, ParsedResource } from "../../src/webhooks/fhir.js";
 
 /** Infers as `createWebhooks` does. */
