@@ -1,6 +1,6 @@
 /**
- * The records of the memory storage. Only this folder sees them: everything that leaves it is a copy or
- * frozen.
+ * The records of the memory storage. Only this folder sees them: everything that leaves it is a
+ * copy or frozen.
  */
 
 import type { Attempt, DeliveryState, EventRecord, Lane, WebhookRecord } from "../../src/webhooks/store.js";
