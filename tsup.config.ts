@@ -26,7 +26,7 @@ const shared: Options = {
   loader: { ".lua": "text" },
   esbuildPlugins: [portalAppForEsbuild],
   // Compiled in, so that the CommonJS build also loads where `require` cannot load ES modules (Jest, old bundlers).
-  noExternal: ["fastest-levenshtein", "lru-cache"],
+  noExternal: ["fastest-levenshtein", "lru-cache", "p-queue", "eventemitter3", "p-timeout"],
 };
 
 const javascript: Options[] = [

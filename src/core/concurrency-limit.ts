@@ -1,35 +1,25 @@
-/** Lets a few pieces of work run at once, the others in turn. */
+/** Limits how many tasks run at once, and refuses further ones when too many wait. */
+
+import PQueue from "p-queue";
 
 export interface ConcurrencyLimit {
   /**
-   * `undefined`, and `work` is never begun, where too much is waiting already. Otherwise settles as
-   * `work` does.
+   * Runs `task` when there is room, and settles like it. Returns `undefined`, and never calls `task`,
+   * if too many tasks are waiting.
    */
-  readonly run: <T>(work: () => Promise<T>) => Promise<T> | undefined;
+  readonly run: <T>(task: () => Promise<T>) => Promise<T> | undefined;
 }
 
 export function createConcurrencyLimit({
-  running: most,
-  waiting: mostWaiting,
+  running,
+  waiting,
 }: {
   readonly running: number;
   readonly waiting: number;
 }): ConcurrencyLimit {
-  let running = 0;
-  const waiting: (() => void)[] = [];
-  const inTurn = async <T>(work: () => Promise<T>): Promise<T> => {
-    if (running < most) running += 1;
-    else await new Promise<void>((resolve) => waiting.push(resolve));
-    try {
-      return await work();
-    } finally {
-      // The place goes to the next one without being free in between.
-      const next = waiting.shift();
-      if (next === undefined) running -= 1;
-      else next();
-    }
-  };
+  // Without the options for intervals and timeouts, the queue sets no timer. Time does not affect it.
+  const queue = new PQueue({ concurrency: running });
   return {
-    run: (work) => (running >= most && waiting.length >= mostWaiting ? undefined : inTurn(work)),
+    run: (task) => (queue.pending >= running && queue.size >= waiting ? undefined : queue.add(task)),
   };
 }
