@@ -1,26 +1,15 @@
 /**
- * `postbell`: the public face of the core.
+ * `postbell`: the root entry of the package.
  *
  * @module postbell
  */
 
+// For hosts: the factories, their options, and the values that they pass and return.
+
 export type { RoleOptions } from "./content/auth/roles.js";
 export type { EmbedProvider } from "./content/embeds/providers.js";
-export {
-  type ByteRange,
-  type FileEntry,
-  type FileStore,
-  isFileName,
-  type StagedFile,
-} from "./content/files.js";
-export type { Area, PixelOperation, PixelSize } from "./content/media/image-edits.js";
-export type {
-  ImageRefusal,
-  ImageSource,
-  ImageTool,
-  MadeImage,
-  WantedImage,
-} from "./content/media/image-tool.js";
+export type { FileStore } from "./content/files.js";
+export type { ImageTool } from "./content/media/image-tool.js";
 export type { AuthenticateContent, ContentOptions } from "./content/options.js";
 export type { ContentChanged } from "./content/records/record-changes.js";
 export type {
@@ -34,18 +23,7 @@ export type {
 } from "./content/records/records.js";
 export { type Content, type ContentAnswer, type ContentRequest, createContent } from "./content/service.js";
 export type { Render, SiteOptions } from "./content/site.js";
-export type {
-  ContentBasis,
-  ContentChange,
-  ContentChanges,
-  ContentCommit,
-  ContentContext,
-  ContentRecord,
-  ContentSnapshot,
-  ContentStorage,
-  ContentStore,
-  ContentWrite,
-} from "./content/store.js";
+export type { ContentStorage } from "./content/store.js";
 export type { UserPage, UserSource, UsersOption } from "./content/users/users.js";
 export type { ExportOptions, ExportProgress } from "./content/wxr/export.js";
 export type {
@@ -57,20 +35,10 @@ export type {
   ImportSummary,
   ImportWarning,
 } from "./content/wxr/options.js";
-export { type Clock, systemClock, type Timer } from "./core/clock.js";
+export { type Clock, systemClock } from "./core/clock.js";
 export { type ErrorCode, isPostbellError, PostbellError } from "./core/errors.js";
 export type { Logger } from "./core/logger.js";
-export {
-  type Labels,
-  type Metric,
-  type MetricName,
-  metrics,
-  type Reading,
-  type Span,
-  type SpanAttributes,
-  type SpanStart,
-  type Telemetry,
-} from "./core/telemetry.js";
+export type { Telemetry } from "./core/telemetry.js";
 export {
   type Checked,
   createHealth,
@@ -79,16 +47,7 @@ export {
   type PartHealth,
 } from "./health/health-check.js";
 export type { HealthStatus as Condition, Problem } from "./health/health-status.js";
-export type {
-  DirectHandler,
-  Handler,
-  HttpRequest,
-  HttpResponse,
-  ParsedBody,
-  ReadableBody,
-  RequestBody,
-  Service,
-} from "./http/types.js";
+export type { Handler, HttpRequest, HttpResponse, Service } from "./http/types.js";
 export type { DestinationOptions } from "./outbound/destination-options.js";
 export type { Resolve } from "./outbound/resolver.js";
 export type {
@@ -106,7 +65,6 @@ export {
   verifySignature,
 } from "./signature/signature.js";
 export type { Access, Actor, Subscriber } from "./webhooks/access.js";
-export { type DeliveryKey, formatDeliveryId, parseDeliveryId } from "./webhooks/delivery/delivery-id.js";
 export type {
   Deliveries,
   Delivery,
@@ -116,7 +74,6 @@ export type {
 export type { EndpointHealth } from "./webhooks/delivery/endpoint-health.js";
 export type { EventCatalogue, EventTypeOf } from "./webhooks/event-types/catalogue.js";
 export { type ClinicalEventType, clinicalEvents } from "./webhooks/event-types/clinical-events.js";
-export { subscribes } from "./webhooks/event-types/subscription.js";
 export type { FhirResource, ParsedResource, ResourceHead } from "./webhooks/fhir.js";
 export type { Registrations, WebhookWithSecret } from "./webhooks/registrations/registrations.js";
 export { createWebhooks, type Emitted, type EventInput, type Webhooks } from "./webhooks/service.js";
@@ -129,16 +86,53 @@ export type {
 } from "./webhooks/settings/lifecycle-options.js";
 export type { WebhookLimits } from "./webhooks/settings/limit-options.js";
 export type { WebhooksOptions } from "./webhooks/settings/webhooks-options.js";
+export type {
+  Attempt,
+  AttemptSummary,
+  DeliveryState,
+  Retention,
+  Storage,
+  WebhookStatus,
+} from "./webhooks/store.js";
+export type { Webhook } from "./webhooks/webhook.js";
+
+// For authors of storages and tools: the ports, their records, HTTP values and telemetry.
+
+export { type ByteRange, type FileEntry, isFileName, type StagedFile } from "./content/files.js";
+export type { Area, PixelOperation, PixelSize } from "./content/media/image-edits.js";
+export type { ImageRefusal, ImageSource, MadeImage, WantedImage } from "./content/media/image-tool.js";
+export type {
+  ContentBasis,
+  ContentChange,
+  ContentChanges,
+  ContentCommit,
+  ContentContext,
+  ContentRecord,
+  ContentSnapshot,
+  ContentStore,
+  ContentWrite,
+} from "./content/store.js";
+export type { Timer } from "./core/clock.js";
 export {
-  type Attempt,
-  type AttemptSummary,
+  type Labels,
+  type Metric,
+  type MetricName,
+  metrics,
+  type Reading,
+  type Span,
+  type SpanAttributes,
+  type SpanStart,
+} from "./core/telemetry.js";
+export type { DirectHandler, ParsedBody, ReadableBody, RequestBody } from "./http/types.js";
+export { type DeliveryKey, formatDeliveryId, parseDeliveryId } from "./webhooks/delivery/delivery-id.js";
+export { subscribes } from "./webhooks/event-types/subscription.js";
+export {
   type Claim,
   type ClaimRequest,
   type ClaimResponse,
   type DeliveryLogStore,
   type DeliveryQueueStore,
   type DeliveryRecord,
-  type DeliveryState,
   type DeliveryStats,
   type EndpointHealthStore,
   type EndpointReport,
@@ -147,15 +141,11 @@ export {
   type Lane,
   type Page,
   type RegistrationStore,
-  type Retention,
   type Settlement,
   type SettleResult,
-  type Storage,
   type StorageContext,
   type StoreStats,
   type WebhookChange,
   type WebhookRecord,
-  type WebhookStatus,
   type WebhookStore,
 } from "./webhooks/store.js";
-export type { Webhook } from "./webhooks/webhook.js";

@@ -149,25 +149,25 @@ function checkTimes({
     // A lease that expires during its attempt would be delivered twice.
     throw invalidOption(
       "delivery.leaseMs",
-      `delivery.leaseMs must be at least twice delivery.deadlineMs plus 20 s, ${leastLeaseMs} (got ${delivery.leaseMs}).`,
+      `delivery.leaseMs must be at least twice delivery.deadlineMs plus 20 s, ${leastLeaseMs} ms (got ${delivery.leaseMs} ms).`,
     );
   }
   if (health.disableAfterMs < health.warnAfterMs) {
     throw invalidOption(
       "health.disableAfterMs",
-      `health.disableAfterMs must be at least health.warnAfterMs, ${health.warnAfterMs} (got ${health.disableAfterMs}).`,
+      `health.disableAfterMs must be at least health.warnAfterMs, ${health.warnAfterMs} ms (got ${health.disableAfterMs} ms).`,
     );
   }
   if (retry.windowMs / retry.everyMs > MAX_STEPS) {
     throw invalidOption(
       "retry.everyMs",
-      `retry.everyMs must be at least retry.windowMs / ${MAX_STEPS}, ${retry.windowMs / MAX_STEPS} (got ${retry.everyMs}).`,
+      `retry.everyMs must be at least retry.windowMs / ${MAX_STEPS}, ${retry.windowMs / MAX_STEPS} ms (got ${retry.everyMs} ms).`,
     );
   }
   if (buildSchedule(retry).length < 2) {
     throw invalidOption(
       "retry.windowMs",
-      `retry.windowMs must leave time for at least one retry (got ${retry.windowMs}).`,
+      `retry.windowMs must leave time for at least one retry (got ${retry.windowMs} ms).`,
     );
   }
 }

@@ -475,17 +475,17 @@ describe("postbell plan", () => {
     [["plan", "--every", "8"], /number with a unit/],
     [
       ["plan", "--every", "1s"],
-      /^postbell: --every must be at least --window \/ 1000, 259200 \(got 1000\)\.\n/,
+      /^postbell: --every must be at least --window \/ 1000, 259200 ms \(got 1000 ms\)\.\n/,
     ],
     [
       ["plan", "--warn", "2d", "--disable", "1d"],
-      /^postbell: --disable must be at least --warn, 172800000 \(got 86400000\)\.\n/,
+      /^postbell: --disable must be at least --warn, 172800000 ms \(got 86400000 ms\)\.\n/,
     ],
     [["plan", "--jitter", "5"], /^postbell: --jitter must be a number from 0 to 1/],
     [["plan", "--intervals", "0s"], /^postbell: --intervals must be a list/],
     [
       ["plan", "--max-jitter", "1d", "--window", "1ms"],
-      /^postbell: --window must leave time for at least one retry \(got 1\)/,
+      /^postbell: --window must leave time for at least one retry \(got 1 ms\)/,
     ],
     [["plan", "--from", "tomorrow"], /--from/],
     [["listen", "--tls-cert", "x"], /go together/],
