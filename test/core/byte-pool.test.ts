@@ -1,7 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { allocateBriefly } from "../../src/core/byte-pool.js";
 
-/** As a host does that posts bytes to a worker. Node 20 copies what must not be transferred, later versions refuse. */
+/**
+ * As a host does that posts bytes to a worker. Node 20 copies what must not be transferred, later
+ * versions refuse.
+ */
 function transferIfPossible(bytes: Buffer): void {
   try {
     structuredClone(bytes, { transfer: [bytes.buffer as ArrayBuffer] });

@@ -6,7 +6,7 @@ import { PostbellError } from "../../src/core/errors.js";
 import { guardedLogger, type LoggedError, type Logger, silentLogger } from "../../src/core/logger.js";
 import { type LogEntry, recordingLogger } from "../support/registration-api.js";
 
-/** What reaches the host's logger of this thrown value. */
+/** Returns what reaches the host's logger for this thrown value. */
 function logged(error: unknown): LoggedError {
   const { logger, log } = recordingLogger();
   guardedLogger(logger).error({ delivery: "d1", error }, "failed");

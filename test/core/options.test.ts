@@ -197,7 +197,7 @@ describe("the options of createWebhooks", () => {
   });
 
   it("take undefined, of an option or of a whole group, for the default", () => {
-    // Bound anew each time, its functions are never the same.
+    // Its functions are bound on each call, so they are never the same.
     const defaults = { ...readSettings(required), access: expect.any(Object) as unknown };
     for (const path of Object.keys(OPTIONS)) {
       const [group = ""] = path.split(".");

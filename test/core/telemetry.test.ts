@@ -1,4 +1,4 @@
-/** What reaches an OpenTelemetry SDK. */
+/** Tests of the spans and metrics that reach an OpenTelemetry SDK. */
 
 import { execFile } from "node:child_process";
 import { resolve } from "node:path";
@@ -245,7 +245,7 @@ describe("a traceparent", () => {
     "00-4bf92f3577b34da6a3ce929d0e0e4736-0000000000000000-01",
     "00-4BF92F3577B34DA6A3CE929D0E0E4736-00f067aa0ba902b7-01",
     "4bf92f3577b34da6a3ce929d0e0e4736",
-  ])("that is none makes no link: %s", (text) => {
+  ])("that is malformed makes no link: %s", (text) => {
     expect(readTraceparent(text)).toBeUndefined();
   });
 

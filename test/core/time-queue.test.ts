@@ -11,7 +11,10 @@ interface Entry {
   readonly at: number;
 }
 
-/** What the queue should be: entries in the order in which they were set, sorted by time (a stable sort). */
+/**
+ * A model of the queue: entries in the order in which they were set, sorted by time (a stable
+ * sort).
+ */
 const sorted = (entries: readonly Entry[]): Entry[] => [...entries].sort((a, b) => a.at - b.at);
 
 const command = fc.oneof(

@@ -108,7 +108,7 @@ describe("a host's own catalogue", () => {
     ["upper case", { "Invoice.paid": "Invoice" }, "events['Invoice.paid']"],
     ["an empty action", { "invoice.": "Invoice" }, "events['invoice.']"],
     ["a wildcard", { "invoice.*": "Invoice" }, "events['invoice.*']"],
-    ["a resource type that is none", { "invoice.paid": "in voice" }, "events['invoice.paid']"],
+    ["a malformed resource type", { "invoice.paid": "in voice" }, "events['invoice.paid']"],
     ["a resource type that is no string", { "invoice.paid": 7 }, "events['invoice.paid']"],
     ["no resource type", { "invoice.paid": [] }, "events['invoice.paid']"],
     ["an own __proto__", JSON.parse('{"__proto__":"Invoice"}'), "events['__proto__']"],

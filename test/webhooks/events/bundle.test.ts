@@ -277,7 +277,7 @@ describe("an event that cannot be used", () => {
     ["a hole in related", { related: Array(1) }, "related[0]"],
     ["related that is no list", { related: { 0: organization } }, "related"],
     ["a resource of another type", { focalTypes: ["Person", "Group"] }, "resource.resourceType"],
-    ["a time that is none", { occurredAt: Number.NaN }, "occurredAt"],
+    ["an invalid time", { occurredAt: Number.NaN }, "occurredAt"],
     ["an endless time", { occurredAt: Number.POSITIVE_INFINITY }, "occurredAt"],
     ["the year 10000", { occurredAt: 253_402_300_800_000 }, "occurredAt"],
   ])("is refused: %s", async (_, changes, field) => {

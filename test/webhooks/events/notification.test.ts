@@ -236,7 +236,7 @@ describe("a stored event", () => {
   });
 
   it.each(["", "{}", "\n", "x\n{}", "null\n", '{"v":2}\n', '{"v":1}'])(
-    "is refused when it is none: %j",
+    "is refused if it is not a payload: %j",
     (payload) => {
       expect(() => readPayload(payload)).toThrow(
         expect.objectContaining({ name: "PostbellError", code: "invalid_argument", field: "payload" }),

@@ -1,4 +1,7 @@
-/** Checked by `tsc`: a line that should not compile and does is an unused `@ts-expect-error`, which is an error itself. */
+/**
+ * Checked by `tsc`: a line that should not compile and does is an unused `@ts-expect-error`, which
+ * is an error itself.
+ */
 
 import type { Consent, Patient } from "fhir/r4.js";
 import { describe, expect, it } from "vitest";

@@ -1,4 +1,7 @@
-/** The rule of docs/decisions/webhook-owner.md: each operation, for each kind of key, over every interface, host and storage. */
+/**
+ * The rule of docs/decisions/webhook-owner.md: each operation, for each kind of key, over every
+ * interface, host and storage.
+ */
 
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { createPortal } from "../../../portal/index.js";
@@ -27,7 +30,10 @@ const STORAGES: readonly (readonly [string, () => Storage])[] = [
   ["Redis", () => redisStorage({ url: redisUrl(), prefix: freshPrefix() })],
 ];
 
-/** `owner` created the webhook; `deputy` may act for it; `other` is of its account; `foreign` is not. */
+/**
+ * `owner` created the webhook; `deputy` may act for it; `other` is of its account; `foreign` is
+ * not.
+ */
 const ACTORS = ["owner", "deputy", "other", "foreign"] as const;
 type Actor = (typeof ACTORS)[number];
 
@@ -121,7 +127,7 @@ const inProcess: Try = async (operation, { webhooks, id, deliveryId, subscriber:
   );
 };
 
-/** What an operation is over HTTP; REST and portal differ in the names of two fields. */
+/** An operation as an HTTP request; REST and portal differ in the names of two fields. */
 const requestOf = (
   operation: Operation,
   { id, deliveryId }: Stage,
@@ -398,7 +404,10 @@ describe.each(STORAGES)("who may manage a webhook on %s", (_, storageOf) => {
   });
 
   describe("while another call changes the webhook", () => {
-    /** A service whose next look-up of a webhook is followed, before its caller goes on, by `change`. */
+    /**
+     * A service whose next look-up of a webhook is followed, before its caller goes on, by
+     * `change`.
+     */
     const raced = async () => {
       const own = ownStorage();
       let change: (() => Promise<unknown>) | undefined;
