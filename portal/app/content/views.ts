@@ -3,7 +3,8 @@
 import type { View } from "../view.js";
 import { kinds } from "./kinds.js";
 import { listView } from "./list.js";
-import { newView, recordView } from "./record.js";
+import { newView } from "./new-record.js";
+import { recordView } from "./record.js";
 import { revisionsView } from "./revisions.js";
 
 export const contentViews: readonly View[] = kinds.flatMap((kind) => [

@@ -1,4 +1,4 @@
-/** Deliveries as the log has them: to find, to open, to send again. */
+/** The delivery log of a webhook: find, open and resend deliveries. */
 
 import type { DeliveryJson, DeliveryPage, DeliveryStateJson } from "../../shapes.js";
 import type { Api } from "../api.js";
@@ -10,16 +10,18 @@ export interface Filter {
   readonly until?: string | undefined;
 }
 
-/** A page may come back short, or empty, before the end. Twenty pages examine ten thousand events, what is kept of an account by default. */
+/**
+ * A page may be short or empty before the end. Twenty pages examine ten thousand events, the most
+ * that an account keeps by default.
+ */
 const MOST_PAGES = 20;
 
-/** `most` deliveries of the webhook at `path`, the newest first, over as many pages as that takes. */
+/** Finds up to `limit` deliveries of the webhook at `path`, newest first, in as many pages as needed. */
 export async function findDeliveries(
   { get }: Pick<Api, "get">,
   path: string,
   filter: Filter,
-  most: number,
-  from?: string,
+  { limit: most, cursor: from }: { readonly limit: number; readonly cursor?: string | undefined },
 ): Promise<DeliveryPage> {
   const deliveries: DeliveryJson[] = [];
   let cursor = from;
@@ -36,7 +38,7 @@ export async function findDeliveries(
 export const deliveryPath = (path: string, { id }: Pick<DeliveryJson, "id">): string =>
   `${path}/deliveries/${encodeURIComponent(id)}`;
 
-/** Has a delivery attempted now: the same one while it is pending, else a new one of the same event. */
+/** Resends a delivery: a pending one is attempted now, a completed one gets a successor. */
 export async function resend(
   { send }: Pick<Api, "send">,
   path: string,
@@ -46,6 +48,6 @@ export async function resend(
   const text =
     id === delivery.id
       ? "It is attempted once more now, and keeps its schedule."
-      : "A new delivery of the same event was made.";
+      : "A new delivery of the same event was created.";
   return { id, text };
 }
