@@ -1,6 +1,7 @@
 /**
- * The console's way to the content service: a list of routes that are passed on in the name of the visitor's user. The service judges what he may; nothing here
- * gives him more, and nothing that his request says of its sender is passed on.
+ * The API routes for content: requests that are forwarded to the content service on behalf of the
+ * visitor's user. The service checks permissions, and nothing that a request says about its sender
+ * is forwarded.
  */
 
 import type { Content } from "../src/content/service.js";
@@ -9,7 +10,7 @@ import type { HttpRequest, HttpResponse } from "../src/http/types.js";
 import { type ApiCall, type ApiRoute, jsonResponse } from "./api.js";
 import type { ContentAnswerJson } from "./content-shapes.js";
 
-/** Parameters of a query that are passed on: none by which a request may stand for another one, such as `_method`. */
+/** Query parameters that are forwarded. `_method` is not: it would turn a request into another. */
 const PARAMETERS: ReadonlySet<string> = new Set([
   "context",
   "page",
@@ -22,27 +23,32 @@ const PARAMETERS: ReadonlySet<string> = new Set([
   "_embed",
 ]);
 
-/** Headers of a request that describe its body or its condition. */
+/** Request headers that are forwarded: they describe the body or a precondition. */
 const HEADERS = ["content-type", "content-length", "content-encoding", "if-unmodified-since"] as const;
 
-const picked = (headers: HttpRequest["headers"], names: readonly string[]): Record<string, string> =>
+const pickHeaders = (headers: HttpRequest["headers"], names: readonly string[]): Record<string, string> =>
   Object.fromEntries(names.flatMap((name) => (headers[name] === undefined ? [] : [[name, headers[name]]])));
 
 const notFound = (): HttpError => new HttpError(404, "not_found", "There is nothing here for you.");
 
-function userOf({ visitor }: ApiCall): number {
+function getUserId({ visitor }: ApiCall): number {
   if (visitor.userId === undefined) throw notFound();
   return visitor.userId;
 }
 
-/** The content service's error: what is wrong with the first field that is, rather than the names of all. */
+/** An error of the content service. */
 interface ContentError {
   readonly code: string;
   readonly message: string;
   readonly data?: { readonly params?: { readonly [name: string]: string } };
 }
 
-function refused(status: number, { code, message, data }: ContentError, retryAfter?: string): HttpError {
+/** Returns the error for the visitor, about the first invalid field if there is any. */
+function toVisitorError(
+  status: number,
+  { code, message, data }: ContentError,
+  retryAfter?: string,
+): HttpError {
   const [first] = Object.entries(data?.params ?? {});
   return new HttpError(status, code, first?.[1] ?? message, {
     field: first?.[0],
@@ -50,30 +56,31 @@ function refused(status: number, { code, message, data }: ContentError, retryAft
   });
 }
 
-const textOf = ({ body }: HttpResponse): Promise<string> =>
+const readText = ({ body }: HttpResponse): Promise<string> =>
   new Response(body as Uint8Array<ArrayBuffer> | null).text();
 
-const headerOf = ({ headers }: HttpResponse, name: string): string | undefined => headers[name]?.toString();
+const getHeader = ({ headers }: HttpResponse, name: string): string | undefined => headers[name]?.toString();
 
-async function answered(response: HttpResponse | undefined): Promise<HttpResponse> {
+/** Wraps a response of the content service for the page, and throws its errors. */
+async function toAnswer(response: HttpResponse | undefined): Promise<HttpResponse> {
   if (response === undefined) throw notFound();
-  const body = JSON.parse((await textOf(response)) || "null");
+  const body = JSON.parse((await readText(response)) || "null");
   const { status } = response;
-  if (status >= 400) throw refused(status, body, headerOf(response, "retry-after"));
-  const total = headerOf(response, "x-wp-total");
+  if (status >= 400) throw toVisitorError(status, body, getHeader(response, "retry-after"));
+  const total = getHeader(response, "x-wp-total");
   const answer: ContentAnswerJson<unknown> = {
     body,
     total: total === undefined ? null : Number(total),
-    allow: headerOf(response, "allow")?.split(", ") ?? [],
+    allow: getHeader(response, "allow")?.split(", ") ?? [],
   };
   return jsonResponse(status, answer);
 }
 
-/** By its name, since the class may be there twice. */
+/** Compares the name, since the class may be loaded twice. */
 const isContentError = (error: unknown): error is ContentError & { readonly status: number } =>
   error instanceof Error && error.name === "RestError";
 
-/** A browser must take a file of the site for nothing but a picture: it comes from the address of this page. */
+/** A file shares the origin of the page, so a browser must not treat it as a page or a script. */
 const FILE_HEADERS = {
   "content-security-policy": "default-src 'none'; sandbox",
   "cache-control": "private, max-age=3600",
@@ -81,30 +88,70 @@ const FILE_HEADERS = {
   "cross-origin-resource-policy": "same-origin",
 } as const;
 
-const nameOfFile = (name: string): string => `/${name.split("/").map(encodeURIComponent).join("/")}`;
+const toFilePath = (name: string): string => `/${name.split("/").map(encodeURIComponent).join("/")}`;
 
-export function contentRoutes(content: Content): readonly ApiRoute[] {
-  const pass = async (call: ApiCall, path: string): Promise<HttpResponse> => {
-    const { request, query } = call;
-    const parameters = [...query].filter(([name]) => PARAMETERS.has(name));
-    const { method, body, signal } = request;
-    const passed: HttpRequest = {
-      method,
-      path: `/${content.namespace}${path}`,
-      query: new URLSearchParams(parameters).toString(),
-      headers: picked(request.headers, HEADERS),
-      body,
-      baseUrl: `${request.baseUrl}/api/content`,
-      signal,
-    };
-    return answered(await content.handleAs(passed, userOf(call)));
+/** Forwards a request to the content service. */
+async function forward(content: Content, call: ApiCall, path: string): Promise<HttpResponse> {
+  const { request, query } = call;
+  const parameters = [...query].filter(([name]) => PARAMETERS.has(name));
+  const { method, body, signal } = request;
+  const forwarded: HttpRequest = {
+    method,
+    path: `/${content.namespace}${path}`,
+    query: new URLSearchParams(parameters).toString(),
+    headers: pickHeaders(request.headers, HEADERS),
+    body,
+    baseUrl: `${request.baseUrl}/api/content`,
+    signal,
   };
+  return toAnswer(await content.handleAs(forwarded, getUserId(call)));
+}
 
+/** The route that restores a revision, which the content service has no route for. */
+const restoreRoute = (content: Content, base: string): ApiRoute => ({
+  method: "POST",
+  path: `/api/content${base}/:id/revisions/:revision/restore`,
+  async handle(call) {
+    const as = getUserId(call);
+    const [post = 0, revision = 0] = ["id", "revision"].map((name) => Number(call.parameter(name)));
+    const seen = new Date(call.request.headers["if-unmodified-since"] ?? "");
+    const ifUnmodifiedSince = Number.isNaN(seen.getTime()) ? undefined : seen;
+    try {
+      await content.restoreRevision(post, revision, { as, ifUnmodifiedSince });
+    } catch (error) {
+      throw isContentError(error) ? toVisitorError(error.status, error) : error;
+    }
+    return jsonResponse(200, {});
+  },
+});
+
+/** The route of the files of media, which a browser loads without the service's own address. */
+const fileRoute = (content: Content): ApiRoute => ({
+  method: "GET",
+  path: "/api/content/file",
+  async handle(call) {
+    getUserId(call);
+    const { request, query } = call;
+    const response = await content.uploads.handle({
+      ...request,
+      path: toFilePath(query.get("name") ?? ""),
+      query: "",
+      headers: pickHeaders(request.headers, ["range", "if-none-match"]),
+    });
+    if (response === undefined) throw notFound();
+    const { status, headers, body } = response;
+    return { status, headers: { ...headers, ...FILE_HEADERS }, body };
+  },
+});
+
+/** Returns the API routes for content. */
+export function contentRoutes(content: Content): readonly ApiRoute[] {
   const route = (method: string, path: string): ApiRoute => ({
     method,
     path: `/api/content${path}`,
     handle: (call) =>
-      pass(
+      forward(
+        content,
         call,
         path.replace(/:(\w+)/g, (_, name) => encodeURIComponent(call.parameter(name))),
       ),
@@ -121,42 +168,9 @@ export function contentRoutes(content: Content): readonly ApiRoute[] {
     ...["/posts", "/pages"].flatMap((base) => [
       route("GET", `${base}/:id/revisions`),
       route("GET", `${base}/:id/revisions/:revision`),
+      restoreRoute(content, base),
     ]),
     route("GET", "/users/me"),
-    ...["/posts", "/pages"].map(
-      (base): ApiRoute => ({
-        method: "POST",
-        path: `/api/content${base}/:id/revisions/:revision/restore`,
-        async handle(call) {
-          const as = userOf(call);
-          const [post = 0, revision = 0] = ["id", "revision"].map((name) => Number(call.parameter(name)));
-          const seen = new Date(call.request.headers["if-unmodified-since"] ?? "");
-          const ifUnmodifiedSince = Number.isNaN(seen.getTime()) ? undefined : seen;
-          try {
-            await content.restoreRevision(post, revision, { as, ifUnmodifiedSince });
-          } catch (error) {
-            throw isContentError(error) ? refused(error.status, error) : error;
-          }
-          return jsonResponse(200, {});
-        },
-      }),
-    ),
-    {
-      method: "GET",
-      path: "/api/content/file",
-      async handle(call) {
-        userOf(call);
-        const { request, query } = call;
-        const response = await content.uploads.handle({
-          ...request,
-          path: nameOfFile(query.get("name") ?? ""),
-          query: "",
-          headers: picked(request.headers, ["range", "if-none-match"]),
-        });
-        if (response === undefined) throw notFound();
-        const { status, headers, body } = response;
-        return { status, headers: { ...headers, ...FILE_HEADERS }, body };
-      },
-    },
+    fileRoute(content),
   ];
 }

@@ -1,36 +1,32 @@
-/** The API routes for webhooks: the same calls that the host has in-process, for webhooks of the visitor's account only. */
+/**
+ * The API routes for webhooks: the calls that a host has in-process, restricted to the webhooks of
+ * the visitor's account.
+ */
 
 import type { Clock } from "../src/core/clock.js";
-import { PostbellError } from "../src/core/errors.js";
-import { createRateLimit } from "../src/http/rate-limit.js";
-import { notFound } from "../src/webhooks/call-arguments.js";
 import type { DeliveryState, WebhookStatus } from "../src/webhooks/store.js";
-import type { Webhook } from "../src/webhooks/webhook.js";
 import { type ApiCall, type ApiRoute, invalidField, jsonResponse } from "./api.js";
 import type { PortalWebhooks } from "./options.js";
-import type { WebhookJson } from "./shapes.js";
+import { createWebhookAccess, toWebhookJson, type WebhookAccess } from "./webhook-access.js";
 
-const toJson = ({ id, url, status, eventTypes, createdDate, updatedDate }: Webhook): WebhookJson => ({
-  id,
-  url,
-  status,
-  eventTypes,
-  createdDate,
-  updatedDate,
-});
+/** Returns a filter of a list, or `undefined` if it is missing or an empty form field. */
+const getFilter = (query: URLSearchParams, name: string): string | undefined => query.get(name) || undefined;
 
-/** A filter of a list, where one is given: an empty field of a form is none. */
-const filterOf = (query: URLSearchParams, name: string): string | undefined => query.get(name) || undefined;
-
-function limitOf(query: URLSearchParams): number | undefined {
-  const limit = filterOf(query, "limit");
+function parseLimit(query: URLSearchParams): number | undefined {
+  const limit = getFilter(query, "limit");
   if (limit === undefined) return undefined;
   if (!/^[0-9]{1,3}$/.test(limit)) throw invalidField("limit", "limit must be a whole number from 1 to 100.");
   return Number(limit);
 }
 
-/** Of the fields of a body those that are known, so that a slip of the pen does not subscribe to everything. */
-async function known(call: ApiCall, names: readonly string[]): Promise<Readonly<Record<string, unknown>>> {
+/**
+ * Reads the fields of a body, which must all be known: a misspelt `eventTypes` must not subscribe to
+ * everything.
+ */
+async function readFields(
+  call: ApiCall,
+  names: readonly string[],
+): Promise<Readonly<Record<string, unknown>>> {
   const fields = await call.fields();
   const other = Object.keys(fields).find((name) => !names.includes(name));
   if (other !== undefined)
@@ -38,49 +34,15 @@ async function known(call: ApiCall, names: readonly string[]): Promise<Readonly<
   return fields;
 }
 
-export function webhookRoutes(
-  webhooks: PortalWebhooks,
-  { clock, requestsPerMinute }: { readonly clock: Clock; readonly requestsPerMinute: number },
-): readonly ApiRoute[] {
-  const { registrations, deliveries, schedule } = webhooks;
-  const accounts = createRateLimit({ perMinute: requestsPerMinute, clock });
-
-  /** Every route begins with it, before it reads a body or the storage, so that each request counts once. */
-  const subscriberOf = ({ visitor }: ApiCall) => {
-    if (!visitor.subscriber) throw notFound("webhook");
-    const seconds = accounts.take(visitor.subscriber.account);
-    if (seconds === 0) return visitor.subscriber;
-    throw new PostbellError(
-      "rate_limited",
-      `This account sends too many requests; try again in ${seconds} s.`,
-      { retryAfterSeconds: seconds },
-    );
-  };
-
-  /** The webhook of the path, if it is the visitor's account's, and as whom to go on. */
-  const own = async (call: ApiCall) => {
-    const as = subscriberOf(call);
-    return { webhook: await registrations.get(call.parameter("webhookId"), { as }), as };
-  };
-
-  const ownDelivery = async (call: ApiCall) => {
-    const { webhook, as } = await own(call);
-    const delivery = await deliveries.get(call.parameter("deliveryId"), { as });
-    if (delivery.webhookId !== webhook.id) throw notFound("delivery");
-    return { webhook, delivery, as };
-  };
-
-  const withStats = async (webhook: Webhook) => ({
-    webhook: toJson(webhook),
-    stats: await deliveries.stats({ webhookId: webhook.id }),
-  });
-
+/** The routes of the collection: event types, list, create. */
+function collectionRoutes({ webhooks, admit, charge, withStats }: WebhookAccess): readonly ApiRoute[] {
+  const { registrations } = webhooks;
   return [
     {
       method: "GET",
       path: "/api/event-types",
       async handle(call) {
-        subscriberOf(call);
+        admit(call);
         return jsonResponse(200, { eventTypes: webhooks.eventTypes() });
       },
     },
@@ -88,14 +50,14 @@ export function webhookRoutes(
       method: "GET",
       path: "/api/webhooks",
       async handle(call) {
-        const { account } = subscriberOf(call);
+        const { account } = admit(call);
         const { webhooks: found, next } = await registrations.list({
           account,
-          cursor: filterOf(call.query, "cursor"),
-          limit: limitOf(call.query),
+          cursor: getFilter(call.query, "cursor"),
+          limit: parseLimit(call.query),
         });
-        // Each row reads the figures of its webhook, as a request for that webhook does.
-        accounts.charge(account, found.length);
+        // Each row reads the counts of its webhook, as a request for that webhook does.
+        charge(account, found.length);
         return jsonResponse(200, { webhooks: await Promise.all(found.map(withStats)), next });
       },
     },
@@ -103,20 +65,33 @@ export function webhookRoutes(
       method: "POST",
       path: "/api/webhooks",
       async handle(call) {
-        const subscriber = subscriberOf(call);
-        const { url, eventTypes: types } = await known(call, ["url", "eventTypes"]);
+        const subscriber = admit(call);
+        const { url, eventTypes: types } = await readFields(call, ["url", "eventTypes"]);
         const { webhook, secret } = await registrations.create(subscriber, {
           url: url as string,
           eventTypes: types as readonly string[] | undefined,
         });
-        return jsonResponse(201, { webhook: toJson(webhook), secret });
+        return jsonResponse(201, { webhook: toWebhookJson(webhook), secret });
       },
     },
+  ];
+}
+
+/** The routes of one webhook: read, change, remove. */
+function registrationRoutes({
+  webhooks,
+  clock,
+  admit,
+  readWebhook,
+  withStats,
+}: WebhookAccess): readonly ApiRoute[] {
+  const { registrations, schedule } = webhooks;
+  return [
     {
       method: "GET",
       path: "/api/webhooks/:webhookId",
       async handle(call) {
-        const found = await withStats((await own(call)).webhook);
+        const found = await withStats((await readWebhook(call)).webhook);
         return jsonResponse(200, { ...found, schedule, now: new Date(clock.now()).toISOString() });
       },
     },
@@ -124,30 +99,39 @@ export function webhookRoutes(
       method: "PUT",
       path: "/api/webhooks/:webhookId",
       async handle(call) {
-        const { webhook, as } = await own(call);
-        const { url, status, eventTypes: types } = await known(call, ["url", "status", "eventTypes"]);
+        const { webhook, as } = await readWebhook(call);
+        const { url, status, eventTypes: types } = await readFields(call, ["url", "status", "eventTypes"]);
         const change = {
           url: url as string | undefined,
           status: status as WebhookStatus | undefined,
           eventTypes: types as readonly string[] | undefined,
         };
-        return jsonResponse(200, toJson(await registrations.update(webhook.id, change, { as })));
+        return jsonResponse(200, toWebhookJson(await registrations.update(webhook.id, change, { as })));
       },
     },
     {
       method: "DELETE",
       path: "/api/webhooks/:webhookId",
       async handle(call) {
-        await registrations.remove(call.parameter("webhookId"), { as: subscriberOf(call) });
+        await registrations.remove(call.parameter("webhookId"), { as: admit(call) });
         return jsonResponse(200, {});
       },
     },
+  ];
+}
+
+/** The actions of one webhook: rotate, test, recover. */
+function actionRoutes({
+  webhooks: { registrations, deliveries },
+  readWebhook,
+}: WebhookAccess): readonly ApiRoute[] {
+  return [
     {
       method: "POST",
       path: "/api/webhooks/:webhookId/rotate",
       async handle(call) {
-        const { webhook, as } = await own(call);
-        const { overlapMs } = await known(call, ["overlapMs"]);
+        const { webhook, as } = await readWebhook(call);
+        const { overlapMs } = await readFields(call, ["overlapMs"]);
         const { secret } = await registrations.rotateSecret(webhook.id, {
           overlapMs: overlapMs as number | undefined,
           as,
@@ -159,8 +143,8 @@ export function webhookRoutes(
       method: "POST",
       path: "/api/webhooks/:webhookId/test",
       async handle(call) {
-        const { webhook, as } = await own(call);
-        const { type } = await known(call, ["type"]);
+        const { webhook, as } = await readWebhook(call);
+        const { type } = await readFields(call, ["type"]);
         return jsonResponse(
           202,
           await deliveries.test({ webhookId: webhook.id, type: type as string | undefined, as }),
@@ -171,26 +155,37 @@ export function webhookRoutes(
       method: "POST",
       path: "/api/webhooks/:webhookId/recover",
       async handle(call) {
-        const { webhook, as } = await own(call);
-        const { since } = await known(call, ["since"]);
-        if (typeof since !== "string") throw invalidField("since", "since is missing: say from when on.");
+        const { webhook, as } = await readWebhook(call);
+        const { since } = await readFields(call, ["since"]);
+        if (typeof since !== "string")
+          throw invalidField("since", "since is missing: give the time from which to recover.");
         return jsonResponse(202, await deliveries.recover({ webhookId: webhook.id, since, as }));
       },
     },
+  ];
+}
+
+/** The routes of the delivery log: list, read, resend. */
+function deliveryRoutes({
+  webhooks: { deliveries },
+  readWebhook,
+  readDelivery,
+}: WebhookAccess): readonly ApiRoute[] {
+  return [
     {
       method: "GET",
       path: "/api/webhooks/:webhookId/deliveries",
       async handle(call) {
-        const { webhook, as } = await own(call);
+        const { webhook, as } = await readWebhook(call);
         const { query } = call;
         const page = await deliveries.list({
           webhookId: webhook.id,
-          state: filterOf(query, "state") as DeliveryState | undefined,
-          type: filterOf(query, "type"),
-          since: filterOf(query, "since"),
-          until: filterOf(query, "until"),
-          cursor: filterOf(query, "cursor"),
-          limit: limitOf(query),
+          state: getFilter(query, "state") as DeliveryState | undefined,
+          type: getFilter(query, "type"),
+          since: getFilter(query, "since"),
+          until: getFilter(query, "until"),
+          cursor: getFilter(query, "cursor"),
+          limit: parseLimit(query),
           as,
         });
         return jsonResponse(200, page);
@@ -200,17 +195,31 @@ export function webhookRoutes(
       method: "GET",
       path: "/api/webhooks/:webhookId/deliveries/:deliveryId",
       async handle(call) {
-        const { webhook, delivery } = await ownDelivery(call);
-        return jsonResponse(200, { webhook: toJson(webhook), delivery });
+        const { webhook, delivery } = await readDelivery(call);
+        return jsonResponse(200, { webhook: toWebhookJson(webhook), delivery });
       },
     },
     {
       method: "POST",
       path: "/api/webhooks/:webhookId/deliveries/:deliveryId/resend",
       async handle(call) {
-        const { delivery, as } = await ownDelivery(call);
+        const { delivery, as } = await readDelivery(call);
         return jsonResponse(202, await deliveries.resend(delivery.id, { as }));
       },
     },
+  ];
+}
+
+/** Returns the API routes for webhooks. `requestsPerMinute` is the limit of an account. */
+export function webhookRoutes(
+  webhooks: PortalWebhooks,
+  limits: { readonly clock: Clock; readonly requestsPerMinute: number },
+): readonly ApiRoute[] {
+  const access = createWebhookAccess(webhooks, limits);
+  return [
+    ...collectionRoutes(access),
+    ...registrationRoutes(access),
+    ...actionRoutes(access),
+    ...deliveryRoutes(access),
   ];
 }

@@ -88,7 +88,12 @@ describe("deliveries that a filter finds", () => {
       asked.push(query);
       return given[Number(query["cursor"] ?? 0) % given.length] as never;
     };
-    const { deliveries, next } = await findDeliveries({ get }, "webhooks/w", { state: "failed" }, most);
+    const { deliveries, next } = await findDeliveries(
+      { get },
+      "webhooks/w",
+      { state: "failed" },
+      { limit: most },
+    );
     return { ids: deliveries.map(({ id }) => id), next, asked };
   };
 
