@@ -1,4 +1,4 @@
-/** What the API routes of the page have in common: how they are called, how they answer, how errors look. Knows no route. */
+/** The common parts of the API routes: the call, the responses and the errors. Knows no route. */
 
 import { isPostbellError, PostbellError } from "../src/core/errors.js";
 import type { Logger } from "../src/core/logger.js";
@@ -8,7 +8,7 @@ import type { HttpRequest, HttpResponse } from "../src/http/types.js";
 import type { Visitor } from "./options.js";
 import type { ErrorJson } from "./shapes.js";
 
-/** What a route is given. Who asks is known, and a change was made by the page itself. */
+/** The argument of a route. The visitor is known, and the page itself sent the change. */
 export interface ApiCall {
   readonly request: HttpRequest;
   readonly parameter: PathParameter;
@@ -37,7 +37,7 @@ export const jsonResponse = (
   body: JSON.stringify(value),
 });
 
-/** What a caller can bring about; every other error is the service's own. */
+/** The statuses of errors that a caller can cause. Every other error is the service's own. */
 const STATUS: Readonly<Record<string, number>> = {
   invalid_request: 400,
   invalid_argument: 400,
@@ -54,7 +54,7 @@ const STATUS: Readonly<Record<string, number>> = {
 export const invalidField = (field: string, message: string): PostbellError =>
   new PostbellError("invalid_request", message, { field });
 
-/** Something thrown, as what the visitor is told of it. */
+/** Returns the error that the visitor gets for something thrown. */
 export function toHttpError(thrown: unknown, logger: Logger): HttpError {
   if (thrown instanceof HttpError) return thrown;
   if (isPostbellError(thrown)) {

@@ -1,6 +1,9 @@
-/** What the console and its server say to each other. Plain JSON; dates as the content interface gives them. Types only: both sides are compiled with it. */
+/**
+ * The JSON that the console and its server exchange. Dates are as the content service gives them.
+ * Types only, since both sides are compiled with them.
+ */
 
-/** An answer of the content service, with what it says in headers. */
+/** A response of the content service, with the values of its headers. */
 export interface ContentAnswerJson<T> {
   readonly body: T;
   /** Of a list: how many there are on all pages. */

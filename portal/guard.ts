@@ -1,4 +1,4 @@
-/** Who may look, and whether a request was made by the page itself. Knows no route. */
+/** Checks who may see the page, and that the page itself sent a change. Knows no route. */
 
 import { type Clock, withTimeout } from "../src/core/clock.js";
 import type { Logger } from "../src/core/logger.js";
@@ -9,13 +9,17 @@ import type { Authorize, Visitor } from "./options.js";
 
 const HOOK_MS = 5_000;
 
-/** The header that the page sends with every change. A page of another origin cannot send it unless a CORS answer allows it, and none does. */
+/**
+ * The header that the page sends with every change. A page of another origin cannot send it, since
+ * no CORS response allows it.
+ */
 export const PAGE_HEADER = "x-postbell-portal";
 
 /**
- * The host's answer about a request.
+ * Asks the host who sent a request.
  *
- * Errors: HttpError 401 `unauthorized`; HttpError 503 `unavailable` where the host throws, gives no usable answer or none within 5 s.
+ * Errors: HttpError 401 `unauthorized`; HttpError 503 `unavailable` if the host throws, returns an
+ * invalid value or takes longer than 5 s.
  */
 export async function authenticateVisitor(
   request: HttpRequest,
@@ -61,7 +65,8 @@ const hostOf = (address: string): string | undefined => parseUrl(address)?.host;
 /**
  * Refuses a change that the page itself did not send.
  *
- * `Sec-Fetch-Site` decides where a browser sends it, `Origin` where it does not; the header of the page must be there in any case.
+ * `Sec-Fetch-Site` decides if the browser sends it, and `Origin` if not. The header of the page is
+ * required in any case.
  * Errors: HttpError 403 `foreign_request`.
  * Source: Fetch Metadata Request Headers §2.4; Fetch Standard, "CORS-unsafe request-header names".
  */

@@ -1,4 +1,4 @@
-/** `postbell/portal`: a page for operators and subscribers, as one more service to mount. */
+/** `postbell/portal`: a page for operators and subscribers, as a service that an adapter mounts. */
 
 import type { Clock } from "../src/core/clock.js";
 import { guardedLogger } from "../src/core/logger.js";
@@ -18,7 +18,10 @@ export type { Authorize, PortalOptions, PortalWebhooks, Visitor } from "./option
 
 const BODY_BYTES = 65_536;
 
-async function fieldsOf(request: HttpRequest, clock: Clock): Promise<Readonly<Record<string, unknown>>> {
+async function readBodyFields(
+  request: HttpRequest,
+  clock: Clock,
+): Promise<Readonly<Record<string, unknown>>> {
   const body = await readJson(request, { limit: BODY_BYTES, pace: { clock, ms: BODY_MS } });
   if (typeof body === "object" && body !== null && !Array.isArray(body))
     return body as Record<string, unknown>;
@@ -26,10 +29,13 @@ async function fieldsOf(request: HttpRequest, clock: Clock): Promise<Readonly<Re
 }
 
 /**
- * A page with its own small API, for an adapter to mount: webhooks with their health, their deliveries and what repairs them.
+ * Creates the portal, a page with a small API of its own that an adapter mounts. It shows webhooks
+ * with their health and deliveries, repairs them, and edits content.
  *
- * `authorize` is asked for the page and for every request of it; a webhook of another account is answered like one that does not exist. Nothing is loaded from
- * elsewhere, and nothing runs in the background.
+ * `authorize` is called for the page and for each of its requests. A webhook of another account is
+ * reported as not found. The page loads nothing from other origins, and nothing runs in the
+ * background.
+ *
  * Errors: `invalid_option`, with the path of the option as `field`.
  */
 export function createPortal(options: PortalOptions): Service {
@@ -67,7 +73,7 @@ export function createPortal(options: PortalOptions): Service {
       if (request.method !== "GET" && request.method !== "HEAD") refuseForeign(request);
       const visitor = await authenticateVisitor(request, { authorize, clock, logger });
       const query = new URLSearchParams(request.query);
-      return { request, parameter, query, visitor, fields: () => fieldsOf(request, clock) };
+      return { request, parameter, query, visitor, fields: () => readBodyFields(request, clock) };
     },
     onError: (thrown) => errorAnswer(toHttpError(thrown, logger)),
   });

@@ -1,4 +1,4 @@
-/** Every option of `createPortal`: its type for hosts, and the one table of defaults and ranges that it is read by. */
+/** Every option of `createPortal`: its type for hosts, and the table of defaults and ranges. */
 
 import type { Content } from "../src/content/service.js";
 import type { Clock } from "../src/core/clock.js";
@@ -16,33 +16,42 @@ type Awaitable<T> = T | PromiseLike<T>;
 export interface Visitor {
   /** Shown on the page. */
   readonly name: string;
-  /** In whose name webhooks are seen and changed; without it there is no webhooks part. `id` names the API key that a webhook registered here belongs to. */
+  /**
+   * The subscriber on whose behalf webhooks are read and changed. Without it the webhooks part is
+   * hidden. A webhook that is registered here belongs to the API key `id`.
+   */
   readonly subscriber?: Subscriber | undefined;
-  /** The user in whose name content is seen and changed, with his rights; without it there is no content part. */
+  /**
+   * The user on whose behalf content is read and changed, with that user's permissions. Without it
+   * the content part is hidden.
+   */
   readonly userId?: number | undefined;
 }
 
-/** Asked for the page and for each request of it: the host's own session decides. `null`: 401. A throw or a silence of 5 s: 503. */
+/**
+ * Returns the visitor that a request comes from, as the host's session says, or `null` (401). It is
+ * called for the page and for each of its requests. If it throws or takes longer than 5 s: 503.
+ */
 export type Authorize = (request: HttpRequest) => Awaitable<Visitor | null | undefined>;
 
-/** What of a webhook service the portal works with. */
+/** The part of a webhook service that the portal uses. */
 export type PortalWebhooks = Pick<
   Webhooks<string>,
   "registrations" | "deliveries" | "eventTypes" | "schedule"
 >;
 
-/** What `createPortal` takes. */
+/** The options of `createPortal`. */
 export interface PortalOptions {
   /** The service whose webhooks are shown. */
   readonly webhooks?: PortalWebhooks | undefined;
   /** The service whose content is shown. */
   readonly content?: Content | undefined;
   readonly authorize: Authorize;
-  /** What the page is called. Default: `Postbell`. */
+  /** The title of the page. Default: `Postbell`. */
   readonly title?: string | undefined;
   /**
-   * Requests about webhooks that the page may send for one account in this process; 0 sets no limit. A list counts one
-   * more for each webhook in it. Default: 3 000.
+   * Requests about webhooks per minute that the page may send for one account in this process; 0
+   * sets no limit. A list counts one more for each webhook in it. Default: 3 000.
    */
   readonly requestsPerMinute?: number | undefined;
   readonly clock?: Clock | undefined;
@@ -79,7 +88,7 @@ export const portalOptions = {
   ...hostOptions,
 };
 
-/** What `createPortal` works with. */
+/** The options of `createPortal` with their defaults. */
 export interface PortalSettings {
   readonly webhooks: PortalWebhooks | undefined;
   readonly content: Content | undefined;

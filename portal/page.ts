@@ -36,16 +36,17 @@ const ESCAPES: Readonly<Record<string, string>> = {
 const escaped = (text: string): string => text.replace(/[&<>"]/g, (character) => ESCAPES[character] ?? "");
 
 /**
- * What addresses on the page begin with. At the root they are relative, so that a proxy may put the host below a path; below a mount point the page answers with
- * and without a slash at its end, between which only a path from the root is the same.
+ * Returns the prefix of addresses on the page. At the root they are relative, so that a proxy can
+ * put the host below a path. Below a mount point they are absolute paths, since the page is served
+ * with and without a trailing slash.
  */
-function baseOf({ baseUrl }: Pick<HttpRequest, "baseUrl">): string {
+function getBasePath({ baseUrl }: Pick<HttpRequest, "baseUrl">): string {
   const path = parseUrl(baseUrl)?.pathname.replace(/\/$/, "") ?? "";
   return path === "" ? "./" : `${path}/`;
 }
 
 export function renderPage(request: Pick<HttpRequest, "baseUrl">, title: string): HttpResponse {
-  const base = escaped(baseOf(request));
+  const base = escaped(getBasePath(request));
   return {
     status: 200,
     headers: PAGE_HEADERS,

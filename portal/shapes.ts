@@ -1,6 +1,9 @@
-/** What the page and its server say to each other. Plain JSON; dates are ISO 8601. Types only: both sides are compiled with it. */
+/**
+ * The JSON that the page and its server exchange. Dates are ISO 8601. Types only, since both sides
+ * are compiled with them.
+ */
 
-/** Who looks at the page, and what there is for him. */
+/** The visitor, and the parts of the page that the visitor may use. */
 export interface SessionJson {
   readonly title: string;
   /** The visitor's name. */

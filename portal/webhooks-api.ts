@@ -20,8 +20,8 @@ function parseLimit(query: URLSearchParams): number | undefined {
 }
 
 /**
- * Reads the fields of a body, which must all be known: a misspelt `eventTypes` must not subscribe to
- * everything.
+ * Reads the fields of a body, which must all be known: a misspelt `eventTypes` must not subscribe
+ * to everything.
  */
 async function readFields(
   call: ApiCall,

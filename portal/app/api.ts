@@ -2,7 +2,7 @@
 
 import type { ErrorJson } from "../shapes.js";
 
-/** An answer that is no 2xx, or none at all (`status` 0). The message is for the visitor. */
+/** A response without a 2xx status, or no response (`status` 0). The message is for the visitor. */
 export class ApiError extends Error {
   override readonly name = "ApiError";
   readonly status: number;
@@ -23,7 +23,10 @@ export interface Api {
   readonly url: (path: string) => string;
   /** Headers that every change must carry. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Parameters that are empty or `undefined` are left out. Errors of all: ApiError; an AbortError once the view is left. */
+  /**
+   * Omits parameters that are empty or `undefined`. Both calls throw an ApiError, or an AbortError
+   * when the view is left.
+   */
   readonly get: <T>(
     path: string,
     query?: Readonly<Record<string, string | number | undefined>>,
@@ -39,7 +42,7 @@ export interface Api {
 
 const HEADERS = { "x-postbell-portal": "1" } as const;
 
-/** Beyond this a request is given up, so that a page whose network is gone says so. Uploads are not made here. */
+/** After this time a request fails, so that a lost network is reported. Uploads are separate. */
 const PATIENCE_MS = 30_000;
 
 /** The session has ended. What is on the page, and typed into it, stays. */
@@ -49,19 +52,19 @@ const signedOut = (): ApiError =>
     message: "You are not signed in any more. Sign in again in another tab, then go on here.",
   });
 
-/** `text` of an answer as the error that it describes. */
-export function errorOf(status: number, text: string): ApiError {
+/** Returns the error that the body of a response describes. */
+export function parseError(status: number, text: string): ApiError {
   if (status === 401) return signedOut();
   try {
     const { error } = JSON.parse(text) as ErrorJson;
     if (typeof error.message === "string") return new ApiError(status, error);
   } catch {
-    // A proxy before the host has answered in its own words.
+    // The body is not ours: a proxy in front of the host has responded.
   }
   return new ApiError(status, { code: "unavailable", message: `The server answered with ${status}.` });
 }
 
-/** The API below `base`. `signal` ends what is under way. */
+/** Creates the client of the API below `base`. `signal` aborts requests that are in flight. */
 export function createApi(base: URL, signal?: AbortSignal): Api {
   const call = async (path: string, init: RequestInit): Promise<unknown> => {
     const own = new AbortController();
@@ -72,7 +75,7 @@ export function createApi(base: URL, signal?: AbortSignal): Api {
     let response: Response;
     let text: string;
     try {
-      // A host that leads strangers to its sign-in would have the page read that.
+      // Not followed: a host may redirect to its sign-in page.
       response = await fetch(new URL(path, base), { ...init, redirect: "manual", signal: own.signal });
       text = await response.text();
     } catch (error) {
@@ -83,7 +86,7 @@ export function createApi(base: URL, signal?: AbortSignal): Api {
       signal?.removeEventListener("abort", stop);
     }
     if (response.type === "opaqueredirect") throw signedOut();
-    if (!response.ok) throw errorOf(response.status, text);
+    if (!response.ok) throw parseError(response.status, text);
     return text === "" ? {} : JSON.parse(text);
   };
 

@@ -2,7 +2,10 @@
 
 type Handler = (event: Event) => unknown;
 export type Child = Node | string | number | null | undefined | false | readonly Child[];
-/** `true` writes an attribute without a value, `false`, `null` and `undefined` none at all. A function is a handler: `onclick`, `onsubmit` … */
+/**
+ * `true` writes an attribute without a value; `false`, `null` and `undefined` omit it. A function
+ * is a handler, such as `onclick`.
+ */
 export type Attributes = Readonly<Record<string, string | number | boolean | null | undefined | Handler>>;
 
 const HANDLERS = ["onclick", "onsubmit", "onchange", "oninput", "onkeydown"] as const;
@@ -48,8 +51,8 @@ const keyOf = (node: Node): string =>
   node instanceof Element ? `${node.nodeName} ${node.getAttribute("data-key") ?? ""}` : node.nodeName;
 
 /**
- * Makes the children of `parent` like `children`, keeping every node that stays: focus, selection and what a screen reader has read remain. Nodes are the same
- * if their tag and their `data-key` are. What is typed into a field stays.
+ * Makes the children of `parent` equal to `children`, and keeps every node that stays, with its
+ * focus, its selection and what is typed into it. Nodes match if their tag and `data-key` do.
  */
 export function patch(parent: Element, ...children: readonly Child[]): void {
   const wanted = document.createElement("div");
@@ -77,7 +80,7 @@ function renewNode(node: ChildNode, fresh: ChildNode): ChildNode {
     return node;
   }
   for (const { name } of Array.from(node.attributes)) {
-    // Whether a visitor has opened it is his, and a button that waits goes on waiting.
+    // The visitor opens and closes details, and a waiting button stays disabled.
     const isKept = (name === "open" && node.nodeName === "DETAILS") || name === "aria-disabled";
     if (!fresh.hasAttribute(name) && !isKept) node.removeAttribute(name);
   }

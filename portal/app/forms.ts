@@ -1,21 +1,21 @@
-/** Fields with their errors in words beside them, buttons that wait, and a question before what cannot be undone. */
+/** Forms: fields with errors, buttons that wait, confirmation dialogs, tables and pagers. */
 
 import { ApiError } from "./api.js";
 import { type Child, h } from "./dom.js";
 import { getMessage, type PageContext } from "./view.js";
 
 let made = 0;
-/** An id that no other element of the page has. */
+/** Returns an id that is unique on the page. */
 export const newId = (): string => `f${++made}`;
 
 export interface FormField {
   readonly element: HTMLElement;
-  /** Says what is wrong; the empty text takes it back. */
+  /** Shows an error; the empty text removes it. */
   readonly problem: (text: string) => void;
   readonly focus: () => void;
 }
 
-/** An input with its label, its hint, and room for what is wrong with it. */
+/** Creates an input with its label, its hint and a place for its error. */
 export function field(
   label: string,
   input: HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement,
@@ -45,7 +45,10 @@ export function field(
   };
 }
 
-/** A button that does one thing at a time. It stays focusable meanwhile, so that focus is not lost; what fails is said. */
+/**
+ * Creates a button that runs `act` once at a time and says its errors. It stays focusable
+ * meanwhile, so that the focus is not lost.
+ */
 export function button(
   label: string,
   page: Pick<PageContext, "fail">,
@@ -72,7 +75,10 @@ async function once(
   }
 }
 
-/** A form over fields. An error of one of them is shown beside it and gets the focus; any other is said. `fields` by the name that the API calls them. */
+/**
+ * Creates a form. An error of one of its fields is shown beside it and focuses it; other errors are
+ * said. The keys of `fields` are the names of the API.
+ */
 export function form(
   page: Pick<PageContext, "fail" | "say">,
   {
@@ -120,7 +126,7 @@ export function form(
   );
 }
 
-/** Asks before something that cannot be undone. */
+/** Asks for a confirmation. Resolves with true if it is given. */
 export function confirmed(question: string, explanation: string, label: string): Promise<boolean> {
   return new Promise((resolve) => {
     const id = newId();
@@ -145,14 +151,17 @@ export function confirmed(question: string, explanation: string, label: string):
       dialog.remove();
       resolve(answer);
     });
-    // A question about something that is not shown any more is not answered.
+    // A question about a view that was left is cancelled.
     addEventListener("hashchange", close(false), { once: true });
     document.body.append(dialog);
     dialog.showModal();
   });
 }
 
-/** A table that scrolls in itself where it is too wide; on a narrow screen each row is a list of its cells. The roles hold also where the layout is that of no table. */
+/**
+ * Creates a table that scrolls if it is too wide. On a narrow screen each row is a list of its
+ * cells, and the roles keep it a table for screen readers.
+ */
 export function table(
   caption: string,
   columns: readonly string[],
@@ -195,7 +204,7 @@ export function table(
   );
 }
 
-/** Back and forth through a list that is read by cursors. */
+/** Moves back and forth through a list that is read by cursors. */
 export interface Pager {
   /** Where the page that is shown begins. */
   readonly cursor: () => string | undefined;
@@ -205,7 +214,7 @@ export interface Pager {
   readonly buttons: (next: string | null) => Child;
 }
 
-/** `turned` is called once another page is to be shown. */
+/** Creates a pager. `turned` is called when another page must be shown. */
 export function createPager(
   page: Pick<PageContext, "fail">,
   turned: () => Promise<void>,
@@ -237,7 +246,7 @@ export function createPager(
   };
 }
 
-/** A list of terms with what they come to. */
+/** Creates a list of terms and values. */
 export const facts = (rows: readonly (readonly [string, Child])[]): HTMLElement =>
   h(
     "dl",

@@ -23,7 +23,7 @@ const brand = h("p", { class: "brand" });
 
 let documentTitle = "";
 let leave = new AbortController();
-/** What a view says about the step it takes to another one stays readable there. */
+/** True while a view goes to another one, whose message then stays readable. */
 let isStep = false;
 
 function say(text: string, kind: "done" | "failed" = "done"): void {
@@ -43,7 +43,7 @@ function title(text: string): void {
 
 const pathNow = (): string => location.hash.slice(1).split("?")[0] || "/";
 
-/** One load after the other, never while nobody looks. */
+/** Calls `load` every few seconds while the page is visible, one call at a time. */
 function keepFresh(load: () => Promise<void>, signal: AbortSignal): void {
   let hasFailed = false;
   const again = async (): Promise<void> => {

@@ -1,4 +1,4 @@
-/** What a view of the page is, and what it is given. */
+/** The views of the page: their interface, and the context that they get. */
 
 import type { Api } from "./api.js";
 import { ApiError } from "./api.js";
@@ -13,12 +13,12 @@ export interface View {
   readonly part: "webhooks" | "content";
   /** Where the view stands in the navigation; absent: nowhere. */
   readonly label?: string;
-  /** Fills `root`, which is empty. What it rejects with is shown in its place. */
+  /** Fills `root`, which is empty. Its error is shown instead. */
   render(root: HTMLElement, params: Params, page: PageContext): Promise<void>;
 }
 
 export interface PageContext {
-  /** What it has under way ends with the view. */
+  /** Its requests are aborted when the view is left. */
   readonly api: Api;
   /** Aborts when the view is left. */
   readonly signal: AbortSignal;
@@ -26,18 +26,18 @@ export interface PageContext {
   readonly title: (text: string) => void;
   /** Says an outcome, on the page and to a screen reader. */
   readonly say: (text: string, kind?: "done" | "failed") => void;
-  /** The same for an error; one of a field is said by the form it belongs to. */
+  /** Says an error. A form shows the errors of its fields itself. */
   readonly fail: (error: unknown) => void;
   readonly go: (path: string) => void;
-  /** Calls `load` every few seconds while the page is visible; what it rejects with is said once. */
+  /** Calls `load` every few seconds while the page is visible. An error is said once. */
   readonly keepFresh: (load: () => Promise<void>) => void;
 }
 
-/** What a visitor is told of something thrown. */
+/** Returns the message for a visitor about something thrown. */
 export const getMessage = (error: unknown): string =>
   error instanceof ApiError ? error.message : "Something went wrong on this page; reload it.";
 
-/** The parameters of `path`, where it has the form of `pattern`. */
+/** Returns the parameters of `path` if it matches `pattern`. */
 export function match(pattern: string, path: string): Params | undefined {
   const names = pattern.split("/");
   const segments = path.split("/");

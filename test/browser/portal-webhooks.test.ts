@@ -53,7 +53,7 @@ describe("the portal in a browser", () => {
     await page.goto(host.url);
     await page.getByRole("heading", { name: "Webhooks", level: 1 }).waitFor();
     await expect(page.getByRole("row", { name: URL_A }).textContent()).resolves.toMatch(
-      /Failing since 12 Jan, 10:00\. Will be warned 15 Jan, 10:00\. Will be disabled 16 Jan, 10:00/,
+      /Failing since 12 Jan, 10:00\. Warning e-mail on 15 Jan, 10:00\. Will be disabled 16 Jan, 10:00/,
     );
 
     await page.getByRole("link", { name: URL_A }).click();

@@ -1,4 +1,4 @@
-/** What the portal passes on to the content service, in whose name, and what it does not. */
+/** The requests that the portal forwards to the content service, and those that it does not. */
 
 import { describe, expect, it } from "vitest";
 import { memoryFiles } from "../../files/index.js";

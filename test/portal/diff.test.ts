@@ -24,7 +24,7 @@ function longestCommon(a: readonly string[], b: readonly string[]): number {
 }
 
 describe("differences", () => {
-  it("pairs a changed line with the one in its place, and leaves a gap where there is none", () => {
+  it("pairs a changed line with the one in its place, and leaves a gap if there is no such line", () => {
     expect(differences("one\ntwo\nthree", "one\n2\nthree\nfour")).toEqual([
       { left: "one", right: "one" },
       { left: "two", right: "2" },

@@ -46,7 +46,7 @@ describe("the attempts that are planned", () => {
     expect(plannedAttempts(fresh, SCHEDULE)).toEqual([10, 10 + 1 * HOUR, 10 + 3 * HOUR, 10 + 7 * HOUR]);
   });
 
-  it("are none for what has ended, and one for a test", () => {
+  it("are zero for a completed delivery, and one for a test", () => {
     expect(plannedAttempts(delivery({ state: "failed", nextAttemptAt: null }), SCHEDULE)).toEqual([]);
     expect(plannedAttempts(delivery({ type: "webhook.test", startedAt: null }), SCHEDULE)).toEqual([
       1 * HOUR,

@@ -1,4 +1,4 @@
-/** Two texts side by side, as a table. What differs is told by signs and words, not by colour alone. */
+/** Two texts side by side, as a table. Signs and words mark differences, not only colours. */
 
 import { h } from "../dom.js";
 import { type DiffRow, differences } from "./diff.js";
@@ -22,7 +22,7 @@ function cell(text: string | null, row: DiffRow, side: "left" | "right"): HTMLEl
   );
 }
 
-/** `undefined` where the texts are the same. */
+/** Creates a comparison of two texts, or returns `undefined` if they are equal. */
 export function comparison(
   what: string,
   left: { readonly label: string; readonly text: string },

@@ -1,18 +1,19 @@
-/** What differs between two texts, line by line. Pure. */
+/** Compares two texts line by line. Pure. */
 
-/** A line on each side; `null` where a side has none. The same text on both: the line is unchanged. */
+/** A line on each side; `null` if a side has no such line. Equal texts are an unchanged line. */
 export interface DiffRow {
   readonly left: string | null;
   readonly right: string | null;
 }
 
-/** Beyond this many differing lines they are no longer matched with each other: it would take too long, and nobody reads it. */
+/** Beyond this many different lines, lines are not matched: it would take too long. */
 const MOST_DIFFERENCES = 1_000;
 
 type Pair = readonly [left: number, right: number];
 
 /**
- * The rows of both texts side by side, complete and in order. Lines that stand on one side only are paired with those that stand in their place on the other.
+ * Returns the rows of both texts side by side, in order. Lines of one side only are paired with
+ * those in the same place on the other side.
  *
  * Source: Myers, "An O(ND) Difference Algorithm and Its Variations", 1986.
  */

@@ -1,4 +1,4 @@
-/** What the console calls the collections, their statuses and their records. */
+/** The names of collections and statuses in the console, and the texts of records. */
 
 import type { CollectionName, MediaDetailsJson, RecordJson, TextJson } from "../../content-shapes.js";
 
@@ -51,13 +51,13 @@ export const STATUS_WORDS: Readonly<Record<string, string>> = {
 
 export const statusWord = (status: string): string => STATUS_WORDS[status] ?? status;
 
-/** The text of rendered HTML. The document that it is parsed into loads nothing and runs nothing. */
+/** Returns the text of rendered HTML. The parsed document loads nothing and runs nothing. */
 const plain = (html: string): string =>
   new DOMParser().parseFromString(withoutTags(html), "text/html").body.textContent?.trim() ?? "";
 
 /**
- * Leaves the parser nothing but text and entities. A parsed document runs no script, but Chromium reports every event
- * handler in it as a violation of the page's Content-Security-Policy.
+ * Removes tags, which leaves the parser only text and entities. A parsed document runs no script,
+ * but Chromium reports its event handlers as violations of the Content-Security-Policy.
  */
 const withoutTags = (html: string): string => html.replace(/<[^<>]*>/g, "").replaceAll("<", "&lt;");
 

@@ -9,7 +9,7 @@ import { uploadPanel } from "./uploads.js";
 const PER_PAGE = 20;
 const FIELDS = "id,title,status,date,modified,mime_type,media_details,_links,_embedded";
 
-/** What is asked for stands in the address, so that going back leads back to it. */
+/** Search and filter are part of the address, so that going back restores them. */
 const asked = (): URLSearchParams => new URLSearchParams(location.hash.split("?")[1]);
 
 const addressOf = ({ name }: Kind, query: Readonly<Record<string, string>>): string => {

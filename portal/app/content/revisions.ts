@@ -1,4 +1,4 @@
-/** The revisions of a post or page: two of them side by side, and one of them made the present state. */
+/** The revisions of a post or page: compare two of them, and restore one. */
 
 import type { ContentAnswerJson, RecordJson, RevisionJson } from "../../content-shapes.js";
 import { h } from "../dom.js";

@@ -1,10 +1,10 @@
-/** Uploads: several files, one after the other, each with its progress, its way out and its error in words. */
+/** Uploads: several files, one after another, each with progress, cancellation and errors. */
 
-import { errorOf } from "../api.js";
+import { parseError } from "../api.js";
 import { h } from "../dom.js";
 import type { PageContext } from "../view.js";
 
-/** The rows end with the view, and what is under way with them. `done` is called after each file that has arrived. */
+/** Creates the upload panel. Leaving the view aborts uploads. `done` is called after each file. */
 export function uploadPanel({ api, say, fail, signal }: PageContext, done: () => Promise<void>): HTMLElement {
   const rows = h("ul", { class: "uploads", "aria-label": "Uploads" });
   let queue = Promise.resolve();
@@ -67,7 +67,7 @@ export function uploadPanel({ api, say, fail, signal }: PageContext, done: () =>
   );
 }
 
-/** `fetch` tells no progress of a body that is sent. Rejects with an error whose message is for the visitor. */
+/** Uploads a file. `fetch` reports no progress. Rejects with a message for the visitor. */
 function send(
   file: File,
   { url, headers }: PageContext["api"],
@@ -82,7 +82,7 @@ function send(
     for (const [name, value] of Object.entries(headers)) request.setRequestHeader(name, value);
     request.upload.onprogress = ({ loaded, total }) => progress(total === 0 ? 0 : loaded / total);
     request.onload = () =>
-      request.status < 300 ? resolve() : reject(errorOf(request.status, request.responseText));
+      request.status < 300 ? resolve() : reject(parseError(request.status, request.responseText));
     request.onerror = () => reject(new Error("The connection was lost, or the file is too large."));
     request.onabort = () => reject(new Error("Cancelled"));
     signal.addEventListener("abort", () => request.abort());

@@ -46,7 +46,7 @@ function createFilters(eventTypes: readonly string[]) {
   };
 }
 
-/** Renders the table, newest first. `resendButton` renders the button that sends a delivery again. */
+/** Renders the table, newest first. `resendButton` renders the button of a delivery. */
 function renderDeliveries(
   path: string,
   deliveries: readonly DeliveryJson[],

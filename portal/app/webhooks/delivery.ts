@@ -8,7 +8,7 @@ import type { View } from "../view.js";
 import { attemptText, reasonText, stateBadge } from "./health.js";
 import { deliveryPath, resend } from "./log.js";
 
-/** There was an answer, and nothing of it is in the log. */
+/** True if there was a response and the log has none of it. */
 const isWithoutExcerpt = ({ kind, excerpt }: AttemptJson): boolean => kind === "http" && !excerpt;
 
 function excerptOf(attempt: AttemptJson): Child {
@@ -35,7 +35,7 @@ export const delivery: View = {
     const load = async (): Promise<void> => {
       const { webhook, delivery: found } = await api.get<DeliveryDetail>(path);
       page.title(`Delivery of ${found.type}`);
-      // What arrived is sent again by nobody in a hurry.
+      // Resending a delivered event is rarely urgent, so the button does not stand out.
       patch(
         actions,
         button("Send again", page, again, { class: found.state === "delivered" ? "plain" : "" }),
@@ -46,7 +46,7 @@ export const delivery: View = {
         facts([
           ["State", [stateBadge(found), found.reason === null ? null : ` ${reasonText(found.reason)}`]],
           ["Next attempt", time(found.nextAttemptAt, "none")],
-          ["Made", time(found.createdAt)],
+          ["Created", time(found.createdAt)],
           ["Ended", time(found.endedAt, "not yet")],
           ["Event", h("code", {}, found.eventId)],
         ]),

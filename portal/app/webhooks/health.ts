@@ -11,7 +11,10 @@ const HEALTH: Readonly<Record<StatsJson["health"]["status"], string>> = {
   disabled: "Disabled",
 };
 
-/** Enabled or given another address after a failure, or only a test has failed: that counts for nothing, and says nothing good either. */
+/**
+ * True if the last attempt failed and no failure is recorded: the webhook was enabled or moved
+ * after a failure, or only a test failed.
+ */
 const isToBeTested = ({ health, lastAttempt }: StatsJson): boolean =>
   health.status === "ok" && lastAttempt !== null && lastAttempt.kind !== "delivered";
 
@@ -37,7 +40,7 @@ export function healthText(stats: StatsJson): string {
       ? ""
       : status === "warned"
         ? ` The warning went out ${timeText(warnAt)}.`
-        : ` Will be warned ${timeText(warnAt)}.`;
+        : ` Warning e-mail on ${timeText(warnAt)}.`;
   return `${since.trim()}${warned}${disableAt === null ? "" : ` Will be disabled ${timeText(disableAt)} unless it answers before.`}`;
 }
 

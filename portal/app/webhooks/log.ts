@@ -16,7 +16,7 @@ export interface Filter {
  */
 const MOST_PAGES = 20;
 
-/** Finds up to `limit` deliveries of the webhook at `path`, newest first, in as many pages as needed. */
+/** Finds up to `limit` deliveries of the webhook at `path`, newest first, page by page. */
 export async function findDeliveries(
   { get }: Pick<Api, "get">,
   path: string,

@@ -1,4 +1,4 @@
-/** What is still to come of a delivery, and what the plot shows. Pure: times are epoch milliseconds. */
+/** The attempts that are still planned, and the layout of the plot. Pure. Times are in epoch ms. */
 
 import type { DeliveryJson } from "../../shapes.js";
 
@@ -6,8 +6,8 @@ import type { DeliveryJson } from "../../shapes.js";
 const TEST_TYPE = "webhook.test";
 
 /**
- * When a delivery is attempted from now on if every attempt fails: the next one as it stands in the log, the others by the schedule, to which each may add a little.
- * `schedule`: milliseconds after the first attempt.
+ * Returns when a delivery is attempted if every attempt fails: the next time as the log has it, the
+ * later ones by the schedule, without jitter. `schedule` is in ms after the first attempt.
  */
 export function plannedAttempts(
   {
@@ -28,7 +28,7 @@ export function plannedAttempts(
 const isTroubled = ({ state, attempts }: DeliveryJson): boolean =>
   state === "failed" || (state === "pending" && attempts.length > 0);
 
-/** The deliveries that the plot has room for, the newest first: those in trouble before the others. Each once. */
+/** Chooses the deliveries for the plot, newest first. Those in trouble have priority. */
 export function plotted(deliveries: readonly DeliveryJson[], room: number): readonly DeliveryJson[] {
   const newest = (a: DeliveryJson, b: DeliveryJson): number =>
     Date.parse(b.createdAt) - Date.parse(a.createdAt);
@@ -43,7 +43,7 @@ const STEPS = [1, 5, 15, 30, 60, 180, 360, 720, 1_440, 2_880, 10_080, 43_200].ma
   (minutes) => minutes * MINUTE,
 );
 
-/** Round times between `from` and `to`, at most `most` of them. `offsetMs`: how far the visitor's wall clock is ahead of UTC. */
+/** Returns up to `most` round times between `from` and `to`. `offsetMs` is local time minus UTC. */
 export function ticks(
   from: number,
   to: number,

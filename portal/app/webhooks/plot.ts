@@ -1,4 +1,4 @@
-/** The time axis of a webhook: deliveries against the schedule, and when the endpoint is warned and disabled. Drawn by hand in SVG. */
+/** Draws the time axis of a webhook in SVG: deliveries, schedule, warning and disabling. */
 
 import type { DeliveryJson, StatsJson } from "../../shapes.js";
 import { type Child, h, svg } from "../dom.js";
@@ -43,7 +43,7 @@ const LEGEND: readonly (readonly [MarkKind, string])[] = [
   ["idle", "planned, but the endpoint is disabled by then"],
 ];
 
-/** What the plot shows at a glance, in words; and how much there is that it has no room for. */
+/** Describes the plot in words, with the number of deliveries that it leaves out. */
 export function summarise({ stats, deliveries }: Pick<PlotInput, "stats" | "deliveries">): string {
   const retried = deliveries.filter(
     ({ state, attempts }) => state === "pending" && attempts.length > 0,
@@ -68,7 +68,7 @@ export function summarise({ stats, deliveries }: Pick<PlotInput, "stats" | "deli
   return parts.filter((part) => part !== "").join(" ");
 }
 
-/** From when on planned attempts are skipped; `null`: they are made. */
+/** Returns the time from which planned attempts are skipped, or `null` if none is. */
 const stopsAt = ({ health }: StatsJson): number | null =>
   health.status === "disabled" ? Number.NEGATIVE_INFINITY : msOf(health.disableAt);
 
@@ -179,7 +179,7 @@ export function plot(input: PlotInput): SVGElement {
   );
 }
 
-/** The plot with its legend, and the same facts as a table. */
+/** Renders the plot with its legend, and the same facts as a table. */
 export function renderTimeAxis(
   input: PlotInput,
   deliveryLink: (delivery: DeliveryJson) => Child,

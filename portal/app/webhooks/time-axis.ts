@@ -28,7 +28,7 @@ async function findPlotted(
     find(ROOM, {}),
     find(failed, { state: "failed" }),
     find(pending, { state: "pending" }),
-    // The newest deliveries may all wait for their first attempt. Those of the first failure are older.
+    // The newest deliveries may all wait for a first attempt; those that failed are older.
     failingSince === null
       ? { deliveries: [] }
       : find(pending, {

@@ -1,4 +1,4 @@
-/** The views of the webhooks part, in the order of the navigation; where two paths fit, the first one is meant. */
+/** The views of webhooks in the order of the navigation. If two paths match, the first one wins. */
 
 import type { View } from "../view.js";
 import { delivery } from "./delivery.js";

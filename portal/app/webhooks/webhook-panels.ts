@@ -1,4 +1,4 @@
-/** The panels of one webhook: recover events, rotate the secret, change its address and event types. */
+/** The panels of a webhook: recover events, rotate the secret, change address and event types. */
 
 import type { SecretJson, WebhookJson } from "../../shapes.js";
 import { h } from "../dom.js";
