@@ -3,7 +3,8 @@
 import type { DeliveryJson, DeliveryStateJson } from "../../shapes.js";
 import { type Child, h, patch } from "../dom.js";
 import { fromLocalInput, time, timeText } from "../format.js";
-import { button, createPager, field, form, table } from "../forms.js";
+import { button, field, form, table } from "../forms.js";
+import { createPager } from "../pager.js";
 import type { PageContext } from "../view.js";
 import { attemptText, reasonText, stateBadge } from "./health.js";
 import { deliveryPath, type Filter, findDeliveries, resend } from "./log.js";

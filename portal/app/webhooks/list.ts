@@ -3,7 +3,8 @@
 import type { WebhookPage } from "../../shapes.js";
 import { h, patch } from "../dom.js";
 import { time } from "../format.js";
-import { createPager, table } from "../forms.js";
+import { table } from "../forms.js";
+import { createPager } from "../pager.js";
 import type { View } from "../view.js";
 import { formatEventTypes } from "./event-types.js";
 import { healthBadge, healthText } from "./health.js";
