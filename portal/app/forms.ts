@@ -1,4 +1,4 @@
-/** Forms: fields with errors, buttons that wait, confirmation dialogs, tables and lists of facts. */
+/** Forms: fields with errors, buttons that wait, confirmation dialogs, tables and facts. */
 
 import { ApiError } from "./api.js";
 import { type Child, h } from "./dom.js";
