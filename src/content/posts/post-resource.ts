@@ -76,7 +76,7 @@ export function createPostResource(
     }),
     expectUnchangedAncestors(transaction, post) {
       if (!collection.isHierarchical) return;
-      for (const id of listAncestors(post, index)) transaction.basedOn(`post/${id}`);
+      for (const id of listAncestors(post, index)) transaction.expectUnchanged(`post/${id}`);
     },
   };
 }

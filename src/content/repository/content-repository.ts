@@ -27,8 +27,8 @@ export interface Transaction {
   /** `version`: the one it was read with, 0 for a new one. */
   readonly putRevision: (revision: Revision, version?: number) => void;
   readonly removeRevision: (id: number, version: number) => void;
-  /** The change was decided upon this record too: it is refused, and decided anew, where another writer changed it. */
-  readonly basedOn: (key: string) => void;
+  /** Makes the commit conflict if another writer changed this record, although the transaction does not write it. */
+  readonly expectUnchanged: (key: string) => void;
 }
 
 export interface ContentRepository {
@@ -348,7 +348,7 @@ export function createContentRepository({
             unique: [],
           }),
         removeRevision: (id, version) => put(`revision/${id}`, version, null),
-        basedOn: (key) => basis.push({ key, version: index.version(key) }),
+        expectUnchanged: (key) => basis.push({ key, version: index.version(key) }),
       });
       if (writes.length === 0) return result;
       const committed = await store.commit(writes, basis);

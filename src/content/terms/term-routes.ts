@@ -127,7 +127,7 @@ function taxonomyRoutes(
       const id = before?.id ?? (await draft.newId("term"));
       const term = applyTermValues(request.values, before, id, { definition, index });
       draft.putTerm(term);
-      for (const above of listTermAncestors(term, index)) draft.basedOn(`term/${above.id}`);
+      for (const above of listTermAncestors(term, index)) draft.expectUnchanged(`term/${above.id}`);
       return term;
     });
 

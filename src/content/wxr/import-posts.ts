@@ -61,7 +61,7 @@ export function createPostImport(options: PostImportOptions): PostImport {
       index,
       site: write.site,
       numbers: slugNumbers,
-      expectUnchanged: (id) => transaction.basedOn(`post/${id}`),
+      expectUnchanged: (id) => transaction.expectUnchanged(`post/${id}`),
     });
   const commitPlacement = ({ nextNumbers }: Placement): void => {
     for (const [key, number] of nextNumbers) slugNumbers.set(key, number);
