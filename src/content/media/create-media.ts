@@ -11,7 +11,7 @@ import type { MediaUploads, NewMediaFile } from "../posts/post-type-handler.js";
 import { RestError } from "../rest/error.js";
 import type { ReceivedBody, RestRequest } from "../rest/types.js";
 import type { Site } from "../site.js";
-import { listFileNames } from "./owned-files.js";
+import { listFileNames } from "../records/media-file-names.js";
 import { publishMedia } from "./publish-media.js";
 import { noData, type StagedUpload, stageUpload } from "./staged-upload.js";
 import type { StoredImages } from "./stored-images.js";

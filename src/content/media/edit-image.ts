@@ -11,7 +11,7 @@ import type { Site } from "../site.js";
 import { type Modifier, planEdits } from "./image-edits.js";
 import { imageRefused, unknownAttachment } from "./image-errors.js";
 import { uploadedImage } from "./image-versions.js";
-import { listFileNames } from "./owned-files.js";
+import { listFileNames } from "../records/media-file-names.js";
 import type { StoredImages } from "./stored-images.js";
 import { toUploadFolder } from "./stored-name.js";
 

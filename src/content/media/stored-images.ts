@@ -3,12 +3,12 @@
 import { isPostbellError } from "../../core/errors.js";
 import type { Logger } from "../../core/logger.js";
 import type { FileStore } from "../files.js";
+import { listFileNames } from "../records/media-file-names.js";
 import type { MediaFile } from "../records/records.js";
 import type { PixelOperation } from "./image-edits.js";
 import { frameCount } from "./image-frames.js";
 import type { ImageRefusal, ImageSource, ImageTool, MadeImage } from "./image-tool.js";
 import { missingSizes, shownVersion, uploadedImage } from "./image-versions.js";
-import { listFileNames } from "./owned-files.js";
 import { readStoredBytes, readStoredImageSize } from "./stored-bytes.js";
 import { type NameParts, publishUnderFreeName, splitFileName } from "./stored-name.js";
 

@@ -1,8 +1,8 @@
 /** Notes of the files that no record names: those that are about to be stored, and those that are about to go. A change of a record adds and ends notes in the same commit. */
 
 import { PostbellError } from "../../core/errors.js";
-import { listFileNames } from "../media/owned-files.js";
 import type { SiteIndex } from "../query/site-index.js";
+import { listFileNames } from "../records/media-file-names.js";
 import type { MediaFile } from "../records/records.js";
 import type { ContentStore, ContentWrite } from "../store.js";
 

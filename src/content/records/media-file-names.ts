@@ -1,0 +1,13 @@
+/** Lists the stored files of a media item. The only place that knows all of them. Pure. */
+
+import type { MediaFile } from "./records.js";
+
+/**
+ * Returns the names of every file that belongs to a record: the one shown, the one uploaded, and
+ * smaller versions. Empty if the files are stored elsewhere.
+ */
+export function listFileNames({ name, original, sizes, elsewhere }: MediaFile): readonly string[] {
+  if (elsewhere !== undefined) return [];
+  const all = [name, original?.name ?? "", ...Object.values(sizes).map((size) => size.name)];
+  return all.filter((owned) => owned !== "");
+}
