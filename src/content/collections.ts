@@ -117,7 +117,7 @@ const CLOSED_DRAFT = {
 
 export const collections = {
   posts: {
-    base: "posts",
+    base: COLLECTION_NAMES.post,
     type: "post",
     labels: { name: "Posts", singular: "Post" },
     description: "",
@@ -147,7 +147,7 @@ export const collections = {
     hasAttachments: true,
   },
   pages: {
-    base: "pages",
+    base: COLLECTION_NAMES.page,
     type: "page",
     labels: { name: "Pages", singular: "Page" },
     description: "",
@@ -176,7 +176,7 @@ export const collections = {
     hasAttachments: true,
   },
   media: {
-    base: "media",
+    base: COLLECTION_NAMES.attachment,
     type: "attachment",
     labels: { name: "Media", singular: "Media" },
     description: "",
@@ -194,7 +194,7 @@ export const collections = {
     hasAttachments: false,
   },
   "menu-items": {
-    base: "menu-items",
+    base: COLLECTION_NAMES.nav_menu_item,
     type: "nav_menu_item",
     labels: { name: "Navigation Menu Items", singular: "Navigation Menu Item" },
     description: "",
@@ -218,7 +218,7 @@ export const collections = {
     hasAttachments: false,
   },
   blocks: {
-    base: "blocks",
+    base: COLLECTION_NAMES.wp_block,
     type: "wp_block",
     labels: { name: "Patterns", singular: "Pattern" },
     description: "",

@@ -1,42 +1,43 @@
-/** What a change of records is to the host. Pure; knows no storage. */
+/** Describes a change of a record to the host. Pure; knows no storage. */
 
-import { getCollection } from "../collections.js";
-import { getTaxonomy } from "../terms/taxonomies.js";
+import { COLLECTION_NAMES } from "./collection-names.js";
 import type { PostColumns, Term } from "./records.js";
 
-/** What happened to a record. */
+/** A change of one record, as the host is told about it. */
 export interface ContentChanged {
   readonly action: "created" | "updated" | "trashed" | "deleted";
   /** `posts`, `pages`, `categories` … */
   readonly collection: string;
   readonly id: number;
-  /** Before and after; empty where there is none, as of terms. */
+  /** The status before and after the change; empty if there is no such state, and for terms. */
   readonly status: { readonly before: string; readonly after: string };
 }
 
 type Written<T> = { readonly before: T | undefined; readonly after: T | undefined };
 
-function actionOf(before: string | undefined, after: string | undefined): ContentChanged["action"] {
+function toAction(before: string | undefined, after: string | undefined): ContentChanged["action"] {
   if (before === undefined) return "created";
   if (after === undefined) return "deleted";
   return after === "trash" && before !== "trash" ? "trashed" : "updated";
 }
 
-export function postChanged({ before, after }: Written<PostColumns>): ContentChanged {
+/** Describes the change of a post of any type. One of the two states must be given. */
+export function describePostChange({ before, after }: Written<PostColumns>): ContentChanged {
   const { id, type } = (after ?? before) as PostColumns;
   return {
-    action: actionOf(before?.status, after?.status),
-    collection: getCollection(type).base,
+    action: toAction(before?.status, after?.status),
+    collection: COLLECTION_NAMES[type],
     id,
     status: { before: before?.status ?? "", after: after?.status ?? "" },
   };
 }
 
-export function termChanged({ before, after }: Written<Term>): ContentChanged {
+/** Describes the change of a term. One of the two states must be given. */
+export function describeTermChange({ before, after }: Written<Term>): ContentChanged {
   const { id, taxonomy } = (after ?? before) as Term;
   return {
-    action: actionOf(before && "", after && ""),
-    collection: getTaxonomy(taxonomy).base,
+    action: toAction(before && "", after && ""),
+    collection: COLLECTION_NAMES[taxonomy],
     id,
     status: { before: "", after: "" },
   };

@@ -4,7 +4,7 @@ import { LRUCache } from "lru-cache";
 import { isPostbellError, PostbellError } from "../../core/errors.js";
 import { yieldBetween } from "../../core/next-turn.js";
 import { createSiteIndex, type SiteIndex } from "../query/site-index.js";
-import { type ContentChanged, postChanged, termChanged } from "../records/record-changes.js";
+import { type ContentChanged, describePostChange, describeTermChange } from "../records/record-changes.js";
 import type { Post, PostColumns, Revision, Taxonomy, Term } from "../records/records.js";
 import type { ContentBasis, ContentChanges, ContentRecord, ContentStore, ContentWrite } from "../store.js";
 import { fileNames, markAsNamed, markAsOrphaned } from "./orphan-file-journal.js";
@@ -323,22 +323,22 @@ export function createContentRepository({
         newId: (kind) => store.allocate(kind, 1),
         newIds: (kind, count) => store.allocate(kind, count),
         putPost: (post) => {
-          events.push(postChanged({ before: index.post(post.id), after: post }));
+          events.push(describePostChange({ before: index.post(post.id), after: post }));
           put(`post/${post.id}`, post.version, recordOf(post));
           writes.push(...markAsNamed(post.media, { index, isNew: post.version === 0 }));
         },
         putBookkeeping: (post) => put(`post/${post.id}`, post.version, recordOf(post)),
         removePost: (post) => {
-          events.push(postChanged({ before: post, after: undefined }));
+          events.push(describePostChange({ before: post, after: undefined }));
           put(`post/${post.id}`, post.version, null);
           writes.push(...markAsOrphaned(post.media, store.now()));
         },
         putTerm: (term) => {
-          events.push(termChanged({ before: index.term(term.id), after: term }));
+          events.push(describeTermChange({ before: index.term(term.id), after: term }));
           put(`term/${term.id}`, term.version, termRecord(term));
         },
         removeTerm: (term) => {
-          events.push(termChanged({ before: term, after: undefined }));
+          events.push(describeTermChange({ before: term, after: undefined }));
           put(`term/${term.id}`, term.version, null);
         },
         putRevision: (revision, version = 0) =>

@@ -1,5 +1,6 @@
-/** The table of taxonomies: what each is called, holds and is written with. Routes, arguments and schemas are made from it. */
+/** The table of taxonomies. Routes, arguments and schemas of terms are made from it. */
 
+import { COLLECTION_NAMES } from "../records/collection-names.js";
 import type { PostType, Taxonomy } from "../records/records.js";
 
 export interface TaxonomyDefinition {
@@ -8,19 +9,19 @@ export interface TaxonomyDefinition {
   readonly base: string;
   readonly labels: { readonly name: string; readonly singular: string };
   readonly isHierarchical: boolean;
-  /** Whether its terms have an address of their own on the website. */
+  /** True if its terms have addresses of their own on the website. */
   readonly isViewable: boolean;
-  /** Whether everybody may read its terms; else it takes a right to write something. */
+  /** True if everybody may read its terms; otherwise the caller must be able to edit something. */
   readonly isPublic: boolean;
-  /** Of the posts that its terms are given to. */
+  /** The types of posts that its terms can be given to. */
   readonly types: readonly PostType[];
-  /** The fields of an item in the order they are answered. */
+  /** The fields of an item, in the order of the response. */
   readonly fields: readonly string[];
-  /** Of a post's class for each of its terms: `tag-<slug>`. */
+  /** Prefix of the class that a post has for each of its terms: `tag-<slug>`. */
   readonly classPrefix: string;
-  /** Of the address of a term on the website. */
+  /** Prefix of a term's path on the website. */
   readonly pathPrefix: string;
-  /** Whether the posts of a term go with it. */
+  /** True if deleting a term deletes its posts, as for the items of a menu. */
   readonly ownsItsPosts: boolean;
 }
 
@@ -29,7 +30,7 @@ const FLAT = ["id", "count", "description", "link", "name", "slug", "taxonomy", 
 export const taxonomies: { readonly [taxonomy in Taxonomy]: TaxonomyDefinition } = {
   category: {
     taxonomy: "category",
-    base: "categories",
+    base: COLLECTION_NAMES.category,
     labels: { name: "Categories", singular: "Category" },
     isHierarchical: true,
     isViewable: true,
@@ -42,7 +43,7 @@ export const taxonomies: { readonly [taxonomy in Taxonomy]: TaxonomyDefinition }
   },
   post_tag: {
     taxonomy: "post_tag",
-    base: "tags",
+    base: COLLECTION_NAMES.post_tag,
     labels: { name: "Tags", singular: "Tag" },
     isHierarchical: false,
     isViewable: true,
@@ -55,7 +56,7 @@ export const taxonomies: { readonly [taxonomy in Taxonomy]: TaxonomyDefinition }
   },
   nav_menu: {
     taxonomy: "nav_menu",
-    base: "menus",
+    base: COLLECTION_NAMES.nav_menu,
     labels: { name: "Navigation Menus", singular: "Navigation Menu" },
     isHierarchical: false,
     isViewable: false,
@@ -68,7 +69,7 @@ export const taxonomies: { readonly [taxonomy in Taxonomy]: TaxonomyDefinition }
   },
   wp_pattern_category: {
     taxonomy: "wp_pattern_category",
-    base: "wp_pattern_category",
+    base: COLLECTION_NAMES.wp_pattern_category,
     labels: { name: "Pattern Categories", singular: "Pattern Category" },
     isHierarchical: false,
     isViewable: false,
