@@ -5,6 +5,7 @@
 
 import { STATUSES } from "./query/row.js";
 import type { PostOrder } from "./query/types.js";
+import { COLLECTION_NAMES } from "./records/collection-names.js";
 import type { Post, PostType, Taxonomy } from "./records/records.js";
 
 /** The post formats of WordPress. A post without a format has `standard`. */

@@ -177,16 +177,21 @@ export function createContent(options: ContentOptions): Content {
     cacheCharacters: Math.max(share, 1),
     lookedUp: report?.lookedUpRecords,
   });
-  const following = createChangePoller({ consistency: settings.consistency, library, clock, logger });
+  const following = createChangePoller({
+    consistency: settings.consistency,
+    repository: library,
+    clock,
+    logger,
+  });
   const passwords = createPasswords({ perMinute: limits.passwordsPerMinute, clock });
-  const scheduled = createScheduledPosts({ library, site, clock, logger });
+  const scheduled = createScheduledPosts({ repository: library, site, clock, logger });
 
   const { index, current } = library;
   const files =
     settings.files &&
     createJournaledFiles({
       files: settings.files,
-      notes: createOrphanFileJournal({ store, index, current }),
+      journal: createOrphanFileJournal({ store, index, current }),
       clock,
       logger,
     });

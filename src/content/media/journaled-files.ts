@@ -1,16 +1,25 @@
-/** The host's files as the content service uses them: each one that no record names is noted in the storage, so that a crash at any step leaves none behind that nobody knows of. */
+/**
+ * The host's files with the orphan journal: the storage has an entry for every file that no record
+ * names, so that a crash at any step leaves no file behind unnoticed.
+ */
 
 import type { Clock, Timer } from "../../core/clock.js";
 import type { Logger } from "../../core/logger.js";
 import type { FileStore, StagedFile } from "../files.js";
 import type { OrphanFileJournal } from "../repository/orphan-file-journal.js";
 
-/** Longer than any request takes to name in a record what it has published, or to remove what a record named. */
+/**
+ * Longer than any request takes to name a published file in a record, or to remove the files of a
+ * removed record.
+ */
 const ABANDONED_AFTER_MS = 3_600_000;
 const SWEEP_EVERY_MS = 3_600_000;
 
 export interface JournaledFiles extends FileStore {
-  /** Removes what crashed processes left: files that have been noted for more than an hour. Resolves with how many there were. Never rejects. */
+  /**
+   * Removes files of crashed processes: those that have been in the journal for more than an hour.
+   * Resolves with their number. Never rejects.
+   */
   readonly sweep: () => Promise<number>;
   /** Sweeps now and every hour. */
   readonly start: () => void;
@@ -19,49 +28,52 @@ export interface JournaledFiles extends FileStore {
 
 export interface JournaledFilesOptions {
   readonly files: FileStore;
-  readonly notes: OrphanFileJournal;
+  readonly journal: OrphanFileJournal;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
-export function createJournaledFiles({ files, notes, clock, logger }: JournaledFilesOptions): JournaledFiles {
+export function createJournaledFiles({
+  files,
+  journal,
+  clock,
+  logger,
+}: JournaledFilesOptions): JournaledFiles {
   let timer: Timer | undefined;
 
-  const noted = (staged: StagedFile): StagedFile => ({
+  const journaled = (staged: StagedFile): StagedFile => ({
     bytes: staged.bytes,
     discard: () => staged.discard(),
     async publish(name) {
-      // A file that the host put there was never noted, and must not be swept because a process died in the next two lines.
-      if ((await files.stat(name)) !== undefined || !(await notes.add(name))) return false;
+      // A file of the host has no entry. It must not get one here, because a crash before the
+      // entry is removed would have it swept.
+      if ((await files.stat(name)) !== undefined || !(await journal.add(name))) return false;
       if (await staged.publish(name)) return true;
-      await notes.end(name);
+      await journal.remove(name);
       return false;
     },
   });
 
-  /** Whoever takes the note over is alone with the file, and no record can come to name it any more. */
+  /** Whoever takes over the entry owns the file: no record can come to name it. */
   async function remove(name: string): Promise<boolean> {
-    if (!(await notes.takeOver(name))) return false;
+    if (!(await journal.takeOver(name))) return false;
     const existed = await files.remove(name);
-    await notes.end(name);
+    await journal.remove(name);
     return existed;
   }
 
   async function sweep(): Promise<number> {
-    const tryAgain = (error: unknown): void =>
-      logger.warn(
-        { error },
-        "files that an interrupted request left could not be removed; it is tried again",
-      );
+    const warn = (error: unknown): void =>
+      logger.warn({ error }, "files of an interrupted request could not be removed; this is retried");
     let removed = 0;
     try {
-      for (const name of await notes.olderThan(ABANDONED_AFTER_MS)) {
-        if (await remove(name).catch(tryAgain)) removed += 1;
+      for (const name of await journal.listOlderThan(ABANDONED_AFTER_MS)) {
+        if (await remove(name).catch(warn)) removed += 1;
       }
     } catch (error) {
-      tryAgain(error);
+      warn(error);
     }
-    if (removed > 0) logger.info({ removed }, "files that an interrupted request left were removed");
+    if (removed > 0) logger.info({ removed }, "files of an interrupted request were removed");
     return removed;
   }
 
@@ -78,7 +90,7 @@ export function createJournaledFiles({ files, notes, clock, logger }: JournaledF
     stat: (name) => files.stat(name),
     read: (name, range) => files.read(name, range),
     list: () => files.list(),
-    stage: async (bytes) => noted(await files.stage(bytes)),
+    stage: async (bytes) => journaled(await files.stage(bytes)),
     remove,
     sweep,
     start() {

@@ -2,7 +2,7 @@
 
 import type { SiteIndex } from "../query/site-index.js";
 import type { Post, PostColumns } from "../records/records.js";
-import { hasUniqueSlug } from "../repository/content-repository.js";
+import { hasUniqueSlug } from "../records/unique-names.js";
 import { uniqueSlug } from "../text/slug.js";
 
 /** Returns the parent to store: 0 instead of the page itself or a page below it. */

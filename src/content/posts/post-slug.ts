@@ -2,7 +2,7 @@
 
 import type { SiteIndex } from "../query/site-index.js";
 import type { Post, PostColumns, PostType } from "../records/records.js";
-import { hasUniqueSlug } from "../repository/content-repository.js";
+import { hasUniqueSlug } from "../records/unique-names.js";
 import type { Site } from "../site.js";
 import { isReservedSlug, uniqueSlug } from "../text/slug.js";
 

@@ -11,3 +11,14 @@ export function listFileNames({ name, original, sizes, elsewhere }: MediaFile): 
   const all = [name, original?.name ?? "", ...Object.values(sizes).map((size) => size.name)];
   return all.filter((owned) => owned !== "");
 }
+
+export const FILE_KEY_PREFIX = "file/";
+
+export const toFileKey = (name: string): string => `${FILE_KEY_PREFIX}${name}`;
+
+/**
+ * Returns a unique name for each file of a record. An entry of the orphan journal holds the same
+ * name, so the storage lets a file belong to one record or one entry at a time.
+ */
+export const listFileKeys = (media: MediaFile | null): readonly string[] =>
+  media === null ? [] : [...new Set(listFileNames(media))].map(toFileKey);

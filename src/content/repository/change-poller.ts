@@ -1,4 +1,4 @@
-/** How current an answer is: proved for every request, or only so old. */
+/** Keeps reads current: each read proves it (`strong`), or a timer polls for changes (`eventual`). */
 
 import type { Clock, Timer } from "../../core/clock.js";
 import type { Logger } from "../../core/logger.js";
@@ -6,60 +6,63 @@ import type { ContentRepository } from "./content-repository.js";
 
 export type Consistency = "strong" | "eventual";
 
-/** What others changed is seen after this time at the latest, where reads need not prove themselves current. */
+/** With `eventual`, a change of another process is visible after this time at the latest. */
 const MAX_AGE_MS = 1_000;
-/** Often enough that, while the storage answers, nobody has to wait for it. */
-const FOLLOW_EVERY_MS = MAX_AGE_MS / 2;
+/** Short enough that no read has to wait while the storage responds. */
+const POLL_EVERY_MS = MAX_AGE_MS / 2;
 
 export interface ChangePoller {
-  /** Before a read is answered. Nothing to wait for where what this process knows will do. */
+  /** Called before each read. Returns without a promise if the known content is current enough. */
   readonly current: () => void | Promise<void>;
-  /** Follows the changes by a timer, where reads do not. */
+  /** Starts the timer; does nothing for `strong`. */
   readonly start: () => void;
   readonly stop: () => void;
-  /** Milliseconds since a look at the changes succeeded that the timer took, or since its start; 0 where no timer has to. */
+  /**
+   * Returns the milliseconds since the last successful poll, or since the start; 0 while no timer
+   * runs.
+   */
   readonly behindMs: () => number;
 }
 
 export interface ChangePollerOptions {
   readonly consistency: Consistency;
-  readonly library: Pick<ContentRepository, "current">;
+  readonly repository: Pick<ContentRepository, "current">;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
 export function createChangePoller({
   consistency,
-  library,
+  repository,
   clock,
   logger,
 }: ChangePollerOptions): ChangePoller {
-  if (consistency === "strong") return { current: library.current, start() {}, stop() {}, behindMs: () => 0 };
-  let seenAt = Number.NEGATIVE_INFINITY;
+  if (consistency === "strong") {
+    return { current: repository.current, start() {}, stop() {}, behindMs: () => 0 };
+  }
+  let polledAt = Number.NEGATIVE_INFINITY;
   let timer: Timer | undefined;
   let startedAt = 0;
 
-  async function look(): Promise<void> {
-    const askedAt = clock.monotonic();
-    await library.current();
-    seenAt = Math.max(seenAt, askedAt);
+  async function poll(): Promise<void> {
+    const requestedAt = clock.monotonic();
+    await repository.current();
+    polledAt = Math.max(polledAt, requestedAt);
   }
 
   function arm(): void {
     const own = clock.setTimeout(() => {
-      look()
-        .catch((error: unknown) =>
-          logger.warn({ error }, "the changes of the content could not be asked for"),
-        )
+      poll()
+        .catch((error: unknown) => logger.warn({ error }, "the changes of the content could not be read"))
         .finally(() => {
           if (timer === own) arm();
         });
-    }, FOLLOW_EVERY_MS);
+    }, POLL_EVERY_MS);
     timer = own;
   }
 
   return {
-    current: () => (clock.monotonic() - seenAt <= MAX_AGE_MS ? undefined : look()),
+    current: () => (clock.monotonic() - polledAt <= MAX_AGE_MS ? undefined : poll()),
     start() {
       if (timer !== undefined) return;
       startedAt = clock.monotonic();
@@ -69,6 +72,6 @@ export function createChangePoller({
       clock.clearTimeout(timer);
       timer = undefined;
     },
-    behindMs: () => (timer === undefined ? 0 : clock.monotonic() - Math.max(seenAt, startedAt)),
+    behindMs: () => (timer === undefined ? 0 : clock.monotonic() - Math.max(polledAt, startedAt)),
   };
 }

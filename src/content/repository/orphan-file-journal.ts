@@ -1,93 +1,96 @@
-/** Notes of the files that no record names: those that are about to be stored, and those that are about to go. A change of a record adds and ends notes in the same commit. */
+/**
+ * The journal of files that no record names: those about to be stored and those about to be
+ * removed. A change of a record adds and removes entries in the same commit.
+ */
 
 import { PostbellError } from "../../core/errors.js";
 import type { SiteIndex } from "../query/site-index.js";
-import { listFileNames } from "../records/media-file-names.js";
+import { FILE_KEY_PREFIX, listFileKeys, listFileNames, toFileKey } from "../records/media-file-names.js";
 import type { MediaFile } from "../records/records.js";
 import type { ContentStore, ContentWrite } from "../store.js";
 
-const NOTE = "file/";
-const noteKey = (name: string): string => `${NOTE}${name}`;
-
-/** A file belongs to one record or one note at a time: the storage sees to it, since both hold this name. */
-export const fileNames = (media: MediaFile | null): readonly string[] =>
-  media === null ? [] : [...new Set(listFileNames(media))].map(noteKey);
-
 export interface OrphanFileJournal {
-  /** Whether the name was free, and is noted now: neither a record nor another note has it. */
+  /** Resolves with true if the name was free and now has an entry: no record and no other entry had it. */
   readonly add: (name: string) => Promise<boolean>;
-  /** False where there is no note: a record names the file, or somebody else removes it. After true no new record is stored that would name the file. */
+  /**
+   * Marks the entry of a file as going. Resolves with false if there is no entry: a record names
+   * the file, or another process removes it. After true, no new record can name the file.
+   */
   readonly takeOver: (name: string) => Promise<boolean>;
-  readonly end: (name: string) => Promise<void>;
-  /** Names that were noted, or taken over, more than so many ms ago. */
-  readonly olderThan: (ms: number) => Promise<readonly string[]>;
+  readonly remove: (name: string) => Promise<void>;
+  /** Resolves with the names whose entries were added or taken over more than `ms` ago. */
+  readonly listOlderThan: (ms: number) => Promise<readonly string[]>;
+}
+
+export interface OrphanFileJournalOptions {
+  readonly store: ContentStore;
+  readonly index: SiteIndex;
+  /** Waits until `index` reflects every earlier commit. */
+  readonly current: () => void | Promise<void>;
 }
 
 export function createOrphanFileJournal({
   store,
   index,
   current,
-}: {
-  readonly store: ContentStore;
-  readonly index: SiteIndex;
-  /** Brings `index` up to date. */
-  readonly current: () => void | Promise<void>;
-}): OrphanFileJournal {
-  const versionOf = async (key: string): Promise<number> => (await store.read([key]))[0]?.version ?? 0;
+}: OrphanFileJournalOptions): OrphanFileJournal {
+  const readVersion = async (key: string): Promise<number> => (await store.read([key]))[0]?.version ?? 0;
 
   return {
-    add: async (name) => (await store.commit([noteWrite(name, 0, { at: store.now(), isGoing: false })])).ok,
+    add: async (name) => (await store.commit([writeEntry(name, 0, { at: store.now(), isGoing: false })])).ok,
     async takeOver(name) {
-      const version = await versionOf(noteKey(name));
+      const version = await readVersion(toFileKey(name));
       if (version === 0) return false;
-      return (await store.commit([noteWrite(name, version, { at: store.now(), isGoing: true })])).ok;
+      return (await store.commit([writeEntry(name, version, { at: store.now(), isGoing: true })])).ok;
     },
-    async end(name) {
-      const key = noteKey(name);
-      const version = await versionOf(key);
+    async remove(name) {
+      const key = toFileKey(name);
+      const version = await readVersion(key);
       if (version > 0) await store.commit([{ key, expectedVersion: version, record: null }]);
     },
-    async olderThan(ms) {
+    async listOlderThan(ms) {
       await current();
       const before = store.now() - ms;
-      return index.records(NOTE).flatMap(({ key, columns }) => {
-        return (JSON.parse(columns) as Note).at < before ? [key.slice(NOTE.length)] : [];
+      return index.records(FILE_KEY_PREFIX).flatMap(({ key, columns }) => {
+        return (JSON.parse(columns) as Entry).at < before ? [key.slice(FILE_KEY_PREFIX.length)] : [];
       });
     },
   };
 }
 
-interface Note {
+interface Entry {
   /** Epoch ms. */
   readonly at: number;
-  /** Whether the file is being removed, rather than stored. */
+  /** True if the file is about to be removed, false if it is about to be stored. */
   readonly isGoing: boolean;
 }
 
-const noteWrite = (name: string, expectedVersion: number, note: Note): ContentWrite => ({
-  key: noteKey(name),
+const writeEntry = (name: string, expectedVersion: number, entry: Entry): ContentWrite => ({
+  key: toFileKey(name),
   expectedVersion,
-  record: { columns: JSON.stringify(note), body: "{}", unique: [noteKey(name)] },
+  record: { columns: JSON.stringify(entry), body: "{}", unique: [toFileKey(name)] },
 });
 
 /**
- * What a commit adds that stores a record with `media`: its files are noted no longer. `isNew`: the record, which has no file yet that is not noted.
+ * Returns the writes that remove the entries of `media`, for the commit that stores its record.
+ * `isNew`: the record is new, so every file of it must have an entry.
  *
- * Errors: `storage_unavailable` where one of them is being removed, or was, since it had been noted for so long.
+ * @throws `storage_unavailable` if a file is being removed, or was removed because its entry had
+ * become too old.
  */
 export const markAsNamed = (
   media: MediaFile | null,
   { index, isNew }: { readonly index: SiteIndex; readonly isNew: boolean },
 ): readonly ContentWrite[] =>
-  fileNames(media).flatMap((key) => {
+  listFileKeys(media).flatMap((key) => {
     const columns = index.record(key);
     if (columns === undefined && !isNew) return [];
-    if (columns === undefined || (JSON.parse(columns) as Note).isGoing) {
+    if (columns === undefined || (JSON.parse(columns) as Entry).isGoing) {
       throw new PostbellError("storage_unavailable", "A file was given up before its record was stored.");
     }
     return [{ key, expectedVersion: index.version(key), record: null }];
   });
 
-/** What a commit adds that removes a record with `media`: its files are about to go. */
+/** Returns the entries for the files of `media`, for the commit that removes its record. */
 export const markAsOrphaned = (media: MediaFile | null, now: number): readonly ContentWrite[] =>
-  media === null ? [] : listFileNames(media).map((name) => noteWrite(name, 0, { at: now, isGoing: true }));
+  media === null ? [] : listFileNames(media).map((name) => writeEntry(name, 0, { at: now, isGoing: true }));

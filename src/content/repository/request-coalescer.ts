@@ -1,36 +1,40 @@
-/** One call for all who ask meanwhile: what proves a process current, once for all requests under way. */
+/** Coalesces concurrent calls: one read of the changes proves the cached data current for many requests. */
 
-/** The first lets in the requests that came with this one; the second those that came while answers were given: a whole round of clients shares one call. */
-const TURNS_BEFORE_CALL = 2;
-
-const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+import { nextTurn } from "../../core/next-turn.js";
 
 /**
- * Gives a function that calls `call`. While a call is under way, those who ask wait for the next one together: only a call that starts after they asked tells them what
- * was true when they asked. What `call` gives without a promise is handed on at once. Where a call fails, it fails for those who wait for the next one too.
+ * The first turn admits the requests that arrived with this one, the second those that arrived
+ * while responses were sent. So a whole round of clients shares one call.
+ */
+const TURNS_BEFORE_CALL = 2;
+
+/**
+ * Returns a function that calls `call`. Calls made while one is in flight wait together for the
+ * next one: only a call that starts later proves what is true now. A result without a promise is
+ * returned at once. If a call fails, it fails for those that wait for the next one too.
  */
 export function coalesceCalls(call: () => void | Promise<void>): () => void | Promise<void> {
-  /** Of the last call. */
-  let tookTime = false;
-  let underWay: Promise<void> | undefined;
+  /** True if the last call returned a promise. */
+  let isAsynchronous = false;
+  let inFlight: Promise<void> | undefined;
   let next: Promise<void> | undefined;
 
   const start = (): void | Promise<void> => {
     next = undefined;
-    const answer = call();
-    tookTime = answer !== undefined;
-    underWay = answer?.finally(() => {
-      underWay = undefined;
+    const result = call();
+    isAsynchronous = result !== undefined;
+    inFlight = result?.finally(() => {
+      inFlight = undefined;
     });
-    return underWay;
+    return inFlight;
   };
 
   const startNext = async (): Promise<void> => {
     try {
-      await underWay;
+      await inFlight;
       for (let turn = 0; turn < TURNS_BEFORE_CALL; turn += 1) await nextTurn();
     } catch (error) {
-      // Those who wait have waited long enough, for a call that would fare no better.
+      // The callers have waited long enough, and another call would hardly succeed.
       next = undefined;
       throw error;
     }
@@ -38,7 +42,7 @@ export function coalesceCalls(call: () => void | Promise<void>): () => void | Pr
   };
 
   return () => {
-    if (next === undefined && !tookTime) return start();
+    if (next === undefined && !isAsynchronous) return start();
     next ??= startNext();
     return next;
   };

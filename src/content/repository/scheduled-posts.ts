@@ -1,58 +1,69 @@
-/** Publishes scheduled posts when their time has come: before a request is answered, and by a timer while the service is started. */
+/** Publishes scheduled posts at their time: before each request, and by a timer in a started service. */
 
 import type { Clock, Timer } from "../../core/clock.js";
 import type { Logger } from "../../core/logger.js";
-import type { Site } from "../site.js";
+import type { SiteZone } from "../text/dates.js";
 import type { ContentRepository } from "./content-repository.js";
 
 export interface ScheduledPosts {
-  /** Publishes what is due. Nothing to wait for where nothing is. Never rejects: what could not be published stays unseen. */
+  /**
+   * Publishes what is due. Returns without a promise if nothing is. Never rejects: posts that could
+   * not be published stay scheduled.
+   */
   readonly publishDue: () => void | Promise<void>;
   readonly start: () => void;
   readonly stop: () => void;
 }
 
-/** The timer looks again at least this often: another process may have scheduled something sooner. After a failure not before that. */
-const LOOK_EVERY_MS = 60_000;
-/** Posts that are published in one change; the rest with the next request or look. */
-const AT_ONCE = 500;
+/**
+ * The longest time between two checks: another process may have scheduled an earlier post. After a
+ * failure this is also the shortest time.
+ */
+const CHECK_EVERY_MS = 60_000;
+/** The most posts published in one change. The next request or check publishes the rest. */
+const BATCH = 500;
 
 export interface ScheduledPostsOptions {
-  readonly library: ContentRepository;
-  readonly site: Site;
+  readonly repository: ContentRepository;
+  readonly site: { readonly zone: SiteZone };
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
 export function createScheduledPosts({
-  library,
+  repository,
   site,
   clock,
   logger,
 }: ScheduledPostsOptions): ScheduledPosts {
-  const { index } = library;
+  const { index } = repository;
   let timer: Timer | undefined;
   let publishing: Promise<void> | undefined;
 
   async function publish(): Promise<void> {
-    await library.change(async (draft) => {
-      const now = library.now();
-      const posts = await library.posts(index.due(now).slice(0, AT_ONCE));
+    await repository.change(async (transaction) => {
+      const now = repository.now();
+      const posts = await repository.posts(index.due(now).slice(0, BATCH));
       for (const post of posts) {
         if (post?.status !== "future") continue;
-        draft.putPost({ ...post, status: "publish", modified: site.zone.toLocal(now), modifiedGmt: now });
+        transaction.putPost({
+          ...post,
+          status: "publish",
+          modified: site.zone.toLocal(now),
+          modifiedGmt: now,
+        });
       }
     });
   }
 
-  const isDue = (): boolean => (index.nextDue() ?? Number.POSITIVE_INFINITY) <= library.now();
+  const isDue = (): boolean => (index.nextDue() ?? Number.POSITIVE_INFINITY) <= repository.now();
 
   function publishDue(): void | Promise<void> {
     if (!isDue()) return;
     publishing ??= publish()
       .catch((error: unknown) => {
-        // Not the fault of whoever asks for something else meanwhile, and perhaps he is just making room.
-        logger.warn({ error }, "scheduled posts could not be published; they are tried again");
+        // The request that waits did not cause this, and it may be one that frees space.
+        logger.warn({ error }, "scheduled posts could not be published and are retried");
       })
       .finally(() => {
         publishing = undefined;
@@ -60,27 +71,27 @@ export function createScheduledPosts({
     return publishing;
   }
 
-  async function look(): Promise<void> {
+  async function check(): Promise<void> {
     try {
-      await library.current();
+      await repository.current();
       await publishDue();
     } catch (error) {
-      logger.warn({ error }, "the content could not be looked at for scheduled posts");
+      logger.warn({ error }, "the content could not be read to find scheduled posts");
     }
   }
 
   function arm(afterMs: number): void {
     timer = clock.setTimeout(() => {
-      void look().then(() => {
+      void check().then(() => {
         if (timer === undefined) return;
-        // What is still due was refused.
-        arm(isDue() ? LOOK_EVERY_MS : untilNext());
+        // A post that is still due was refused by the storage.
+        arm(isDue() ? CHECK_EVERY_MS : untilNext());
       });
     }, afterMs);
   }
 
   const untilNext = (): number =>
-    Math.min(Math.max((index.nextDue() ?? Number.POSITIVE_INFINITY) - library.now(), 0), LOOK_EVERY_MS);
+    Math.min(Math.max((index.nextDue() ?? Number.POSITIVE_INFINITY) - repository.now(), 0), CHECK_EVERY_MS);
 
   return {
     publishDue,

@@ -3,7 +3,7 @@
 import { isSlugTaken } from "../posts/post-slug.js";
 import type { SiteIndex } from "../query/site-index.js";
 import type { Post, PostColumns } from "../records/records.js";
-import { hasUniqueSlug } from "../repository/content-repository.js";
+import { hasUniqueSlug } from "../records/unique-names.js";
 import type { Site } from "../site.js";
 import { isReservedSlug, uniqueSlug } from "../text/slug.js";
 import { listAncestorIds } from "./ancestors.js";

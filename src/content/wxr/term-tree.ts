@@ -29,7 +29,8 @@ export function createTermTree(index: SiteIndex, transaction: Transaction): Term
     find: ({ taxonomy, slug }) => bySlug.get(`${taxonomy}/${slug}`) ?? index.termsBySlug(taxonomy, slug)[0],
     canHaveParent(id, parent) {
       const ancestors = listAncestorIds(id, parent.id, getParent);
-      for (const at of ancestors ?? []) if (index.term(at) !== undefined) transaction.expectUnchanged(`term/${at}`);
+      for (const at of ancestors ?? [])
+        if (index.term(at) !== undefined) transaction.expectUnchanged(`term/${at}`);
       return ancestors !== undefined;
     },
     put(term) {

@@ -1,0 +1,108 @@
+/** Loads the columns of the site when the process starts, and applies the changes of all writers. */
+
+import { createSiteIndex, type SiteIndex } from "../query/site-index.js";
+import type { ContentChanges, ContentStore, ContentWrite } from "../store.js";
+import { coalesceCalls } from "./request-coalescer.js";
+import { createSiteRecord, hasSiteRecord, readDefaultCategory } from "./site-record.js";
+
+export interface ResidentSite {
+  readonly index: SiteIndex;
+  /**
+   * Waits until `index` reflects every commit made before this call. Loads the content the first
+   * time. Returns without a promise if the storage is in this process and loaded.
+   */
+  readonly current: () => void | Promise<void>;
+  /** Returns the category of posts without any; `undefined` until the content is loaded. */
+  readonly defaultCategory: () => number | undefined;
+  /** Returns another number after every change that this process saw. */
+  readonly stamp: () => number;
+  /**
+   * Returns another number after every load. The storage may have been emptied before a load: then
+   * a record with a known id and version is another record.
+   */
+  readonly loads: () => number;
+  /**
+   * Applies writes that are committed but not read back, because the storage became unavailable.
+   * The next changes bring them again.
+   */
+  readonly applyOwnWrites: (writes: readonly ContentWrite[]) => void;
+}
+
+export interface ResidentSiteOptions {
+  readonly store: ContentStore;
+  /** Called after each load, before anybody sees its content. */
+  readonly onLoad: () => void;
+}
+
+const NOT_LOADED = -1;
+
+export function createResidentSite({ store, onLoad }: ResidentSiteOptions): ResidentSite {
+  let defaultCategory: number | undefined;
+  const index = createSiteIndex({ defaultCategory: () => defaultCategory });
+  let sequence = NOT_LOADED;
+  let stamp = 0;
+  let loads = 0;
+
+  function countChange(): void {
+    stamp += 1;
+    defaultCategory = readDefaultCategory(index) ?? defaultCategory;
+  }
+
+  async function load(): Promise<void> {
+    const snapshot = await store.load();
+    await index.load(snapshot.batches);
+    sequence = snapshot.sequence;
+    loads += 1;
+    onLoad();
+    countChange();
+    // Applies what was committed during the load.
+    await applyChanges();
+  }
+
+  function apply(changes: ContentChanges): void | Promise<void> {
+    if (changes === "reload") {
+      // Requests see the known content until the load is complete.
+      sequence = NOT_LOADED;
+      return load();
+    }
+    if (changes.sequence <= sequence) return;
+    index.apply(changes.changes);
+    sequence = changes.sequence;
+    countChange();
+  }
+
+  function applyChanges(): void | Promise<void> {
+    if (sequence === NOT_LOADED) return load();
+    const changes = store.changes(sequence);
+    return changes instanceof Promise ? changes.then(apply) : apply(changes);
+  }
+
+  /**
+   * Runs after every read of the changes, not only at the start: the storage may have been
+   * unavailable then. If another process creates the record first, the commit is refused.
+   */
+  function createSiteIfNew(): void | Promise<void> {
+    if (!hasSiteRecord(index)) return createSiteRecord(store).then(applyChanges);
+  }
+
+  return {
+    index,
+    current: coalesceCalls(() => {
+      const applied = applyChanges();
+      return applied === undefined ? createSiteIfNew() : applied.then(createSiteIfNew);
+    }),
+    defaultCategory: () => defaultCategory,
+    stamp: () => stamp,
+    loads: () => loads,
+    applyOwnWrites(writes) {
+      index.apply(
+        writes.map(({ key, expectedVersion, record }) => ({
+          key,
+          version: record === null ? 0 : expectedVersion + 1,
+          columns: record?.columns ?? null,
+        })),
+      );
+      stamp += 1;
+    },
+  };
+}

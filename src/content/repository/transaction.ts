@@ -1,0 +1,87 @@
+/** The unit of change: collects the writes of one commit, with the events that it causes. */
+
+import type { SiteIndex } from "../query/site-index.js";
+import { type ContentChanged, describePostChange, describeTermChange } from "../records/record-changes.js";
+import { encodePost, encodeRevision, encodeTerm } from "../records/record-codec.js";
+import type { Post, Revision, Term } from "../records/records.js";
+import type { ContentBasis, ContentStore, ContentWrite } from "../store.js";
+import { markAsNamed, markAsOrphaned } from "./orphan-file-journal.js";
+
+/** Collects the writes of one change. Nothing is stored until the change is complete. */
+export interface Transaction {
+  /** Returns an id for a new post of any type or revision (`post`), or for a new term (`term`). */
+  readonly newId: (kind: "post" | "term") => Promise<number>;
+  /** Returns the first of `count` consecutive new ids. */
+  readonly newIds: (kind: "post" | "term", count: number) => Promise<number>;
+  /**
+   * Stores a post. Its `version` must be the one that was read, 0 for a new one. Its files leave
+   * the orphan journal.
+   */
+  readonly putPost: (post: Post) => void;
+  /**
+   * Stores a post of which only internal data changed, such as an autosave. The host is not told.
+   */
+  readonly putBookkeeping: (post: Post) => void;
+  /** Removes a post. Its files enter the orphan journal. */
+  readonly removePost: (post: Post) => void;
+  readonly putTerm: (term: Term) => void;
+  readonly removeTerm: (term: Term) => void;
+  /** `version`: the one that was read, 0 for a new revision. */
+  readonly putRevision: (revision: Revision, version?: number) => void;
+  readonly removeRevision: (id: number, version: number) => void;
+  /**
+   * Makes the commit fail if another writer changed this record, although the transaction does not
+   * write it. The change then runs again.
+   */
+  readonly expectUnchanged: (key: string) => void;
+}
+
+/** A transaction and what it has collected. */
+export interface OpenTransaction {
+  readonly transaction: Transaction;
+  readonly writes: readonly ContentWrite[];
+  /** Records that must still have these versions. */
+  readonly expected: readonly ContentBasis[];
+  /** What the host is told after the commit. */
+  readonly events: readonly ContentChanged[];
+}
+
+/** Opens a transaction on the state that `index` shows. */
+export function openTransaction(store: ContentStore, index: SiteIndex): OpenTransaction {
+  const writes: ContentWrite[] = [];
+  const expected: ContentBasis[] = [];
+  const events: ContentChanged[] = [];
+
+  function write(key: string, expectedVersion: number, record: ContentWrite["record"]): void {
+    writes.push({ key, expectedVersion, record });
+  }
+
+  const transaction: Transaction = {
+    newId: (kind) => store.allocate(kind, 1),
+    newIds: (kind, count) => store.allocate(kind, count),
+    putPost(post) {
+      events.push(describePostChange({ before: index.post(post.id), after: post }));
+      write(`post/${post.id}`, post.version, encodePost(post));
+      writes.push(...markAsNamed(post.media, { index, isNew: post.version === 0 }));
+    },
+    putBookkeeping: (post) => write(`post/${post.id}`, post.version, encodePost(post)),
+    removePost(post) {
+      events.push(describePostChange({ before: post, after: undefined }));
+      write(`post/${post.id}`, post.version, null);
+      writes.push(...markAsOrphaned(post.media, store.now()));
+    },
+    putTerm(term) {
+      events.push(describeTermChange({ before: index.term(term.id), after: term }));
+      write(`term/${term.id}`, term.version, encodeTerm(term));
+    },
+    removeTerm(term) {
+      events.push(describeTermChange({ before: term, after: undefined }));
+      write(`term/${term.id}`, term.version, null);
+    },
+    putRevision: (revision, version = 0) =>
+      write(`revision/${revision.id}`, version, encodeRevision(revision)),
+    removeRevision: (id, version) => write(`revision/${id}`, version, null),
+    expectUnchanged: (key) => expected.push({ key, version: index.version(key) }),
+  };
+  return { transaction, writes, expected, events };
+}
