@@ -1,8 +1,11 @@
-/** Texts as the reference compares them: without regard to case and accents. */
+/** Folds texts, so that comparisons ignore case and accents as in WordPress. */
 
 import { isAscii, normaliseBounded } from "../text/normalise.js";
 
-/** The same for all texts that differ in case, accents and compatibility forms only. Linear. */
+/**
+ * Returns the same text for all texts that differ only in case, accents and compatibility forms.
+ * Linear.
+ */
 export const fold = (text: string): string =>
   isAscii(text)
     ? text.toLowerCase()

@@ -1,4 +1,4 @@
-/** Ids under names: a map of sets that forgets empty ones. */
+/** Maps keys to sets of ids, without empty sets. */
 
 export interface MultiMap<K> {
   readonly add: (key: K, id: number) => void;

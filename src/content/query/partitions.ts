@@ -1,17 +1,22 @@
-/** Rows by type, standing and one more property, each part kept in order. Knows which lists there are, not what they are asked for. */
+/**
+ * Holds rows by type, status and one more property, each part in order. Knows which lists exist,
+ * not what they are used for.
+ */
 
 import type { PostType, Taxonomy } from "../records/records.js";
 import {
   compareBy,
   DEFAULT_ORDERING,
   type EffectiveStatus,
-  inDefaultOrdering,
   type Ordering,
   type PostRow,
+  sortByDefault,
 } from "./row.js";
 import { SortedList } from "./sorted-list.js";
 
-/** What the rows of one part have in common beside type and standing; `all` is every row. */
+/**
+ * The property that the rows of one part share, in addition to type and status; `all` is every row.
+ */
 export type Part =
   | "all"
   | `author/${number}`
@@ -21,14 +26,20 @@ export type Part =
   | "orphan";
 
 export interface StatusPartitions {
-  /** Each row of `removed` leaves the parts it is in, each of `added` enters its own; none may be in both. */
+  /**
+   * Takes each row of `removed` out of its parts and puts each of `added` into its own. No row may
+   * be in both.
+   */
   readonly change: (removed: readonly PostRow[], added: readonly PostRow[]) => void;
-  /** Moves rows that are known already in or out of the part `orphan`. */
+  /** Moves known rows into or out of the part `orphan`. */
   readonly changeOrphans: (removed: readonly PostRow[], added: readonly PostRow[]) => void;
-  /** The rows of one part in that order, which is made on first use and kept from then on. Not to be changed, nor to be kept. */
+  /**
+   * Returns the rows of one part in that order. An order is created on first use and kept from then
+   * on. The caller must neither change nor keep the list.
+   */
   readonly list: (
     type: PostType,
-    standing: EffectiveStatus,
+    status: EffectiveStatus,
     part: Part,
     ordering: Ordering,
   ) => SortedList<PostRow>;
@@ -39,16 +50,18 @@ interface Changes {
   readonly added: PostRow[];
 }
 
-const keyOf = (type: PostType, standing: EffectiveStatus, part: Part): string =>
-  `${type} ${standing} ${part}`;
+const toKey = (type: PostType, status: EffectiveStatus, part: Part): string => `${type} ${status} ${part}`;
 
-type PartsOf = (row: PostRow) => Iterable<Part>;
+type ListParts = (row: PostRow) => Iterable<Part>;
 
-/** `isOrphan` is asked when rows enter and leave; what changes the answer for a row that is in has to be told by `changeOrphans`. */
+/**
+ * `isOrphan` is called when rows enter and leave. If its result changes for a row in between, call
+ * `changeOrphans`.
+ */
 export function createStatusPartitions(isOrphan: (row: PostRow) => boolean): StatusPartitions {
   const parts = new Map<string, Map<Ordering, SortedList<PostRow>>>();
 
-  function* partsOf(row: PostRow): Iterable<Part> {
+  function* listParts(row: PostRow): Iterable<Part> {
     const { author, parent, terms } = row.columns;
     yield "all";
     yield `author/${author}`;
@@ -59,12 +72,12 @@ export function createStatusPartitions(isOrphan: (row: PostRow) => boolean): Sta
     if (isOrphan(row)) yield "orphan";
   }
 
-  function change(removed: readonly PostRow[], added: readonly PostRow[], of: PartsOf): void {
+  function change(removed: readonly PostRow[], added: readonly PostRow[], toParts: ListParts): void {
     const changes = new Map<string, Changes>();
     const collect = (rows: readonly PostRow[], side: keyof Changes): void => {
       for (const row of rows) {
-        for (const part of of(row)) {
-          const key = keyOf(row.columns.type, row.standing, part);
+        for (const part of toParts(row)) {
+          const key = toKey(row.columns.type, row.status, part);
           const known = changes.get(key) ?? { removed: [], added: [] };
           known[side].push(row);
           changes.set(key, known);
@@ -72,8 +85,8 @@ export function createStatusPartitions(isOrphan: (row: PostRow) => boolean): Sta
       }
     };
     collect(removed, "removed");
-    // Put in order once, not once more in each of the parts that a row enters: a load brings all rows, in no order.
-    collect(inDefaultOrdering(added), "added");
+    // Sorted once, not again in each part that a row enters: a load brings all rows unsorted.
+    collect(sortByDefault(added), "added");
     for (const [key, { removed: leaving, added: coming }] of changes) {
       const lists = parts.get(key) ?? new Map([[DEFAULT_ORDERING, new SortedList<PostRow>()]]);
       parts.set(key, lists);
@@ -83,16 +96,16 @@ export function createStatusPartitions(isOrphan: (row: PostRow) => boolean): Sta
   }
 
   return {
-    change: (removed, added) => change(removed, added, partsOf),
+    change: (removed, added) => change(removed, added, listParts),
     changeOrphans: (removed, added) => change(removed, added, () => ["orphan"]),
-    list(type, standing, part, ordering) {
-      const lists = parts.get(keyOf(type, standing, part));
+    list(type, status, part, ordering) {
+      const lists = parts.get(toKey(type, status, part));
       const known = lists?.get(ordering);
       if (known || !lists) return known ?? new SortedList();
       const sorted = lists.get(DEFAULT_ORDERING)?.slice().sort(compareBy(ordering));
-      const made = new SortedList(sorted);
-      lists.set(ordering, made);
-      return made;
+      const created = new SortedList(sorted);
+      lists.set(ordering, created);
+      return created;
     },
   };
 }

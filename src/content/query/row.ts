@@ -1,14 +1,17 @@
-/** A post as the indexes hold it, and the orders in which lists stand. */
+/** A post as the indexes hold it, and the orders of lists. */
 
 import type { PostColumns, PostStatus } from "../records/records.js";
 import { fold } from "./folding.js";
 import type { Compare } from "./sorted-list.js";
 import type { PostOrder } from "./types.js";
 
-/** As stored last; frozen. */
+/** The stored columns; frozen. */
 export type StoredColumns = PostColumns & { readonly version: number };
 
-/** The status; for an attachment that inherits it, with that of the post it belongs to: `inherit/draft`. */
+/**
+ * The status of a post. If an attachment inherits its status, the status of the post it belongs to
+ * follows: `inherit/draft`.
+ */
 export type EffectiveStatus = PostStatus | `inherit/${PostStatus}`;
 
 export const STATUSES: readonly PostStatus[] = [
@@ -27,23 +30,29 @@ export const EFFECTIVE_STATUSES: readonly EffectiveStatus[] = STATUSES.flatMap((
   `inherit/${status}` as const,
 ]);
 
-/** Never changes: another state of the post is another row, so a row is found where it was put. */
+/**
+ * Never changes: another state of the post is another row. So a row is always found where it was
+ * put.
+ */
 export interface PostRow {
   readonly columns: StoredColumns;
-  readonly standing: EffectiveStatus;
-  /** The author of the post that an attachment with the status `inherit` belongs to; its own author without one. */
-  readonly heir: number;
-  /** The title as it is compared. */
+  readonly status: EffectiveStatus;
+  /**
+   * The author of the post that an attachment with the status `inherit` belongs to; its own author
+   * if there is no such post.
+   */
+  readonly inheritedAuthor: number;
+  /** Returns the folded title, which comparisons use. */
   readonly title: () => string;
 }
 
 export function toPostRow(columns: StoredColumns, parent: PostColumns | undefined): PostRow {
   let title: string | undefined;
-  const isHeir = columns.type === "attachment" && columns.status === "inherit";
+  const isInheriting = columns.type === "attachment" && columns.status === "inherit";
   return {
     columns,
-    standing: isHeir ? `inherit/${parent?.status ?? "publish"}` : columns.status,
-    heir: isHeir ? (parent ?? columns).author : columns.author,
+    status: isInheriting ? `inherit/${parent?.status ?? "publish"}` : columns.status,
+    inheritedAuthor: isInheriting ? (parent ?? columns).author : columns.author,
     title: () => {
       title ??= fold(columns.title);
       return title;
@@ -51,17 +60,20 @@ export function toPostRow(columns: StoredColumns, parent: PostColumns | undefine
   };
 }
 
-/** The orders that need nothing but the columns. */
+/** The orders that only need the columns. */
 export type ColumnOrder = Exclude<PostOrder, "include" | "include_slugs" | "relevance">;
 
-/** Which order, and in which direction. */
+/** An order with its direction. */
 export type Ordering = `${ColumnOrder}/${"asc" | "desc"}`;
 
-/** The one in which every part is kept from the start. */
+/** The order in which every part is kept from the start. */
 export const DEFAULT_ORDERING = "date/desc" satisfies Ordering;
 
-/** The same rows in that order. The keys are copied out first: a sort that looks them up in the rows takes ten times as long. */
-export const inDefaultOrdering = (rows: readonly PostRow[]): readonly PostRow[] =>
+/**
+ * Sorts rows by {@link DEFAULT_ORDERING}. The keys are copied first: a sort that looks them up in
+ * the rows takes ten times as long.
+ */
+export const sortByDefault = (rows: readonly PostRow[]): readonly PostRow[] =>
   rows
     .map((row) => ({ row, date: row.columns.date, id: row.columns.id }))
     .sort((a, b) => b.date - a.date || b.id - a.id)
@@ -80,10 +92,11 @@ const KEYS: { readonly [order in ColumnOrder]: (row: PostRow) => number | string
 
 const byId: Compare<PostRow> = (a, b) => a.columns.id - b.columns.id;
 
-function comparison(order: ColumnOrder, isDescending: boolean): Compare<PostRow> {
+function createCompare(order: ColumnOrder, isDescending: boolean): Compare<PostRow> {
   const key = KEYS[order];
   const sign = isDescending ? -1 : 1;
-  // The reference reads dates from an index that goes on with the id; elsewhere equals stay in the order of their making, whatever the direction.
+  // WordPress reads dates from an index that continues with the id. In its other orders, equal
+  // posts stay in the order of their creation, whatever the direction.
   const tie = order === "date" ? sign : 1;
   return (a, b) => {
     const x = key(a);
@@ -94,8 +107,8 @@ function comparison(order: ColumnOrder, isDescending: boolean): Compare<PostRow>
 
 const COMPARISONS = new Map<Ordering, Compare<PostRow>>(
   (Object.keys(KEYS) as ColumnOrder[]).flatMap((order) => [
-    [`${order}/asc`, comparison(order, false)],
-    [`${order}/desc`, comparison(order, true)],
+    [`${order}/asc`, createCompare(order, false)],
+    [`${order}/desc`, createCompare(order, true)],
   ]),
 );
 

@@ -1,4 +1,4 @@
-/** What a search text asks for, and whether a post fits. Knows no index and no storage. */
+/** Parses search texts and matches posts against them. Knows no index and no storage. */
 
 import { contains } from "./contains.js";
 import { fold } from "./folding.js";
@@ -6,20 +6,20 @@ import type { PostQuery } from "./types.js";
 
 export type PostSearch = NonNullable<PostQuery["search"]>;
 
-/** What a search looks into besides the title. */
+/** The texts of a post that a search reads in addition to the title. */
 export interface SearchText {
   readonly content: string;
   readonly excerpt: string;
-  /** Of attachments: the path of the file, which the reference searches too. */
+  /** The path of an attachment's file, which WordPress searches too. */
   readonly file?: string | undefined;
-  /** True for a post that has a password in the version that the texts were read from. */
+  /** True if the post has a password in the version that the texts were read from. */
   readonly isProtected?: boolean;
 }
 
 export interface SearchTerm {
   /** Folded. */
   readonly text: string;
-  /** Must not occur. */
+  /** True if the term must not occur. */
   readonly isExcluded: boolean;
 }
 
@@ -27,22 +27,22 @@ export interface ParsedSearch {
   readonly terms: readonly SearchTerm[];
   /** The whole text, folded. */
   readonly sentence: string;
-  /** Words and phrases before those that say nothing were dropped. */
+  /** The number of words and phrases, stop words included. */
   readonly count: number;
 }
 
-/** Of the reference, in English. */
+/** The English stop words of WordPress. */
 const STOP_WORDS: ReadonlySet<string> = new Set(
   "about an are as at be by com for from how in is it of on or that the this to was what when where who will with www".split(
     " ",
   ),
 );
-/** From so many terms on, the text is taken as one phrase. */
+/** With this many terms, the text is one phrase. */
 const MANY_TERMS = 10;
 const SEPARATORS: ReadonlySet<string> = new Set(["\t", " ", ",", "+"]);
 
-/** Words between separators, and phrases with their quotation marks. */
-function split(text: string): readonly string[] {
+/** Splits a text into words between separators and phrases with their quotation marks. */
+function splitSearch(text: string): readonly string[] {
   const parts: string[] = [];
   let start = 0;
   while (start < text.length) {
@@ -64,7 +64,7 @@ function split(text: string): readonly string[] {
   return parts;
 }
 
-/** `text` without the `characters` at its ends. */
+/** Returns `text` without the `characters` at its ends. */
 function strip(text: string, characters: string): string {
   let start = 0;
   let end = text.length;
@@ -73,20 +73,21 @@ function strip(text: string, characters: string): string {
   return text.slice(start, end);
 }
 
-/** A closed phrase keeps the blanks within its quotation marks. */
-const bare = (part: string): string =>
+/** Removes quotation marks. A closed phrase keeps the blanks within them. */
+const removeQuotes = (part: string): string =>
   strip(part, part.length > 2 && part.startsWith('"') && part.endsWith('"') ? "\"'" : "\"' ");
 
-const saysNothing = (term: string): boolean => /^[a-z-]?$/.test(term) || STOP_WORDS.has(term);
+const isStopWord = (term: string): boolean => /^[a-z-]?$/.test(term) || STOP_WORDS.has(term);
 
 /**
- * Words at blanks, commas and plus signs; `"a phrase"`; `-word` excludes. Single letters and stop words are dropped. With nothing left, or from
- * ten terms on, the text is one phrase. Pure, linear. Source of the rules: the reference.
+ * Splits a search text at blanks, commas and plus signs. `"…"` is a phrase, and `-word` excludes a
+ * word. Single letters and stop words are dropped. If nothing is left, or there are ten terms or
+ * more, the text is one phrase. Pure, linear; the rules are those of WordPress.
  */
 export function parseSearch(text: string): ParsedSearch {
   const sentence = fold(text.replace(/[\r\n]/g, ""));
-  const parts = split(sentence);
-  const kept = parts.map(bare).filter((term) => !saysNothing(term));
+  const parts = splitSearch(sentence);
+  const kept = parts.map(removeQuotes).filter((term) => !isStopWord(term));
   const terms = kept.length === 0 || kept.length >= MANY_TERMS ? [sentence] : kept;
   return {
     terms: terms.map((term) => {
@@ -99,49 +100,77 @@ export function parseSearch(text: string): ParsedSearch {
 }
 
 export interface SearchMatch {
-  /** Whether a post with this folded title fits; `undefined` where that takes its texts. */
+  /** True if a post with this folded title fits; `undefined` if its texts must be read. */
   readonly byTitle: (title: string) => boolean | undefined;
   readonly byText: (title: string, text: SearchText) => boolean;
-  /** Lower is better; the texts matter only where `byTitle` left it open. 0 for all where it is not asked for. */
+  /**
+   * Returns the relevance of a post, lower being better; always 0 if `isRanked` is false. Texts are
+   * only needed if `byTitle` returned `undefined`.
+   */
   readonly rank: (title: string, text: SearchText | undefined) => number;
 }
 
-/** From so many terms on, the reference ranks by the whole text only. */
+/** With this many terms, WordPress ranks by the whole text only. */
 const MANY_RANKED = 7;
 
-/** What `search` asks of posts whose file names count (`hasFiles`, attachments) or not. */
+type Columns = Pick<PostSearch, "text" | "columns" | "isExact">;
+
+/** Ranks posts by the rules of WordPress. */
+function createRank(
+  { terms, sentence, count }: ParsedSearch,
+  { isExact }: Columns,
+): { readonly ranksByTerms: boolean; readonly rank: SearchMatch["rank"] } {
+  const ranked = isExact ? [] : terms.filter(({ isExcluded }) => !isExcluded);
+  const ranksByTerms = ranked.length > 0 && ranked.length < MANY_RANKED;
+  const hasSentence = !/(?:^|\s)-/.test(sentence);
+
+  function rankTitle(title: string): number | undefined {
+    const isIn = ({ text }: SearchTerm): boolean => contains(title, text);
+    if (count <= 1) return ranked.some(isIn) ? 0 : 1;
+    if (hasSentence && contains(title, sentence)) return 1;
+    if (!ranksByTerms) return undefined;
+    if (ranked.every(isIn)) return 2;
+    return ranked.some(isIn) ? 3 : undefined;
+  }
+
+  function rankText({ excerpt, content }: SearchText): number | undefined {
+    if (!hasSentence) return undefined;
+    if (contains(fold(excerpt), sentence)) return 4;
+    return contains(fold(content), sentence) ? 5 : undefined;
+  }
+
+  return { ranksByTerms, rank: (title, text) => rankTitle(title) ?? (text && rankText(text)) ?? 6 };
+}
+
+/** Returns the match of `search`. `hasFiles`: file names count too, as for attachments. */
 export function createSearchMatch(
-  search: Pick<PostSearch, "text" | "columns" | "isExact">,
+  search: Columns,
   { hasFiles, isRanked }: { hasFiles: boolean; isRanked: boolean },
 ): SearchMatch {
-  const { terms, sentence, count } = parseSearch(search.text);
-  const all = search.columns.length === 0;
-  const [inTitle, inContent, inExcerpt] = (["title", "content", "excerpt"] as const).map(
-    (column) => all || search.columns.includes(column),
-  );
+  const parsed = parseSearch(search.text);
+  const isSearched = (column: PostSearch["columns"][number]): boolean =>
+    search.columns.length === 0 || search.columns.includes(column);
+  const inTitle = isSearched("title");
+  const inContent = isSearched("content");
+  const inExcerpt = isSearched("excerpt");
   const needsTexts = inContent || inExcerpt || hasFiles;
   const has = (text: string, term: string): boolean =>
     search.isExact ? text === term : contains(text, term);
-  const wanted = terms.filter(({ isExcluded }) => !isExcluded);
-  const unwanted = terms.filter(({ isExcluded }) => isExcluded);
-  const ranked = search.isExact ? [] : wanted;
-  const ranksByTerms = ranked.length > 0 && ranked.length < MANY_RANKED;
-  const isPlain = !/(?:^|\s)-/.test(sentence);
+  const wanted = parsed.terms.filter(({ isExcluded }) => !isExcluded);
+  const unwanted = parsed.terms.filter(({ isExcluded }) => isExcluded);
+  const { rank, ranksByTerms } = createRank(parsed, search);
 
-  function fits(columns: readonly string[]): boolean {
-    return (
-      wanted.every(({ text }) => columns.some((column) => has(column, text))) &&
-      !unwanted.some(({ text }) => columns.some((column) => has(column, text)))
-    );
-  }
+  const fits = (columns: readonly string[]): boolean =>
+    wanted.every(({ text }) => columns.some((column) => has(column, text))) &&
+    !unwanted.some(({ text }) => columns.some((column) => has(column, text)));
 
   return {
     byTitle(title) {
       if (!needsTexts) return fits([title]);
       if (!inTitle) return undefined;
       if (unwanted.some(({ text }) => has(title, text))) return false;
-      const isSettled = unwanted.length === 0 && (!isRanked || ranksByTerms);
-      return isSettled && wanted.every(({ text }) => has(title, text)) ? true : undefined;
+      const isDecided = unwanted.length === 0 && (!isRanked || ranksByTerms);
+      return isDecided && wanted.every(({ text }) => has(title, text)) ? true : undefined;
     },
     byText: (title, { content, excerpt, file }) =>
       fits([
@@ -150,16 +179,6 @@ export function createSearchMatch(
         ...(inExcerpt ? [fold(excerpt)] : []),
         ...(hasFiles ? [fold(file ?? "")] : []),
       ]),
-    rank(title, text) {
-      if (!isRanked) return 0;
-      const isIn = ({ text: term }: SearchTerm): boolean => contains(title, term);
-      if (count <= 1) return ranked.some(isIn) ? 0 : 1;
-      if (isPlain && contains(title, sentence)) return 1;
-      if (ranksByTerms && ranked.every(isIn)) return 2;
-      if (ranksByTerms && ranked.some(isIn)) return 3;
-      if (isPlain && text && contains(fold(text.excerpt), sentence)) return 4;
-      if (isPlain && text && contains(fold(text.content), sentence)) return 5;
-      return 6;
-    },
+    rank: isRanked ? rank : () => 0,
   };
 }

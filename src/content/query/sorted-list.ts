@@ -1,16 +1,22 @@
-/** A list that is kept in a strict order, in chunks, so that a change moves few items however long the list is. Knows no row. */
+/**
+ * A list in a strict order, stored in chunks, so that a change moves few items however long the
+ * list is. Knows no row.
+ */
 
-/** A strict order: 0 only for one and the same item, or one with the same key. */
+/** A strict order: 0 only for the same item, or one with the same key. */
 export type Compare<T> = (a: T, b: T) => number;
 
-/** What a page is taken from: an array, or a {@link SortedList}. */
+/** The source of a page: an array or a {@link SortedList}. */
 export interface Sequence<T> {
   readonly length: number;
   readonly at: (place: number) => T | undefined;
   readonly slice: (start?: number, end?: number) => T[];
 }
 
-/** How many of the first items of `list` satisfy `isBefore`, which none satisfies after one that does not. O(log n). */
+/**
+ * Counts the first items of `list` that satisfy `isBefore`. After the first item that does not, no
+ * other may satisfy it. O(log n).
+ */
 export function countBefore<T>(list: Sequence<T>, isBefore: (item: T) => boolean): number {
   return list instanceof SortedList ? list.countBefore(isBefore) : countBeforeInArray(list, isBefore);
 }
@@ -26,21 +32,21 @@ function countBeforeInArray<T>(list: Sequence<T>, isBefore: (item: T) => boolean
   return low;
 }
 
-/** Longer chunks make a change slower, shorter ones a look-up: 60 000 items are about 200 chunks. */
+/** Longer chunks slow down changes, shorter ones look-ups. 60 000 items make about 200 chunks. */
 const MOST_IN_CHUNK = 512;
 
-/** From so many changes at once one pass over the list is cheaper than one search for each of them. */
+/** With more changes at once, one pass over the list is cheaper than a search for each of them. */
 const ONE_BY_ONE = 32;
 
 export class SortedList<T> implements Sequence<T> {
-  /** None is empty. */
+  /** No chunk is empty. */
   readonly #chunks: T[][] = [];
-  /** The place of the first item of each chunk. Right up to {@link #counted}. */
+  /** The place of the first item of each chunk. Valid up to {@link #counted}. */
   readonly #starts: number[] = [];
   #counted = 0;
   #length = 0;
 
-  /** `sorted`: in the order that every change of the list is told. */
+  /** `sorted`: in the order that every call of {@link change} is given. */
   constructor(sorted: readonly T[] = []) {
     this.#fill(sorted);
   }
@@ -55,7 +61,9 @@ export class SortedList<T> implements Sequence<T> {
     return this.#chunks[chunk]?.[place - this.#startOf(chunk)];
   }
 
-  /** What {@link countBefore} returns, with one look-up of a chunk rather than one for each comparison. */
+  /**
+   * Does what {@link countBefore} does, with one look-up of a chunk instead of one per comparison.
+   */
   countBefore(isBefore: (item: T) => boolean): number {
     const chunks = this.#chunks;
     const chunk = countBeforeInArray(chunks, (items) => isBefore(items[items.length - 1] as T));
@@ -85,8 +93,8 @@ export class SortedList<T> implements Sequence<T> {
   }
 
   /**
-   * Takes `removed` out and puts `added` in. What is removed must be in the list, what is added must not.
-   * For each of a few changes O(log n), and one move within a chunk; O(n + m log m) for many.
+   * Takes `removed` out and puts `added` in. Removed items must be in the list, added ones must
+   * not. O(log n) and one move within a chunk for each of a few changes; O(n + m log m) for many.
    */
   change(compare: Compare<T>, removed: readonly T[], added: readonly T[]): void {
     if (removed.length + added.length <= ONE_BY_ONE) {
@@ -97,7 +105,7 @@ export class SortedList<T> implements Sequence<T> {
     const gone = new Set(removed);
     const items = this.slice().filter((item) => !gone.has(item));
     for (const item of added) items.push(item);
-    // The sort of the language takes runs that are in order as they are.
+    // The sort of the engine keeps runs that are in order.
     this.#fill(items.sort(compare));
   }
 
@@ -109,7 +117,7 @@ export class SortedList<T> implements Sequence<T> {
     this.#changedFrom(0);
   }
 
-  /** The first chunk whose last item is not before `item`; the last chunk where there is none. */
+  /** Returns the first chunk whose last item is not before `item`, or else the last chunk. */
   #chunkFor(compare: Compare<T>, item: T): number {
     const chunks = this.#chunks;
     const before = countBeforeInArray(chunks, (chunk) => compare(chunk[chunk.length - 1] as T, item) < 0);
@@ -142,7 +150,7 @@ export class SortedList<T> implements Sequence<T> {
     );
     this.#length -= 1;
     this.#changedFrom(place);
-    // Chunks that have become short are put together, so that removing leaves no long row of them.
+    // Short chunks are merged, so that removals do not leave many of them.
     const next = this.#chunks[place + 1];
     if (next !== undefined && chunk.length + next.length <= MOST_IN_CHUNK / 2) {
       chunk.push(...next);
@@ -150,7 +158,7 @@ export class SortedList<T> implements Sequence<T> {
     } else if (chunk.length === 0) this.#chunks.splice(place, 1);
   }
 
-  /** What comes after this chunk has other places now. */
+  /** Marks the places of all items after this chunk as unknown. */
   #changedFrom(chunk: number): void {
     this.#counted = Math.min(this.#counted, chunk);
   }
@@ -165,7 +173,7 @@ export class SortedList<T> implements Sequence<T> {
     return countBeforeInArray(this.#starts, (start) => start <= place) - 1;
   }
 
-  /** With the first look-up rather than with each change, so that many changes in a row count once. */
+  /** Counts at the first look-up instead of at each change: many changes in a row count once. */
   #count(): void {
     const [chunks, starts] = [this.#chunks, this.#starts];
     if (this.#counted === chunks.length && starts.length === chunks.length) return;
@@ -178,12 +186,14 @@ export class SortedList<T> implements Sequence<T> {
   }
 }
 
-/** From so many lists on, sorting them together is cheaper than asking each of them about the items of each other. */
+/**
+ * With more lists, sorting them together is cheaper than searching each for the items of others.
+ */
 const MANY_LISTS = 24;
 
 /**
- * The items from `offset` on, at most `limit`, of all `lists` together, which share one order and no item.
- * O(k² log² n + k · limit) for k lists; it does not depend on `offset`.
+ * Returns at most `limit` items from `offset` on of all `lists` together, which share one order and
+ * no item. O(k² log² n + k · limit) for k lists; it does not depend on `offset`.
  */
 export function slicePage<T>(
   lists: readonly Sequence<T>[],
@@ -204,9 +214,11 @@ export function slicePage<T>(
       .sort(compare)
       .slice(offset, end);
   }
-  const rankOf = (item: T): number =>
+  const getRank = (item: T): number =>
     filled.reduce((sum, list) => sum + countBefore(list, (other) => compare(other, item) < 0), 0);
-  const heads = filled.map((list) => (offset === 0 ? 0 : countBefore(list, (item) => rankOf(item) < offset)));
+  const heads = filled.map((list) =>
+    offset === 0 ? 0 : countBefore(list, (item) => getRank(item) < offset),
+  );
   const page: T[] = [];
   while (page.length < end - offset) {
     let first: { readonly item: T; readonly list: number } | undefined;

@@ -1,4 +1,4 @@
-/** The terms of a site: by taxonomy, parent and slug. Knows no post. */
+/** Indexes the terms of a site by taxonomy, parent and slug. Knows no post. */
 
 import type { Taxonomy, Term } from "../records/records.js";
 import { createMultiMap } from "./multi-map.js";
@@ -7,7 +7,7 @@ export interface TermIndex {
   readonly get: (id: number) => Term | undefined;
   readonly put: (term: Term) => void;
   readonly remove: (id: number) => void;
-  /** Whether the term exists and is of that taxonomy. */
+  /** True if the term exists and belongs to that taxonomy. */
   readonly has: (taxonomy: Taxonomy, id: number) => boolean;
   /** By id. */
   readonly all: (taxonomy: Taxonomy) => readonly Term[];
@@ -15,7 +15,7 @@ export interface TermIndex {
   readonly below: (taxonomy: Taxonomy, parent: number) => readonly Term[];
   /** By id. */
   readonly withSlug: (taxonomy: Taxonomy, slug: string) => readonly Term[];
-  /** `ids` and the terms below them at any depth, nearest first. Each is looked at once. */
+  /** Returns `ids` and the terms below them at any depth, nearest first. Visits each once. */
   readonly withDescendants: (taxonomy: Taxonomy, ids: Iterable<number>) => ReadonlySet<number>;
 }
 
@@ -62,7 +62,7 @@ export function createTermIndex(): TermIndex {
     withSlug: (taxonomy, slug) => resolve(bySlug.get(`${taxonomy}/${slug}`)),
     withDescendants(taxonomy, ids) {
       const found = new Set(ids);
-      // The set grows while it is walked, and takes nothing twice.
+      // The set grows during the iteration and takes no id twice.
       for (const parent of found) for (const child of below(taxonomy, parent)) found.add(child.id);
       return found;
     },

@@ -1,4 +1,7 @@
-/** What a list of posts is asked for, after validation: plain data, from which a plan is made without looking at a record. */
+/**
+ * A query for posts as plain data, after validation. A plan is made from it without reading a
+ * record.
+ */
 
 import type { PostStatus, PostType, Taxonomy } from "../records/records.js";
 
@@ -6,7 +9,7 @@ export interface TermFilter {
   readonly taxonomy: Taxonomy;
   readonly terms: readonly number[];
   readonly includeChildren: boolean;
-  /** `AND`: every one of `terms`; `OR`: at least one; `NOT`: none. */
+  /** `AND`: in all of `terms`; `OR`: in at least one; `NOT`: in no term of them. */
   readonly operator: "AND" | "OR" | "NOT";
 }
 
@@ -23,19 +26,26 @@ export type PostOrder =
   | "title"
   | "menu_order";
 
+/** The posts that a caller may see: those of everybody, or those of one author. */
 export type VisibilityScope = "all" | { readonly author: number };
 
-/** Whose posts of a status the caller may see: everybody's, or only those of one author. A status that is absent is not seen at all. */
+/** The posts of each status that a caller may see. Posts of an absent status are not visible. */
 export type Visibility = { readonly [status in PostStatus]?: VisibilityScope };
 
-/** `undefined` means: no such filter. An empty list of `slug` or `include` too. Times as in the columns; bounds are exclusive. */
+/**
+ * `undefined` means that there is no such filter; so does an empty list of `slug` or `include`.
+ * Times are as in the columns, and their bounds are exclusive.
+ */
 export interface PostQuery {
   readonly type: PostType;
-  /** The statuses asked for and seen, by the status and author of the post itself: `inherit` too. */
+  /**
+   * The requested statuses that the caller may see, by the status and author of the post itself;
+   * `inherit` is one of them.
+   */
   readonly visibility: Visibility;
   /**
-   * Attachments with the status `inherit` are seen besides where this admits the status and the author of the post they belong to.
-   * Without such a post the status is `publish`, and the author the attachment's own.
+   * Also makes attachments with the status `inherit` visible, by the status and author of the post
+   * they belong to. Without such a post the status is `publish`, and the author is their own.
    */
   readonly inherited?: Visibility;
   readonly author?: readonly number[];
@@ -54,24 +64,27 @@ export interface PostQuery {
   readonly termRelation?: "AND" | "OR";
   readonly sticky?: boolean;
   readonly format?: readonly string[];
-  /** `image/png`, or `image/` for all of a kind. */
+  /** `image/png`, or `image/` for every image. */
   readonly mimeType?: readonly string[];
   readonly search?: {
     readonly text: string;
     readonly columns: readonly ("title" | "content" | "excerpt")[];
-    /** The phrase as it stands, rather than its words. */
+    /** True to look for the text as one phrase instead of its words. */
     readonly isExact: boolean;
-    /** False: posts with a password are never found, not even by their titles. WordPress does this for anonymous callers. */
+    /**
+     * If false, posts with a password are never found, not even by their titles. WordPress does
+     * this for anonymous callers.
+     */
     readonly seesProtected: boolean;
     /**
-     * The protected posts whose texts are searched, by status and author: those that the caller may edit. All other protected
-     * posts are compared and ranked by their titles alone, which are public.
+     * The protected posts whose texts are searched, by status and author: those that the caller may
+     * edit. Other protected posts are compared and ranked by their titles only, which are public.
      */
     readonly searchedProtected: Visibility;
   };
   readonly orderBy: PostOrder;
   readonly order: "asc" | "desc";
-  /** Sticky posts that fit come first on the first page, as the reference does it. */
+  /** True to put sticky posts first on the first page, as WordPress does. */
   readonly stickyFirst?: boolean;
   readonly offset: number;
   readonly limit: number;

@@ -1,4 +1,6 @@
-/** Keeps reads current: each read proves it (`strong`), or a timer polls for changes (`eventual`). */
+/**
+ * Keeps reads current: each read proves it (`strong`), or a timer polls for changes (`eventual`).
+ */
 
 import type { Clock, Timer } from "../../core/clock.js";
 import type { Logger } from "../../core/logger.js";

@@ -10,7 +10,10 @@ import type { MediaFile } from "../records/records.js";
 import type { ContentStore, ContentWrite } from "../store.js";
 
 export interface OrphanFileJournal {
-  /** Resolves with true if the name was free and now has an entry: no record and no other entry had it. */
+  /**
+   * Resolves with true if the name was free and now has an entry: no record and no other entry had
+   * it.
+   */
   readonly add: (name: string) => Promise<boolean>;
   /**
    * Marks the entry of a file as going. Resolves with false if there is no entry: a record names

@@ -13,7 +13,9 @@ const READ_KEYS = 1_000;
 const CHARACTERS_PER_POST = 500;
 
 export interface RecordCache {
-  /** Returns a post if the cache has its newest version. `undefined` does not mean it is missing. */
+  /**
+   * Returns a post if the cache has its newest version. `undefined` does not mean it is missing.
+   */
   readonly cached: (id: number) => Post | undefined;
   /** Resolves with whole posts in the order of `ids`; `undefined` for those that do not exist. */
   readonly posts: (ids: readonly number[]) => Promise<readonly (Post | undefined)[]>;

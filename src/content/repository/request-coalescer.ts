@@ -1,4 +1,7 @@
-/** Coalesces concurrent calls: one read of the changes proves the cached data current for many requests. */
+/**
+ * Coalesces concurrent calls: one read of the changes proves the cached data current for many
+ * requests.
+ */
 
 import { nextTurn } from "../../core/next-turn.js";
 

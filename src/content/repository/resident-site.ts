@@ -1,4 +1,6 @@
-/** Loads the columns of the site when the process starts, and applies the changes of all writers. */
+/**
+ * Loads the columns of the site when the process starts, and applies the changes of all writers.
+ */
 
 import { createSiteIndex, type SiteIndex } from "../query/site-index.js";
 import type { ContentChanges, ContentStore, ContentWrite } from "../store.js";

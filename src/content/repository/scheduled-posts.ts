@@ -1,4 +1,7 @@
-/** Publishes scheduled posts at their time: before each request, and by a timer in a started service. */
+/**
+ * Publishes scheduled posts at their time: before each request, and by a timer in a started
+ * service.
+ */
 
 import type { Clock, Timer } from "../../core/clock.js";
 import type { Logger } from "../../core/logger.js";

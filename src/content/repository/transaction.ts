@@ -19,7 +19,7 @@ export interface Transaction {
    */
   readonly putPost: (post: Post) => void;
   /**
-   * Stores a post of which only internal data changed, such as an autosave. The host is not told.
+   * Stores a post whose internal data changed, such as its autosaves. The host is not told.
    */
   readonly putBookkeeping: (post: Post) => void;
   /** Removes a post. Its files enter the orphan journal. */
@@ -42,7 +42,7 @@ export interface OpenTransaction {
   readonly writes: readonly ContentWrite[];
   /** Records that must still have these versions. */
   readonly expected: readonly ContentBasis[];
-  /** What the host is told after the commit. */
+  /** The changes to tell the host after the commit. */
   readonly events: readonly ContentChanged[];
 }
 

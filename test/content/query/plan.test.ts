@@ -17,19 +17,19 @@ describe("the plan of a list", () => {
   it("goes through all rows of a status, and asks nothing of them, where nothing is asked", () => {
     expect(planQuery(query())).toEqual({
       type: "post",
-      access: [{ standing: "publish" }],
-      leads: [{ by: "all" }],
+      access: [{ status: "publish" }],
+      drivingIndexes: [{ by: "all" }],
       checks: [],
       order: { by: "columns", ordering: "date/desc" },
     });
   });
 
   it("reaches rows by author, parent or term, whichever is rarest, and need not ask for that again", () => {
-    const { leads, checks } = planQuery(query({ author: [3], parent: [5], terms: [category()] }));
-    expect(leads).toEqual([
-      { by: "author", ids: [3], answers: 0 },
-      { by: "parent", ids: [5], answers: 1 },
-      { by: "term", taxonomy: "category", terms: [7], includeChildren: false, answers: 2 },
+    const { drivingIndexes, checks } = planQuery(query({ author: [3], parent: [5], terms: [category()] }));
+    expect(drivingIndexes).toEqual([
+      { by: "author", ids: [3], covers: 0 },
+      { by: "parent", ids: [5], covers: 1 },
+      { by: "term", taxonomy: "category", terms: [7], includeChildren: false, covers: 2 },
     ]);
     expect(checks.map(({ kind }) => kind)).toEqual(["author", "parent", "terms"]);
   });
@@ -38,19 +38,19 @@ describe("the plan of a list", () => {
     [
       "include",
       { include: [9, 4], slug: ["a"], sticky: true, author: [1] },
-      { by: "id", ids: [9, 4], answers: 0 },
+      { by: "id", ids: [9, 4], covers: 0 },
     ],
-    ["slug", { slug: ["a"], sticky: true, author: [1] }, { by: "slug", slugs: ["a"], answers: 2 }],
-    ["sticky", { sticky: true, author: [1] }, { by: "sticky", answers: 0 }],
+    ["slug", { slug: ["a"], sticky: true, author: [1] }, { by: "slug", slugs: ["a"], covers: 2 }],
+    ["sticky", { sticky: true, author: [1] }, { by: "sticky", covers: 0 }],
   ] as const)("reaches rows that %s names by that alone", (_, fields, lead) => {
-    expect(planQuery(query(fields)).leads).toEqual([lead]);
+    expect(planQuery(query(fields)).drivingIndexes).toEqual([lead]);
   });
 
   it("reaches rows that are in every one of several terms by any of these, and asks for the others", () => {
-    const { leads } = planQuery(
+    const { drivingIndexes } = planQuery(
       query({ terms: [category({ terms: [7, 8], operator: "AND", includeChildren: true })] }),
     );
-    expect(leads).toEqual([
+    expect(drivingIndexes).toEqual([
       { by: "term", taxonomy: "category", terms: [7], includeChildren: false },
       { by: "term", taxonomy: "category", terms: [8], includeChildren: false },
     ]);
@@ -58,8 +58,10 @@ describe("the plan of a list", () => {
 
   it("is led by no term that a row may lack", () => {
     const not = category({ operator: "NOT" });
-    expect(planQuery(query({ terms: [not] })).leads).toEqual([{ by: "all" }]);
-    expect(planQuery(query({ terms: [category(), not], termRelation: "OR" })).leads).toEqual([{ by: "all" }]);
+    expect(planQuery(query({ terms: [not] })).drivingIndexes).toEqual([{ by: "all" }]);
+    expect(planQuery(query({ terms: [category(), not], termRelation: "OR" })).drivingIndexes).toEqual([
+      { by: "all" },
+    ]);
   });
 
   it("takes empty lists for no filter", () => {
@@ -92,7 +94,7 @@ describe("the plan of a list", () => {
 
   it("names the check that an order by date answers", () => {
     const plan = planQuery(query({ author: [1], after: 5, orderBy: "title" }));
-    expect(plan.checks[plan.dates ?? -1]).toEqual({
+    expect(plan.checks[plan.dateCheck ?? -1]).toEqual({
       kind: "date",
       after: 5,
       before: Number.POSITIVE_INFINITY,
@@ -117,8 +119,8 @@ describe("the plan of a list", () => {
   it("sees of each status what the caller sees of it, and of attachments what he sees of their posts too", () => {
     const own = { author: 4 };
     expect(planQuery(query({ visibility: { publish: "all", draft: own } })).access).toEqual([
-      { standing: "publish" },
-      { standing: "draft", author: 4 },
+      { status: "publish" },
+      { status: "draft", author: 4 },
     ]);
     const media = query({
       type: "attachment",
@@ -126,10 +128,10 @@ describe("the plan of a list", () => {
       inherited: { publish: "all", draft: own },
     });
     expect(planQuery(media).access.slice(0, 4)).toEqual([
-      { standing: "trash" },
-      { standing: "inherit/publish" },
-      { standing: "inherit/future", author: 4 },
-      { standing: "inherit/draft", author: 4, heir: 4 },
+      { status: "trash" },
+      { status: "inherit/publish" },
+      { status: "inherit/future", author: 4 },
+      { status: "inherit/draft", author: 4, inheritedAuthor: 4 },
     ]);
   });
 });
