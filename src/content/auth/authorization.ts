@@ -1,65 +1,84 @@
-/** Makes of a user the caller whom every rule asks what he may. Pure: a decision looks at the post in hand and at nothing else. */
+/**
+ * Decides what a user may do. Pure: a decision depends on the user, his roles and the given post
+ * only.
+ */
 
 import type { PostColumns, PostStatus, User } from "../records/records.js";
 import type { Caller, PostAction } from "./caller.js";
-import { canEditSomething, capabilityNames, listImplied } from "./capabilities.js";
+import { canEditSomething, capabilityNames, impliedBy } from "./capabilities.js";
 import type { Roles } from "./roles.js";
 
 /**
- * The caller for a user, or for `null` an anonymous one, who has no capability. Roles that `roles` does not have give nothing.
+ * Returns a function that makes the caller of a request from its user; `null` stands for an
+ * anonymous caller, who has no capability. Roles that are not in `roles` give no capability.
  *
- * What may be done to a post follows the reference's map_meta_cap and what its REST interface lets be read.
+ * The rules for posts are those of WordPress: its map_meta_cap, and the reading rules of its REST
+ * API.
  */
 export function createAuthorization({ roles }: { readonly roles: Roles }): (user: User | null) => Caller {
-  const anonymous = callerWith(null, []);
+  const anonymous = createCaller(null, []);
   return (user) => {
     if (user === null) return anonymous;
-    return callerWith(
+    return createCaller(
       user,
       user.roles.flatMap((name) => roles.get(name) ?? []),
     );
   };
 }
 
-function callerWith(user: User | null, granted: readonly ReadonlySet<string>[]): Caller {
+function createCaller(user: User | null, granted: readonly ReadonlySet<string>[]): Caller {
   const id = user?.id ?? 0;
   const has = (capability: string): boolean => {
-    const name = listImplied.get(capability) ?? capability;
+    const name = impliedBy.get(capability) ?? capability;
     return granted.some((capabilities) => capabilities.has(name));
   };
   const canOf: Caller["canOf"] = (of, capability) => {
     const name = capabilityNames[of][capability];
     return name !== undefined && has(name);
   };
-  const may: Caller["may"] = (action, post, parent) => {
-    const isOwn = id !== 0 && post.author === id;
-    const hasAll = (capabilities: readonly string[]): boolean =>
-      capabilities.every((capability) => canOf(post.type, capability));
-    if (action !== "read") return hasAll(neededTo(action, post, isOwn));
+  const isOwn = ({ author }: PostColumns): boolean => id !== 0 && author === id;
+  const hasAll = ({ type }: PostColumns, capabilities: readonly string[]): boolean =>
+    capabilities.every((capability) => canOf(type, capability));
 
+  function canReadUnpublished(post: PostColumns, status: PostStatus): boolean {
+    if (isOwn(post) && canOf(post.type, "read")) return true;
+    return hasAll(
+      post,
+      status === "private" ? ["read_private_posts"] : listNeeded("edit", post, isOwn(post)),
+    );
+  }
+
+  function canRead(post: PostColumns, parent: PostColumns | undefined): boolean {
     if (post.type === "nav_menu_item" && !canEditSomething({ has })) return false;
-    const status = post.status === "inherit" ? (parent?.status ?? "publish") : post.status;
-    // Patterns are for those who write; all else that is published is for everybody.
+    const isInheriting = post.status === "inherit";
+    const status = isInheriting ? (parent?.status ?? "publish") : post.status;
+    // Published patterns are only for callers who write; other published posts are for everybody.
     if (status === "publish") return post.type !== "wp_block" || canOf("wp_block", "read");
-    if (isOwn && canOf(post.type, "read")) return true;
-    if (hasAll(status === "private" ? ["read_private_posts"] : neededTo("edit", post, isOwn))) return true;
-    return post.status === "inherit" && parent !== undefined && may("read", parent);
-  };
+    if (canReadUnpublished(post, status)) return true;
+    return isInheriting && parent !== undefined && canRead(parent, undefined);
+  }
+
+  const may: Caller["may"] = (action, post, parent) =>
+    action === "read" ? canRead(post, parent) : hasAll(post, listNeeded(action, post, isOwn(post)));
   return Object.freeze({ user, id, has, may, canOf });
 }
 
-/** The general capabilities that it takes, all of them. */
-function neededTo(verb: Exclude<PostAction, "read">, post: PostColumns, isOwn: boolean): readonly string[] {
-  if (isOwn) return [isPublished(statusForOwner(post)) ? `${verb}_published_posts` : `${verb}_posts`];
-  const others = `${verb}_others_posts`;
-  if (isPublished(post.status)) return [others, `${verb}_published_posts`];
-  return post.status === "private" ? [others, `${verb}_private_posts`] : [others];
+/** Returns the general capabilities that an action needs, all of them. */
+function listNeeded(
+  action: Exclude<PostAction, "read">,
+  post: PostColumns,
+  isOwn: boolean,
+): readonly string[] {
+  if (isOwn) return [isPublished(getStatusForOwner(post)) ? `${action}_published_posts` : `${action}_posts`];
+  const others = `${action}_others_posts`;
+  if (isPublished(post.status)) return [others, `${action}_published_posts`];
+  return post.status === "private" ? [others, `${action}_private_posts`] : [others];
 }
 
 const isPublished = (status: PostStatus): boolean => status === "publish" || status === "future";
 
-/** What its author could not do before it went to the trash, he cannot do there. */
-function statusForOwner({ status, beforeTrash }: PostColumns): PostStatus {
+/** Returns the status before the trash: it decides what the author may do to a trashed post. */
+function getStatusForOwner({ status, beforeTrash }: PostColumns): PostStatus {
   if (status !== "trash") return status;
   if (beforeTrash === undefined) return "publish";
   return beforeTrash?.status ?? "draft";

@@ -1,8 +1,8 @@
-/** Who asks, and what he may. */
+/** The caller of a request and the questions that permission checks ask about him. */
 
 import type { PostColumns, PostType, Taxonomy, User } from "../records/records.js";
 
-/** What can be done to one post: the reference's meta capabilities, which depend on its author and status. */
+/** An action on one post. In WordPress a meta capability, which depends on author and status. */
 export type PostAction = "read" | "edit" | "delete";
 
 export interface Caller {
@@ -10,13 +10,17 @@ export interface Caller {
   readonly user: User | null;
   /** 0: anonymous. */
   readonly id: number;
-  /** Whether one of his roles has it: `edit_posts`, `unfiltered_html` … */
+  /** True if one of his roles has the capability: `edit_posts`, `unfiltered_html` … */
   readonly has: (capability: string) => boolean;
   /**
-   * Whether he may do it to this very post. `parent` is the post that an attachment with the status `inherit` belongs to; without it the attachment
-   * counts as published. So does, for its author, a trashed post that does not tell what it was before.
+   * True if he may do it to this post. `parent` is the post that an attachment with the status
+   * `inherit` belongs to; without it the attachment counts as published. For its author, so does a
+   * trashed post whose earlier status is unknown.
    */
   readonly may: (action: PostAction, post: PostColumns, parent?: PostColumns) => boolean;
-  /** A primitive capability of a type or taxonomy by its general name: `canOf("page", "publish_posts")` asks for `publish_pages`. */
+  /**
+   * True if he has a capability of a type or taxonomy, given by its general name:
+   * `canOf("page", "publish_posts")` checks `publish_pages`.
+   */
   readonly canOf: (of: PostType | Taxonomy, capability: string) => boolean;
 }

@@ -1,14 +1,17 @@
-/** What each type and taxonomy calls the reference's general capabilities. Plain data; knows no role and no user. */
+/**
+ * Maps the general capabilities of WordPress to those of each type and taxonomy. Plain data; knows
+ * no role and no user.
+ */
 
 import type { PostType, Taxonomy } from "../records/records.js";
 import type { Caller } from "./caller.js";
 
-/** `edit_posts` and the like, as they are named in every type, against the name that a role has for it. */
+/** Maps a general name, such as `edit_posts`, to the name that roles have. */
 export interface CapabilityNames {
   readonly [general: string]: string;
 }
 
-/** The names of a type whose capabilities end in `_<plural>`. */
+/** Returns the names of a type whose capabilities end in `_<plural>`. */
 const namesEndingIn = (plural: string): CapabilityNames => ({
   read: "read",
   create_posts: `edit_${plural}`,
@@ -37,9 +40,10 @@ const termNames = (manage: string, edit: string, remove: string, assign: string)
 });
 
 /**
- * By type or taxonomy. Nobody has the private ones of patterns in any role, so that a private pattern is seen by its author alone.
+ * The names by type or taxonomy. No role has the private ones of patterns, so a private pattern is
+ * visible to its author only.
  *
- * Source: WordPress 7.1, the capabilities that its own types and taxonomies are registered with.
+ * Source: the capabilities with which WordPress 7.1 registers its types and taxonomies.
  */
 export const capabilityNames: { readonly [of in PostType | Taxonomy]: CapabilityNames } = {
   post: posts,
@@ -60,8 +64,8 @@ export const capabilityNames: { readonly [of in PostType | Taxonomy]: Capability
   wp_pattern_category: termNames("manage_categories", "manage_categories", "manage_categories", "edit_posts"),
 };
 
-/** Capabilities that no role has by their own name: whoever has the other one has them. */
-export const listImplied: ReadonlyMap<string, string> = new Map([
+/** Capabilities that no role has by name, each with the capability that implies it. */
+export const impliedBy: ReadonlyMap<string, string> = new Map([
   ["edit_categories", "manage_categories"],
   ["delete_categories", "manage_categories"],
   ["assign_categories", "edit_posts"],
@@ -71,6 +75,9 @@ export const listImplied: ReadonlyMap<string, string> = new Map([
   ["assign_post_tags", "edit_posts"],
 ]);
 
-/** Whether he may edit posts of some type: then he sees menus and their items too, since an editor shows navigation. */
+/**
+ * True if he may edit posts of some type. Then he can see menus and their items too, because an
+ * editor shows navigation.
+ */
 export const canEditSomething = ({ has }: Pick<Caller, "has">): boolean =>
   has("edit_theme_options") || has("edit_posts") || has("edit_pages");

@@ -1,17 +1,20 @@
-/** The roles of a site and what each may: the reference's five, and those of the host. Knows no user and no record. */
+/**
+ * The roles of a site with their capabilities: the five of WordPress and those of the host. Knows
+ * no user and no record.
+ */
 
 import { PostbellError } from "../../core/errors.js";
 
-/** A role of the host, by its name. */
+/** The roles of the host, by name. */
 export interface RoleOptions {
   readonly [name: string]: {
-    /** A role whose capabilities it has too: one of the five, or another one of the host. */
+    /** A role whose capabilities it also has: one of the five, or another one of the host. */
     readonly inherits?: string | undefined;
     readonly capabilities: readonly string[];
   };
 }
 
-/** From the name of a role to its capabilities. */
+/** Maps the name of a role to its capabilities. */
 export type Roles = ReadonlyMap<string, ReadonlySet<string>>;
 
 const subscriber = ["read"];
@@ -46,9 +49,9 @@ const editor = [
 const administrator = [...editor, "edit_theme_options", "list_users", "edit_users"];
 
 /**
- * The five roles with those of their capabilities that something here asks for.
+ * The five roles, with those of their capabilities that this service checks.
  *
- * Source: WordPress 7.1, the roles of a new site.
+ * Source: the roles of a new site of WordPress 7.1.
  */
 const standardRoles: Roles = new Map(
   Object.entries({ administrator, editor, author, contributor, subscriber }).map(([name, capabilities]) => [
@@ -67,16 +70,17 @@ const isObject = (value: unknown): value is object =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /**
- * The five roles and those in `options`. Later changes of `options` change nothing.
+ * Returns the five roles and those in `options`. Later changes of `options` have no effect.
  *
- * Errors: `invalid_option` with field `roles` or `roles.<name>…` for a malformed name or capability, a name that one of the five has, and for
- * `inherits` that names no role or leads back to the role itself.
+ * @throws `invalid_option` with field `roles` or `roles.<name>…` for a malformed name or
+ * capability, for the name of one of the five, and for `inherits` that names no role or forms a
+ * cycle.
  */
 export function readRoles(options: RoleOptions = {}): Roles {
   if (!isObject(options)) throw invalid("roles", "roles must be an object from name to role.");
   for (const [name, role] of Object.entries(options)) checkRole(name, role);
 
-  const capabilitiesOf = (name: string, field: string, heirs: readonly string[]): readonly string[] => {
+  const listCapabilities = (name: string, field: string, heirs: readonly string[]): readonly string[] => {
     const standard = standardRoles.get(name);
     if (standard !== undefined) return [...standard];
     const role = Object.hasOwn(options, name) ? options[name] : undefined;
@@ -84,11 +88,11 @@ export function readRoles(options: RoleOptions = {}): Roles {
     if (heirs.includes(name)) throw invalid(field, `${field} leads back to the role itself.`);
     const { inherits, capabilities } = role;
     if (inherits === undefined) return capabilities;
-    return [...capabilities, ...capabilitiesOf(inherits, `roles.${name}.inherits`, [...heirs, name])];
+    return [...capabilities, ...listCapabilities(inherits, `roles.${name}.inherits`, [...heirs, name])];
   };
 
   const own = Object.keys(options).map(
-    (name) => [name, new Set(capabilitiesOf(name, `roles.${name}`, []))] as const,
+    (name) => [name, new Set(listCapabilities(name, `roles.${name}`, []))] as const,
   );
   return new Map([...standardRoles, ...own]);
 }

@@ -93,21 +93,13 @@ function listTermIndexes(filters: readonly TermFilter[], covers: number): readon
  * Returns the indexes that lead to the rows that pass `check`; empty if each row must be tested.
  */
 function listDrivingIndexes(check: PlanCheck, covers: number): readonly DrivingIndex[] {
-  switch (check.kind) {
-    case "include":
-      return [{ by: "id", ids: check.ids, covers }];
-    case "slug":
-      return [{ by: "slug", slugs: check.values, covers }];
-    case "sticky":
-      return check.value ? [{ by: "sticky", covers }] : [];
-    case "author":
-    case "parent":
-      return check.isExcluded ? [] : [{ by: check.kind, ids: check.ids, covers }];
-    case "terms":
-      return listTermIndexes(check.filters, covers);
-    default:
-      return [];
+  if (check.kind === "include") return [{ by: "id", ids: check.ids, covers }];
+  if (check.kind === "slug") return [{ by: "slug", slugs: check.values, covers }];
+  if (check.kind === "sticky") return check.value ? [{ by: "sticky", covers }] : [];
+  if (check.kind === "author" || check.kind === "parent") {
+    return check.isExcluded ? [] : [{ by: check.kind, ids: check.ids, covers }];
   }
+  return check.kind === "terms" ? listTermIndexes(check.filters, covers) : [];
 }
 
 /** Indexes that always have few rows, the smallest first. If there is one, no other is needed. */

@@ -1,13 +1,13 @@
-/** The records of a site as the service holds them: plain data, dates as numbers, texts raw. */
+/** The records of a site as plain data: dates as numbers, texts raw. */
 
 import type { JsonObject } from "../../schema/types.js";
 
-/** What a post is: by its collection `posts`, `pages`, `media`, `menu-items` or `blocks`. */
+/** The type of a post. The collections are `posts`, `pages`, `media`, `menu-items` and `blocks`. */
 export type PostType = "post" | "page" | "attachment" | "nav_menu_item" | "wp_block";
 
 export type Taxonomy = "category" | "post_tag" | "nav_menu" | "wp_pattern_category";
 
-/** Where a post stands; `inherit` is what media are. */
+/** The status of a post; media have `inherit`. */
 export type PostStatus =
   | "publish"
   | "future"
@@ -19,8 +19,10 @@ export type PostStatus =
   | "inherit";
 
 /**
- * What a list needs of a post of any type; resident in every process.
- * Times are epoch ms. `date` and `modified` are the site's wall-clock time read as if it were UTC, so that their digits are the ones shown.
+ * The columns of a post of any type, which lists need. Every process holds them in memory.
+ *
+ * Times are epoch ms. `date` and `modified` are the site's wall-clock time read as if it were UTC,
+ * so that their digits are the ones shown.
  */
 export interface PostColumns {
   readonly id: number;
@@ -28,34 +30,37 @@ export interface PostColumns {
   readonly status: PostStatus;
   readonly author: number;
   readonly date: number;
-  /** `null`: floating, as of a draft that was never given a date. */
+  /** `null` for a draft that never got a date. */
   readonly dateGmt: number | null;
   readonly modified: number;
   readonly modifiedGmt: number;
   readonly slug: string;
   readonly title: string;
-  /** 0: none. */
+  /** 0 for a post without a parent. */
   readonly parent: number;
   readonly menuOrder: number;
   readonly hasPassword: boolean;
   readonly sticky: boolean;
-  /** `standard`, `aside` …; `standard` where the type has none. */
+  /** `standard`, `aside` …; `standard` for types without formats. */
   readonly format: string;
-  /** Ids in each taxonomy, ascending; may name terms that were deleted since. */
+  /** Ids in each taxonomy, ascending. Terms among them may have been deleted. */
   readonly terms: { readonly [taxonomy in Taxonomy]?: readonly number[] };
-  /** Of attachments; else empty. */
+  /** The type of an attachment's file; empty for other types. */
   readonly mimeType: string;
-  /** Of menu items that point at a record of the site: `post/12`, `term/3`; else empty. */
+  /** The record of the site that a menu item points at: `post/12`, `term/3`; else empty. */
   readonly target: string;
-  /** The status and slug it had before it was trashed; `null` for what is not in the trash. Left out where nothing asks for it. */
+  /**
+   * The status and slug before the post was trashed; `null` outside the trash. Absent in columns
+   * whose reader does not need it.
+   */
   readonly beforeTrash?: { readonly status: PostStatus; readonly slug: string } | null;
-  /** What an import knows it by; no two posts have the same. Absent in what was never imported. */
+  /** The identity by which an import finds the post again; unique. Absent if never imported. */
   readonly importedAs?: string;
 }
 
-/** A post of any type, whole. */
+/** A whole post of any type. */
 export interface Post extends PostColumns {
-  /** Of the stored record; 0 before it is stored. */
+  /** The version of the stored record; 0 before it is stored. */
   readonly version: number;
   readonly content: string;
   readonly excerpt: string;
@@ -65,35 +70,49 @@ export interface Post extends PostColumns {
   readonly template: string;
   readonly featuredMedia: number;
   readonly meta: JsonObject;
-  /** Whether whoever wrote its texts last may publish unfiltered HTML; what others wrote is filtered once more when it is rendered. */
+  /**
+   * True if the last writer of its texts may publish unfiltered HTML. The texts of others are
+   * sanitised again when they are rendered.
+   */
   readonly isTrusted: boolean;
   readonly beforeTrash: { readonly status: PostStatus; readonly slug: string } | null;
-  /** Ids of its revisions, autosaves among them, in the order of their making; the records are `revision/<id>`. */
+  /**
+   * Ids of its revisions, autosaves among them, in the order of their creation. Their records are
+   * `revision/<id>`.
+   */
   readonly revisions: readonly number[];
-  /** By the id of a user, which of `revisions` is what he last saved without meaning it; never more than one for each. */
+  /** Maps the id of a user to the one of `revisions` that is his autosave. */
   readonly autosaves: { readonly [userId: string]: number };
-  /** Of menu items. */
+  /** `null` for other types than menu items. */
   readonly menuItem: MenuItem | null;
-  /** Of attachments. Their caption is the excerpt, their description the content. */
+  /**
+   * `null` for other types than attachments. The caption of an attachment is its excerpt, its
+   * description the content.
+   */
   readonly media: MediaFile | null;
-  /** A digest of what it was last imported from: an import leaves it alone while that is the same. */
+  /** A digest of the item it was last imported from. An import skips the post while it is equal. */
   readonly importedState?: string;
-  /** What it points at in that file and not here yet: the next import sets these alone. Absent where nothing is missing. */
+  /**
+   * References to records that were not imported yet. The next import sets only these. Absent if
+   * nothing is missing.
+   */
   readonly importedOpen?: readonly ("parent" | "featuredMedia" | "object")[];
 }
 
 /** The file of an attachment. The bytes are in the host's `files`, under `name`. */
 export interface MediaFile {
-  /** Of the stored file, below the address of the uploads: `2026/11/heart.png`. */
+  /** The path of the stored file below the URL of the uploads: `2026/11/heart.png`. */
   readonly name: string;
   readonly bytes: number;
   readonly altText: string;
-  /** In pixels, as it is shown; 0 for what is no image. */
+  /** In pixels, as shown; 0 for a file that is not an image. */
   readonly width: number;
   readonly height: number;
-  /** As EXIF numbers it, of a file that a browser has to turn; left out where it is upright. */
+  /** The EXIF orientation of a file that browsers must rotate; absent if it is upright. */
   readonly orientation?: number;
-  /** What was uploaded, where `name` is a version of it that is shown instead: smaller, or turned upright. */
+  /**
+   * The uploaded file, if `name` is a version that is shown instead: smaller or rotated upright.
+   */
   readonly original?: {
     readonly name: string;
     readonly bytes: number;
@@ -101,9 +120,9 @@ export interface MediaFile {
     readonly height: number;
     readonly orientation?: number;
   };
-  /** Of an image that was made by editing another one: that one's id, and the name of its file. */
+  /** The id and file name of the image that this one was edited from. */
   readonly parentImage?: { readonly id: number; readonly name: string };
-  /** Smaller versions by their name: `thumbnail`, `medium` … */
+  /** Smaller versions by name: `thumbnail`, `medium` … */
   readonly sizes: {
     readonly [size: string]: {
       readonly name: string;
@@ -113,11 +132,11 @@ export interface MediaFile {
       readonly bytes: number;
     };
   };
-  /** Where the file is that was imported without its bytes: `files` holds nothing of it. */
+  /** The URL of a file that was imported without its bytes. `files` does not have it. */
   readonly elsewhere?: string;
 }
 
-/** What a post of a menu has beside the rest. */
+/** The additional data of a menu item. */
 export interface MenuItem {
   readonly type: "taxonomy" | "post_type" | "post_type_archive" | "custom";
   /** `page`, `category`, `custom` … */
@@ -131,7 +150,7 @@ export interface MenuItem {
   readonly xfn: readonly string[];
 }
 
-/** A term of any taxonomy; resident whole. */
+/** A term of any taxonomy. Every process holds it in memory as a whole. */
 export interface Term {
   readonly id: number;
   readonly version: number;
@@ -141,13 +160,13 @@ export interface Term {
   readonly description: string;
   readonly parent: number;
   readonly meta: JsonObject;
-  /** As of a post; absent in a term that the site made itself. */
+  /** As for a post; absent in a term that was never imported. */
   readonly importedState?: string;
-  /** Whether its parent in that file is not here yet. */
+  /** True if its parent in the imported file was not imported yet. */
   readonly importedOpen?: true;
 }
 
-/** A state that a post had, or that somebody may give it; `revision/<id>`, never resident. */
+/** An earlier state of a post, or an autosave. Its record is `revision/<id>`, never resident. */
 export interface Revision {
   readonly id: number;
   readonly parent: number;
@@ -157,24 +176,24 @@ export interface Revision {
   readonly title: string;
   readonly content: string;
   readonly excerpt: string;
-  /** As of a post. */
+  /** As for a post. */
   readonly isTrusted: boolean;
-  /** Those fields alone that revisions keep. */
+  /** Only the meta fields that revisions keep. */
   readonly meta: JsonObject;
 }
 
-/** Somebody who may act on the site, as the host knows him. */
+/** A user of the site, as the host knows him. */
 export interface User {
   readonly id: number;
-  /** For addresses; public. */
+  /** Used in URLs; public. */
   readonly slug: string;
-  /** Shown to everybody. */
+  /** The display name; public. */
   readonly name: string;
   readonly roles: readonly string[];
   readonly description?: string | undefined;
   readonly url?: string | undefined;
-  /** Addresses of pictures of him, by their width in pixels: `{ "96": "https://…" }`. */
+  /** URLs of his pictures by their width in pixels: `{ "96": "https://…" }`. */
   readonly avatarUrls?: { readonly [pixels: string]: string } | undefined;
-  /** Answered in the context `edit` only. */
+  /** Returned in the context `edit` only. */
   readonly email?: string | undefined;
 }
