@@ -245,8 +245,8 @@ export function createContent(options: ContentOptions): Content {
     ]),
     ...imageRoutes(postTypes.attachment, { repository: library, site, renderer, images, namespace }),
     ...embedRoutes({ own: ownEmbeds, foreign: foreignEmbeds }),
-    ...termRoutes({ library, site, namespace, defaultCategory: library.defaultCategory }),
-    ...userRoutes({ users, library, callerOf, roles, site, namespace }),
+    ...termRoutes({ repository: library, site, namespace, defaultCategory: library.defaultCategory }),
+    ...userRoutes({ users, repository: library, callerOf, roles, site, namespace }),
     ...typeRoutes(namespace),
   ];
 

@@ -1,4 +1,4 @@
-/** Every field of a term of any taxonomy: its schema and how it is read. Which of them a taxonomy has stands in its row of the table. */
+/** Defines every field of a term. The table of taxonomies says which of them a taxonomy has. */
 
 import type { Schema } from "../../schema/types.js";
 import { LENGTHS } from "../argument-bounds.js";
@@ -8,10 +8,10 @@ import { ALL, FULL, NO_META, type RecordField, type RecordFields } from "../rest
 import type { Site } from "../site.js";
 import type { TaxonomyDefinition } from "./taxonomies.js";
 
-/** Deeper than any real tree; a walk ends here whatever is stored. */
+/** Deeper than any real tree. Bounds the walk if the stored parents form a cycle. */
 const MAX_ANCESTORS = 100;
 
-/** From the root down to the parent. */
+/** Lists the terms above a term, from the root down to its parent. */
 export function listTermAncestors(
   { taxonomy, parent }: Term,
   index: ContentRepository["index"],
@@ -25,7 +25,7 @@ export function listTermAncestors(
   return ancestors;
 }
 
-/** Where the posts of a term are seen on the website. */
+/** Returns the URL of a term's posts on the website. */
 export function termLink(
   term: Term,
   { isViewable, pathPrefix }: TaxonomyDefinition,
@@ -41,7 +41,7 @@ export function termLink(
 
 const READONLY: Schema = { readonly: true };
 
-/** The fields of a taxonomy's terms, in the order they are answered. */
+/** Returns the fields of a taxonomy's terms, in the order of the response. */
 export function termFields(
   definition: TaxonomyDefinition,
   {
@@ -109,7 +109,7 @@ export function termFields(
       read: ({ parent }) => parent,
     },
     meta: NO_META,
-    // A site without a theme has no places for menus, and adds no pages to them by itself.
+    // A site without a theme has no menu locations, and adds no pages to menus by itself.
     locations: {
       schema: {
         description: "The locations assigned to the menu.",
@@ -133,7 +133,7 @@ export function termFields(
   return Object.fromEntries(
     definition.fields.map((name) => {
       const field = fields[name];
-      if (field === undefined) throw new Error(`There is no field '${name}' for terms.`);
+      if (field === undefined) throw new Error(`Terms have no field '${name}'.`);
       return [name, field];
     }),
   );

@@ -1,4 +1,4 @@
-/** The list of a taxonomy's terms: its arguments, and which terms it answers in which order. Pure. */
+/** Lists the terms of a taxonomy: the arguments, the filters and the order. Pure. */
 
 import type { Arguments, Json } from "../../schema/types.js";
 import { IDS as ID_LIST, LENGTHS, SLUGS } from "../argument-bounds.js";
@@ -24,58 +24,55 @@ type TermOrder = (typeof ORDERS)[number];
 
 const IDS = { ...ID_LIST, default: [] } as const;
 
-export function termListArguments({ isHierarchical }: TaxonomyDefinition): Arguments {
-  return {
-    context: contextArgument,
-    ...pageArguments,
-    search: {
-      description: "Limit results to those matching a string.",
-      type: "string",
-      maxLength: LENGTHS.search,
-    },
-    exclude: { description: "Ensure result set excludes specific IDs.", ...IDS },
-    include: { description: "Limit result set to specific IDs.", ...IDS },
-    ...(isHierarchical
-      ? {}
-      : { offset: { description: "Offset the result set by a specific number of items.", type: "integer" } }),
-    order: {
-      description: "Order sort attribute ascending or descending.",
-      type: "string",
-      default: "asc",
-      enum: ["asc", "desc"],
-    },
-    orderby: {
-      description: "Sort collection by term attribute.",
-      type: "string",
-      default: "name",
-      enum: ORDERS,
-    },
-    hide_empty: {
-      description: "Whether to hide terms not assigned to any posts.",
-      type: "boolean",
-      default: false,
-    },
-    ...(isHierarchical
-      ? {
-          parent: {
-            description: "Limit result set to terms assigned to a specific parent.",
-            type: "integer",
-          },
-        }
-      : {}),
-    post: {
-      description: "Limit result set to terms assigned to a specific post.",
-      type: "integer",
-      default: null,
-    },
-    slug: {
-      description: "Limit result set to terms with one or more specific slugs.",
-      ...SLUGS,
-    },
-  };
-}
+const ORDER_ARGUMENTS: Arguments = {
+  order: {
+    description: "Order sort attribute ascending or descending.",
+    type: "string",
+    default: "asc",
+    enum: ["asc", "desc"],
+  },
+  orderby: {
+    description: "Sort collection by term attribute.",
+    type: "string",
+    default: "name",
+    enum: ORDERS,
+  },
+};
+const OFFSET: Arguments = {
+  offset: { description: "Offset the result set by a specific number of items.", type: "integer" },
+};
+const PARENT: Arguments = {
+  parent: { description: "Limit result set to terms assigned to a specific parent.", type: "integer" },
+};
 
-/** What a list is asked for; absent means: no such filter. */
+/** Returns the arguments of a list in the order of WordPress. */
+export const termListArguments = ({ isHierarchical }: TaxonomyDefinition): Arguments => ({
+  context: contextArgument,
+  ...pageArguments,
+  search: {
+    description: "Limit results to those matching a string.",
+    type: "string",
+    maxLength: LENGTHS.search,
+  },
+  exclude: { description: "Ensure result set excludes specific IDs.", ...IDS },
+  include: { description: "Limit result set to specific IDs.", ...IDS },
+  ...(isHierarchical ? {} : OFFSET),
+  ...ORDER_ARGUMENTS,
+  hide_empty: {
+    description: "Whether to hide terms not assigned to any posts.",
+    type: "boolean",
+    default: false,
+  },
+  ...(isHierarchical ? PARENT : {}),
+  post: {
+    description: "Limit result set to terms assigned to a specific post.",
+    type: "integer",
+    default: null,
+  },
+  slug: { description: "Limit result set to terms with one or more specific slugs.", ...SLUGS },
+});
+
+/** A query for terms. An absent property means no such filter. */
 export interface TermQuery {
   readonly search?: string;
   readonly include?: readonly number[];
@@ -88,9 +85,9 @@ export interface TermQuery {
 }
 
 /**
- * The query behind the arguments of a list.
+ * Returns the query for the arguments of a list.
  *
- * Errors: RestError 400 for an order that lacks what it orders by.
+ * @throws RestError 400 `rest_orderby_include_missing_include` for an order by a missing list.
  */
 export function toTermQuery(values: { readonly [name: string]: Json | undefined }): TermQuery {
   const orderBy = values["orderby"] as TermOrder;
@@ -120,8 +117,11 @@ export function toTermQuery(values: { readonly [name: string]: Json | undefined 
   };
 }
 
-/** Ids of the terms that hold a published post, or have one below them that does. `all`: every term of the taxonomy. Linear. */
-function filledTerms(all: readonly Term[], countOf: (term: Term) => number): ReadonlySet<number> {
+/**
+ * Finds the terms with a published post, or with such a term below them. `all`: every term of the
+ * taxonomy. Linear.
+ */
+function findFilledTerms(all: readonly Term[], countOf: (term: Term) => number): ReadonlySet<number> {
   const byId = new Map(all.map((term) => [term.id, term]));
   const filled = new Set<number>();
   for (const term of all) {
@@ -135,7 +135,10 @@ function filledTerms(all: readonly Term[], countOf: (term: Term) => number): Rea
   return filled;
 }
 
-/** Those of `terms` that fit, in order; equals stay in the order they came in. `all`: every term of the taxonomy. */
+/**
+ * Returns those of `terms` that fit, in order. Equal terms keep their order. `all`: every term of
+ * the taxonomy.
+ */
 export function listTerms(
   terms: readonly Term[],
   query: TermQuery,
@@ -145,7 +148,7 @@ export function listTerms(
   const included = include && new Set(include);
   const excluded = new Set(exclude);
   const slugs = slug && new Set(slug);
-  const filled = hideEmpty ? filledTerms(all, countOf) : undefined;
+  const filled = hideEmpty ? findFilledTerms(all, countOf) : undefined;
   const wanted = search === undefined ? undefined : fold(search);
   const found = terms.filter(
     (term) =>
@@ -156,8 +159,8 @@ export function listTerms(
       (wanted === undefined || contains(fold(term.name), wanted) || contains(fold(term.slug), wanted)) &&
       (filled === undefined || filled.has(term.id)),
   );
-  if (orderBy === "include") return inOrderOf(found, ({ id }) => id, include ?? []);
-  if (orderBy === "include_slugs") return inOrderOf(found, (term) => term.slug, slug ?? []);
+  if (orderBy === "include") return sortByList(found, ({ id }) => id, include ?? []);
+  if (orderBy === "include_slugs") return sortByList(found, (term) => term.slug, slug ?? []);
 
   const keyOf: {
     readonly [by in Exclude<TermOrder, "include" | "include_slugs">]: (term: Term) => string | number;
@@ -167,7 +170,7 @@ export function listTerms(
     slug: (term) => term.slug,
     description: ({ description }) => fold(description),
     count: countOf,
-    // Nobody groups terms.
+    // There are no term groups.
     term_group: () => 0,
   };
   const keyed = found.map((term) => ({ term, key: keyOf[orderBy](term) }));
@@ -176,8 +179,12 @@ export function listTerms(
   return keyed.map(({ term }) => term);
 }
 
-/** By the place of their key in `keys`; those whose key is not there come last. */
-function inOrderOf<K>(terms: readonly Term[], keyOf: (term: Term) => K, keys: readonly K[]): readonly Term[] {
+/** Sorts terms by the place of their key in `keys`. Terms whose key is not there come last. */
+function sortByList<K>(
+  terms: readonly Term[],
+  keyOf: (term: Term) => K,
+  keys: readonly K[],
+): readonly Term[] {
   const places = new Map(keys.map((key, at) => [key, at]));
   const place = (term: Term): number => places.get(keyOf(term)) ?? keys.length;
   return terms.toSorted((a, b) => place(a) - place(b));

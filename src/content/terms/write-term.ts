@@ -1,4 +1,7 @@
-/** What becomes of a term when it is written: pure rules for name, slug and place in a tree, after the reference's. */
+/**
+ * Applies the values of a request to a term: the rules of WordPress for name, slug and parent.
+ * Pure.
+ */
 
 import type { Json } from "../../schema/types.js";
 import type { Term } from "../records/records.js";
@@ -10,72 +13,78 @@ import { toSlug, uniqueSlug } from "../text/slug.js";
 import type { TaxonomyDefinition } from "./taxonomies.js";
 import { listTermAncestors } from "./term-fields.js";
 
-/** In characters, as the reference stores them. */
+/** In characters; the limit of WordPress. */
 export const MAX_NAME = 200;
 
-/** An `&` that begins no reference. */
+/** Matches an `&` that begins no character reference. */
 const AMPERSAND = /&(?!#\d{1,8};|#x[\da-f]{1,7};|[a-z][a-z\d]{0,31};)/gi;
 
-/** One line without markup, safe to stand in HTML: `R&amp;D`, as the reference stores and answers it. */
+/** Returns a name as WordPress stores it: one line without markup, escaped for HTML: `R&amp;D`. */
 export const termName = (text: string): string =>
   stripAll(text).replace(AMPERSAND, "&amp;").replaceAll(">", "&gt;");
 
+export interface TermContext {
+  readonly definition: TaxonomyDefinition;
+  readonly index: ContentRepository["index"];
+}
+
+type TermValues = { readonly [name: string]: Json | undefined };
+
+const getText = (values: TermValues, name: string): string | undefined => {
+  const value = values[name];
+  return typeof value === "string" ? value : undefined;
+};
+
 /**
- * The record that comes of writing `values` over `previous`, or of creating one with the id `id`. A new term's slug is made unique; a changed one's
- * must be unless its parent changes with it. A parent below the term itself becomes 0.
+ * Returns the record after writing `values` over `previous`, or a new record with the id `id`. The
+ * slug of a new term is made unique. A changed slug must be unique, unless the parent changes too.
+ * A parent below the term itself becomes 0.
  *
- * Errors: RestError 400 `empty_term_name`, `rest_invalid_param`, `term_exists` (with `term_id`), `duplicate_term_slug`, `rest_term_invalid`,
- * `rest_taxonomy_not_hierarchical`. The reference answers some of them with 500.
+ * @throws RestError 400 `empty_term_name`, `rest_invalid_param`, `term_exists` (with `term_id`),
+ * `duplicate_term_slug`, `rest_term_invalid`, `rest_taxonomy_not_hierarchical`. WordPress responds
+ * with 500 to some of them.
  */
 export function applyTermValues(
-  values: { readonly [name: string]: Json | undefined },
+  values: TermValues,
   previous: Term | null,
   id: number,
-  {
-    definition,
-    index,
-  }: { readonly definition: TaxonomyDefinition; readonly index: ContentRepository["index"] },
+  context: TermContext,
 ): Term {
-  const { taxonomy } = definition;
-  const given = (name: string): string | undefined => {
-    const value = values[name];
-    return typeof value === "string" ? value : undefined;
-  };
-  const before: Term = previous ?? {
-    id,
-    version: 0,
-    taxonomy,
-    name: "",
-    slug: "",
-    description: "",
-    parent: 0,
-    meta: {},
-  };
-  const name = given("name");
-  const description = given("description");
+  const { taxonomy } = context.definition;
+  const blank: Term = { id, version: 0, taxonomy, name: "", slug: "", description: "", parent: 0, meta: {} };
+  const before = previous ?? blank;
+  const name = getText(values, "name");
+  const description = getText(values, "description");
   const term: Term = {
     ...before,
     ...(name === undefined ? {} : { name: termName(name) }),
     ...(description === undefined ? {} : { description: sanitiseTitle(description) }),
-    parent: writtenParent(values["parent"], before, definition, index),
+    parent: resolveParent(values["parent"], before, context),
   };
   refuseName(term.name);
+  return { ...term, slug: chooseSlug(term, getText(values, "slug"), previous, context) };
+}
 
-  const slug = toSlug(given("slug") ?? "");
-  // A name of signs alone makes no slug; the reference takes the id then.
-  const wanted = slug || (given("slug") === undefined && before.slug) || toSlug(term.name) || String(id);
-  if (previous === null) refuseTwin(term, slug, wanted, definition, index);
-  const holder = index.termsBySlug(taxonomy, wanted).find((other) => other.id !== id);
-  if (holder === undefined) return { ...term, slug: wanted };
-  const mayDiffer = previous === null || slug === "" || term.parent !== before.parent;
-  if (!mayDiffer) {
-    throw new RestError(
-      400,
-      "duplicate_term_slug",
-      `The slug “${wanted.slice(0, 100)}” is already in use by another term.`,
-    );
-  }
-  return { ...term, slug: freeSlug(wanted, term, index) };
+function chooseSlug(
+  term: Term,
+  givenSlug: string | undefined,
+  previous: Term | null,
+  context: TermContext,
+): string {
+  const { index } = context;
+  const slug = toSlug(givenSlug ?? "");
+  // A name without letters and digits has no slug. WordPress uses the id then.
+  const wanted = slug || (givenSlug === undefined && term.slug) || toSlug(term.name) || String(term.id);
+  if (previous === null) assertUniqueName(term, slug, wanted, context);
+  const holder = index.termsBySlug(term.taxonomy, wanted).find((other) => other.id !== term.id);
+  if (holder === undefined) return wanted;
+  const mayDiffer = previous === null || slug === "" || term.parent !== previous.parent;
+  if (mayDiffer) return findFreeSlug(wanted, term, index);
+  throw new RestError(
+    400,
+    "duplicate_term_slug",
+    `The slug “${wanted.slice(0, 100)}” is already in use by another term.`,
+  );
 }
 
 function refuseName(name: string): void {
@@ -87,14 +96,13 @@ function refuseName(name: string): void {
   });
 }
 
-function writtenParent(
+function resolveParent(
   value: Json | undefined,
   { id, taxonomy, parent }: Term,
-  { isHierarchical }: TaxonomyDefinition,
-  index: ContentRepository["index"],
+  { definition, index }: TermContext,
 ): number {
   if (value === undefined || value === null) return parent;
-  if (!isHierarchical) {
+  if (!definition.isHierarchical) {
     throw new RestError(
       400,
       "rest_taxonomy_not_hierarchical",
@@ -109,21 +117,19 @@ function writtenParent(
   return index.withDescendants(taxonomy, [id]).has(wanted) ? 0 : wanted;
 }
 
-/** Two terms of one name beside each other would look like one; a slug of its own tells them apart. */
-function refuseTwin(
-  term: Term,
+/** Sibling terms with the same name look alike; only a slug of its own tells a new one apart. */
+function assertUniqueName(
+  { taxonomy, parent, name }: Term,
   givenSlug: string,
   wantedSlug: string,
-  { taxonomy, isHierarchical }: TaxonomyDefinition,
-  index: ContentRepository["index"],
+  { definition: { isHierarchical }, index }: TermContext,
 ): void {
-  const siblings = isHierarchical ? index.termChildren(taxonomy, term.parent) : index.terms(taxonomy);
-  const name = term.name.toLowerCase();
-  const twin = siblings.find((other) => other.name.toLowerCase() === name);
+  const siblings = isHierarchical ? index.termChildren(taxonomy, parent) : index.terms(taxonomy);
+  const twin = siblings.find((other) => other.name.toLowerCase() === name.toLowerCase());
   if (twin === undefined) return;
   const holder = index
     .termsBySlug(taxonomy, wantedSlug)
-    .find((other) => !isHierarchical || other.parent === term.parent);
+    .find((other) => !isHierarchical || other.parent === parent);
   const hasOwnSlug = givenSlug !== "" && twin.slug !== givenSlug;
   if (hasOwnSlug && holder === undefined) return;
   const existing = hasOwnSlug && isHierarchical ? (holder ?? twin) : twin;
@@ -133,8 +139,8 @@ function refuseTwin(
   });
 }
 
-/** With the slugs of its ancestors appended, one by one, and then with a number. */
-function freeSlug(wanted: string, term: Term, index: ContentRepository["index"]): string {
+/** Appends the slugs of the ancestors one by one, then a number, until the slug is free. */
+function findFreeSlug(wanted: string, term: Term, index: ContentRepository["index"]): string {
   const isTaken = (slug: string): boolean =>
     index.termsBySlug(term.taxonomy, slug).some(({ id }) => id !== term.id);
   let slug = wanted;

@@ -1,22 +1,17 @@
-/** The fields of a user as they are answered. What only he himself and those who manage users see stands in the context `edit`. */
+/**
+ * Defines the fields of a user. Those that only the user and managers of users may see are in the
+ * context `edit`.
+ */
 
 import type { Roles } from "../auth/roles.js";
 import type { User } from "../records/records.js";
-import { ALL, EDIT, NO_META, type RecordFields } from "../rest/record-fields.js";
+import { ALL, EDIT, NO_META, type RecordField, type RecordFields } from "../rest/record-fields.js";
 
-/** Where the posts of a user are seen. */
+/** Returns the URL of a user's posts on the website. */
 export const authorAddress = (home: string, { slug }: User): string =>
   `${home}/author/${encodeURIComponent(slug)}/`;
 
-/** The reference's fields but for those that the host does not tell: login, first and last name, locale. */
-export const userFields = ({
-  home,
-  roles,
-}: {
-  /** Address of the first page of the website. */
-  readonly home: string;
-  readonly roles: Roles;
-}): RecordFields<User> => ({
+const IDENTITY: RecordFields<User> = {
   id: {
     schema: { description: "Unique identifier for the user.", type: "integer", context: ALL, readonly: true },
     read: ({ id }) => id,
@@ -42,16 +37,9 @@ export const userFields = ({
     schema: { description: "Description of the user.", type: "string", context: ALL },
     read: ({ description = "" }) => description,
   },
-  link: {
-    schema: {
-      description: "Author URL of the user.",
-      type: "string",
-      format: "uri",
-      context: ALL,
-      readonly: true,
-    },
-    read: (user) => authorAddress(home, user),
-  },
+};
+
+const PROFILE: RecordFields<User> = {
   slug: {
     schema: {
       description: "An alphanumeric identifier for the user.",
@@ -73,26 +61,57 @@ export const userFields = ({
     },
     read: (user) => user.roles,
   },
-  capabilities: {
-    schema: {
-      description: "All capabilities assigned to the user.",
-      type: "object",
-      context: EDIT,
-      readonly: true,
-    },
-    read: (user) => {
-      const granted = user.roles.flatMap((role) => [...(roles.get(role) ?? []), role]);
-      return Object.fromEntries(granted.map((capability) => [capability, true]));
-    },
+};
+
+const EXTRA_CAPABILITIES: RecordField<User> = {
+  schema: {
+    description: "Any extra capabilities assigned to the user.",
+    type: "object",
+    context: EDIT,
+    readonly: true,
   },
-  extra_capabilities: {
-    schema: {
-      description: "Any extra capabilities assigned to the user.",
-      type: "object",
-      context: EDIT,
-      readonly: true,
-    },
-    read: (user) => Object.fromEntries(user.roles.map((role) => [role, true])),
+  read: (user) => Object.fromEntries(user.roles.map((role) => [role, true])),
+};
+
+const createLinkField = (home: string): RecordField<User> => ({
+  schema: {
+    description: "Author URL of the user.",
+    type: "string",
+    format: "uri",
+    context: ALL,
+    readonly: true,
   },
+  read: (user) => authorAddress(home, user),
+});
+
+const createCapabilitiesField = (roles: Roles): RecordField<User> => ({
+  schema: {
+    description: "All capabilities assigned to the user.",
+    type: "object",
+    context: EDIT,
+    readonly: true,
+  },
+  read: (user) => {
+    const granted = user.roles.flatMap((role) => [...(roles.get(role) ?? []), role]);
+    return Object.fromEntries(granted.map((capability) => [capability, true]));
+  },
+});
+
+export interface UserFieldsOptions {
+  /** URL of the first page of the website. */
+  readonly home: string;
+  readonly roles: Roles;
+}
+
+/**
+ * Returns the fields of WordPress, except those that a host does not tell: login, first and last
+ * name, locale.
+ */
+export const userFields = ({ home, roles }: UserFieldsOptions): RecordFields<User> => ({
+  ...IDENTITY,
+  link: createLinkField(home),
+  ...PROFILE,
+  capabilities: createCapabilitiesField(roles),
+  extra_capabilities: EXTRA_CAPABILITIES,
   meta: NO_META,
 });

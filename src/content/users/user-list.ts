@@ -1,4 +1,4 @@
-/** The list of users: its arguments, and which users it answers in which order. Pure. */
+/** Lists users: the arguments, the filters and the order. Pure. */
 
 import type { Arguments, Json } from "../../schema/types.js";
 import { IDS as ID_LIST, LENGTHS, NAMES, SLUGS } from "../argument-bounds.js";
@@ -8,7 +8,7 @@ import type { User } from "../records/records.js";
 import { RestError } from "../rest/error.js";
 import { contextArgument, pageArguments } from "../rest/record-fields.js";
 
-/** Not by e-mail, address or date of registration: an order tells what a field holds back. */
+/** E-mail, URL and registration date are missing: their order would reveal hidden values. */
 const ORDERS = ["id", "include", "name", "slug", "include_slugs"] as const;
 type UserOrder = (typeof ORDERS)[number];
 
@@ -50,9 +50,9 @@ export const userListArguments: Arguments = {
 };
 
 /**
- * Those of `users` that the arguments ask for, in order; of equals the one with the lower id first.
+ * Returns those of `users` that fit the arguments, in order; of equal users the lower id first.
  *
- * Errors: RestError 400 for an order that lacks what it orders by.
+ * @throws RestError 400 `rest_orderby_include_missing_include` for an order by a missing list.
  */
 export function listUsers(
   users: readonly User[],
@@ -88,7 +88,7 @@ export function listUsers(
   );
   const includePlaces = new Map(include?.map((id, at) => [id, at]));
   const slugPlaces = new Map(slugs?.map((slug, at) => [slug, at]));
-  const keyOf: { readonly [by in UserOrder]: (user: User) => string | number } = {
+  const keys: { readonly [by in UserOrder]: (user: User) => string | number } = {
     id: ({ id }) => id,
     name: ({ name }) => fold(name),
     slug: ({ slug }) => slug,
@@ -97,7 +97,7 @@ export function listUsers(
   };
   const isListed = orderBy === "include" || orderBy === "include_slugs";
   const direction = values["order"] === "desc" && !isListed ? -1 : 1;
-  const keyed = found.map((user) => ({ user, key: keyOf[orderBy](user) }));
+  const keyed = found.map((user) => ({ user, key: keys[orderBy](user) }));
   keyed.sort((a, b) => (a.key < b.key ? -direction : a.key > b.key ? direction : a.user.id - b.user.id));
   return keyed.map(({ user }) => user);
 }

@@ -1,4 +1,7 @@
-/** The people of the site, as the host knows them: its list, or its functions guarded against what they may do. Knows no request. */
+/**
+ * Reads the users of the site from the host: from its list, or from its functions, whose failures
+ * are contained. Knows no request.
+ */
 
 import { type Clock, withTimeout } from "../../core/clock.js";
 import { PostbellError } from "../../core/errors.js";
@@ -6,11 +9,20 @@ import type { Logger } from "../../core/logger.js";
 import type { User } from "../records/records.js";
 import { RestError } from "../rest/error.js";
 
-/** A host with many users, or with users that change, gives functions instead of a list. Both may answer at once or later. */
+/**
+ * The users of a host as functions, for a host with many users or with users that change. Both
+ * functions may return a value or a promise.
+ */
 export interface UserSource {
-  /** Nobody: `null` or `undefined`. Asked for the caller of every request. */
+  /**
+   * Returns a user, or `null` or `undefined` if nobody has the id. Called for the caller of every
+   * request.
+   */
   readonly get: (id: number) => User | null | undefined | PromiseLike<User | null | undefined>;
-  /** In an order that stays the same from page to page; `page` starts at 1. `total` is that of all pages. */
+  /**
+   * Returns one page of users in an order that is the same for every page. `page` starts at 1;
+   * `total` counts all pages.
+   */
   readonly list: (range: {
     readonly page: number;
     readonly perPage: number;
@@ -23,16 +35,22 @@ export interface UserPage {
   readonly total: number;
 }
 
-/** Who there is: a list, or functions that answer. */
+/** The users of the site: a list, or functions that read them. */
 export type UsersOption = readonly User[] | UserSource;
 
-/** Errors of both: RestError 503 `rest_users_unavailable` where the host's function throws, takes more than 5 s or answers nonsense. */
+/**
+ * Reads users. Both functions throw RestError 503 `rest_users_unavailable` if the host's function
+ * throws, takes more than 5 s or returns an invalid value.
+ */
 export interface Users {
-  /** `null`: nobody has the id. At once where the host's function answers at once. */
+  /** Returns `null` if no user has the id. Returns a promise only if the host's function does. */
   readonly get: (id: number) => User | null | Promise<User | null>;
-  /** Everybody, or the first 10 000. What the host's function answers is used for 10 s. */
+  /** Returns all users, at most 10 000. The result of the host's function is cached for 10 s. */
   readonly all: () => readonly User[] | Promise<readonly User[]>;
-  /** A larger number every 10 s where the host's functions may answer something new: what was made of users before is out of date then. */
+  /**
+   * Returns a number that grows every 10 s if the host's functions may return something new. What
+   * was derived from users before is stale then.
+   */
   readonly stamp: () => number;
 }
 
@@ -44,23 +62,24 @@ const MAX_USERS = 10_000;
 
 const isText = (value: unknown): value is string => typeof value === "string";
 
-/** A frozen copy of what is known of a user, or `undefined` where `given` is none. */
+const isOptionalText = (value: unknown): boolean => value === undefined || value === null || isText(value);
+
+/** True if every required property is valid and every other one valid or absent. */
+function isUser({ id, slug, name, roles, avatarUrls, ...rest }: Partial<User>): boolean {
+  if (!Number.isSafeInteger(id) || (id as number) <= 0) return false;
+  if (!isText(slug) || slug === "" || !isText(name)) return false;
+  if (!Array.isArray(roles) || !roles.every(isText)) return false;
+  if (![rest.description, rest.url, rest.email].every(isOptionalText)) return false;
+  return avatarUrls === undefined || avatarUrls === null || Object.values(avatarUrls).every(isText);
+}
+
+/** Returns a frozen copy of a user, or `undefined` if `given` is not a user. */
 function readUser(given: unknown): User | undefined {
   if (typeof given !== "object" || given === null) return undefined;
-  const { id, slug, name, roles, description, url, email, avatarUrls } = given as Partial<User>;
-  const isUser =
-    Number.isSafeInteger(id) &&
-    (id as number) > 0 &&
-    isText(slug) &&
-    slug !== "" &&
-    isText(name) &&
-    Array.isArray(roles) &&
-    roles.every(isText) &&
-    [description, url, email].every((value) => value === undefined || value === null || isText(value)) &&
-    (avatarUrls === undefined || avatarUrls === null || Object.values(avatarUrls).every(isText));
-  if (!isUser) return undefined;
+  if (!isUser(given as Partial<User>)) return undefined;
+  const { id, slug, name, roles, description, url, email, avatarUrls } = given as User;
   return Object.freeze({
-    id: id as number,
+    id,
     slug,
     name,
     roles: Object.freeze([...roles]),
@@ -72,8 +91,10 @@ function readUser(given: unknown): User | undefined {
 }
 
 /**
- * Errors: `invalid_option` with field `users` for what is neither a list nor has both functions, `users[<n>]` for an entry of a list that is no user
- * or has an id or slug that another one has.
+ * Reads the `users` option.
+ *
+ * @throws `invalid_option` with field `users` unless it is a list or has both functions, and with
+ * `users[<n>]` for an entry that is not a user or has the id or slug of another one.
  */
 export function createUsers({
   users,
@@ -84,7 +105,7 @@ export function createUsers({
   readonly clock: Clock;
   readonly logger: Logger;
 }): Users {
-  if (Array.isArray(users)) return usersOf(users);
+  if (Array.isArray(users)) return createListedUsers(users);
   const source = users as UserSource | null;
   if (typeof source?.get !== "function" || typeof source.list !== "function") {
     throw new PostbellError(
@@ -93,10 +114,10 @@ export function createUsers({
       { field: "users" },
     );
   }
-  return usersFrom(source, clock, logger);
+  return createHostUsers(source, clock, logger);
 }
 
-function usersOf(given: readonly User[]): Users {
+function createListedUsers(given: readonly User[]): Users {
   const byId = new Map<number, User>();
   const slugs = new Set<string>();
   for (const [at, entry] of given.entries()) {
@@ -123,7 +144,7 @@ function usersOf(given: readonly User[]): Users {
   return Object.freeze({ get: (id: number) => byId.get(id) ?? null, all: () => everybody, stamp: () => 0 });
 }
 
-function usersFrom(source: UserSource, clock: Clock, logger: Logger): Users {
+function createHostUsers(source: UserSource, clock: Clock, logger: Logger): Users {
   function unavailable(error: unknown): RestError {
     logger.warn({ error }, "the host's users could not be read");
     return new RestError(
@@ -133,43 +154,43 @@ function usersFrom(source: UserSource, clock: Clock, logger: Logger): Users {
     );
   }
 
-  /** What `call` answers, as `read` makes it; whatever goes wrong is the host's fault, not the client's. */
-  function guarded<T, U>(call: () => T | PromiseLike<T>, read: (answer: T) => U): U | Promise<U> {
-    const settle = (answer: T): U => {
+  /** Calls a function of the host and reads its result. Any failure becomes a 503. */
+  function callHost<T, U>(call: () => T | PromiseLike<T>, read: (result: T) => U): U | Promise<U> {
+    const settle = (result: T): U => {
       try {
-        return read(answer);
+        return read(result);
       } catch (error) {
         throw unavailable(error);
       }
     };
-    let answer: T | PromiseLike<T>;
+    let result: T | PromiseLike<T>;
     try {
-      answer = call();
+      result = call();
     } catch (error) {
       throw unavailable(error);
     }
-    if (!isPromise(answer)) return settle(answer);
-    const late = (): Error => new Error("the host took too long");
-    return withTimeout(clock, TIMEOUT_MS, answer, late).then(settle, (error: unknown) => {
+    if (!isPromise(result)) return settle(result);
+    const late = (): Error => new Error(`the host's function took more than ${TIMEOUT_MS} ms`);
+    return withTimeout(clock, TIMEOUT_MS, result, late).then(settle, (error: unknown) => {
       throw unavailable(error);
     });
   }
 
-  function checked(given: unknown): User {
+  function checkUser(given: unknown): User {
     const user = readUser(given);
-    if (user === undefined) throw new Error("what the host answered is no user");
+    if (user === undefined) throw new Error("the host's function returned an invalid user");
     return user;
   }
 
   async function readAll(): Promise<readonly User[]> {
     const found = new Map<number, User>();
     for (let page = 1; found.size < MAX_USERS && page <= MAX_USERS / PAGE_SIZE; page += 1) {
-      const answer = await guarded(
+      const read = await callHost(
         () => source.list({ page, perPage: PAGE_SIZE }),
-        ({ users, total }) => ({ users: users.map(checked), total: Number(total) }),
+        ({ users, total }) => ({ users: users.map(checkUser), total: Number(total) }),
       );
-      for (const user of answer.users) found.set(user.id, user);
-      if (answer.users.length === 0 || page * PAGE_SIZE >= answer.total) break;
+      for (const user of read.users) found.set(user.id, user);
+      if (read.users.length === 0 || page * PAGE_SIZE >= read.total) break;
     }
     return Object.freeze([...found.values()]);
   }
@@ -177,12 +198,13 @@ function usersFrom(source: UserSource, clock: Clock, logger: Logger): Users {
   let latest: { readonly at: number; readonly users: Promise<readonly User[]> } | undefined;
   return Object.freeze({
     get: (id: number) =>
-      guarded(
+      callHost(
         () => source.get(id),
-        (answer) => {
-          if (answer === null || answer === undefined) return null;
-          const user = checked(answer);
-          if (user.id !== id) throw new Error("the host answered another user");
+        (given) => {
+          if (given === null || given === undefined) return null;
+          const user = checkUser(given);
+          if (user.id !== id)
+            throw new Error(`the host's function returned user ${user.id} for the id ${id}`);
           return user;
         },
       ),

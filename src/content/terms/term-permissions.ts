@@ -1,0 +1,100 @@
+/** Decides who may list, read, create, change and delete the terms of a taxonomy. */
+
+import type { Caller } from "../auth/caller.js";
+import { canEditSomething } from "../auth/capabilities.js";
+import type { Term } from "../records/records.js";
+import type { ContentRepository } from "../repository/content-repository.js";
+import { RestError, refusal } from "../rest/error.js";
+import { readContext } from "../rest/record-fields.js";
+import type { RestRequest } from "../rest/types.js";
+import type { TaxonomyDefinition } from "./taxonomies.js";
+
+/** The `permit` functions throw the RestError of WordPress for a request that is not allowed. */
+export interface TermPermissions {
+  /** Returns the requested term. Throws RestError 404 `rest_term_invalid` if it does not exist. */
+  readonly find: (request: RestRequest) => Term;
+  readonly mayDelete: (caller: Caller, term: Term) => boolean;
+  /** Returns the terms to list: those of one post, or all. Throws if the post may not be read. */
+  readonly listReadable: (request: RestRequest) => readonly Term[];
+  readonly permitList: (request: RestRequest) => void;
+  readonly permitCreate: (request: RestRequest) => void;
+  readonly permitRead: (request: RestRequest) => void;
+  readonly permitUpdate: (request: RestRequest) => void;
+  readonly permitDelete: (request: RestRequest) => void;
+}
+
+export interface TermPermissionsOptions {
+  readonly index: ContentRepository["index"];
+  /** The category that cannot be deleted. */
+  readonly defaultCategory: () => number | undefined;
+}
+
+export function createTermPermissions(
+  { taxonomy, isHierarchical, isPublic }: TaxonomyDefinition,
+  { index, defaultCategory }: TermPermissionsOptions,
+): TermPermissions {
+  const canEdit = (caller: Caller): boolean => caller.canOf(taxonomy, "edit_terms");
+
+  function find({ values }: RestRequest): Term {
+    const term = index.term(Number(values["id"]));
+    if (term?.taxonomy === taxonomy) return term;
+    throw new RestError(404, "rest_term_invalid", "Term does not exist.");
+  }
+
+  const mayDelete = (caller: Caller, { id }: Term): boolean =>
+    caller.canOf(taxonomy, "delete_terms") && id !== defaultCategory();
+
+  /** `message` explains the refusal of the context `edit`. */
+  function permitContext(request: RestRequest, message: string): void {
+    const { caller } = request;
+    if (readContext(request) === "edit" && !canEdit(caller)) {
+      throw refusal(caller, "rest_forbidden_context", message);
+    }
+    if (isPublic || canEditSomething(caller)) return;
+    throw refusal(caller, "rest_cannot_view", "Sorry, you are not allowed to view menus.");
+  }
+
+  return {
+    find,
+    mayDelete,
+    listReadable({ values, caller }) {
+      const { post: id } = values;
+      if (typeof id !== "number") return index.terms(taxonomy);
+      const post = index.post(id);
+      if (post === undefined) throw new RestError(400, "rest_post_invalid_id", "Invalid post ID.");
+      if (!caller.may("read", post, post.status === "inherit" ? index.post(post.parent) : undefined)) {
+        throw refusal(
+          caller,
+          "rest_forbidden_context",
+          "Sorry, you are not allowed to view terms for this post.",
+        );
+      }
+      return index.termsOf(post, taxonomy).flatMap((term) => index.term(term) ?? []);
+    },
+    permitList: (request) =>
+      permitContext(request, "Sorry, you are not allowed to edit terms in this taxonomy."),
+    permitCreate({ caller }) {
+      if (caller.canOf(taxonomy, isHierarchical ? "edit_terms" : "assign_terms")) return;
+      throw refusal(
+        caller,
+        "rest_cannot_create",
+        "Sorry, you are not allowed to create terms in this taxonomy.",
+      );
+    },
+    permitRead(request) {
+      find(request);
+      permitContext(request, "Sorry, you are not allowed to edit this term.");
+    },
+    permitUpdate(request) {
+      find(request);
+      const { caller } = request;
+      if (canEdit(caller)) return;
+      throw refusal(caller, "rest_cannot_update", "Sorry, you are not allowed to edit this term.");
+    },
+    permitDelete(request) {
+      const { caller } = request;
+      if (mayDelete(caller, find(request))) return;
+      throw refusal(caller, "rest_cannot_delete", "Sorry, you are not allowed to delete this term.");
+    },
+  };
+}
