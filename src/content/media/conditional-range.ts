@@ -1,4 +1,7 @@
-/** Which part of a file a request asks for, and whether it has it already: the conditions and ranges of RFC 9110. Pure; knows no store. */
+/**
+ * Evaluates the preconditions of a request for a file, such as `If-None-Match` and `If-Range`, and
+ * its `Range` (RFC 9110). Decides between 200, 206, 304, 412 and 416. Pure; knows no store.
+ */
 
 import { isMatch } from "../../http/entity-tag.js";
 import type { ByteRange } from "../files.js";
@@ -16,7 +19,8 @@ export type RangeResult =
   | { readonly status: 206; readonly range: ByteRange };
 
 /**
- * In the order of RFC 9110 §13.2.2. One range only: of a request for several, or for one that is malformed, the whole file is the answer, as §14.2 allows.
+ * Evaluates preconditions and range in the order of RFC 9110 §13.2.2. Supports one range: for
+ * several ranges, or a malformed one, the result is the whole file, as §14.2 allows.
  *
  * @param headers names in lower case
  */
@@ -25,38 +29,49 @@ export function evaluateRange(
   headers: { readonly [name: string]: string },
   file: Validators,
 ): RangeResult {
-  const { tag } = file;
-  const storedSecond = Math.floor(file.storedAt / 1_000);
-  const {
-    "if-match": match,
-    "if-unmodified-since": unmodifiedSince,
-    "if-none-match": noneMatch,
-    "if-modified-since": modifiedSince,
-    "if-range": ifRange,
-    range,
-  } = headers;
-  if (match !== undefined) {
-    // By strong comparison: no weak tag is equal to ours.
-    if (match.trim() !== "*" && !match.split(",").some((given) => given.trim() === tag))
-      return { status: 412 };
-  } else if (storedSecond > (secondOf(unmodifiedSince) ?? Number.POSITIVE_INFINITY)) return { status: 412 };
-  if (noneMatch !== undefined) {
-    if (isMatch(noneMatch, tag)) return { status: 304 };
-  } else if (storedSecond <= (secondOf(modifiedSince) ?? Number.NEGATIVE_INFINITY)) return { status: 304 };
+  if (hasChanged(headers, file)) return { status: 412 };
+  if (isKnown(headers, file)) return { status: 304 };
+  const { "if-range": ifRange, range } = headers;
   if (method === "HEAD" || range === undefined) return { status: 200 };
-  const isSameFile = ifRange === undefined || ifRange.trim() === tag || secondOf(ifRange) === storedSecond;
-  return isSameFile ? rangeOf(range, file.bytes) : { status: 200 };
+  const isSameFile =
+    ifRange === undefined || ifRange.trim() === file.tag || parseSecond(ifRange) === getStoredSecond(file);
+  return isSameFile ? parseRange(range, file.bytes) : { status: 200 };
 }
 
-/** `undefined` for what is no date, which is ignored. */
-function secondOf(date: string | undefined): number | undefined {
-  // `Date.parse` also takes `"1"` and other tags for years.
+type Headers = { readonly [name: string]: string };
+
+const getStoredSecond = ({ storedAt }: Validators): number => Math.floor(storedAt / 1_000);
+
+/** Evaluates `If-Match`, or else `If-Unmodified-Since`. */
+function hasChanged(
+  { "if-match": match, "if-unmodified-since": unmodifiedSince }: Headers,
+  file: Validators,
+): boolean {
+  if (match === undefined) {
+    return getStoredSecond(file) > (parseSecond(unmodifiedSince) ?? Number.POSITIVE_INFINITY);
+  }
+  // The comparison is strong: a weak tag never equals the tag of a file.
+  return match.trim() !== "*" && !match.split(",").some((given) => given.trim() === file.tag);
+}
+
+/** Evaluates `If-None-Match`, or else `If-Modified-Since`. */
+function isKnown(
+  { "if-none-match": noneMatch, "if-modified-since": modifiedSince }: Headers,
+  file: Validators,
+): boolean {
+  if (noneMatch !== undefined) return isMatch(noneMatch, file.tag);
+  return getStoredSecond(file) <= (parseSecond(modifiedSince) ?? Number.NEGATIVE_INFINITY);
+}
+
+/** Returns `undefined` for an invalid date, which is ignored. */
+function parseSecond(date: string | undefined): number | undefined {
+  // `Date.parse` also reads `"1"` and other entity tags as years.
   if (date === undefined || !/^[A-Za-z]{3,9},? /.test(date)) return undefined;
   const time = Date.parse(date);
   return Number.isNaN(time) ? undefined : Math.floor(time / 1_000);
 }
 
-function rangeOf(header: string, size: number): RangeResult {
+function parseRange(header: string, size: number): RangeResult {
   const [, first = "", last = ""] = /^bytes=[ \t]*([0-9]*)-([0-9]*)[ \t]*$/i.exec(header.trim()) ?? [];
   if (first === "" && last === "") return { status: 200 };
   const start = first === "" ? Math.max(size - Number(last), 0) : Number(first);

@@ -1,11 +1,16 @@
-/** Reads the name of a file from a `Content-Disposition` header, and the boundary from a `Content-Type`: parameters by the grammar of RFC 9110. Pure. */
+/**
+ * Reads the name of a file from a `Content-Disposition` header, and the boundary from a
+ * `Content-Type`: parameters by the grammar of RFC 9110. Pure.
+ */
 
 /** Longer headers are refused. */
 const MAX_LENGTH = 8_192;
 
 /**
- * The parameters behind the first `;`, by their names as written. A value is a token or a quoted string, taken out of its quotes; blanks around are left
- * out. `undefined` where the text is malformed: an unclosed quote, something behind a closed one, a control character, a name twice, or too long. Linear.
+ * The parameters behind the first `;`, by their names as written. A value is a token or a quoted
+ * string, taken out of its quotes; blanks around are left out. `undefined` where the text is
+ * malformed: an unclosed quote, something behind a closed one, a control character, a name twice,
+ * or too long. Linear.
  */
 export function readParameters(header: string): ReadonlyMap<string, string> | undefined {
   if (header.length > MAX_LENGTH || hasControl(header)) return undefined;
@@ -73,8 +78,10 @@ function hasControl(text: string): boolean {
 }
 
 /**
- * The file name in `attachment; filename="heart.png"`; `filename*` (RFC 8187) wins over it. `undefined` where there is none or the header is malformed.
- * As in the reference the kind of disposition does not matter, and names of parameters are in lower case. Bytes beyond ASCII are read as UTF-8 where they are.
+ * The file name in `attachment; filename="heart.png"`; `filename*` (RFC 8187) wins over it.
+ * `undefined` where there is none or the header is malformed. As in the reference the kind of
+ * disposition does not matter, and names of parameters are in lower case. Bytes beyond ASCII are
+ * read as UTF-8 where they are.
  */
 export function readFileName(header: string): string | undefined {
   const parameters = readParameters(header);
@@ -98,7 +105,10 @@ function decodeUtf8(bytes: Uint8Array): string | undefined {
   }
 }
 
-/** `UTF-8'en'na%C3%AFve.png`. Further apostrophes are of the name, though RFC 8187 would have them encoded: scripts do not. */
+/**
+ * `UTF-8'en'na%C3%AFve.png`. Further apostrophes are of the name, though RFC 8187 would have them
+ * encoded: scripts do not.
+ */
 function decodeExtended(text: string): string | undefined {
   const encoded = /^utf-8'[^']*'(.*)$/i.exec(text)?.[1];
   if (encoded === undefined) return undefined;

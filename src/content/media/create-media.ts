@@ -13,7 +13,8 @@ import type { ReceivedBody, RestRequest } from "../rest/types.js";
 import type { Site } from "../site.js";
 import { listFileNames } from "../records/media-file-names.js";
 import { publishMedia } from "./publish-media.js";
-import { noData, type StagedUpload, stageUpload } from "./staged-upload.js";
+import { noData } from "./stage-file.js";
+import { type StagedUpload, stageUpload } from "./staged-upload.js";
 import type { StoredImages } from "./stored-images.js";
 
 const FIELDS_TYPE = /^application\/(?:[^\s/,+;]+\+)?(?:json|x-www-form-urlencoded)\s*(?:;|$)/i;

@@ -4,7 +4,10 @@ import { trimEnd } from "../../core/trim-end.js";
 import { normaliseBounded } from "../text/normalise.js";
 import { isAcceptedExtension } from "./media-type.js";
 
-/** Leaves room in the 255 bytes of a file system for a number, for the dimensions of a smaller version and for the extension. */
+/**
+ * Leaves room in the 255 bytes of a file system for a number, for the dimensions of a smaller
+ * version and for the extension.
+ */
 const MAX_BASE_BYTES = 180;
 
 /** What a system takes for a device, whatever its extension. */
@@ -31,14 +34,19 @@ const UNSEEN = /[\p{Cc}\p{Default_Ignorable_Code_Point}\u202a-\u202e\u2066-\u206
 const withoutExtension = (name: string): string =>
   name.includes(".") ? name.slice(0, name.lastIndexOf(".")) : name;
 
-/** What a client calls its file, without folders, extension and characters that cannot be seen: what a media item is titled by. May be empty. */
+/**
+ * What a client calls its file, without folders, extension and characters that cannot be seen: what
+ * a media item is titled by. May be empty.
+ */
 export const titleFromFileName = (given: string): string =>
   withoutExtension(lastSegment(given)).replace(UNSEEN, "").trim();
 
 /**
- * The base of the stored name, to which the extension of its type is added: letters, digits, `.`, `_` and `-` only and none of the signs in front, Latin
- * letters without accents, at most 180 bytes, never a device of some system, never empty. As in the reference blanks become `-`, other signs vanish, and a
- * part that could pass for an extension (`x.php.png`) is marked: `x.php_`. Linear.
+ * The base of the stored name, to which the extension of its type is added: letters, digits, `.`,
+ * `_` and `-` only and none of the signs in front, Latin letters without accents, at most 180
+ * bytes, never a device of some system, never empty. As in the reference blanks become `-`, other
+ * signs vanish, and a part that could pass for an extension (`x.php.png`) is marked: `x.php_`.
+ * Linear.
  */
 export function toBaseName(given: string): string {
   const cleaned = normaliseBounded(withoutExtension(lastSegment(given)), "NFC")
@@ -73,7 +81,10 @@ function withoutAccents(letter: string): string {
 
 const isShort = (name: string): boolean => Buffer.byteLength(name) <= MAX_BASE_BYTES;
 
-/** Of a marked name. Where it is cut there may be a sign, an extension without its mark, or no room for one. */
+/**
+ * Of a marked name. Where it is cut there may be a sign, an extension without its mark, or no room
+ * for one.
+ */
 function shortened(name: string): string {
   if (isShort(name)) return name;
   const cut = marked(trimmed(beginning(name, MAX_BASE_BYTES)));

@@ -1,4 +1,7 @@
-/** Serves the files of media to whoever has their address, as a service of its own beside the REST interface. Knows no record. */
+/**
+ * Serves the files of media to whoever has their address, as a service of its own beside the REST
+ * interface. Knows no record.
+ */
 
 import type { Logger } from "../../core/logger.js";
 import type { HttpRequest, HttpResponse, Service } from "../../http/types.js";
@@ -11,17 +14,21 @@ export interface FileServerOptions {
   readonly logger: Logger;
 }
 
-/** Where a file is, below the address of the uploads, as it stands in a URL: `2026/11/heart.png`. */
+/**
+ * Where a file is, below the address of the uploads, as it stands in a URL: `2026/11/heart.png`.
+ */
 export const uploadPath = (name: string): string => name.split("/").map(encodeURIComponent).join("/");
 
 /** A stored file never changes, but another may take its name once it was deleted. */
 const FOR_A_DAY = "public, max-age=86400";
 
 /**
- * Answers GET and HEAD for each stored file, with ranges and conditions; `undefined` where there is none.
+ * Answers GET and HEAD for each stored file, with ranges and conditions; `undefined` where there is
+ * none.
  *
- * Guarantee: a fixed type by the name, never guessed by the browser; what is no image, sound or film is downloaded, and may run nothing where it is opened
- * nevertheless. 503 while the store fails.
+ * Guarantee: a fixed type by the name, never guessed by the browser; what is no image, sound or
+ * film is downloaded, and may run nothing where it is opened nevertheless. 503 while the store
+ * fails.
  */
 export function createFileServer({ files, logger }: FileServerOptions): Service {
   async function answer(request: HttpRequest, name: string): Promise<HttpResponse | undefined> {

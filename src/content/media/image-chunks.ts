@@ -1,8 +1,8 @@
 /** What the walks over the chunks of an image's file have in common. Pure. */
 
 /**
- * Steps of a walk, which nothing interrupts. Honest files of 33 MB take 130,000 at most, a GIF in blocks of 255 bytes; of the smallest chunks that the
- * forms allow it could be millions.
+ * Steps of a walk, which nothing interrupts. Honest files of 33 MB take 130,000 at most, a GIF in
+ * blocks of 255 bytes; of the smallest chunks that the forms allow it could be millions.
  */
 export const MAX_CHUNKS = 1_000_000;
 

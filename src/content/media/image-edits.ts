@@ -1,4 +1,4 @@
-/** What becomes of an image that a client edits: from percentages of it to pixels. Pure. */
+/** Plans the edits of an image: turns a client's percentages into operations on pixels. Pure. */
 
 export type Modifier =
   | { readonly type: "rotate"; readonly args: { readonly angle: number } }
@@ -16,13 +16,13 @@ export interface Area {
   readonly height: number;
 }
 
-/** One step of an edit, in pixels; steps are done in the order of their list. */
+/** One step of an edit, in pixels. Steps are applied in the order of their list. */
 export type PixelOperation =
-  /** Lies inside the image that the operations before have left, and has at least one pixel. */
+  /** Lies inside the image that the earlier operations leave, and has at least one pixel. */
   | ({ readonly kind: "crop" } & Area)
-  /** Clockwise, above 0 and below 360. An image that is not turned by quarters grows to what holds it. */
+  /** Clockwise, above 0 and below 360. Other than quarter turns enlarge the image to fit. */
   | { readonly kind: "rotate"; readonly degrees: number }
-  /** `horizontal`: left and right change places. */
+  /** `horizontal` swaps left and right. */
   | { readonly kind: "flip"; readonly horizontal: boolean; readonly vertical: boolean };
 
 /** In pixels. */
@@ -36,15 +36,16 @@ export type PlannedEdits =
   | { readonly ok: false; readonly code: string; readonly message: string };
 
 const MAX_MODIFIERS = 10;
-/** Ten turns. */
+/** Ten full turns. */
 const MAX_DEGREES = 3_600;
 
 const refused = (code: string, message: string): PlannedEdits => ({ ok: false, code, message });
 
 /**
- * The operations on an upright image of `size`, and how large it is afterwards. As in the reference a crop that reaches beyond the image ends at its edge, and
- * what changes nothing is left out. Refused: more than ten modifiers, an angle beyond 3600 degrees, a crop that begins outside or has no pixel, and a
- * rotation whose result has more than `maxPixels`.
+ * Returns the operations on an upright image of the given size, and its size afterwards. As in
+ * WordPress, a crop that reaches beyond the image ends at its edge, and modifiers without effect
+ * are dropped. Refuses more than ten modifiers, an angle beyond 3600 degrees, a crop that begins
+ * outside or has no pixel, and a rotation whose result has more than `maxPixels`.
  */
 export function planEdits(
   modifiers: readonly Modifier[],
@@ -56,42 +57,54 @@ export function planEdits(
   }
   const operations: PixelOperation[] = [];
   let size: PixelSize = { width, height };
-  for (const { type, args } of modifiers) {
-    if (type === "crop") {
-      const area = croppedArea(args, size);
-      if (area === undefined) {
-        return refused("rest_image_crop_failed", "Unable to crop this image: nothing of it would be left.");
-      }
-      if (area.width === size.width && area.height === size.height) continue;
-      operations.push({ kind: "crop", ...area });
-      size = { width: area.width, height: area.height };
-    } else if (type === "flip") {
-      const { horizontal, vertical } = args.flip;
-      if (horizontal || vertical) operations.push({ kind: "flip", horizontal, vertical });
-    } else {
-      if (!(Math.abs(args.angle) <= MAX_DEGREES)) {
-        return refused("rest_image_rotation_failed", "Unable to rotate this image by this angle.");
-      }
-      const degrees = ((args.angle % 360) + 360) % 360;
-      if (degrees === 0) continue;
-      size = rotateSize(size, degrees);
-      if (degrees % 90 !== 0 && size.width * size.height > maxPixels) {
-        return refused("rest_image_rotation_failed", "Unable to rotate this image: it would be too large.");
-      }
-      operations.push({ kind: "rotate", degrees });
-    }
+  for (const modifier of modifiers) {
+    const step = planStep(modifier, size, maxPixels);
+    if (!step.ok) return step;
+    operations.push(...step.operations);
+    size = step.size;
   }
   return { ok: true, operations, size };
 }
 
-function croppedArea({ left, top, width, height }: Area, size: PixelSize): Area | undefined {
-  const across = croppedSpan(left, width, size.width);
-  const down = croppedSpan(top, height, size.height);
+function planStep(modifier: Modifier, size: PixelSize, maxPixels: number): PlannedEdits {
+  if (modifier.type === "crop") return planCrop(modifier.args, size);
+  if (modifier.type === "rotate") return planRotation(modifier.args.angle, size, maxPixels);
+  const { horizontal, vertical } = modifier.args.flip;
+  const operations: PixelOperation[] = horizontal || vertical ? [{ kind: "flip", horizontal, vertical }] : [];
+  return { ok: true, operations, size };
+}
+
+function planCrop(percentages: Area, size: PixelSize): PlannedEdits {
+  const area = toPixelArea(percentages, size);
+  if (area === undefined) {
+    return refused("rest_image_crop_failed", "Unable to crop this image: nothing of it would be left.");
+  }
+  const { width, height } = area;
+  if (width === size.width && height === size.height) return { ok: true, operations: [], size };
+  return { ok: true, operations: [{ kind: "crop", ...area }], size: { width, height } };
+}
+
+function planRotation(angle: number, size: PixelSize, maxPixels: number): PlannedEdits {
+  if (!(Math.abs(angle) <= MAX_DEGREES)) {
+    return refused("rest_image_rotation_failed", "Unable to rotate this image by this angle.");
+  }
+  const degrees = ((angle % 360) + 360) % 360;
+  if (degrees === 0) return { ok: true, operations: [], size };
+  const rotated = rotateSize(size, degrees);
+  if (degrees % 90 !== 0 && rotated.width * rotated.height > maxPixels) {
+    return refused("rest_image_rotation_failed", "Unable to rotate this image: it would be too large.");
+  }
+  return { ok: true, operations: [{ kind: "rotate", degrees }], size: rotated };
+}
+
+function toPixelArea({ left, top, width, height }: Area, size: PixelSize): Area | undefined {
+  const across = toPixelSpan(left, width, size.width);
+  const down = toPixelSpan(top, height, size.height);
   if (across === undefined || down === undefined) return undefined;
   return { left: across.start, top: down.start, width: across.length, height: down.length };
 }
 
-function croppedSpan(
+function toPixelSpan(
   startPercent: number,
   lengthPercent: number,
   pixels: number,
@@ -101,7 +114,7 @@ function croppedSpan(
   return start >= 0 && startPercent >= 0 && length >= 1 ? { start, length } : undefined;
 }
 
-/** How large the upright rectangle is that holds an image turned by `degrees`. */
+/** Returns the size of the upright rectangle that holds an image rotated by `degrees`. */
 export function rotateSize({ width, height }: PixelSize, degrees: number): PixelSize {
   if (degrees % 180 === 0) return { width, height };
   if (degrees % 90 === 0) return { width: height, height: width };

@@ -1,12 +1,16 @@
-/** Whether an image moves, and in how many frames, read from how its file is built; no pixel is decoded. Pure. */
+/**
+ * Whether an image moves, and in how many frames, read from how its file is built; no pixel is
+ * decoded. Pure.
+ */
 
 import { chunkType, MAX_CHUNKS } from "./image-chunks.js";
 
 const [AVIS, ANMF, ACTL, IDAT] = [chunkType("avis"), chunkType("ANMF"), chunkType("acTL"), chunkType("IDAT")];
 
 /**
- * 1 for an image that stands still, or that breaks off. Frames of AVIF are not counted: 2 stands for any number of them. Counts no further than the first
- * frame beyond `most`; infinite for a file of more than a million chunks, which no honest one has.
+ * 1 for an image that stands still, or that breaks off. Frames of AVIF are not counted: 2 stands
+ * for any number of them. Counts no further than the first frame beyond `most`; infinite for a file
+ * of more than a million chunks, which no honest one has.
  *
  * Guarantee: linear in the length of `bytes`, and at most a million steps.
  */
@@ -66,7 +70,10 @@ function gifFrames(view: DataView, most: number): number {
   let count = 0;
   let steps = 0;
   let at = 13 + paletteBytes(view.getUint8(10));
-  /** Over the blocks of data that begin at `at`; each says how long it is, and an empty one ends them. */
+  /**
+   * Over the blocks of data that begin at `at`; each says how long it is, and an empty one ends
+   * them.
+   */
   const skipData = (): void => {
     for (let length = 1; length > 0 && steps < MAX_CHUNKS; steps += 1) {
       length = view.getUint8(at);

@@ -1,27 +1,28 @@
-/** How large an image is, read from the bytes it begins with and from nothing else; no pixel is decoded. Pure. */
+/** Reads the size of an image from the first bytes of its file, without decoding a pixel. Pure. */
 
 import { chunkType, MAX_CHUNKS } from "./image-chunks.js";
 
 export interface ImageSize {
-  /** In pixels, as it is shown: an image that its EXIF data turns on its side is turned. */
+  /** In pixels, as shown: the sides are swapped if the EXIF orientation turns the image. */
   readonly width: number;
   readonly height: number;
-  /** As EXIF numbers it, 1 to 8; 1: as it is stored. */
+  /** The EXIF orientation, 1 to 8; 1 is upright. */
   readonly orientation: number;
 }
 
 const UPRIGHT = 1;
-/** The most that any of the forms can mean. */
+/** The largest side that any of the formats can express. */
 const MAX_SIDE = 2 ** 31 - 1;
 
-/** The longest part of a file that is looked at in one piece: a segment of a JPEG. */
+/** The longest part of a file that is read in one piece: a segment of a JPEG. */
 export const PIECE_BYTES = 65_537;
 
 /**
- * Reads the size of an image wherever its bytes are: asks for those from a place on, each time from further behind, and is given {@link PIECE_BYTES} of them
- * at least, or all there are. Returns what {@link imageSize} does.
+ * Reads the size of an image whose bytes are elsewhere. Yields an offset, each time a later one,
+ * and expects at least {@link PIECE_BYTES} bytes from there, or all that remain. Returns what
+ * {@link imageSize} returns.
  *
- * Guarantee: asks, and steps, a million times at most.
+ * Guarantee: at most a million requests and steps.
  */
 export function* imageSizeWalk(mimeType: string): Generator<number, ImageSize | undefined, DataView> {
   const read = READERS.get(mimeType);
@@ -31,16 +32,17 @@ export function* imageSizeWalk(mimeType: string): Generator<number, ImageSize | 
     if (width < 1 || height < 1 || width > MAX_SIDE || height > MAX_SIDE) return undefined;
     return orientation > 4 ? { width: height, height: width, orientation } : { width, height, orientation };
   } catch (error) {
-    // A DataView throws where a read would pass its end.
+    // A DataView throws on a read beyond its end.
     if (error instanceof RangeError) return undefined;
     throw error;
   }
 }
 
 /**
- * `undefined` where the bytes do not say it: they break off before, contradict the form, say 0, or have a million chunks before it.
+ * Returns the size of an image; `undefined` if the bytes end before it, contradict the format, say
+ * 0, or have a million chunks before it.
  *
- * Guarantee: reads nothing beyond `head`, in time linear in its length, whatever is in it.
+ * Guarantee: reads only `head`, in time linear in its length, whatever it contains.
  */
 export function imageSize(mimeType: string, head: Uint8Array): ImageSize | undefined {
   const walk = imageSizeWalk(mimeType);
@@ -103,7 +105,6 @@ function* readWebp(): ReturnType<Reader> {
 
 const EXIF = chunkType("Exif");
 
-/** Walks from segment to segment. */
 function* readJpeg(): ReturnType<Reader> {
   let orientation = UPRIGHT;
   let start = 0;
@@ -117,29 +118,36 @@ function* readJpeg(): ReturnType<Reader> {
     }
     if (view.getUint8(at) !== 0xff) return NONE;
     const marker = view.getUint8(at + 1);
-    // Any number of bytes 0xff may fill the place before a marker.
-    if (marker === 0xff) {
-      at += 1;
+    const bare = countBareBytes(marker);
+    if (bare > 0) {
+      at += bare;
       continue;
     }
-    const isStandalone = marker === 0x01 || (marker >= 0xd0 && marker <= 0xd8);
-    if (isStandalone) {
-      at += 2;
-      continue;
-    }
-    // The picture itself begins, or ends, without a frame header before it.
+    // The picture begins or ends here, without a frame header before it.
     if (marker === 0xda || marker === 0xd9) return NONE;
     const length = view.getUint16(at + 2);
     if (length < 2) return NONE;
     if (isFrameHeader(marker)) {
       return { height: view.getUint16(at + 5), width: view.getUint16(at + 7), orientation };
     }
-    if (marker === 0xe1 && length > 16 && view.getUint32(at + 4) === EXIF) {
-      orientation = exifOrientation(view, at + 10, at + 2 + length);
-    }
+    orientation = readExifSegment(view, at, marker) ?? orientation;
     at += 2 + length;
   }
   return NONE;
+}
+
+/** Returns the length of a marker without a segment; 0 for a marker that has one. */
+function countBareBytes(marker: number): number {
+  // Any number of fill bytes 0xff may precede a marker.
+  if (marker === 0xff) return 1;
+  return marker === 0x01 || (marker >= 0xd0 && marker <= 0xd8) ? 2 : 0;
+}
+
+/** Returns the orientation in an EXIF segment; `undefined` for any other segment. */
+function readExifSegment(view: DataView, at: number, marker: number): number | undefined {
+  const length = view.getUint16(at + 2);
+  if (marker !== 0xe1 || length <= 16 || view.getUint32(at + 4) !== EXIF) return undefined;
+  return readOrientation(view, at + 10, at + 2 + length);
 }
 
 const isFrameHeader = (marker: number): boolean =>
@@ -147,8 +155,11 @@ const isFrameHeader = (marker: number): boolean =>
 
 const ORIENTATION_TAG = 0x0112;
 
-/** From the first directory of a TIFF structure between `start` and `end`; 1 where it is missing or broken, since the picture can be shown nevertheless. */
-function exifOrientation(view: DataView, start: number, end: number): number {
+/**
+ * Reads the orientation from the first directory of a TIFF structure between `start` and `end`. If
+ * it is missing or broken, returns 1, because the picture can be shown all the same.
+ */
+function readOrientation(view: DataView, start: number, end: number): number {
   const isLittle = view.getUint16(start) === 0x4949;
   if ((!isLittle && view.getUint16(start) !== 0x4d4d) || view.getUint16(start + 2, isLittle) !== 42)
     return UPRIGHT;
@@ -163,7 +174,9 @@ function exifOrientation(view: DataView, start: number, end: number): number {
   return UPRIGHT;
 }
 
-/** The boxes that lead to what describes the pictures, and how many bytes each has before its first inner box. */
+/**
+ * The boxes that lead to the description of the pictures, with the bytes before their inner boxes.
+ */
 const AVIF_PATH: ReadonlyMap<number, number> = new Map([
   [chunkType("meta"), 4],
   [chunkType("iprp"), 0],
@@ -173,7 +186,7 @@ const AVIF_PATH: ReadonlyMap<number, number> = new Map([
 const ISPE = chunkType("ispe");
 const ISPE_BYTES = 20;
 
-/** The largest picture in the file: thumbnails and layers of transparency are no larger than the picture itself. */
+/** Returns the largest picture of the file: thumbnails and alpha layers are never larger. */
 function* readAvif(): ReturnType<Reader> {
   let largest = NONE;
   let start = 0;
@@ -190,7 +203,7 @@ function* readAvif(): ReturnType<Reader> {
     if (at + 8 > Math.min(end, view.byteLength)) return largest;
     const size = view.getUint32(at);
     const kind = view.getUint32(at + 4);
-    // Sizes of 64 bits and to the end of the file occur with picture data only, which comes behind.
+    // Only picture data, which comes later, has a size of 64 bits or up to the end of the file.
     if (size < 8) return largest;
     const before = AVIF_PATH.get(kind);
     if (before !== undefined) {

@@ -9,7 +9,10 @@ export interface ImageSource {
   readonly read: () => Promise<Uint8Array>;
 }
 
-/** A version that fills `width` and `height` exactly: scaled, and cut around its centre where the proportions differ. In pixels. */
+/**
+ * A version that fills `width` and `height` exactly: scaled, and cut around its centre where the
+ * proportions differ. In pixels.
+ */
 export interface WantedImage {
   readonly width: number;
   readonly height: number;
@@ -23,25 +26,34 @@ export interface MadeImage {
 }
 
 /**
- * Why no image was made: others wait already; it moves; it has more pixels or frames than are decoded; its bytes are no image; it took too long.
- * Each is told before the first pixel is decoded, but for the last two.
+ * Why no image was made: others wait already; it moves; it has more pixels or frames than are
+ * decoded; its bytes are no image; it took too long. Each is told before the first pixel is
+ * decoded, but for the last two.
  */
 export type ImageRefusal = "busy" | "animated" | "too_large" | "unreadable" | "too_slow";
 
 /**
- * Works on images of the types JPEG, PNG, GIF, WebP and AVIF, off the thread of the event loop, a few at a time. Postbell ships one: `sharpImages`.
+ * Works on images of the types JPEG, PNG, GIF, WebP and AVIF, off the thread of the event loop, a
+ * few at a time. Postbell ships one: `sharpImages`.
  *
- * What it is given comes from strangers: it judges pixels and frames by the header, and bounds memory and time.
+ * What it is given comes from strangers: it judges pixels and frames by the header, and bounds
+ * memory and time.
  */
 export interface ImageTool {
   /** Most pixels of an image that is decoded or made. */
   readonly maxPixels: number;
-  /** Versions in the order of `wanted`; of an image that moves its first frame. EXIF orientation is applied. */
+  /**
+   * Versions in the order of `wanted`; of an image that moves its first frame. EXIF orientation is
+   * applied.
+   */
   readonly resize: (
     source: ImageSource,
     wanted: readonly WantedImage[],
   ) => Promise<readonly MadeImage[] | ImageRefusal>;
-  /** Applies EXIF orientation, then `operations` one after the other. An image that moves is refused. */
+  /**
+   * Applies EXIF orientation, then `operations` one after the other. An image that moves is
+   * refused.
+   */
   readonly edit: (
     source: ImageSource,
     operations: readonly PixelOperation[],

@@ -1,4 +1,7 @@
-/** Which versions of an image a site keeps beside the one that was uploaded: the sizes of the reference. Pure. */
+/**
+ * Which versions of an image a site keeps beside the one that was uploaded: the sizes of the
+ * reference. Pure.
+ */
 
 import type { MediaFile } from "../records/records.js";
 import type { PixelSize } from "./image-edits.js";
@@ -31,7 +34,9 @@ const REPLACEABLE: ReadonlySet<string> = new Set(["image/jpeg", "image/webp", "i
 export interface UploadedImage extends PixelSize {
   readonly name: string;
   readonly bytes: number;
-  /** As EXIF numbers it; 1 where left out. Width and height are those of the image as it is shown. */
+  /**
+   * As EXIF numbers it; 1 where left out. Width and height are those of the image as it is shown.
+   */
   readonly orientation?: number;
 }
 
@@ -42,7 +47,10 @@ export interface WantedSize extends WantedImage {
 /** What was uploaded, where another version of it is shown in its place. */
 export const uploadedImage = (file: MediaFile): UploadedImage => file.original ?? file;
 
-/** The sizes that `file` should have and has not, from small to large. None for what is no image, or of unknown dimensions. */
+/**
+ * The sizes that `file` should have and has not, from small to large. None for what is no image, or
+ * of unknown dimensions.
+ */
 export function missingSizes(file: MediaFile): readonly WantedSize[] {
   const image = uploadedImage(file);
   return Object.entries(SIZES).flatMap(([size, rule]) => {

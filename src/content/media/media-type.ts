@@ -1,7 +1,10 @@
-/** Which files are accepted as media, and what they are: judged by their name and their first bytes together. Pure; never trusts a declared type. */
+/**
+ * Detects the type of an upload from its file name and its first bytes, and refuses types that are
+ * not accepted. Pure; never trusts a declared type.
+ */
 
-/** What the first bytes of a file show. */
-type Form =
+/** A file format, as the first bytes of a file show it. */
+type Format =
   | "png"
   | "jpeg"
   | "gif"
@@ -21,9 +24,9 @@ type Form =
 
 export interface MediaType {
   readonly mimeType: string;
-  /** Lower case, without a dot; what the stored name ends with. */
+  /** The extension of the stored name: lower case, without a dot. */
   readonly extension: string;
-  /** Whether every byte of it has to be text. */
+  /** True if every byte of the file must be text. */
   readonly isText: boolean;
 }
 
@@ -31,10 +34,10 @@ const OOXML = "application/vnd.openxmlformats-officedocument";
 const OPENDOCUMENT = "application/vnd.oasis.opendocument";
 
 /**
- * By extension. What a browser or a server may run is not among them (SVG, HTML, XML, scripts, PostScript, archives), nor a form that cannot be told
- * from others by its first bytes.
+ * The accepted types by extension. Files that a browser or a server may run are missing (SVG, HTML,
+ * XML, scripts, PostScript, archives), as are formats that their first bytes do not identify.
  */
-const TYPES: ReadonlyMap<string, readonly [mimeType: string, form: Form]> = new Map([
+const TYPES: ReadonlyMap<string, readonly [mimeType: string, format: Format]> = new Map([
   ["png", ["image/png", "png"]],
   ["jpg", ["image/jpeg", "jpeg"]],
   ["jpeg", ["image/jpeg", "jpeg"]],
@@ -70,8 +73,8 @@ const TYPES: ReadonlyMap<string, readonly [mimeType: string, form: Form]> = new 
   ["vtt", ["text/vtt", "text"]],
 ]);
 
-/** What an image is called whose name says another kind of image. */
-const IMAGE_EXTENSIONS: { readonly [form in Form]?: string } = {
+/** The extension of an image whose name has that of another kind of image. */
+const IMAGE_EXTENSIONS: { readonly [format in Format]?: string } = {
   png: "png",
   jpeg: "jpg",
   gif: "gif",
@@ -79,58 +82,88 @@ const IMAGE_EXTENSIONS: { readonly [form in Form]?: string } = {
   avif: "avif",
 };
 
-/** What follows the last dot, in lower case; empty where there is no dot. */
-const extensionOf = (name: string): string =>
+/** Returns the text after the last dot in lower case; empty without a dot. */
+const getExtension = (name: string): string =>
   name.includes(".") ? name.slice(name.lastIndexOf(".") + 1).toLowerCase() : "";
 
-/** The fixed type that a stored file is served with; `undefined` for a name that no upload gets. */
-export const findMimeType = (name: string): string | undefined => TYPES.get(extensionOf(name))?.[0];
+/** Returns the type that a stored file is served with; `undefined` for a name no upload gets. */
+export const findMimeType = (name: string): string | undefined => TYPES.get(getExtension(name))?.[0];
 
 export const isAcceptedExtension = (extension: string): boolean => TYPES.has(extension.toLowerCase());
 
 /**
- * The type of a file with this name that begins with `head` (4 KiB or all of it). `undefined`: it is refused, because its extension is not accepted or its
- * bytes show something else. An image under the extension of another kind of image gets its own, as in the reference.
+ * Returns the type of a file with this name that begins with `head` (4 KiB or all of it). Returns
+ * `undefined` if the file is refused: its extension is not accepted, or its bytes contradict it. An
+ * image with the extension of another kind of image gets its own, as in WordPress.
  */
 export function detectMediaType(name: string, head: Uint8Array): MediaType | undefined {
-  const extension = extensionOf(name);
+  const extension = getExtension(name);
   const [mimeType, expected] = TYPES.get(extension) ?? [];
   if (mimeType === undefined || expected === undefined) return undefined;
-  const form = formOf(head);
-  if (form === expected) return { mimeType, extension, isText: form === "text" };
-  const own = form && IMAGE_EXTENSIONS[form];
+  const format = detectFormat(head);
+  if (format === expected) return { mimeType, extension, isText: format === "text" };
+  const own = format && IMAGE_EXTENSIONS[format];
   if (own === undefined || IMAGE_EXTENSIONS[expected] === undefined) return undefined;
   return { mimeType: TYPES.get(own)?.[0] ?? mimeType, extension: own, isText: false };
 }
 
 const TEXT_HEAD_BYTES = 1_024;
 
-/** Beginnings that make a program of a text, or that a browser or a server could take for more than text. */
+/** Matches text that is a program, or that a browser or a server could take for one. */
 const ACTIVE_TEXT = /^\s*(?:<[!?%a-z]|%!|#!|%pdf)/i;
 
-function formOf(head: Uint8Array): Form | undefined {
-  const at = (start: number, end: number): string =>
-    Buffer.from(head.subarray(start, end)).toString("latin1");
+/** Returns the bytes from `start` to `end` with one character per byte. */
+type ReadText = (start: number, end: number) => string;
+
+interface Signature {
+  readonly offset: number;
+  readonly bytes: string;
+  /** The format, or a function that finds it if several formats share the signature. */
+  readonly format: Format | ((head: Uint8Array, at: ReadText) => Format | undefined);
+}
+
+/** The first that matches decides. */
+const SIGNATURES: readonly Signature[] = [
+  { offset: 0, bytes: "\x89PNG\r\n\x1a\n", format: "png" },
+  { offset: 0, bytes: "\xff\xd8\xff", format: "jpeg" },
+  { offset: 0, bytes: "GIF87a", format: "gif" },
+  { offset: 0, bytes: "GIF89a", format: "gif" },
+  { offset: 0, bytes: "RIFF", format: detectRiff },
+  { offset: 0, bytes: "%PDF-", format: "pdf" },
+  { offset: 4, bytes: "ftyp", format: detectBrand },
+  { offset: 0, bytes: "\x1aE\xdf\xa3", format: "matroska" },
+  { offset: 0, bytes: "OggS", format: "ogg" },
+  { offset: 0, bytes: "fLaC", format: "flac" },
+  { offset: 0, bytes: "PK\x03\x04", format: detectArchive },
+  { offset: 0, bytes: "ID3", format: "mpeg-audio" },
+];
+
+function detectFormat(head: Uint8Array): Format | undefined {
+  const at: ReadText = (start, end) => Buffer.from(head.subarray(start, end)).toString("latin1");
   const start = at(0, 16);
-  if (start.startsWith("\x89PNG\r\n\x1a\n")) return "png";
-  if (start.startsWith("\xff\xd8\xff")) return "jpeg";
-  if (start.startsWith("GIF87a") || start.startsWith("GIF89a")) return "gif";
-  if (start.startsWith("RIFF")) return { WEBP: "webp", WAVE: "wave" }[at(8, 12)] as Form | undefined;
-  if (start.startsWith("%PDF-")) return "pdf";
-  if (at(4, 8) === "ftyp") return formOfBrands(head, at);
-  if (start.startsWith("\x1aE\xdf\xa3")) return "matroska";
-  if (start.startsWith("OggS")) return "ogg";
-  if (start.startsWith("fLaC")) return "flac";
-  if (start.startsWith("PK\x03\x04")) return formOfArchive(at);
-  if (start.startsWith("ID3") || isMpegAudioFrame(head)) return "mpeg-audio";
+  const signature = SIGNATURES.find(({ offset, bytes }) => start.startsWith(bytes, offset));
+  if (signature !== undefined) {
+    const { format } = signature;
+    return typeof format === "string" ? format : format(head, at);
+  }
+  if (isMpegAudioFrame(head)) return "mpeg-audio";
   if (head[0] === 0xff && ((head[1] ?? 0) & 0xf6) === 0xf0) return "aac";
   if (head.length === 0 || hasBinary(head)) return undefined;
   const text = at(0, TEXT_HEAD_BYTES).replace(/^\xef\xbb\xbf/, "");
   return ACTIVE_TEXT.test(text) ? undefined : "text";
 }
 
-/** ISO base media: one box of brands says whether it holds pictures or sound and film. Pictures of other codecs than AV1 are not accepted. */
-function formOfBrands(head: Uint8Array, at: (start: number, end: number) => string): Form | undefined {
+function detectRiff(_: Uint8Array, at: ReadText): Format | undefined {
+  const kind = at(8, 12);
+  if (kind === "WEBP") return "webp";
+  return kind === "WAVE" ? "wave" : undefined;
+}
+
+/**
+ * Tells AVIF images from audio and video by the brands of an ISO base media file. Pictures of other
+ * codecs than AV1 are not accepted.
+ */
+function detectBrand(head: Uint8Array, at: ReadText): Format | undefined {
   const major = at(8, 12);
   if (major === "avif" || major === "avis") return "avif";
   if (/^(?:hei|hev|mif1|msf1|mia|jp2|jpx|jxl|crx)/.test(major)) {
@@ -141,8 +174,8 @@ function formOfBrands(head: Uint8Array, at: (start: number, end: number) => stri
   return "isobmff";
 }
 
-/** What office programs write first into their archives. */
-function formOfArchive(at: (start: number, end: number) => string): Form | undefined {
+/** Detects office documents by the first entry of their archive. */
+function detectArchive(_: Uint8Array, at: ReadText): Format | undefined {
   const first = at(30, 100);
   if (first.startsWith("mimetypeapplication/vnd.oasis.opendocument.")) return "opendocument";
   return /^(?:\[Content_Types\]\.xml|_rels\/|docProps\/|word\/|xl\/|ppt\/|customXml\/)/.test(first)
@@ -150,7 +183,7 @@ function formOfArchive(at: (start: number, end: number) => string): Form | undef
     : undefined;
 }
 
-/** Frame sync of MPEG audio, layers I to III, with no value that is reserved. */
+/** True for the frame sync of MPEG audio, layers I to III, without reserved values. */
 function isMpegAudioFrame([first = 0, second = 0, third = 0]: Uint8Array): boolean {
   const isSync = first === 0xff && (second & 0xe0) === 0xe0;
   return (
@@ -162,7 +195,10 @@ function isMpegAudioFrame([first = 0, second = 0, third = 0]: Uint8Array): boole
   );
 }
 
-/** Whether there is a byte that no text in ASCII, UTF-8 or a Windows code page has: a control character other than tabs, line and page ends and escape. */
+/**
+ * True if a byte occurs in no text in ASCII, UTF-8 or a Windows code page: a control character
+ * other than tab, line feed, form feed, carriage return and escape.
+ */
 export function hasBinary(bytes: Uint8Array): boolean {
   for (const byte of bytes) {
     if (byte < 32 && byte !== 9 && byte !== 10 && byte !== 12 && byte !== 13 && byte !== 27) return true;

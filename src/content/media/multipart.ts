@@ -1,4 +1,7 @@
-/** Reads a `multipart/form-data` body: text fields as the parameters they are, and one file as a stream. Knows nothing of media. */
+/**
+ * Reads a `multipart/form-data` body: text fields as the parameters they are, and one file as a
+ * stream. Knows nothing of media.
+ */
 
 import type { Readable } from "node:stream";
 import { Busboy, type BusboyInstance } from "@fastify/busboy";
@@ -15,8 +18,9 @@ const TEXT_BYTES = 1_048_576;
 const MAX_PARTS = 1_100;
 const HEADER_BYTES = 16_384;
 /**
- * Given to the parser at a time, and less than a part of the body buffers: a part that it reads over, because its headers cannot be read, would otherwise
- * stop it for good where it fills that buffer and ends with the same bytes.
+ * Given to the parser at a time, and less than a part of the body buffers: a part that it reads
+ * over, because its headers cannot be read, would otherwise stop it for good where it fills that
+ * buffer and ends with the same bytes.
  */
 const PIECE_BYTES = 65_536;
 const BUFFER_BYTES = 4 * PIECE_BYTES;
@@ -33,7 +37,10 @@ interface Taken {
 }
 
 export interface MultipartOptions<T extends Taken> {
-  /** The name of the field that holds the file. Files in other fields are read over, as are a second one and one without a name. */
+  /**
+   * The name of the field that holds the file. Files in other fields are read over, as are a second
+   * one and one without a name.
+   */
   readonly fileField: string;
   /** Of the file. */
   readonly limit: number;
@@ -43,11 +50,13 @@ export interface MultipartOptions<T extends Taken> {
 }
 
 /**
- * The fields, nested by PHP's rules, and what `take` made of the file. Fields may stand before and behind it.
+ * The fields, nested by PHP's rules, and what `take` made of the file. Fields may stand before and
+ * behind it.
  *
- * Guarantee: what `take` made is discarded where the rest of the body cannot be read.
- * Errors: what `take` throws; RestError 400 `rest_invalid_multipart` for a body that is cut off or none of this form, 400 `rest_invalid_query` for too many
- * fields, 413 `rest_body_too_large` for too long ones; the errors of {@link readUploadBytes}.
+ * Guarantee: what `take` made is discarded where the rest of the body cannot be read. Errors: what
+ * `take` throws; RestError 400 `rest_invalid_multipart` for a body that is cut off or none of this
+ * form, 400 `rest_invalid_query` for too many fields, 413 `rest_body_too_large` for too long ones;
+ * the errors of {@link readUploadBytes}.
  */
 export async function readMultipart<T extends Taken>(
   request: Pick<HttpRequest, "body" | "headers" | "signal">,
@@ -82,7 +91,8 @@ export async function readMultipart<T extends Taken>(
     parser.on("error", () => reject(malformed("It is cut off or malformed.")));
     parser.on("finish", resolve);
   });
-  // Ends the write under way, which a paused parser would not. A race with `parsed` would leave something on it for every chunk.
+  // Ends the write under way, which a paused parser would not. A race with `parsed` would leave
+  // something on it for every chunk.
   let isSettled = false;
   let goOn = (): void => {};
   const settle = (): void => {

@@ -1,4 +1,6 @@
-/** Publishes a file that was taken in, with the versions of an image that the site keeps beside it. */
+/**
+ * Publishes a file that was taken in, with the versions of an image that the site keeps beside it.
+ */
 
 import type { MediaFile } from "../records/records.js";
 import type { StagedUpload } from "./staged-upload.js";
@@ -11,7 +13,10 @@ export interface PublishedMedia {
   readonly discard: () => Promise<void>;
 }
 
-/** `localTime`: as `StagedUpload.publish` takes it. `images`: `undefined` where the site makes no versions. Errors: what the files throw; nothing is left then. */
+/**
+ * `localTime`: as `StagedUpload.publish` takes it. `images`: `undefined` where the site makes no
+ * versions. Errors: what the files throw; nothing is left then.
+ */
 export async function publishMedia(
   upload: StagedUpload,
   localTime: number,

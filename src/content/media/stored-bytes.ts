@@ -1,4 +1,7 @@
-/** Reads of what is stored no more than is needed: a part of a file, or how large the image in it is. Knows no record. */
+/**
+ * Reads of what is stored no more than is needed: a part of a file, or how large the image in it
+ * is. Knows no record.
+ */
 
 import { createByteBuffer } from "../../core/byte-buffer.js";
 import type { FileStore } from "../files.js";
@@ -7,7 +10,10 @@ import { type ImageSize, imageSizeWalk, PIECE_BYTES } from "./image-size.js";
 /** Read at a time. */
 const PART_BYTES = 4 * PIECE_BYTES;
 
-/** The bytes from `start` to before `end`, which is at most the size of the file. Errors: what `files` throws. */
+/**
+ * The bytes from `start` to before `end`, which is at most the size of the file. Errors: what
+ * `files` throws.
+ */
 export async function readStoredBytes(
   files: FileStore,
   name: string,
@@ -19,7 +25,8 @@ export async function readStoredBytes(
 }
 
 /**
- * The size of an image in a file of `bytes`, however much stands before what tells it; `undefined` where nothing does.
+ * The size of an image in a file of `bytes`, however much stands before what tells it; `undefined`
+ * where nothing does.
  *
  * Guarantee: holds one part of 256 KiB at a time. Errors: what `files` throws.
  */

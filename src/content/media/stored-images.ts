@@ -1,4 +1,7 @@
-/** Images in the host's files: makes versions of them with the host's tool, and stores these. Knows no record but the part of one that tells of the file. */
+/**
+ * Creates versions of stored images with the host's image tool and stores them. Knows of a record
+ * only the part about its file.
+ */
 
 import { isPostbellError } from "../../core/errors.js";
 import type { Logger } from "../../core/logger.js";
@@ -7,24 +10,36 @@ import { listFileNames } from "../records/media-file-names.js";
 import type { MediaFile } from "../records/records.js";
 import type { PixelOperation } from "./image-edits.js";
 import { frameCount } from "./image-frames.js";
-import type { ImageRefusal, ImageSource, ImageTool, MadeImage } from "./image-tool.js";
-import { missingSizes, shownVersion, uploadedImage } from "./image-versions.js";
+import type { ImageRefusal, ImageSource, ImageTool, MadeImage, WantedImage } from "./image-tool.js";
+import { missingSizes, type ShownVersion, shownVersion, uploadedImage } from "./image-versions.js";
 import { readStoredBytes, readStoredImageSize } from "./stored-bytes.js";
 import { type NameParts, publishUnderFreeName, splitFileName } from "./stored-name.js";
 
 export interface StoredImage {
   readonly file: MediaFile;
-  /** Removes what was stored for it and is not among the files of `kept`. To be called where no record came to name them; never rejects. */
+  /**
+   * Removes the files that were stored for it, except those of `kept`. Must be called if no record
+   * names them. Never rejects.
+   */
   readonly discard: (kept?: MediaFile | null) => Promise<void>;
 }
 
 export interface StoredImages {
   readonly maxPixels: number;
-  /** With its dimensions: where the record does not tell them, they are read from the file. The same object where there is nothing to add. */
+  /**
+   * Resolves with the file and its dimensions, read from the bytes if the record lacks them.
+   * Returns the same object if there is nothing to add.
+   */
   readonly measured: (file: MediaFile, mimeType: string) => Promise<MediaFile>;
-  /** Makes and stores the versions that `file` lacks. Where the tool refuses, or fails, the file stays as it is, and it is logged. */
+  /**
+   * Creates and stores the versions that `file` lacks. If the tool refuses or fails, logs it and
+   * leaves the file as it is.
+   */
   readonly complete: (file: MediaFile, mimeType: string) => Promise<StoredImage>;
-  /** Edits what was uploaded, and stores the result, with its versions, as `…-edited` in `folder`. Without an alternative text. */
+  /**
+   * Edits the uploaded image and stores the result and its versions as `…-edited` in `folder`. The
+   * result has no alternative text.
+   */
   readonly edit: (
     file: MediaFile,
     edit: {
@@ -35,7 +50,7 @@ export interface StoredImages {
   ) => Promise<StoredImage | ImageRefusal | "unavailable">;
 }
 
-/** Tells of a WebP or AVIF image whether it moves. */
+/** Enough bytes to tell if a WebP or AVIF image is animated. */
 const HEAD_BYTES = 65_536;
 
 export function createStoredImages({
@@ -56,7 +71,7 @@ export function createStoredImages({
   }
 
   async function store(bytes: Uint8Array, parts: NameParts): Promise<string> {
-    const staged = await files.stage(once(bytes));
+    const staged = await files.stage(toStream(bytes));
     try {
       return (await publishUnderFreeName(staged, parts)).name;
     } finally {
@@ -64,93 +79,87 @@ export function createStoredImages({
     }
   }
 
-  const sourceOf = (file: MediaFile, mimeType: string): ImageSource => {
+  const createSource = (file: MediaFile, mimeType: string): ImageSource => {
     const { name, bytes } = uploadedImage(file);
     return { mimeType, read: () => readStoredBytes(files, name, { start: 0, end: bytes }) };
   };
 
-  async function madeVersions(
+  async function createVersions(
     source: ImageSource,
     wanted: Parameters<ImageTool["resize"]>[1],
   ): Promise<readonly MadeImage[] | undefined> {
     try {
-      const made = await tool.resize(source, wanted);
-      if (typeof made !== "string") return made;
-      logger.warn({ refusal: made }, "an image was stored without smaller versions");
+      const created = await tool.resize(source, wanted);
+      if (typeof created !== "string") return created;
+      logger.warn({ refusal: created }, "an image was stored without smaller versions");
     } catch (error) {
       logger.error({ error }, "the smaller versions of an image could not be made");
     }
     return undefined;
   }
 
-  async function complete(file: MediaFile, mimeType: string): Promise<StoredImage> {
-    const whole = shownVersion(file, mimeType);
-    const shown = whole !== undefined && !(await moves(file, mimeType)) ? whole : undefined;
-    const sizes = missingSizes(file);
-    const nothing: StoredImage = { file, discard: async () => {} };
-    if (shown === undefined && sizes.length === 0) return nothing;
-    const wanted = [...(shown ? [shown] : []), ...sizes];
-    const made = await madeVersions(sourceOf(file, mimeType), wanted);
-    if (made === undefined) return nothing;
+  /** Stores the created versions in the order of `wanted`, and adds them to the file. */
+  async function storeVersions(
+    file: MediaFile,
+    mimeType: string,
+    {
+      wanted,
+      created,
+    }: { readonly wanted: readonly WantedVersion[]; readonly created: readonly MadeImage[] },
+  ): Promise<StoredImage> {
     const parts = splitFileName(uploadedImage(file).name);
     const stored: string[] = [];
     try {
       let completed = file;
-      for (const [at, { bytes, width, height }] of made.entries()) {
-        const isShown = shown !== undefined && at === 0;
-        const suffix = isShown ? shown.suffix : `${width}x${height}`;
+      for (const [at, { bytes, width, height }] of created.entries()) {
+        const { suffix = `${width}x${height}`, size } = wanted[at] ?? { size: "" };
         const name = await store(bytes, { ...parts, base: `${parts.base}-${suffix}` });
         stored.push(name);
         const version = { name, width, height, bytes: bytes.length };
-        const size = sizes[shown === undefined ? at : at - 1]?.size ?? "";
-        completed = isShown
-          ? shownInstead(completed, version)
-          : { ...completed, sizes: { ...completed.sizes, [size]: { ...version, mimeType } } };
+        completed =
+          size === undefined
+            ? replaceShown(completed, version)
+            : { ...completed, sizes: { ...completed.sizes, [size]: { ...version, mimeType } } };
       }
-      return { file: completed, discard: (kept) => remove(unnamed(stored, kept)) };
+      return { file: completed, discard: (kept) => remove(listUnnamed(stored, kept)) };
     } catch (error) {
       await remove(stored);
       throw error;
     }
   }
 
-  async function measured(file: MediaFile, mimeType: string): Promise<MediaFile> {
-    const { name, bytes, width, original, elsewhere } = file;
-    if (width !== 0 || original !== undefined || elsewhere !== undefined) return file;
-    const size = await readStoredImageSize(files, { name, bytes, mimeType });
-    if (size === undefined) return file;
-    const { orientation, ...sides } = size;
-    return { ...file, ...sides, ...(orientation === 1 ? {} : { orientation }) };
-  }
-
-  async function moves(file: MediaFile, mimeType: string): Promise<boolean> {
-    const { name, bytes } = uploadedImage(file);
-    const head = await readStoredBytes(files, name, { start: 0, end: Math.min(bytes, HEAD_BYTES) });
-    return frameCount(mimeType, head, 1) > 1;
+  async function complete(file: MediaFile, mimeType: string): Promise<StoredImage> {
+    const shown = shownVersion(file, mimeType);
+    const isReplaced = shown !== undefined && !(await isAnimated(files, file, mimeType));
+    const wanted: readonly WantedVersion[] = [...(isReplaced ? [shown] : []), ...missingSizes(file)];
+    const created =
+      wanted.length === 0 ? undefined : await createVersions(createSource(file, mimeType), wanted);
+    if (created === undefined) return { file, discard: async () => {} };
+    return storeVersions(file, mimeType, { wanted, created });
   }
 
   return {
     maxPixels: tool.maxPixels,
-    measured,
+    measured: (file, mimeType) => measureImage(files, file, mimeType),
     complete,
     async edit(file, { mimeType, operations, folder }) {
-      const made = await tool.edit(sourceOf(file, mimeType), operations).catch((error: unknown) => {
+      const edited = await tool.edit(createSource(file, mimeType), operations).catch((error: unknown) => {
         if (!isPostbellError(error, "invalid_option")) throw error;
         logger.error({ error }, "the host's tool cannot edit images");
         return "unavailable" as const;
       });
-      if (typeof made === "string") return made;
-      const { bytes, width, height } = made;
+      if (typeof edited === "string") return edited;
+      const { bytes, width, height } = edited;
       const { base, extension } = splitFileName(uploadedImage(file).name);
-      const name = await store(bytes, { folder, base: editedBase(base), extension });
+      const name = await store(bytes, { folder, base: toEditedBase(base), extension });
       try {
-        const edited = { name, bytes: bytes.length, altText: "", width, height, sizes: {} };
-        const whole = await complete(edited, mimeType);
+        const image = { name, bytes: bytes.length, altText: "", width, height, sizes: {} };
+        const whole = await complete(image, mimeType);
         return {
           file: whole.file,
           discard: async (kept) => {
             await whole.discard(kept);
-            await remove(unnamed([name], kept));
+            await remove(listUnnamed([name], kept));
           },
         };
       } catch (error) {
@@ -161,15 +170,37 @@ export function createStoredImages({
   };
 }
 
-const unnamed = (names: readonly string[], kept: MediaFile | null | undefined): readonly string[] => {
+/** A version of an image: one of the sizes, or without `size` the one shown instead of it. */
+interface WantedVersion extends WantedImage {
+  readonly suffix?: ShownVersion["suffix"];
+  readonly size?: string;
+}
+
+async function measureImage(files: FileStore, file: MediaFile, mimeType: string): Promise<MediaFile> {
+  const { name, bytes, width, original, elsewhere } = file;
+  if (width !== 0 || original !== undefined || elsewhere !== undefined) return file;
+  const size = await readStoredImageSize(files, { name, bytes, mimeType });
+  if (size === undefined) return file;
+  const { orientation, ...sides } = size;
+  return { ...file, ...sides, ...(orientation === 1 ? {} : { orientation }) };
+}
+
+async function isAnimated(files: FileStore, file: MediaFile, mimeType: string): Promise<boolean> {
+  const { name, bytes } = uploadedImage(file);
+  const head = await readStoredBytes(files, name, { start: 0, end: Math.min(bytes, HEAD_BYTES) });
+  return frameCount(mimeType, head, 1) > 1;
+}
+
+const listUnnamed = (names: readonly string[], kept: MediaFile | null | undefined): readonly string[] => {
   const owned = new Set(kept ? listFileNames(kept) : []);
   return names.filter((name) => !owned.has(name));
 };
 
-/** However often an image is edited, its name says so once. */
-const editedBase = (base: string): string => `${base.replace(/-edited(?:-\d+)?$/, "")}-edited`;
+/** Returns the name of an edited image, with the suffix once however often it was edited. */
+const toEditedBase = (base: string): string => `${base.replace(/-edited(?:-\d+)?$/, "")}-edited`;
 
-function shownInstead(
+/** Shows `version` instead of the uploaded file, which becomes the original. */
+function replaceShown(
   { orientation, ...file }: MediaFile,
   version: { readonly name: string; readonly bytes: number; readonly width: number; readonly height: number },
 ): MediaFile {
@@ -178,6 +209,6 @@ function shownInstead(
   return { ...file, ...version, original };
 }
 
-async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+async function* toStream(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes;
 }

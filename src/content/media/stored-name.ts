@@ -15,7 +15,10 @@ export interface NameParts {
   readonly extension: string;
 }
 
-/** Publishes it as `2026/11/heart.png`, or `heart-1.png` where that is taken; resolves with the parts it got. */
+/**
+ * Publishes it as `2026/11/heart.png`, or `heart-1.png` where that is taken; resolves with the
+ * parts it got.
+ */
 export async function publishUnderFreeName(
   staged: StagedFile,
   { folder, base: wanted, extension }: NameParts,
@@ -33,7 +36,9 @@ function* candidates(base: string): Generator<string> {
   yield `${base}-${randomUUID().slice(0, 8)}`;
 }
 
-/** Year and month. `localTime` is the site's wall-clock time in epoch ms, as in `PostColumns.date`. */
+/**
+ * Year and month. `localTime` is the site's wall-clock time in epoch ms, as in `PostColumns.date`.
+ */
 export function toUploadFolder(localTime: number): string {
   const [year, month] = new Date(localTime).toISOString().split("-");
   return `${year}/${month}`;

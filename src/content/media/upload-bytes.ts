@@ -21,10 +21,13 @@ const cutOff = (): RestError =>
   new RestError(400, "rest_request_aborted", "The body ended before it was complete.");
 
 /**
- * The chunks of the body. Ends without an error only where the body is complete: as long as announced, if it was.
+ * The chunks of the body. Ends without an error only where the body is complete: as long as
+ * announced, if it was.
  *
- * Errors: RestError 413 `rest_upload_file_too_big` beyond `limit` bytes, before anything is read where more was announced; 400 `rest_request_aborted` when
- * the client leaves or the length is another; 408 `rest_request_timeout` for a body slower than `pace`; PostbellError `raw_body_unavailable` when a body parser of the host has consumed the bytes.
+ * Errors: RestError 413 `rest_upload_file_too_big` beyond `limit` bytes, before anything is read
+ * where more was announced; 400 `rest_request_aborted` when the client leaves or the length is
+ * another; 408 `rest_request_timeout` for a body slower than `pace`; PostbellError
+ * `raw_body_unavailable` when a body parser of the host has consumed the bytes.
  */
 export async function* readUploadBytes(
   request: BodyRequest,
