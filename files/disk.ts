@@ -1,4 +1,7 @@
-/** Files in a folder, which several processes may share. A file appears there under its name only when all of it is on the disk. */
+/**
+ * Files in a folder, which several processes may share. A file appears there under its name only
+ * when all of it is on the disk.
+ */
 
 import { randomUUID } from "node:crypto";
 import { type FileHandle, link, mkdir, open, opendir, rm, stat, unlink } from "node:fs/promises";
@@ -16,9 +19,12 @@ import { readOptions, value } from "../src/core/options.js";
 import type { ReadableBody } from "../src/http/types.js";
 import { fileNotFound, invalidName } from "./errors.js";
 
-/** What {@link diskFiles} takes. */
+/** The options of {@link diskFiles}. */
 export interface DiskFilesOptions {
-  /** Made when the first file is stored. Its file system must know hard links; nothing else should write into it. */
+  /**
+   * Made when the first file is stored. Its file system must know hard links; nothing else should
+   * write into it.
+   */
   readonly directory: string;
 }
 
@@ -37,10 +43,12 @@ const hasCode = (error: unknown, ...codes: readonly string[]): boolean =>
 const isMissing = (error: unknown): boolean => hasCode(error, "ENOENT", "ENOTDIR");
 
 /**
- * Files below `directory`, under the names the service gives them. Written to a file aside, flushed, and linked to their name, which fails where the name is
- * taken; then the folder is flushed. What a process that died has left aside is removed a day later.
+ * Files below `directory`, under the names the service gives them. Written to a file aside,
+ * flushed, and linked to their name, which fails where the name is taken; then the folder is
+ * flushed. What a process that died has left aside is removed a day later.
  *
- * Errors: `invalid_option` for an unknown or unusable option. What the file system refuses (no room, no permission) is thrown as Node reports it.
+ * Errors: `invalid_option` for an unknown or unusable option. What the file system refuses (no
+ * room, no permission) is thrown as Node reports it.
  */
 export function diskFiles(options: DiskFilesOptions): FileStore {
   const { directory } = readOptions("diskFiles", diskFilesOptions, options);
@@ -153,7 +161,10 @@ export function diskFiles(options: DiskFilesOptions): FileStore {
   });
 }
 
-/** Resolves with the size once all of it is on the disk; nothing is left where the source or the disk fails. */
+/**
+ * Resolves with the size once all of it is on the disk; nothing is left where the source or the
+ * disk fails.
+ */
 async function writeWhole(path: string, bytes: ReadableBody): Promise<number> {
   const handle = await open(path, "wx");
   try {

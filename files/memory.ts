@@ -7,7 +7,7 @@ import { PostbellError } from "../src/core/errors.js";
 import { readOptions, wholeNumber } from "../src/core/options.js";
 import { fileNotFound, invalidName } from "./errors.js";
 
-/** What {@link memoryFiles} takes. */
+/** The options of {@link memoryFiles}. */
 export interface MemoryFilesOptions {
   readonly limits?:
     | {

@@ -1,4 +1,7 @@
-/** Every option of `sharpImages`: its type for hosts, and the one table of defaults and ranges that it is read by. */
+/**
+ * Every option of `sharpImages`: its type for hosts, and the one table of defaults and ranges that
+ * it is read by.
+ */
 
 import { wholeNumber } from "../src/core/options.js";
 
@@ -11,11 +14,17 @@ export const sharpImagesOptions = {
   timeoutSeconds: wholeNumber("seconds", 30, { min: 1, max: 3_600 }),
 };
 
-/** What {@link sharpImages} takes. */
+/** The options of {@link sharpImages}. */
 export interface SharpImagesOptions {
-  /** Most pixels of an image that is decoded or made, judged by its header. A pixel takes up to four bytes of memory while it is worked on. Default: 50 million. */
+  /**
+   * Most pixels of an image that is decoded or made, judged by its header. A pixel takes up to four
+   * bytes of memory while it is worked on. Default: 50 million.
+   */
   readonly maxPixels?: number | undefined;
-  /** Most pixels of an AVIF image that is made. Its encoder cannot be stopped: a pass of it that began in time ends, at about 4 million pixels of noise a second. Default: 8 million. */
+  /**
+   * Most pixels of an AVIF image that is made. Its encoder cannot be stopped: a pass of it that
+   * began in time ends, at about 4 million pixels of noise a second. Default: 8 million.
+   */
   readonly maxAvifPixels?: number | undefined;
   /** Most frames of an image that moves, of which the first one is made smaller. Default: 1000. */
   readonly maxFrames?: number | undefined;
@@ -23,6 +32,9 @@ export interface SharpImagesOptions {
   readonly concurrency?: number | undefined;
   /** Images that may wait for their turn; more are refused. Default: 32. */
   readonly maxWaiting?: number | undefined;
-  /** For one image, with all that is made of it, once it has its turn. The encoder of AVIF may take longer to end what it has begun: see `maxAvifPixels`. Default: 30. */
+  /**
+   * For one image, with all that is made of it, once it has its turn. The encoder of AVIF may take
+   * longer to end what it has begun: see `maxAvifPixels`. Default: 30.
+   */
   readonly timeoutSeconds?: number | undefined;
 }

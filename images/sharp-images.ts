@@ -1,4 +1,6 @@
-/** Works on images with sharp, which the host installs: decoding and encoding run in its threads. */
+/**
+ * Works on images with sharp, which the host installs: decoding and encoding run in its threads.
+ */
 
 import type { OutputInfo, Sharp, SharpOptions } from "sharp";
 import type { PixelSize } from "../src/content/media/image-edits.js";
@@ -14,18 +16,23 @@ import { planStages, type Stage } from "./stages.js";
 
 type MakeSharp = (input: Uint8Array, options: SharpOptions) => Sharp;
 
-/** As the reference encodes them, but for AVIF, whose numbers mean something else. */
+/** As WordPress encodes them, but for AVIF, whose numbers mean something else. */
 const QUALITY = { jpeg: 82, webp: 86, avif: 55 } as const;
-/** More takes many times as long for a few per cent of the bytes: of eight million pixels of noise 15 s rather than 2 s. */
+/**
+ * More takes many times as long for a few per cent of the bytes: of eight million pixels of noise
+ * 15 s rather than 2 s.
+ */
 const AVIF_EFFORT = 0;
 
 const TRANSPARENT = { r: 0, g: 0, b: 0, alpha: 0 };
 const WHITE = { r: 255, g: 255, b: 255, alpha: 1 };
 
 /**
- * A tool for the option `images` of `createContent`. Needs the package `sharp` beside this one; it is loaded with the first image.
+ * A tool for the option `images` of `createContent`. Needs the package `sharp` beside this one; it
+ * is loaded with the first image.
  *
- * Errors: `invalid_option` for an unknown or unusable option, and, with the first image, where `sharp` is missing.
+ * Errors: `invalid_option` for an unknown or unusable option, and, with the first image, where
+ * `sharp` is missing.
  */
 export function sharpImages(options: SharpImagesOptions = {}): ImageTool {
   const settings = readOptions("sharpImages", sharpImagesOptions, options);
@@ -63,7 +70,8 @@ export function sharpImages(options: SharpImagesOptions = {}): ImageTool {
       try {
         return await work({ bytes, size, mimeType, makeSharp, deadline });
       } catch (error) {
-        // What sharp makes of hostile bytes is a plain error; these are mistakes of a program, and somebody has to hear of them.
+        // What sharp makes of hostile bytes is a plain error; these are mistakes of a program, and
+        // somebody has to hear of them.
         if (error instanceof TypeError || error instanceof ReferenceError) throw error;
         // Of AVIF it says so in a later line.
         return error instanceof Error && /^timeout/im.test(error.message) ? "too_slow" : "unreadable";
@@ -82,7 +90,8 @@ export function sharpImages(options: SharpImagesOptions = {}): ImageTool {
           const made: MadeImage[] = [];
           for (const { width, height } of wanted) {
             const image = makeSharp(bytes, input);
-            // The header was read for JPEG alone: what another form says of its orientation is not followed.
+            // The header was read for JPEG alone: what another form says of its orientation is not
+            // followed.
             const upright = mimeType === "image/jpeg" ? image.autoOrient() : image;
             made.push(await encoded(upright.resize(width, height, { fit: "cover" }), mimeType, deadline));
           }
@@ -95,7 +104,8 @@ export function sharpImages(options: SharpImagesOptions = {}): ImageTool {
         source,
         async ({ bytes, size, mimeType, makeSharp, deadline }) => {
           const stages = planStages(operations, { size: storedSize(size), orientation: size.orientation });
-          // Whoever planned the operations may have known another size than the one that the file tells.
+          // Whoever planned the operations may have known another size than the one that the file
+          // tells.
           if (stages.some((stage) => pixelsOf(stage.size) > maxPixels)) return "too_large";
           const last = stages.at(-1)?.size;
           if (last !== undefined && isTooLarge(mimeType, last)) return "too_large";

@@ -1,4 +1,7 @@
-/** Puts operations on an image together into as few passes as it takes: all crops, flips and quarter turns in a row are one. Pure. */
+/**
+ * Puts operations on an image together into as few passes as it takes: all crops, flips and quarter
+ * turns in a row are one. Pure.
+ */
 
 import type { Area, PixelOperation, PixelSize } from "../src/content/media/image-edits.js";
 import { rotateSize } from "../src/content/media/image-edits.js";
@@ -17,7 +20,10 @@ export interface Stage {
   readonly size: PixelSize;
 }
 
-/** By the numbers of EXIF: whether what is stored is mirrored, and how often it is turned then, to be upright. */
+/**
+ * By the numbers of EXIF: whether what is stored is mirrored, and how often it is turned then, to
+ * be upright.
+ */
 const ORIENTATIONS: readonly (readonly [isMirrored: boolean, quarterTurns: number])[] = [
   [false, 0],
   [false, 0],
@@ -38,7 +44,10 @@ const turned = ({ left, top, width, height }: Area, within: PixelSize): Area => 
   height: width,
 });
 
-/** The passes that make `operations` of a stored image of `size` with an EXIF `orientation`; at least one. `size` is the one before it is turned upright. */
+/**
+ * The passes that make `operations` of a stored image of `size` with an EXIF `orientation`; at
+ * least one. `size` is the one before it is turned upright.
+ */
 export function planStages(
   operations: readonly PixelOperation[],
   { size, orientation }: { readonly size: PixelSize; readonly orientation: number },

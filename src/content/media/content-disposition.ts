@@ -79,7 +79,7 @@ function hasControl(text: string): boolean {
 
 /**
  * The file name in `attachment; filename="heart.png"`; `filename*` (RFC 8187) wins over it.
- * `undefined` where there is none or the header is malformed. As in the reference the kind of
+ * `undefined` where there is none or the header is malformed. As in WordPress the kind of
  * disposition does not matter, and names of parameters are in lower case. Bytes beyond ASCII are
  * read as UTF-8 where they are.
  */

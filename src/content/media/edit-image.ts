@@ -3,6 +3,7 @@
 import type { Json } from "../../schema/types.js";
 import { resolvePostDates } from "../posts/post-dates.js";
 import type { PostResource } from "../posts/post-resource.js";
+import { listFileNames } from "../records/media-file-names.js";
 import type { MediaFile, Post } from "../records/records.js";
 import type { ContentRepository } from "../repository/content-repository.js";
 import { RestError } from "../rest/error.js";
@@ -11,7 +12,6 @@ import type { Site } from "../site.js";
 import { type Modifier, planEdits } from "./image-edits.js";
 import { imageRefused, unknownAttachment } from "./image-errors.js";
 import { uploadedImage } from "./image-versions.js";
-import { listFileNames } from "../records/media-file-names.js";
 import type { StoredImages } from "./stored-images.js";
 import { toUploadFolder } from "./stored-name.js";
 

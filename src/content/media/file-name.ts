@@ -44,7 +44,7 @@ export const titleFromFileName = (given: string): string =>
 /**
  * The base of the stored name, to which the extension of its type is added: letters, digits, `.`,
  * `_` and `-` only and none of the signs in front, Latin letters without accents, at most 180
- * bytes, never a device of some system, never empty. As in the reference blanks become `-`, other
+ * bytes, never a device of some system, never empty. As in WordPress blanks become `-`, other
  * signs vanish, and a part that could pass for an extension (`x.php.png`) is marked: `x.php_`.
  * Linear.
  */

@@ -1,5 +1,5 @@
 /**
- * Whether an image moves, and in how many frames, read from how its file is built; no pixel is
+ * True if an image moves, and in how many frames, read from how its file is built; no pixel is
  * decoded. Pure.
  */
 

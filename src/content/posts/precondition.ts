@@ -1,4 +1,7 @@
-/** Keeps a client that says which version it knows from overwriting a newer one. */
+/**
+ * The precondition `If-Unmodified-Since` of writes: a client that sends it cannot overwrite a newer
+ * state of an item (optimistic locking, 412).
+ */
 
 import { LENGTHS } from "../argument-bounds.js";
 import type { PostColumns } from "../records/records.js";

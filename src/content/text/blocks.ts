@@ -1,4 +1,7 @@
-/** Block delimiters, the comments `<!-- wp:name {"attributes"} -->` that hold an editor's content together: found, taken out, judged by nobody. */
+/**
+ * Block delimiters, the comments `<!-- wp:name {"attributes"} -->` that hold an editor's content
+ * together: found, taken out, judged by nobody.
+ */
 
 export interface BlockDelimiter {
   readonly kind: "open" | "close" | "void";
@@ -10,14 +13,14 @@ export interface BlockDelimiter {
   readonly text: string;
 }
 
-/** As the reference decides it: `block_version` is 1 then. */
+/** As WordPress decides it: `block_version` is 1 then. */
 export const hasBlocks = (raw: string): boolean => raw.includes("<!-- wp:");
 
 const HEAD = /^\s+(\/?)wp:((?:[a-z][a-z0-9_-]*\/)?[a-z][a-z0-9_-]*)\s/;
 
 /**
- * The text between the delimiters and the delimiters, in order. A comment ends at its first `-->`, as it does for a browser; one that is no delimiter
- * is text. Linear.
+ * The text between the delimiters and the delimiters, in order. A comment ends at its first `-->`,
+ * as it does for a browser; one that is no delimiter is text. Linear.
  */
 export function splitBlocks(raw: string): (string | BlockDelimiter)[] {
   const parts: (string | BlockDelimiter)[] = [];

@@ -1,12 +1,17 @@
-/** Dates as the interface reads and writes them, and the site's time zone. Knows no post; no clock: the present is given to it. */
+/**
+ * Dates as the interface reads and writes them, and the site's time zone. Knows no post; no clock:
+ * the present is given to it.
+ */
 
 import { PostbellError } from "../../core/errors.js";
 
 /**
- * A time zone. A local time is the wall clock read as if it were UTC, in ms: its digits are the ones shown.
+ * A time zone. A local time is the wall clock read as if it were UTC, in ms: its digits are the
+ * ones shown.
  *
- * A local time that a clock change leaves out is read with the offset before the change, so 02:30 becomes 03:30; one that happens twice is its first.
- * That is the rule of PHP, of Java and of Temporal's `compatible`.
+ * A local time that a clock change leaves out is read with the offset before the change, so 02:30
+ * becomes 03:30; one that happens twice is its first. That is the rule of PHP, of Java and of
+ * Temporal's `compatible`.
  */
 export interface SiteZone {
   readonly name: string;
@@ -20,7 +25,8 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
 /**
- * `timezone` is an IANA name (`Europe/Berlin`) or a fixed offset from `-23:59` to `+23:59` (`+05:30`).
+ * `timezone` is an IANA name (`Europe/Berlin`) or a fixed offset from `-23:59` to `+23:59`
+ * (`+05:30`).
  *
  * Errors: PostbellError `invalid_option` with the field `site.timezone`.
  */
@@ -100,10 +106,12 @@ const LAST_MS = utcOf(9999, 12, 31, 23, 59, 59);
 const DATE = /^(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:\.\d+)?([Zz]|[+-]\d\d(?::\d\d)?)?$/;
 
 /**
- * Reads a date by RFC 3339 as the reference does: a blank may stand for the `T`, the offset and its minutes may be missing, a fraction of a second is
- * dropped. `ms` is epoch ms with an offset, otherwise the wall clock read as if it were UTC.
+ * Reads a date by RFC 3339 as WordPress does: a blank may stand for the `T`, the offset and its
+ * minutes may be missing, a fraction of a second is dropped. `ms` is epoch ms with an offset,
+ * otherwise the wall clock read as if it were UTC.
  *
- * `undefined` where there is no such time: 30 February, hour 24, a leap second, an offset of a day or more, a year before 1 or after 9999 in UTC.
+ * `undefined` where there is no such time: 30 February, hour 24, a leap second, an offset of a day
+ * or more, a year before 1 or after 9999 in UTC.
  */
 export function parseDate(text: string): { readonly ms: number; readonly hasZone: boolean } | undefined {
   const match = DATE.exec(text);
@@ -129,10 +137,12 @@ function offsetOf(zone: string): number | undefined {
 }
 
 /**
- * The local and the UTC time that `date` or `date_gmt` of a request says. `date` wins where both are given. Without an offset `date` is the site's
- * time and `date_gmt` UTC; an offset counts in either.
+ * The local and the UTC time that `date` or `date_gmt` of a request says. `date` wins where both
+ * are given. Without an offset `date` is the site's time and `date_gmt` UTC; an offset counts in
+ * either.
  *
- * `undefined` where none is given, it cannot be read, or one of the two forms is outside the years 1 to 9999.
+ * `undefined` where none is given, it cannot be read, or one of the two forms is outside the years
+ * 1 to 9999.
  */
 export function toDateFields(
   { date, dateGmt }: { readonly date?: string | undefined; readonly dateGmt?: string | undefined },

@@ -3,7 +3,7 @@
 import { splitBlocks } from "./blocks.js";
 import { stripTags } from "./markup.js";
 
-/** The reference's list of blocks whose text reads on its own, and of those that only hold others. */
+/** WordPress's list of blocks whose text reads on its own, and of those that only hold others. */
 const READABLE_BLOCKS: ReadonlySet<string> = new Set(
   (
     "freeform heading html list list-item media-text paragraph preformatted pullquote quote table verse " +
@@ -14,8 +14,9 @@ const READABLE_BLOCKS: ReadonlySet<string> = new Set(
 );
 
 /**
- * At most `words` words of the content up to `<!--more-->` or the first page break, without tags, short codes and blocks that are no text; with
- * ` [&hellip;]` where words are left out. Raw text with entities, to be rendered as an excerpt; no `<` is left in it. Linear.
+ * At most `words` words of the content up to `<!--more-->` or the first page break, without tags,
+ * short codes and blocks that are no text; with ` [&hellip;]` where words are left out. Raw text
+ * with entities, to be rendered as an excerpt; no `<` is left in it. Linear.
  */
 export function makeExcerpt(content: string, words = 55): string {
   const readable = readableBlocks(withoutShortCodes(teaserOf(content)));
@@ -48,7 +49,7 @@ function readableBlocks(content: string): string {
 
 const SHORT_CODE = /\[(caption|wp_caption|gallery|playlist|audio|video|embed)(?![\w-])[^[\]]*\]/g;
 
-/** Those of the reference, with what they enclose. */
+/** Those of WordPress, with what they enclose. */
 function withoutShortCodes(content: string): string {
   let text = "";
   let from = 0;

@@ -1,4 +1,7 @@
-/** HTML taken apart into text and tags in one linear pass, for what works on the text between the tags. It judges nothing: safety is filter-html's. */
+/**
+ * HTML taken apart into text and tags in one linear pass, for what works on the text between the
+ * tags. It judges nothing: safety is filter-html's.
+ */
 
 export interface HtmlToken {
   /** `raw`: what a script, a style sheet or a text area holds. */
@@ -18,12 +21,14 @@ const RAW_TEXT: ReadonlyMap<string, RegExp> = new Map([
 ]);
 
 /**
- * Bounded by the next `<`, so that a text of many is still read once. What follows a name begins with a character that
- * no name has, so that a name can end in one place only.
+ * Bounded by the next `<`, so that a text of many is still read once. What follows a name begins
+ * with a character that no name has, so that a name can end in one place only.
  */
 const TAG = /<(\/?)([a-zA-Z][^\s/<>]*)(?:[\s/][^<>]*)?>|<[!?/][^<>]*>/y;
 
-/** The tokens in order; their texts together are `html`. A `<` that begins no tag is text. Linear. */
+/**
+ * The tokens in order; their texts together are `html`. A `<` that begins no tag is text. Linear.
+ */
 export function tokenise(html: string): HtmlToken[] {
   const tokens: HtmlToken[] = [];
   let textFrom = 0;
@@ -87,8 +92,9 @@ export const BLOCK_ELEMENTS: ReadonlySet<string> = new Set(
 );
 
 /**
- * The text without tags and comments, and without what scripts and style sheets hold. A `<` that is left becomes `&lt;`, so that no tag can come out
- * of it. With `apart`, a blank stands in place of line breaks and of elements on lines of their own.
+ * The text without tags and comments, and without what scripts and style sheets hold. A `<` that is
+ * left becomes `&lt;`, so that no tag can come out of it. With `apart`, a blank stands in place of
+ * line breaks and of elements on lines of their own.
  */
 export function stripTags(html: string, { apart = false }: { readonly apart?: boolean } = {}): string {
   if (!html.includes("<")) return html;

@@ -1,16 +1,21 @@
 /** Unicode normalisation whose time grows with the text alone. */
 
 /**
- * Marks that may follow each other. No writing system needs more; UAX #15 ("Stream-Safe Text Format") allows as many.
+ * Marks that may follow each other. No writing system needs more; UAX #15 ("Stream-Safe Text
+ * Format") allows as many.
  */
 const MAX_MARKS = 30;
 
-/** Marks, and the two letters without a mark's category that decompose into one: halfwidth katakana sound marks. */
+/**
+ * Marks, and the two letters without a mark's category that decompose into one: halfwidth katakana
+ * sound marks.
+ */
 const MARKS = /[\p{M}\uff9e\uff9f]+/gu;
 
 /**
- * `text` in the normalisation form `form`. Only the first 30 of marks that follow each other are kept, because
- * putting a run of marks into canonical order takes time that grows with the square of its length.
+ * `text` in the normalisation form `form`. Only the first 30 of marks that follow each other are
+ * kept, because putting a run of marks into canonical order takes time that grows with the square
+ * of its length.
  */
 export const normaliseBounded = (text: string, form: "NFC" | "NFD" | "NFKD"): string =>
   isAscii(text) ? text : text.replace(MARKS, firstMarks).normalize(form);

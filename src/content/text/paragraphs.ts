@@ -1,4 +1,7 @@
-/** Paragraphs and line breaks for text written without them: a blank line ends a paragraph, a line end is a `<br />`. */
+/**
+ * Paragraphs and line breaks for text written without them: a blank line ends a paragraph, a line
+ * end is a `<br />`.
+ */
 
 import { BLOCK_ELEMENTS, tokenise } from "./markup.js";
 
@@ -9,12 +12,17 @@ const HOLDS_PARAGRAPHS: ReadonlySet<string> = new Set(
 
 const VOID: ReadonlySet<string> = new Set(["area", "col", "hr"]);
 
-/** A line end that is none of the text's, in a tag or a script. A noncharacter: no text that is interchanged holds it. */
+/**
+ * A line end that is none of the text's, in a tag or a script. A noncharacter: no text that is
+ * interchanged holds it.
+ */
 const KEPT_LINE_END = "\ufdd2";
 
 /**
- * The HTML with `<p>` around text that stands on its own or in a `<blockquote>`, and `<br />` at its line ends; elements on lines of their own get them.
- * Not within `<pre>`, tags, comments, scripts. The rule of the reference for content without blocks. Ends with a line end; empty for blanks alone. Linear.
+ * The HTML with `<p>` around text that stands on its own or in a `<blockquote>`, and `<br />` at
+ * its line ends; elements on lines of their own get them. Not within `<pre>`, tags, comments,
+ * scripts. The rule of WordPress for content without blocks. Ends with a line end; empty for blanks
+ * alone. Linear.
  */
 export function paragraphs(html: string): string {
   const open = openElements();

@@ -3,8 +3,8 @@
 import { stripTags } from "./markup.js";
 
 /**
- * One line of text without tags, percent-encoded octets and control characters, blanks collapsed: the reference's rule for text fields. A `<` that
- * begins no tag is `&lt;`.
+ * One line of text without tags, percent-encoded octets and control characters, blanks collapsed:
+ * WordPress's rule for text fields. A `<` that begins no tag is `&lt;`.
  *
  * Guarantee: no `<` is left, and doing it again changes nothing. Linear.
  */
@@ -25,8 +25,8 @@ function withoutOctets(text: string): string {
 }
 
 /**
- * Class names, or relations of a link, with nothing but letters, digits, `-` and `_`; a name that holds blanks is one name. As in the reference an empty
- * list comes back as `[""]`.
+ * Class names, or relations of a link, with nothing but letters, digits, `-` and `_`; a name that
+ * holds blanks is one name. As in WordPress an empty list comes back as `[""]`.
  */
 export function cleanClasses(classes: readonly string[]): string[] {
   if (classes.length === 0) return [""];

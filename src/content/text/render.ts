@@ -1,4 +1,7 @@
-/** How titles, contents and excerpts are shown when the host renders nothing itself. Knows no post but whether its author is trusted. */
+/**
+ * How titles, contents and excerpts are shown when the host renders nothing itself. Knows no post
+ * but whether its author is trusted.
+ */
 
 import { hasBlocks, stripBlockDelimiters } from "./blocks.js";
 import { paragraphs } from "./paragraphs.js";
@@ -6,7 +9,10 @@ import { sanitiseHtml, sanitiseTitle } from "./sanitise-html.js";
 import { texturise } from "./texturise.js";
 
 export interface RenderOptions {
-  /** Whether its author may write free HTML. What anybody else wrote is filtered before it is shown, whatever was stored. */
+  /**
+   * True if its author may write free HTML. What anybody else wrote is filtered before it is shown,
+   * whatever was stored.
+   */
   readonly isTrusted: boolean;
 }
 
@@ -15,8 +21,9 @@ export const renderTitle = (raw: string, { isTrusted }: RenderOptions): string =
   texturise(isTrusted ? raw : sanitiseTitle(raw)).trim();
 
 /**
- * The content as HTML: with blocks, what they hold; without, in paragraphs. Typographic signs as the reference sets them. Short codes, smilies and
- * blocks that a program fills are shown as they are written.
+ * The content as HTML: with blocks, what they hold; without, in paragraphs. Typographic signs as
+ * WordPress sets them. Short codes, smilies and blocks that a program fills are shown as they are
+ * written.
  */
 export function renderContent(raw: string, options: RenderOptions): string {
   const safe = safeHtml(raw, options);

@@ -1,4 +1,7 @@
-/** What is kept of the HTML of an author who may not write free HTML. Everything that is not known to be harmless goes. Knows no post. */
+/**
+ * What is kept of the HTML of an author who may not write free HTML. Everything that is not known
+ * to be harmless goes. Knows no post.
+ */
 
 import sanitizeHtml from "sanitize-html";
 import { type BlockDelimiter, splitBlocks } from "./blocks.js";
@@ -12,7 +15,10 @@ const CELL = "abbr align axis bgcolor char charoff colspan headers height nowrap
 const COLUMN = "align char charoff span valign width";
 const ROWS = "align char charoff valign";
 
-/** The reference's tags for posts and what each may have besides what all may have; without `object`, `textarea` and other raw text. */
+/**
+ * WordPress's tags for posts and what each may have besides what all may have; without `object`,
+ * `textarea` and other raw text.
+ */
 const POST_TAGS: AttributesByTag = {
   ...tags(
     "abbr acronym address b bdi bdo big center cite code dd dfn dl dt em fieldset i kbd mark rb rp rt rtc ruby",
@@ -58,7 +64,7 @@ const POST_TAGS: AttributesByTag = {
 
 const POST_GLOBALS = "class dir hidden id lang role style title xml:lang aria-* data-*";
 
-/** The reference's tags for titles and comments. */
+/** WordPress's tags for titles and comments. */
 const TITLE_TAGS: AttributesByTag = {
   ...tags("b code em i s strike strong cite"),
   a: "href title",
@@ -76,16 +82,22 @@ function tags(names: string, attributes = ""): AttributesByTag {
 /** No document that somebody wrote comes near; parsers slow down with the depth. */
 const MAX_OPEN_ELEMENTS = 512;
 
-/** Nesting that the first pass makes valid may look different to the next; hostile text can need more passes than this. */
+/**
+ * Nesting that the first pass makes valid may look different to the next; hostile text can need
+ * more passes than this.
+ */
 const MAX_PASSES = 4;
 
 /**
- * The HTML with the reference's tags and attributes for posts alone: no scripts (what was in them stays as text), event handlers, forms, frames; styles
- * that only change looks; addresses of harmless schemes; tags closed and nested. Block delimiters and `<!--more-->`, `<!--nextpage-->` stay in place,
- * other comments go. Texts in a delimiter's attributes lose tags and script addresses; a delimiter without them stays as it is, byte for byte.
+ * The HTML with WordPress's tags and attributes for posts alone: no scripts (what was in them stays
+ * as text), event handlers, forms, frames; styles that only change looks; addresses of harmless
+ * schemes; tags closed and nested. Block delimiters and `<!--more-->`, `<!--nextpage-->` stay in
+ * place, other comments go. Texts in a delimiter's attributes lose tags and script addresses; a
+ * delimiter without them stays as it is, byte for byte.
  *
- * Guarantee: filtering twice is filtering once. What cannot be made safe, because it nests deeper than 512 elements or the parser fails, is escaped whole
- * and shown as text. Entities but those of `& < >` and the no-break space become characters. Time is linear.
+ * Guarantee: filtering twice is filtering once. What cannot be made safe, because it nests deeper
+ * than 512 elements or the parser fails, is escaped whole and shown as text. Entities but those of
+ * `& < >` and the no-break space become characters. Time is linear.
  */
 export function sanitiseHtml(raw: string): string {
   const kept: string[] = [];
@@ -105,12 +117,16 @@ export function sanitiseHtml(raw: string): string {
 /** The same with the few tags for titles; no comments. */
 export const sanitiseTitle = (raw: string): string => filter(withoutMarks(raw), TITLE);
 
-// Comments are set aside behind marks that the text itself does not hold, and put back where the parser found the mark to be text.
+// Comments are set aside behind marks that the text itself does not hold, and put back where the
+// parser found the mark to be text.
 const MARK = /\ufdd0(\d+)\ufdd1/g;
 const withoutMarks = (raw: string): string =>
   raw.replace(/[\0\ufdd0\ufdd1\ufdd3-\ufdd6]/g, "").replace(MARK_REFERENCE, "\ufffd");
 
-/** References that the parser would turn into marks. A character takes their place, as what is around them could make another. */
+/**
+ * References that the parser would turn into marks. A character takes their place, as what is
+ * around them could make another.
+ */
 const MARK_REFERENCE = /&#(?:x0*fdd[0-6]|0*6497[6-9]|0*6498[0-2])(?![\da-f]);?/gi;
 
 function mark(comment: string, kept: string[]): string {
@@ -162,7 +178,7 @@ function optionsFor(attributesByTag: AttributesByTag, globals: string): sanitize
     allowedAttributes: Object.fromEntries(lists),
     allowedSchemes: [...URL_SCHEMES],
     selfClosing: ["area", "br", "col", "hr", "img", "track", "wbr"],
-    // As in the reference, what a refused element holds stays, as text.
+    // As in WordPress, what a refused element holds stays, as text.
     nonTextTags: [],
     // Its CSS parser takes quadratic time on brackets that are never closed.
     parseStyleAttributes: false,
@@ -188,8 +204,9 @@ function harmlessAttributes(attributes: sanitizeHtml.Attributes): sanitizeHtml.A
 const withoutMarkedComments = (value: string): string => value.replace(MARK, "");
 
 /**
- * What stands for `<`, `>`, `&` and the no-break space in texts while they are filtered. The parser takes some µs for each
- * of these signs in a text, and once more for their references in each further pass.
+ * What stands for `<`, `>`, `&` and the no-break space in texts while they are filtered. The parser
+ * takes some µs for each of these signs in a text, and once more for their references in each
+ * further pass.
  */
 const SIGNS = [
   { mark: "\ufdd3", sign: "<", written: "&lt;" },
@@ -215,7 +232,7 @@ const withSigns = (text: string): string =>
 const withWrittenSigns = (html: string): string =>
   SIGNS.reduce((whole, { mark, written }) => whole.replaceAll(mark, written), html);
 
-/** Whether nothing can be wrong with a text. */
+/** True if nothing can be wrong with a text. */
 const isPlain = (text: string): boolean => !/[<>&\u00a0]/.test(text);
 
 function filter(html: string, options: sanitizeHtml.IOptions): string {

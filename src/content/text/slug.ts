@@ -1,4 +1,7 @@
-/** Slugs: a readable name for an address, made from any text, and made unique. Knows no post and no store. */
+/**
+ * Slugs: a readable name for an address, made from any text, and made unique. Knows no post and no
+ * store.
+ */
 
 import { tokenise } from "./markup.js";
 import { normaliseBounded } from "./normalise.js";
@@ -6,7 +9,10 @@ import { normaliseBounded } from "./normalise.js";
 /** In bytes, which are characters here: a slug is ASCII. */
 const MAX_LENGTH = 200;
 
-/** Latin letters that Unicode does not take apart into a base letter and marks, and two signs that read as letters. */
+/**
+ * Latin letters that Unicode does not take apart into a base letter and marks, and two signs that
+ * read as letters.
+ */
 const LETTERS: ReadonlyMap<string, string> = new Map(
   Object.entries({
     ...{
@@ -27,23 +33,26 @@ const LETTERS: ReadonlyMap<string, string> = new Map(
   }),
 );
 
-/** Blanks and dashes, and what the reference shows as a dash. */
+/** Blanks and dashes, and what WordPress shows as a dash. */
 const DASH = /[\s./\u2013\u2014-]/;
 
 /**
- * Signs of ASCII but for `%`, `-`, `.`, `/`, `_`, the signs and invisible characters that the reference leaves out, marks that no letter has taken up,
- * every other invisible character, which could make two slugs look alike, and halves of characters.
+ * Signs of ASCII but for `%`, `-`, `.`, `/`, `_`, the signs and invisible characters that WordPress
+ * leaves out, marks that no letter has taken up, every other invisible character, which could make
+ * two slugs look alike, and halves of characters.
  */
 const NOTHING =
   /[!-,:-@[-^`{-~¡©«®°´»¿\u02ca\u2018-\u201f•…‹›™\ufff9-\ufffd]|[\u0300-\u036f]|\p{Default_Ignorable_Code_Point}|\p{Noncharacter_Code_Point}|\p{Surrogate}|[\u202a-\u202e]|(?!\s)\p{Cc}/gu;
 
 /**
- * The slug of a text as the reference makes it on saving: without tags, entities and signs, in lower case, Latin letters without their accents,
- * blanks and dashes as single dashes; other letters as lower-case percent-encoded UTF-8.
+ * The slug of a text as WordPress makes it on saving: without tags, entities and signs, in lower
+ * case, Latin letters without their accents, blanks and dashes as single dashes; other letters as
+ * lower-case percent-encoded UTF-8.
  *
- * Guarantee: nothing but `a-z`, `0-9`, `_`, `-` and whole percent-encoded characters beyond ASCII, at most 200 bytes, no dash at either end or
- * beside another; the slug of a slug is itself. Empty when nothing is left. Octets of the text are read first, so that `%2F` is a slash and one name
- * has one slug however it was written; the reference keeps such octets. Linear.
+ * Guarantee: nothing but `a-z`, `0-9`, `_`, `-` and whole percent-encoded characters beyond ASCII,
+ * at most 200 bytes, no dash at either end or beside another; the slug of a slug is itself. Empty
+ * when nothing is left. Octets of the text are read first, so that `%2F` is a slash and one name
+ * has one slug however it was written; WordPress keeps such octets. Linear.
  */
 export function toSlug(text: string): string {
   let slug = "";
@@ -75,7 +84,7 @@ function baseOf(character: string): string | undefined {
   return /^[a-z]$/.test(base) && marks.every((mark) => /[\u0300-\u036f]/.test(mark)) ? base : undefined;
 }
 
-/** Not what is between them, be it a script: the reference keeps it too. */
+/** Not what is between them, be it a script: WordPress keeps it too. */
 const withoutTags = (text: string): string =>
   tokenise(text)
     .map(({ kind, text: part }) => (kind === "text" || kind === "raw" ? part : ""))
@@ -92,7 +101,7 @@ const DASH_ENTITIES: ReadonlySet<string> = new Set([
   ...["&nbsp;", "&#160;", "&ndash;", "&#8211;", "&mdash;", "&#8212;"],
 ]);
 
-/** As the reference: whatever stands between `&` and the next `;` on the line goes. */
+/** As WordPress: whatever stands between `&` and the next `;` on the line goes. */
 const withoutEntities = (text: string): string => text.split("\n").map(lineWithoutEntities).join("\n");
 
 function lineWithoutEntities(line: string): string {
@@ -114,8 +123,9 @@ function trimDashes(slug: string): string {
 }
 
 /**
- * `wanted`, or `wanted` with the first of `-2`, `-3` … that `isTaken` does not refuse, cut so that it stays within 200 bytes and no encoded character
- * is cut. `isTaken` must refuse only finitely many.
+ * `wanted`, or `wanted` with the first of `-2`, `-3` … that `isTaken` does not refuse, cut so that
+ * it stays within 200 bytes and no encoded character is cut. `isTaken` must refuse only finitely
+ * many.
  */
 export function uniqueSlug(wanted: string, isTaken: (slug: string) => boolean, first = 2): string {
   const whole = cutTo(wanted, MAX_LENGTH);
@@ -130,22 +140,24 @@ export function uniqueSlug(wanted: string, isTaken: (slug: string) => boolean, f
 function cutTo(slug: string, length: number): string {
   if (slug.length <= length) return slug;
   let end = length;
-  // Back to the start of an encoded character: before each of its octets stands another, but before the first.
+  // Back to the start of an encoded character: before each of its octets stands another, but before
+  // the first.
   if (slug[end - 1] === "%") end -= 1;
   else if (slug[end - 2] === "%") end -= 2;
   while (isContinuation(slug, end)) end -= 3;
   return trimDashes(slug.slice(0, end));
 }
 
-/** Whether the octet at `at` is a further one of an encoded character. */
+/** True if the octet at `at` is a further one of an encoded character. */
 const isContinuation = (slug: string, at: number): boolean =>
   slug[at] === "%" && /^[89ab]$/.test(slug[at + 1] ?? "");
 
 const FEEDS: ReadonlySet<string> = new Set(["feed", "rdf", "rss", "rss2", "atom", "embed"]);
 
 /**
- * Whether the address with this slug would mean something else on the website: a feed, an embed, or for a page (`page` too: `page2`) and a post a
- * number, which reads as a page of a list or a date. The reference's rule for addresses that end in the post's name.
+ * True if the address with this slug would mean something else on the website: a feed, an embed, or
+ * for a page (`page` too: `page2`) and a post a number, which reads as a page of a list or a date.
+ * WordPress's rule for addresses that end in the post's name.
  */
 export function isReservedSlug(slug: string, type: string): boolean {
   if (FEEDS.has(slug)) return true;

@@ -1,4 +1,7 @@
-/** The `style` attribute of an author who may not write free HTML: properties that only change looks, with values that load and run nothing. */
+/**
+ * The `style` attribute of an author who may not write free HTML: properties that only change
+ * looks, with values that load and run nothing.
+ */
 
 import { isSafeUrl } from "./urls.js";
 
@@ -26,7 +29,10 @@ const FUNCTIONS: ReadonlySet<string> = new Set(
   ).split(" "),
 );
 
-/** The declarations that may stay, in order; empty when none may. Linear; cleaning it again changes nothing. */
+/**
+ * The declarations that may stay, in order; empty when none may. Linear; cleaning it again changes
+ * nothing.
+ */
 export const cleanStyle = (style: string): string =>
   style
     .split(";")
@@ -51,11 +57,15 @@ function isHarmless(declaration: string): boolean {
     if (argument === undefined || (name !== "url" && !FUNCTIONS.has(name))) return false;
     parts.push(part.slice(argument.length));
   }
-  // No escapes, which could spell anything; no comments; no colon outside an address; nothing that ends an attribute or a tag.
+  // No escapes, which could spell anything; no comments; no colon outside an address; nothing that
+  // ends an attribute or a tag.
   return parts.every((part) => /^[\w\s#%.,()'"+*/!-]*$/.test(part) && !part.includes("/*"));
 }
 
-/** What stands up to the bracket that closes `url(`, where it is a picture of the web or of the site. */
+/**
+ * What stands up to the bracket that closes `url(`, where it is a picture of the web or of the
+ * site.
+ */
 function urlArgument(part: string): string | undefined {
   const end = part.indexOf(")");
   if (end === -1) return undefined;

@@ -1,4 +1,7 @@
-/** Typography: straight quotes, dashes and dots as the signs a printer would set. The rules of the reference for English. */
+/**
+ * Typography: straight quotes, dashes and dots as the signs a printer would set. The rules of
+ * WordPress for English.
+ */
 
 import { tokenise } from "./markup.js";
 
@@ -8,8 +11,9 @@ const VERBATIM: ReadonlySet<string> = new Set(["pre", "code", "kbd", "style", "s
 const AMPERSAND = /&(?!#\d{1,8};|#x[\da-f]{1,7};|[a-z][a-z1-4]{0,31};)/gi;
 
 /**
- * The HTML with curly quotes, dashes and ellipses as numeric references, outside of tags, comments and of what is shown verbatim; an `&` that begins no
- * reference is `&#038;`. Puts in nothing but references, so that what was safe stays safe. Linear.
+ * The HTML with curly quotes, dashes and ellipses as numeric references, outside of tags, comments
+ * and of what is shown verbatim; an `&` that begins no reference is `&#038;`. Puts in nothing but
+ * references, so that what was safe stays safe. Linear.
  */
 export function texturise(html: string): string {
   let verbatim = 0;
@@ -30,7 +34,7 @@ const EN_DASH = "&#8211;";
 const EM_DASH = "&#8212;";
 
 function signs(text: string): string {
-  // Whether a quotation is open in this text: a digit before a quote is a measure otherwise.
+  // True if a quotation is open in this text: a digit before a quote is a measure otherwise.
   let isQuoted = false;
   let isSingleQuoted = false;
   return text.replace(/\.\.\.|``|''|["']|-+| \(tm\)/g, (sign: string, at: number) => {

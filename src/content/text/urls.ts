@@ -1,6 +1,9 @@
-/** Which addresses an author may write: judged by their scheme, as the most lenient browser would read it. Never fetches one. */
+/**
+ * Which addresses an author may write: judged by their scheme, as the most lenient browser would
+ * read it. Never fetches one.
+ */
 
-/** The reference's list without the schemes of services that are gone. */
+/** WordPress's list without the schemes of services that are gone. */
 export const URL_SCHEMES: readonly string[] = [
   ...[
     "http",
@@ -22,10 +25,15 @@ export const URL_SCHEMES: readonly string[] = [
 
 const SAFE: ReadonlySet<string> = new Set(URL_SCHEMES);
 
-/** References that a page could resolve before it reads the address, where a client puts the text into one unescaped. */
+/**
+ * References that a page could resolve before it reads the address, where a client puts the text
+ * into one unescaped.
+ */
 const REFERENCE = /&(?:#(\d+)|#x([\da-f]+)|(colon|tab|newline));?/gi;
 
-/** The address as a browser reads it: without blanks and control characters, references resolved. */
+/**
+ * The address as a browser reads it: without blanks and control characters, references resolved.
+ */
 const readAs = (url: string): string =>
   url
     .replace(REFERENCE, (_, decimal?: string, hexadecimal?: string, name?: string) => {
@@ -35,22 +43,25 @@ const readAs = (url: string): string =>
     })
     .replace(/[\s\p{C}]/gu, "");
 
-/** Whether the address is relative or has a scheme that runs nothing. Linear. */
+/** True if the address is relative or has a scheme that runs nothing. Linear. */
 export function isSafeUrl(url: string): boolean {
   const scheme = /^([^/?#:]*):/.exec(readAs(url))?.[1]?.toLowerCase();
   return scheme === undefined || SAFE.has(scheme);
 }
 
-/** Whether a text, which may be no address at all, would run as a script if it were taken for one. */
+/**
+ * True if a text, which may be no address at all, would run as a script if it were taken for one.
+ */
 export const isScriptUrl = (text: string): boolean =>
   /^(?:(?:java|vb|live)script:|data:[^,]*(?:html|xml|svg|script))/i.test(readAs(text));
 
 /**
- * An address as it is stored, not escaped for HTML: without quotes, angle brackets, braces, backslashes and control characters, blanks as `%20`.
- * As in the reference, one that begins like a host gets `http://` (`example.org/x`, also `about`); `/about`, `#top` and `?a=1` stay relative.
+ * An address as it is stored, not escaped for HTML: without quotes, angle brackets, braces,
+ * backslashes and control characters, blanks as `%20`. As in WordPress, one that begins like a host
+ * gets `http://` (`example.org/x`, also `about`); `/about`, `#top` and `?a=1` stay relative.
  *
- * Guarantee: the result is empty or safe by {@link isSafeUrl}; cleaning it again changes nothing. Empty for `javascript:` and other schemes that are
- * not allowed.
+ * Guarantee: the result is empty or safe by {@link isSafeUrl}; cleaning it again changes nothing.
+ * Empty for `javascript:` and other schemes that are not allowed.
  */
 export function cleanUrl(url: string): string {
   const clean = url

@@ -14,8 +14,9 @@ const COLUMNS = ["anonymous", "subscriber", "contributor", "author", "editor", "
 type Column = (typeof COLUMNS)[number];
 
 /**
- * Methods, path with query, body, whose record it is, the statuses it may have, and what each role is answered; `-`: does not apply. A record of
- * somebody else's belongs to an administrator, to an editor where an administrator asks. `page>draft`: a file that belongs to a page in that status.
+ * Methods, path with query, body, whose record it is, the statuses it may have, and what each role
+ * is answered; `-`: does not apply. A record of somebody else's belongs to an administrator, to an
+ * editor where an administrator asks. `page>draft`: a file that belongs to a page in that status.
  */
 const TABLE = `
 GET             /                           {} - -  200 200 200 200 200 200
@@ -247,7 +248,10 @@ GET             /oembed/1.0/embed?url=http://localhost/a  {} - -  200 200 200 20
 GET             /oembed/1.0/proxy?url=http://localhost/a  {} - -  401 403 200 200 200 200
 `;
 
-/** Those of routes that a site without files and an image editor answers with 501, where the caller is let through. */
+/**
+ * Those of routes that a site without files and an image editor answers with 501, where the caller
+ * is let through.
+ */
 const UNAVAILABLE = `
 POST            /core/v2/media                   {"title":"a"} - -  401 403 403 501 501 501
 POST            /core/v2/media/:id/edit          {"src":"http://localhost/a.png"} other inherit  401 403 403 403 501 501
@@ -494,7 +498,10 @@ describe("a role of the host", () => {
   });
 });
 
-/** A site with public content, and the same one with as much again that nobody but its makers may know of. */
+/**
+ * A site with public content, and the same one with as much again that nobody but its makers may
+ * know of.
+ */
 async function twins() {
   const build = async (hasHidden: boolean) => {
     const clock = manualClock(NOON);
@@ -717,7 +724,8 @@ describe("what is not published", () => {
     expect(await tellingOnes([...lists, ...others], "subscriber")).toEqual([]);
   });
 
-  // The reference tells a record that is hidden (401, 403) from one that does not exist (404); the answers say nothing else.
+  // WordPress tells a record that is hidden (401, 403) from one that does not exist (404); the
+  // answers say nothing else.
   it("is refused under its own id in words that are the same for every such record", async () => {
     const { site, ids } = both.full;
     const answers = new Map<string, Set<string>>();
@@ -746,7 +754,7 @@ describe("what is not published", () => {
       }
     }
     expect(answers.size).toBeGreaterThanOrEqual(20);
-    // Of a menu item the reference tells besides whether it is published.
+    // Of a menu item WordPress tells besides whether it is published.
     for (const [key, told] of answers)
       expect([key, told.size]).toEqual([key, /^menu-items GET (?!.*(?:edit|password))/.test(key) ? 2 : 1]);
   });

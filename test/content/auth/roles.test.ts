@@ -63,7 +63,10 @@ const STATUSES = {
 } as const satisfies Record<string, PostStatus>;
 const ALL = "PFDNVT";
 
-/** Who may do what, written by hand after the reference: read / edit / delete of own posts, then of others'. */
+/**
+ * Who may do what, written by hand after WordPress: read / edit / delete of own posts, then of
+ * others'.
+ */
 const MATRIX: {
   [type in Exclude<PostType, "attachment">]: { [role: string]: [own: string, others: string] };
 } = {

@@ -1,4 +1,7 @@
-/** From what a client asks of an image to pixels, and which versions of it a site keeps: the rules alone, no image. */
+/**
+ * From what a client asks of an image to pixels, and which versions of it a site keeps: the rules
+ * alone, no image.
+ */
 
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";

@@ -1,14 +1,19 @@
 /**
- * Hostile files and edits, each a real file sent through the interface. By the numbers of the security checklist:
+ * Hostile files and edits, each a real file sent through the interface. By the numbers of the
+ * security checklist:
  *
  * | E37 | "E37: src is compared with the addresses of the item" |
  * | E38 | "E38: what cannot be edited is refused without being decoded" |
  * | E39 | "E39: modifiers beyond reason are refused" |
- * | E40 | "E40: …": pixels, a claimed size, frames, compressed texts and profiles, many uploads at once |
- * | E41, E42 | "E41, E42: …": polyglots and names; types by bytes and names are in content-media-judging.test.ts and content-upload.test.ts |
+ * | E40 | "E40: …": pixels, a claimed size, frames, compressed texts and profiles, many uploads at
+ * once |
+ * | E41, E42 | "E41, E42: …": polyglots and names; types by bytes and names are in
+ * content-media-judging.test.ts and content-upload.test.ts |
  * | E43 | "E43: versions are served like any file"; all of serving is in content-uploads.test.ts |
- * | E44 | content-media-judging.test.ts, "a Content-Disposition header", and "E44: a header of 64 KB" |
- * | E45 | content-upload.test.ts, "that breaks off …" and "with Content-MD5 …", and "E45: a wrong digest of an image" |
+ * | E44 | content-media-judging.test.ts, "a Content-Disposition header", and "E44: a header of 64
+ * KB" |
+ * | E45 | content-upload.test.ts, "that breaks off …" and "with Content-MD5 …", and "E45: a wrong
+ * digest of an image" |
  */
 
 import { createServer } from "node:http";

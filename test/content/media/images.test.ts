@@ -1,4 +1,7 @@
-/** Smaller versions and edits of real images: what is made, what is stored of it, and that files and records agree. */
+/**
+ * Smaller versions and edits of real images: what is made, what is stored of it, and that files and
+ * records agree.
+ */
 
 import sharp, { type Sharp } from "sharp";
 import { describe, expect, test } from "vitest";
@@ -13,7 +16,10 @@ import { bytesOf, rotate, siteWith, stored } from "../../support/image-site.js";
 import { corners, gifOf, movingWebp, plain, quartered, withMetadata } from "../../support/images.js";
 
 const photo = (width: number, height: number) => plain(width, height).jpeg().toBuffer();
-/** One square of noise over and over: much less work to make than noise all over, and as much to read. */
+/**
+ * One square of noise over and over: much less work to make than noise all over, and as much to
+ * read.
+ */
 async function noiseOf(width: number, height: number) {
   const noise = { type: "gaussian", mean: 128, sigma: 60 } as const;
   const square = { width: 500, height: 500, channels: 3, background: "red", noise } as const;
@@ -90,7 +96,8 @@ describe("an uploaded image", () => {
     async (orientation) => {
       const { files, send } = siteWith();
       const upright = await quartered(400, 320);
-      // What a camera stores that is held like this: read back with the orientation it is upright again.
+      // What a camera stores that is held like this: read back with the orientation it is upright
+      // again.
       const undo: { readonly [n: number]: () => Sharp } = {
         2: () => sharp(upright).flop(),
         3: () => sharp(upright).rotate(180),

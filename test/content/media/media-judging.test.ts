@@ -1,4 +1,7 @@
-/** What is judged of an upload without storing it: its name, its header, its type and its dimensions. */
+/**
+ * What is judged of an upload without storing it: its name, its header, its type and its
+ * dimensions.
+ */
 
 import { readFileSync } from "node:fs";
 import fc from "fast-check";

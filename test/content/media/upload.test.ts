@@ -1,4 +1,7 @@
-/** Taking an upload in: what is stored of it, what is refused, and that nothing is left of what was refused or cut off. */
+/**
+ * Taking an upload in: what is stored of it, what is refused, and that nothing is left of what was
+ * refused or cut off.
+ */
 
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";

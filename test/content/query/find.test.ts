@@ -1,4 +1,7 @@
-/** Lists are what an independent filter, sort and cut makes of the same posts, whatever is asked and whatever changed before. */
+/**
+ * Lists are what an independent filter, sort and cut makes of the same posts, whatever is asked and
+ * whatever changed before.
+ */
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";

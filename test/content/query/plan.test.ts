@@ -80,7 +80,7 @@ describe("the plan of a list", () => {
     expect(planQuery(query(fields)).checks).toEqual([]);
   });
 
-  it("puts aside what the reference puts aside", () => {
+  it("puts aside what WordPress puts aside", () => {
     const kinds = (fields: Parameters<typeof query>[0]) => planQuery(query(fields)).checks;
     expect(kinds({ include: [1], exclude: [1] })).toEqual([{ kind: "include", ids: [1] }]);
     expect(kinds({ include: [1], sticky: false })).toEqual([{ kind: "include", ids: [1] }]);

@@ -1,4 +1,7 @@
-/** How current answers are on a storage outside of this process, and what is answered while it is away. */
+/**
+ * How current answers are on a storage outside of this process, and what is answered while it is
+ * away.
+ */
 
 import { describe, expect, it } from "vitest";
 import { coalesceCalls } from "../../../src/content/repository/request-coalescer.js";
@@ -30,7 +33,10 @@ async function turns(): Promise<void> {
   for (let turn = 0; turn < 6; turn += 1) await new Promise((resolve) => setImmediate(resolve));
 }
 
-/** In steps, each of which ends what it has begun: asking the storage takes turns of the event loop, in which this clock would be far ahead. */
+/**
+ * In steps, each of which ends what it has begun: asking the storage takes turns of the event loop,
+ * in which this clock would be far ahead.
+ */
 async function pass(clock: ManualClock, ms: number): Promise<void> {
   for (let passed = 0; passed < ms; passed += 500) await clock.advance(500);
 }

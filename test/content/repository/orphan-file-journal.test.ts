@@ -1,4 +1,7 @@
-/** Files and records agree again after a process that died anywhere: no file without a record, no record without its files. */
+/**
+ * Files and records agree again after a process that died anywhere: no file without a record, no
+ * record without its files.
+ */
 
 import sharp from "sharp";
 import { beforeAll, describe, expect, it } from "vitest";
@@ -24,7 +27,10 @@ beforeAll(async () => {
     .toBuffer();
 });
 
-/** What a process does that outlasts it: when it dies, before or after the `at`-th of these, nothing of it is heard any more. */
+/**
+ * What a process does that outlasts it: when it dies, before or after the `at`-th of these, nothing
+ * of it is heard any more.
+ */
 function mortal(at: number, isAfter: boolean) {
   let count = 0;
   let die: () => void = () => {};
@@ -216,7 +222,8 @@ describe("a process that stands still for hours between storing a file and its r
           async commit(writes, basis) {
             if (isStill && writes.some(({ key }) => key.startsWith("post/"))) {
               isStill = false;
-              // No longer than a call may take by the clock of its own process, which stands still too.
+              // No longer than a call may take by the clock of its own process, which stands still
+              // too.
               await clock.advance(3 * HOUR);
             }
             return store.commit(writes, basis);

@@ -7,7 +7,10 @@ import { manualClock } from "../../../testing/manual-clock.js";
 import { type Call, callsOf } from "../../support/content-call.js";
 import { contentSite } from "../../support/content-site.js";
 
-/** A storage whose store is changed on the way: what two processes and a server that fails do to each other. */
+/**
+ * A storage whose store is changed on the way: what two processes and a server that fails do to
+ * each other.
+ */
 const changedStore = (
   storage: ContentStorage,
   change: (store: ContentStore) => Partial<ContentStore>,
@@ -19,7 +22,10 @@ const changedStore = (
   },
 });
 
-/** Two services on one storage; what `meanwhile` is set to happens once, while the second one reads records. */
+/**
+ * Two services on one storage; what `meanwhile` is set to happens once, while the second one reads
+ * records.
+ */
 function twoProcesses() {
   const storage = memoryStorage();
   const pause: { meanwhile?: (() => Promise<unknown>) | undefined } = {};

@@ -132,7 +132,7 @@ describe("block delimiters", () => {
     expect(stripBlockDelimiters(text)).toBe(text);
   });
 
-  it("are seen by their beginning, as the reference does", () => {
+  it("are seen by their beginning, as WordPress does", () => {
     expect(hasBlocks("x <!-- wp:paragraph -->")).toBe(true);
     expect(hasBlocks("<!-- note -->")).toBe(false);
   });

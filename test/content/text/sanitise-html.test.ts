@@ -6,8 +6,8 @@ import { cleanUrl, isSafeUrl } from "../../../src/content/text/urls.js";
 import { expectLinear } from "../../support/cpu-time.js";
 
 /**
- * What filtered HTML may consist of, and nothing else: text, comments that no browser ends early, tags in lower case with quoted attributes. What a
- * browser would make of it is then beyond doubt.
+ * What filtered HTML may consist of, and nothing else: text, comments that no browser ends early,
+ * tags in lower case with quoted attributes. What a browser would make of it is then beyond doubt.
  */
 const COMMENT = /<!-- \/?wp:[a-z0-9_/-]+ (?:\{[^<>]*\} )?\/?-->|<!--(?:more[^<>-]*|nextpage|noteaser)-->/y;
 const TAG = /<\/?([a-z][a-z0-9]*)((?: [a-z][a-z0-9_.:-]*(?:="[^"<>]*")?)*)(?: \/)?>/y;

@@ -3,7 +3,10 @@ import { describe, expect, it } from "vitest";
 import { isReservedSlug, toSlug, uniqueSlug } from "../../../src/content/text/slug.js";
 import { expectLinear } from "../../support/cpu-time.js";
 
-/** What a slug may be: letters, digits and whole percent-encoded characters beyond ASCII, single dashes between them. */
+/**
+ * What a slug may be: letters, digits and whole percent-encoded characters beyond ASCII, single
+ * dashes between them.
+ */
 function expectSlug(slug: string): void {
   expect(slug).toMatch(/^(?:[a-z0-9_-]|%[89a-f][0-9a-f])*$/);
   expect(slug).not.toMatch(/^-|-$|--/);
@@ -79,7 +82,7 @@ describe("a slug", () => {
     ["!!!", ""],
     ["Three!", "three"],
     ["-revision-v1", "revision-v1"],
-  ])("is what the reference makes of %j", (text, slug) => {
+  ])("is what WordPress makes of %j", (text, slug) => {
     expect(toSlug(text)).toBe(slug);
   });
 

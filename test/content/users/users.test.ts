@@ -28,7 +28,10 @@ const [administrator, editor, author, contributor, subscriber] = ROLES.map(idOf)
   number,
 ];
 
-/** A site on which the author has published a post, the editor a page, and the contributor has written a draft. */
+/**
+ * A site on which the author has published a post, the editor a page, and the contributor has
+ * written a draft.
+ */
 async function published(users: UsersOption = people) {
   const site = contentSite({ users });
   const call = callsOf(site);
