@@ -1,4 +1,4 @@
-/** What the content service reports: how requests were answered, and what the caches were good for. */
+/** Reports metrics of the content service: durations of requests, cache hits, sizes of caches. */
 
 import type { Clock } from "../core/clock.js";
 import { type Reading, seconds, type Telemetry } from "../core/telemetry.js";
@@ -8,37 +8,40 @@ import type { ContentRepository } from "./repository/content-repository.js";
 const METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
 
 export interface ContentTelemetry {
-  readonly lookedUpAnswer: (isHit: boolean) => void;
-  readonly lookedUpRecords: (hits: number, misses: number) => void;
-  /** The same handler, each answer of it timed. A path is told as the pattern that it fits. */
-  readonly timed: (handle: DirectHandler, routeOf: (path: string) => string | undefined) => DirectHandler;
-  readonly observe: (library: Pick<ContentRepository, "index" | "held">) => () => void;
+  readonly countResponseLookUp: (isHit: boolean) => void;
+  readonly countRecordLookUps: (hits: number, misses: number) => void;
+  /** Wraps a handler to measure its responses. A path is reported as the path of its route. */
+  readonly timed: (
+    handle: DirectHandler,
+    findRoutePath: (path: string) => string | undefined,
+  ) => DirectHandler;
+  readonly observe: (repository: Pick<ContentRepository, "index" | "held">) => () => void;
 }
 
 export function createContentTelemetry(telemetry: Telemetry, clock: Clock): ContentTelemetry {
-  const lookedUp = (cache: string, result: string, count: number): void => {
-    if (count > 0) telemetry.record("contentCacheLookups", count, { cache, result });
+  const count = (cache: string, result: string, lookUps: number): void => {
+    if (lookUps > 0) telemetry.record("contentCacheLookups", lookUps, { cache, result });
   };
   return {
-    lookedUpAnswer: (isHit) => lookedUp("answers", isHit ? "hit" : "miss", 1),
-    lookedUpRecords(hits, misses) {
-      lookedUp("records", "hit", hits);
-      lookedUp("records", "miss", misses);
+    countResponseLookUp: (isHit) => count("answers", isHit ? "hit" : "miss", 1),
+    countRecordLookUps(hits, misses) {
+      count("records", "hit", hits);
+      count("records", "miss", misses);
     },
-    timed: (handle, routeOf) => (request) => {
+    timed: (handle, findRoutePath) => (request) => {
       const began = clock.monotonic();
       const record = (response: HttpResponse | undefined): HttpResponse | undefined => {
         if (response === undefined) return undefined;
         telemetry.record("contentRequestDuration", seconds(clock.monotonic() - began), {
-          // As the semantic conventions of HTTP have it.
+          // The value that the semantic conventions of HTTP prescribe for other methods.
           method: METHODS.has(request.method) ? request.method : "_OTHER",
-          route: routeOf(request.path) ?? "none",
+          route: findRoutePath(request.path) ?? "none",
           status_class: `${Math.floor(response.status / 100)}xx`,
         });
         return response;
       };
-      const answer = handle(request);
-      return answer instanceof Promise ? answer.then(record) : record(answer);
+      const response = handle(request);
+      return response instanceof Promise ? response.then(record) : record(response);
     },
     observe: ({ index, held }) =>
       telemetry.observe(

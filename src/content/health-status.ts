@@ -1,46 +1,48 @@
-/** Whether the content service sees what is stored. */
+/** Reports if the content service can reach its storage and follows changes of other processes. */
 
 import { type Clock, withTimeout } from "../core/clock.js";
 import { type HealthStatus, selectCurrentProblems } from "../health/health-status.js";
 import type { ChangePoller } from "./repository/change-poller.js";
 import type { ContentRepository } from "./repository/content-repository.js";
 
-/** A proof takes one round trip; a load that is under way takes longer, and answers go on meanwhile. */
-const PROOF_MS = 5_000;
-/** Readers of `eventual` answers were promised changes within a second. */
+/** A probe takes one round trip. A running load takes longer, and responses go on meanwhile. */
+const PROBE_MS = 5_000;
+/** With `eventual`, readers are promised changes within a second. */
 const BEHIND_MS = 10_000;
 
 export interface HealthStatusOptions {
-  readonly library: Pick<ContentRepository, "current">;
-  readonly following: Pick<ChangePoller, "behindMs">;
+  readonly repository: Pick<ContentRepository, "current">;
+  readonly poller: Pick<ChangePoller, "behindMs">;
   readonly clock: Clock;
 }
 
-/** Makes the function that asks the storage, once for all who wait, since a service that is not asked for anything learns of an outage from nobody. */
+/** Creates a function that probes the storage: without requests, nothing else notices an outage. */
 export function createHealthStatus({
-  library,
-  following,
+  repository,
+  poller,
   clock,
 }: HealthStatusOptions): () => Promise<HealthStatus> {
-  let awaySince: number | undefined;
+  let storageDownSince: number | undefined;
 
-  async function prove(): Promise<void> {
+  async function probe(): Promise<void> {
     const began = clock.monotonic();
     try {
-      await withTimeout(clock, PROOF_MS, Promise.resolve(library.current()), () => new Error("no answer"));
-      awaySince = undefined;
+      const timedOut = () => new Error("the storage has not answered");
+      await withTimeout(clock, PROBE_MS, Promise.resolve(repository.current()), timedOut);
+      storageDownSince = undefined;
     } catch {
-      awaySince ??= began;
+      storageDownSince ??= began;
     }
   }
 
   return async () => {
-    await prove();
-    const behindMs = following.behindMs();
+    await probe();
+    const behindMs = poller.behindMs();
+    const downMs = storageDownSince === undefined ? 0 : clock.monotonic() - storageDownSince;
     return {
       isStarted: true,
       problems: selectCurrentProblems(
-        { code: "storage_away", forMs: awaySince === undefined ? 0 : clock.monotonic() - awaySince },
+        { code: "storage_away", forMs: downMs },
         { code: "not_following", forMs: behindMs > BEHIND_MS ? behindMs : 0 },
       ),
     };

@@ -1,0 +1,53 @@
+/** Puts the routes of the content service together. */
+
+import type { ContentParts, MediaParts } from "./content-parts.js";
+import { embedRoutes } from "./embeds/embed-routes.js";
+import type { ForeignEmbeds } from "./embeds/foreign-embeds.js";
+import type { OwnEmbeds } from "./embeds/own.js";
+import { imageRoutes } from "./media/image-routes.js";
+import type { ContentSettings } from "./options.js";
+import { createPasswords } from "./posts/post-passwords.js";
+import { createPostRenderer } from "./posts/post-renderer.js";
+import { postRoutes } from "./posts/post-routes.js";
+import { autosaveRoutes } from "./posts/revisions/autosave-routes.js";
+import { revisionRoutes } from "./posts/revisions/revision-routes.js";
+import type { RestRoute } from "./rest/types.js";
+import { termRoutes } from "./terms/term-routes.js";
+import { typeRoutes } from "./type-routes/type-routes.js";
+import { userRoutes } from "./users/user-routes.js";
+
+export interface Embeds {
+  readonly own: OwnEmbeds;
+  readonly foreign: ForeignEmbeds | undefined;
+}
+
+/** Every route except those that the REST server adds: index, batch and OpenAPI. */
+export function createContentRoutes(
+  { limits }: ContentSettings,
+  parts: ContentParts,
+  { images, postTypes }: MediaParts,
+  embeds: Embeds,
+): readonly RestRoute[] {
+  const { clock, repository, site, namespace, users, roles, callerOf, keepRevision, lists } = parts;
+  const passwords = createPasswords({ perMinute: limits.passwordsPerMinute, clock });
+  const cacheBytes = Math.max(parts.cacheShare * 2, 1);
+  const renderer = createPostRenderer({ repository, postTypes, site, namespace, cacheBytes });
+  const shared = { repository, site, renderer, users, namespace, passwords, keepRevision, lists };
+  return [
+    ...Object.values(postTypes).flatMap((type) => [
+      ...postRoutes(type, shared),
+      ...revisionRoutes(type, shared),
+      ...autosaveRoutes(type, shared),
+    ]),
+    ...imageRoutes(postTypes.attachment, { repository, site, renderer, images, namespace }),
+    ...embedRoutes(embeds),
+    ...termRoutes({
+      repository,
+      site,
+      namespace,
+      defaultCategory: repository.defaultCategory,
+    }),
+    ...userRoutes({ users, repository, callerOf, roles, site, namespace }),
+    ...typeRoutes(namespace),
+  ];
+}
