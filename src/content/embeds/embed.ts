@@ -1,4 +1,4 @@
-/** What an oEmbed answer is made of, here and on other sites: https://oembed.com, section 2.3. */
+/** The members of an oEmbed response, of this and other sites: https://oembed.com, section 2.3. */
 
 import type { Schema } from "../../schema/types.js";
 

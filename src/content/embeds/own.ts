@@ -1,4 +1,4 @@
-/** The site's own posts for others to embed: which one an address names, and what is told of it. Fetches nothing. */
+/** Describes the site's own posts for others to embed. Fetches nothing. */
 
 import { parseUrl } from "../../core/parse-url.js";
 import { trimEnd } from "../../core/trim-end.js";
@@ -12,17 +12,17 @@ import type { Users } from "../users/users.js";
 import { type Embed, escapeHtml } from "./embed.js";
 
 export interface OwnEmbeds {
-  /** Whether the address is on this site, whatever is there. */
+  /** True if the URL is on this site, even if there is nothing. */
   readonly isOwn: (url: string) => boolean;
-  /** `undefined` where the address names no post that everybody may see. The same for all callers. */
-  readonly of: (url: string, maxWidth: number) => Promise<Embed | undefined>;
+  /** Returns `undefined` unless the URL names a post that everybody may see. The same for all callers. */
+  readonly find: (url: string, maxWidth: number) => Promise<Embed | undefined>;
 }
 
 export interface OwnEmbedsOptions {
-  readonly library: Pick<ContentRepository, "index" | "posts">;
+  readonly repository: Pick<ContentRepository, "index" | "posts">;
   readonly site: Site;
   readonly users: Users;
-  /** Somebody who is not signed in. */
+  /** A caller who is not signed in. */
   readonly anonymous: Caller;
 }
 
@@ -31,18 +31,18 @@ const MAX_WIDTH = 600;
 const MIN_HEIGHT = 200;
 const TYPES: readonly PostType[] = ["post", "page", "attachment"];
 
-/** Escapes of one character are the same whatever their letters' case; a slash at the end says nothing. */
-const comparable = (path: string): string =>
+/** Makes two spellings of a path equal: the case of escapes and a final slash do not count. */
+const normalisePath = (path: string): string =>
   trimEnd(
     path.replace(/%[\da-f]{2}/gi, (octet) => octet.toLowerCase()),
     "/",
   );
 
-export function createOwnEmbeds({ library, site, users, anonymous }: OwnEmbedsOptions): OwnEmbeds {
-  const { index } = library;
+export function createOwnEmbeds({ repository, site, users, anonymous }: OwnEmbedsOptions): OwnEmbeds {
+  const { index } = repository;
   const bases = [site.home, site.url].map((base) => new URL(base));
 
-  /** With or without TLS: addresses outlive the change to it. Another port is another server. */
+  /** With or without TLS, since URLs outlive a change to it. Another port is another server. */
   const isHost = ({ protocol, host }: URL): boolean =>
     /^https?:$/.test(protocol) && bases.some((base) => base.host === host);
 
@@ -51,24 +51,24 @@ export function createOwnEmbeds({ library, site, users, anonymous }: OwnEmbedsOp
     TYPES.includes(post.type) &&
     anonymous.may("read", post, post.status === "inherit" ? index.post(post.parent) : undefined);
 
-  function find(url: URL): PostColumns | undefined {
-    const home = comparable(new URL(site.home).pathname);
-    const path = comparable(url.pathname);
+  function findPost(url: URL): PostColumns | undefined {
+    const home = normalisePath(new URL(site.home).pathname);
+    const path = normalisePath(url.pathname);
     const id = url.searchParams.get("p") ?? url.searchParams.get("page_id");
     if (id !== null && path === home) return /^\d{1,15}$/.test(id) ? index.post(Number(id)) : undefined;
     const slug = path.slice(path.lastIndexOf("/") + 1);
     const ids = TYPES.flatMap((type) => index.withSlug(type, slug));
     return ids
       .map((one) => index.post(one))
-      .find((post) => mayBeSeen(post) && comparable(new URL(site.link(post, index)).pathname) === path);
+      .find((post) => mayBeSeen(post) && normalisePath(new URL(site.link(post, index)).pathname) === path);
   }
 
-  /** None of a protected post: its picture is behind the password too. */
-  async function thumbnail(post: Post): Promise<Partial<Embed>> {
+  /** A protected post has no thumbnail: its picture needs the password too. */
+  async function buildThumbnail(post: Post): Promise<Partial<Embed>> {
     if (post.password !== "") return {};
     const image = index.post(post.type === "attachment" ? post.id : post.featuredMedia);
     if (!mayBeSeen(image) || !image.mimeType.startsWith("image/")) return {};
-    const [whole] = image.id === post.id ? [post] : await library.posts([image.id]);
+    const [whole] = image.id === post.id ? [post] : await repository.posts([image.id]);
     if (!whole?.media) return {};
     const { name, elsewhere, width, height } = whole.media;
     return {
@@ -83,13 +83,13 @@ export function createOwnEmbeds({ library, site, users, anonymous }: OwnEmbedsOp
       const url = parseUrl(text);
       return url !== undefined && isHost(url);
     },
-    async of(text, maxWidth) {
+    async find(text, maxWidth) {
       const url = parseUrl(text);
       if (url === undefined || !isHost(url) || url.username !== "" || url.password !== "") return undefined;
-      const found = find(url);
+      const found = findPost(url);
       if (!mayBeSeen(found)) return undefined;
-      const [post] = await library.posts([found.id]);
-      // It may have been changed while it was read.
+      const [post] = await repository.posts([found.id]);
+      // The post may have changed during the read.
       if (!mayBeSeen(post)) return undefined;
       const author = await users.get(post.author);
       const width = Math.min(Math.max(maxWidth, MIN_WIDTH), MAX_WIDTH);
@@ -105,15 +105,18 @@ export function createOwnEmbeds({ library, site, users, anonymous }: OwnEmbedsOp
         type: "rich",
         width,
         height,
-        html: frameOf(site.link(post, index), title, { width, height }),
-        ...(await thumbnail(post)),
+        html: renderFrame(site.link(post, index), title, { width, height }),
+        ...(await buildThumbnail(post)),
       };
     },
   };
 }
 
-/** A link for where frames are not shown, and the page in a frame that may run nothing. The title is HTML; of that, its text. */
-function frameOf(
+/**
+ * Returns a link, for places without frames, and the page in a sandboxed frame that may run nothing.
+ * The title is HTML, which is reduced to its text.
+ */
+function renderFrame(
   link: string,
   title: string,
   size: { readonly width: number; readonly height: number },

@@ -1,4 +1,4 @@
-/** Which sites are asked for the embeds of which pages. Data, and how an address is looked up in it. Fetches nothing. */
+/** The table of known oEmbed providers, and how to find the provider of a page. Fetches nothing. */
 
 /** A site that gives embeds of its pages. */
 export interface EmbedProvider {
@@ -87,7 +87,7 @@ export const KNOWN_PROVIDERS: readonly EmbedProvider[] = [
 
 const PATTERN = /^https:\/\/(?<wild>\*\.)?(?<host>[a-z0-9.-]+(?::\d+)?)(?<path>\/[^\s#]*)$/;
 
-/** Whether it can be looked up. */
+/** True if the table can look the pattern up. */
 export const isPattern = (pattern: unknown): pattern is string =>
   typeof pattern === "string" && pattern.length <= 500 && PATTERN.test(pattern);
 

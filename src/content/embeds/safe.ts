@@ -17,9 +17,9 @@ export interface EmbedTerms {
   readonly maxHeight: number | undefined;
   /** The provider stands in the table, rather than that the page has named it: its frames keep their own origin, which players need. */
   readonly isKnown: boolean;
-  /** Whether an address may stand in the answer; none of them is fetched here. */
+  /** True if the URL may appear in the response. None is fetched here. */
   readonly isAllowed: (url: string) => boolean;
-  /** Whether an address is on this very site, where a frame with an origin of its own would not be foreign. */
+  /** True if the URL is on this site, where a frame with its own origin would not be foreign. */
   readonly isOwn: (url: string) => boolean;
 }
 
@@ -66,14 +66,14 @@ function fitted(
   return { width: Math.max(1, Math.floor(wide * scale)), height: Math.max(1, Math.floor(tall * scale)) };
 }
 
-/** `undefined`: it is none, or nothing of it may be shown. Never throws. */
+/** Returns `undefined` if nothing of the embed may be shown. Never throws. */
 export function sandboxEmbed(foreign: ForeignEmbed, terms: EmbedTerms): Embed | undefined {
   const text = (value: string | undefined): string | undefined =>
     value === undefined ? undefined : oneLine(value, MAX_TEXT) || undefined;
   const address = (value: string | undefined): string | undefined =>
     value !== undefined && terms.isAllowed(value) ? parseUrl(value)?.href : undefined;
   const title = text(foreign.title);
-  const shown = bodyOf(foreign, terms, { title, address });
+  const shown = renderBody(foreign, terms, { title, address });
   if (shown === undefined) return undefined;
   const thumbnail = address(foreign.thumbnail_url);
   return withoutEmpty({
@@ -100,34 +100,56 @@ interface Read {
 
 type Body = Pick<Embed, "type" | "width" | "height" | "html" | "url">;
 
-function bodyOf(foreign: ForeignEmbed, terms: EmbedTerms, { title, address }: Read): Body | undefined {
-  const page = escapeHtml(terms.page);
-  const size = fitted(pixels(foreign.width), pixels(foreign.height), terms);
-  const { type } = foreign;
-  if (type === "link") return { type, html: `<a href="${page}">${escapeHtml(title ?? terms.page)}</a>` };
-  if (type === "photo") {
-    const url = address(foreign.url);
-    if (url === undefined) return undefined;
-    const image = `<img src="${escapeHtml(url)}" alt="${escapeHtml(title ?? "")}" width="${size.width}" height="${size.height}" />`;
-    return { type, url, ...size, html: `<a href="${page}">${image}</a>` };
+function renderBody(foreign: ForeignEmbed, terms: EmbedTerms, read: Read): Body | undefined {
+  switch (foreign.type) {
+    case "link":
+      return renderLink(terms, read);
+    case "photo":
+      return renderPhoto(foreign, terms, read);
+    case "video":
+    case "rich":
+      return renderFrame(foreign, terms, read, foreign.type);
+    default:
+      return undefined;
   }
-  if (type !== "video" && type !== "rich") return undefined;
-  const { frame, quote } = partsOf(foreign.html ?? "");
+}
+
+function renderLink({ page }: EmbedTerms, { title }: Read): Body {
+  return { type: "link", html: `<a href="${escapeHtml(page)}">${escapeHtml(title ?? page)}</a>` };
+}
+
+function renderPhoto(foreign: ForeignEmbed, terms: EmbedTerms, { title, address }: Read): Body | undefined {
+  const url = address(foreign.url);
+  if (url === undefined) return undefined;
+  const size = fitted(pixels(foreign.width), pixels(foreign.height), terms);
+  const image = `<img src="${escapeHtml(url)}" alt="${escapeHtml(title ?? "")}" width="${size.width}" height="${size.height}" />`;
+  return { type: "photo", url, ...size, html: `<a href="${escapeHtml(terms.page)}">${image}</a>` };
+}
+
+/** Keeps the text of a quotation and one frame of the foreign HTML, and nothing else. */
+function renderFrame(
+  foreign: ForeignEmbed,
+  terms: EmbedTerms,
+  { title, address }: Read,
+  type: "video" | "rich",
+): Body | undefined {
+  const { frame, quote } = readParts(foreign.html ?? "");
   const source = address(frame?.src);
   const isFrame = source?.startsWith("https:") === true && !terms.isOwn(source);
-  const own = fitted(
+  const size = fitted(
     pixels(foreign.width) ?? pixels(frame?.width),
     pixels(foreign.height) ?? pixels(frame?.height),
     terms,
   );
+  const page = escapeHtml(terms.page);
   const html =
     (quote === "" ? "" : `<blockquote cite="${page}">${escapeHtml(quote)}</blockquote>`) +
     (isFrame
       ? `<iframe sandbox="${terms.isKnown ? KNOWN_SANDBOX : UNKNOWN_SANDBOX}" src="${escapeHtml(source)}" ` +
-        `width="${own.width}" height="${own.height}" title="${escapeHtml(title ?? "")}" loading="lazy" allowfullscreen ` +
+        `width="${size.width}" height="${size.height}" title="${escapeHtml(title ?? "")}" loading="lazy" allowfullscreen ` +
         'referrerpolicy="strict-origin-when-cross-origin"></iframe>'
       : "");
-  return html === "" ? undefined : { type, ...own, html };
+  return html === "" ? undefined : { type, ...size, html };
 }
 
 interface Frame {
@@ -147,7 +169,7 @@ const SILENT: ReadonlySet<string> = new Set([
 ]);
 
 /** The first frame and the first quotation of the HTML; nothing of one that cannot be read. */
-function partsOf(html: string): { readonly frame: Frame | undefined; readonly quote: string } {
+function readParts(html: string): { readonly frame: Frame | undefined; readonly quote: string } {
   let frame: Frame | undefined;
   let quote = "";
   let quoteDepth = 0;

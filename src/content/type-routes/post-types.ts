@@ -7,7 +7,7 @@ import { ALL, EDIT, FULL, type RecordFields } from "../rest/record-fields.js";
 import type { KeyedTable } from "./keyed-routes.js";
 import { typeLabels } from "./labels.js";
 
-/** What editors show for a type. */
+/** The icons that editors show for the types. */
 const ICONS: { readonly [type in PostType]: string | null } = {
   post: "dashicons-admin-post",
   page: "dashicons-admin-page",
@@ -19,7 +19,7 @@ const ICONS: { readonly [type in PostType]: string | null } = {
 const HAS_SCREENS: ReadonlySet<PostType> = new Set(["post", "page", "attachment", "wp_block"]);
 const IS_IN_MENUS: ReadonlySet<PostType> = new Set(["post", "page"]);
 
-const fieldsFor = (namespace: string): RecordFields<Collection> => ({
+const FIELDS = {
   capabilities: {
     schema: { description: "All capabilities used by the post type.", type: "object", context: EDIT },
     read: ({ type }) => capabilityNames[type],
@@ -95,7 +95,8 @@ const fieldsFor = (namespace: string): RecordFields<Collection> => ({
   },
   rest_namespace: {
     schema: { description: "REST route's namespace for the post type.", type: "string", context: ALL },
-    read: () => namespace,
+    // Replaced by the namespace of the site.
+    read: () => "",
   },
   template: {
     schema: {
@@ -114,14 +115,14 @@ const fieldsFor = (namespace: string): RecordFields<Collection> => ({
     },
     read: () => false,
   },
-});
+} satisfies RecordFields<Collection>;
 
 export const typesTable = (namespace: string): KeyedTable<Collection> => ({
   base: "types",
   parameter: "type",
   parameterDescription: "An alphanumeric identifier for the post type.",
   entries: new Map(Object.values<Collection>(collections).map((collection) => [collection.type, collection])),
-  fields: fieldsFor(namespace),
+  fields: { ...FIELDS, rest_namespace: { ...FIELDS.rest_namespace, read: () => namespace } },
   links: ({ base }, to) => ({ "https://api.w.org/items": [{ href: to(`/${base}`) }] }),
   canRead: () => true,
   canEdit: (caller, { type }) => caller.canOf(type, "edit_posts"),

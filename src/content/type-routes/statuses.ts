@@ -1,4 +1,4 @@
-/** `/statuses`: the statuses that a post can have. Those that are not public are for who writes. */
+/** `/statuses`: the statuses of posts. Anonymous callers see only the public one. */
 
 import { canEditSomething } from "../auth/capabilities.js";
 import type { PostStatus } from "../records/records.js";
@@ -10,7 +10,7 @@ interface Status {
   readonly name: string;
   /** `protected`: neither published nor private, but listed for who writes. */
   readonly kind: "public" | "private" | "protected" | "internal";
-  /** Whether its posts get their date when they leave it. */
+  /** True if its posts get their date when they leave the status. */
   readonly isFloating: boolean;
 }
 

@@ -7,7 +7,7 @@ import { type TaxonomyDefinition, taxonomies } from "../terms/taxonomies.js";
 import type { KeyedTable } from "./keyed-routes.js";
 import { taxonomyLabels } from "./labels.js";
 
-const fieldsFor = (namespace: string): RecordFields<TaxonomyDefinition> => ({
+const FIELDS = {
   name: {
     schema: { description: "The title for the taxonomy.", type: "string", context: ALL },
     read: ({ labels }) => labels.name,
@@ -67,7 +67,8 @@ const fieldsFor = (namespace: string): RecordFields<TaxonomyDefinition> => ({
   },
   rest_namespace: {
     schema: { description: "REST namespace route for the taxonomy.", type: "string", context: ALL },
-    read: () => namespace,
+    // Replaced by the namespace of the site.
+    read: () => "",
   },
   visibility: {
     schema: { description: "The visibility settings for the taxonomy.", type: "object", context: EDIT },
@@ -80,14 +81,14 @@ const fieldsFor = (namespace: string): RecordFields<TaxonomyDefinition> => ({
       show_ui: taxonomy !== "nav_menu",
     }),
   },
-});
+} satisfies RecordFields<TaxonomyDefinition>;
 
 export const taxonomiesTable = (namespace: string): KeyedTable<TaxonomyDefinition> => ({
   base: "taxonomies",
   parameter: "taxonomy",
   parameterDescription: "An alphanumeric identifier for the taxonomy.",
   entries: new Map(Object.entries(taxonomies)),
-  fields: fieldsFor(namespace),
+  fields: { ...FIELDS, rest_namespace: { ...FIELDS.rest_namespace, read: () => namespace } },
   links: ({ base }, to) => ({ "https://api.w.org/items": [{ href: to(`/${base}`) }] }),
   listArguments: {
     type: {

@@ -1,0 +1,148 @@
+/** Fetches the embed of another site's page through the guarded client, and makes it safe. */
+
+import { buffer } from "node:stream/consumers";
+import type { Clock } from "../../core/clock.js";
+import { parseUrl } from "../../core/parse-url.js";
+import { type AddressPolicy, checkUrl } from "../../outbound/address-policy.js";
+import { createOutboundClient } from "../../outbound/client.js";
+import { createGuardedGet, type GuardedGet } from "../../outbound/guarded-get.js";
+import type { Resolve } from "../../outbound/resolver.js";
+import type { OutboundClient } from "../../outbound/types.js";
+import { discoverEndpoint } from "./discovery.js";
+import type { Embed } from "./embed.js";
+import { readForeign } from "./foreign.js";
+import { createProviderTable, type EmbedProvider, KNOWN_PROVIDERS } from "./providers.js";
+import { sandboxEmbed } from "./safe.js";
+
+export interface EmbedQuery {
+  readonly url: string;
+  readonly maxWidth: number;
+  readonly maxHeight: number | undefined;
+  /** True if the page of an unknown site may name its own endpoint. */
+  readonly discover: boolean;
+}
+
+/** An embed, and how long it may be cached. */
+export interface FetchedEmbed {
+  readonly embed: Embed | undefined;
+  readonly ageMs: number;
+}
+
+export interface EmbedClientOptions {
+  readonly clock: Clock;
+  /** Tried before the built-in providers. */
+  readonly providers: readonly EmbedProvider[];
+  readonly discover: boolean;
+  readonly destinations: AddressPolicy & {
+    readonly ca: string | Uint8Array | undefined;
+    readonly resolve: Resolve | undefined;
+  };
+  readonly isOwn: (url: string) => boolean;
+}
+
+export interface EmbedClient {
+  /** True if browsers may be sent to the URL. */
+  readonly isAllowed: (url: string) => boolean;
+  /** Rejects if a body is cut off or cannot be decompressed. */
+  readonly fetch: (query: EmbedQuery, getTimeLeft: () => number) => Promise<FetchedEmbed>;
+  /** Closes the connections. A later fetch opens new ones. */
+  readonly close: () => Promise<void>;
+}
+
+const MAX_PAGE_BYTES = 150_000;
+const MAX_EMBED_BYTES = 150_000;
+
+const MINUTE_MS = 60_000;
+const DAY_MS = 24 * 60 * MINUTE_MS;
+const DEFAULT_AGE_MS = 60 * MINUTE_MS;
+const MIN_AGE_MS = 5 * MINUTE_MS;
+/** Short, since a site that fails now may respond again soon. */
+const FAILURE_AGE_MS = MINUTE_MS / 2;
+
+export const NO_EMBED: FetchedEmbed = { embed: undefined, ageMs: FAILURE_AGE_MS };
+
+export function createEmbedClient(options: EmbedClientOptions): EmbedClient {
+  const { clock, destinations, isOwn } = options;
+  const findEndpoint = createProviderTable([...options.providers, ...KNOWN_PROVIDERS]);
+  const { ca, resolve, ...policy } = destinations;
+  /** For URLs in an embed, which browsers open: without TLS is fine, a private address is not. */
+  const shown = { ...policy, allowHttp: true };
+  const isAllowed = (url: string): boolean => checkUrl(url, shown).ok;
+  let client: OutboundClient | undefined;
+  let get: GuardedGet | undefined;
+
+  const openGet = (): GuardedGet => {
+    const trusted = ca === undefined ? undefined : Buffer.from(ca);
+    client ??= createOutboundClient({ clock, policy, ca: trusted, resolve });
+    get ??= createGuardedGet({ client, clock, anyPort: policy.allowPrivateNetworks });
+    return get;
+  };
+
+  /** Returns the endpoint that the page itself names. */
+  async function discover(page: string, deadlineMs: number): Promise<string | undefined> {
+    const limits = { maxBytes: MAX_PAGE_BYTES, beyond: "end", deadlineMs } as const;
+    const response = await openGet()({ url: page, accept: "text/html", ...limits });
+    if (response.kind !== "response") return undefined;
+    const isPage = response.status === 200 && isHtml(response.headers["content-type"] ?? "");
+    const endpoint = isPage ? await discoverEndpoint(response.body, response.url) : undefined;
+    response.body.destroy();
+    return endpoint;
+  }
+
+  async function getForeign(url: string, deadlineMs: number) {
+    const accept = "application/json, text/xml;q=0.5";
+    const response = await openGet()({ url, accept, maxBytes: MAX_EMBED_BYTES, deadlineMs });
+    if (response.kind !== "response") return undefined;
+    if (response.status !== 200) {
+      response.body.destroy();
+      return undefined;
+    }
+    return readForeign(await buffer(response.body), response.headers["content-type"] ?? "");
+  }
+
+  return {
+    isAllowed,
+    async fetch(query, getTimeLeft) {
+      const { url, maxWidth, maxHeight } = query;
+      const page = parseUrl(url);
+      const known = page && findEndpoint(page);
+      const mayDiscover = query.discover && options.discover;
+      const endpoint = known ?? (mayDiscover ? await discover(url, getTimeLeft()) : undefined);
+      const target = endpoint === undefined ? undefined : parseUrl(endpoint);
+      if (target === undefined) return NO_EMBED;
+      addParameters(target, query, known !== undefined);
+      const foreign = await getForeign(target.href, getTimeLeft());
+      if (foreign === undefined) return NO_EMBED;
+      const isKnown = known !== undefined;
+      const embed = sandboxEmbed(foreign, { page: url, maxWidth, maxHeight, isKnown, isAllowed, isOwn });
+      return embed === undefined ? NO_EMBED : { embed, ageMs: readAge(foreign.cache_age) };
+    },
+    async close() {
+      const closing = client;
+      client = undefined;
+      get = undefined;
+      await closing?.close();
+    },
+  };
+}
+
+const isHtml = (contentType: string): boolean =>
+  /^\s*(?:text\/html|application\/xhtml\+xml)\s*(?:;|$)/i.test(contentType);
+
+/** A discovered endpoint already names its page and format. */
+function addParameters(target: URL, { url, maxWidth, maxHeight }: EmbedQuery, isKnown: boolean): void {
+  const { searchParams } = target;
+  if (isKnown) {
+    searchParams.set("url", url);
+    searchParams.set("format", "json");
+  }
+  searchParams.set("maxwidth", String(maxWidth));
+  if (maxHeight !== undefined) searchParams.set("maxheight", String(maxHeight));
+}
+
+function readAge(seconds: string | undefined): number {
+  const ms = Number(seconds) * 1000;
+  return seconds === undefined || Number.isNaN(ms)
+    ? DEFAULT_AGE_MS
+    : Math.min(Math.max(ms, MIN_AGE_MS), DAY_MS);
+}
