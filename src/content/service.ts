@@ -55,7 +55,7 @@ export function createContent(options: ContentOptions): Content {
   const { clock, logger, namespace, site, repository, callers, report, poller, scheduled } = parts;
   const media = createMediaParts(settings, parts);
   const own = createOwnEmbeds({
-    library: repository,
+    repository,
     site,
     users: parts.users,
     anonymous: callers.anonymous,

@@ -1,4 +1,7 @@
-/** Finds in a page where its embed is: `<link rel="alternate" type="application/json+oembed" href="…">` in its head. */
+/**
+ * Finds in a page where its embed is: `<link rel="alternate" type="application/json+oembed"
+ * href="…">` in its head.
+ */
 
 import { parseUrl } from "../../core/parse-url.js";
 import { boundedParser } from "./parse.js";
@@ -6,8 +9,9 @@ import { boundedParser } from "./parse.js";
 const TYPES: readonly string[] = ["application/json+oembed", "text/xml+oembed"];
 
 /**
- * The address that the page names, absolute, JSON rather than XML; `undefined` where it names none. Reads the head alone: what follows is left unread, and
- * `page` is then left. What cannot be read counts as the end. Nothing is said of the address: judge it before it is asked.
+ * The address that the page names, absolute, JSON rather than XML; `undefined` where it names none.
+ * Reads the head alone: what follows is left unread, and `page` is then left. What cannot be read
+ * counts as the end. Nothing is said of the address: judge it before it is asked.
  */
 export async function discoverEndpoint(
   page: AsyncIterable<Uint8Array>,

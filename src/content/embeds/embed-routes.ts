@@ -1,4 +1,7 @@
-/** The oEmbed routes: the site's own posts for others to embed, and other sites' pages for its editors. */
+/**
+ * The oEmbed routes: the site's own posts for others to embed, and other sites' pages for its
+ * editors.
+ */
 
 import { toText } from "../../schema/text-of.js";
 import type { Argument, Json } from "../../schema/types.js";
@@ -22,7 +25,9 @@ export interface EmbedRoutesOptions {
   readonly foreign: ForeignEmbeds | undefined;
 }
 
-/** One error for every failure, so that it reveals neither hidden posts nor other sites' responses. */
+/**
+ * One error for every failure, so that it reveals neither hidden posts nor other sites' responses.
+ */
 const notFound = (): RestError => new RestError(404, "oembed_invalid_url", "Not Found");
 
 const tooMany = (): RestError =>

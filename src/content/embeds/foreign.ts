@@ -1,4 +1,7 @@
-/** Reads what another site answers about an embed: JSON or XML, and of it the fields that oEmbed knows. Nothing of it is trusted yet. */
+/**
+ * Reads what another site answers about an embed: JSON or XML, and of it the fields that oEmbed
+ * knows. Nothing of it is trusted yet.
+ */
 
 import { boundedParser } from "./parse.js";
 

@@ -14,7 +14,10 @@ import { type Embed, escapeHtml } from "./embed.js";
 export interface OwnEmbeds {
   /** True if the URL is on this site, even if there is nothing. */
   readonly isOwn: (url: string) => boolean;
-  /** Returns `undefined` unless the URL names a post that everybody may see. The same for all callers. */
+  /**
+   * Returns `undefined` unless the URL names a post that everybody may see. The same for all
+   * callers.
+   */
   readonly find: (url: string, maxWidth: number) => Promise<Embed | undefined>;
 }
 
@@ -113,8 +116,8 @@ export function createOwnEmbeds({ repository, site, users, anonymous }: OwnEmbed
 }
 
 /**
- * Returns a link, for places without frames, and the page in a sandboxed frame that may run nothing.
- * The title is HTML, which is reduced to its text.
+ * Returns a link, for places without frames, and the page in a sandboxed frame that may run
+ * nothing. The title is HTML, which is reduced to its text.
  */
 function renderFrame(
   link: string,

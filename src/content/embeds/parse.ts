@@ -1,4 +1,7 @@
-/** Parses what other sites send, HTML and XML, with bounds on what a parser may be made to do. Knows no field of an embed. */
+/**
+ * Parses what other sites send, HTML and XML, with bounds on what a parser may be made to do. Knows
+ * no field of an embed.
+ */
 
 import { Parser } from "htmlparser2";
 
@@ -10,15 +13,24 @@ export interface ParseEvents {
 }
 
 export interface BoundedParser {
-  /** Errors: RangeError for more than 100 open elements, SyntaxError for a document type in XML; what an event throws. */
+  /**
+   * Errors: RangeError for more than 100 open elements, SyntaxError for a document type in XML;
+   * what an event throws.
+   */
   readonly write: (text: string) => void;
   readonly end: () => void;
 }
 
-/** The parser looks through its open elements at every closing tag: without a bound, hostile text takes quadratic time. */
+/**
+ * The parser looks through its open elements at every closing tag: without a bound, hostile text
+ * takes quadratic time.
+ */
 const MAX_DEPTH = 100;
 
-/** `xml`: names keep their case, CDATA is text, and no entity but the five of XML and numbers is known. */
+/**
+ * `xml`: names keep their case, CDATA is text, and no entity but the five of XML and numbers is
+ * known.
+ */
 export function boundedParser(
   kind: "html" | "xml",
   { open = () => {}, close = () => {}, text = () => {} }: ParseEvents,

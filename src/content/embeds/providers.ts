@@ -3,8 +3,9 @@
 /** A site that gives embeds of its pages. */
 export interface EmbedProvider {
   /**
-   * Its pages: `https://*.example.org/videos/*`. A leading `*.` is any name below, and the name itself; `*` is one part of the path, at the end of
-   * the path everything that follows. Pages are found with `http:` too. The query counts where the pattern has one.
+   * Its pages: `https://*.example.org/videos/*`. A leading `*.` is any name below, and the name
+   * itself; `*` is one part of the path, at the end of the path everything that follows. Pages are
+   * found with `http:` too. The query counts where the pattern has one.
    */
   readonly pages: readonly string[];
   /** Its oEmbed endpoint, which must answer JSON when it is given `format=json`, or XML. */
@@ -100,11 +101,11 @@ interface Entry {
 }
 
 /**
- * Whether `path` fits a pattern in which `*` stands for one or more characters other than `/` and `?`, and for anything
- * at the end of the pattern.
+ * Whether `path` fits a pattern in which `*` stands for one or more characters other than `/` and
+ * `?`, and for anything at the end of the pattern.
  *
- * Takes the first place where each text between two `*` fits: where a later one fits too, the `*` behind the first can
- * reach it.
+ * Takes the first place where each text between two `*` fits: where a later one fits too, the `*`
+ * behind the first can reach it.
  */
 function matchesPath(path: string, pattern: string): boolean {
   const isOpen = pattern.endsWith("*");
@@ -120,7 +121,10 @@ function matchesPath(path: string, pattern: string): boolean {
   return isOpen || at === path.length;
 }
 
-/** Finds the endpoint for a page, the first pattern first; `undefined` where none fits. Errors: TypeError for what is no pattern. */
+/**
+ * Finds the endpoint for a page, the first pattern first; `undefined` where none fits. Errors:
+ * TypeError for what is no pattern.
+ */
 export function createProviderTable(providers: readonly EmbedProvider[]): (page: URL) => string | undefined {
   const entries = providers.flatMap(({ pages, endpoint }) =>
     pages.map((page): Entry => {

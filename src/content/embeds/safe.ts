@@ -1,7 +1,9 @@
 /**
- * Makes of what another site says an embed that may be shown to an editor and put into a post. Pure.
+ * Makes of what another site says an embed that may be shown to an editor and put into a post.
+ * Pure.
  *
- * Its HTML is never passed on: a parser takes out the address of its frame and the text of its quotation, and new HTML is written around those.
+ * Its HTML is never passed on: a parser takes out the address of its frame and the text of its
+ * quotation, and new HTML is written around those.
  */
 
 import { parseUrl } from "../../core/parse-url.js";
@@ -15,7 +17,10 @@ export interface EmbedTerms {
   readonly page: string;
   readonly maxWidth: number;
   readonly maxHeight: number | undefined;
-  /** The provider stands in the table, rather than that the page has named it: its frames keep their own origin, which players need. */
+  /**
+   * The provider stands in the table, rather than that the page has named it: its frames keep their
+   * own origin, which players need.
+   */
   readonly isKnown: boolean;
   /** True if the URL may appear in the response. None is fetched here. */
   readonly isAllowed: (url: string) => boolean;
@@ -32,7 +37,10 @@ const DEFAULT_HEIGHT = 400;
 const UNKNOWN_SANDBOX = "allow-scripts";
 const KNOWN_SANDBOX = "allow-scripts allow-same-origin allow-popups allow-presentation";
 
-/** How much of a text is read for one of `most` characters: tags and blanks in it may take as much again. */
+/**
+ * How much of a text is read for one of `most` characters: tags and blanks in it may take as much
+ * again.
+ */
 const READ_PER_CHARACTER = 8;
 
 const oneLine = (text: string, most: number): string => {

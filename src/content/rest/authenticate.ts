@@ -7,7 +7,7 @@ import { RestError } from "./error.js";
 
 export type Authenticate = (request: HttpRequest) => Caller | Promise<Caller>;
 
-export interface AuthenticationOptions {
+export interface AuthenticationStageOptions {
   /** Brings the content up to date. Returns a promise only if the call has to wait. */
   readonly ready: (method: string) => void | Promise<void>;
   /** The next stage. */
@@ -21,7 +21,7 @@ export interface AuthenticationOptions {
 }
 
 /** The returned function is synchronous where no stage has to wait, as for a cached response. */
-export function createAuthentication({ ready, proceed, refuse }: AuthenticationOptions) {
+export function createAuthenticationStage({ ready, proceed, refuse }: AuthenticationStageOptions) {
   const admit = (request: HttpRequest, caller: Caller): HttpResponse | Promise<HttpResponse> => {
     let pending: void | Promise<void>;
     try {

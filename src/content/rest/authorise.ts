@@ -1,4 +1,6 @@
-/** Stage "authorise": permissions that are asked for outside the one endpoint that handles the call. */
+/**
+ * Stage "authorise": permissions that are asked for outside the one endpoint that handles the call.
+ */
 
 import { RestError } from "./error.js";
 import { buildLenientRequest } from "./rest-request.js";

@@ -1,10 +1,14 @@
-/** Reduces a whole response to the part that the request needs: conditions (RFC 9110 §13) and HEAD. */
+/**
+ * Reduces a whole response to the part that the request needs: conditions (RFC 9110 §13) and HEAD.
+ */
 
 import { isMatch } from "../../http/entity-tag.js";
 import type { HttpRequest, HttpResponse } from "../../http/types.js";
 import type { RenderedResponse } from "./response-cache.js";
 
-/** Returns 304 if the client has these bytes, the headers alone for HEAD, otherwise `whole` itself. */
+/**
+ * Returns 304 if the client has these bytes, the headers alone for HEAD, otherwise `whole` itself.
+ */
 export function evaluateConditional(request: HttpRequest, whole: RenderedResponse): HttpResponse {
   if (isMatch(request.headers["if-none-match"], whole.headers["etag"])) return notModified(whole);
   return request.method === "HEAD" ? withoutBody(whole) : whole;

@@ -15,7 +15,9 @@ const PREFLIGHT_SECONDS = "600";
 export interface Cors {
   /** Returns the origin if its pages may send credentials, otherwise an empty string. */
   readonly classOf: (origin: string | undefined) => string;
-  /** `isPublic`: for a response to an anonymous GET, which any origin may read without credentials. */
+  /**
+   * `isPublic`: for a response to an anonymous GET, which any origin may read without credentials.
+   */
   readonly headers: (originClass: string, isPublic: boolean) => Headers;
   /** Returns the response to a preflight. */
   readonly preflight: (request: HttpRequest) => HttpResponse;

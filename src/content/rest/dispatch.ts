@@ -1,4 +1,7 @@
-/** Runs a matched call through its stages: validate, authorise, execute. Knows no HTTP message and no record. */
+/**
+ * Runs a matched call through its stages: validate, authorise, execute. Knows no HTTP message and
+ * no record.
+ */
 
 import type { Logger } from "../../core/logger.js";
 import { findRefusal, listAllowedMethods } from "./authorise.js";

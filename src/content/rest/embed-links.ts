@@ -1,19 +1,25 @@
-/** The `_embed` parameter: puts the records that an answer links to into it. Knows neither records nor how they are fetched. */
+/**
+ * The `_embed` parameter: adds the records that a response links to. Knows neither records nor
+ * routes.
+ */
 
 import type { Json, JsonObject } from "../../schema/types.js";
 import { toFieldList } from "./field-selection.js";
 import type { ItemLink, Links } from "./types.js";
 
-/** `"all"`, or the relations that are asked for. */
+/** `"all"`, or the requested relations. */
 export type EmbedSelection = "all" | ReadonlySet<string>;
 
-/** What stands at a link's address, `undefined` where it leads elsewhere. */
+/** Returns the JSON at the URL of a link, or `undefined` if the link leads elsewhere. */
 export type FetchEmbedded = (href: string) => Promise<Json | undefined>;
 
-/** Each costs a request inside the service; what is linked beyond them is not embedded. */
+/** Each costs a request inside the service. Further links are not embedded. */
 const MAX_EMBEDDED = 500;
 
-/** `_embed`, `_embed=1` and `_embed=true` ask for everything, `_embed=author,wp:term` for these; `undefined` where it is not given. */
+/**
+ * Parses `_embed`: `1`, `true` or empty embed everything, `author,wp:term` those relations. Returns
+ * `undefined` without the parameter.
+ */
 export function parseEmbed(given: Json | undefined): EmbedSelection | undefined {
   if (given === undefined || given === null) return undefined;
   if (given === "true" || given === "1" || given === true || given === 1) return "all";
@@ -21,7 +27,7 @@ export function parseEmbed(given: Json | undefined): EmbedSelection | undefined 
   return relations.length === 0 ? "all" : new Set(relations);
 }
 
-/** Fetches every address once, and no more than 500 of them. */
+/** Fetches every URL once, and no more than 500 of them. */
 export function fetchOnce(fetch: FetchEmbedded): FetchEmbedded {
   const fetched = new Map<string, Promise<Json | undefined>>();
   return (href) => {
@@ -36,8 +42,10 @@ export function fetchOnce(fetch: FetchEmbedded): FetchEmbedded {
 }
 
 /**
- * What `_embedded` holds for one record with these links: for each relation a list in the order of its links, an empty list in the place of one that is not
- * embeddable; no relation of which nothing was found. `undefined` where there is none.
+ * Returns `_embedded` for one record with these links, or `undefined` if nothing was found.
+ *
+ * Each relation has a list in the order of its links, with an empty list for a link that cannot be
+ * embedded. Relations without any record are left out.
  */
 export async function embeddedFor(
   links: Links,

@@ -1,8 +1,8 @@
-/** Every status of an error, with the codes that it comes with: for OpenAPI. */
+/** The statuses of errors and their codes, for OpenAPI. */
 
 import type { JsonObject } from "../../schema/types.js";
 
-/** 401 asks an anonymous caller to say who he is; 403 tells a known one that it does not help. */
+/** Codes that come with 401 for an anonymous caller and with 403 for a known one. */
 const REFUSALS: readonly string[] = [
   "rest_cannot_assign_sticky",
   "rest_cannot_assign_term",

@@ -1,4 +1,7 @@
-/** The error that a route throws. Its response body is WordPress's `{code, message, data: {status, params?, details?}}`. */
+/**
+ * The error that a route throws. Its response body is WordPress's `{code, message, data: {status,
+ * params?, details?}}`.
+ */
 
 import type { Json, JsonObject } from "../../schema/types.js";
 import type { Caller } from "../auth/caller.js";
@@ -14,7 +17,9 @@ export class RestError extends Error {
   /** Sent as `additional_errors`. */
   readonly additional: readonly { readonly code: string; readonly message: string; readonly data: Json }[];
 
-  /** `message` reaches the client: no secrets, and no text of a record that the caller may not read. */
+  /**
+   * `message` reaches the client: no secrets, and no text of a record that the caller may not read.
+   */
   constructor(
     status: number,
     code: string,

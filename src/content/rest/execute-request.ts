@@ -14,7 +14,9 @@ import type { RouteOutcome } from "./route-call.js";
 export interface ExecutedRequest {
   readonly outcome: RouteOutcome;
   readonly view: ResponseView;
-  /** True if the request carried a secret. It is executed each time, so that attempts are counted. */
+  /**
+   * True if the request carried a secret. It is executed each time, so that attempts are counted.
+   */
   readonly hasSecret: boolean;
 }
 

@@ -1,4 +1,6 @@
-/** Fetches the records that `_embed` asks for, with requests inside the process by the same caller. */
+/**
+ * Fetches the records that `_embed` asks for, with requests inside the process by the same caller.
+ */
 
 import type { Caller } from "../auth/caller.js";
 import type { RouteDispatcher } from "./dispatch.js";

@@ -1,11 +1,11 @@
-/** The `_fields` parameter: which members of an answer are left. Knows no record type. */
+/** The `_fields` parameter: selects members of a response. Knows no record type. */
 
 import { splitList } from "../../schema/bounds.js";
 import type { Json, JsonObject } from "../../schema/types.js";
 import { COUNTS, LENGTHS } from "../argument-bounds.js";
 import { invalidParams } from "./request-input.js";
 
-/** What is kept of an object, by member: all of it, or what the selection below says. */
+/** The selected members of an object: whole, or with a selection of their own. */
 export type FieldSelection = ReadonlyMap<string, true | FieldSelection>;
 
 type Selection = Map<string, true | Selection>;
@@ -14,9 +14,10 @@ const MAX_FIELDS = COUNTS.selection;
 const MAX_LEVELS = 64;
 
 /**
- * `id,title.rendered` or a list of such names; `undefined`, for everything, where none is named.
+ * Parses `id,title.rendered` or a list of such names. Returns `undefined`, for everything, without
+ * a name.
  *
- * Names beyond the first 1 000, or of more than 64 parts, are left out.
+ * Names beyond the first 1 000, and names of more than 64 parts, are ignored.
  */
 export function parseFields(given: Json | undefined): FieldSelection | undefined {
   const names = toFieldList(given);
@@ -29,7 +30,7 @@ export function parseFields(given: Json | undefined): FieldSelection | undefined
   return root;
 }
 
-/** The texts of a list, or between the commas and blanks of one text; empty ones are left out. At most 1 001. */
+/** Splits a text at commas and blanks, or each text of a list. Returns at most 1 001 names. */
 export function toFieldList(given: Json | undefined): readonly string[] {
   const texts: readonly (Json | undefined)[] = Array.isArray(given) ? given : [given];
   const names: string[] = [];
@@ -41,9 +42,9 @@ export function toFieldList(given: Json | undefined): readonly string[] {
 }
 
 /**
- * Judges the length of `_fields` or `_embed` before it is split.
+ * Checks the length of `_fields` or `_embed` before it is split.
  *
- * Errors: RestError 400 `rest_invalid_param`.
+ * @throws RestError 400 `rest_invalid_param`
  */
 export function refuseLongSelection(given: Json | undefined, name: string): void {
   const texts: readonly (Json | undefined)[] = Array.isArray(given) ? given : [given];
@@ -70,7 +71,10 @@ function add(root: Selection, parts: readonly string[]): void {
   }
 }
 
-/** What the selection leaves; of a list what it leaves of each entry. Where nothing is left of an object: `[]`, as the reference writes it. */
+/**
+ * Returns the selected members of an object, or of each entry of a list. An empty result is `[]`,
+ * as in WordPress.
+ */
 export function pickFields(value: Json, selection: FieldSelection): Json {
   return Array.isArray(value)
     ? value.map((entry) => pickMembers(entry, selection))

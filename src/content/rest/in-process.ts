@@ -40,7 +40,9 @@ export interface InProcessOptions {
   readonly renderJson: Renderer["renderJson"];
 }
 
-/** The returned function never rejects for what the request holds: that becomes an error response. */
+/**
+ * The returned function never rejects for what the request holds: that becomes an error response.
+ */
 export function createInProcessServer({ dispatcher, ready, renderJson }: InProcessOptions) {
   const readInternal = ({ query = "", body = {}, ...request }: InternalRequest, method: string) => {
     const { path, headers = {}, caller, baseUrl } = request;

@@ -1,4 +1,6 @@
-/** What the interface says about itself: the index, the roots of the namespaces and the answers to OPTIONS, all from the route table. */
+/**
+ * Routes that describe the interface: the index, the roots of namespaces and responses to OPTIONS.
+ */
 
 import { describeArguments, describeSchema } from "../../schema/arguments.js";
 import type { Arguments, Json, JsonObject, Schema } from "../../schema/types.js";
@@ -6,11 +8,11 @@ import { LENGTHS } from "../argument-bounds.js";
 import { toPattern } from "./route-tree.js";
 import type { RestRequest, RestRoute } from "./types.js";
 
-/** Below the mount point: `/core/v2/posts/:id`. */
+/** Returns the path below the mount point: `/core/v2/posts/:id`. */
 export const toRoutePath = ({ namespace, path }: RestRoute): string =>
   namespace === "" ? path : `/${namespace}${path}`;
 
-/** Links only where the path has no parameters, as in the reference. */
+/** Links exist only for paths without parameters, as in WordPress. */
 function linksOf(route: RestRoute, baseUrl: string): JsonObject {
   const path = toRoutePath(route);
   return path.includes("/:") ? {} : { _links: { self: [{ href: baseUrl + path }] } };
@@ -28,7 +30,7 @@ function describeRoute({ namespace, endpoints }: RestRoute): JsonObject {
   };
 }
 
-/** The answer to OPTIONS. */
+/** Builds the response to OPTIONS. */
 export function describePath(route: RestRoute, baseUrl: string): JsonObject {
   const { schema } = route;
   const described =
@@ -50,35 +52,42 @@ const INDEX: Schema = {
 const INDEX_ARGUMENTS: Arguments = { context: { default: "view", maxLength: LENGTHS.name } };
 
 /**
- * The table with the index and a root for each namespace added, these in front of the rows they describe.
+ * Adds the index, and a root for each namespace in front of its routes.
  *
- * `describeSite`: the members of the index that say what the site is: `name`, `url` … Neither says anything about versions or hosts.
+ * `describeSite` returns the members of the index that describe the site: `name`, `url` and so on.
+ * Neither these nor the routes reveal versions or hosts.
  */
 export function withIndex(rows: readonly RestRoute[], describeSite: () => JsonObject): readonly RestRoute[] {
   const namespaces = [...new Set(rows.map(({ namespace }) => namespace))].filter((name) => name !== "");
   const routes: RestRoute[] = [
-    route("", "/", INDEX_ARGUMENTS, "Read what the site is and which paths it has", ({ url }) => ({
-      ...describeSite(),
-      namespaces,
-      authentication: [],
-      routes: describeRoutes(routes, url("")),
-      _links: { self: [{ href: url("/") }] },
-    })),
+    toRoute({
+      namespace: "",
+      path: "/",
+      args: INDEX_ARGUMENTS,
+      summary: "Read what the site is and which paths it has",
+      describe: ({ url }) => ({
+        ...describeSite(),
+        namespaces,
+        authentication: [],
+        routes: describeRoutes(routes, url("")),
+        _links: { self: [{ href: url("/") }] },
+      }),
+    }),
     ...rows.filter(({ namespace }) => namespace === ""),
   ];
   for (const namespace of namespaces) {
     const own: RestRoute[] = [
-      route(
+      toRoute({
         namespace,
-        "",
-        { namespace: { default: namespace, maxLength: LENGTHS.name }, ...INDEX_ARGUMENTS },
-        "Read which paths the namespace has",
-        ({ url }) => ({
+        path: "",
+        args: { namespace: { default: namespace, maxLength: LENGTHS.name }, ...INDEX_ARGUMENTS },
+        summary: "Read which paths the namespace has",
+        describe: ({ url }) => ({
           namespace,
           routes: describeRoutes(own, url("")),
           _links: { up: [{ href: url("/") }] },
         }),
-      ),
+      }),
       ...rows.filter((row) => row.namespace === namespace),
     ];
     routes.push(...own);
@@ -94,19 +103,21 @@ export function withIndex(rows: readonly RestRoute[], describeSite: () => JsonOb
   return routes;
 }
 
-function route(
-  namespace: string,
-  path: string,
-  args: Arguments,
-  summary: string,
-  describe: (request: RestRequest) => JsonObject,
-): RestRoute {
+interface DescribedRoute {
+  readonly namespace: string;
+  readonly path: string;
+  readonly args: Arguments;
+  readonly summary: string;
+  readonly describe: (request: RestRequest) => JsonObject;
+}
+
+function toRoute({ namespace, path, args, summary, describe }: DescribedRoute): RestRoute {
   const handle = (request: RestRequest) => ({ status: 200, headers: {}, body: { json: describe(request) } });
   const described = { summary, form: "json", schema: INDEX } as const;
   return { namespace, path, endpoints: [{ methods: ["GET"], args, described, permit: anybody, handle }] };
 }
 
-/** The row of the OpenAPI document; the index, which is the reference's, does not name it. */
+/** The route of the OpenAPI document. WordPress has none, so the index does not list it. */
 export const openApiRoute = (openApi: (baseUrl: string) => JsonObject): RestRoute => ({
   namespace: "",
   path: "/openapi.json",

@@ -1,4 +1,6 @@
-/** A record as it is answered: its fields, its links in the reference's short form, and their bytes. Knows no record type. */
+/**
+ * A record as responses show it: fields, links under short names, and bytes. Knows no record type.
+ */
 
 import type { JsonObject } from "../../schema/types.js";
 import type { Item, ItemLink, Links } from "./types.js";
@@ -9,7 +11,9 @@ const CURIES: readonly ItemLink[] = Object.freeze([
   Object.freeze({ name: "wp", href: `${API_RELATIONS}{rel}`, templated: true }),
 ]);
 
-/** `https://api.w.org/term` becomes `wp:term`; `curies`, which says so, is added where there is such a relation. */
+/**
+ * Shortens `https://api.w.org/term` to `wp:term`, and adds `curies`, which explains the short form.
+ */
 export function compactLinks(links: Links): Links {
   const compact: Record<string, readonly ItemLink[]> = {};
   let hasShort = false;
@@ -22,12 +26,14 @@ export function compactLinks(links: Links): Links {
   return compact;
 }
 
-/** `fields` with `links` as their last member `_links`; without it where there are none. */
+/** Returns `fields` with `links` as the last member `_links`, unless there are no links. */
 export function withLinks(fields: JsonObject, links: Links): JsonObject {
   return Object.keys(links).length === 0 ? fields : { ...fields, _links: links };
 }
 
-/** `links`: relations in their long or short form; the item has them in the short one. Neither object may be changed afterwards. */
+/**
+ * `links` may have relations in their long or short form. Neither object may be changed afterwards.
+ */
 export function createItem(fields: JsonObject, links: Links): Item {
   const compact = compactLinks(links);
   let bytes: Uint8Array | undefined;

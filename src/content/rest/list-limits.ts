@@ -1,4 +1,6 @@
-/** Bounds what one list answers and how many large lists are rendered at once, and lets other requests run meanwhile. Knows no record type. */
+/**
+ * Bounds the size of lists and the number of large lists rendered at once. Knows no record type.
+ */
 
 import { createConcurrencyLimit } from "../../core/concurrency-limit.js";
 import { nextTurn, TURN_CHARACTERS } from "../../core/next-turn.js";
@@ -7,7 +9,7 @@ import { RestError } from "./error.js";
 import type { FieldSelection } from "./field-selection.js";
 import type { Item } from "./types.js";
 
-/** A list beyond it needs one of the few places for large lists. */
+/** A larger list needs one of the few places for large lists. */
 const LARGE_CHARACTERS = 1_048_576;
 const LARGE_AT_ONCE = 3;
 const LARGE_WAITING = 100;
@@ -15,28 +17,31 @@ const LARGE_WAITING = 100;
 /** Seconds. */
 const RETRY_AFTER = 2;
 
-/** The room of one answer. */
+/** The list of one response while it is filled. */
 export interface ListLimit {
   readonly items: readonly Item[];
   /**
-   * Takes an item into the list; a promise where others have their turn first.
+   * Adds an item. Returns a promise if other requests take their turn first.
    *
-   * Errors: RestError 413 `rest_response_too_large`; 503 `rest_busy`.
+   * @throws RestError 413 `rest_response_too_large`; 503 `rest_busy`
    */
   readonly add: (item: Item) => void | Promise<void>;
 }
 
 export interface ListLimits {
-  /** Calls `fill` with a room, and resolves with the items that it was given. `selection`: what of them is answered. */
+  /**
+   * Calls `fill` with an empty list and resolves with the items it added. `selection`: the members
+   * of the items that the response shows.
+   */
   readonly collect: (
     selection: FieldSelection | undefined,
     fill: (room: ListLimit) => Promise<void>,
   ) => Promise<readonly Item[]>;
-  /** Errors: RestError 413 `rest_response_too_large`. */
+  /** @throws RestError 413 `rest_response_too_large` */
   readonly refuseBeyond: (characters: number) => void;
 }
 
-/** `most`: characters of the texts in one answer, about as many as its bytes. */
+/** `most`: the characters of the texts in one response, which is about the number of its bytes. */
 export function createListLimits(most: number): ListLimits {
   const places = createConcurrencyLimit({ running: LARGE_AT_ONCE, waiting: LARGE_WAITING });
 
@@ -85,7 +90,7 @@ const tooLarge = (most: number): RestError =>
   new RestError(
     413,
     "rest_response_too_large",
-    `The answer would be larger than ${most} bytes: lower per_page, or ask for less with _fields.`,
+    `The response would be larger than ${most} bytes: lower per_page, or select less with _fields.`,
   );
 
 const busy = (): RestError =>
@@ -93,7 +98,7 @@ const busy = (): RestError =>
     retryAfter: RETRY_AFTER,
   });
 
-/** What is answered of the item; without a selection, everything. */
+/** Returns the size of the selected members; without a selection, of all. */
 function sizeOfItem({ fields }: Item, selection: FieldSelection | undefined): number {
   let size = 0;
   for (const [name, value] of Object.entries(fields)) {
@@ -102,10 +107,10 @@ function sizeOfItem({ fields }: Item, selection: FieldSelection | undefined): nu
   return size;
 }
 
-/** What a value costs beside the characters of its texts. */
+/** The size of a value besides the characters of its texts. */
 const OVERHEAD = 16;
 
-/** About the characters of its JSON, without writing it. */
+/** Estimates the characters of the JSON without writing it. */
 export function estimateSize(value: Json): number {
   if (typeof value === "string") return value.length + OVERHEAD;
   if (typeof value !== "object" || value === null) return OVERHEAD;

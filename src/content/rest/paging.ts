@@ -1,4 +1,4 @@
-/** The headers of a page of a list: how much there is in all, and where the pages beside it are. */
+/** Pages of lists, and their headers: the total, and links to the pages before and after. */
 
 import type { Json, JsonObject } from "../../schema/types.js";
 import { RestError } from "./error.js";
@@ -6,9 +6,11 @@ import type { RestHeaders } from "./rest-headers.js";
 import type { Item, RestRequest, RestResponse } from "./types.js";
 
 /**
- * `X-WP-Total`, `X-WP-TotalPages` and `Link` of a list. `given` are the arguments of the query as they came, repeated in the links.
+ * Builds `x-wp-total`, `x-wp-totalpages` and `link` of a list. `given`: the arguments of the query
+ * as they came, which the links repeat.
  *
- * Errors: RestError 400 `rest_post_invalid_page_number` for a page after the last one, unless there is nothing at all.
+ * @throws RestError 400 `rest_post_invalid_page_number` for a page after the last one, unless the list
+ *   is empty
  */
 export function pageHeaders({
   values,
@@ -21,7 +23,7 @@ export function pageHeaders({
   readonly total: number;
   readonly given: JsonObject;
   readonly url: string;
-  /** Whether a page after the last one is empty rather than refused. */
+  /** True if a page after the last one is empty instead of an error. */
   readonly isOpenEnded?: boolean;
 }): RestHeaders {
   const page = Number(values["page"] ?? 1);
@@ -47,8 +49,8 @@ export function pageHeaders({
   };
 }
 
-/** The page that was asked for of a list that is known whole, at `path`; one after the last is empty. */
-export function renderPage<T>(
+/** Builds the requested page of a list that is known whole. A page after the last one is empty. */
+export function respondWithPage<T>(
   found: readonly T[],
   { values, query, url }: RestRequest,
   { path, itemOf }: { readonly path: string; readonly itemOf: (one: T) => Item },
@@ -62,7 +64,7 @@ export function renderPage<T>(
   };
 }
 
-/** A query string that parses back to `values`. */
+/** Writes a query string that parses back to `values`. */
 function queryText(values: JsonObject): string {
   const pairs: string[] = [];
   const add = (name: string, value: Json): void => {

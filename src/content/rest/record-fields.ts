@@ -1,22 +1,22 @@
-/** Records whose fields are answered as they stand: schema, arguments and answer from one table. Knows no record type. */
+/** Records with fixed fields: schema, arguments and JSON from one table. Knows no record type. */
 
 import type { Arguments, Context, Json, JsonObject, Schema } from "../../schema/types.js";
 import type { RestRequest } from "./types.js";
 
 export interface RecordField<T> {
-  /** `context`: where it is answered. `readonly`: it is no argument of a write. */
+  /** `context`: the contexts that show the field. `readonly`: writes do not accept it. */
   readonly schema: Schema;
   readonly read: (record: T) => Json;
 }
 
-/** By name, in the order they are answered. */
+/** By name, in the order of the response. */
 export type RecordFields<T> = { readonly [name: string]: RecordField<T> };
 
 export const ALL: readonly Context[] = ["view", "embed", "edit"];
 export const FULL: readonly Context[] = ["view", "edit"];
 export const EDIT: readonly Context[] = ["edit"];
 
-/** Registered meta fields of a record that has none: the reference answers an empty list. */
+/** The meta fields of a record type without any. WordPress shows them as an empty list. */
 export const NO_META: RecordField<unknown> = {
   schema: {
     description: "Meta fields.",
@@ -35,7 +35,7 @@ export const contextArgument = {
   default: "view",
 } as const;
 
-/** What was asked for with {@link contextArgument}; as a reader sees it where the route has no such argument. */
+/** Reads {@link contextArgument}; `view` if the route has no such argument. */
 export const readContext = ({ values }: Pick<RestRequest, "values">): Context =>
   (values["context"] ?? "view") as Context;
 
@@ -57,7 +57,7 @@ export const recordSchema = <T>(title: string, fields: RecordFields<T>): Schema 
   properties: Object.fromEntries(Object.entries(fields).map(([name, { schema }]) => [name, schema])),
 });
 
-/** The fields that `context` shows. */
+/** Returns the fields that `context` shows. */
 export const selectRecordFields = <T>(record: T, fields: RecordFields<T>, context: Context): JsonObject =>
   Object.fromEntries(
     Object.entries(fields)
@@ -65,7 +65,7 @@ export const selectRecordFields = <T>(record: T, fields: RecordFields<T>, contex
       .map(([name, { read }]) => [name, read(record)]),
   );
 
-/** An argument for each field that can be written. */
+/** Returns an argument for each writable field. */
 export const writableArguments = <T>(fields: RecordFields<T>): Arguments =>
   Object.fromEntries(
     Object.entries(fields).flatMap(([name, { schema }]) => {

@@ -1,4 +1,4 @@
-/** What a client gives with a request: the parameters of its query and its body, read into plain objects. Knows no argument. */
+/** Reads the parameters in the query and the body of a request into plain objects. */
 
 import { isPostbellError } from "../../core/errors.js";
 import { type ReadOptions, readBytes, readJson, refuseCoded } from "../../http/body.js";
@@ -13,21 +13,24 @@ import type { PathParameters } from "./route-tree.js";
 const NOTHING: JsonObject = Object.freeze(Object.create(null));
 
 /**
- * The largest body that GET and DELETE take, and that anybody takes who is not signed in. WordPress's clients send their arguments in the query there,
- * seldom as JSON; 64 KiB are four times as much as Node takes in a URL.
+ * The largest body for GET and DELETE, and for anonymous callers. WordPress's clients send such
+ * arguments in the query, seldom as JSON. 64 KiB are four times what Node accepts in a URL.
  */
 export const SMALL_BODY_BYTES = 65_536;
 
-/** Characters of a query string; Node's own limit of a request's head is 16 KiB, other hosts may take more. */
+/** In characters. Node accepts 16 KiB in the head of a request; other hosts may accept more. */
 const MAX_QUERY = 131_072;
 
-/** Errors: RestError 400 `rest_invalid_query` for a query string that is too long, and as `readForm`. */
+/**
+ * @throws RestError 400 `rest_invalid_query` if the query is too long or exceeds the bounds of
+ * `parseQuery`
+ */
 export function readQuery(text: string): JsonObject {
   if (text.length <= MAX_QUERY) return readForm(text);
   throw new RestError(400, "rest_invalid_query", `The query has at most ${MAX_QUERY} characters.`);
 }
 
-/** Errors: RestError 400 `rest_invalid_query` above the bounds of `parseQuery`. */
+/** @throws RestError 400 `rest_invalid_query` above the bounds of `parseQuery` */
 function readForm(text: string): JsonObject {
   if (text === "") return NOTHING;
   const result = parseQuery(text);
@@ -36,56 +39,85 @@ function readForm(text: string): JsonObject {
 }
 
 /**
- * The parameters in the body: the members of a JSON object or of a form. An empty body has none; a JSON value that is no object is refused with `noObject`.
- * With GET and HEAD only JSON is looked at, as in the reference.
+ * Reads the parameters in the body: the members of a JSON object or of a form.
  *
- * Errors: RestError 400 `rest_invalid_json`, also for JSON too deep or too large to be walked; 400 `rest_invalid_query` for such a form; 413
- * `rest_body_too_large`; 415 `rest_unsupported_media_type` for a body that is neither JSON in UTF-8 nor a form, or has a content coding;
- * 400 `rest_request_aborted`; 408 `rest_request_timeout`. PostbellError `raw_body_unavailable`.
+ * An empty body has none. For GET and HEAD only JSON counts, as in WordPress. `noObject` creates
+ * the error for a JSON value that is not an object.
+ *
+ * @throws RestError 400 `rest_invalid_json`, also for JSON that is too deep or too large to walk; 400
+ *   `rest_invalid_query` for such a form; 400 `rest_request_aborted`; 408 `rest_request_timeout`; 413
+ *   `rest_body_too_large`; 415 `rest_unsupported_media_type` for a body that is neither JSON in UTF-8
+ *   nor a form, or has a content coding
+ * @throws PostbellError `raw_body_unavailable`
  */
 export async function readBody(
   request: Pick<HttpRequest, "method" | "body" | "headers" | "signal">,
   { noObject = noJsonObject, ...options }: ReadOptions & { readonly noObject?: () => RestError },
 ): Promise<JsonObject> {
-  const { body, headers, method } = request;
+  const { body, method } = request;
   if (body === null) return NOTHING;
-  const type = (headers["content-type"] ?? "").split(";", 1)[0]?.trim().toLowerCase();
+  const type = readMediaType(request.headers);
+  if ((method === "GET" || method === "HEAD") && !type.endsWith("json")) return NOTHING;
   const isForm = type === "application/x-www-form-urlencoded";
-  if ((method === "GET" || method === "HEAD") && !type?.endsWith("json")) return NOTHING;
   try {
-    if ("parsed" in body) {
-      if ((body.parsed ?? null) === null && Number(headers["content-length"] ?? 0) === 0) return NOTHING;
-      return readObject(isForm ? body.parsed : await readJson(request, options), noObject);
-    }
+    if ("parsed" in body) return await readParsed(request, body.parsed, { isForm, noObject, options });
     const bytes = await readBytes(request, options);
-    if (bytes.length === 0) return NOTHING;
-    if (isForm) {
-      refuseCoded(headers);
-      return readForm(new TextDecoder().decode(bytes));
-    }
-    return readObject(await readJson({ headers, body: bytes }, options), noObject);
+    return await readSent(request.headers, bytes, { isForm, noObject, options });
   } catch (error) {
-    throw isPostbellError(error) ? error : translated(error);
+    throw isPostbellError(error) ? error : translateError(error);
   }
 }
 
+interface BodyForm {
+  readonly isForm: boolean;
+  readonly noObject: () => RestError;
+  readonly options: ReadOptions;
+}
+
+const readMediaType = (headers: HttpRequest["headers"]): string =>
+  headers["content-type"]?.split(";", 1)[0]?.trim().toLowerCase() ?? "";
+
+/** Reads the value that a body parser of the host left. */
+async function readParsed(
+  request: Pick<HttpRequest, "body" | "headers" | "signal">,
+  parsed: unknown,
+  { isForm, noObject, options }: BodyForm,
+): Promise<JsonObject> {
+  const isEmpty = (parsed ?? null) === null && Number(request.headers["content-length"] ?? 0) === 0;
+  if (isEmpty) return NOTHING;
+  return readObject(isForm ? parsed : await readJson(request, options), noObject);
+}
+
+async function readSent(
+  headers: HttpRequest["headers"],
+  bytes: Uint8Array,
+  { isForm, noObject, options }: BodyForm,
+): Promise<JsonObject> {
+  if (bytes.length === 0) return NOTHING;
+  if (!isForm) return readObject(await readJson({ headers, body: bytes }, options), noObject);
+  refuseCoded(headers);
+  return readForm(new TextDecoder().decode(bytes));
+}
+
 /**
- * For a route that reads its body itself, before it does.
+ * Refuses a body with a content coding, for a route that reads its body itself.
  *
- * Errors: RestError 415 `rest_unsupported_media_type` for a body with a content coding.
+ * @throws RestError 415 `rest_unsupported_media_type`
  */
 export function refuseCodedBody({ headers }: Pick<HttpRequest, "headers">): void {
   try {
     refuseCoded(headers);
   } catch (error) {
-    throw translated(error);
+    throw translateError(error);
   }
 }
 
 /**
- * The members of a JSON object, without prototype. Checked, so that what comes after may walk them.
+ * Copies the members of a JSON object into one without prototype. Its depth and size are bounded,
+ * so that later code may walk it.
  *
- * Errors: what `noObject` makes for any other value; RestError 400 `rest_invalid_json` for a value too deep or too large.
+ * @throws the error of `noObject` for any other value; RestError 400 `rest_invalid_json` for a value
+ *   that is too deep or too large
  */
 export function readObject(value: unknown, noObject: () => RestError = noJsonObject): JsonObject {
   if (typeof value !== "object" || value === null || Array.isArray(value)) throw noObject();
@@ -94,10 +126,10 @@ export function readObject(value: unknown, noObject: () => RestError = noJsonObj
   return mergeParameters(value as JsonObject, NOTHING);
 }
 
-/** The error for a JSON body that is no object. */
+/** Creates the error for a JSON body that is not an object. */
 export const noJsonObject = (): RestError => invalidJson(4, "The body must be a JSON object.");
 
-/** The numbers are PHP's, which the reference answers. */
+/** The numbers are those of PHP, which WordPress shows. */
 function invalidJson(number: number, reason: string): RestError {
   return new RestError(400, "rest_invalid_json", "Invalid JSON body passed.", {
     data: { json_error_code: number, json_error_message: reason },
@@ -111,7 +143,7 @@ const CODES: { readonly [code: string]: string } = {
   request_timeout: "rest_request_timeout",
 };
 
-function translated(error: unknown): unknown {
+function translateError(error: unknown): unknown {
   if (!(error instanceof HttpError)) return error;
   const code = CODES[error.code];
   return code === undefined
@@ -119,7 +151,7 @@ function translated(error: unknown): unknown {
     : new RestError(error.status, code, error.message);
 }
 
-/** One over the other; `null` does not hide a value below it. Without prototype. */
+/** Merges two sets; `null` in `over` does not hide a value of `under`. Without prototype. */
 export function mergeParameters(over: JsonObject, under: JsonObject): JsonObject {
   const all: Record<string, Json> = Object.create(null);
   for (const name of Object.keys(under)) all[name] = under[name] as Json;
@@ -131,9 +163,9 @@ export function mergeParameters(over: JsonObject, under: JsonObject): JsonObject
 }
 
 /**
- * The path alone says which record is meant. The same value given again is ignored, any other is refused.
+ * Refuses an id that differs from the one in the path. The same value again is ignored.
  *
- * Errors: RestError 400 `rest_invalid_param`, naming the parameters.
+ * @throws RestError 400 `rest_invalid_param`, naming the parameters
  */
 export function refuseOtherIds(parameters: PathParameters, sources: readonly JsonObject[]): void {
   const params: Record<string, Json> = Object.create(null);
@@ -156,7 +188,7 @@ const isInteger = (given: Json): boolean =>
 const isSame = (given: Json, inPath: number | string): boolean =>
   given === inPath || (typeof inPath === "number" && isInteger(given) && Number(given) === inPath);
 
-/** `details`: by parameter, in the reference's form. */
+/** `details`: by parameter, in WordPress's form. */
 export function invalidParams(params: JsonObject, details: JsonObject): RestError {
   return new RestError(400, "rest_invalid_param", `Invalid parameter(s): ${Object.keys(params).join(", ")}`, {
     data: { params, details },

@@ -1,4 +1,4 @@
-/** Which anonymous reads share one cached answer: those that differ in nothing a route knows. */
+/** Builds the keys of cached responses: requests that differ in nothing a route knows share one. */
 
 import { LRUCache } from "lru-cache";
 import type { HttpRequest } from "../../http/types.js";
@@ -7,7 +7,7 @@ import { readQuery } from "./request-input.js";
 import type { RouteRow } from "./route-call.js";
 import { decodeSegments, type RouteMatch } from "./route-tree.js";
 
-/** Names in the query that every route knows beside its arguments. */
+/** Names in the query that every route knows besides its arguments. */
 const GENERAL: readonly string[] = [
   "_fields",
   "_embed",
@@ -20,7 +20,7 @@ const GENERAL: readonly string[] = [
 
 const known = new WeakMap<RouteRow, ReadonlySet<string>>();
 
-/** The arguments of all endpoints of the path, because `Allow` tells of each. */
+/** Includes the arguments of every endpoint of the path, since `Allow` depends on each. */
 function namesOf(row: RouteRow, parameters: RouteMatch<RouteRow>["parameters"]): ReadonlySet<string> {
   let names = known.get(row);
   if (names === undefined) {
@@ -31,7 +31,10 @@ function namesOf(row: RouteRow, parameters: RouteMatch<RouteRow>["parameters"]):
   return names;
 }
 
-/** The query without the names that the route does not know: neither an answer nor a link in it depends on them. */
+/**
+ * Removes the names that the route does not know. Neither the response nor its links depend on
+ * them.
+ */
 export function knownQuery(query: JsonObject, match: RouteMatch<RouteRow> | undefined): JsonObject {
   if (match === undefined) return query;
   const names = namesOf(match.row, match.parameters);
@@ -41,7 +44,9 @@ export function knownQuery(query: JsonObject, match: RouteMatch<RouteRow> | unde
   return Object.assign(Object.create(null), Object.fromEntries(kept)) as JsonObject;
 }
 
-/** Queries whose known part is remembered, and the longest of them: a client that repeats itself costs no parsing. */
+/**
+ * How many parsed queries are remembered, and the longest one. A repeated request needs no parsing.
+ */
 const REMEMBERED = 1_000;
 const MAX_REMEMBERED = 2_048;
 
@@ -49,7 +54,10 @@ export type ResponseCacheKey = (
   request: Pick<HttpRequest, "path" | "query" | "baseUrl">,
 ) => string | undefined;
 
-/** `undefined` for a path that no route answers, or a query that cannot be parsed. */
+/**
+ * The returned function gives `undefined` for an unknown path and for a query that cannot be
+ * parsed.
+ */
 export function createResponseCacheKeys(
   find: (segments: readonly string[]) => RouteMatch<RouteRow> | undefined,
 ): ResponseCacheKey {

@@ -1,4 +1,6 @@
-/** Stage "cache": serves whole responses to anonymous GETs from memory until the content changes. */
+/**
+ * Stage "cache": serves whole responses to anonymous GETs from memory until the content changes.
+ */
 
 import { LRUCache } from "lru-cache";
 import type { HttpRequest, HttpResponse } from "../../http/types.js";

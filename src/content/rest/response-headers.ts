@@ -1,4 +1,4 @@
-/** How an answer looks over HTTP: headers every answer has, who may keep it, validators, JSONP. Pure; knows no route. */
+/** Builds the HTTP headers of responses: caching, validators, JSONP. Pure; knows no route. */
 
 import { createHash } from "node:crypto";
 import { type Headers, SHARED_HEADERS } from "./cors.js";
@@ -15,8 +15,10 @@ const PRIVATE_HEADERS: Headers = Object.freeze({
   expires: "Wed, 11 Jan 1984 05:00:00 GMT",
 });
 
-/** What an origin is answered that may sign in: its own cache must not show it the anonymous answer afterwards. */
-const ASKED_AGAIN: Headers = Object.freeze({ "cache-control": "no-cache" });
+/**
+ * For an origin whose pages may sign in, whose cache must not show the anonymous response later.
+ */
+const REVALIDATED: Headers = Object.freeze({ "cache-control": "no-cache" });
 
 export const JSON_TYPE = "application/json; charset=UTF-8";
 export const JSONP_TYPE = "application/javascript; charset=UTF-8";
@@ -24,16 +26,18 @@ export const JSONP_TYPE = "application/javascript; charset=UTF-8";
 export interface ResponseTraits {
   readonly type: string;
   readonly baseUrl: string;
-  /** Nobody may keep it: it is an error, the answer to a write, or to somebody in person. */
+  /** True if nobody may cache it: an error, the response to a write, or one for a known caller. */
   readonly isPrivate: boolean;
   readonly cors: Headers;
-  /** Of the answer itself. */
+  /** The headers that the route set. */
   readonly headers: RestHeaders;
 }
 
 /**
- * The headers of an answer but for its validator. `Link` leads to the index first. `Vary` is `Origin` where the answer is for an origin that may send
- * credentials and is not private, as in the reference; otherwise it names `Authorization` too, since another answer goes to somebody who is known.
+ * Builds all headers except the validator. `link` leads to the index first.
+ *
+ * As in WordPress, `vary` is `Origin` for a public response to an origin that may send credentials.
+ * Otherwise it also names `Authorization`, since a known caller gets another response.
  */
 export function buildHeaders({
   type,
@@ -51,12 +55,12 @@ export function buildHeaders({
     link: link === undefined ? root : `${root}, ${link}`,
     vary: isTrusted && !isPrivate ? "Origin" : "Origin, Authorization",
     ...cors,
-    ...(isPrivate ? PRIVATE_HEADERS : isTrusted ? ASKED_AGAIN : {}),
+    ...(isPrivate ? PRIVATE_HEADERS : isTrusted ? REVALIDATED : {}),
     ...others,
   };
 }
 
-/** A weak validator of the bytes and of the headers that belong to them. */
+/** Returns a weak validator of the bytes and of the headers that belong to them. */
 export function entityTag(bytes: Uint8Array, headers: RestHeaders): string {
   const hash = createHash("sha256").update(JSON.stringify(headers)).update(bytes);
   return `W/"${hash.digest("base64url").slice(0, 27)}"`;
@@ -66,6 +70,9 @@ const CALLBACK = /^[\w.]{1,128}$/;
 
 export const isCallback = (name: unknown): name is string => typeof name === "string" && CALLBACK.test(name);
 
-/** A script that calls `callback` with the value. The comment keeps the answer from being read as anything else than a script. */
+/**
+ * Returns a script that calls `callback` with the value. The comment in front keeps browsers from
+ * reading the response as anything but a script.
+ */
 export const asScript = (callback: string, json: string): string =>
   `/**/${callback}(${json.replaceAll("\u2028", "\\u2028").replaceAll("\u2029", "\\u2029")})`;

@@ -1,4 +1,7 @@
-/** The form in which the client wants the response: `_fields`, `_embed`, `_envelope`, `_pretty`, `_jsonp`. */
+/**
+ * The form in which the client wants the response: `_fields`, `_embed`, `_envelope`, `_pretty`,
+ * `_jsonp`.
+ */
 
 import type { Json, JsonObject } from "../../schema/types.js";
 import { refuseLongSelection } from "./field-selection.js";
@@ -41,7 +44,9 @@ export function parseView(query: JsonObject, fields: Json | undefined): Response
   return isPlain && !view.isEnveloped && !view.isPretty ? PLAIN_VIEW : view;
 }
 
-/** A value that is not a string becomes its JSON, which is not a valid name and is refused later. */
+/**
+ * A value that is not a string becomes its JSON, which is not a valid name and is refused later.
+ */
 function parseCallback(given: Json | undefined): string | undefined {
   if (given === undefined || given === "") return undefined;
   return typeof given === "string" ? given : JSON.stringify(given);

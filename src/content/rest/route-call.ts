@@ -1,4 +1,6 @@
-/** The values that pass between the stages of a request, from the match of its route to the outcome. */
+/**
+ * The values that pass between the stages of a request, from the match of its route to the outcome.
+ */
 
 import type { JsonObject } from "../../schema/types.js";
 import type { Caller } from "../auth/caller.js";
@@ -26,7 +28,10 @@ export interface RouteCall {
   readonly caller: Caller;
   /** URL of the mount point, without a trailing slash. */
   readonly baseUrl: string;
-  /** An error found before validation, such as an unreadable body. It fails a call with a known route. */
+  /**
+   * An error found before validation, such as an unreadable body. It fails a call with a known
+   * route.
+   */
   readonly fault?: unknown;
 }
 

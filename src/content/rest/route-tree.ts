@@ -1,6 +1,6 @@
-/** Finds the row of the route table for a path: a tree of segments, built once. Knows neither methods nor HTTP. */
+/** Finds the row for a path in a tree of segments, built once. Knows neither methods nor HTTP. */
 
-/** The parameters of a path: a number for `:id`, a text for `:name(word)`. Without prototype. */
+/** The parameters of a path: a number for `:id`, a string for `:name(word)`. Without prototype. */
 export type PathParameters = { readonly [name: string]: number | string };
 
 export interface RouteMatch<T> {
@@ -9,13 +9,15 @@ export interface RouteMatch<T> {
 }
 
 export interface RouteTree<T> {
-  /** A literal segment goes before a parameter. */
+  /** A literal segment takes precedence over a parameter. */
   readonly find: (segments: readonly string[]) => RouteMatch<T> | undefined;
 }
 
 interface Leaf<T> {
   readonly row: T;
-  /** Of its parameters, in the order of the path; other rows may name the same place differently. */
+  /**
+   * The names of its parameters in path order. Other rows may use other names at the same place.
+   */
   readonly names: readonly string[];
 }
 
@@ -30,17 +32,18 @@ const PARAMETER = /^:([a-z_]+)(\(word\))?$/;
 const DIGITS = /^[0-9]+$/;
 const WORD = /^[\w-]+$/;
 
-/** Characters of a `word` in the path. */
+/** The longest `word` in a path, in characters. */
 export const MAX_SEGMENT = 200;
 
 const newNode = <T>(): Node<T> => ({ literals: new Map() });
 
-/** The segments of a row's path, or of one inside the service: nothing is decoded, no trailing slash tolerated. */
+/** Splits the path of a row, or one from inside the service. Nothing is decoded. */
 export const splitPath = (path: string): readonly string[] => path.split("/").slice(1);
 
 /**
- * The segments of a path as a client sent it. Each is decoded once, so that an encoded slash separates nothing; one that does not decode
- * stays as it is, and fits no row. One trailing slash is tolerated, an empty path is the root.
+ * Splits a path as a client sent it. Each segment is decoded once, so that an encoded slash
+ * separates nothing. A segment that cannot be decoded stays as it is and matches no row. One
+ * trailing slash is tolerated; an empty path is the root.
  */
 export function decodeSegments(path: string): readonly string[] {
   const segments = (path || "/").split("/");
@@ -57,7 +60,7 @@ function decoded(segment: string): string {
   }
 }
 
-/** As the reference writes the path in its index: `/posts/(?P<id>[\d]+)`. */
+/** Writes the path as WordPress does in its index: `/posts/(?P<id>[\d]+)`. */
 export const toPattern = (path: string): string =>
   path
     .split("/")
@@ -67,11 +70,11 @@ export const toPattern = (path: string): string =>
     })
     .join("/");
 
-/** In the order of the path. */
+/** Returns the names in path order. */
 export const listParameterNames = (path: string): readonly string[] =>
   splitPath(path).flatMap((segment) => PARAMETER.exec(segment)?.[1] ?? []);
 
-/** Errors: Error for two rows that answer the same paths. */
+/** @throws Error if two rows have the same paths */
 export function createRouteTree<T>(
   rows: readonly { readonly path: string; readonly row: T }[],
 ): RouteTree<T> {
@@ -109,7 +112,7 @@ function childOf<T>(node: Node<T>, segment: string): Node<T> {
   return child;
 }
 
-/** Never deeper than the table; `values` are those of the parameters on the way. */
+/** Recurses at most as deep as the table. `values` collects the parameters on the way. */
 function descend<T>(
   node: Node<T>,
   segments: readonly string[],
@@ -122,7 +125,7 @@ function descend<T>(
   const found = literal && descend(literal, segments, index + 1, values);
   if (found !== undefined) return found;
   if (node.digits !== undefined && DIGITS.test(segment)) {
-    // Larger than any id that was ever handed out is like an unknown one.
+    // A number above every possible id is treated like an unknown one.
     values.push(Math.min(Number(segment), Number.MAX_SAFE_INTEGER));
     const below = descend(node.digits, segments, index + 1, values);
     if (below !== undefined) return below;

@@ -1,4 +1,4 @@
-/** Turns an answer into the JSON that is sent: a selection of its members, what it links to embedded. Knows no HTTP message. */
+/** Serialises the body of a response, with its members selected and its links embedded. */
 
 import { nextTurn, TURN_CHARACTERS } from "../../core/next-turn.js";
 import type { Json, JsonObject } from "../../schema/types.js";
@@ -7,7 +7,7 @@ import { type FieldSelection, pickFields } from "./field-selection.js";
 import { compactLinks, withLinks } from "./item.js";
 import type { Item, Links, RestBody } from "./types.js";
 
-/** Shares its parts with the answer: not to be changed. */
+/** The JSON shares its parts with the body and must not be changed. */
 export function toJson(body: RestBody): Json {
   if ("item" in body) return ofItem(body.item);
   if ("items" in body) return body.items.map(ofItem);
@@ -21,7 +21,7 @@ const COMMA = Buffer.from(",");
 const OPENING = Buffer.from("[");
 const CLOSING = Buffer.from("]");
 
-/** UTF-8 of the JSON text of {@link toJson}, put together from what the items keep. Of a long list in several turns. */
+/** Returns the JSON as UTF-8, from the bytes that items cache. A long list takes several turns. */
 export async function toBytes(body: RestBody): Promise<Uint8Array> {
   if ("item" in body) return body.item.bytes();
   if ("text" in body) return Buffer.from(body.text);
@@ -41,14 +41,14 @@ export async function toBytes(body: RestBody): Promise<Uint8Array> {
   return Buffer.concat(parts);
 }
 
-/** The JSON text of a value, as `JSON.stringify` writes it with this indentation. Of a long list in several turns. */
+/** Writes JSON as `JSON.stringify` does with this indentation. A long list takes several turns. */
 export async function toJsonText(json: Json, indent: number): Promise<string> {
   if (!Array.isArray(json) || json.length === 0) return JSON.stringify(json, null, indent);
   const texts: string[] = [];
   let sinceTurn = 0;
   for (const entry of json) {
     const text = JSON.stringify(entry, null, indent);
-    // No text in JSON holds a line break: these are between members.
+    // JSON strings hold no line breaks, so every one is between members.
     texts.push(indent === 0 ? text : text.replaceAll("\n", `\n${" ".repeat(indent)}`));
     sinceTurn += text.length;
     if (sinceTurn < TURN_CHARACTERS) continue;
@@ -64,7 +64,7 @@ export interface Selection {
   readonly embed: EmbedSelection | undefined;
 }
 
-/** What the selection leaves of the answer, with `_embedded`: of a list, of each of its entries. */
+/** Returns the selected members, with `_embedded`; for a list, of each of its entries. */
 export async function select(
   body: RestBody,
   { fields, embed }: Selection,
@@ -73,7 +73,7 @@ export async function select(
   const whole = toJson(body);
   const chosen = fields === undefined ? whole : pickFields(whole, fields);
   if (embed === undefined) return chosen;
-  // Links are embedded when they are answered too, or when `_embedded` itself is asked for.
+  // Embeds the links that the response shows, or all of them if `_embedded` itself is selected.
   const source = fields?.has("_embedded") ? whole : chosen;
   if (!Array.isArray(source) || !Array.isArray(chosen)) return embedInto(chosen, source, embed, fetch);
   const entries: Json[] = [];

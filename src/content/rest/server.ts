@@ -11,7 +11,7 @@ import type { BodyPace } from "../../http/body-chunks.js";
 import type { DirectHandler, HttpRequest, HttpResponse } from "../../http/types.js";
 import type { JsonObject } from "../../schema/types.js";
 import type { Caller } from "../auth/caller.js";
-import { type Authenticate, createAuthentication } from "./authenticate.js";
+import { type Authenticate, createAuthenticationStage } from "./authenticate.js";
 import { batchRoute } from "./batch.js";
 import { evaluateConditional } from "./conditional-response.js";
 import { createCors, isPreflight } from "./cors.js";
@@ -30,9 +30,14 @@ import { createRouteTable } from "./route-table.js";
 import type { RestRoute } from "./types.js";
 
 export interface RestServerOptions {
-  /** Every route except the index, the roots of the namespaces and the batch route, which are added. */
+  /**
+   * Every route except the index, the roots of the namespaces and the batch route, which are added.
+   */
   readonly routes: readonly RestRoute[];
-  /** Returns the OpenAPI document of all routes, mounted at `baseUrl`. Called for each request for it. */
+  /**
+   * Returns the OpenAPI document of all routes, mounted at `baseUrl`. Called for each request for
+   * it.
+   */
   readonly openApi: (baseUrl: string) => JsonObject;
   /** Returns the members of the index that describe the site. */
   readonly describeSite: () => JsonObject;
@@ -139,7 +144,7 @@ export function createRestServer(options: RestServerOptions): RestServer {
     return evaluateConditional(request, await renderResponse(request, rendering));
   };
 
-  const authenticateAnd = createAuthentication({ ready, proceed: respond, refuse });
+  const authenticateAnd = createAuthenticationStage({ ready, proceed: respond, refuse });
 
   const handle = (request: HttpRequest, authenticate: Authenticate): ReturnType<DirectHandler> => {
     if (unknownPaths === "pass" && !table.hasFirstSegment(request.path)) return undefined;

@@ -3,7 +3,7 @@
 import type { Argument, Arguments } from "../../schema/types.js";
 import type { Term } from "../records/records.js";
 import { RestError } from "../rest/error.js";
-import { renderPage } from "../rest/paging.js";
+import { respondWithPage } from "../rest/paging.js";
 import { contextArgument, readContext, writableArguments } from "../rest/record-fields.js";
 import type { RestEndpoint, RestRequest, RestResponse, RestRoute } from "../rest/types.js";
 import type { Site } from "../site.js";
@@ -66,7 +66,7 @@ function taxonomyRoutes(definition: TaxonomyDefinition, options: TermRoutesOptio
         all: index.terms(taxonomy),
         countOf: ({ id }) => index.countOf(taxonomy, id),
       });
-      return renderPage(found, request, {
+      return respondWithPage(found, request, {
         path: `/${namespace}/${base}`,
         itemOf: (term) => renderItem(term, request, readContext(request)),
       });

@@ -1,4 +1,6 @@
-/** Creates the routes of a fixed table, such as the types of posts: a list by name, and one entry. */
+/**
+ * Creates the routes of a fixed table, such as the types of posts: a list by name, and one entry.
+ */
 
 import type { Arguments, Json } from "../../schema/types.js";
 import { LENGTHS } from "../argument-bounds.js";

@@ -1,4 +1,7 @@
-/** The labels of a type or taxonomy, made from its name: what editors show on buttons and in notices. */
+/**
+ * The labels of a type or taxonomy, made from its name: what editors show on buttons and in
+ * notices.
+ */
 
 import type { JsonObject } from "../../schema/types.js";
 

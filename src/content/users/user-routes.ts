@@ -8,7 +8,7 @@ import type { User } from "../records/records.js";
 import type { ContentRepository } from "../repository/content-repository.js";
 import { RestError, refusal } from "../rest/error.js";
 import { createItem } from "../rest/item.js";
-import { renderPage } from "../rest/paging.js";
+import { respondWithPage } from "../rest/paging.js";
 import { contextArgument, readContext, recordSchema, selectRecordFields } from "../rest/record-fields.js";
 import type { Item, RestRequest, RestResponse, RestRoute } from "../rest/types.js";
 import type { Site } from "../site.js";
@@ -65,7 +65,7 @@ export function userRoutes({
           ? everybody
           : await listPublishedAuthors(everybody);
     const found = listUsers(candidates, values);
-    return renderPage(found, request, {
+    return respondWithPage(found, request, {
       path: `/${namespace}/users`,
       itemOf: (user) => renderItem(user, request, readContext(request)),
     });
