@@ -1,30 +1,43 @@
 /**
- * The largest value that each kind of argument takes. One table for every route; the schemas of the arguments repeat it, so OPTIONS and OpenAPI show it.
+ * The largest value of each kind of argument, for every route. The schemas of arguments repeat it,
+ * so that OPTIONS and OpenAPI show it.
  *
- * A bound is chosen so that a value at the bound costs a few milliseconds, and so that no client that works with WordPress meets it.
+ * A value at its bound costs a few milliseconds, and clients that work with WordPress stay below
+ * it.
  */
 
 import type { Schema } from "../schema/types.js";
 
 /** In characters. */
 export const LENGTHS = {
-  /** The largest `limits.bodyBytes` there can be: a text of an author who may write free HTML is bounded by the body alone. */
+  /**
+   * The largest possible `limits.bodyBytes`: only the body bounds the text of an author with
+   * `unfiltered_html`.
+   */
   content: 67_108_864,
-  /** A title is one line; WordPress's column has 65 535 bytes. A slug is made of it, and it is searched, so it stays short. */
+  /**
+   * One line; WordPress's column has 65 535 bytes. It stays short because it is searched and makes
+   * slugs.
+   */
   title: 10_000,
-  /** WordPress keeps 200 characters of a slug. A client may send the title that a slug is made of. */
+  /** WordPress keeps 200 characters of a slug. A client may send the title that becomes a slug. */
   slug: 10_000,
   /** Names of types, templates, roles, media types and CSS classes. */
   name: 200,
-  /** WordPress keeps 200 characters of a term's name. Markup, which is removed before, counts here. */
+  /**
+   * WordPress keeps 200 characters of a term's name. Here markup counts, which is removed before.
+   */
   termName: 1_000,
-  /** Longer than any description of a category; every text of a term is filtered. */
+  /** Longer than any description of a category; every text of a term is sanitised. */
   termText: 20_000,
-  /** WordPress ignores a search text that is longer. Of each word and phrase the first 250 characters are compared. */
+  /**
+   * WordPress ignores a longer search. The first 250 characters of each word or phrase are
+   * compared.
+   */
   search: 1_600,
   /** As long as WordPress's column for it. */
   password: 255,
-  /** What browsers, servers and proxies all take. */
+  /** The length that all browsers, servers and proxies accept. */
   url: 2_048,
   /** The address in an item of a batch, with its query. */
   batchPath: 8_192,
@@ -39,7 +52,10 @@ export const LENGTHS = {
 
 /** In items. */
 export const COUNTS = {
-  /** As many values as a JSON body may have; a client may list everything it knows. Reading them takes a few milliseconds. */
+  /**
+   * As many values as a JSON body may have, read within a few milliseconds. A client may list all
+   * it knows.
+   */
   ids: 10_000,
   /** Each costs a slug. A page has 100 items. */
   slugs: 100,

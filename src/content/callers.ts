@@ -1,4 +1,7 @@
-/** Finds the caller of a request: the user that the host authenticated, with the permissions of his roles. */
+/**
+ * Finds the caller of a request: the user that the host authenticated, with the permissions of his
+ * roles.
+ */
 
 import { isPromiseLike } from "../core/promise-like.js";
 import type { HttpRequest } from "../http/types.js";
@@ -12,7 +15,10 @@ export interface Callers {
   readonly anonymous: Caller;
   /** @throws RestError 401 if there is no user with this id */
   readonly load: (id: number) => Promise<Caller>;
-  /** Asks the host who makes a request. Synchronous for an anonymous caller whom the host knows at once. */
+  /**
+   * Asks the host who makes a request. Synchronous for an anonymous caller whom the host knows at
+   * once.
+   */
   readonly authenticate: (request: HttpRequest) => Caller | Promise<Caller>;
 }
 

@@ -26,7 +26,10 @@ import { createSite } from "./site.js";
 import { createSiteZone } from "./text/dates.js";
 import { createUsers } from "./users/users.js";
 
-/** The parts of `limits.cacheBytes`: a quarter each for records and responses, half for rendered items. */
+/**
+ * The parts of `limits.cacheBytes`: a quarter each for records and responses, half for rendered
+ * items.
+ */
 const SHARES = 4;
 
 export type ContentParts = ReturnType<typeof createContentParts>;

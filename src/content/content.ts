@@ -33,8 +33,8 @@ export interface Content {
   /**
    * Handles a request to the REST interface, for an adapter to mount. Never throws or rejects.
    *
-   * A cached response comes without a promise, so use `await` instead of `then`. Its headers and body
-   * are shared with other requests and must not be changed.
+   * A cached response comes without a promise, so use `await` instead of `then`. Its headers and
+   * body are shared with other requests and must not be changed.
    */
   handle(request: HttpRequest): HttpResponse | undefined | Promise<HttpResponse | undefined>;
   /**
@@ -47,7 +47,9 @@ export interface Content {
   handleAs(request: HttpRequest, as: number): Promise<HttpResponse | undefined>;
   /** The first two segments of the content routes: `core/v2`. */
   readonly namespace: string;
-  /** Serves the uploaded files below `site.uploads`, for an adapter to mount. Empty without `files`. */
+  /**
+   * Serves the uploaded files below `site.uploads`, for an adapter to mount. Empty without `files`.
+   */
   readonly uploads: Service;
   /**
    * Makes a request in this process, without HTTP but with the same checks and responses.
@@ -78,8 +80,8 @@ export interface Content {
   /**
    * Imports a WXR file, WordPress's export format. The file is streamed and committed in batches.
    *
-   * Importing the same file again changes nothing, and completes an import that failed. Posts get new
-   * ids, and references to them follow. What was committed before an error stays.
+   * Importing the same file again changes nothing, and completes an import that failed. Posts get
+   * new ids, and references to them follow. What was committed before an error stays.
    *
    * @throws PostbellError `invalid_import` with the line; `invalid_argument`; those of the storage
    * @throws RestError 401 if there is no user with the id `as`
@@ -87,22 +89,25 @@ export interface Content {
    */
   import(source: ReadableBody, options: ImportOptions): Promise<ImportSummary>;
   /**
-   * Exports the site as a WXR 1.2 file, in pieces: posts of every type and status, terms and authors,
-   * but no revisions. Media are listed by the URL of their file. Changes made during the export may be
-   * missing.
+   * Exports the site as a WXR 1.2 file, in pieces: posts of every type and status, terms and
+   * authors, but no revisions. Media are listed by the URL of their file. Changes made during the
+   * export may be missing.
    *
    * The file holds drafts and the passwords of posts: keep it as safe as the site.
    */
   export(options?: ExportOptions): AsyncIterable<string>;
   /**
-   * Returns the OpenAPI 3.1 document of every route, as `GET /openapi.json` does. `baseUrl` is the URL
-   * of the mount point; default: the address of the website.
+   * Returns the OpenAPI 3.1 document of every route, as `GET /openapi.json` does. `baseUrl` is the
+   * URL of the mount point; default: the address of the website.
    */
   openApi(options?: { readonly baseUrl?: string | undefined }): JsonObject;
   /** Loads the content, and publishes scheduled posts on time from now on. Safe to call again. */
   start(): Promise<void>;
   /** Stops background work. Safe to call again. */
   stop(): Promise<void>;
-  /** Reports if the storage is available and changes are followed, for `createHealth`. Never rejects. */
+  /**
+   * Reports if the storage is available and changes are followed, for `createHealth`. Never
+   * rejects.
+   */
   condition(): Promise<HealthStatus>;
 }

@@ -1,8 +1,8 @@
-/** The port to where a host keeps the bytes of media. Knows no record, no type of media and no request. */
+/** The port to the host's store of uploaded files. Knows no record, media type or request. */
 
 import type { ReadableBody } from "../http/types.js";
 
-/** A file that is stored. */
+/** A stored file. */
 export interface FileEntry {
   readonly name: string;
   readonly bytes: number;
@@ -12,60 +12,71 @@ export interface FileEntry {
 
 /** A part of a file, in bytes. */
 export interface ByteRange {
-  /** Of the first byte, from 0. */
+  /** The offset of the first byte, from 0. */
   readonly start: number;
-  /** Of the first byte after the range; at most the size of the file. */
+  /** The offset after the last byte; at most the size of the file. */
   readonly end: number;
 }
 
-/** Bytes that are safe and complete, and that nobody can see yet. */
+/** Bytes that are stored completely but not yet visible under a name. */
 export interface StagedFile {
   readonly bytes: number;
   /**
-   * Makes the file readable as `name`: at once, whole, and for good when the promise resolves with true. False where the name is taken; then
-   * nothing has changed, and another name may be tried. At most one call is answered with true.
+   * Makes the file readable as `name`: at once, whole and permanently when the promise resolves to
+   * `true`.
    *
-   * Errors: PostbellError `invalid_argument` unless {@link isFileName}.
+   * Returns `false` if the name is taken; nothing has changed then, and another name may be tried.
+   * At most one call returns `true`.
+   *
+   * @throws PostbellError `invalid_argument` unless {@link isFileName}
    */
   readonly publish: (name: string) => Promise<boolean>;
-  /** Frees what was staged. Changes nothing after a publication, or when called again. */
+  /** Frees the staged bytes. Does nothing after a publication, or when called again. */
   readonly discard: () => Promise<void>;
 }
 
 /**
- * Files by name, written once and never changed. Postbell ships two: `memoryFiles` and `diskFiles`; `filesContract` tests others.
+ * Files by name, written once and never changed. Postbell has two, `memoryFiles` and `diskFiles`;
+ * `filesContract` tests others.
  *
- * Every name that Postbell uses is a {@link isFileName}; for any other a store behaves as if there were no such file. What a process leaves
- * staged when it dies is freed by the store some day, without being seen before.
+ * Postbell uses only names that pass {@link isFileName}; for any other, a store behaves as if there
+ * were no such file. The store eventually frees the bytes that a process left staged when it died.
  */
 export interface FileStore {
   /**
-   * Reads `bytes` to their end. A chunk is the source's again once the next one is asked for.
+   * Reads `bytes` to their end. The source may reuse a chunk once the next one is requested.
    *
-   * Errors: what the source throws, and then nothing is left; PostbellError `storage_full`.
+   * @throws the error of the source, and nothing is left staged; PostbellError `storage_full`
    */
   readonly stage: (bytes: ReadableBody) => Promise<StagedFile>;
-  /** What is known of a file; `undefined` where there is none of that name. */
+  /** Describes a file, or returns `undefined` if it does not exist. */
   readonly stat: (name: string) => Promise<FileEntry | undefined>;
   /**
-   * The bytes of a file, or a range of them. Nothing is opened before the first is asked for, and all is closed when the reader ends or leaves.
+   * Reads a file or a range of it. It opens nothing before the first chunk is requested, and closes
+   * everything when the reader ends or stops.
    *
-   * Errors, while it is read: PostbellError `not_found`.
+   * @throws PostbellError `not_found` during the read
    */
   readonly read: (name: string, range?: ByteRange) => ReadableBody;
-  /** Resolves with whether there was one. Whoever reads it may or may not read on. */
+  /** Resolves to `true` if the file existed. Readers of it may or may not continue. */
   readonly remove: (name: string) => Promise<boolean>;
-  /** Every file that is there from beginning to end of the iteration, once, in any order. */
+  /**
+   * Lists every file that exists from the beginning to the end of the iteration, once, in any
+   * order.
+   */
   readonly list: () => AsyncIterable<FileEntry>;
 }
 
 const MAX_SEGMENTS = 8;
-/** What file systems take for one name. */
+/** The longest name in most file systems. */
 const MAX_SEGMENT_BYTES = 255;
-/** No dot in front: neither `..` nor what a host or a store hides. */
+/** No leading dot, so neither `..` nor hidden files of a host or a store. */
 const SEGMENT = /^[\p{L}\p{N}_-][\p{L}\p{N}\p{M}._-]*$/u;
 
-/** Whether a text can name a file: up to eight parts of letters, digits, `.`, `_` and `-` between slashes, as in `2026/11/heart.png`. */
+/**
+ * True if the text can name a file: up to eight segments of letters, digits, `.`, `_` and `-`, such
+ * as `2026/11/heart.png`.
+ */
 export function isFileName(name: string): boolean {
   if (name.length > MAX_SEGMENTS * (MAX_SEGMENT_BYTES + 1)) return false;
   const segments = name.split("/");

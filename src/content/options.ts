@@ -1,17 +1,14 @@
-/** Every option of `createContent`: its type for hosts, and the one table of defaults and ranges that it is read by. */
+/** Checks the options of `createContent` against one table of defaults and ranges. */
 
-import type { Clock } from "../core/clock.js";
 import { PostbellError } from "../core/errors.js";
 import { hasMethods, hostOptions } from "../core/host-options.js";
-import type { Logger } from "../core/logger.js";
 import { flag, hook, type OptionValues, oneOf, readOptions, value, wholeNumber } from "../core/options.js";
 import type { Telemetry } from "../core/telemetry.js";
 import { BODY_MS } from "../http/body-chunks.js";
-import type { HttpRequest } from "../http/types.js";
 import { checkUrl } from "../outbound/address-policy.js";
 import { destinationOptions } from "../outbound/destination-options.js";
-import type { Resolve } from "../outbound/resolver.js";
 import type { RoleOptions } from "./auth/roles.js";
+import type { AuthenticateContent } from "./content-options.js";
 import { type EmbedProvider, isPattern } from "./embeds/providers.js";
 import type { FileStore } from "./files.js";
 import type { ImageTool } from "./media/image-tool.js";
@@ -20,12 +17,7 @@ import { DEFAULT_FILTERED_CHARACTERS, type Render, type SiteOptions } from "./si
 import type { ContentStorage } from "./store.js";
 import type { UsersOption } from "./users/users.js";
 
-type Awaitable<T> = T | PromiseLike<T>;
-
-/** Who makes the request: the id of one of `users`, or `null` for somebody unknown. A throw is answered with 401. */
-export type AuthenticateContent = (
-  request: HttpRequest,
-) => Awaitable<{ readonly id: number } | null | undefined>;
+export type { AuthenticateContent, ContentOptions } from "./content-options.js";
 
 const isAddress = (given: unknown): boolean =>
   typeof given === "string" && URL.canParse(given) && /^https?:\/\//.test(given) && !given.endsWith("/");
@@ -145,95 +137,6 @@ export const contentOptions = {
   ),
 };
 
-/** What `createContent` takes. Defaults and units stand in `docs/options.md`. */
-export interface ContentOptions {
-  /** Where the content is kept. */
-  readonly storage: ContentStorage;
-  /** Where uploaded files are kept: `memoryFiles()` or `diskFiles({ directory })` of `postbell/files`. Without it uploads are refused. */
-  readonly files?: FileStore | undefined;
-  /**
-   * `strong`: every answer shows all that was stored, by any process, before it was asked for, which costs a round trip to a storage outside of this process. `eventual`: what other processes
-   * changed is seen a second later at most; without `start()` a request may have to wait for that. What this process changed is seen at once. Default: `strong`.
-   */
-  readonly consistency?: "strong" | "eventual" | undefined;
-  /** Makes smaller versions of uploaded images, and edits them: `sharpImages()` of `postbell/images`. Without it images are stored as they come. */
-  readonly images?: ImageTool | undefined;
-  readonly site: SiteOptions;
-  /** First part of the content routes: `core` makes `/core/v2/posts`. WordPress's own clients expect `wp`. Default: `core`. */
-  readonly namespace?: string | undefined;
-  readonly authenticate: AuthenticateContent;
-  readonly users: UsersOption;
-  /** Roles beside the reference's five. */
-  readonly roles?: RoleOptions | undefined;
-  /** Turns raw texts into what is shown. Default: paragraphs, typographic signs, no block delimiters, filtered. */
-  readonly render?: Render | undefined;
-  /** Told after every change that this process made. What it throws is logged. */
-  readonly changed?: ((change: ContentChanged) => unknown) | undefined;
-  /** Embeds of other sites' pages, which editors get through the route `/oembed/1.0/proxy`. */
-  readonly embeds?:
-    | {
-        /** Whether other sites are asked at all; the site's own posts can be embedded either way. Default: true. */
-        readonly enabled?: boolean | undefined;
-        /** Sites that are asked beside the built-in ones, and before those. */
-        readonly providers?: readonly EmbedProvider[] | undefined;
-        /** Whether the page of an unknown site is fetched, to see whether it names an endpoint of its own. Default: true. */
-        readonly discover?: boolean | undefined;
-        /** For all that one embed takes. Default: 5000. */
-        readonly timeoutMs?: number | undefined;
-        /** For answers kept in memory; 0 keeps none. Default: 4 MiB. */
-        readonly cacheBytes?: number | undefined;
-        /** For tests and local networks: what may be asked beside public hosts over HTTPS at their default port. Default: nothing. */
-        readonly destinations?:
-          | {
-              readonly allowHttp?: boolean | undefined;
-              /** Lets other ports pass, too. */
-              readonly allowPrivateNetworks?: boolean | undefined;
-              /** PEM certificates trusted beside Node's built-in roots. */
-              readonly ca?: string | Uint8Array | undefined;
-              /** Gives the addresses of a name. Default: those that the system's DNS servers give. */
-              readonly resolve?: Resolve | undefined;
-            }
-          | undefined;
-      }
-    | undefined;
-  /** Origins whose pages may send credentials. Everybody else's may read what is public. */
-  readonly cors?: { readonly origins?: readonly string[] | undefined } | undefined;
-  /** What is done with a path that is not the content service's: `pass` lets the host go on, `answer` says 404. Default: `pass`. */
-  readonly unknownPaths?: "pass" | "answer" | undefined;
-  readonly limits?:
-    | {
-        /** Of a JSON or form body. Default: 2 MiB. */
-        readonly bodyBytes?: number | undefined;
-        /**
-         * How long to wait for a body, in milliseconds; of an upload, for its first bytes and for each next ones. A slower one is
-         * answered 408. Default: 10 s.
-         */
-        readonly bodyMs?: number | undefined;
-        /**
-         * Characters of one text by somebody without `unfiltered_html`, such as a contributor; a longer one is answered with 413. Filtering it
-         * occupies the process, so raise it with care. Default: 65 536.
-         */
-        readonly filteredCharacters?: number | undefined;
-        /** Of the records in one list; a longer list is answered with 413, which says to ask for fewer. Default: 8 MiB. */
-        readonly responseBytes?: number | undefined;
-        /** Of one uploaded file. Default: 32 MiB. */
-        readonly uploadBytes?: number | undefined;
-        /** What an upload that takes longer than `bodyMs` must bring on average. A slower one is answered 408. Default: 4 KiB. */
-        readonly uploadBytesPerSecond?: number | undefined;
-        /** For records and answers kept in memory, in all. Default: 64 MiB. */
-        readonly cacheBytes?: number | undefined;
-        /** Kept of each post. Default: 100. */
-        readonly revisions?: number | undefined;
-        /** Wrong passwords tried on one protected post, alone and in lists together; each process counts its own. Default: 30; 0 sets no limit. */
-        readonly passwordsPerMinute?: number | undefined;
-      }
-    | undefined;
-  readonly clock?: Clock | undefined;
-  readonly logger?: Logger | undefined;
-  /** Takes spans and metrics. Default: nothing is reported, and that costs nothing. */
-  readonly telemetry?: Telemetry | undefined;
-}
-
 const refuse = (field: string, message: string): never => {
   throw new PostbellError("invalid_option", `createContent: ${message}`, { field });
 };
@@ -247,14 +150,21 @@ export type ContentSettings = Omit<Settings, "storage" | "authenticate" | "users
   readonly site: SiteOptions;
 };
 
-/** Reads and checks the options. Pure; errors: `invalid_option`. */
+/** @throws PostbellError `invalid_option`, with the path of the option as `field` */
 export function readContentSettings(options: unknown): ContentSettings {
   const settings = readOptions("createContent", contentOptions, options);
   const { storage, site, authenticate, users } = settings;
-  if (!storage) refuse("storage", "storage is missing: give memoryStorage(), for example.");
-  if (!site.url) refuse("site.url", "site.url is missing: it is the address of the website.");
+  if (!storage) refuse("storage", "storage is missing; pass one, such as memoryStorage().");
+  if (!site.url)
+    refuse(
+      "site.url",
+      "site.url is missing; pass the address of the website, such as 'https://www.example.org'.",
+    );
   if (!authenticate)
-    refuse("authenticate", "authenticate is missing: it says who makes a request; () => null knows nobody.");
-  if (!users) refuse("users", "users is missing: a list of those who may sign in; [] has nobody.");
+    refuse(
+      "authenticate",
+      "authenticate is missing; pass a function that identifies the user of a request, such as () => null for anonymous requests only.",
+    );
+  if (!users) refuse("users", "users is missing; pass the list of users, such as [] for none.");
   return settings as ContentSettings;
 }

@@ -1,4 +1,6 @@
-/** `createContent`: puts the parts of the content service together and ties them to its life cycle. */
+/**
+ * `createContent`: puts the parts of the content service together and ties them to its life cycle.
+ */
 
 import { isDate } from "node:util/types";
 import { PostbellError } from "../core/errors.js";

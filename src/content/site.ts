@@ -1,4 +1,4 @@
-/** What the host says of its website, and the addresses and renderings that follow from it. */
+/** The website as the host describes it, with the URLs and renderings that follow from that. */
 
 import { listAncestors } from "./query/page-tree.js";
 import type { SiteIndex } from "./query/site-index.js";
@@ -10,28 +10,37 @@ import { renderContent, renderExcerpt, renderTitle } from "./text/render.js";
 import { sanitiseHtml, sanitiseTitle } from "./text/sanitise-html.js";
 import { toSlug } from "./text/slug.js";
 
-/** Turns a raw text into what is shown. `post` is the record it belongs to. Must be fast and must not throw; what it throws is answered with an empty text. */
 type TextField = "title" | "content" | "excerpt";
 
-/** Makes of a raw text the HTML that is shown. It is called for each text and must be pure: what it returns is kept, and sent as it is. */
+/**
+ * Turns raw text into the HTML that is shown. Called for each text.
+ *
+ * It must be fast and pure, since its result is cached and sent as it is. If it throws, the text is
+ * empty.
+ */
 export type Render = (
   raw: string,
   details: { readonly field: "title" | "content" | "excerpt"; readonly post: Post },
 ) => string;
 
-/** The website that the content is of. */
+/** The website whose content this is. */
 export interface SiteOptions {
+  /** The name of the website, shown in the index and in embeds. */
   readonly name: string;
+  /** A tagline, shown in the index. Default: empty. */
   readonly description?: string | undefined;
-  /** Address of the website, without a trailing slash: `https://www.example.org`. */
+  /** The URL of the website, without a trailing slash: `https://www.example.org`. Required. */
   readonly url: string;
-  /** Address of its first page. Default: `url`. */
+  /** The URL of its front page. Default: `url`. Set it if the front page is elsewhere. */
   readonly home?: string | undefined;
-  /** IANA name or offset: `Europe/Berlin`, `+05:30`. Default: `UTC`. */
+  /** The time zone of dates without an offset: `Europe/Berlin`, `+05:30`. Default: `UTC`. */
   readonly timezone?: string | undefined;
-  /** Address below which the host serves uploaded files. Default: `<url>/uploads`. */
+  /**
+   * The URL below which the host serves uploaded files. Default: `<url>/uploads`. Set it if they
+   * have a server or a CDN of their own.
+   */
   readonly uploads?: string | undefined;
-  /** Names that a post's `template` may have beside none. Default: none. */
+  /** Names that the `template` of a post may have, besides the empty one. Default: `[]`. */
   readonly templates?: readonly string[] | undefined;
 }
 
@@ -42,50 +51,50 @@ export interface Site {
   readonly home: string;
   readonly templates: readonly string[];
   readonly zone: SiteZone;
-  /** As the host configured it. */
+  /** The time zone as the host configured it. */
   readonly timezone: string;
   readonly render: {
     readonly title: (post: Post) => string;
     readonly content: (post: Post) => string;
-    /** Of media: the excerpt alone, never one that is made. */
+    /** For media: the excerpt that was written, never a generated one. */
     readonly caption: (post: Post) => string;
-    /** `words`: of one that is made from the content. */
+    /** `words`: the length of an excerpt that is generated from the content. */
     readonly excerpt: (post: Post, words: number) => string;
   };
-  /** What of a text is stored that comes from somebody without `unfiltered_html`. */
+  /** Sanitises text from users without `unfiltered_html` before it is stored. */
   readonly filter: {
     readonly title: (raw: string) => string;
     readonly content: (raw: string) => string;
     readonly excerpt: (raw: string) => string;
   };
-  /** The longest text that somebody without `unfiltered_html` may write. */
+  /** The longest text that a user without `unfiltered_html` may write, in characters. */
   readonly filteredCharacters: number;
-  /** Without any markup, on one line. */
+  /** Removes all markup and puts the text on one line. */
   readonly plainText: (raw: string) => string;
   readonly slug: (text: string) => string;
-  /** Address of a stored file. */
+  /** Returns the URL of a stored file. */
   readonly upload: (name: string) => string;
   readonly guid: (post: PostColumns) => string;
-  /** Where the post is seen on the website. */
+  /** Returns the URL of a post on the website. */
   readonly link: (post: PostColumns, index: SiteIndex) => string;
-  /** The same with `%postname%` or `%pagename%` in place of its own slug. */
+  /** Returns that URL with `%postname%` or `%pagename%` in place of the slug. */
   readonly linkTemplate: (post: PostColumns, index: SiteIndex) => string;
-  /** Where the posts of a term are seen. */
+  /** Returns the URL of the posts of a term. */
   readonly termLink: (taxonomyBase: string, slug: string) => string;
 }
 
-/** Slugs from the root to the parent. */
+/** Returns the slugs from the root to the parent. */
 const pathAbove = (post: PostColumns, index: SiteIndex): readonly string[] =>
   listAncestors(post, index)
     .map((id) => index.post(id)?.slug ?? "")
     .reverse();
 
-/** Whether its slug may stand in the address of something else. */
+/** True if its slug may appear in the URL of another post. */
 const isShown = (post: PostColumns | undefined): boolean => post?.status === "publish";
 
 const HAS_NO_ADDRESS: ReadonlySet<string> = new Set(["draft", "pending", "auto-draft", "future"]);
 
-/** About ten thousand words. Filtering a text of this size that is made to be slow takes 40 ms. */
+/** About ten thousand words. Sanitising the worst text of this size takes 40 ms. */
 export const DEFAULT_FILTERED_CHARACTERS = 65_536;
 
 export function createSite(

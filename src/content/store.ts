@@ -1,93 +1,112 @@
-/** What the content service asks of a storage: load, read by key, commit, and tell what changed. A store knows no post and no query. */
+/** The port to a storage: load, read by key, commit, and report changes. A store knows no post. */
 
 import type { Clock } from "../core/clock.js";
 import type { Logger } from "../core/logger.js";
 
-/** One stored record. Texts only, so that no backend can hand out a live reference. */
+/** A stored record. It holds strings only, so that no backend can hand out a live reference. */
 export interface ContentRecord {
   /** `post/12`, `term/3`, `revision/14`: the kind, a slash, the id. */
   readonly key: string;
   /** 1 for a new record, one more with every change of it. */
   readonly version: number;
-  /** What every process keeps in memory to answer lists, as JSON; `null` for a record that is never resident, such as a revision. */
+  /**
+   * The columns that every process keeps in memory to answer lists, as JSON. `null` for a record
+   * that is never resident, such as a revision.
+   */
   readonly columns: string | null;
-  /** The rest, as JSON; read when it is needed. */
+  /** The rest, as JSON; read when needed. */
   readonly body: string;
-  /** Names that no other record may hold at the same time: `slug/post/hello-world`. */
+  /** Names that no other record may have at the same time: `slug/post/hello-world`. */
   readonly unique: readonly string[];
 }
 
-/** A write of one record: with `record: null` it is removed. */
+/** A write of one record. `record: null` removes it. */
 export interface ContentWrite {
   readonly key: string;
-  /** The version it is based on; 0 for a record that must not exist yet. */
+  /** The version that the write is based on; 0 for a new record. */
   readonly expectedVersion: number;
   readonly record: Omit<ContentRecord, "key" | "version"> | null;
 }
 
-/** A record as it was read; version 0 where there was none. */
+/** The version of a record as it was read; 0 if it did not exist. */
 export interface ContentBasis {
   readonly key: string;
   readonly version: number;
 }
 
-/** What became of a commit. */
+/** The result of a commit. */
 export type ContentCommit =
   | { readonly ok: true /** Of this commit. */; readonly sequence: number }
-  /** Nothing was stored: another writer was faster, or holds the name. */
+  /** Nothing was stored, since another writer was faster or holds the name. */
   | {
       readonly ok: false;
       readonly conflict: { readonly key: string; readonly unique?: string | undefined };
     };
 
-/** The new state of a record's columns; `columns: null` with `version: 0` for one that was removed. */
+/** The new columns of a record. A removed record has `columns: null` and `version: 0`. */
 export interface ContentChange {
   readonly key: string;
   readonly version: number;
   readonly columns: string | null;
 }
 
-/** What {@link ContentStore.changes} answers. */
+/** The result of {@link ContentStore.changes}. */
 export type ContentChanges =
   | { readonly sequence: number; readonly changes: readonly ContentChange[] }
-  /** The stream no longer reaches back that far: load again. */
+  /** The stream no longer goes back that far: load again. */
   | "reload";
 
 /** All records with columns, as a process loads them when it starts. */
 export interface ContentSnapshot {
-  /** Changes after this one are not in `batches` for certain, those up to it are. */
+  /** `batches` contains every change up to this one, and perhaps later ones. */
   readonly sequence: number;
-  /** Every record with columns, in batches, in no promised order. */
+  /** Every record with columns, in batches, in any order. */
   readonly batches: AsyncIterable<readonly ContentChange[]>;
 }
 
 /**
- * Guarantee of every backend: a commit is stored whole or not at all; commits are ordered by `sequence`, which grows by 1 with each; what `commit` has
- * acknowledged is seen by every later `read` and `changes`. A record handed out never changes, nor does it change what is stored.
- * Errors of every method: `storage_unavailable`; of `commit` also `storage_full`.
+ * The guarantees of every backend:
+ *
+ * - A commit is stored whole or not at all.
+ * - Commits are ordered by `sequence`, which grows by 1 with each.
+ * - Every later `read` and `changes` sees an acknowledged commit.
+ * - A record that was handed out never changes, and changing it does not change the stored one.
+ *
+ * Every method may throw `storage_unavailable`, and `commit` also `storage_full`.
  */
 export interface ContentStore {
-  /** Epoch ms by the storage's clock. */
+  /** The time by the storage's clock, in epoch milliseconds. */
   now(): number;
-  /** What a process needs to answer lists: every record with columns. */
+  /** Loads every record with columns, as a process needs them to answer lists. */
   load(): Promise<ContentSnapshot>;
-  /** In the order of `keys`, `undefined` for what does not exist. At most 1 000 keys. */
+  /**
+   * Returns the records in the order of `keys`, with `undefined` for missing ones. At most 1 000
+   * keys.
+   */
   read(keys: readonly string[]): Promise<readonly (ContentRecord | undefined)[]>;
-  /** Ids that were never handed out before and never will be again: the first of `count` consecutive ones. Starts at 1 for each kind. */
+  /**
+   * Reserves `count` consecutive ids that were never handed out before, and returns the first. Each
+   * kind starts at 1.
+   */
   allocate(kind: string, count: number): Promise<number>;
   /**
-   * All writes or none. At most one write for each key; at most 10 000 writes. `basis`: records that the writes were decided upon without changing them;
-   * one that has another version by now is a conflict too.
+   * Stores all writes or none. At most one write per key, and 10 000 writes.
+   *
+   * `basis`: records that the writes depend on without changing them. If one has another version by
+   * now, the result is a conflict.
    */
   commit(writes: readonly ContentWrite[], basis?: readonly ContentBasis[]): Promise<ContentCommit>;
   /**
-   * What changed after `since`, each record once with its newest state; one that never had columns may be left out. Synchronous where the storage is in this process, so that a read that finds
-   * nothing new costs no turn of the event loop.
+   * Returns each record that changed after `since`, once, in its newest state. Records that never
+   * had columns may be left out.
+   *
+   * Returns without a promise if the storage is in this process, so that a read that finds nothing
+   * new costs no turn of the event loop.
    */
   changes(since: number): ContentChanges | Promise<ContentChanges>;
 }
 
-/** What a storage is given by the service that binds it. */
+/** The context that a service passes to its storage. */
 export interface ContentContext {
   readonly clock: Clock;
   readonly logger: Logger;
@@ -95,8 +114,11 @@ export interface ContentContext {
 
 /** A storage that can hold content. One storage holds one site. */
 export interface ContentStorage {
-  /** The content store on this storage. Two services on one storage see the same records. Does no I/O yet. */
+  /**
+   * Creates the content store on this storage. Two services on one storage see the same records.
+   * Does no I/O yet.
+   */
   content(context: ContentContext): ContentStore;
-  /** Lets go of what the storage itself opened. Calling it again changes nothing. */
+  /** Releases what the storage itself opened. Safe to call again. */
   close(): Promise<void>;
 }

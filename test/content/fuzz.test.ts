@@ -1,6 +1,7 @@
 /**
- * Random requests of everybody to every route, with values that fit and values that are meant to break something. The seed is told when a run fails;
- * `FUZZ_SEED` repeats it, `FUZZ_SECONDS` makes it longer.
+ * Random requests of everybody to every route, with values that fit and values that are meant to
+ * break something. The seed is told when a run fails; `FUZZ_SEED` repeats it, `FUZZ_SECONDS` makes
+ * it longer.
  */
 
 import { randomInt } from "node:crypto";
@@ -19,17 +20,21 @@ import { expectAtMost } from "../support/cpu-time.js";
 import { heapUsed } from "../support/heap.js";
 import { chanceOf, hostileText, hostileValue, plausibleValue, queryText } from "../support/hostile.js";
 
-// These answers are held to rules of their own: what is asked here is mostly nothing that a document describes, and the heap is weighed.
+// These answers are held to rules of their own: what is asked here is mostly nothing that a
+// document describes, and the heap is weighed.
 stopComparing();
 
 const SECONDS = Number(process.env["FUZZ_SECONDS"] ?? 3);
 const SEED = Number(process.env["FUZZ_SEED"] ?? randomInt(2 ** 31));
 const NOON = Date.UTC(2026, 10, 21, 12);
-/** For one request, in references of `expectAtMost`. Generous, because the engine collects garbage at any time. */
+/**
+ * For one request, in references of `expectAtMost`. Generous, because the engine collects garbage
+ * at any time.
+ */
 const MAX_REFERENCES = 200;
 /** Of each run, however slow the machine is. */
 const MIN_REQUESTS = 100;
-/** What may be left: the log of the last changes of the storage, and what the engine keeps of compiled code. */
+/** The growth that is allowed: the change log of the storage, and code that the engine compiled. */
 const HEAP_SLACK_BYTES = 16 * 1024 * 1024;
 const BASE_URL = "http://localhost";
 
@@ -171,7 +176,10 @@ function requests(world: World, operations: readonly Operation[]) {
     return filled.slice(0, at) + twist + filled.slice(at);
   }
 
-  /** Values for some of the arguments: all of them plausible in a third of the requests, and in the others one or more are not. */
+  /**
+   * Values for some of the arguments: all of them plausible in a third of the requests, and in the
+   * others one or more are not.
+   */
   function valuesFor({ path, args }: Operation, density: number): JsonObject {
     const values: { [name: string]: Json } = {};
     const put = (name: string, value: Json): void => {
@@ -357,7 +365,7 @@ function requests(world: World, operations: readonly Operation[]) {
 
 class Wrong extends Error {}
 
-/** Errors are JSON in the reference's form; 5xx are the documented ones. */
+/** Errors are JSON in WordPress's form; 5xx are the documented ones. */
 function checkOutcome(status: number, json: unknown): void {
   if (!Number.isInteger(status) || status < 200 || status > 599) throw new Wrong(`the status ${status}`);
   if (status < 400) return;

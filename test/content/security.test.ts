@@ -1,7 +1,10 @@
 /**
- * The security checklist of a content service, by the numbers of its list: what was exploited elsewhere is refused here. Where the list and the
- * recorded behaviour of the reference differ, the reference counts, and the test says so. Rights by role stand in content-matrix.test.ts (E5), bad
- * JSON in content-bad-json.test.ts (E24), the sanitiser in content-text-filter.test.ts and content-text-filter-failure.test.ts (E47).
+ * The security checklist of a content service, by the numbers of its list: attacks that worked
+ * elsewhere fail here. Where the list and WordPress's recorded behaviour differ, WordPress counts,
+ * and the test says so.
+ *
+ * Permissions by role are in auth/permission-matrix.test.ts (E5), bad JSON in rest/bad-json.test.ts
+ * (E24), and the sanitiser in the tests of text (E47).
  */
 
 import { createServer } from "node:http";
@@ -90,7 +93,7 @@ async function everything(): Promise<Json> {
   return seen;
 }
 
-/** On a machine that takes 10 ms for the reference work of `expectAtMost`. */
+/** On a machine that takes 10 ms for the standard work of `expectAtMost`. */
 function withinMs<T>(ms: number, work: () => Promise<T>): Promise<T> {
   return expectAtMost(ms / 10, work);
 }
@@ -772,7 +775,7 @@ describe("a protected text", () => {
 });
 
 describe("pages", () => {
-  // The list wants 400; the reference puts such a page at the top, and takes any post for a parent.
+  // The list wants 400; WordPress puts such a page at the top, and takes any post for a parent.
   it("E18: never stand above themselves", async () => {
     const first = await create("/pages", { title: "First", status: "publish" });
     const second = await create("/pages", { title: "Second", status: "publish", parent: first });
@@ -830,7 +833,7 @@ describe("what somebody without unfiltered HTML writes", () => {
   ];
   const RUNS = /<(?:script|iframe|svg|math|object|embed)|<[^>]*\son\w+\s*=|<[^>]*\ssrcdoc\s*=/i;
   const VALUE = /"[^"<>]*"/g;
-  /** What a browser would run: tags and attributes, then what attributes say. */
+  /** The markup that a browser would run: tags and attributes, then the values of attributes. */
   const findingsIn = (html: string): string[] => [
     ...(html.replace(VALUE, '""').match(RUNS) ?? []),
     ...(html.match(VALUE) ?? []).filter((value) => /^"\W*(?:java|vb)\s*script:|url\(/i.test(value)),
@@ -1126,7 +1129,8 @@ describe("over a socket", () => {
     socket.write(
       `GET /core/v2/users/me HTTP/1.1\r\nhost: a\r\nauthorization: Basic ${"A".repeat(65_536)}\r\n\r\n`,
     );
-    // The server itself refuses them; on Node 24 and later the reset that follows may swallow its answer.
+    // The server itself refuses them; on Node 24 and later the reset that follows may swallow its
+    // answer.
     const refused = await untilClosed(socket).catch((error: NodeJS.ErrnoException) => error.code);
     expect(refused).toMatch(/^(?:HTTP\/1\.1 431 |ECONNRESET$)/);
     const twice = await dial(host.origin);

@@ -101,11 +101,11 @@ interface Entry {
 }
 
 /**
- * Whether `path` fits a pattern in which `*` stands for one or more characters other than `/` and
- * `?`, and for anything at the end of the pattern.
+ * True if `path` matches the pattern. `*` stands for one or more characters other than `/` and `?`;
+ * at the end of the pattern it stands for anything.
  *
- * Takes the first place where each text between two `*` fits: where a later one fits too, the `*`
- * behind the first can reach it.
+ * Each text between two `*` takes the first place where it fits. If a later place fits too, the `*`
+ * after the first one can reach it.
  */
 function matchesPath(path: string, pattern: string): boolean {
   const isOpen = pattern.endsWith("*");

@@ -9,7 +9,8 @@ import type { Item, RestRequest, RestResponse } from "./types.js";
  * Builds `x-wp-total`, `x-wp-totalpages` and `link` of a list. `given`: the arguments of the query
  * as they came, which the links repeat.
  *
- * @throws RestError 400 `rest_post_invalid_page_number` for a page after the last one, unless the list
+ * @throws RestError 400 `rest_post_invalid_page_number` for a page after the last one, unless the
+ *   list
  *   is empty
  */
 export function pageHeaders({

@@ -44,10 +44,10 @@ function readForm(text: string): JsonObject {
  * An empty body has none. For GET and HEAD only JSON counts, as in WordPress. `noObject` creates
  * the error for a JSON value that is not an object.
  *
- * @throws RestError 400 `rest_invalid_json`, also for JSON that is too deep or too large to walk; 400
- *   `rest_invalid_query` for such a form; 400 `rest_request_aborted`; 408 `rest_request_timeout`; 413
- *   `rest_body_too_large`; 415 `rest_unsupported_media_type` for a body that is neither JSON in UTF-8
- *   nor a form, or has a content coding
+ * @throws RestError 400 `rest_invalid_json`, also for JSON that is too deep or too large; 400
+ *   `rest_invalid_query` for such a form; 400 `rest_request_aborted`; 408 `rest_request_timeout`;
+ *   413 `rest_body_too_large`; 415 `rest_unsupported_media_type` for a body that is neither JSON in
+ *   UTF-8 nor a form, or has a content coding
  * @throws PostbellError `raw_body_unavailable`
  */
 export async function readBody(
@@ -116,7 +116,8 @@ export function refuseCodedBody({ headers }: Pick<HttpRequest, "headers">): void
  * Copies the members of a JSON object into one without prototype. Its depth and size are bounded,
  * so that later code may walk it.
  *
- * @throws the error of `noObject` for any other value; RestError 400 `rest_invalid_json` for a value
+ * @throws the error of `noObject` for any other value; RestError 400 `rest_invalid_json` for a
+ *   value
  *   that is too deep or too large
  */
 export function readObject(value: unknown, noObject: () => RestError = noJsonObject): JsonObject {

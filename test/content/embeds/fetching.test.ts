@@ -149,7 +149,7 @@ describe("addresses that must not be reached", () => {
     }
     for (const { id, url, resolves, resolvesSequence } of blocked) {
       addresses = resolvesSequence?.at(-1) ?? resolves ?? ["127.0.0.1"];
-      // What the parser makes of it may be another address of the page's own host, which may be asked.
+      // The parser may turn it into another URL of the page's own host, which may be fetched.
       serve(internet, {
         "pages.example.org/a": linkTo(url.replaceAll("&", "&amp;").replaceAll('"', "&quot;")),
       });
@@ -245,7 +245,7 @@ describe("E32: answers that are too much", () => {
     ["an error", reply(500, "oh no", { "content-type": "application/json" })],
     ["forbidden", reply(401)],
     ["no HTTP", Buffer.from("nonsense\r\n\r\n")],
-  ])("an answer that is %s is none", async (_, answer) => {
+  ])("a response that is %s gives no embed", async (_, answer) => {
     const { proxy, internet } = await site();
     serve(internet, { "www.youtube.com/oembed": answer });
     expect(await proxy(WATCH)).toMatchObject(NOT_FOUND);

@@ -100,7 +100,7 @@ describe("E33: what is left of another site's HTML", () => {
     );
   });
 
-  it("writes photos and links anew", () => {
+  it("rewrites photos and links", () => {
     const embed = sandboxEmbed(
       {
         type: "photo",
@@ -365,7 +365,7 @@ describe("the providers", () => {
     [[{ pages: ["https://a.example/*"], endpoint: "file:///etc/passwd" }]],
     [[null]],
     ["https://a.example/*"],
-  ])("of the host are refused where they are none: %j", (providers) => {
+  ])("of the host are refused if they are invalid: %j", (providers) => {
     expect(() => contentSite({ embeds: { providers: providers as never } })).toThrow(
       expect.objectContaining({ code: "invalid_option", field: "embeds.providers" }),
     );

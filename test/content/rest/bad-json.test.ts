@@ -19,7 +19,7 @@ interface Answer {
 }
 type Ask = (method: string, path: string, body: Buffer) => Promise<Answer>;
 
-/** The reference's form of every error. */
+/** WordPress's form of every error. */
 function expectRefusal({ status, json }: Answer): void {
   expect(status).toBeGreaterThanOrEqual(400);
   expect(status).toBeLessThan(500);

@@ -1,4 +1,7 @@
-/** Cached responses are shared by all requests: they come without a promise, and no host can change them. */
+/**
+ * Cached responses are shared by all requests: they come without a promise, and no host can change
+ * them.
+ */
 
 import { createServer, type ServerResponse } from "node:http";
 import express5 from "express";
@@ -26,7 +29,9 @@ async function siteWithPost() {
   return site;
 }
 
-/** The service, and all that it has answered: a cached response as it is, a promise as `"promise"`. */
+/**
+ * The service, and all that it has answered: a cached response as it is, a promise as `"promise"`.
+ */
 function watched(service: Service): { readonly service: Service; readonly answered: unknown[] } {
   const answered: unknown[] = [];
   const handle: Service["handle"] = (request) => {

@@ -1,4 +1,7 @@
-/** A document or an answer that depends on nothing a client sent is built once, whatever the query and the `Host` header say. */
+/**
+ * A document or an answer that depends on nothing a client sent is built once, whatever the query
+ * and the `Host` header say.
+ */
 
 import { describe, expect, it, vi } from "vitest";
 import { cacheDocument } from "../../../src/http/openapi-document.js";

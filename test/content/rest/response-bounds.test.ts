@@ -1,4 +1,7 @@
-/** What one answer may hold and one text may cost: a list has a budget, long work lets others run, and a text is judged before it is filtered. */
+/**
+ * The bounds of one response and one text: lists have a budget, long work lets other requests run,
+ * and a text is checked before it is sanitised.
+ */
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";

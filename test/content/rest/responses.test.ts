@@ -204,7 +204,7 @@ describe("_jsonp", () => {
 });
 
 describe("the headers of an answer", () => {
-  it("are the reference's", async () => {
+  it("are those of WordPress", async () => {
     const { headers } = await ask(server, "/core/v2/notes");
     expect(headers).toMatchObject({
       "content-type": "application/json; charset=UTF-8",

@@ -1,0 +1,167 @@
+/**
+ * The options of `createContent`, as a host writes them. Their defaults and ranges are in
+ * `options.ts`.
+ */
+
+import type { Clock } from "../core/clock.js";
+import type { Logger } from "../core/logger.js";
+import type { Telemetry } from "../core/telemetry.js";
+import type { HttpRequest } from "../http/types.js";
+import type { Resolve } from "../outbound/resolver.js";
+import type { RoleOptions } from "./auth/roles.js";
+import type { EmbedProvider } from "./embeds/providers.js";
+import type { FileStore } from "./files.js";
+import type { ImageTool } from "./media/image-tool.js";
+import type { ContentChanged } from "./records/record-changes.js";
+import type { Render, SiteOptions } from "./site.js";
+import type { ContentStorage } from "./store.js";
+import type { UsersOption } from "./users/users.js";
+
+type Awaitable<T> = T | PromiseLike<T>;
+
+/**
+ * Returns the id of the user who makes a request, or `null` for an anonymous one. If it throws, the
+ * response is 401.
+ */
+export type AuthenticateContent = (
+  request: HttpRequest,
+) => Awaitable<{ readonly id: number } | null | undefined>;
+
+/** The options of `createContent`. `docs/options.md` lists them in one table. */
+export interface ContentOptions {
+  /** The storage of the content, such as `memoryStorage()` or `redisStorage({ url })`. Required. */
+  readonly storage: ContentStorage;
+  /**
+   * The store of uploaded files: `memoryFiles()` or `diskFiles({ directory })` of `postbell/files`.
+   * Default: none, and uploads are refused.
+   */
+  readonly files?: FileStore | undefined;
+  /**
+   * How current responses are. Default: `strong`.
+   *
+   * With `strong` a response shows everything that any process stored before the request. This
+   * costs a round trip to a storage outside this process. With `eventual`, changes of other
+   * processes show up within a second; changes of this process show at once. Choose `eventual` for
+   * a site that is read much more than written. Without `start()`, a request may have to wait for
+   * the changes.
+   */
+  readonly consistency?: "strong" | "eventual" | undefined;
+  /**
+   * Creates smaller versions of uploaded images and edits them: `sharpImages()` of
+   * `postbell/images`. Default: none, and images are stored as they come.
+   */
+  readonly images?: ImageTool | undefined;
+  /** The website whose content this is. Required. */
+  readonly site: SiteOptions;
+  /**
+   * The first segment of the content routes: `core` makes `/core/v2/posts`. Default: `core`. Set it
+   * to `wp` for WordPress's own clients.
+   */
+  readonly namespace?: string | undefined;
+  /** Identifies the user of a request. Required; `() => null` makes every request anonymous. */
+  readonly authenticate: AuthenticateContent;
+  /** The users: a list, or functions that look them up. Required; `[]` has no users. */
+  readonly users: UsersOption;
+  /** Roles in addition to WordPress's five. Default: none. */
+  readonly roles?: RoleOptions | undefined;
+  /**
+   * Turns raw text into the HTML that is shown. Default: adds paragraphs and typographic signs,
+   * removes block delimiters and sanitises. Set it if your site renders blocks or Markdown itself.
+   */
+  readonly render?: Render | undefined;
+  /** Called after every change that this process made. Its errors are logged. Default: none. */
+  readonly changed?: ((change: ContentChanged) => unknown) | undefined;
+  /** Embeds of other sites' pages, which editors get from the route `/oembed/1.0/proxy`. */
+  readonly embeds?: EmbedOptions | undefined;
+  /**
+   * Origins whose pages may send credentials. Default: none; pages of any origin read public
+   * content.
+   */
+  readonly cors?: { readonly origins?: readonly string[] | undefined } | undefined;
+  /**
+   * Decides about paths that the content service does not have. Default: `pass`, and the host goes
+   * on. `answer` responds with 404; choose it if nothing else is mounted at the same path.
+   */
+  readonly unknownPaths?: "pass" | "answer" | undefined;
+  readonly limits?: ContentLimits | undefined;
+  /** The source of time and chance. Default: the system's. Tests pass `manualClock()`. */
+  readonly clock?: Clock | undefined;
+  /** Receives warnings and errors. Default: nothing is logged. */
+  readonly logger?: Logger | undefined;
+  /** Receives spans and metrics. Default: none, at no cost. */
+  readonly telemetry?: Telemetry | undefined;
+}
+
+/** Embeds of other sites' pages: which sites are asked, and what that may cost. */
+export interface EmbedOptions {
+  /**
+   * `false` turns off embeds of other sites; the site's own posts can be embedded either way.
+   * Default: `true`.
+   */
+  readonly enabled?: boolean | undefined;
+  /** Providers in addition to the built-in ones, and tried before them. Default: none. */
+  readonly providers?: readonly EmbedProvider[] | undefined;
+  /**
+   * `true` fetches the page of an unknown site to find the endpoint it names. Default: `true`. Set
+   * it to `false` to contact known providers only.
+   */
+  readonly discover?: boolean | undefined;
+  /** The time for one embed, in milliseconds. Default: 5000. */
+  readonly timeoutMs?: number | undefined;
+  /** The size of the embeds cached in memory, in bytes; 0 caches none. Default: 4 MiB. */
+  readonly cacheBytes?: number | undefined;
+  /**
+   * Destinations in addition to public hosts over HTTPS at the default port. Default: none. Meant
+   * for tests and local networks.
+   */
+  readonly destinations?:
+    | {
+        /** Allows plain HTTP. Default: `false`. */
+        readonly allowHttp?: boolean | undefined;
+        /** Allows private addresses, and any port. Default: `false`. */
+        readonly allowPrivateNetworks?: boolean | undefined;
+        /** PEM certificates trusted in addition to Node's built-in roots. Default: none. */
+        readonly ca?: string | Uint8Array | undefined;
+        /** Resolves a name to addresses. Default: the system's DNS servers. */
+        readonly resolve?: Resolve | undefined;
+      }
+    | undefined;
+}
+
+/** The largest bodies, responses and caches. */
+export interface ContentLimits {
+  /** The largest JSON or form body, in bytes. Default: 2 MiB. Raise it for very long posts. */
+  readonly bodyBytes?: number | undefined;
+  /**
+   * How long to wait for a body, in milliseconds; for an upload, for its first bytes and for each
+   * further part. A slower one is refused with 408. Default: 10 s.
+   */
+  readonly bodyMs?: number | undefined;
+  /**
+   * The longest text, in characters, from a user without `unfiltered_html`, such as a contributor.
+   * A longer one is refused with 413. Default: 65 536. Sanitising blocks the event loop, so raise
+   * it with care.
+   */
+  readonly filteredCharacters?: number | undefined;
+  /**
+   * The size of the records in one list, in bytes. A longer list is refused with 413, and the
+   * message says how to request less. Default: 8 MiB.
+   */
+  readonly responseBytes?: number | undefined;
+  /** The largest uploaded file, in bytes. Default: 32 MiB. */
+  readonly uploadBytes?: number | undefined;
+  /**
+   * The average speed, in bytes per second, of an upload that takes longer than `bodyMs`. A slower
+   * one is refused with 408. Default: 4 KiB. Lower it for clients on very slow networks.
+   */
+  readonly uploadBytesPerSecond?: number | undefined;
+  /** The size of all records and responses cached in memory, in bytes. Default: 64 MiB. */
+  readonly cacheBytes?: number | undefined;
+  /** The number of revisions kept for each post. Default: 100. */
+  readonly revisions?: number | undefined;
+  /**
+   * The wrong passwords accepted per minute for one protected post, in single requests and lists
+   * together. Each process counts its own. Default: 30; 0 sets no limit.
+   */
+  readonly passwordsPerMinute?: number | undefined;
+}
