@@ -3,7 +3,7 @@
 import { type Clock, withTimeout } from "../src/core/clock.js";
 import type { Logger } from "../src/core/logger.js";
 import { parseUrl } from "../src/core/parse-url.js";
-import { HttpError } from "../src/http/errors.js";
+import { HttpError, serviceUnavailable } from "../src/http/errors.js";
 import type { HttpRequest } from "../src/http/types.js";
 import type { Authorize, Visitor } from "./options.js";
 
@@ -36,14 +36,7 @@ export async function authenticateVisitor(
     if (found) found = readVisitor(found);
   } catch (error) {
     logger.error({ error }, "authorize of the portal gave no usable answer");
-    throw new HttpError(
-      503,
-      "unavailable",
-      "Who you are cannot be found out at the moment; try again later.",
-      {
-        headers: { "retry-after": "5" },
-      },
-    );
+    throw serviceUnavailable("Your session cannot be checked right now; try again later.");
   }
   if (found) return found;
   throw new HttpError(401, "unauthorized", "You are not signed in, or may not look at this page.");

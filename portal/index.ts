@@ -6,7 +6,7 @@ import { readJson } from "../src/http/body.js";
 import { BODY_MS } from "../src/http/body-chunks.js";
 import { createRouter, type Route } from "../src/http/router.js";
 import type { HttpRequest, HttpResponse, Service } from "../src/http/types.js";
-import { type ApiCall, type ApiRoute, errorAnswer, invalidField, jsonResponse, toHttpError } from "./api.js";
+import { type ApiCall, type ApiRoute, invalidField, jsonError, jsonResponse, toPortalError } from "./api.js";
 import { contentRoutes } from "./content-api.js";
 import { authenticateVisitor, refuseForeign } from "./guard.js";
 import { type PortalOptions, readPortalOptions } from "./options.js";
@@ -75,7 +75,7 @@ export function createPortal(options: PortalOptions): Service {
       const query = new URLSearchParams(request.query);
       return { request, parameter, query, visitor, fields: () => readBodyFields(request, clock) };
     },
-    onError: (thrown) => errorAnswer(toHttpError(thrown, logger)),
+    onError: (thrown) => jsonError(toPortalError(thrown, logger)),
   });
 
   const files: readonly Route<HttpRequest>[] = [
@@ -93,7 +93,7 @@ export function createPortal(options: PortalOptions): Service {
   const site = createRouter(files, {
     context: (request) => request,
     onError(thrown) {
-      const { status, message, headers } = toHttpError(thrown, logger);
+      const { status, message, headers } = toPortalError(thrown, logger);
       return plainPage(status, message, headers);
     },
   });

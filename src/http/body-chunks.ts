@@ -1,32 +1,36 @@
-/** The chunks of a streamed body, for as long as the client stays and keeps up. Knows no bound of bytes. */
+/** Reads the chunks of a streamed body while the client is connected and fast enough. */
 
 import type { Clock, Timer } from "../core/clock.js";
 import { HttpError } from "./errors.js";
 import type { ReadableBody } from "./types.js";
 
-/** How fast a body must arrive. Only waiting for the client counts, not the time that the reader takes with what has come. */
+/**
+ * How fast a body must arrive. Only the time that is spent waiting for the client counts, not the
+ * time that the reader takes to process a chunk.
+ */
 export interface BodyPace {
   readonly clock: Clock;
-  /** Milliseconds to wait for the body. If it may go on by `bytesPerSecond`: also for each next chunk. */
+  /** Milliseconds to wait for the body; with `bytesPerSecond` also for each further chunk. */
   readonly ms: number;
   /**
-   * What a body must bring on average to be waited for longer than `ms`: for uploads. Absent: nothing makes the time longer.
-   * A fast start earns at most {@link MAX_CREDIT} times `ms`, so that it does not keep an idle upload alive for long.
+   * For uploads: the average rate at which a body earns more time than `ms`. By default it earns
+   * none. A fast start earns at most {@link MAX_CREDIT} times `ms`: it must not keep an idle upload
+   * alive.
    */
   readonly bytesPerSecond?: number;
 }
 
-/** How many times `ms` the client may have left to wait. */
+/** The most time that a client can earn, in multiples of `ms`. */
 const MAX_CREDIT = 6;
 
-/** How long the services wait for a JSON body. */
+/** How long the services wait for a JSON body, in milliseconds. */
 export const BODY_MS = 10_000;
 
 /**
- * Ends without an error only where the body does.
+ * Yields the chunks of a body up to its end. Memory does not grow with the number of chunks.
  *
- * Guarantee: holds no more after a million chunks than after one.
- * Errors: an Error as soon as `signal` aborts; HttpError 408 `request_timeout` for a body slower than `pace`; what the body throws.
+ * @throws an Error as soon as `signal` aborts, HttpError 408 `request_timeout` for a body slower
+ * than `pace`, and every error of the body.
  */
 export async function* chunksUntilLeft(
   body: ReadableBody,
@@ -34,15 +38,16 @@ export async function* chunksUntilLeft(
   pace?: BodyPace,
 ): AsyncGenerator<Uint8Array> {
   const iterator = body[Symbol.asyncIterator]();
-  const patience = pace && patienceOf(pace);
+  const budget = pace && createTimeBudget(pace);
   let fail = (_error: Error): void => {};
   const onAbort = (): void => fail(new Error("The client has left."));
   signal?.addEventListener("abort", onAbort);
   let isDone = false;
   try {
     for (;;) {
-      const stopWaiting = patience?.wait(() => fail(tooSlow()));
-      // A promise for each step: one for the whole body would keep what it is raced with until the body ends.
+      const stopWaiting = budget?.wait(() => fail(tooSlow()));
+      // One promise per step: a promise for the whole body would retain every promise raced with
+      // it.
       const step = await new Promise<IteratorResult<Uint8Array>>((resolve, reject) => {
         fail = reject;
         if (signal?.aborted) onAbort();
@@ -52,7 +57,7 @@ export async function* chunksUntilLeft(
         isDone = true;
         return;
       }
-      patience?.received(step.value.length);
+      budget?.received(step.value.length);
       yield step.value;
     }
   } finally {
@@ -62,13 +67,14 @@ export async function* chunksUntilLeft(
   }
 }
 
-interface Patience {
-  /** Calls `onTimeout` when the client may not take longer; what it returns ends the waiting. */
+/** The time that a client has left to send its body. */
+interface TimeBudget {
+  /** Calls `onTimeout` when the time is over. Returns a function that stops the clock. */
   readonly wait: (onTimeout: () => void) => () => void;
   readonly received: (bytes: number) => void;
 }
 
-function patienceOf({ clock, ms, bytesPerSecond }: BodyPace): Patience {
+function createTimeBudget({ clock, ms, bytesPerSecond }: BodyPace): TimeBudget {
   let leftMs = ms;
   return {
     wait(onTimeout) {

@@ -12,17 +12,19 @@ type BodyRequest = Pick<HttpRequest, "body" | "headers" | "signal">;
 export interface ReadOptions {
   /** Bytes; a longer body is refused. */
   readonly limit: number;
-  /** Absent: a body is waited for without end. */
+  /** By default there is no time limit. */
   readonly pace?: BodyPace | undefined;
 }
 
 /**
- * The bytes of the body; none at all where there is no body.
+ * Returns the bytes of the body; an empty array if the request has no body.
  *
- * Guarantee: what was announced longer than `limit` is not read, and no more than one chunk beyond it otherwise.
- * Errors: HttpError 413 `body_too_large`; HttpError 408 `request_timeout` for one slower than `pace`; HttpError 400
- * `request_aborted` when the client leaves or the stream fails;
- * PostbellError `raw_body_unavailable` when a body parser of the host has consumed the bytes.
+ * A body whose announced length exceeds `limit` is not read. Of any other body, at most one chunk
+ * beyond the limit is read.
+ *
+ * @throws HttpError 413 `body_too_large`, 408 `request_timeout` for a body slower than `pace`, 400
+ * `request_aborted` if the client leaves or the stream fails, and PostbellError
+ * `raw_body_unavailable` if a body parser of the host has consumed the bytes.
  */
 export async function readBytes(request: BodyRequest, { limit, pace }: ReadOptions): Promise<Uint8Array> {
   const { body } = request;
@@ -32,25 +34,28 @@ export async function readBytes(request: BodyRequest, { limit, pace }: ReadOptio
     if (body.length > limit) throw tooLarge(limit);
     return body;
   }
-  refuseAnnounced(request.headers, limit);
+  checkAnnouncedLength(request.headers, limit);
   return collect(body, { limit, pace }, request.signal);
 }
 
 /**
- * The JSON value of the body. A value that a body parser of the host has made of JSON is taken as it is; the parser's limit then counts too.
+ * Returns the JSON value of the body. If a body parser of the host has parsed JSON already, returns
+ * its value; the limit of that parser then applies too.
  *
- * Of equal names in one object the last counts; a byte order mark is ignored (RFC 8259 §8.1).
- * Errors: those of {@link readBytes}; HttpError 415 `unsupported_media_type` unless the content type is JSON in UTF-8 without a
- * content coding; HttpError 400 `invalid_json` when the body is empty, not UTF-8, not JSON or has more than {@link MAX_JSON_VALUES} values, which
- * are counted before it is parsed. No message repeats the body.
+ * If names repeat within an object, the last one wins. A byte order mark is ignored (RFC 8259
+ * §8.1). Values are counted before the body is parsed. No error message quotes the body.
+ *
+ * @throws the errors of {@link readBytes}; HttpError 415 `unsupported_media_type` unless the
+ * content type is JSON in UTF-8 without a content encoding; HttpError 400 `invalid_json` if the
+ * body is empty, not UTF-8, not JSON or has more than {@link MAX_JSON_VALUES} values.
  */
 export async function readJson(request: BodyRequest, options: ReadOptions): Promise<unknown> {
   const { body } = request;
   if (body === null) throw invalidJson("The request has no body; a JSON value is expected.");
-  // Before the value of a parser is taken: of a form it makes an object too.
-  refuseOtherMedia(request.headers);
+  // Checked before a parsed value is used: parsers turn forms into objects too.
+  requireJsonType(request.headers);
   if (isParsed(body)) {
-    refuseAnnounced(request.headers, options.limit);
+    checkAnnouncedLength(request.headers, options.limit);
     if (body.parsed === undefined) throw rawBodyUnavailable();
     return body.parsed;
   }
@@ -61,11 +66,11 @@ export async function readJson(request: BodyRequest, options: ReadOptions): Prom
 
 const isParsed = (body: Exclude<RequestBody, null>): body is ParsedBody => "parsed" in body;
 
-function refuseAnnounced(headers: HttpRequest["headers"], limit: number): void {
+function checkAnnouncedLength(headers: HttpRequest["headers"], limit: number): void {
   if (Number(headers["content-length"]) > limit) throw tooLarge(limit);
 }
 
-function refuseOtherMedia(headers: HttpRequest["headers"]): void {
+function requireJsonType(headers: HttpRequest["headers"]): void {
   const [type = "", ...parameters] = (headers["content-type"] ?? "").split(";").map(trimLower);
   if (!/^application\/(?:[^\s/,+]+\+)*json$/.test(type)) {
     throw unsupported("The content type must be application/json.");
@@ -76,7 +81,10 @@ function refuseOtherMedia(headers: HttpRequest["headers"]): void {
   refuseCoded(headers);
 }
 
-/** Errors: HttpError 415 `unsupported_media_type` for a content coding: nothing is unpacked here. */
+/**
+ * @throws HttpError 415 `unsupported_media_type` for a content encoding: bodies are not
+ * decompressed.
+ */
 export function refuseCoded(headers: HttpRequest["headers"]): void {
   if (!["", "identity"].includes(trimLower(headers["content-encoding"] ?? ""))) {
     throw unsupported("The body must be sent without a content encoding.");
@@ -96,7 +104,7 @@ function parseJson(bytes: Uint8Array): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // The engine's own message quotes the body, which may hold a secret: it goes neither to the client nor to a log.
+    // The engine's message quotes the body, which can hold a secret: do not pass it on as a cause.
     throw invalidJson("The body is not valid JSON.");
   }
 }

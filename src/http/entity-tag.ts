@@ -1,9 +1,9 @@
-/** Validators of answers (RFC 9110 §8.8.3). Pure. */
+/** Compares validators of responses (RFC 9110 §8.8.3). Pure. */
 
-const opaque = (tag: string): string => tag.trim().replace(/^W\//, "");
+const toOpaque = (tag: string): string => tag.trim().replace(/^W\//, "");
 
-/** Whether `If-None-Match` names the tag; by weak comparison (RFC 9110 §13.1.2). */
+/** True if `If-None-Match` names the tag, by weak comparison (RFC 9110 §13.1.2). */
 export const isMatch = (ifNoneMatch: string | undefined, tag: string | undefined): boolean =>
   ifNoneMatch !== undefined &&
   tag !== undefined &&
-  (ifNoneMatch.trim() === "*" || ifNoneMatch.split(",").some((given) => opaque(given) === opaque(tag)));
+  (ifNoneMatch.trim() === "*" || ifNoneMatch.split(",").some((given) => toOpaque(given) === toOpaque(tag)));

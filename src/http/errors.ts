@@ -1,5 +1,8 @@
-/** The error a route throws to answer with a status; the service turns it into its own error body. */
+/** The error that a route throws to send a status, and the errors that every service shares. */
 
+import { isPostbellError } from "../core/errors.js";
+
+/** An error with the status and the code of its response. The service writes its own error body. */
 export class HttpError extends Error {
   override readonly name = "HttpError";
   readonly status: number;
@@ -7,10 +10,10 @@ export class HttpError extends Error {
   readonly code: string;
   /** The field of the request at fault. */
   readonly field: string | undefined;
-  /** Sent with the answer, names in lower case: `allow`, `retry-after` … */
+  /** Sent with the response, names in lower case: `allow`, `retry-after` … */
   readonly headers: Readonly<Record<string, string>>;
 
-  /** `message` reaches the client: nothing of its body, no secret. */
+  /** @param message reaches the client: it must hold no secret and no part of the request body. */
   constructor(
     status: number,
     code: string,
@@ -27,4 +30,29 @@ export class HttpError extends Error {
     this.field = details.field;
     this.headers = details.headers ?? {};
   }
+}
+
+export const serviceUnavailable = (
+  message = "The service is temporarily unavailable; try again later.",
+): HttpError => new HttpError(503, "unavailable", message, { headers: { "retry-after": "5" } });
+
+export const rateLimited = (seconds: number, reason: string): HttpError =>
+  new HttpError(429, "rate_limited", `${reason}; try again in ${seconds} s.`, {
+    headers: { "retry-after": String(seconds) },
+  });
+
+/**
+ * Translates an error that a route has thrown into the response to send.
+ *
+ * @param statuses the status of each error code that a caller can cause.
+ * @returns `undefined` for any other error: the service itself failed.
+ */
+export function toHttpError(thrown: unknown, statuses: ReadonlyMap<string, number>): HttpError | undefined {
+  if (thrown instanceof HttpError) return thrown;
+  if (!isPostbellError(thrown)) return undefined;
+  const { code, message, field, retryAfterSeconds } = thrown;
+  const status = statuses.get(code);
+  if (status === undefined) return undefined;
+  const headers = retryAfterSeconds === undefined ? {} : { "retry-after": String(retryAfterSeconds) };
+  return new HttpError(status, code, message, { field, headers });
 }

@@ -1,10 +1,88 @@
-/** An OpenAPI document that is built once. The base URL follows from the `Host` header, so each request may ask for another one. */
+/** Builds the parts that the OpenAPI documents of all services share: frame, references, errors. */
 
 import type { JsonObject } from "../schema/types.js";
 
+/** A reference to a reusable component of the document. */
+export const componentRef = (
+  kind: "schemas" | "responses" | "headers" | "parameters",
+  name: string,
+): JsonObject => ({ $ref: `#/components/${kind}/${name}` });
+
+/** The template of a path in the route table: `/posts/:id` becomes `/posts/{id}`. */
+export const toPathTemplate = (path: string): string => path.replace(/:(\w+)(?:\(word\))?/g, "{$1}");
+
+export interface OpenApiContents {
+  readonly info: JsonObject;
+  readonly baseUrl: string;
+  readonly security: readonly JsonObject[];
+  /** Descriptions by name of the tag. */
+  readonly tags: Readonly<Record<string, string>>;
+  readonly paths: JsonObject;
+  readonly webhooks?: JsonObject;
+  readonly components: JsonObject;
+}
+
+/** Returns an OpenAPI 3.1 document. */
+export const buildOpenApiDocument = ({
+  info,
+  baseUrl,
+  security,
+  tags,
+  paths,
+  webhooks,
+  components,
+}: OpenApiContents): JsonObject => ({
+  openapi: "3.1.0",
+  info,
+  servers: [{ url: baseUrl }],
+  security,
+  tags: Object.entries(tags).map(([name, description]) => ({ name, description })),
+  paths,
+  ...(webhooks === undefined ? {} : { webhooks }),
+  components,
+});
+
+/** Returns the error responses of an operation: references to components of the document. */
+export const referToErrors = (statuses: Iterable<number>): JsonObject =>
+  Object.fromEntries(
+    [...statuses]
+      .sort((a, b) => a - b)
+      .map((status) => [status, componentRef("responses", `Error${status}`)]),
+  );
+
+/** Returns the components that {@link referToErrors} refers to. */
+export const defineErrors = <Status extends number>(
+  statuses: readonly Status[],
+  describe: (status: Status) => JsonObject,
+): JsonObject => Object.fromEntries(statuses.map((status) => [`Error${status}`, describe(status)]));
+
+/** Describes the response of an error status: the schema `Error` with the codes of this status. */
+export const describeErrorResponse = ({
+  description,
+  headers,
+  properties,
+  example,
+}: {
+  readonly description: string;
+  readonly headers: JsonObject;
+  /** Restricts properties of the schema `Error`. */
+  readonly properties: JsonObject;
+  readonly example: JsonObject;
+}): JsonObject => ({
+  description,
+  headers,
+  content: {
+    "application/json": {
+      schema: { allOf: [componentRef("schemas", "Error")], type: "object", properties },
+      example,
+    },
+  },
+});
+
 /**
- * Gives the document of any base URL: `build` runs once, and each call copies the outermost level alone to put `servers` into it.
- * The copies share everything else: whoever hands one to a host clones it first.
+ * Returns a function that gives the document of a base URL. The base URL follows from the `Host`
+ * header, so it can differ between requests. `build` runs once, and each call replaces `servers` in
+ * a shallow copy. The copies share everything else: clone a document before you give it to a host.
  */
 export function cacheDocument(build: () => JsonObject): (baseUrl: string) => JsonObject {
   let document: JsonObject | undefined;

@@ -1,4 +1,4 @@
-/** Finds the row of a route table that answers a request. Knows HTTP methods, no service. */
+/** Routes requests by a table of paths and methods. Knows no service. */
 
 import { Readable } from "node:stream";
 import { HttpError } from "./errors.js";
@@ -6,55 +6,70 @@ import type { Handler, HttpRequest, HttpResponse, ReadableBody } from "./types.j
 
 /** One row of a service's route table. */
 export interface Route<Context> {
-  /** Upper case. A GET row also answers HEAD. */
+  /** Upper case. A GET route also handles HEAD. */
   readonly method: string;
   /** `/v1/webhooks/:webhookId`: each parameter is one whole segment. */
   readonly path: string;
   readonly handle: (context: Context) => Promise<HttpResponse>;
 }
 
-/** The decoded value of a parameter in the row's path. A value that does not decode stays as the client sent it. */
+/**
+ * Returns the decoded value of a parameter in the path, or the raw value if it cannot be decoded.
+ */
 export type PathParameter = (name: string) => string;
 
 export interface RouterOptions<Context> {
-  /** Makes what the rows are given, once the row is known; the place to authenticate. */
+  /** Creates the argument of the handlers, once the route is known: the place to authenticate. */
   readonly context: (request: HttpRequest, parameter: PathParameter) => Context | Promise<Context>;
-  /** The answer for what `context` or a row has thrown, and for HttpError 405 `method_not_allowed`. Must not throw. */
+  /**
+   * Returns the response for an error of `context` or of a handler, and for HttpError 405
+   * `method_not_allowed`. Must not throw.
+   */
   readonly onError: (error: unknown, request: HttpRequest) => HttpResponse;
 }
 
 /**
- * A handler over a fixed table. Where several paths of the table fit, the first one in the table decides, whatever its methods.
+ * Creates a handler over a fixed table of routes. If several paths match, the first one in the
+ * table wins, whatever its methods.
  *
- * Literal segments are compared as the client sent them; one trailing slash is tolerated; a parameter is never empty.
- * HEAD is answered by the GET row, without the body; OPTIONS with 204 and `Allow`; another method of a known path with 405.
- * Never rejects. `undefined` for a path that is not in the table.
- * Source: RFC 9110 §9.3.2 (HEAD), §9.3.7 (OPTIONS), §15.5.6 (405).
+ * Literal segments are compared as the client sent them. One trailing slash is ignored. A parameter
+ * is never empty. HEAD runs the GET route and drops the body; OPTIONS returns 204 with `Allow`;
+ * other methods of a known path return 405 (RFC 9110 §9.3.2, §9.3.7, §15.5.6).
+ *
+ * The handler never rejects. It resolves with `undefined` for a path that is not in the table.
  */
 export function createRouter<Context>(
   routes: readonly Route<Context>[],
   { context, onError }: RouterOptions<Context>,
 ): Handler {
-  const table = resourcesOf(routes);
+  const resources = groupByPath(routes);
 
-  async function answer({ resource, segments }: Match<Context>, request: HttpRequest): Promise<HttpResponse> {
+  async function respond(
+    { resource, segments }: Match<Context>,
+    request: HttpRequest,
+  ): Promise<HttpResponse> {
     const { method } = request;
     const route = resource.routes.get(method) ?? (method === "HEAD" ? resource.routes.get("GET") : undefined);
     if (route !== undefined) {
-      return route.handle(await context(request, parameterOf(resource.segments, segments)));
+      return route.handle(await context(request, readParameter(resource.segments, segments)));
     }
     if (method === "OPTIONS") return { status: 204, headers: { allow: resource.allow }, body: null };
-    throw new HttpError(405, "method_not_allowed", `This path answers ${resource.allow} only.`, {
-      headers: { allow: resource.allow },
-    });
+    throw new HttpError(
+      405,
+      "method_not_allowed",
+      `This path supports only ${resource.allow} (got ${method}).`,
+      {
+        headers: { allow: resource.allow },
+      },
+    );
   }
 
   return async (request) => {
-    const match = find(table, request.path);
+    const match = findResource(resources, request.path);
     if (match === undefined) return undefined;
     let response: HttpResponse;
     try {
-      response = await answer(match, request);
+      response = await respond(match, request);
     } catch (error) {
       response = onError(error, request);
     }
@@ -62,7 +77,7 @@ export function createRouter<Context>(
   };
 }
 
-/** The rows of one path. */
+/** The routes of one path. */
 interface Resource<Context> {
   readonly segments: readonly string[];
   readonly routes: ReadonlyMap<string, Route<Context>>;
@@ -74,24 +89,27 @@ interface Match<Context> {
   readonly segments: readonly string[];
 }
 
-function resourcesOf<Context>(routes: readonly Route<Context>[]): readonly Resource<Context>[] {
+function groupByPath<Context>(routes: readonly Route<Context>[]): readonly Resource<Context>[] {
   const paths = [...new Set(routes.map((route) => route.path))];
   return paths.map((path) => {
-    const rows = routes.filter((route) => route.path === path);
-    const methods = new Set(rows.flatMap(({ method }) => (method === "GET" ? ["GET", "HEAD"] : [method])));
+    const own = routes.filter((route) => route.path === path);
+    const methods = new Set(own.flatMap(({ method }) => (method === "GET" ? ["GET", "HEAD"] : [method])));
     return {
-      segments: segmentsOf(path),
-      routes: new Map(rows.map((route) => [route.method, route])),
+      segments: splitPath(path),
+      routes: new Map(own.map((route) => [route.method, route])),
       allow: [...methods.add("OPTIONS")].join(", "),
     };
   });
 }
 
-const segmentsOf = (path: string): readonly string[] => path.replace(/\/$/, "").split("/");
+const splitPath = (path: string): readonly string[] => path.replace(/\/$/, "").split("/");
 
-function find<Context>(table: readonly Resource<Context>[], path: string): Match<Context> | undefined {
-  const segments = segmentsOf(path);
-  const resource = table.find(
+function findResource<Context>(
+  resources: readonly Resource<Context>[],
+  path: string,
+): Match<Context> | undefined {
+  const segments = splitPath(path);
+  const resource = resources.find(
     (candidate) =>
       candidate.segments.length === segments.length &&
       candidate.segments.every((expected, index) =>
@@ -101,7 +119,7 @@ function find<Context>(table: readonly Resource<Context>[], path: string): Match
   return resource && { resource, segments };
 }
 
-function parameterOf(names: readonly string[], segments: readonly string[]): PathParameter {
+function readParameter(names: readonly string[], segments: readonly string[]): PathParameter {
   return (name) => {
     const segment = segments[names.indexOf(`:${name}`)];
     if (segment === undefined) throw new Error(`The path of this route has no parameter '${name}'.`);
@@ -113,7 +131,7 @@ function parameterOf(names: readonly string[], segments: readonly string[]): Pat
   };
 }
 
-/** What HEAD sends of the answer to GET: everything but the body, its length included where it is known. */
+/** Returns the response to HEAD: that to GET without its body, with the length if it is known. */
 function withoutBody(response: HttpResponse): HttpResponse {
   const { status, headers, body } = response;
   if (body === null) return response;
@@ -124,9 +142,10 @@ function withoutBody(response: HttpResponse): HttpResponse {
   return { status, headers, body: null };
 }
 
-/** Frees what an unread stream holds. */
+/** Releases the resources of an unread stream. */
 function discard(body: ReadableBody): void {
-  // A Readable's iterator that was never advanced frees nothing on `return` (Node 20 to 26).
+  // The iterator of a Readable releases nothing on `return` if it was never advanced (Node 20 to
+  // 26).
   if (body instanceof Readable) body.destroy();
   else Promise.resolve(body[Symbol.asyncIterator]().return?.()).catch(() => {});
 }
