@@ -7,8 +7,8 @@ import type { HealthStatus } from "../health/health-status.js";
 import { cacheDocument } from "../http/openapi-document.js";
 import type { HttpRequest, HttpResponse } from "../http/types.js";
 import type { JsonObject } from "../schema/types.js";
+import { createApiHandler } from "./api/api-handler.js";
 import { describeWebhooksOpenApi } from "./api/openapi.js";
-import { createRoutes } from "./api/registration-routes.js";
 import { withWebhookStoreTimeout } from "./bounded-store.js";
 import { createAttempts } from "./delivery/attempt.js";
 import { buildSchedule } from "./delivery/back-off.js";
@@ -157,6 +157,86 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
   const deliveries = createDeliveryLog({ store, settings, catalogue, entitlement, clock, append });
   const eventTypes = Object.freeze([...catalogue.types.keys()].sort()) as readonly EventTypeOf<C>[];
   const openApi = cacheDocument(() => describeWebhooksOpenApi(settings, catalogue, "/"));
+  const routes = createApiHandler({
+    settings,
+    registrations,
+    deliveries,
+    eventTypes,
+    openApi,
+    clock,
+    logger,
+  });
+
+  const emitOne = async (input: EventInput, trace?: string, note?: Note): Promise<Emitted> => {
+    const event = await report.event(prepare(input, trace));
+    note?.({ "messaging.destination.name": event.type, "messaging.message.id": event.id });
+    const emitted = await report.event(append(event), outcomeOf);
+    note?.({ "postbell.outcome": outcomeOf(emitted), "postbell.deliveries": emitted.deliveries.length });
+    return emitted;
+  };
+
+  const emitAll = async (
+    inputs: readonly EventInput[],
+    trace?: string,
+    note?: Note,
+  ): Promise<readonly Emitted[]> => {
+    note?.({ "messaging.batch.message_count": inputs.length });
+    // Array.from visits holes too, and a hole is no event.
+    const prepared = await Promise.all(
+      Array.from(inputs, async (input, index) => {
+        try {
+          return await report.event(prepare(input, trace));
+        } catch (error) {
+          throw isPostbellError(error) ? itemError(error, index) : error;
+        }
+      }),
+    );
+    const emitted: Emitted[] = [];
+    for (const [index, item] of prepared.entries()) {
+      try {
+        emitted.push(await report.event(append(item), outcomeOf));
+      } catch (error) {
+        if (!isPostbellError(error)) throw error;
+        const { code, message } = error;
+        throw new PostbellError(code, `${message} ${index} of ${inputs.length} events were stored.`, {
+          field: `[${index}]`,
+          cause: error,
+        });
+      }
+    }
+    return emitted;
+  };
+
+  const closeNotifiers = async (): Promise<void> => {
+    const { close } = settings.notify;
+    const closing = (async () => close?.())();
+    try {
+      await withTimeout(clock, limits.hookMs, closing, () => new Error("no answer in time"));
+    } catch (error) {
+      logger.error({ error }, "the notifiers of the host could not be closed");
+    }
+  };
+
+  let isWanted = false;
+  let stopping: Promise<void> | undefined;
+  let unobserve: (() => void) | undefined;
+  const end = async (graceMs: number): Promise<void> => {
+    await dispatcher.stop(graceMs);
+    unobserve?.();
+    unobserve = undefined;
+    const used = client;
+    client = undefined;
+    await used?.close();
+    await closeNotifiers();
+  };
+
+  function emit(event: EventInput<EventTypeOf<C>>): Promise<Emitted>;
+  function emit(events: readonly EventInput<EventTypeOf<C>>[]): Promise<readonly Emitted[]>;
+  async function emit(input: EventInput | readonly EventInput[]): Promise<Emitted | readonly Emitted[]> {
+    return report.call<Emitted | readonly Emitted[]>((trace, note) =>
+      isList(input) ? emitAll(input, trace, note) : emitOne(input, trace, note),
+    );
+  }
 
   return Object.freeze<Webhooks<EventTypeOf<C>>>({
     handle: createRoutes({ settings, registrations, deliveries, eventTypes, openApi, clock, logger }),

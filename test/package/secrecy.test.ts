@@ -206,7 +206,7 @@ describe("secrets, keys and records", () => {
 
     // Each source of trouble has left its mark, so none of the above is empty talk.
     for (const message of [
-      "access.authenticate gave no usable answer",
+      "access.authenticate failed or returned an invalid value",
       "access.canRead gave no answer; the delivery waits",
       "resolveReference failed; the event is sent without an entry for it",
       "a notifier of the host failed; it will be called again",

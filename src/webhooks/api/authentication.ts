@@ -1,22 +1,24 @@
-/** Finds out who sends a request: asks the host about its API key, however many guesses come in. */
+/** Authenticates requests by API key with the host's `access.authenticate`, and limits guessing. */
 
 import { createHash } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import { type Clock, withTimeout } from "../../core/clock.js";
 import { createConcurrencyLimit } from "../../core/concurrency-limit.js";
 import type { Logger } from "../../core/logger.js";
-import { HttpError } from "../../http/errors.js";
+import { HttpError, rateLimited, serviceUnavailable } from "../../http/errors.js";
 import { createRateLimit } from "../../http/rate-limit.js";
 import type { HttpRequest } from "../../http/types.js";
 import type { Subscriber } from "../access.js";
 import { checkName } from "../call-arguments.js";
-import type { WebhooksSettings } from "../settings/settings.js";
-import { rateLimited, serviceUnavailable } from "./call.js";
+import type { ReadSettings, Subscriber } from "../options.js";
 
-/** Keys that were valid lately. Beyond it, the one that was not used for longest counts as unknown again. */
+/** The number of recently valid keys to remember. The least recently used is forgotten first. */
 const MAX_KNOWN_KEYS = 10_000;
 
-/** Calls of `authenticate` about unknown keys that run at once, and requests that wait for one: the most that guessing can take of the host. */
+/**
+ * Concurrent calls of `authenticate` for unknown keys, and requests that wait for one. This bounds
+ * the load that guessing can put on the host.
+ */
 const UNKNOWN_KEYS = { running: 16, waiting: 1_000 } as const;
 
 const BEARER = /^Bearer +([\x21-\x7e]{1,4096})$/i;
@@ -27,13 +29,15 @@ const unauthorized = (): HttpError =>
   });
 
 /**
- * Returns a function that gives the subscriber of a request.
+ * Returns a function that returns the subscriber of a request.
  *
- * The host is asked at once about a key that was valid lately. Other keys take turns: nobody can tell a guess from a valid key that this process has not seen yet,
- * so none is refused for the guesses of others, and what bounds guessing is how many questions run at once. The same unknown key is asked about once at a time, and
- * beyond `requestsPerMinute` wrong answers a minute not at all.
+ * A recently valid key goes to the host at once. All other keys share a concurrency limit: this
+ * process cannot tell a guess from a valid key that it has not seen yet, so it refuses no key
+ * because of the guesses of others. Concurrent calls for the same unknown key are coalesced. A key
+ * that was invalid `requestsPerMinute` times within a minute is refused without a call.
  *
- * Errors: HttpError 401 `unauthorized`; 429 `rate_limited`; 503 `serviceUnavailable` where the host gives no usable answer, or none in time.
+ * The function throws HttpError 401 `unauthorized`, 429 `rate_limited`, and 503 `unavailable` if
+ * the host throws, returns an invalid value or does not respond in time.
  */
 export function createAuthentication({
   settings: { access, limits },
@@ -44,48 +48,47 @@ export function createAuthentication({
   readonly clock: Clock;
   readonly logger: Logger;
 }): (request: Pick<HttpRequest, "headers">) => Promise<Subscriber> {
-  /** By digest, here and below, so that no key stays in memory. */
+  /** By digest, as everywhere below, so that no key stays in memory. */
   const knownKeys = new LRUCache<string, true>({ max: MAX_KNOWN_KEYS });
   const wrongKeys = createRateLimit({ perMinute: limits.requestsPerMinute, clock });
-  const turns = createConcurrencyLimit(UNKNOWN_KEYS);
+  const unknownKeyCalls = createConcurrencyLimit(UNKNOWN_KEYS);
   const inFlight = new Map<string, Promise<Subscriber | null>>();
 
-  const askHost = async (key: string): Promise<Subscriber | null> => {
+  const callHost = async (key: string): Promise<Subscriber | null> => {
     try {
-      const answer = (async () => access.authenticate(key))();
-      const found = await withTimeout(clock, limits.hookMs, answer, () => new Error("no answer in time"));
+      const call = (async () => access.authenticate(key))();
+      const found = await withTimeout(clock, limits.hookMs, call, () => new Error("no response in time"));
       if (!found) return null;
       const { id, account } = found;
       checkName("subscriber.id", id);
       checkName("subscriber.account", account);
       return { id, account };
     } catch (error) {
-      logger.error({ error }, "access.authenticate gave no usable answer");
+      logger.error({ error }, "access.authenticate failed or returned an invalid value");
       throw serviceUnavailable();
     }
   };
 
   /**
-   * Only the wait for a turn expires. A question that has begun gets the full `hookMs`: with less than the host needs,
-   * it would take a turn, be given up, and serve nobody.
+   * Only the wait for a free call expires. A call that has begun gets the full `hookMs`: with less
+   * time than the host needs, it would occupy a place and time out without a result.
    */
-  const askInTurn = (key: string): Promise<Subscriber | null> => {
-    const until = clock.monotonic() + limits.hookMs;
-    const turn = turns.run(async () => {
-      if (clock.monotonic() >= until) throw serviceUnavailable();
-      return askHost(key);
+  const callHostLimited = (key: string): Promise<Subscriber | null> => {
+    const waitUntil = clock.monotonic() + limits.hookMs;
+    const call = unknownKeyCalls.run(async () => {
+      if (clock.monotonic() >= waitUntil) throw serviceUnavailable();
+      return callHost(key);
     });
-    if (turn === undefined) throw rateLimited(1, "Too many requests came with unknown API keys");
-    return turn;
+    if (call === undefined) throw rateLimited(1, "Too many requests came with unknown API keys");
+    return call;
   };
 
   const identifyUnknown = async (key: string, digest: string): Promise<Subscriber | null> => {
     const seconds = wrongKeys.take(digest);
-    if (seconds > 0)
-      throw rateLimited(seconds, "Too many requests came with this API key, which is not valid");
+    if (seconds > 0) throw rateLimited(seconds, "Too many requests came with this invalid API key");
     let isWrong = false;
     try {
-      const found = await askInTurn(key);
+      const found = await callHostLimited(key);
       isWrong = found === null;
       if (found) knownKeys.set(digest, true);
       return found;
@@ -97,13 +100,13 @@ export function createAuthentication({
   const identify = async (key: string): Promise<Subscriber | null> => {
     const digest = createHash("sha256").update(key).digest("base64");
     if (knownKeys.get(digest) === true) {
-      const found = await askHost(key);
+      const found = await callHost(key);
       if (!found) knownKeys.delete(digest);
       return found;
     }
-    const asked = inFlight.get(digest) ?? identifyUnknown(key, digest).finally(() => inFlight.delete(digest));
-    inFlight.set(digest, asked);
-    return asked;
+    const call = inFlight.get(digest) ?? identifyUnknown(key, digest).finally(() => inFlight.delete(digest));
+    inFlight.set(digest, call);
+    return call;
   };
 
   return async ({ headers }) => {

@@ -1,28 +1,29 @@
-/** The rows of the registration API that show a webhook's deliveries and repair them. Knows no record: the log holds none. */
+/** The routes that show and repair the deliveries of a webhook. The log contains no records. */
 
 import { isPostbellError, PostbellError } from "../../core/errors.js";
 import type { Route } from "../../http/router.js";
-import type { HttpRequest } from "../../http/types.js";
 import { notFound } from "../call-arguments.js";
 import { parseDeliveryId } from "../delivery/delivery-id.js";
 import type { Deliveries, Delivery } from "../delivery/delivery-log.js";
-import type { Registrations } from "../registrations/registrations.js";
-import type { Webhook } from "../webhook.js";
-import { type ApiRequest, invalidRequest, readFields, readPage, toJsonResponse } from "./call.js";
+import type { Webhook } from "../registrations/registrations.js";
+import {
+  type ApiRequest,
+  invalidRequest,
+  parseBodyFields,
+  parsePage,
+  toJsonResponse,
+} from "./api-request.js";
 import { operations } from "./operations.js";
+import type { BodyReader } from "./request-body.js";
 
 export interface DeliveryRoutesContext {
-  readonly registrations: Registrations;
   readonly deliveries: Deliveries;
-  readonly eventTypes: readonly string[];
-  /** The webhook of the path, if it is the caller's account's; else it rejects with `not_found`. */
-  readonly ownWebhook: (call: ApiRequest) => Promise<Webhook>;
-  readonly readBody: (request: HttpRequest) => Promise<unknown>;
-  /** The same where no body stands for one without fields. */
-  readonly readOptionalBody: (request: HttpRequest) => Promise<unknown>;
+  /** Returns the webhook of the path. Rejects with `not_found` if it belongs to another account. */
+  readonly findWebhook: (call: ApiRequest) => Promise<Webhook>;
+  readonly bodies: BodyReader;
 }
 
-/** A row of the list: the attempts, of which there may be many with long answers, are in the delivery itself. */
+/** A delivery in a list. Its attempts are left out: they can be many, with long responses. */
 function toRow({ attempts, ...delivery }: Delivery) {
   const last = attempts.at(-1);
   return {
@@ -32,41 +33,26 @@ function toRow({ attempts, ...delivery }: Delivery) {
   };
 }
 
-/** Lets an error name the field as the request has it. */
-const naming = async <T>(names: Readonly<Record<string, string>>, asked: Promise<T>): Promise<T> => {
+/** Renames the field of an error to the name that the request uses. */
+async function renameErrorField<T>(names: Readonly<Record<string, string>>, call: Promise<T>): Promise<T> {
   try {
-    return await asked;
+    return await call;
   } catch (error) {
     const name = isPostbellError(error) && names[error.field ?? ""];
     if (!name) throw error;
     const { code, message } = error;
     throw new PostbellError(code, message, { field: name, cause: error });
   }
-};
-
-const MOST_OVERLAP_SECONDS = 604_800;
-
-function readOverlap(seconds: unknown): number | undefined {
-  if (seconds === undefined) return undefined;
-  if (Number.isInteger(seconds) && (seconds as number) >= 0 && (seconds as number) <= MOST_OVERLAP_SECONDS)
-    return (seconds as number) * 1000;
-  throw invalidRequest(
-    "overlap_seconds",
-    `overlap_seconds must be a whole number of seconds from 0 to ${MOST_OVERLAP_SECONDS}, which is 7 days.`,
-  );
 }
 
 export function deliveryRoutes({
-  registrations,
   deliveries,
-  eventTypes,
-  ownWebhook,
-  readBody,
-  readOptionalBody,
+  findWebhook,
+  bodies,
 }: DeliveryRoutesContext): readonly Route<ApiRequest>[] {
-  /** The id of the path, if it is one of a delivery of this webhook: one of another webhook is answered like one that does not exist. */
-  const ownDelivery = async (call: ApiRequest): Promise<string> => {
-    const webhook = await ownWebhook(call);
+  /** Returns the id of the path. Throws `not_found` for a delivery of another webhook. */
+  const findDeliveryId = async (call: ApiRequest): Promise<string> => {
+    const webhook = await findWebhook(call);
     const id = call.parameter("deliveryId");
     if (parseDeliveryId(id)?.webhookId !== webhook.id) throw notFound("delivery");
     return id;
@@ -74,22 +60,18 @@ export function deliveryRoutes({
 
   return [
     {
-      ...operations.listEventTypes,
-      handle: async () => toJsonResponse(200, { eventTypes }),
-    },
-    {
       ...operations.listDeliveries,
       async handle(call) {
-        const { id: webhookId } = await ownWebhook(call);
+        const { id: webhookId } = await findWebhook(call);
         const query = new URLSearchParams(call.request.query);
-        // As the host: a row has no excerpts, so `canActFor` need not be asked about them.
+        // Without `as`: rows have no excerpts, so `canActFor` need not be called about them.
         const page = await deliveries.list({
           webhookId,
           state: (query.get("state") ?? undefined) as Delivery["state"] | undefined,
           type: query.get("type") ?? undefined,
           since: query.get("since") ?? undefined,
           until: query.get("until") ?? undefined,
-          ...readPage(query),
+          ...parsePage(query),
         });
         return toJsonResponse(200, { deliveries: page.deliveries.map(toRow), next: page.next });
       },
@@ -97,54 +79,45 @@ export function deliveryRoutes({
     {
       ...operations.readDelivery,
       async handle(call) {
-        return toJsonResponse(200, await deliveries.get(await ownDelivery(call), { as: call.subscriber }));
+        const id = await findDeliveryId(call);
+        return toJsonResponse(200, await deliveries.get(id, { as: call.subscriber }));
       },
     },
     {
       ...operations.resendDelivery,
       async handle(call) {
-        return toJsonResponse(202, await deliveries.resend(await ownDelivery(call), { as: call.subscriber }));
+        const id = await findDeliveryId(call);
+        return toJsonResponse(202, await deliveries.resend(id, { as: call.subscriber }));
       },
     },
     {
       ...operations.recoverDeliveries,
       async handle(call) {
-        const { id: webhookId } = await ownWebhook(call);
-        const { since } = readFields(await readBody(call.request), operations.recoverDeliveries.body);
-        if (since === undefined)
-          throw invalidRequest("since", "since is missing: from when on to recover, in ISO 8601.");
-        return toJsonResponse(
-          202,
-          await deliveries.recover({ webhookId, since: since as string, as: call.subscriber }),
-        );
+        const { id: webhookId } = await findWebhook(call);
+        const body = await bodies.read(call.request);
+        const { since } = parseBodyFields(body, operations.recoverDeliveries.body);
+        if (since === undefined) {
+          throw invalidRequest("since", "since is missing: the time to recover from, in ISO 8601.");
+        }
+        const recovery = { webhookId, since: since as string, as: call.subscriber };
+        return toJsonResponse(202, await deliveries.recover(recovery));
       },
     },
     {
       ...operations.testWebhook,
       async handle(call) {
-        const { id: webhookId } = await ownWebhook(call);
-        const { event_type } = readFields(await readOptionalBody(call.request), operations.testWebhook.body);
+        const { id: webhookId } = await findWebhook(call);
+        const body = await bodies.readOptional(call.request);
+        const { event_type } = parseBodyFields(body, operations.testWebhook.body);
         const type = event_type as string | undefined;
-        const asked = deliveries.test({ webhookId, type, as: call.subscriber });
-        return toJsonResponse(202, await naming({ type: "event_type" }, asked));
-      },
-    },
-    {
-      ...operations.rotateSecret,
-      async handle(call) {
-        const { id } = await ownWebhook(call);
-        const { overlap_seconds } = readFields(
-          await readOptionalBody(call.request),
-          operations.rotateSecret.body,
-        );
-        const overlapMs = readOverlap(overlap_seconds);
-        return toJsonResponse(200, await registrations.rotateSecret(id, { overlapMs, as: call.subscriber }));
+        const test = deliveries.test({ webhookId, type, as: call.subscriber });
+        return toJsonResponse(202, await renameErrorField({ type: "event_type" }, test));
       },
     },
     {
       ...operations.readStats,
       async handle(call) {
-        const { id: webhookId } = await ownWebhook(call);
+        const { id: webhookId } = await findWebhook(call);
         return toJsonResponse(200, await deliveries.stats({ webhookId }));
       },
     },

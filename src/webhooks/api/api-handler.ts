@@ -1,0 +1,83 @@
+/** The registration API over HTTP: its routes, authentication, rate limit and errors. */
+
+import type { Clock } from "../../core/clock.js";
+import type { Logger } from "../../core/logger.js";
+import { type HttpError, rateLimited, serviceUnavailable, toHttpError } from "../../http/errors.js";
+import { createRateLimit } from "../../http/rate-limit.js";
+import { createRouter, type Route } from "../../http/router.js";
+import type { Handler, HttpRequest } from "../../http/types.js";
+import type { JsonObject } from "../../schema/types.js";
+import type { Deliveries } from "../delivery/delivery-log.js";
+import type { ReadSettings } from "../options.js";
+import type { Registrations, Webhook } from "../registrations/registrations.js";
+import { type ApiRequest, toErrorResponse, toJsonResponse } from "./api-request.js";
+import { createAuthentication } from "./authentication.js";
+import { deliveryRoutes } from "./delivery-routes.js";
+import { errorCodes } from "./error-codes.js";
+import { createDocumentRoute } from "./openapi-route.js";
+import { operations } from "./operations.js";
+import { registrationRoutes } from "./registration-routes.js";
+import { createBodyReader } from "./request-body.js";
+
+export interface ApiContext {
+  readonly settings: ReadSettings;
+  readonly registrations: Registrations;
+  readonly openApi: (baseUrl: string) => JsonObject;
+  readonly deliveries: Deliveries;
+  /** The names of the catalogue, for subscribers. */
+  readonly eventTypes: readonly string[];
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** The status of each code that a caller can cause. All others are errors of the service: 503. */
+const STATUSES: ReadonlyMap<string, number> = new Map(
+  Object.entries(errorCodes).flatMap(([status, codes]) => codes.map((code) => [code, Number(status)])),
+);
+
+const createErrorTranslator =
+  (logger: Logger) =>
+  (thrown: unknown): HttpError => {
+    const error = toHttpError(thrown, STATUSES);
+    if (error === undefined) {
+      logger.error({ error: thrown }, "a registration request failed");
+      return serviceUnavailable();
+    }
+    if (error !== thrown && error.status === 500)
+      logger.error({ error: thrown }, "a registration request could not be read");
+    return error;
+  };
+
+export function createApiHandler(context: ApiContext): Handler {
+  const { settings, registrations, openApi, deliveries, eventTypes, clock, logger } = context;
+  const { limits } = settings;
+  const accounts = createRateLimit({ perMinute: limits.requestsPerMinute, clock });
+  const authenticate = createAuthentication({ settings, clock, logger });
+  const bodies = createBodyReader(limits.requestBytes, clock);
+  const translateError = createErrorTranslator(logger);
+
+  /** A webhook of another account gives the same error as one that does not exist. */
+  const findWebhook = ({ parameter, subscriber }: ApiRequest): Promise<Webhook> =>
+    registrations.get(parameter("webhookId"), { as: subscriber });
+
+  const routes: readonly Route<ApiRequest>[] = [
+    ...registrationRoutes({ registrations, findWebhook, bodies }),
+    ...deliveryRoutes({ deliveries, findWebhook, bodies }),
+    { ...operations.listEventTypes, handle: async () => toJsonResponse(200, { eventTypes }) },
+  ];
+
+  const handlePrivate = createRouter(routes, {
+    async context(request, parameter) {
+      const subscriber = await authenticate(request);
+      const seconds = accounts.take(subscriber.account);
+      if (seconds > 0) throw rateLimited(seconds, "The account has sent too many requests");
+      return { request, parameter, subscriber };
+    },
+    onError: (thrown) => toErrorResponse(translateError(thrown)),
+  });
+  const handlePublic = createRouter<HttpRequest>([createDocumentRoute(openApi)], {
+    context: (request) => request,
+    onError: (thrown) => toErrorResponse(translateError(thrown)),
+  });
+  return async (request) => (await handlePrivate(request)) ?? handlePublic(request);
+}

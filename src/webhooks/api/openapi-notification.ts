@@ -1,0 +1,126 @@
+/** Describes the notification that an endpoint receives, for the OpenAPI document. Pure. */
+
+import { componentRef } from "../../http/openapi-document.js";
+import type { JsonObject } from "../../schema/types.js";
+import type { Settings } from "../options.js";
+import { EXAMPLE_WEBHOOK } from "./examples.js";
+
+/** The options that change the form of a notification. */
+export type NotificationSettings = Pick<Settings, "body" | "signature" | "delivery">;
+
+const VERIFICATION = `To verify it: split the value at the comma, and each part at its first \`=\`. Ignore parts other than \`t\` and \`s\`.
+Compute HMAC-SHA-256 over the value of \`t\`, a full stop and the raw bytes of the body. The key is the whole secret, as UTF-8. Compare the
+64 lower-case hexadecimal digits with \`s\` in constant time. If they match, check \`t\`, which is in Unix seconds: refuse the request if \`t\`
+differs from now by more than your tolerance, usually 300 s. Every attempt has a new \`t\`.`;
+
+const NOT_RECEIVED = "The notification was not received. It is sent again on the schedule.";
+
+const retryLater: JsonObject = {
+  description: NOT_RECEIVED,
+  headers: {
+    "Retry-After": {
+      description: "Seconds, or a date: the next attempt is not made before it.",
+      schema: { type: "string" },
+    },
+  },
+};
+
+/** @param types the event types of the catalogue, sorted. */
+export function describeNotification(types: readonly string[], settings: NotificationSettings): JsonObject {
+  const { body, signature, delivery } = settings;
+  return {
+    operationId: "receiveNotification",
+    tags: ["Notifications"],
+    summary: "Receive a notification",
+    description:
+      "Sent to the URL of every webhook that subscribes to the event type. Respond before you do heavy work. The same event can arrive more than once, with the same `id`. Events can arrive in another order than they happened.",
+    security: [],
+    parameters: describeSignatureHeaders(signature),
+    requestBody: {
+      required: true,
+      content: {
+        "application/json": {
+          schema: describeNotificationBody(body, delivery.eventIdField),
+          example: exampleNotification(types[0] ?? "", body, delivery.eventIdField),
+        },
+      },
+    },
+    responses: {
+      "2XX": { description: "The notification was received. The body of the response is ignored." },
+      "3XX": { description: `${NOT_RECEIVED} Redirects are not followed.` },
+      "4XX": retryLater,
+      "5XX": retryLater,
+    },
+  };
+}
+
+const describeHeader = (name: string, description: string, schema: JsonObject): JsonObject => ({
+  name,
+  in: "header",
+  required: true,
+  description,
+  schema,
+});
+
+function describeSignatureHeaders(signature: Settings["signature"]): readonly JsonObject[] {
+  const own = describeHeader(signature.header, `The signature. ${VERIFICATION}`, {
+    type: "string",
+    pattern: "^t=[0-9]+, s=[0-9a-f]{64}$",
+  });
+  if (!signature.standardWebhooks) return [own];
+  return [
+    own,
+    describeHeader("webhook-id", "The id of the event.", { type: "string", format: "uuid" }),
+    describeHeader("webhook-timestamp", "Unix seconds.", { type: "string", pattern: "^[0-9]+$" }),
+    describeHeader("webhook-signature", "A second signature, by the Standard Webhooks scheme.", {
+      type: "string",
+      pattern: "^v1,[A-Za-z0-9+/]{43}=( v1,[A-Za-z0-9+/]{43}=)*$",
+    }),
+  ];
+}
+
+const UUID = { type: "string", format: "uuid" } as const;
+const TIME = { type: "string", format: "date-time" } as const;
+
+function describeNotificationBody(form: Settings["body"], hasEventId: boolean): JsonObject {
+  const members = {
+    id: { ...UUID, description: "The id of the event: the same for every webhook and in every attempt." },
+    timestamp: { ...TIME, description: "When the event happened, in UTC." },
+    event: componentRef("schemas", "EventData"),
+  };
+  const eventId = hasEventId ? { event_id: { ...UUID, description: "The same as `id`." } } : {};
+  const describeMembers = (properties: { readonly [name: string]: JsonObject }): JsonObject => ({
+    type: "object",
+    required: Object.keys(properties),
+    properties,
+  });
+  if (form === "notification") return describeMembers({ ...members, ...eventId });
+  const eventType = componentRef("schemas", "NotifiedType");
+  return describeMembers({ id: members.id, ...eventId, eventType, payload: describeMembers(members) });
+}
+
+function exampleNotification(type: string, form: Settings["body"], hasEventId: boolean): JsonObject {
+  const id = "0b9d3a0e-2f4c-4f57-8d0c-6a1f5e7f3c21";
+  const timestamp = "2026-03-01T12:00:00.000Z";
+  const bundle: JsonObject = {
+    resourceType: "Bundle",
+    id: "7d9f6f0a-52f4-5f6e-8a58-3b0c9d1e2f34",
+    meta: { lastUpdated: timestamp },
+    type: "collection",
+    entry: [
+      {
+        fullUrl: "urn:uuid:3f1c2b7a-9a1d-4c55-8e0b-1d2f3a4b5c6d",
+        resource: { resourceType: "Basic", id: "3f1c2b7a-9a1d-4c55-8e0b-1d2f3a4b5c6d" },
+      },
+    ],
+  };
+  const event: JsonObject = {
+    "hub.topic": EXAMPLE_WEBHOOK.id,
+    "hub.event": type,
+    context: [{ key: type.split(".")[0] ?? "", resource: bundle }],
+  };
+  const eventId = hasEventId ? { event_id: id } : {};
+  return form === "notification"
+    ? { id, ...eventId, timestamp, event }
+    : { id, ...eventId, eventType: type, payload: { timestamp, id, event } };
+}
