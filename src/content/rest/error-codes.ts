@@ -1,5 +1,6 @@
 /** The statuses of errors and their codes, for OpenAPI. */
 
+import { componentRef, describeErrorResponse } from "../../http/openapi-document.js";
 import type { JsonObject } from "../../schema/types.js";
 
 /** Codes that come with 401 for an anonymous caller and with 403 for a known one. */
@@ -137,26 +138,18 @@ const STATUSES: { readonly [status: number]: { readonly text: string; readonly c
 
 export function errorResponse(status: number): JsonObject {
   const { text = "", codes = [] } = STATUSES[status] ?? {};
-  const error: JsonObject = { $ref: "#/components/schemas/Error" };
-  const isSoon = status === 429 || status === 503;
-  return {
+
+  const isTemporary = status === 429 || status === 503;
+  return describeErrorResponse({
     description: text,
     headers: {
-      Allow: { $ref: "#/components/headers/Allow" },
-      Link: { $ref: "#/components/headers/Link" },
-      ...(isSoon ? { "Retry-After": { $ref: "#/components/headers/Retry-After" } } : {}),
+      Allow: componentRef("headers", "Allow"),
+      Link: componentRef("headers", "Link"),
+      ...(isTemporary ? { "Retry-After": componentRef("headers", "Retry-After") } : {}),
     },
-    content: {
-      "application/json": {
-        schema: {
-          allOf: [error],
-          type: "object",
-          properties: { code: { enum: codes }, message: {}, data: {}, additional_errors: {} },
-        },
-        example: { code: codes[0] ?? "", message: text, data: { status } },
-      },
-    },
-  };
+    properties: { code: { enum: codes }, message: {}, data: {}, additional_errors: {} },
+    example: { code: codes[0] ?? "", message: text, data: { status } },
+  });
 }
 
 export const ERROR_STATUSES: readonly number[] = Object.keys(STATUSES).map(Number);

@@ -1,4 +1,4 @@
-/** The argument schemas' dialect in the words of JSON Schema 2020-12. Pure. */
+/** Translates argument schemas to JSON Schema 2020-12. Pure. */
 
 import type { Json, JsonObject, Schema } from "../../schema/types.js";
 
@@ -14,7 +14,10 @@ const SAME_KEYWORDS = [
   "uniqueItems",
 ] as const satisfies readonly (keyof Schema)[];
 
-/** What the reference calls by a name that means something else in 2020-12, or nothing, as a pattern. An argument may be more than is answered. */
+/**
+ * WordPress uses these format names in its own sense, or 2020-12 does not know them. An argument
+ * may also have more forms than a response.
+ */
 const FORMATS: { readonly [format in NonNullable<Schema["format"]>]: JsonObject } = {
   "date-time": {},
   uri: {},
@@ -24,10 +27,10 @@ const FORMATS: { readonly [format in NonNullable<Schema["format"]>]: JsonObject 
   "hex-color": { pattern: "^#([A-Fa-f0-9]{3}){1,2}$" },
 };
 
-/** `answer`: without the bounds of an argument, which an imported record may exceed. */
-type Use = "argument" | "answer";
+/** `response`: without the bounds of arguments, which imported records may exceed. */
+type Use = "argument" | "response";
 
-/** Draft 4, and the `required` on a property that WordPress writes, in the words of 2020-12. */
+/** Translates draft 4, and the `required` that WordPress writes on a property, to 2020-12. */
 export function toJsonSchema(schema: Schema, use: Use = "argument"): JsonObject {
   const inner = (one: Schema): JsonObject => toJsonSchema(one, use);
   const translated: Record<string, Json> = {};
@@ -35,34 +38,51 @@ export function toJsonSchema(schema: Schema, use: Use = "argument"): JsonObject 
     const value = schema[keyword];
     if (value !== undefined) translated[keyword] = value as Json;
   }
-  const { minimum, maximum, items, properties, additionalProperties, required, oneOf, anyOf, format } =
-    schema;
+  const { properties, format } = schema;
   if (schema.maxItems !== undefined) translated["maxItems"] = schema.maxItems;
-  if (use === "argument") Object.assign(translated, boundsOf(schema));
+  if (use === "argument") Object.assign(translated, translateBounds(schema));
   if (format !== undefined) Object.assign(translated, FORMATS[format]);
-  if (minimum !== undefined) translated[schema.exclusiveMinimum ? "exclusiveMinimum" : "minimum"] = minimum;
-  if (maximum !== undefined) translated[schema.exclusiveMaximum ? "exclusiveMaximum" : "maximum"] = maximum;
+  Object.assign(translated, translateRange(schema));
   if (schema.readonly) translated["readOnly"] = true;
+  Object.assign(translated, translateInnerSchemas(schema, inner));
+  if (properties !== undefined) {
+    const members = Object.entries(properties);
+    translated["type"] ??= "object";
+    translated["properties"] = Object.fromEntries(members.map(([name, member]) => [name, inner(member)]));
+  }
+  const names = listRequired(schema);
+  if (names.length > 0) translated["required"] = names;
+  return translated;
+}
+
+function translateInnerSchemas(
+  { items, oneOf, anyOf, additionalProperties }: Schema,
+  inner: (schema: Schema) => JsonObject,
+): JsonObject {
+  const translated: Record<string, Json> = {};
   if (items !== undefined) translated["items"] = inner(items);
   if (oneOf !== undefined) translated["oneOf"] = oneOf.map(inner);
   if (anyOf !== undefined) translated["anyOf"] = anyOf.map(inner);
   if (additionalProperties !== undefined) {
     translated["additionalProperties"] =
-      typeof additionalProperties === "boolean" ? additionalProperties : inner(additionalProperties);
+      typeof additionalProperties === "object" ? inner(additionalProperties) : additionalProperties;
   }
-  const members = Object.entries(properties ?? {});
-  if (properties !== undefined) {
-    translated["type"] ??= "object";
-    translated["properties"] = Object.fromEntries(members.map(([name, member]) => [name, inner(member)]));
-  }
-  const names = Array.isArray(required)
-    ? (required as readonly string[])
-    : members.filter(([, member]) => member.required === true).map(([name]) => name);
-  if (names.length > 0) translated["required"] = names;
   return translated;
 }
 
-function boundsOf({ maxLength, maxItems, mostItems, maxProperties }: Schema): JsonObject {
+function translateRange({ minimum, maximum, exclusiveMinimum, exclusiveMaximum }: Schema): JsonObject {
+  return {
+    ...(minimum === undefined ? {} : { [exclusiveMinimum ? "exclusiveMinimum" : "minimum"]: minimum }),
+    ...(maximum === undefined ? {} : { [exclusiveMaximum ? "exclusiveMaximum" : "maximum"]: maximum }),
+  };
+}
+
+const listRequired = ({ required, properties = {} }: Schema): readonly string[] =>
+  typeof required === "object"
+    ? required
+    : Object.keys(properties).filter((name) => properties[name]?.required === true);
+
+function translateBounds({ maxLength, maxItems, mostItems, maxProperties }: Schema): JsonObject {
   return {
     ...(maxLength === undefined ? {} : { maxLength }),
     ...(mostItems === undefined || maxItems !== undefined ? {} : { maxItems: mostItems }),

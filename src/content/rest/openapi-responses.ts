@@ -1,0 +1,95 @@
+/** Describes the responses of the content interface for OpenAPI. Pure. */
+
+import { componentRef, referToErrors } from "../../http/openapi-document.js";
+import type { JsonObject } from "../../schema/types.js";
+import { describedHeaders, describedPageHeaders, describedReadHeaders } from "./openapi-components.js";
+import type { NameRecord } from "./openapi-records.js";
+import { toJsonSchema } from "./openapi-schema.js";
+import type { Method, RestEndpoint, RestRoute } from "./types.js";
+
+/** One method of one endpoint. */
+export interface DescribedOperation {
+  readonly route: RestRoute;
+  readonly endpoint: RestEndpoint;
+  readonly method: Method;
+}
+
+type ResponseForm = NonNullable<NonNullable<RestEndpoint["described"]>["form"]>;
+
+export const endsInParameter = ({ path }: RestRoute): boolean =>
+  path.slice(path.lastIndexOf("/") + 1).startsWith(":");
+
+/**
+ * Returns the form that the endpoint declares. The default is a list if there are pages, `deleted`
+ * for DELETE, and otherwise one record.
+ */
+export function getResponseForm({ route, endpoint, method }: DescribedOperation): ResponseForm {
+  const { args, described } = endpoint;
+  if (described?.form !== undefined) return described.form;
+  if (route.schema === undefined && described?.schema === undefined) return "json";
+  if (method === "DELETE") return "deleted";
+  return method === "GET" && "per_page" in args ? "items" : "item";
+}
+
+function describeBody(operation: DescribedOperation, nameOf: NameRecord): JsonObject {
+  const { route, endpoint, method } = operation;
+  const { args, described = {} } = endpoint;
+  const form = getResponseForm(operation);
+  const schema = described.schema ?? route.schema ?? {};
+  if (form === "json") return toJsonSchema(schema);
+  const isWrite = method !== "GET" && method !== "DELETE";
+  const record = nameOf(schema, described.context ?? ("context" in args ? "any" : isWrite ? "edit" : "view"));
+  if (form === "item") return record;
+  if (form === "items") return { type: "array", items: record };
+  if (form === "keyed") return { type: "object", additionalProperties: record };
+  const deleted: JsonObject = {
+    type: "object",
+    required: ["deleted", "previous"],
+    properties: { deleted: { type: "boolean", const: true }, previous: record },
+    additionalProperties: false,
+  };
+  return form === "trashed" ? { anyOf: [nameOf(schema, "edit"), deleted] } : deleted;
+}
+
+/** The body of every request is read, so every operation has the errors of reading one. */
+const GENERAL_ERRORS = [400, 401, 408, 413, 415, 500, 503] as const;
+
+function listErrors(operation: DescribedOperation): ReadonlySet<number> {
+  const { route, endpoint, method } = operation;
+  const errors = new Set([...GENERAL_ERRORS, ...(endpoint.described?.errors ?? [])]);
+  if (getResponseForm(operation) !== "json") errors.add(403);
+  if (route.path.includes("/:")) errors.add(404);
+  if (endpoint.receive !== undefined) errors.add(412).add(501);
+  if (method === "DELETE") errors.add(501);
+  return errors;
+}
+
+function getSuccessStatus({ route, endpoint, method }: DescribedOperation): number {
+  const { described = {} } = endpoint;
+  const isCreated = method === "POST" && !endsInParameter(route) && described.form !== "json";
+  return described.status ?? (isCreated ? 201 : 200);
+}
+
+export function describeResponses(operation: DescribedOperation, nameOf: NameRecord): JsonObject {
+  const { endpoint, method } = operation;
+  const otherType = endpoint.described?.otherType;
+  const isRead = method === "GET";
+  const isPaged = getResponseForm(operation) === "items" && "per_page" in endpoint.args;
+  const status = getSuccessStatus(operation);
+  return {
+    [status]: {
+      description: "The request succeeded.",
+      headers: {
+        ...(isRead ? describedReadHeaders : describedHeaders),
+        ...(isPaged ? describedPageHeaders : {}),
+        ...(status === 201 ? { Location: componentRef("headers", "Location") } : {}),
+      },
+      content: {
+        "application/json": { schema: describeBody(operation, nameOf) },
+        ...(otherType === undefined ? {} : { [otherType]: { schema: { type: "string" } } }),
+      },
+    },
+    ...(isRead ? { "304": componentRef("responses", "NotModified") } : {}),
+    ...referToErrors(listErrors(operation)),
+  };
+}
