@@ -13,7 +13,7 @@ export const DELIVERED: Outcome = Object.freeze({ state: "delivered" });
 
 const NOTHING_SEEN = Object.freeze({ attempt: null, endpoint: null });
 
-export const completeDelivery = (
+export const buildAttemptResult = (
   { id, webhook, token }: Claim,
   outcome: Outcome,
   startedAt: number | null,
@@ -37,8 +37,8 @@ export const retryOrFail = (next: NextStep | null, reason: string): Outcome =>
     : { state: "failed", reason };
 
 /**
- * Due again at `at`, with no step used up. An extra attempt that is postponed leaves the step its own
- * time. If the step is due first, the extra attempt is dropped.
+ * Due again at `at`, with no step used up. An extra attempt that is postponed leaves the step its
+ * own time. If the step is due first, the extra attempt is dropped.
  */
 export const reschedule = (
   { step, isExtra, dueAt, postponed, crashes }: Claim,

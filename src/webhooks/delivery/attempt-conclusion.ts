@@ -1,0 +1,107 @@
+/** Turns the response of an endpoint into the result of an attempt, and reports it to telemetry. */
+
+import type { Clock } from "../../core/clock.js";
+import type { Logger } from "../../core/logger.js";
+import { seconds, type Telemetry, toLabel } from "../../core/telemetry.js";
+import type { OutboundResult } from "../../outbound/types.js";
+import type { ReadSettings } from "../options.js";
+import type { Attempt, EndpointReport, WebhookRecord } from "../store.js";
+import {
+  type AttemptResult,
+  buildAttemptResult,
+  DELIVERED,
+  retryOrFail,
+  toAttemptResult,
+} from "./attempt-result.js";
+import { type AttemptSchedule, isTest } from "./attempt-schedule.js";
+import { spanOutcome } from "./attempt-span.js";
+import { parseRetryAfter } from "./back-off.js";
+import { warningDueAt } from "./endpoint-health.js";
+import type { Flight } from "./flight.js";
+import { toLoggedAttempt } from "./logged-attempt.js";
+
+export interface ConclusionContext {
+  readonly settings: Pick<ReadSettings, "delivery" | "health">;
+  readonly attemptSchedule: AttemptSchedule;
+  readonly clock: Clock;
+  /** The storage's time. */
+  readonly now: () => number;
+  readonly logger: Logger;
+  readonly telemetry: Telemetry | undefined;
+}
+
+/** Statuses whose `Retry-After` may delay the next attempt (RFC 9110 §15.6.4, RFC 6585 §4). */
+const RETRY_AFTER_STATUSES: ReadonlySet<number> = new Set([429, 503]);
+
+function reportAttempt(
+  telemetry: Telemetry,
+  clock: Clock,
+  { claim, isCancelled, sentAt, span }: Flight,
+  attempt: Attempt,
+): void {
+  if (isCancelled && attempt.kind !== "delivered") {
+    // A stopping process cut the attempt off: this is no information about the endpoint.
+    span?.end({ at: clock.now(), error: "cancelled" });
+    return;
+  }
+  const { lane, isExtra, dueAt } = claim;
+  telemetry.record("attemptDuration", seconds(attempt.durationMs), { outcome: attempt.kind, lane });
+  if (!isExtra) telemetry.record("attemptLag", seconds(sentAt - dueAt), { lane });
+  span?.end({ at: clock.now(), ...spanOutcome(attempt) });
+}
+
+/**
+ * Returns the attempt as it is stored. Only the operator's log gets details that the storage must
+ * not.
+ */
+function redactAttempt(logger: Logger, { account, id }: WebhookRecord, attempt: Attempt): Attempt {
+  const stored = toLoggedAttempt(attempt);
+  if (stored !== attempt) {
+    const { kind, code } = attempt;
+    logger.info(
+      { account, webhook: id, kind, code: toLabel(code, kind) },
+      "an endpoint's host has no address that may be used",
+    );
+  }
+  return stored;
+}
+
+export type ConcludeAttempt = (flight: Flight, result: OutboundResult) => AttemptResult;
+
+export function createConclusion({
+  settings: { delivery, health },
+  attemptSchedule,
+  clock,
+  now: storeNow,
+  logger,
+  telemetry,
+}: ConclusionContext): ConcludeAttempt {
+  return (flight, result) => {
+    const { claim, sentAt: at, startedAt } = flight;
+    const { webhook, step, isExtra } = claim;
+    const durationMs = Math.max(0, Math.round(clock.monotonic() - flight.sentAtMonotonic));
+    const now = storeNow();
+    const { kind, status, code, excerpt } = toAttemptResult(result, delivery.excerptCharacters);
+    const seen: Attempt = { at, durationMs, step, isExtra, kind, status, code, excerpt };
+    if (telemetry !== undefined) reportAttempt(telemetry, clock, flight, seen);
+    const attempt = redactAttempt(logger, webhook, seen);
+    const endpoint: EndpointReport = {
+      ok: kind === "delivered",
+      generation: webhook.generation,
+      at: now,
+      noticeAt: warningDueAt(now, health),
+      lane: durationMs > delivery.slowAfterMs ? "slow" : "fast",
+    };
+    if (kind === "delivered") return buildAttemptResult(claim, DELIVERED, startedAt, { attempt, endpoint });
+    const retryAfterMs =
+      result.kind === "response" && RETRY_AFTER_STATUSES.has(result.status)
+        ? parseRetryAfter(result.headers["retry-after"], now)
+        : null;
+    const next = attemptSchedule.findNextStep(claim, startedAt, now, retryAfterMs);
+    const report = isTest(claim) ? null : endpoint;
+    return buildAttemptResult(claim, retryOrFail(next, "exhausted"), startedAt, {
+      attempt,
+      endpoint: report,
+    });
+  };
+}
