@@ -136,13 +136,23 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
 
   const sender = createSender({ settings, clock });
   const schedule = buildSchedule(settings.retry);
+  const attempt = createAttempts({
+    settings,
+    schedule,
+    clock,
+    now: () => store.now(),
+    logger,
+    send,
+    telemetry,
+  });
+  const sendHealthNotifications = createHealthNotifications({ store, settings, clock, logger });
   const dispatcher = createDeliveryDispatcher({
     store,
     clock,
     logger,
     settings,
-    attempt: createAttempts({ settings, schedule, clock, now, logger, send: sender.send, telemetry }),
-    takeNotices: createHealthNotifications({ store, settings, clock, logger }),
+    attempt,
+    sendHealthNotifications,
     telemetry,
   });
   const lifecycle = createLifecycle({ settings, store, dispatcher, sender, clock, logger, telemetry });

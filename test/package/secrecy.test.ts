@@ -212,7 +212,7 @@ describe("secrets, keys and records", () => {
       "a notifier of the host failed; it will be called again",
       "a registration request failed",
       "the storage could not be asked for due deliveries",
-      "the storage could not be asked for due notices",
+      "the storage could not be asked for due health notifications",
       "a delivery could not be settled",
     ]) {
       expect(log.map((entry) => entry.message)).toContain(message);

@@ -1,4 +1,7 @@
-/** When a delivery is tried again: the schedule of the interface document, as pure functions of time and chance. */
+/**
+ * When a delivery is tried again: the schedule of the interface document, as pure functions of time
+ * and chance.
+ */
 
 export interface RetryPolicy {
   /** Milliseconds between the first attempts, in order. */
@@ -12,13 +15,18 @@ export interface RetryPolicy {
   readonly maxJitterMs: number;
 }
 
-/** When the attempts of a delivery are due, in milliseconds after the first one, which is at 0. Strictly ascending, within the window. */
+/**
+ * When the attempts of a delivery are due, in milliseconds after the first one, which is at 0.
+ * Strictly ascending, within the window.
+ */
 export type Schedule = readonly number[];
 
 /**
- * The schedule of a policy. The default policy gives the 14 attempts at 0, 0:15, 0:45, 1:45, 3:45, 7:45, 15:45, then every 8 h, the last at 71:45.
+ * The schedule of a policy. The default policy gives the 14 attempts at 0, 0:15, 0:45, 1:45, 3:45,
+ * 7:45, 15:45, then every 8 h, the last at 71:45.
  *
- * Source: interface document, Events, rule 3, and Limits: the six values are intervals, "retry interval after the first six attempts: every 8 hours".
+ * Source: interface document, Events, rule 3, and Limits: the six values are intervals, "retry
+ * interval after the first six attempts: every 8 hours".
  */
 export function buildSchedule({ intervalsMs, everyMs, windowMs }: RetryPolicy): Schedule {
   const offsets = [0];
@@ -37,10 +45,11 @@ export interface NextStep {
 /**
  * Returns the step that follows `step`, or `null` if the schedule is exhausted.
  *
- * Steps whose time has passed meanwhile (no process ran, the endpoint was disabled) are not made up for. A single attempt counts for all of them.
- * No step is repeated, even if the storage's clock was set back.
- * Jitter is added to the step's own time, so it does not add up over steps. `retryAfterMs`, which the endpoint asked for, may delay the step until
- * the time of the following one. Nothing is due after the window.
+ * Steps whose time has passed meanwhile (no process ran, the endpoint was disabled) are not made up
+ * for. A single attempt counts for all of them. No step is repeated, even if the storage's clock
+ * was set back. Jitter is added to the step's own time, so it does not add up over steps.
+ * `retryAfterMs`, which the endpoint asked for, may delay the step until the time of the following
+ * one. Nothing is due after the window.
  *
  * @param schedule must be the schedule of `policy`: all its times lie within the window.
  */
@@ -75,7 +84,8 @@ export function nextStep({
 }
 
 /**
- * The delay that a `Retry-After` field asks for, in milliseconds; `null` where it is absent, malformed or in the past.
+ * The delay that a `Retry-After` field asks for, in milliseconds; `null` where it is absent,
+ * malformed or in the past.
  *
  * Source: RFC 9110 §10.2.3: a number of seconds, or an HTTP date.
  */
@@ -91,7 +101,10 @@ export function parseRetryAfter(value: string | undefined, now: number): number 
 const ACCESS_DELAY_MS = 5_000;
 const MAX_ACCESS_DELAY_MS = 900_000;
 
-/** How long to wait before `canRead` is asked again after it gave no answer for the `count`-th time in a row: 5 s, doubling, at most 15 min. */
+/**
+ * How long to wait before `canRead` is asked again after it gave no answer for the `count`-th time
+ * in a row: 5 s, doubling, at most 15 min.
+ */
 export const accessDelayMs = (count: number): number =>
   Math.min(ACCESS_DELAY_MS * 2 ** Math.min(count, 16), MAX_ACCESS_DELAY_MS);
 
@@ -99,8 +112,9 @@ export const accessDelayMs = (count: number): number =>
 const FREE_CRASHES = 5;
 
 /**
- * How long to hold a delivery back whose lease ran out for the `crashes`-th time in a row: not at all up to the fifth, then a full step
- * each time, so that a poison event cannot keep the workers crashing. A crash uses up no step and never ends a delivery.
+ * How long to hold a delivery back whose lease ran out for the `crashes`-th time in a row: not at
+ * all up to the fifth, then a full step each time, so that a poison event cannot keep the workers
+ * crashing. A crash uses up no step and never ends a delivery.
  */
 export function crashDelayMs(crashes: number, policy: RetryPolicy): number {
   return crashes < FREE_CRASHES ? 0 : (policy.intervalsMs[crashes - FREE_CRASHES] ?? policy.everyMs);

@@ -11,7 +11,10 @@ export interface WaitingClaim {
   readonly claimedAt: number;
 }
 
-/** First in, first out, and bounded by the room that was asked for. Only for the fast lane: nobody should wait behind slow endpoints. */
+/**
+ * First in, first out, and bounded by the room that was asked for. Only for the fast lane: nobody
+ * should wait behind slow endpoints.
+ */
 export interface ClaimsAhead {
   readonly size: () => number;
   /** How many more to ask for. 0 while more than half are left, so that each call brings many. */

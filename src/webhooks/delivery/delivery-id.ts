@@ -1,13 +1,20 @@
-/** The id of a delivery says which webhook and which event it is of, so that no storage needs an index to find it. */
+/**
+ * The id of a delivery says which webhook and which event it is of, so that no storage needs an
+ * index to find it.
+ */
 
-/** Opaque to users. `serial` 0 is the delivery made by emitting; `resend` and `recover` count on. */
+/**
+ * Opaque to users. `serial` 0 is the delivery made by emitting; `resend` and `recover` count on.
+ */
 export interface DeliveryKey {
   readonly webhookId: string;
   readonly eventId: string;
   readonly serial: number;
 }
 
-/** The id of a delivery: `<webhook id>.<event id>`, with `.<serial>` unless that is 0. For storages. */
+/**
+ * The id of a delivery: `<webhook id>.<event id>`, with `.<serial>` unless that is 0. For storages.
+ */
 export const formatDeliveryId = ({ webhookId, eventId, serial }: DeliveryKey): string =>
   serial === 0 ? `${webhookId}.${eventId}` : `${webhookId}.${eventId}.${serial}`;
 

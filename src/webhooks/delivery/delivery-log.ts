@@ -36,7 +36,10 @@ export interface Delivery {
   readonly eventId: string;
   readonly type: string;
   readonly state: DeliveryState;
-  /** Why it ended undelivered: `exhausted`, `disabled`, `access_denied`, `access_unknown`, `crashed`, `payload_unreadable`, `payload_missing`, `record_unreadable`; else `null`. */
+  /**
+   * Why it ended undelivered: `exhausted`, `disabled`, `access_denied`, `access_unknown`,
+   * `crashed`, `payload_unreadable`, `payload_missing`, `record_unreadable`; else `null`.
+   */
   readonly reason: string | null;
   readonly createdAt: Date;
   readonly startedAt: Date | null;
@@ -49,7 +52,10 @@ export interface Delivery {
 /** The log of one webhook in figures. */
 export interface DeliveryCounts extends Readonly<Record<DeliveryState, number>> {
   readonly health: EndpointHealth<Date>;
-  /** When the next attempt is due; in the past where it waits for its turn, `null` where no delivery waits. */
+  /**
+   * When the next attempt is due; in the past where it waits for its turn, `null` where no delivery
+   * waits.
+   */
   readonly nextAttemptAt: Date | null;
   /** The attempt that was recorded last, of any delivery. */
   readonly lastAttempt: (Omit<AttemptSummary, "at"> & { readonly at: Date }) | null;
@@ -58,15 +64,20 @@ export interface DeliveryCounts extends Readonly<Record<DeliveryState, number>> 
 /**
  * The delivery log, and what repairs it. What has ended is kept for `retention`.
  *
- * A call without `as` acts as the host; with `as` it is held to what that API key may do, as in `registrations`: every key of the account reads the log,
- * without the excerpts of answers, which may repeat a record; `resend`, `recover` and `test` are for whoever may manage the webhook.
+ * A call without `as` acts as the host; with `as` it is held to what that API key may do, as in
+ * `registrations`: every key of the account reads the log, without the excerpts of answers, which
+ * may repeat a record; `resend`, `recover` and `test` are for whoever may manage the webhook.
  *
- * Errors of all: `not_found`, `invalid_argument`, with `as` also `webhook_owned_by_another_key` and `access_unavailable`, and those of the storage.
+ * Errors of all: `not_found`, `invalid_argument`, with `as` also `webhook_owned_by_another_key` and
+ * `access_unavailable`, and those of the storage.
  */
 export interface Deliveries {
   /**
-   * Newest first, of those created at or after `since` and before `until`. `limit` 1 to 100, default 50; `next` is the cursor of the next page, `null` on the last.
-   * A call examines a bounded part of the log, so a page may hold fewer than `limit`, or none, and still have a `next`: read on until it is `null`. `unknown_event_type` for a `type` that is not in the catalogue, nor `webhook.test`.
+   * Newest first, of those created at or after `since` and before `until`. `limit` 1 to 100,
+   * default 50; `next` is the cursor of the next page, `null` on the last. A call examines a
+   * bounded part of the log, so a page may hold fewer than `limit`, or none, and still have a
+   * `next`: read on until it is `null`. `unknown_event_type` for a `type` that is not in the
+   * catalogue, nor `webhook.test`.
    */
   list(request: {
     readonly webhookId: string;
@@ -82,17 +93,23 @@ export interface Deliveries {
   /** With all attempts that are kept. */
   get(id: string, options?: Actor): Promise<Delivery>;
   /**
-   * One more attempt, now. A pending delivery keeps its schedule; for an ended one a new delivery of the same event is made, with a schedule of its own.
-   * Returns the one that will be attempted. `webhook_disabled` while the webhook is DISABLED; `resend_limit_reached` once an event was sent again to a webhook a hundred times.
+   * One more attempt, now. A pending delivery keeps its schedule; for an ended one a new delivery
+   * of the same event is made, with a schedule of its own. Returns the one that will be attempted.
+   * `webhook_disabled` while the webhook is DISABLED; `resend_limit_reached` once an event was sent
+   * again to a webhook a hundred times.
    */
   resend(id: string, options?: Actor): Promise<{ readonly id: string }>;
   /**
-   * Makes deliveries of all kept events since then that the webhook subscribes to and did not get: emitted while it was disabled, or failed.
-   * Those pending, delivered or withheld are left alone, so calling it twice is harmless, and where it was interrupted it may be made again. What was emitted before the webhook was registered is no loss of its.
+   * Makes deliveries of all kept events since then that the webhook subscribes to and did not get:
+   * emitted while it was disabled, or failed. Those pending, delivered or withheld are left alone,
+   * so calling it twice is harmless, and where it was interrupted it may be made again. What was
+   * emitted before the webhook was registered is no loss of its.
    *
-   * They fall due one after another, `delivery.recoverEveryMs` apart, the oldest first, and new events go before them.
-   * Recoveries of one account run one after the other. `rate_limited` beyond `limits.repairsPerMinute` of a webhook, and once the recoveries of its account have examined
-   * more than `limits.recoveredEventsPerMinute`, both in this process; `webhook_disabled` while it is DISABLED.
+   * They fall due one after another, `delivery.recoverEveryMs` apart, the oldest first, and new
+   * events go before them. Recoveries of one account run one after the other. `rate_limited` beyond
+   * `limits.repairsPerMinute` of a webhook, and once the recoveries of its account have examined
+   * more than `limits.recoveredEventsPerMinute`, both in this process; `webhook_disabled` while it
+   * is DISABLED.
    */
   recover(request: {
     readonly webhookId: string;
@@ -100,24 +117,33 @@ export interface Deliveries {
     readonly as?: Subscriber;
   }): Promise<{ readonly count: number }>;
   /**
-   * Sends a test to this webhook alone, whatever types it subscribes to: signed and logged like any other, attempted once. It is of the type `webhook.test`
-   * and about an `OperationOutcome`, never about a record. With `type` the notification names that type, to try the receiver's own routing; the log still says `webhook.test`.
+   * Sends a test to this webhook alone, whatever types it subscribes to: signed and logged like any
+   * other, attempted once. It is of the type `webhook.test` and about an `OperationOutcome`, never
+   * about a record. With `type` the notification names that type, to try the receiver's own
+   * routing; the log still says `webhook.test`.
    *
    * A 2xx counts for the endpoint's health like any other; a test that fails counts for nothing.
-   * `unknown_event_type` for a type that is not in the catalogue; `invalid_request` for one that the webhook does not subscribe to; `rate_limited` and `webhook_disabled` as in `recover`.
+   * `unknown_event_type` for a type that is not in the catalogue; `invalid_request` for one that
+   * the webhook does not subscribe to; `rate_limited` and `webhook_disabled` as in `recover`.
    */
   test(request: {
     readonly webhookId: string;
     readonly type?: string | undefined;
     readonly as?: Subscriber;
   }): Promise<{ readonly id: string }>;
-  /** What the log of a webhook comes to, and how its endpoint is. Costs the same however long the log is. */
+  /**
+   * What the log of a webhook comes to, and how its endpoint is. Costs the same however long the
+   * log is.
+   */
   stats(request: { readonly webhookId: string; readonly as?: Subscriber }): Promise<DeliveryCounts>;
 }
 
 /** How far apart the times of two processes on one storage may be. */
 const CLOCK_SKEW_MS = 60_000;
-/** Each one is a record of its own beside its event: without a bound somebody who resends in a loop would fill the storage. */
+/**
+ * Each one is a record of its own beside its event: without a bound somebody who resends in a loop
+ * would fill the storage.
+ */
 const MOST_RESENT = 100;
 const STATES: readonly DeliveryState[] = ["pending", "delivered", "failed", "withheld"];
 
@@ -156,7 +182,10 @@ const DATE_TIME = /^([0-9]{4}-[0-9]{2}-[0-9]{2})T[0-9:.]{5,18}(?:Z|[+-][0-9]{2}:
 const FIRST_TIME = Date.parse("0000-01-01T00:00:00Z");
 const LAST_TIME = Date.parse("9999-12-31T23:59:59.999Z");
 
-/** Epoch milliseconds of an ISO 8601 date and time; NaN where it is none. The engine would take the 30th of February for the 2nd of March. */
+/**
+ * Epoch milliseconds of an ISO 8601 date and time; NaN where it is none. The engine would take the
+ * 30th of February for the 2nd of March.
+ */
 function parseTime(text: string): number {
   if (text.length > TEXT_LENGTHS.time) return Number.NaN;
   const day = Date.parse(`${DATE_TIME.exec(text)?.[1]}T00:00:00Z`);
@@ -254,7 +283,10 @@ export function createDeliveryLog({
     return delivery;
   };
 
-  /** The webhook of a delivery. Of another account, the delivery is answered like one that does not exist. */
+  /**
+   * The webhook of a delivery. Of another account, the delivery is answered like one that does not
+   * exist.
+   */
   const webhookOf = async ({ webhookId }: DeliveryRecord, actor: Actor): Promise<WebhookRecord> => {
     try {
       return await entitlement.find(webhookId, actor);
@@ -291,7 +323,8 @@ export function createDeliveryLog({
         limit: readLimit(limit),
       };
       const webhook = await entitlement.find(webhookId, request);
-      // Its log begins with the registration, so the account's events before that need not be examined.
+      // Its log begins with the registration, so the account's events before that need not be
+      // examined.
       const earliest = webhook.createdAt - CLOCK_SKEW_MS;
       const page = await store.listDeliveries({
         ...asked,

@@ -1,4 +1,4 @@
-/** Moves deliveries: the loop claims what is due, flights attempt it, the settler settles it. This is their life cycle. */
+/** Starts and stops delivery: the loop claims, the flights attempt, the settler settles. */
 
 import type { Clock, Timer } from "../../core/clock.js";
 import { PostbellError } from "../../core/errors.js";
@@ -6,9 +6,9 @@ import type { Logger } from "../../core/logger.js";
 import type { Telemetry } from "../../core/telemetry.js";
 import type { WebhooksSettings } from "../settings/settings.js";
 import type { WebhookStore } from "../store.js";
-import type { AttemptResult } from "./attempt-result.js";
+import type { MakeAttempt } from "./attempt.js";
 import type { DeliveryContext } from "./context.js";
-import type { Flight } from "./flight.js";
+
 import { createFlights, type Flights } from "./flights.js";
 import { createLoop, type Loop, type LoopStats, type Reservation } from "./loop.js";
 import { createSettler } from "./settler.js";
@@ -20,22 +20,33 @@ export interface DispatcherContext {
   readonly store: WebhookStore;
   readonly clock: Clock;
   readonly logger: Logger;
-  readonly settings: WebhooksSettings;
-  readonly attempt: (flight: Flight) => AttemptResult | null | Promise<AttemptResult | null>;
-  /** Takes the health steps that are due; resolves with when the next one is, `null` where none waits. */
-  readonly takeNotices: () => Promise<number | null>;
+  readonly settings: ReadSettings;
+  readonly attempt: MakeAttempt;
+  /**
+   * Sends what is due. Resolves with the next due time, or `null` if no health step is scheduled.
+   */
+  readonly sendHealthNotifications: () => Promise<number | null>;
   readonly telemetry: Telemetry | undefined;
 }
 
 export interface DeliveryDispatcher {
-  /** For a call that makes deliveries, so that the first of them need no call of their own. `undefined` where no slot is free for them. */
+  /**
+   * Reserves slots for a call that creates deliveries, which can then also claim the first of them.
+   * Returns `undefined` if no slot is free.
+   */
   reserve(): Reservation | undefined;
   start(): void;
-  /** Claims nothing more, lets what is in flight end within `graceMs`, then leaves the rest to its lease. Resolves in every case. */
+  /**
+   * Stops claiming, gives deliveries in flight `graceMs` to end, and leaves the rest to their
+   * leases. Never rejects.
+   */
   stop(graceMs: number): Promise<void>;
-  /** Resolves once nothing is due and nothing in flight. Rejects with `not_started`, or with the error of an unavailable storage. */
+  /**
+   * Resolves when nothing is due and nothing is in flight. Rejects with `not_started`, or with the
+   * error of an unavailable storage.
+   */
   idle(): Promise<void>;
-  /** How many deliveries are in flight. */
+  /** The number of deliveries in flight. */
   inFlight(): number;
   stats(): LoopStats;
 }
@@ -46,7 +57,7 @@ export function createDeliveryDispatcher({
   logger,
   settings,
   attempt,
-  takeNotices,
+  sendHealthNotifications,
   telemetry,
 }: DispatcherContext): DeliveryDispatcher {
   const { leaseMs } = settings.delivery;
@@ -58,10 +69,10 @@ export function createDeliveryDispatcher({
     outage: createStorageOutage(clock),
     leaseMs,
   };
-  /** Callers of idle() that wait for everything in flight to end. */
+  /** Callers of idle() that wait until nothing is in flight. */
   const waiting: (() => void)[] = [];
 
-  const isBusy = (): boolean => !flights.isEmpty() || loop.isTakingNotices();
+  const isBusy = (): boolean => !flights.isEmpty() || loop.isSendingHealthNotifications();
   const notifyIdle = (): void => {
     if (!isBusy()) for (const resolve of waiting.splice(0)) resolve();
   };
@@ -69,7 +80,7 @@ export function createDeliveryDispatcher({
   const settler = createSettler({
     ...shared,
     onEnded: (ended) => flights.end(ended),
-    onFailure: (noticeAt) => loop.noteFailure(noticeAt),
+    onFailure: (dueAt) => loop.expectHealthStep(dueAt),
   });
   const flights: Flights = createFlights({
     clock,
@@ -83,8 +94,8 @@ export function createDeliveryDispatcher({
   const loop: Loop = createLoop({
     ...shared,
     flights,
-    takeNotices,
-    onNoticesTaken: notifyIdle,
+    sendHealthNotifications,
+    onHealthNotificationsSent: notifyIdle,
   });
 
   return Object.freeze<DeliveryDispatcher>({
@@ -116,7 +127,7 @@ export function createDeliveryDispatcher({
         if (!loop.isRunning()) {
           throw new PostbellError(
             "not_started",
-            "idle() waits for deliveries, and nobody makes any: call start() first.",
+            "idle() waits for deliveries, but the service is not started: call start() first.",
           );
         }
         const before = loop.passCount();

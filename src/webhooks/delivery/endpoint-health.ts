@@ -13,17 +13,24 @@ export interface HealthPolicy {
 export const warningDueAt = (failingSince: number, policy: HealthPolicy): number =>
   failingSince + policy.warnAfterMs;
 
-/** Until when a warning is tried again that the host does not take: a notifier that never works must not keep a dead endpoint ENABLED for ever. */
+/**
+ * Until when a warning is tried again that the host does not take: a notifier that never works must
+ * not keep a dead endpoint ENABLED for ever.
+ */
 export const warningGivenUpAt = (failingSince: number, policy: HealthPolicy): number =>
   failingSince + policy.disableAfterMs;
 
-/** The subscriber always gets the time between the two, also where the warning came late because no process ran. */
+/**
+ * The subscriber always gets the time between the two, also where the warning came late because no
+ * process ran.
+ */
 const disablingDueAt = (failingSince: number, warnedAt: number, policy: HealthPolicy): number =>
   Math.max(failingSince + policy.disableAfterMs, warnedAt + policy.disableAfterMs - policy.warnAfterMs);
 
 /**
- * How an endpoint is. `ok`: its last attempt succeeded, or there was none. `failing`: without a 2xx since `failingSince`. `warned`: the host has been told, at `warnAt`, or its notifier has been given up then.
- * `disabled`: by the service where there is a `failingSince`, else by a user.
+ * How an endpoint is. `ok`: its last attempt succeeded, or there was none. `failing`: without a 2xx
+ * since `failingSince`. `warned`: the host has been told, at `warnAt`, or its notifier has been
+ * given up then. `disabled`: by the service where there is a `failingSince`, else by a user.
  */
 export interface EndpointHealth<Time> {
   readonly status: "ok" | "failing" | "warned" | "disabled";
@@ -48,8 +55,10 @@ export function endpointHealth(
 /**
  * The step that a webhook's health asks for now.
  *
- * `warn`: tell the host; then, or once that is given up, record it with `disableAt` as the next due time. `disable`: set DISABLED, which exactly one process succeeds in. `announce`: the webhook
- * was disabled by this service and the host has not been told. `wait`: nothing before `at`. `none`: the endpoint is well, or was disabled by a user.
+ * `warn`: tell the host; then, or once that is given up, record it with `disableAt` as the next due
+ * time. `disable`: set DISABLED, which exactly one process succeeds in. `announce`: the webhook was
+ * disabled by this service and the host has not been told. `wait`: nothing before `at`. `none`: the
+ * endpoint is well, or was disabled by a user.
  * Source: interface document, States and transitions, and Events, rule 5.
  */
 export type HealthStep =

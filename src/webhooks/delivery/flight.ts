@@ -1,4 +1,7 @@
-/** A delivery that this process attempts: one object from its claim to its record, which changes as it goes. */
+/**
+ * A delivery that this process attempts: one object from its claim to its record, which changes as
+ * it goes.
+ */
 
 import type { Deadline } from "../../core/deadlines.js";
 import type { Span } from "../../core/telemetry.js";

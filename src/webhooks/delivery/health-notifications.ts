@@ -1,4 +1,7 @@
-/** Carries the health steps out that are due: the host's notifier is called, then the step is recorded. */
+/**
+ * Carries the health steps out that are due: the host's notifier is called, then the step is
+ * recorded.
+ */
 
 import { type Clock, withTimeout } from "../../core/clock.js";
 import type { Logger } from "../../core/logger.js";
@@ -7,13 +10,17 @@ import type { WebhookRecord, WebhookStore } from "../store.js";
 import { toWebhook } from "../webhook.js";
 import { healthStep, warningGivenUpAt } from "./endpoint-health.js";
 
-/** A step that was begun and not recorded (the notifier threw, the process died) is taken up again after this, or after three times what a hook may take. */
+/**
+ * A step that was begun and not recorded (the notifier threw, the process died) is taken up again
+ * after this, or after three times what a hook may take.
+ */
 const LEASE_MS = 60_000;
 const BATCH = 20;
 
 /**
- * Makes the function that takes all steps due now and resolves with when the next one is. A notifier is called at least once a period,
- * and again only if it failed or the process died before the step was recorded; DISABLED is set exactly once, also where the warning could not be given.
+ * Makes the function that takes all steps due now and resolves with when the next one is. A
+ * notifier is called at least once a period, and again only if it failed or the process died before
+ * the step was recorded; DISABLED is set exactly once, also where the warning could not be given.
  */
 export function createHealthNotifications({
   store,

@@ -1,13 +1,20 @@
-/** Decides what the delivery log tells about an attempt: nothing that a subscriber could map the host's own network with. */
+/**
+ * Decides what the delivery log tells about an attempt: nothing that a subscriber could map the
+ * host's own network with.
+ */
 
 import type { Attempt } from "../store.js";
 
-/** Refusals that the text of the URL alone explains (see `AddressRule`). All other ones depend on what a name resolves to. */
+/**
+ * Refusals that the text of the URL alone explains (see `AddressRule`). All other ones depend on
+ * what a name resolves to.
+ */
 const RULES_OF_THE_TEXT: ReadonlySet<string> = new Set(["R1", "R2", "R3", "R4", "R6", "R8"]);
 
 /**
- * The attempt as it is stored, and so as subscribers see it. A name that leads to an internal address and a name that leads nowhere look the same, in every field:
- * otherwise whoever may register a webhook could find out which internal names exist. Pure.
+ * The attempt as it is stored, and so as subscribers see it. A name that leads to an internal
+ * address and a name that leads nowhere look the same, in every field: otherwise whoever may
+ * register a webhook could find out which internal names exist. Pure.
  */
 export function toLoggedAttempt(attempt: Attempt): Attempt {
   const { kind, code } = attempt;

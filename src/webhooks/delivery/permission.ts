@@ -20,7 +20,10 @@ export interface PermissionContext {
 const isAnswered = (answers: readonly unknown[]): answers is readonly boolean[] =>
   answers.every((answer) => typeof answer === "boolean");
 
-/** Asks `canRead` for each entry: without a promise where the host answers at once. Never throws or rejects. */
+/**
+ * Asks `canRead` for each entry: without a promise where the host answers at once. Never throws or
+ * rejects.
+ */
 export function createPermissions({ access, hookMs, clock, logger }: PermissionContext) {
   const fail = ({ account }: Subscriber, error: unknown): null => {
     logger.warn({ account, error }, "access.canRead gave no answer; the delivery waits");

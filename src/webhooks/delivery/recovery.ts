@@ -8,12 +8,15 @@ import type { WebhooksSettings } from "../settings/settings.js";
 import type { WebhookRecord, WebhookStore } from "../store.js";
 
 /**
- * Creates deliveries of all kept events since `since` that `webhook` missed; resolves with how many.
+ * Creates deliveries of all kept events since `since` that `webhook` missed; resolves with how
+ * many.
  *
- * A recovery that has begun examines all events, so none is left out. They count against the account's budget, which may thereby go below zero:
- * then the next recovery has to wait until the minutes have made up for it.
+ * A recovery that has begun examines all events, so none is left out. They count against the
+ * account's budget, which may thereby go below zero: then the next recovery has to wait until the
+ * minutes have made up for it.
  *
- * @throws `rate_limited` while the account's budget is used up, `not_found` where the webhook was removed.
+ * @throws `rate_limited` while the account's budget is used up, `not_found` where the webhook was
+ * removed.
  */
 export type Recover = (webhook: WebhookRecord, since: number) => Promise<number>;
 

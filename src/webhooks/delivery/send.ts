@@ -1,4 +1,7 @@
-/** Puts a host's own way of sending behind the rules that ours keeps by itself: an answer in any case, of the right shape, and in time. */
+/**
+ * Puts a host's own way of sending behind the rules that ours keeps by itself: an answer in any
+ * case, of the right shape, and in time.
+ */
 
 import { type Clock, withTimeout } from "../../core/clock.js";
 import type { OutboundFailure, OutboundResult, Send } from "../../outbound/types.js";
@@ -41,7 +44,10 @@ function readResult(given: unknown): OutboundResult {
   return failure("http", "SEND_NONSENSE", "delivery.send gave neither a response nor a failure.");
 }
 
-/** `send` of the host, made to keep the contract: never rejects, ends soon after the deadline, and whatever is no response is a failure. */
+/**
+ * `send` of the host, made to keep the contract: never rejects, ends soon after the deadline, and
+ * whatever is no response is a failure.
+ */
 export function guardSend(send: Send, clock: Clock): Send {
   return async (request) => {
     try {

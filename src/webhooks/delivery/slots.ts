@@ -1,32 +1,33 @@
-/** How many attempts may be in flight in this process, in two budgets: one for endpoints known to be quick, one for all others. */
+/** Limits the attempts in flight: one budget for endpoints known to be fast, one for all others. */
 
 import type { Lane } from "../store.js";
 
-/** Whoever may hold a slot. */
 export interface SlotHolder {
-  /** The budget that its slot belongs to, set by {@link Slots}. `null` while it holds none. */
+  /** The budget of its slot, set by {@link Slots}. `null` while it has no slot. */
   budget: Lane | null;
 }
 
 export type FreeSlots = Readonly<Record<Lane, number>>;
 
 export interface Slots {
-  /** Slots of a lane that are neither taken nor reserved. */
+  /** Returns the number of slots of a lane that are neither taken nor reserved. */
   free(lane: Lane): number;
-  /** Gives a holder without a slot one of the lane, also where none is free. */
+  /** Gives a slot of the lane to a holder without one, even if no slot is free. */
   enter(holder: SlotHolder, lane: Lane): void;
-  /** Moves an attempt that has turned out slow to the slow budget, if that has room, and so frees its place in the fast one. */
+  /**
+   * Moves a slow attempt to the slow budget, if that has room, and frees its slot in the fast one.
+   */
   slowDown(holder: SlotHolder): void;
   /** Does nothing for a holder without a slot. */
   leave(holder: SlotHolder): void;
-  /** Keeps free slots for claims that are still being asked for. */
-  reserve(room: FreeSlots): void;
+  /** Reserves up to `max` free slots of each lane. Returns `undefined` if no slot is free. */
+  reserve(max: number): FreeSlots | undefined;
   endReservation(room: FreeSlots): void;
 }
 
 /**
- * At most `sizes.fast + sizes.slow` attempts are in flight at once, whatever the endpoints do. A slow attempt that finds the slow budget full stays where it is,
- * and is the first to move when a place there is free.
+ * At most `sizes.fast + sizes.slow` attempts are in flight, whatever the endpoints do. If the slow
+ * budget is full, a slow attempt keeps its fast slot, and is the first to move when there is room.
  */
 export function createSlots(sizes: FreeSlots): Slots {
   const used: Record<Lane, number> = { fast: 0, slow: 0 };
@@ -41,8 +42,10 @@ export function createSlots(sizes: FreeSlots): Slots {
     holder.budget = "slow";
   };
 
+  const free = (lane: Lane): number => Math.max(0, sizes[lane] - used[lane] - reserved[lane]);
+
   return Object.freeze<Slots>({
-    free: (lane) => Math.max(0, sizes[lane] - used[lane] - reserved[lane]),
+    free,
     enter(holder, lane) {
       used[lane] += 1;
       holder.budget = lane;
@@ -61,9 +64,13 @@ export function createSlots(sizes: FreeSlots): Slots {
       const [next] = overdue;
       if (next !== undefined && used.slow < sizes.slow) move(next);
     },
-    reserve({ fast, slow }) {
+    reserve(max) {
+      const fast = Math.min(free("fast"), max);
+      const slow = Math.min(free("slow"), max);
+      if (fast + slow === 0) return undefined;
       reserved.fast += fast;
       reserved.slow += slow;
+      return { fast, slow };
     },
     endReservation({ fast, slow }) {
       reserved.fast -= fast;

@@ -1,11 +1,14 @@
 /**
- * Counts how long the storage has been unavailable: since the first failed call after the last success.
- * `core/call-timeout.ts` describes the way through an outage.
+ * Counts how long the storage has been unavailable: since the first call that failed after the last
+ * one that succeeded.
  */
 
 import type { Clock } from "../../core/clock.js";
 
-/** After a failed call the storage is called again after this, doubling up to the second figure, within which its return is noticed. */
+/**
+ * After a failed call the storage is called again after this, doubling up to the second figure,
+ * within which its return is noticed.
+ */
 const RETRY_MS = 100;
 export const MAX_RETRY_MS = 5_000;
 

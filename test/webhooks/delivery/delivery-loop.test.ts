@@ -88,7 +88,7 @@ function openDispatcher({
       delivery: slots,
     }),
     attempt,
-    takeNotices: async () => null,
+    sendHealthNotifications: async () => null,
     telemetry: undefined,
   });
   return { dispatcher, clock, hint: () => hint(clock.now()) };

@@ -248,7 +248,7 @@ describe("a storage that is away when a health step is due", () => {
       ["warning", "72:01:05", "0:00"],
       ["disabled", "96:01:05", "0:00"],
     ]);
-    expect(log).toContain("error the storage could not be asked for due notices");
+    expect(log).toContain("error the storage could not be asked for due health notifications");
   });
 
   it("makes the host hear the warning again where it could not be recorded", async () => {
