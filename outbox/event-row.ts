@@ -3,7 +3,7 @@
 import { PostbellError } from "../src/core/errors.js";
 import { isUuid, randomUUID } from "../src/core/uuid.js";
 import { checkName } from "../src/webhooks/call-arguments.js";
-import { readTimeFilter } from "../src/webhooks/delivery/delivery-log.js";
+import { readTimeFilter } from "../src/webhooks/delivery/time-filter.js";
 import type { EventInput } from "../src/webhooks/service.js";
 import type { OutboxClaim } from "./outbox-source.js";
 

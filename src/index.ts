@@ -70,7 +70,7 @@ export type {
   Delivery,
   DeliveryAttempt,
   DeliveryCounts,
-} from "./webhooks/delivery/delivery-log.js";
+} from "./webhooks/delivery/deliveries.js";
 export type { EndpointHealth } from "./webhooks/delivery/endpoint-health.js";
 export type { EventCatalogue, EventTypeOf } from "./webhooks/event-types/catalogue.js";
 export { type ClinicalEventType, clinicalEvents } from "./webhooks/event-types/clinical-events.js";

@@ -12,16 +12,22 @@ import { describeWebhooksOpenApi } from "./api/openapi.js";
 import { withWebhookStoreTimeout } from "./bounded-store.js";
 import { createAttempts } from "./delivery/attempt.js";
 import { buildSchedule } from "./delivery/back-off.js";
-import { createDeliveryLog, type Deliveries } from "./delivery/delivery-log.js";
+import type { Deliveries } from "./delivery/deliveries.js";
+import { createDeliveryLog } from "./delivery/delivery-log.js";
 import { createDeliveryDispatcher } from "./delivery/dispatcher.js";
 import { createHealthNotifications } from "./delivery/health-notifications.js";
-import { createAppendEvent } from "./emit/append-event.js";
-import { createEmit } from "./emit/emit.js";
-import { createEmitTelemetry } from "./emit/emit-telemetry.js";
-import type { Emitted, EventInput } from "./emit/event-input.js";
-import { createPrepareEvent } from "./emit/prepare-event.js";
-import { type EventCatalogue, type EventTypeOf, readCatalogue } from "./event-types/catalogue.js";
-import type { clinicalEvents } from "./event-types/clinical-events.js";
+import { guardSend } from "./delivery/send.js";
+import { readTimeFilter } from "./delivery/time-filter.js";
+import {
+  type clinicalEvents,
+  type EventCatalogue,
+  type EventTypeOf,
+  focalTypes,
+  readCatalogue,
+} from "./event-types/catalogue.js";
+import { buildPayload } from "./events/bundle.js";
+import { createEmitTelemetry } from "./events/emit-telemetry.js";
+import type { FhirResource } from "./events/fhir.js";
 import { evaluateHealthStatus } from "./health-status.js";
 import { createLifecycle } from "./lifecycle.js";
 import { readSettings } from "./options.js";

@@ -207,8 +207,8 @@ describe("secrets, keys and records", () => {
     // Each source of trouble has left its mark, so none of the above is empty talk.
     for (const message of [
       "access.authenticate failed or returned an invalid value",
-      "access.canRead gave no answer; the delivery waits",
-      "resolveReference failed; the event is sent without an entry for it",
+      "access.canRead failed or returned an invalid value; the delivery waits",
+      "resolveReference failed; the reference stays without an entry",
       "a notifier of the host failed; it will be called again",
       "a registration request failed",
       "the storage could not be asked for due deliveries",

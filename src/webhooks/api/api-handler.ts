@@ -7,7 +7,7 @@ import { createRateLimit } from "../../http/rate-limit.js";
 import { createRouter, type Route } from "../../http/router.js";
 import type { Handler, HttpRequest } from "../../http/types.js";
 import type { JsonObject } from "../../schema/types.js";
-import type { Deliveries } from "../delivery/delivery-log.js";
+import type { Deliveries } from "../delivery/deliveries.js";
 import type { ReadSettings } from "../options.js";
 import type { Registrations, Webhook } from "../registrations/registrations.js";
 import { type ApiRequest, toErrorResponse, toJsonResponse } from "./api-request.js";

@@ -3,8 +3,8 @@
 import { isPostbellError, PostbellError } from "../../core/errors.js";
 import type { Route } from "../../http/router.js";
 import { notFound } from "../call-arguments.js";
+import type { Deliveries, Delivery } from "../delivery/deliveries.js";
 import { parseDeliveryId } from "../delivery/delivery-id.js";
-import type { Deliveries, Delivery } from "../delivery/delivery-log.js";
 import type { Webhook } from "../registrations/registrations.js";
 import {
   type ApiRequest,

@@ -1,4 +1,4 @@
-/** What follows from an attempt, or from its omission: the values that are settled. Pure. */
+/** Builds the result of an attempt, or of a skipped attempt, in the form that is settled. Pure. */
 
 import type { OutboundResult } from "../../outbound/types.js";
 import type { Attempt, Claim, Settlement } from "../store.js";
@@ -11,13 +11,13 @@ type Outcome = AttemptResult["outcome"];
 
 export const DELIVERED: Outcome = Object.freeze({ state: "delivered" });
 
-const NOTHING_SEEN = Object.freeze({ attempt: null, endpoint: null });
+const NOT_ATTEMPTED = Object.freeze({ attempt: null, endpoint: null });
 
 export const buildAttemptResult = (
   { id, webhook, token }: Claim,
   outcome: Outcome,
   startedAt: number | null,
-  { attempt, endpoint }: Pick<Settlement, "attempt" | "endpoint"> = NOTHING_SEEN,
+  { attempt, endpoint }: Pick<Settlement, "attempt" | "endpoint"> = NOT_ATTEMPTED,
 ): AttemptResult => ({
   id,
   webhookId: webhook.id,
@@ -30,7 +30,7 @@ export const buildAttemptResult = (
   endpoint,
 });
 
-/** Pending again at `next`, or failed where the schedule has no step left. */
+/** Pending until `next`, or failed if the schedule has no step left. */
 export const retryOrFail = (next: NextStep | null, reason: string): Outcome =>
   next
     ? { state: "pending", step: next.step, dueAt: next.dueAt, postponed: 0, crashes: 0 }
@@ -52,15 +52,15 @@ export const reschedule = (
   crashes,
 });
 
-/** The first characters of a response, on one line. */
-function excerptOf(body: Uint8Array, characters: number): string | null {
+/** Returns the first characters of a response, on one line. */
+function toExcerpt(body: Uint8Array, characters: number): string | null {
   if (characters === 0) return null;
   const text = new TextDecoder().decode(body.subarray(0, 4 * characters));
   const line = text.replace(/[\p{Cc}\s]+/gu, " ").trim();
   return line.slice(0, characters) || null;
 }
 
-/** What an exchange says about the delivery: a 2xx, and only that, means received. */
+/** Classifies the response of an endpoint: only a 2xx means that the delivery was received. */
 export function toAttemptResult(
   result: OutboundResult,
   excerptCharacters: number,
@@ -70,5 +70,5 @@ export function toAttemptResult(
   const { status, body } = result;
   if (status >= 200 && status <= 299)
     return { kind: "delivered", status, code: `HTTP_${status}`, excerpt: null };
-  return { kind: "http", status, code: `HTTP_${status}`, excerpt: excerptOf(body, excerptCharacters) };
+  return { kind: "http", status, code: `HTTP_${status}`, excerpt: toExcerpt(body, excerptCharacters) };
 }

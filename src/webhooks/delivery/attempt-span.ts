@@ -1,4 +1,4 @@
-/** The span of an attempt. */
+/** Begins and ends the span of an attempt. */
 
 import type { Clock } from "../../core/clock.js";
 import { getServerAttributes, type Span, type Telemetry, toLabel } from "../../core/telemetry.js";
@@ -32,7 +32,7 @@ export const beginAttempt = (
     },
   });
 
-/** What a span tells of an exchange. The code of a host's own `send` may be any text. */
+/** Returns the end of a span. The `code` of a host's own `send` can be any text. */
 export const spanOutcome = ({ kind, status, code }: Pick<Attempt, "kind" | "status" | "code">) => ({
   attributes: {
     "postbell.outcome": kind,

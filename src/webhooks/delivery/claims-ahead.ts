@@ -1,31 +1,31 @@
-/** Claims that wait in this process for a slot, so that one is there the moment an attempt ends. */
+/** Keeps claims that wait for a slot, so that the next attempt can begin when one ends. */
 
 import type { Claim } from "../store.js";
 
-/** More would keep deliveries from other processes that have slots free. */
+/** A higher limit would withhold deliveries from other processes with free slots. */
 const MOST_AHEAD = 64;
 
 export interface WaitingClaim {
   readonly claim: Claim;
-  /** Monotonic time before the claim was asked for. */
+  /** Monotonic time before the claim was requested. */
   readonly claimedAt: number;
 }
 
-/**
- * First in, first out, and bounded by the room that was asked for. Only for the fast lane: nobody
- * should wait behind slow endpoints.
- */
+/** A FIFO queue. Only for the fast lane: no delivery should wait behind slow endpoints. */
 export interface ClaimsAhead {
   readonly size: () => number;
-  /** How many more to ask for. 0 while more than half are left, so that each call brings many. */
+  /**
+   * The number of claims to add. 0 while the queue is more than half full: each call then claims
+   * many.
+   */
   readonly room: () => number;
   readonly add: (waiting: WaitingClaim) => void;
   readonly next: () => WaitingClaim | undefined;
-  /** Removes and returns all of them. */
+  /** Removes and returns all claims. */
   readonly drain: () => readonly WaitingClaim[];
 }
 
-/** `slots`: how many attempts of the lane are made at once; no more than these wait. */
+/** @param slots the number of concurrent attempts of the lane; at most as many claims wait. */
 export function createClaimsAhead(slots: number): ClaimsAhead {
   const most = Math.min(MOST_AHEAD, slots);
   let waiting: WaitingClaim[] = [];

@@ -1,4 +1,4 @@
-/** What the parts of delivery share. */
+/** The context that the parts of delivery share. */
 
 import type { Clock } from "../../core/clock.js";
 import type { Logger } from "../../core/logger.js";

@@ -1,43 +1,43 @@
-/** What a failing endpoint leads to, and when: warn the host once, then disable it. Pure. */
+/** Decides when a failing endpoint is warned about and disabled. Pure. */
 
 import type { WebhookRecord } from "../store.js";
 
 export interface HealthPolicy {
-  /** Milliseconds without a 2xx, from the first failure, to the warning. */
+  /** Milliseconds from the first failure to the warning, if there was no 2xx. */
   readonly warnAfterMs: number;
-  /** Milliseconds without a 2xx, from the first failure, to the disabling. */
+  /** Milliseconds from the first failure to disabling, if there was no 2xx. */
   readonly disableAfterMs: number;
 }
 
-/** When the first health step of an endpoint is due that fails since `failingSince`. */
+/** Returns the due time of the first health step of an endpoint that fails since `failingSince`. */
 export const warningDueAt = (failingSince: number, policy: HealthPolicy): number =>
   failingSince + policy.warnAfterMs;
 
 /**
- * Until when a warning is tried again that the host does not take: a notifier that never works must
- * not keep a dead endpoint ENABLED for ever.
+ * Returns the end of the retries of a warning: a notifier that never works must not keep a dead
+ * endpoint ENABLED for ever.
  */
 export const warningGivenUpAt = (failingSince: number, policy: HealthPolicy): number =>
   failingSince + policy.disableAfterMs;
 
 /**
- * The subscriber always gets the time between the two, also where the warning came late because no
- * process ran.
+ * The subscriber always has the time between warning and disabling, even if the warning was late
+ * because no process ran.
  */
 const disablingDueAt = (failingSince: number, warnedAt: number, policy: HealthPolicy): number =>
   Math.max(failingSince + policy.disableAfterMs, warnedAt + policy.disableAfterMs - policy.warnAfterMs);
 
 /**
- * How an endpoint is. `ok`: its last attempt succeeded, or there was none. `failing`: without a 2xx
- * since `failingSince`. `warned`: the host has been told, at `warnAt`, or its notifier has been
- * given up then. `disabled`: by the service where there is a `failingSince`, else by a user.
+ * The health of an endpoint. `ok`: the last attempt succeeded, or there was no attempt. `failing`:
+ * no 2xx since `failingSince`. `warned`: the warning was sent at `warnAt`, or the notifier was
+ * given up then. `disabled`: by the service if `failingSince` is set, otherwise by a user.
  */
 export interface EndpointHealth<Time> {
   readonly status: "ok" | "failing" | "warned" | "disabled";
   readonly failingSince: Time | null;
-  /** When the warning goes, or went, to the host; `null` unless the endpoint fails. */
+  /** When the warning is due or was sent; `null` unless the endpoint fails. */
   readonly warnAt: Time | null;
-  /** When it will be disabled if it goes on; `null` unless the endpoint fails. */
+  /** When the endpoint is disabled if the failures continue; `null` unless it fails. */
   readonly disableAt: Time | null;
 }
 
@@ -53,17 +53,19 @@ export function endpointHealth(
 }
 
 /**
- * The step that a webhook's health asks for now.
+ * The next health step of a webhook.
  *
- * `warn`: tell the host; then, or once that is given up, record it with `disableAt` as the next due
- * time. `disable`: set DISABLED, which exactly one process succeeds in. `announce`: the webhook was
- * disabled by this service and the host has not been told. `wait`: nothing before `at`. `none`: the
- * endpoint is well, or was disabled by a user.
+ * `warn`: call the notifier; once it succeeds or is given up, record the step, due again at
+ * `disableAt`. `disable`: set DISABLED, which exactly one process succeeds in. `announce`: this
+ * service disabled the webhook, and the host was not told yet. `wait`: nothing is due before `at`.
+ * `none`: the endpoint is healthy, or a user disabled it.
+ *
  * Source: interface document, States and transitions, and Events, rule 5.
  */
 export type HealthStep =
   | { readonly kind: "warn"; readonly failingSince: number; readonly disableAt: number }
-  | { readonly kind: "disable" | "announce"; readonly failingSince: number }
+  | { readonly kind: "disable"; readonly failingSince: number }
+  | { readonly kind: "announce"; readonly failingSince: number }
   | { readonly kind: "wait"; readonly failingSince: number; readonly at: number }
   | { readonly kind: "none" };
 

@@ -1,7 +1,4 @@
-/**
- * A delivery that this process attempts: one object from its claim to its record, which changes as
- * it goes.
- */
+/** A delivery that this process attempts: one mutable object from its claim to its settlement. */
 
 import type { Deadline } from "../../core/deadlines.js";
 import type { Span } from "../../core/telemetry.js";
@@ -9,24 +6,24 @@ import type { Claim, Lane } from "../store.js";
 
 export interface Flight {
   readonly claim: Claim;
-  /** Monotonic time before the claim was asked for: its lease cannot have begun earlier. */
+  /** Monotonic time before the claim was requested: the lease cannot begin earlier. */
   readonly claimedAt: number;
-  /** Set when a process that stops waits no longer: nothing may be sent after it. */
+  /** Set when the grace period of a stop is over: nothing may be sent after this. */
   isCancelled: boolean;
-  /** Set just before the first byte leaves. */
+  /** Set just before the first byte is sent. */
   isSent: boolean;
-  /** Set once the result of the attempt is known: what is left is to settle it. */
+  /** Set when the result of the attempt is known and only has to be settled. */
   isOver: boolean;
-  /** The budget that its slot belongs to. `null` while it holds none. */
+  /** The budget of its slot. `null` while it has no slot. */
   budget: Lane | null;
-  /** When it counts as slow. */
+  /** When the attempt counts as slow. */
   slowMark: Deadline | undefined;
-  /** When the first attempt began, by the storage's time: the schedule counts from here. */
+  /** When the first attempt began, in the storage's time: the schedule starts here. */
   startedAt: number;
-  /** When the request was made, by the storage's time, and by the monotonic clock. */
+  /** When the request was sent, in the storage's time and by the monotonic clock. */
   sentAt: number;
   sentAtMonotonic: number;
-  /** Of the attempt, where the host asked for telemetry. */
+  /** The span of the attempt, if the host uses telemetry. */
   span: Span | undefined;
 }
 

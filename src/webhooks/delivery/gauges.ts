@@ -1,9 +1,9 @@
-/** What is read of the storage and the dispatcher when somebody looks at the gauges. */
+/** Reads the gauges of the storage and of this process for telemetry. */
 
 import type { Reading } from "../../core/telemetry.js";
 import type { WebhookStore } from "../store.js";
 
-/** Never rejects: what the storage does not tell is left out. */
+/** Never rejects: gauges that the storage cannot read are left out. */
 export async function readGauges(
   store: Pick<WebhookStore, "stats">,
   inFlight: number,

@@ -1,104 +1,111 @@
-/**
- * Carries the health steps out that are due: the host's notifier is called, then the step is
- * recorded.
- */
+/** Sends due health notifications: calls the host's notifier, then records the step. */
 
 import { type Clock, withTimeout } from "../../core/clock.js";
 import type { Logger } from "../../core/logger.js";
 import type { WebhooksSettings } from "../settings/settings.js";
 import type { WebhookRecord, WebhookStore } from "../store.js";
-import { toWebhook } from "../webhook.js";
-import { healthStep, warningGivenUpAt } from "./endpoint-health.js";
+import { type HealthStep, healthStep, warningGivenUpAt } from "./endpoint-health.js";
 
 /**
- * A step that was begun and not recorded (the notifier threw, the process died) is taken up again
- * after this, or after three times what a hook may take.
+ * A step that was begun but not recorded, because the notifier threw or the process died, is taken
+ * again after this time, or after three times the limit of a hook if that is longer.
  */
 const LEASE_MS = 60_000;
 const BATCH = 20;
 
-/**
- * Makes the function that takes all steps due now and resolves with when the next one is. A
- * notifier is called at least once a period, and again only if it failed or the process died before
- * the step was recorded; DISABLED is set exactly once, also where the warning could not be given.
- */
-export function createHealthNotifications({
-  store,
-  settings: { health, notify, limits },
-  clock,
-  logger,
-}: {
+export interface HealthNotificationsContext {
   readonly store: WebhookStore;
   readonly settings: WebhooksSettings;
   readonly clock: Clock;
   readonly logger: Logger;
-}): () => Promise<number | null> {
+}
+
+type Step<Kind extends HealthStep["kind"]> = Extract<HealthStep, { readonly kind: Kind }>;
+type StepFields = Partial<Parameters<WebhookStore["settleHealthNotification"]>[0]>;
+
+/** Records a step. Resolves with `false` if the webhook has changed since it was claimed. */
+const settleStep = (
+  store: WebhookStore,
+  { id, account, status, warnedAt }: WebhookRecord,
+  failingSince: number,
+  fields: StepFields,
+): Promise<boolean> =>
+  store.settleHealthNotification({
+    id,
+    account,
+    failingSince,
+    from: status,
+    status,
+    warnedAt,
+    noticeAt: null,
+    now: store.now(),
+    ...fields,
+  });
+
+/**
+ * Returns a function that takes all due health steps and resolves with the time of the next one.
+ *
+ * The notifier is called at least once for each failing period. It is called again only if it
+ * failed, or if the process died before the step was recorded. DISABLED is set exactly once, even
+ * if the warning could not be sent.
+ */
+export function createHealthNotifications(context: HealthNotificationsContext): () => Promise<number | null> {
+  const { store, settings, clock, logger } = context;
+  const { health, notify, limits } = settings;
   const leaseMs = Math.max(LEASE_MS, 3 * limits.hookMs);
 
-  /** Whether the host has been told; also true where it does not want to be. */
-  const tell = async (webhook: WebhookRecord, call: (() => unknown) | undefined): Promise<boolean> => {
+  /** Resolves with `true` if the notifier succeeded, or if the host has none. */
+  const callNotifier = async (id: string, call: (() => unknown) | undefined): Promise<boolean> => {
     if (!call) return true;
     try {
-      await withTimeout(clock, limits.hookMs, (async () => call())(), () => new Error("no answer in time"));
+      const late = (): Error => new Error("no response in time");
+      await withTimeout(clock, limits.hookMs, (async () => call())(), late);
       return true;
     } catch (error) {
-      logger.error({ webhook: webhook.id, error }, "a notifier of the host failed; it will be called again");
+      logger.error({ webhook: id, error }, "a notifier of the host failed; it will be called again");
       return false;
     }
   };
 
-  const take = async (record: WebhookRecord): Promise<void> => {
+  const warn = async (record: WebhookRecord, step: Step<"warn">, now: number): Promise<void> => {
+    const { failingSince } = step;
+    const { warning } = notify;
+    const disableAt = new Date(step.disableAt);
+    const event = { webhook: toWebhook(record), failingSince: new Date(failingSince), disableAt };
+    const isSent = await callNotifier(record.id, warning && (() => warning(event)));
+    if (!isSent && now < warningGivenUpAt(failingSince, health)) return;
+    const fields = { warnedAt: now, noticeAt: step.disableAt };
+    if (!(await settleStep(store, record, failingSince, fields))) return;
+    const entry = { webhook: record.id, disableAt };
+    if (isSent) logger.warn(entry, "an endpoint is failing and will be disabled");
+    else logger.error(entry, "a failing endpoint will be disabled though no notifier took the warning");
+  };
+
+  /**
+   * Records the step first, due again soon: whoever then sees the webhook DISABLED tells the host.
+   */
+  const disable = async (record: WebhookRecord, { failingSince }: Step<"disable">): Promise<void> => {
+    const fields = { status: "DISABLED", noticeAt: store.now() + leaseMs } as const;
+    if (!(await settleStep(store, record, failingSince, fields))) return;
+    logger.warn({ webhook: record.id }, "a failing endpoint was disabled");
+    const disabled = await store.getWebhook(record.id);
+    if (disabled) await takeStep(disabled);
+  };
+
+  const announce = async (record: WebhookRecord, { failingSince }: Step<"announce">): Promise<void> => {
+    const { disabled } = notify;
+    const event = { webhook: toWebhook(record), failingSince: new Date(failingSince) };
+    if (await callNotifier(record.id, disabled && (() => disabled(event))))
+      await settleStep(store, record, failingSince, {});
+  };
+
+  const takeStep = async (record: WebhookRecord): Promise<void> => {
     const now = store.now();
     const step = healthStep(record, health, now);
-    const { id, account, status, warnedAt } = record;
-    if (step.kind === "none") return;
-    const { failingSince } = step;
-    const settle = (
-      fields: Partial<Parameters<WebhookStore["settleHealthNotification"]>[0]>,
-    ): Promise<boolean> =>
-      store.settleHealthNotification({
-        id,
-        account,
-        failingSince,
-        from: status,
-        status,
-        warnedAt,
-        noticeAt: null,
-        now: store.now(),
-        ...fields,
-      });
-    const webhook = toWebhook(record);
-    const since = new Date(failingSince);
-    switch (step.kind) {
-      case "wait":
-        await settle({ noticeAt: step.at });
-        return;
-      case "warn": {
-        const { warning } = notify;
-        const event = { webhook, failingSince: since, disableAt: new Date(step.disableAt) };
-        const isTold = await tell(record, warning && (() => warning(event)));
-        if (!isTold && now < warningGivenUpAt(failingSince, health)) return;
-        if (!(await settle({ warnedAt: now, noticeAt: step.disableAt }))) return;
-        const fields = { webhook: id, disableAt: event.disableAt };
-        if (isTold) logger.warn(fields, "an endpoint is failing and will be disabled");
-        else logger.error(fields, "a failing endpoint will be disabled though no notifier took the warning");
-        return;
-      }
-      case "disable":
-        // Recorded first, and due again at once: whoever sees it DISABLED then tells the host.
-        if (await settle({ status: "DISABLED", noticeAt: store.now() + leaseMs })) {
-          logger.warn({ webhook: id }, "a failing endpoint was disabled");
-          const disabled = await store.getWebhook(id);
-          if (disabled) await take(disabled);
-        }
-        return;
-      case "announce": {
-        const { disabled } = notify;
-        if (await tell(record, disabled && (() => disabled({ webhook, failingSince: since }))))
-          await settle({});
-        return;
-      }
-    }
+    if (step.kind === "warn") await warn(record, step, now);
+    else if (step.kind === "disable") await disable(record, step);
+    else if (step.kind === "announce") await announce(record, step);
+    else if (step.kind === "wait") await settleStep(store, record, step.failingSince, { noticeAt: step.at });
   };
 
   return async () => {
@@ -108,13 +115,13 @@ export function createHealthNotifications({
       leaseUntil: now + leaseMs,
       limit: BATCH,
     });
-    const results = await Promise.allSettled(webhooks.map(take));
+    const results = await Promise.allSettled(webhooks.map(takeStep));
     for (const result of results) {
       if (result.status === "rejected") {
         logger.error({ error: result.reason as unknown }, "a health step could not be recorded");
       }
     }
-    // Those just taken are in `nextAt` with their lease: at worst the next look comes early.
+    // `nextAt` can be the lease of a step that was just taken: then the next round is only early.
     return nextAt;
   };
 }

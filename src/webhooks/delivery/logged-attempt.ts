@@ -1,20 +1,14 @@
-/**
- * Decides what the delivery log tells about an attempt: nothing that a subscriber could map the
- * host's own network with.
- */
+/** Removes details from attempts that a subscriber could use to map the host's network. */
 
 import type { Attempt } from "../store.js";
 
-/**
- * Refusals that the text of the URL alone explains (see `AddressRule`). All other ones depend on
- * what a name resolves to.
- */
+/** Refusals by the text of the URL alone (see `AddressRule`). The others depend on the DNS. */
 const RULES_OF_THE_TEXT: ReadonlySet<string> = new Set(["R1", "R2", "R3", "R4", "R6", "R8"]);
 
 /**
- * The attempt as it is stored, and so as subscribers see it. A name that leads to an internal
- * address and a name that leads nowhere look the same, in every field: otherwise whoever may
- * register a webhook could find out which internal names exist. Pure.
+ * Returns the attempt as it is stored and as subscribers see it. A name with an internal address
+ * and a name without an address look the same in every field: otherwise subscribers could find out
+ * which internal names exist. Pure.
  */
 export function toLoggedAttempt(attempt: Attempt): Attempt {
   const { kind, code } = attempt;

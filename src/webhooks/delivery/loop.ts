@@ -138,7 +138,9 @@ export function createLoop(context: LoopContext): Loop {
     },
   });
 
-  /** Takes over the claimed deliveries. Then claims again if there was too little room, or sleeps. */
+  /**
+   * Takes over the claimed deliveries. Then claims again if there was too little room, or sleeps.
+   */
   const accept = async ({ claims, nextAt }: ClaimResult, pending: PendingClaim): Promise<void> => {
     await flights.take(claims, pending.claimedAt);
     if (!passes.isRunning()) return;

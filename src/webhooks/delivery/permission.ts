@@ -1,4 +1,4 @@
-/** Asks the host which entries of an event a subscriber may read. */
+/** Finds out which entries of an event a subscriber may read, with the host's `access.canRead`. */
 
 import { type Clock, withTimeout } from "../../core/clock.js";
 import type { Logger } from "../../core/logger.js";
@@ -6,7 +6,10 @@ import type { Subscriber } from "../access.js";
 import type { PreparedEvent } from "../events/notification.js";
 import type { WebhooksSettings } from "../settings/settings.js";
 
-/** For each entry whether it may be read; `null` where the host gave no usable answer. */
+/**
+ * True for each entry that may be read; `null` if the host threw, timed out or returned an invalid
+ * value.
+ */
 export type Permission = readonly boolean[] | null;
 
 export interface PermissionContext {
@@ -17,38 +20,38 @@ export interface PermissionContext {
   readonly logger: Logger;
 }
 
-const isAnswered = (answers: readonly unknown[]): answers is readonly boolean[] =>
-  answers.every((answer) => typeof answer === "boolean");
+const areBooleans = (results: readonly unknown[]): results is readonly boolean[] =>
+  results.every((result) => typeof result === "boolean");
 
 /**
- * Asks `canRead` for each entry: without a promise where the host answers at once. Never throws or
- * rejects.
+ * Returns a function that calls `canRead` for each entry. It returns a promise only if the host
+ * does, and never throws or rejects.
  */
 export function createPermissions({ access, hookMs, clock, logger }: PermissionContext) {
   const fail = ({ account }: Subscriber, error: unknown): null => {
-    logger.warn({ account, error }, "access.canRead gave no answer; the delivery waits");
+    logger.warn({ account, error }, "access.canRead failed or returned an invalid value; the delivery waits");
     return null;
   };
 
-  const whenAnswered = async (subscriber: Subscriber, answers: readonly unknown[]): Promise<Permission> => {
+  const waitForResults = async (subscriber: Subscriber, results: readonly unknown[]): Promise<Permission> => {
     try {
       const late = (): Error => new Error("timeout");
-      const settled = await withTimeout(clock, hookMs, Promise.all(answers), late);
-      return isAnswered(settled) ? settled : fail(subscriber, new TypeError("neither true nor false"));
+      const settled = await withTimeout(clock, hookMs, Promise.all(results), late);
+      return areBooleans(settled) ? settled : fail(subscriber, new TypeError("neither true nor false"));
     } catch (error) {
       return fail(subscriber, error);
     }
   };
 
   return (subscriber: Subscriber, { entries }: PreparedEvent): Permission | Promise<Permission> => {
-    const answers: unknown[] = [];
+    const results: unknown[] = [];
     try {
-      for (const entry of entries) answers.push(access.canRead(subscriber, entry.resource()));
+      for (const entry of entries) results.push(access.canRead(subscriber, entry.resource()));
     } catch (error) {
       // Promises of earlier entries may still reject. Unhandled, that would end the process.
-      void Promise.allSettled(answers);
+      void Promise.allSettled(results);
       return fail(subscriber, error);
     }
-    return isAnswered(answers) ? answers : whenAnswered(subscriber, answers);
+    return areBooleans(results) ? results : waitForResults(subscriber, results);
   };
 }

@@ -1,4 +1,4 @@
-/** Recovers what a webhook missed, step by step, within a budget of events for each account. */
+/** Recovers missed events of a webhook, step by step, within a budget for each account. */
 
 import type { Clock } from "../../core/clock.js";
 import { PostbellError } from "../../core/errors.js";
@@ -8,23 +8,22 @@ import type { WebhooksSettings } from "../settings/settings.js";
 import type { WebhookRecord, WebhookStore } from "../store.js";
 
 /**
- * Creates deliveries of all kept events since `since` that `webhook` missed; resolves with how
- * many.
+ * Creates deliveries of all stored events since `since` that `webhook` missed, and resolves with
+ * their number.
  *
- * A recovery that has begun examines all events, so none is left out. They count against the
- * account's budget, which may thereby go below zero: then the next recovery has to wait until the
- * minutes have made up for it.
+ * A recovery that has begun examines every event. The events count against the account's budget,
+ * which can become negative: then the next recovery has to wait until the budget has refilled.
  *
- * @throws `rate_limited` while the account's budget is used up, `not_found` where the webhook was
- * removed.
+ * @throws `rate_limited` while the account's budget is empty, `not_found` if the webhook was
+ * deleted.
  */
 export type Recover = (webhook: WebhookRecord, since: number) => Promise<number>;
 
-/** The most events to examine in one call of the storage; the storage may examine fewer. */
+/** The maximum number of events to examine in one call; the storage may examine fewer. */
 const EVENTS_PER_STEP = 500;
 
-/** Runs the calls of one key one after the other, those of different keys side by side. */
-function createQueue(): <T>(key: string, run: () => Promise<T>) => Promise<T> {
+/** Runs the calls of one key one after another, those of different keys concurrently. */
+function createKeyedQueue(): <T>(key: string, run: () => Promise<T>) => Promise<T> {
   const last = new Map<string, Promise<unknown>>();
   return (key, run) => {
     const own = (last.get(key) ?? Promise.resolve()).then(run);
@@ -49,7 +48,7 @@ export function createRecover({
 }): Recover {
   const everyMs = delivery.recoverEveryMs;
   const budget = createRateLimit({ perMinute: limits.recoveredEventsPerMinute, clock });
-  const inTurn = createQueue();
+  const queue = createKeyedQueue();
 
   const requireBudget = (account: string): void => {
     const seconds = budget.take(account);
@@ -78,7 +77,7 @@ export function createRecover({
         limit: EVENTS_PER_STEP,
       };
       const step = await store.recover(request).catch((error: unknown) => {
-        // A storage that is full, too, has examined the events by then.
+        // A storage that is full has examined the events all the same.
         budget.charge(account, EVENTS_PER_STEP);
         throw error;
       });
@@ -87,12 +86,12 @@ export function createRecover({
       count += step.count;
       dueAt += step.count * everyMs;
       cursor = step.next ?? undefined;
-      // A storage in this process answers without giving others a turn.
+      // The memory storage never yields to the event loop.
       if (cursor !== undefined) await new Promise<void>((resolve) => setImmediate(resolve));
     } while (cursor !== undefined);
     return count;
   };
 
-  // One at a time, or all of an account would begin before the first has used up the budget.
-  return (webhook, since) => inTurn(webhook.account, () => recover(webhook, since));
+  // One at a time: otherwise all recoveries of an account could begin before the budget is charged.
+  return (webhook, since) => queue(webhook.account, () => recover(webhook, since));
 }

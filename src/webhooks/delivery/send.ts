@@ -1,12 +1,9 @@
-/**
- * Puts a host's own way of sending behind the rules that ours keeps by itself: an answer in any
- * case, of the right shape, and in time.
- */
+/** Guards a host's own `delivery.send`: it must return a valid result in time. */
 
 import { type Clock, withTimeout } from "../../core/clock.js";
 import type { OutboundFailure, OutboundResult, Send } from "../../outbound/types.js";
 
-/** Time that a host's send may take to notice the deadline by itself. */
+/** The time that a host's `send` has to notice the deadline itself. */
 const GRACE_MS = 1_000;
 
 const failure = (kind: OutboundFailure["kind"], code: string, message: string): OutboundFailure => ({
@@ -17,7 +14,7 @@ const failure = (kind: OutboundFailure["kind"], code: string, message: string): 
 
 const KINDS: ReadonlySet<unknown> = new Set(["refused", "dns", "connect", "tls", "timeout", "http"]);
 
-/** The headers that are text; anything else there would break whoever reads it later. */
+/** Returns the headers whose value is a string. */
 const readHeaders = (given: unknown): Record<string, string> =>
   Object.fromEntries(
     Object.entries(typeof given === "object" && given !== null ? given : {}).filter(
@@ -25,7 +22,7 @@ const readHeaders = (given: unknown): Record<string, string> =>
     ),
   );
 
-/** What a host's function gave, if it is a result; otherwise a failed attempt, never a success. */
+/** Returns the result of a host's `send`, or a failure if it is not valid. */
 function readResult(given: unknown): OutboundResult {
   const result = (typeof given === "object" && given !== null ? given : {}) as Partial<
     Record<string, unknown>
@@ -41,22 +38,22 @@ function readResult(given: unknown): OutboundResult {
     };
   }
   if (KINDS.has(kind)) return failure(kind as OutboundFailure["kind"], String(code), String(message));
-  return failure("http", "SEND_NONSENSE", "delivery.send gave neither a response nor a failure.");
+  return failure("http", "SEND_NONSENSE", "delivery.send must return a response or a failure.");
 }
 
 /**
- * `send` of the host, made to keep the contract: never rejects, ends soon after the deadline, and
- * whatever is no response is a failure.
+ * Wraps the host's `send`. The result never rejects, ends soon after the deadline, and turns
+ * invalid values into failures.
  */
 export function guardSend(send: Send, clock: Clock): Send {
   return async (request) => {
     try {
-      const answer = (async () => send(request))();
+      const result = (async () => send(request))();
       const late = (): Error => new Error("deadline");
-      return readResult(await withTimeout(clock, request.deadlineMs + GRACE_MS, answer, late));
+      return readResult(await withTimeout(clock, request.deadlineMs + GRACE_MS, result, late));
     } catch (error) {
       return error instanceof Error && error.message === "deadline"
-        ? failure("timeout", "DEADLINE", "delivery.send did not answer before the deadline.")
+        ? failure("timeout", "DEADLINE", "delivery.send did not return before the deadline.")
         : failure("connect", "SEND_THREW", "delivery.send threw.");
     }
   };

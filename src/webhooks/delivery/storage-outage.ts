@@ -1,13 +1,9 @@
-/**
- * Counts how long the storage has been unavailable: since the first call that failed after the last
- * one that succeeded.
- */
+/** Measures how long the storage has been unavailable: since the first failed call in a row. */
 
 import type { Clock } from "../../core/clock.js";
 
 /**
- * After a failed call the storage is called again after this, doubling up to the second figure,
- * within which its return is noticed.
+ * The delay after the first failed call. It doubles with each further failure, up to the maximum.
  */
 const RETRY_MS = 100;
 export const MAX_RETRY_MS = 5_000;
@@ -16,11 +12,11 @@ export const storageRetryDelayMs = (failures: number): number =>
   Math.min(RETRY_MS * 2 ** failures, MAX_RETRY_MS);
 
 export interface StorageOutage {
-  /** A call failed. */
+  /** Reports a failed call. */
   failed(): void;
-  /** A call did not fail. */
+  /** Reports a successful call. */
   ended(): void;
-  /** 0 where the last call did not fail. */
+  /** Returns 0 if the last call succeeded. */
   ms(): number;
 }
 

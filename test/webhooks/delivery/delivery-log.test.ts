@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { PostbellError } from "../../../src/core/errors.js";
 import type { EventInput } from "../../../src/index.js";
-import { readTimeFilter } from "../../../src/webhooks/delivery/delivery-log.js";
+import { readTimeFilter } from "../../../src/webhooks/delivery/time-filter.js";
 import {
   DAY,
   forever,

@@ -1,0 +1,125 @@
+/** The delivery log and its repairs, as hosts call them. */
+
+import type { Subscriber } from "../options.js";
+import type { Actor } from "../registrations/entitlement.js";
+import type { Attempt, AttemptSummary, DeliveryState } from "../store.js";
+import type { EndpointHealth } from "./endpoint-health.js";
+
+/** An attempt in the delivery log. */
+export interface DeliveryAttempt extends Omit<Attempt, "at"> {
+  readonly at: Date;
+}
+
+/** A delivery in the log: one event for one webhook. */
+export interface Delivery {
+  readonly id: string;
+  readonly webhookId: string;
+  readonly eventId: string;
+  readonly type: string;
+  readonly state: DeliveryState;
+  /**
+   * Why the delivery ended without success: `exhausted`, `disabled`, `access_denied`,
+   * `access_unknown`, `crashed`, `payload_unreadable`, `payload_missing` or `record_unreadable`.
+   * Otherwise `null`.
+   */
+  readonly reason: string | null;
+  readonly createdAt: Date;
+  readonly startedAt: Date | null;
+  /** When the next attempt is due; `null` once the delivery has completed. */
+  readonly nextAttemptAt: Date | null;
+  readonly endedAt: Date | null;
+  readonly attempts: readonly DeliveryAttempt[];
+}
+
+/** The statistics of one webhook. */
+export interface DeliveryCounts extends Readonly<Record<DeliveryState, number>> {
+  readonly health: EndpointHealth<Date>;
+  /**
+   * When the next attempt is due; in the past if it waits for a free slot, `null` if no delivery is
+   * pending.
+   */
+  readonly nextAttemptAt: Date | null;
+  /** The attempt of any delivery that was recorded last. */
+  readonly lastAttempt: (Omit<AttemptSummary, "at"> & { readonly at: Date }) | null;
+}
+
+/**
+ * The delivery log and the calls that repair it. Completed deliveries are kept for `retention`.
+ *
+ * A call without `as` acts as the host. With `as`, it has the permissions of that API key, as in
+ * `registrations`: every key of the account may read the log, but without the excerpts of
+ * responses, which can repeat a record. Only a key that may manage the webhook may call `resend`,
+ * `recover` and `test`.
+ *
+ * @throws `not_found`, `invalid_argument` and the errors of the storage; with `as` also
+ * `webhook_owned_by_another_key` and `access_unavailable`.
+ */
+export interface Deliveries {
+  /**
+   * Returns deliveries created at or after `since` and before `until`, newest first. `limit` is 1
+   * to 100, 50 by default. `next` is the cursor of the next page, `null` on the last one.
+   *
+   * A call examines a limited part of the log, so a page can hold fewer deliveries than `limit`,
+   * even none, and still have a `next`: continue until it is `null`.
+   *
+   * @throws `unknown_event_type` for a `type` that is neither in the catalogue nor `webhook.test`.
+   */
+  list(request: {
+    readonly webhookId: string;
+    readonly state?: DeliveryState | undefined;
+    readonly type?: string | undefined;
+    /** A Date, or ISO 8601 with an offset. */
+    readonly since?: Date | string | undefined;
+    readonly until?: Date | string | undefined;
+    readonly cursor?: string | undefined;
+    readonly limit?: number | undefined;
+    readonly as?: Subscriber;
+  }): Promise<{ readonly deliveries: readonly Delivery[]; readonly next: string | null }>;
+  /** Returns a delivery with all stored attempts. */
+  get(id: string, options?: Actor): Promise<Delivery>;
+  /**
+   * Makes one more attempt now. A pending delivery keeps its schedule. For a completed one, creates
+   * a new delivery of the same event with its own schedule. Returns the delivery that is attempted.
+   *
+   * @throws `webhook_disabled` while the webhook is DISABLED; `resend_limit_reached` if the event
+   * was sent to the webhook again a hundred times.
+   */
+  resend(id: string, options?: Actor): Promise<{ readonly id: string }>;
+  /**
+   * Creates deliveries of all stored events since `since` that the webhook subscribes to and did
+   * not receive: emitted while it was disabled, or failed. Pending, delivered and withheld
+   * deliveries are not touched, so calling it again is safe. Events from before the registration of
+   * the webhook do not count as missed.
+   *
+   * The deliveries fall due one at a time, `delivery.recoverEveryMs` apart, oldest first. New
+   * events go before them. Recoveries of one account run one after another.
+   *
+   * @throws `rate_limited` beyond `limits.repairsPerMinute` for a webhook, and after the recoveries
+   * of its account have examined more than `limits.recoveredEventsPerMinute` events, both counted
+   * per process; `webhook_disabled` while the webhook is DISABLED.
+   */
+  recover(request: {
+    readonly webhookId: string;
+    readonly since: Date | string;
+    readonly as?: Subscriber;
+  }): Promise<{ readonly count: number }>;
+  /**
+   * Sends a test to this webhook only, whatever types it subscribes to. The delivery is signed and
+   * logged like any other, but attempted once. Its type is `webhook.test`, and it contains an
+   * `OperationOutcome`, never a record. With `type`, the notification names that type, so that you
+   * can test the routing of the receiver; the log still says `webhook.test`.
+   *
+   * A 2xx counts for the health of the endpoint like any other; a failed test does not count.
+   *
+   * @throws `unknown_event_type` for a type that is not in the catalogue; `invalid_request` for a
+   * type that the webhook does not subscribe to; `rate_limited` and `webhook_disabled` as in
+   * `recover`.
+   */
+  test(request: {
+    readonly webhookId: string;
+    readonly type?: string | undefined;
+    readonly as?: Subscriber;
+  }): Promise<{ readonly id: string }>;
+  /** Returns statistics of a webhook and the health of its endpoint, at constant cost. */
+  stats(request: { readonly webhookId: string; readonly as?: Subscriber }): Promise<DeliveryCounts>;
+}

@@ -1,0 +1,131 @@
+/** Sends events again: `resend`, `recover` and `test` of the delivery log. */
+
+import type { Clock } from "../../core/clock.js";
+import { isPostbellError, PostbellError } from "../../core/errors.js";
+import { createRateLimit } from "../../http/rate-limit.js";
+import { notFound, readCallArguments } from "../call-arguments.js";
+import { type Catalogue, TEST_EVENT_TYPE } from "../event-types/catalogue.js";
+import { subscribes } from "../event-types/subscription.js";
+import { createTestEvent } from "../events/test-event.js";
+import type { ReadSettings } from "../options.js";
+import type { Actor, Entitlement } from "../registrations/entitlement.js";
+import type { EventRecord, WebhookRecord, WebhookStore } from "../store.js";
+import type { Deliveries } from "./deliveries.js";
+import { formatDeliveryId } from "./delivery-id.js";
+import type { DeliveryLookup } from "./delivery-lookup.js";
+import { createRecover } from "./recovery.js";
+import { readTimeFilter } from "./time-filter.js";
+import { requireLoggedType } from "./type-filter.js";
+
+export interface DeliveryRepairsContext {
+  readonly store: WebhookStore;
+  readonly settings: ReadSettings;
+  readonly catalogue: Catalogue;
+  readonly entitlement: Entitlement;
+  readonly clock: Clock;
+  /** Stores an event for one webhook. */
+  readonly append: (
+    event: EventRecord,
+    webhookId: string,
+  ) => Promise<{ readonly deliveries: readonly { readonly id: string }[] }>;
+}
+
+/**
+ * Each resent delivery is one more record in the storage: a client that resends in a loop must end.
+ */
+const MAX_RESENT = 100;
+
+const webhookDisabled = (): PostbellError =>
+  new PostbellError(
+    "webhook_disabled",
+    "The webhook is DISABLED, so nothing is sent to it; enable it first.",
+  );
+
+function requireSubscribed(eventTypes: WebhookRecord["eventTypes"], type: string): void {
+  if (type === TEST_EVENT_TYPE || subscribes(eventTypes, type)) return;
+  const message = `The webhook does not subscribe to '${type}', so it never gets such an event.`;
+  throw new PostbellError("invalid_request", message, { field: "type" });
+}
+
+type Repair = "recover" | "test";
+const REPAIR_NAMES: Readonly<Record<Repair, string>> = { recover: "recoveries", test: "tests" };
+
+/** Limits how often a webhook may be repaired. */
+function createRepairLimit(perMinute: number, clock: Clock) {
+  const tokens = createRateLimit({ perMinute, clock });
+  return {
+    take(repair: Repair, webhookId: string): void {
+      const seconds = tokens.take(`${repair} ${webhookId}`);
+      if (seconds === 0) return;
+      const message = `Too many ${REPAIR_NAMES[repair]} of this webhook; try again in ${seconds} s.`;
+      throw new PostbellError("rate_limited", message, { retryAfterSeconds: seconds });
+    },
+    putBack: (repair: Repair, webhookId: string): void => tokens.putBack(`${repair} ${webhookId}`),
+  };
+}
+
+export function createDeliveryRepairs(
+  context: DeliveryRepairsContext,
+  lookup: DeliveryLookup,
+): Pick<Deliveries, "resend" | "recover" | "test"> {
+  const { store, settings, catalogue, entitlement, clock, append } = context;
+  const repairLimit = createRepairLimit(settings.limits.repairsPerMinute, clock);
+  const recover = createRecover({ store, settings, clock });
+
+  /** Returns the webhook if the actor may manage it and it is ENABLED. */
+  const requireSendable = async (webhook: WebhookRecord, actor: Actor): Promise<WebhookRecord> => {
+    await entitlement.requireManager(webhook, actor);
+    if (webhook.status !== "ENABLED") throw webhookDisabled();
+    return webhook;
+  };
+
+  return {
+    async resend(id, options = {}) {
+      const actor = readCallArguments("resend", options, ["as"]);
+      const record = await lookup.findDelivery(id);
+      const { webhookId, eventId } = record;
+      const { account } = await requireSendable(await lookup.findWebhook(record, actor), actor);
+      if (await store.getDelivery(formatDeliveryId({ webhookId, eventId, serial: MAX_RESENT }))) {
+        throw new PostbellError(
+          "resend_limit_reached",
+          `This event was sent to the webhook again ${MAX_RESENT} times, which is the maximum.`,
+        );
+      }
+      const createdId = await store.resend({ id, account, now: store.now() });
+      if (createdId === undefined) throw notFound("delivery");
+      return { id: createdId };
+    },
+
+    async recover(request) {
+      const { webhookId, since } = readCallArguments("recover", request, ["webhookId", "since", "as"]);
+      const from = readTimeFilter("since", since);
+      const webhook = await requireSendable(await entitlement.find(webhookId, request), request);
+      repairLimit.take("recover", webhookId);
+      try {
+        return { count: await recover(webhook, from) };
+      } catch (error) {
+        // The account's budget refused the call: no event of this webhook was examined.
+        if (isPostbellError(error, "rate_limited")) repairLimit.putBack("recover", webhookId);
+        throw error;
+      }
+    },
+
+    async test(request) {
+      const names = ["webhookId", "type", "as"] as const;
+      const { webhookId, type = TEST_EVENT_TYPE } = readCallArguments("test", request, names);
+      requireLoggedType(catalogue, type);
+      const webhook = await requireSendable(await entitlement.find(webhookId, request), request);
+      requireSubscribed(webhook.eventTypes, type);
+      repairLimit.take("test", webhookId);
+      const event = await createTestEvent({
+        account: webhook.account,
+        sentType: type,
+        now: store.now(),
+      });
+      const [created] = (await append(event, webhookId)).deliveries;
+      // The webhook was disabled or deleted after it was looked up.
+      if (!created) throw webhookDisabled();
+      return { id: created.id };
+    },
+  };
+}
