@@ -1,19 +1,19 @@
-/** The arguments of an endpoint: reads those of a request, and describes them to clients. Knows no route and no HTTP. */
+/** Reads and validates the arguments of a request. Knows no route and no HTTP. */
 
 import { checkBounds } from "./bounds.js";
 import { coerceValue } from "./coerce.js";
-import type { Argument, Arguments, Json, JsonObject, Schema, SchemaProblem } from "./types.js";
+import type { Argument, Arguments, Json, JsonObject, SchemaProblem } from "./types.js";
 import { type ReadResult, readValue } from "./validate.js";
 
 export type ArgumentValues = { readonly [name: string]: Json | undefined };
 
-/** Of an error in the reference's form: what stands in its `data`. */
+/** The fields of a failure have the form of WordPress's error `data`. */
 export type ArgumentsResult =
   | {
       readonly ok: true;
       /** Coerced by the schema. An argument with a `sanitize` has the value that was given. */
       readonly values: ArgumentValues;
-      /** The same with every `sanitize` applied: for a caller who may do what he asks for. */
+      /** Returns the values with every `sanitize` applied: for a caller who has the permission. */
       readonly sanitised: () => ArgumentValues;
     }
   | { readonly ok: false; readonly code: "rest_missing_callback_param"; readonly missing: readonly string[] }
@@ -27,16 +27,20 @@ export type ArgumentsResult =
     };
 
 /**
- * The arguments of a request, coerced, and the defaults of those it lacks. Without prototype; what `args` does not know is left out.
+ * Returns the arguments of a request, coerced, with the defaults of missing ones. The result has no
+ * prototype and only the names of `args`.
  *
- * Lengths and counts are judged before `validate` or the schema sees a value. No `sanitize` runs until `sanitised` is called.
+ * Lengths and counts are checked before `validate` or the schema sees a value. No `sanitize` runs
+ * until `sanitised` is called.
  *
- * In the order of the reference: required arguments that are missing are reported alone, then all invalid ones together, then all invalid ones that are
- * `late`. `null` counts as missing where the argument is required and has no default. Otherwise, unless the argument is `late`, `null` is valid without
- * being shown to `validate`, and coerced to the empty value of the type. A default is not checked, but coerced, or shown to `sanitize`, like what is given;
- * a default of `null` stays. A value that only `validate` accepts, and not the schema, stays as it is where there is no `sanitize`.
+ * In the order of WordPress: missing required arguments are reported alone, then all invalid ones
+ * together, then all invalid `late` ones. `null` counts as missing if the argument is required and
+ * has no default. Otherwise, unless the argument is `late`, `null` is valid: it skips `validate`
+ * and is coerced to the empty value of the type. A default is not validated, but it is coerced or
+ * sanitised like a given value; a default of `null` stays. Without a `sanitize`, a value that
+ * `validate` accepts but the schema does not stays as it is.
  *
- * `given` must have been checked for its depth.
+ * @param given must have been checked for its depth.
  */
 export function validateArguments(args: Arguments, given: JsonObject): ArgumentsResult {
   const known = Object.entries(args).map(([name, argument]) => ({
@@ -45,10 +49,7 @@ export function validateArguments(args: Arguments, given: JsonObject): Arguments
     value: Object.hasOwn(given, name) ? given[name] : undefined,
   }));
 
-  const missing = known.filter(
-    ({ argument, value }) =>
-      argument.required === true && argument.default === undefined && (value ?? null) === null,
-  );
+  const missing = known.filter(isMissing);
   if (missing.length > 0) {
     return { ok: false, code: "rest_missing_callback_param", missing: missing.map(({ name }) => name) };
   }
@@ -62,9 +63,22 @@ export function validateArguments(args: Arguments, given: JsonObject): Arguments
       if (read.problem === undefined) values[name] = read.value;
       else problems.set(name, read.problem);
     }
-    if (problems.size > 0) return invalid(problems);
+    if (problems.size > 0) return toInvalid(problems);
   }
+  return completeValues(known, values);
+}
 
+interface GivenArgument {
+  readonly name: string;
+  readonly argument: Argument;
+  readonly value: Json | undefined;
+}
+
+const isMissing = ({ argument, value }: GivenArgument): boolean =>
+  argument.required === true && argument.default === undefined && (value ?? null) === null;
+
+/** Adds defaults, and defers every `sanitize` until the caller is known to be permitted. */
+function completeValues(known: readonly GivenArgument[], values: { [name: string]: Json }): ArgumentsResult {
   const deferred: (readonly [name: string, value: Json, sanitize: NonNullable<Argument["sanitize"]>])[] = [];
   for (const { name, argument, value = argument.default } of known) {
     if (value === undefined) continue;
@@ -90,7 +104,7 @@ function readGiven(value: Json, argument: Argument, name: string, given: JsonObj
   return problem === undefined ? { value: coerceValue(value, argument) } : { problem };
 }
 
-function invalid(problems: ReadonlyMap<string, SchemaProblem>): ArgumentsResult {
+function toInvalid(problems: ReadonlyMap<string, SchemaProblem>): ArgumentsResult {
   const entries = [...problems];
   const detailed = entries.filter(([, { code }]) => code !== "");
   return {
@@ -105,59 +119,3 @@ function invalid(problems: ReadonlyMap<string, SchemaProblem>): ArgumentsResult 
     ),
   };
 }
-
-/** What clients are told of an endpoint's arguments, in the index and in the answer to OPTIONS: plain data. `required` is always there. */
-export function describeArguments(args: Arguments): JsonObject {
-  return mapValues(args, (argument) => {
-    const { context: _, readonly: __, ...described } = describeSchema(argument);
-    return { ...described, required: argument.required === true };
-  });
-}
-
-/** A schema as plain data: its keywords and no others, all the way down. */
-export function describeSchema(schema: Schema): JsonObject {
-  const described: { [keyword: string]: Json } = {};
-  for (const keyword of KEYWORDS) {
-    const value = schema[keyword];
-    if (value !== undefined) described[keyword] = value as Json;
-  }
-  const { items, mostItems, properties, additionalProperties, oneOf, anyOf } = schema;
-  if (mostItems !== undefined) described["x-maxItems"] = mostItems;
-  if (items !== undefined) described["items"] = describeSchema(items);
-  if (properties !== undefined) {
-    const told = Object.entries(properties).filter(([, member]) => member.undescribed !== true);
-    described["properties"] = mapValues(Object.fromEntries(told), describeSchema);
-  }
-  if (typeof additionalProperties === "object") {
-    described["additionalProperties"] = describeSchema(additionalProperties);
-  }
-  if (oneOf !== undefined) described["oneOf"] = oneOf.map(describeSchema);
-  if (anyOf !== undefined) described["anyOf"] = anyOf.map(describeSchema);
-  return described;
-}
-
-const KEYWORDS = [
-  "title",
-  "description",
-  "type",
-  "format",
-  "enum",
-  "default",
-  "minimum",
-  "maximum",
-  "exclusiveMinimum",
-  "exclusiveMaximum",
-  "minLength",
-  "maxLength",
-  "minItems",
-  "maxItems",
-  "uniqueItems",
-  "maxProperties",
-  "additionalProperties",
-  "required",
-  "context",
-  "readonly",
-] as const satisfies readonly (keyof Schema)[];
-
-const mapValues = <T>(values: { readonly [name: string]: T }, map: (value: T) => Json): JsonObject =>
-  Object.fromEntries(Object.entries(values).map(([name, value]) => [name, map(value)]));

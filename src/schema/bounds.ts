@@ -1,22 +1,36 @@
-/** Judges how large a value is before anything reads it: no expression, split, normalisation or URL parser sees a text that is too long. */
+/**
+ * Checks the size of a value before anything reads it: no regular expression, split, normalisation
+ * or URL parser sees a text that is too long.
+ */
 
 import type { Json, Schema, SchemaProblem } from "./types.js";
 
-/** Characters of a text that stands for a number, a boolean or a date; the longest that fits one is far shorter. */
+/**
+ * The maximum length of a text that represents a number, a boolean or a date. Valid ones are far
+ * shorter.
+ */
 export const MAX_SCALAR_TEXT = 64;
 
-/** Items of a list whose schema states no bound. Every argument of a route states one. */
+/**
+ * The maximum number of items if the schema states no bound. Every argument of a route states one.
+ */
 const DEFAULT_ITEMS = 1_000;
 
-/** Between two items of a list that is written as one text: a comma and a blank. */
+/** Characters between two items of a list that is written as one text: a comma and a space. */
 const SEPARATORS = 2;
 
-/** Nested items with bounds of their own; a list inside a list counts as a text of this length. */
+/**
+ * The maximum length of an item whose schema states no length. A list within a list counts as such
+ * a text.
+ */
 const DEFAULT_ITEM_TEXT = 256;
 
 export const mostItems = ({ maxItems, mostItems }: Schema): number => maxItems ?? mostItems ?? DEFAULT_ITEMS;
 
-/** The longest text that can stand for a list: every item at its longest, with separators between them. */
+/**
+ * Returns the maximum length of a text that represents a list: every item at its maximum, plus
+ * separators.
+ */
 export function mostListText(schema: Schema): number {
   const { items = {} } = schema;
   return mostItems(schema) * (mostItemText(items) + SEPARATORS);
@@ -29,8 +43,10 @@ function mostItemText({ type, maxLength, enum: choices }: Schema): number {
 }
 
 /**
- * Why `value` is larger than `schema` allows, or nothing. Looks at lengths and counts alone, and at no more members than the bounds allow.
- * A value of another type than the schema's passes: that is for the reader of the type to say.
+ * Returns the problem of a value that is larger than `schema` allows. Checks only lengths and
+ * counts, and no more members than the bounds allow.
+ *
+ * A value of another type than the schema's passes: the reader of the type rejects it.
  */
 export function checkBounds(value: Json, schema: Schema, name: string): SchemaProblem | undefined {
   if (typeof value === "string") return checkTextLength(value, schema, name);
@@ -63,7 +79,7 @@ function checkMembers(
   return undefined;
 }
 
-/** By UTF-16 units first, so that only texts which may fit are counted in code points. */
+/** Compares UTF-16 units first, so that only texts which may fit are counted in code points. */
 export function checkTextLength(text: string, schema: Schema, name: string): SchemaProblem | undefined {
   const { maxLength } = schema;
   if (maxLength === undefined || text.length <= maxLength) return undefined;
@@ -80,7 +96,7 @@ export function checkItemCount(count: number, schema: Schema, name: string): Sch
   return { code: "rest_too_many_items", message: `${name} must have at most ${countNoun(most, "item")}.` };
 }
 
-/** Code points, without a copy of the text. */
+/** Returns the number of code points, without a copy of the text. */
 export function countCharacters(text: string): number {
   let count = text.length;
   for (let at = 0; at + 1 < text.length; at += 1) {
@@ -97,7 +113,10 @@ export const countNoun = (count: number, what: string): string => `${count} ${wh
 const isSeparator = (code: number): boolean =>
   code === 0x2c || code === 0x20 || (code >= 0x09 && code <= 0x0d);
 
-/** The parts of a text between commas and white space. Stops after `most` + 1 of them, so that a caller sees that there are too many. */
+/**
+ * Splits a text at commas and white space. Stops after `most` + 1 parts, so that the caller sees
+ * that there are too many.
+ */
 export function splitList(text: string, most: number): readonly string[] {
   const parts: string[] = [];
   let start = 0;

@@ -1,11 +1,12 @@
-/** Makes of a value what a schema says it is, without judging it. */
+/** Converts a value to the type of its schema, without validating it. */
 
 import type { Json, JsonType, Schema } from "./types.js";
 import { readValue } from "./validate.js";
 
 /**
- * The value in the form that `schema` gives it, by the rules of `readValue`. One that does not fit stays as it is, but for `null`: where the schema has no
- * type `null` it becomes the empty value of its type, as the reference has it (`""`, `0`, `false`, `[]`, `{}`; of several types `null`).
+ * Returns the value in the form of `schema`, by the rules of `readValue`. A value that does not fit
+ * stays as it is. The exception is `null`: if the schema has a single type other than `null`, it
+ * becomes the empty value of this type, as in WordPress (`""`, `0`, `false`, `[]`, `{}`).
  */
 export function coerceValue(value: Json, schema: Schema): Json {
   const read = readValue(value, schema, "");

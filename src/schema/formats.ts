@@ -1,14 +1,17 @@
-/** The formats that a schema can ask of a string. Each check is linear in the text. */
+/** Checks the formats that a schema can require of a string. Every check takes linear time. */
 
 import { isIP } from "node:net";
 import type { Schema, SchemaProblem } from "./types.js";
 
-/** Characters of a text in one of these formats; an e-mail address is the longest (RFC 5321 §4.5.3.1). */
+/** The maximum length of a formatted text. An e-mail address is the longest (RFC 5321 §4.5.3.1). */
 export const MAX_FORMATTED = 254;
 
 type Format = NonNullable<Schema["format"]>;
 
-/** Why `text` does not have the format, or nothing. Its length is judged first. A `uri` has no wrong form: it is cleaned instead, by {@link cleanUri}. */
+/**
+ * Returns the problem of a text that does not have the format. The length is checked first. A `uri`
+ * is never invalid: {@link cleanUri} cleans it instead.
+ */
 export function checkFormat(text: string, format: Format, name: string): SchemaProblem | undefined {
   if (format === "uri" || (text.length <= MAX_FORMATTED && CHECKS[format].accepts(text))) return undefined;
   const { code, what } = CHECKS[format];
@@ -16,8 +19,9 @@ export function checkFormat(text: string, format: Format, name: string): SchemaP
 }
 
 /**
- * RFC 3339 as the reference reads it: seconds are required, the zone is not; `T` or a blank in between; `Z`, `+01` or `+01:00` after it.
- * A day that its month has not, an hour 24 or a second 60 is none; years from 1 to 9999.
+ * True for a date and time in RFC 3339, as WordPress reads it. Seconds are required, the zone is
+ * optional: `Z`, `+01` or `+01:00`. The separator is `T` or a space. Years are 1 to 9999; days that
+ * the month does not have, hour 24 and second 60 are invalid.
  */
 export function isDateTime(text: string): boolean {
   const match = DATE_TIME.exec(text);
@@ -39,10 +43,12 @@ function daysIn(year: number, month: number): number {
 }
 
 /**
- * A URL of a harmless kind, or an empty text where there is none: blanks are encoded, characters that no URL has are removed, `http://` is put before what
- * has neither a scheme nor a leading `/`, `#` or `?`, and another scheme than those of the reference makes it empty. Letters beyond ASCII stay.
+ * Returns a URL with a harmless scheme, or an empty text. Spaces are encoded, and characters that
+ * no URL has are removed. A text with neither a scheme nor a leading `/`, `#` or `?` gets the
+ * prefix `http://`. A scheme that WordPress does not allow makes the URL empty. Letters beyond
+ * ASCII stay.
  *
- * Guarantee: idempotent; never answers a `javascript:` or `data:` URL.
+ * Guarantee: idempotent; never returns a `javascript:` or `data:` URL.
  */
 export function cleanUri(text: string): string {
   const url = text.replace(NOT_IN_URLS, "").trim().replaceAll(" ", "%20");
@@ -53,7 +59,7 @@ export function cleanUri(text: string): string {
   return `http://${url}`;
 }
 
-/** Blanks apart, which are encoded. */
+/** All characters that no URL has, except spaces, which are encoded. */
 const NOT_IN_URLS = /[^ a-z0-9\-~+_.?#=!&;,/:%@$|*'()[\]\u0080-\u{10ffff}]/giu;
 
 const SCHEMES = new Set(

@@ -1,19 +1,22 @@
-/** Bounds parsed JSON before anything walks it recursively. Knows no schema. */
+/** Limits parsed JSON before anything walks it recursively. Knows no schema. */
 
 import type { SchemaProblem } from "./types.js";
 
 export interface JsonLimits {
-  /** Arrays and objects inside one another; a value that is neither has none. Default 64. */
+  /** The maximum nesting of arrays and objects. Default 64. */
   readonly levels?: number;
-  /** Values of any kind, containers included. Default {@link MAX_JSON_VALUES}. */
+  /**
+   * The maximum number of values of any kind, containers included. Default {@link MAX_JSON_VALUES}.
+   */
   readonly nodes?: number;
-  /** Characters of a member's name. Default 256. */
+  /** The maximum length of a property name. Default 256. */
   readonly nameLength?: number;
 }
 
 /**
- * Values in one JSON body. A batch of 25 posts with fifty fields and a hundred meta fields each has fewer than 4 000; ten thousand are parsed and
- * walked in a few milliseconds.
+ * The maximum number of values in one JSON body. A batch of 25 posts with fifty fields and a
+ * hundred meta fields each has fewer than 4 000. Ten thousand are parsed and walked in a few
+ * milliseconds.
  */
 export const MAX_JSON_VALUES = 10_000;
 
@@ -23,8 +26,8 @@ const BACKSLASH = 0x5c;
 const isOpening = (byte: number): boolean => byte === 0x7b || byte === 0x5b;
 
 /**
- * Whether JSON text in UTF-8 may hold more than `most` values, by one pass over its bytes and before a parser makes anything of it: each value but the
- * first stands after a comma or an opening bracket.
+ * True if JSON text in UTF-8 may hold more than `most` values. Takes one pass over the bytes,
+ * before parsing: each value but the first follows a comma or an opening bracket.
  */
 export function hasMoreValues(json: Uint8Array, most: number): boolean {
   let seen = 1;
@@ -46,10 +49,10 @@ export const tooManyValues = (most: number): SchemaProblem => ({
 });
 
 /**
- * Whether a parsed JSON value is flat and small enough for recursive walks. Code of the problem: `rest_nested_too_deep`, `rest_too_many_values` or
- * `rest_name_too_long`.
+ * Checks that a parsed JSON value is flat and small enough for recursive walks. The codes of the
+ * problem are `rest_nested_too_deep`, `rest_too_many_values` and `rest_name_too_long`.
  *
- * Guarantee: never recurses; looks at no more than `nodes` values and ends on cyclic ones too.
+ * Guarantee: never recurses, looks at no more than `nodes` values, and also ends on cyclic values.
  */
 export function checkJsonLimits(
   value: unknown,

@@ -1,28 +1,35 @@
-/** Parses query strings and URL-encoded forms by PHP's rules, which the clients of the reference rely on. Knows no argument and no schema. */
+/**
+ * Parses query strings and URL-encoded forms by PHP's rules, which WordPress clients rely on. Knows
+ * no argument and no schema.
+ */
 
 import type { Json, JsonObject, SchemaProblem } from "./types.js";
 
-/** More parameters in one text are refused. */
+/** The maximum number of parameters in one text. */
 export const MAX_PARAMETERS = 1000;
 
-/** More brackets in one name are refused. */
+/** The maximum number of brackets in one name. */
 export const MAX_BRACKETS = 64;
 
 export type QueryResult =
-  /** Without prototype. */
+  /** The values have no prototype. */
   | { readonly ok: true; readonly values: JsonObject }
   | { readonly ok: false; readonly problem: SchemaProblem };
 
 /**
- * The parameters of a query string (without its `?`) or of an `application/x-www-form-urlencoded` body.
+ * Returns the parameters of a query string (without its `?`) or of an
+ * `application/x-www-form-urlencoded` body.
  *
- * Of equal names the last counts; `a[]=1&a[x][y]=2` nests. A list whose keys are 0, 1, 2 … in this order becomes an array, any other an object without
- * prototype; leaves are strings. Blanks and dots in a name become `_`, what stands before its first bracket must not be empty, an unclosed bracket is a `_`,
- * what follows a closing one is ignored unless it is another bracket. `+` is a blank; a `%` that starts no byte stands for itself; bytes that are no UTF-8
- * become U+FFFD.
+ * If names repeat, the last one wins; `a[]=1&a[x][y]=2` nests. A list whose keys are 0, 1, 2 … in
+ * this order becomes an array, any other list an object without a prototype. Leaves are strings.
+ * Spaces and dots in a name become `_`. The text before the first bracket must not be empty. An
+ * unclosed bracket becomes `_`, and text after a closing bracket is ignored unless it is another
+ * bracket. `+` is a space; a `%` that starts no byte stays; bytes that are not UTF-8 become U+FFFD.
  *
- * Guarantee: linear time; `__proto__` and the like are names as any other.
- * A problem, `rest_too_many_parameters` or `rest_nested_too_deep`, above {@link MAX_PARAMETERS} or {@link MAX_BRACKETS}; PHP would leave the rest out.
+ * Guarantee: linear time; `__proto__` and the like are ordinary names.
+ *
+ * The result is a problem, `rest_too_many_parameters` or `rest_nested_too_deep`, above {@link
+ * MAX_PARAMETERS} or {@link MAX_BRACKETS}. PHP would drop the rest.
  */
 export function parseQuery(text: string): QueryResult {
   const root = newBranch();
@@ -49,7 +56,10 @@ const TOO_DEEP = `No more than ${MAX_BRACKETS} brackets are accepted in the name
 
 const refused = (code: string, message: string): QueryResult => ({ ok: false, problem: { code, message } });
 
-/** `+` and percent-encoded bytes. By hand, because `decodeURIComponent` refuses what is malformed and is slow where much is encoded. */
+/**
+ * Decodes `+` and percent-encoded bytes. `decodeURIComponent` would reject malformed text, and is
+ * slow if much is encoded.
+ */
 function decode(text: string): string {
   if (!/[+%]/.test(text)) return text;
   const bytes = Buffer.from(text);
@@ -74,14 +84,17 @@ const BLANK = 0x20;
 const PERCENT = 0x25;
 const PLUS = 0x2b;
 
-/** NaN for a byte that is none. */
+/** Returns NaN for a byte that is not a hexadecimal digit. */
 function hexDigit(byte = 0): number {
   if (byte >= 0x30 && byte <= 0x39) return byte - 0x30;
   const lowered = byte | 0x20;
   return lowered >= 0x61 && lowered <= 0x66 ? lowered - 0x57 : Number.NaN;
 }
 
-/** The keys from the outermost inwards, `null` for a bracket without one; empty for a name that PHP drops. Stops when there are too many. */
+/**
+ * Returns the keys from the outside in, `null` for an empty bracket; an empty list for a name that
+ * PHP drops. Stops if there are too many.
+ */
 function pathOf(decoded: string): (string | null)[] {
   const name = decoded.replace(/^ +/, "");
   const bracket = name.indexOf("[");

@@ -1,8 +1,8 @@
-/** Reads a value that was found to be a text, or may be none. */
+/** Converts an argument to text. */
 
 import type { Json } from "./types.js";
 
-/** A text as it is, a number or boolean in its digits or letters; anything else is none. */
+/** Returns a text unchanged, a number or boolean as text, and an empty text for anything else. */
 export const toText = (value: Json | undefined): string =>
   typeof value === "string"
     ? value

@@ -1,4 +1,7 @@
-/** Argument and item schemas: the subset of JSON Schema draft 4 that the content interface speaks and describes itself with. Plain data. */
+/**
+ * Argument and item schemas: the subset of JSON Schema draft 4 that the content interface uses to
+ * validate and to describe itself. Plain data.
+ */
 
 /** A value of JSON. */
 export type Json = string | number | boolean | null | readonly Json[] | JsonObject;
@@ -23,55 +26,79 @@ export interface Schema {
   readonly exclusiveMinimum?: boolean;
   readonly exclusiveMaximum?: boolean;
   readonly minLength?: number;
-  /** In characters. On a schema of several types, or of none, it bounds the value when that is a text. */
+  /**
+   * In characters. On a schema of several types, or without a type, it limits the value if that is
+   * a text.
+   */
   readonly maxLength?: number;
   readonly items?: Schema;
   readonly minItems?: number;
   readonly maxItems?: number;
   /**
-   * The bound on a list for which WordPress states none. Checked like `maxItems`. OPTIONS writes it as `x-maxItems`, because clients compare the keywords
-   * of WordPress; OpenAPI writes it as `maxItems`.
+   * The limit of a list for which WordPress states none. It is checked like `maxItems`. OPTIONS
+   * writes it as `x-maxItems`, because clients compare the keywords of WordPress. OpenAPI writes it
+   * as `maxItems`.
    */
   readonly mostItems?: number;
   readonly uniqueItems?: boolean;
   readonly maxProperties?: number;
   readonly properties?: { readonly [name: string]: Schema };
   readonly additionalProperties?: boolean | Schema;
-  /** A boolean on a property (draft 3, as the reference writes it), or the names of the required properties of an object (draft 4). */
+  /**
+   * A boolean on a property (draft 3, as in WordPress), or the names of the required properties of
+   * an object (draft 4).
+   */
   readonly required?: boolean | readonly string[];
   readonly oneOf?: readonly Schema[];
   readonly anyOf?: readonly Schema[];
-  /** Of an item's field: the contexts in which it is answered. */
+  /** For a field of an item: the contexts that include it. */
   readonly context?: readonly Context[];
   readonly readonly?: boolean;
-  /** Of an item's field: what is answered, where the rest, which is the reference's, says less or something else. For OpenAPI; OPTIONS does not tell it. */
+  /**
+   * For a field of an item: the schema of the response, if WordPress's own description says less or
+   * something else. For OpenAPI only.
+   */
   readonly answered?: Schema;
-  /** Of an item's field: there are items without it. For OpenAPI. */
+  /** For a field of an item: true if some items do not have it. For OpenAPI only. */
   readonly sometimes?: true;
-  /** Of an item's field: the reference answers it, and does not describe it. */
+  /** For a field of an item: true if WordPress returns it without describing it. */
   readonly undescribed?: true;
 }
 
-/** Why a value does not fit, in the reference's codes: `rest_invalid_type`, `rest_not_in_enum`, `rest_out_of_bounds` … */
+/**
+ * Why a value does not fit, in WordPress's codes: `rest_invalid_type`, `rest_not_in_enum`,
+ * `rest_out_of_bounds` …
+ */
 export interface SchemaProblem {
-  /** Empty where there is no more to say than that the value is invalid; such a problem has no place in an error's `details`. */
+  /**
+   * Empty if the message only says that the value is invalid. Such a problem is left out of an
+   * error's `details`.
+   */
   readonly code: string;
-  /** For a person; names the parameter, quotes nothing longer than 100 characters. */
+  /** For a person. It names the parameter and quotes nothing longer than 100 characters. */
   readonly message: string;
-  /** Of a wrong type: the part of the parameter that has it, `requests[0][path]`. */
+  /** For a wrong type: the part of the parameter that has it, such as `requests[0][path]`. */
   readonly param?: string;
 }
 
 /** One argument of an endpoint. `required: true` refuses a request without it. */
 export interface Argument extends Schema {
   readonly required?: boolean;
-  /** Instead of the check against the schema. `given` are all arguments as they came, those of the path too. */
+  /**
+   * Replaces the check against the schema. `given` has all arguments as they were received,
+   * including those of the path.
+   */
   readonly validate?: (value: Json, name: string, given: JsonObject) => SchemaProblem | undefined;
-  /** Instead of the coercion by the schema; runs after every argument was found valid. Refuses nothing: that is up to `validate`. */
+  /**
+   * Replaces the coercion by the schema. It runs after every argument was found valid, and must not
+   * reject anything: that is the task of `validate`.
+   */
   readonly sanitize?: (value: Json, name: string) => Json;
   /**
-   * Looked at only when every other argument is valid, and `null` is then a value like any other. So the reference treats arguments that have no check of
-   * their own, such as those of a list beside `context`, `page`, `per_page` and `search`. Where it is not `true`, `null` is taken for the empty value.
+   * True if the argument is validated only after all others are valid; `null` is then an ordinary
+   * value. WordPress treats arguments without a check of their own like this, such as those of a
+   * list besides `context`, `page`, `per_page` and `search`. If it is not `true`, `null` means the
+   * empty value.
    */
   readonly late?: boolean;
 }

@@ -1,4 +1,7 @@
-/** Reads a value by a schema: whether it fits, and what it is once its texts were made numbers, lists and so on. Knows no argument and no request. */
+/**
+ * Validates a value against a schema and converts it: texts become numbers, lists and so on. Knows
+ * no argument and no request.
+ */
 
 import {
   checkBounds,
@@ -6,37 +9,44 @@ import {
   checkTextLength,
   countCharacters,
   countNoun,
-  MAX_SCALAR_TEXT,
   mostItems,
   mostListText,
-  splitList,
 } from "./bounds.js";
+import { chooseType, isInBounds, isList, toBoolean, toList, toNumber, toObject } from "./conversions.js";
 import { checkFormat, cleanUri } from "./formats.js";
-import type { Json, JsonObject, JsonType, Schema, SchemaProblem } from "./types.js";
+import type { Json, JsonType, Schema, SchemaProblem } from "./types.js";
+import { type Failed, failed, notInEnum, outOfBounds, shorten, wrongType } from "./value-problems.js";
 
-export type ReadResult =
-  | { readonly value: Json; readonly problem?: undefined }
-  | { readonly problem: SchemaProblem };
+export type ReadResult = { readonly value: Json; readonly problem?: undefined } | Failed;
 
-/** Why `value` does not fit `schema`, or nothing. `name` is the parameter, for the message. The rules are those of {@link readValue}. */
+/**
+ * Returns the problem of a value that does not fit `schema`. `name` is the parameter, for the
+ * message. The rules are those of {@link readValue}.
+ */
 export function validateValue(value: Json, schema: Schema, name: string): SchemaProblem | undefined {
   return readValue(value, schema, name).problem;
 }
 
 /**
- * What `schema` makes of `value`, or why it does not fit.
+ * Returns the converted value, or the problem if it does not fit `schema`.
  *
- * The rules are the reference's: `"1"` and `"1.0"` are integers, `"true"`, `"0"` and `1` booleans; a scalar is a list, split at commas and white space; an
- * empty text is an empty object; an object whose names are all integers is a list, and a list is an object whose names are its indices. Of several types
- * the first that fits counts. An alternative of `anyOf` or `oneOf` without a type takes that around it. Lengths count code points; items of a list differ
- * when they do after coercion.
- * Unlike the reference: integers are safe integers and numbers finite, and of several types a list, a number and a boolean keep their own, as an empty text
- * does there.
+ * The rules are WordPress's. `"1"` and `"1.0"` are integers; `"true"`, `"0"` and `1` are booleans.
+ * A scalar is a list, split at commas and white space. An empty text is an empty object. An object
+ * whose names are all integers is a list, and a list is an object whose names are its indices. Of
+ * several types, the first that fits counts. An alternative of `anyOf` or `oneOf` without a type
+ * takes the outer type. Lengths count code points. Items of a list differ if they do after
+ * coercion.
  *
- * Lengths and counts are judged first: what is too large is refused before an expression, a split or a format sees it.
+ * Unlike WordPress, integers must be safe integers and numbers finite. Of several types, a list, a
+ * number and a boolean keep their own, as an empty text does in WordPress.
  *
- * Guarantee: what it answers fits too, and stays the same when it is read again, as long as only one alternative of `anyOf` or `oneOf` fits it and a `uri`
- * has no bounds of length. Objects it makes have no prototype. Recursion follows the schema, but with `uniqueItems` the value, whose depth has to be bounded.
+ * Lengths and counts are checked first: no regular expression, split or format sees a value that is
+ * too large.
+ *
+ * Guarantee: the result fits too, and reading it again does not change it, if exactly one
+ * alternative of `anyOf` or `oneOf` fits and a `uri` has no limits of length. New objects have no
+ * prototype. Recursion follows the schema; with `uniqueItems` it follows the value, so the depth of
+ * the value must be limited.
  */
 export function readValue(value: Json, schema: Schema, name: string): ReadResult {
   const tooLarge = checkBounds(value, schema, shorten(name));
@@ -52,7 +62,7 @@ export function readValue(value: Json, schema: Schema, name: string): ReadResult
     types ??= match.type;
   }
 
-  const type = typeof types === "object" ? bestType(current, types) : types;
+  const type = typeof types === "object" ? chooseType(current, types) : types;
   if (type === undefined && types !== undefined) return wrongType(types, name);
   const read = type === undefined ? readUntyped(current, schema, name) : READERS[type](current, schema, name);
   if (read.problem !== undefined || schema.enum === undefined) return read;
@@ -159,100 +169,6 @@ function requiredNames({ required, properties = {} }: Schema): readonly string[]
   return Object.keys(properties).filter((property) => properties[property]?.required === true);
 }
 
-/** The first of the types that the value has; before all, those that keep its form. */
-function bestType(value: Json, types: readonly JsonType[]): JsonType | undefined {
-  const own = ownTypes(value);
-  return (
-    types.find((type) => own.includes(type) && HAS_TYPE[type](value)) ??
-    types.find((type) => HAS_TYPE[type](value))
-  );
-}
-
-/** Without those of a text that is not empty: a query knows nothing but texts, so there the order of the schema decides. */
-function ownTypes(value: Json): readonly JsonType[] {
-  if (Array.isArray(value)) return ["array"];
-  if (typeof value === "number") return ["integer", "number"];
-  if (typeof value === "boolean") return ["boolean"];
-  return value === "" ? ["string"] : [];
-}
-
-const HAS_TYPE: { readonly [type in JsonType]: (value: Json) => boolean } = {
-  null: (value) => value === null,
-  boolean: (value) => toBoolean(value) !== undefined,
-  number: (value) => toNumber(value) !== undefined,
-  integer: (value) => Number.isSafeInteger(toNumber(value)),
-  string: (value) => typeof value === "string",
-  array: isListLike,
-  object: (value) => toObject(value) !== undefined,
-};
-
-function toBoolean(value: Json): boolean | undefined {
-  if (typeof value === "boolean") return value;
-  const text = typeof value === "string" && value.length <= MAX_SCALAR_TEXT ? value.toLowerCase() : value;
-  if (text === "true" || text === "1" || text === 1) return true;
-  return text === "false" || text === "0" || text === 0 ? false : undefined;
-}
-
-function toNumber(value: Json): number | undefined {
-  const isNumber =
-    typeof value === "number" ||
-    (typeof value === "string" && value.length <= MAX_SCALAR_TEXT && NUMERIC.test(value));
-  // Zero has no sign in an answer.
-  const number = isNumber ? Number(value) + 0 : Number.NaN;
-  return Number.isFinite(number) ? number : undefined;
-}
-
-const NUMERIC = /^[ \t\n\r\v\f]*[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?[ \t\n\r\v\f]*$/i;
-
-/** Whether {@link toList} finds a list, at the cost of its names at most. */
-function isListLike(value: Json): boolean {
-  if (value === null || typeof value !== "object" || isList(value)) return value !== null;
-  return Object.keys(value).every((name) => name.length <= MAX_INDEX && INDEX.test(name));
-}
-
-const INDEX = /^(?:0|-?[1-9]\d{0,14})$/;
-const MAX_INDEX = 16;
-
-/** Of an object or a text, no more than `most` + 1 items are looked at: the caller refuses as many. */
-function toList(value: Json, most: number): readonly Json[] | undefined {
-  if (value === null) return undefined;
-  if (typeof value === "object") {
-    if (isList(value)) return value;
-    const names = Object.keys(value).slice(0, most + 1);
-    if (!names.every((name) => name.length <= MAX_INDEX && INDEX.test(name))) return undefined;
-    return names.map((name) => value[name] as Json);
-  }
-  if (typeof value === "boolean") return value ? ["1"] : [];
-  return splitList(String(value), most);
-}
-
-function toObject(value: Json): JsonObject | undefined {
-  if (value === "") return {};
-  if (typeof value !== "object" || value === null) return undefined;
-  return isList(value) ? Object.fromEntries(value.entries()) : value;
-}
-
-const isList = (value: Json): value is readonly Json[] => Array.isArray(value);
-
-function isInBounds(number: number, schema: Schema): boolean {
-  const { minimum = Number.NEGATIVE_INFINITY, maximum = Number.POSITIVE_INFINITY } = schema;
-  const isAbove = schema.exclusiveMinimum === true ? number > minimum : number >= minimum;
-  const isBelow = schema.exclusiveMaximum === true ? number < maximum : number <= maximum;
-  return isAbove && isBelow;
-}
-
-function outOfBounds(schema: Schema, name: string): ReadResult {
-  const { minimum, maximum } = schema;
-  const bounds: string[] = [];
-  if (minimum !== undefined) {
-    bounds.push(`${schema.exclusiveMinimum === true ? "greater than" : "at least"} ${minimum}`);
-  }
-  if (maximum !== undefined) {
-    bounds.push(`${schema.exclusiveMaximum === true ? "less than" : "at most"} ${maximum}`);
-  }
-  return failed("rest_out_of_bounds", name, `must be ${bounds.join(" and ")}.`);
-}
-
 /** One text for values that are equal, whatever the order of their members. */
 function stableText(value: Json): string {
   if (typeof value !== "object" || value === null) return JSON.stringify(value);
@@ -272,7 +188,7 @@ function findMatch(
   alternatives: readonly Schema[],
   combination: "anyOf" | "oneOf",
   name: string,
-): { readonly value: Json; readonly type: Schema["type"] } | { readonly problem: SchemaProblem } {
+): { readonly value: Json; readonly type: Schema["type"] } | Failed {
   const matches: { readonly value: Json; readonly type: Schema["type"] }[] = [];
   let reason = "";
   for (const schema of alternatives) {
@@ -291,23 +207,4 @@ function findMatch(
   if (match !== undefined) return match;
   const why = alternatives.length === 1 ? `is not valid: ${reason}` : "has none of the forms it may have.";
   return failed("rest_no_matching_schema", name, why);
-}
-
-const MAX_QUOTE = 100;
-
-const shorten = (text: string): string =>
-  text.length > MAX_QUOTE ? `${text.slice(0, MAX_QUOTE - 1)}…` : text;
-
-function failed(code: string, name: string, what: string): { readonly problem: SchemaProblem } {
-  return { problem: { code, message: `${shorten(name)} ${what}` } };
-}
-
-function wrongType(types: NonNullable<Schema["type"]>, name: string): { readonly problem: SchemaProblem } {
-  const { problem } = failed("rest_invalid_type", name, `is not of type ${[types].flat().join(" or ")}.`);
-  return { problem: { ...problem, param: shorten(name) } };
-}
-
-function notInEnum(choices: NonNullable<Schema["enum"]>, name: string): { readonly problem: SchemaProblem } {
-  const listed = choices.map((choice) => (choice === "" ? '""' : String(choice)));
-  return failed("rest_not_in_enum", name, `is not one of ${listed.join(", ")}.`);
 }

@@ -1,10 +1,6 @@
 import { describe, expect, it } from "vitest";
-import {
-  type ArgumentsResult,
-  describeArguments,
-  describeSchema,
-  validateArguments,
-} from "../../src/schema/arguments.js";
+import { type ArgumentsResult, validateArguments } from "../../src/schema/arguments.js";
+import { describeArguments, describeSchema } from "../../src/schema/describe-arguments.js";
 import type { Argument, Arguments, Json, JsonObject } from "../../src/schema/types.js";
 
 const LIST: Arguments = {

@@ -2,7 +2,7 @@
  * Routes that describe the interface: the index, the roots of namespaces and responses to OPTIONS.
  */
 
-import { describeArguments, describeSchema } from "../../schema/arguments.js";
+import { describeArguments, describeSchema } from "../../schema/describe-arguments.js";
 import type { Arguments, Json, JsonObject, Schema } from "../../schema/types.js";
 import { LENGTHS } from "../argument-bounds.js";
 import { toPattern } from "./route-tree.js";
