@@ -1,33 +1,38 @@
-/** Which URLs and addresses Postbell may send to. Decides on text alone: nothing here resolves a name or opens a socket. */
+/**
+ * Decides which URLs and addresses Postbell may send to, by their text. Resolves no name and opens
+ * no socket.
+ */
 
 import { BlockList, isIP } from "node:net";
 import { MAX_URL_LENGTH, parseUrl } from "../core/parse-url.js";
 
 export interface AddressPolicy {
-  /** Lets `http:` pass beside `https:` (R3). Default false. */
+  /** Allows `http:` as well as `https:` (R3). Default false. */
   readonly allowHttp?: boolean | undefined;
   /**
-   * Lets hosts pass that are not on the public internet: private, loopback, link-local, reserved and cloud-platform addresses
-   * (R5, R7), and names such as `localhost` or `intranet` (the part of R6 about public names). Never lets pass what is no host at
-   * all: the unspecified addresses (0.0.0.0/8, `::`), multicast, the broadcast address, malformed names. Default false.
+   * Allows hosts that are not on the public internet: private, loopback, link-local, reserved and
+   * cloud-platform addresses (R5, R7), and names such as `localhost` or `intranet` (part of R6).
+   * Never allows an invalid host: the unspecified addresses (0.0.0.0/8, `::`), multicast, the
+   * broadcast address, malformed names. Default false.
    */
   readonly allowPrivateNetworks?: boolean | undefined;
 }
 
 /**
- * R1 forbidden characters, length or slashes. R2 no URL. R3 the scheme. R4 user information. R5 an address that is not public.
- * R6 a name that is not public, or malformed. R7 an address of a cloud platform. R8 the port.
+ * R1 forbidden characters, length or slashes. R2 no URL. R3 the scheme. R4 user information. R5 an
+ * address that is not public. R6 a name that is not public, or malformed. R7 an address of a cloud
+ * platform. R8 the port.
  */
 export type AddressRule = "R1" | "R2" | "R3" | "R4" | "R5" | "R6" | "R7" | "R8";
 
 export interface AddressRefusal {
   readonly ok: false;
   readonly rule: AddressRule;
-  /** One sentence that says what to change. Does not repeat the URL or the address. */
+  /** One sentence that says what to change. It does not repeat the URL or the address. */
   readonly message: string;
 }
 
-/** Where a URL that was let pass leads. */
+/** The target of an allowed URL. */
 export interface AllowedTarget {
   /** Scheme, host and port, as the WHATWG parser writes them. */
   readonly origin: string;
@@ -35,7 +40,7 @@ export interface AllowedTarget {
   readonly path: string;
   /** A name in lower case without its trailing dot, or an address without brackets. */
   readonly hostname: string;
-  /** Whether `hostname` is an address. */
+  /** True if `hostname` is an address. */
   readonly isAddress: boolean;
   readonly port: number;
   readonly isSecure: boolean;
@@ -44,7 +49,10 @@ export interface AllowedTarget {
 export type UrlCheck = { readonly ok: true; readonly target: AllowedTarget } | AddressRefusal;
 export type AddressCheck = { readonly ok: true } | AddressRefusal;
 
-/** Control characters, every kind of blank, lone surrogates, and the backslash, which parsers read as different things. */
+/**
+ * Control characters, all kinds of white space, lone surrogates, and the backslash, which parsers
+ * interpret differently.
+ */
 const FORBIDDEN_CHARACTER = /[\p{Cc}\p{Z}\p{Cs}\\]/u;
 const WEB_URL = /^https?:\/\/(?<authority>[^/?#]+)/i;
 
@@ -52,7 +60,10 @@ const PRIVATE_NAME = /(?:^|\.)(?:localhost|local|internal|onion|home\.arpa)$/;
 const MAX_NAME_LENGTH = 253;
 const MAX_LABEL_LENGTH = 63;
 
-/** The "bad ports" of the Fetch standard (https://fetch.spec.whatwg.org/#port-blocking), which holds port 0 too. */
+/**
+ * The "bad ports" of the Fetch standard (https://fetch.spec.whatwg.org/#port-blocking), including
+ * port 0.
+ */
 const BLOCKED_PORTS: ReadonlySet<number> = new Set([
   0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104,
   109, 110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515,
@@ -62,7 +73,7 @@ const BLOCKED_PORTS: ReadonlySet<number> = new Set([
 
 type Family = "ipv4" | "ipv6";
 
-/** One list per family: an IPv4-mapped rule in a shared list would match every IPv4 address. */
+/** One list per family: in a shared list, an IPv4-mapped rule would match every IPv4 address. */
 function networks(family: Family, prefixes: readonly string[]): BlockList {
   const list = new BlockList();
   for (const prefix of prefixes) {
@@ -72,7 +83,10 @@ function networks(family: Family, prefixes: readonly string[]): BlockList {
   return list;
 }
 
-/** The unspecified addresses, multicast and broadcast, also written as IPv4-mapped IPv6: never a host to connect to. */
+/**
+ * The unspecified addresses, multicast and broadcast, also as IPv4-mapped IPv6: never a host to
+ * connect to.
+ */
 const NO_HOST: Readonly<Record<Family, BlockList>> = {
   ipv4: networks("ipv4", ["0.0.0.0/8", "224.0.0.0/4", "255.255.255.255/32"]),
   ipv6: networks("ipv6", [
@@ -84,7 +98,10 @@ const NO_HOST: Readonly<Record<Family, BlockList>> = {
   ]),
 };
 
-/** IANA IPv4 special-purpose registry (RFC 6890): blocks that are not globally reachable, or deprecated. */
+/**
+ * IANA IPv4 special-purpose registry (RFC 6890): blocks that are not globally reachable, or
+ * deprecated.
+ */
 const NOT_PUBLIC_IPV4 = networks("ipv4", [
   "10.0.0.0/8", // RFC 1918
   "100.64.0.0/10", // shared address space, RFC 6598
@@ -102,7 +119,10 @@ const NOT_PUBLIC_IPV4 = networks("ipv4", [
 ]);
 
 const GLOBAL_UNICAST_IPV6 = networks("ipv6", ["2000::/3"]);
-/** IANA IPv6 special-purpose registry: what lies in 2000::/3 and is not globally reachable, or embeds IPv4 addresses. */
+/**
+ * IANA IPv6 special-purpose registry: the part of 2000::/3 that is not globally reachable, or
+ * embeds IPv4 addresses.
+ */
 const NOT_PUBLIC_IPV6 = networks("ipv6", [
   "2001::/23", // IETF protocol assignments, with Teredo, benchmarking and ORCHID
   "2001:db8::/32", // documentation
@@ -110,7 +130,10 @@ const NOT_PUBLIC_IPV6 = networks("ipv6", [
   "3fff::/20", // documentation, RFC 9637
 ]);
 
-/** Azure's platform services answer on a public address: https://learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16 */
+/**
+ * Azure's platform services use a public address:
+ * https://learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16
+ */
 const CLOUD_PLATFORM_IPV4 = networks("ipv4", ["168.63.129.16/32"]);
 
 const ALLOWED: AddressCheck = Object.freeze({ ok: true });
@@ -126,8 +149,9 @@ function isPublic(address: string, family: Family): boolean {
 }
 
 /**
- * Whether a connection to this IP address is allowed (R5, R7). Anything that is no address, or carries a zone, is refused.
- * IPv4-mapped addresses are refused unless private networks are allowed.
+ * Checks whether a connection to this IP address is allowed (R5, R7). A text that is not an
+ * address, or has a zone, is refused. IPv4-mapped addresses are refused unless private networks are
+ * allowed.
  */
 export function checkAddress(address: string, policy: AddressPolicy = {}): AddressCheck {
   const version = address.includes("%") ? 0 : isIP(address);
@@ -164,10 +188,10 @@ function judgeName(name: string, policy: AddressPolicy): AddressCheck {
 }
 
 /**
- * Whether a URL may be registered and sent to, and where it leads.
+ * Checks whether a URL may be registered and sent to, and returns its target.
  *
- * Judges the text, then what the WHATWG parser makes of it: a name is not resolved, so each address it resolves to must pass
- * {@link checkAddress} when a connection is opened. Never throws.
+ * Checks the text, then the result of the WHATWG parser. Names are not resolved: each address of a
+ * name must pass {@link checkAddress} when a connection is opened. Never throws.
  */
 export function checkUrl(text: string, policy: AddressPolicy = {}): UrlCheck {
   if (text.length > MAX_URL_LENGTH)

@@ -1,10 +1,10 @@
-/** One vetted connection to an origin, carrying one exchange at a time. */
+/** One vetted connection to an origin, which carries one exchange at a time. */
 
-import type { Socket } from "node:net";
 import type { Clock } from "../core/clock.js";
 import type { Deadlines } from "../core/deadlines.js";
 import type { AllowedTarget } from "./address-policy.js";
-import { type ConnectionSettings, type Opening, openConnection } from "./connection.js";
+import { createChannelSocket, toIdleMs } from "./channel-socket.js";
+import type { ConnectionSettings } from "./connection.js";
 import { createHttpExchange, type HttpExchange, keepPart, toResponse } from "./exchange.js";
 import { classifyError, deadlineFailure, unsendableHeader } from "./failure.js";
 import type { NextPoll } from "./next-poll.js";
@@ -21,57 +21,48 @@ export interface ChannelSettings extends ConnectionSettings {
 }
 
 export interface ChannelEvents {
-  /** The exchange ended cleanly, and the connection may take another. */
+  /** The exchange ended cleanly, and the connection can carry another. */
   readonly onIdle: (channel: Channel) => void;
   /** The connection is gone and must not be used again. */
   readonly onGone: (channel: Channel) => void;
 }
 
 export interface Channel {
-  /** Sends one request; only one at a time. Never rejects. The body goes to `receiver` where there is one. */
+  /**
+   * Sends one request; only one at a time. Never rejects. The body goes to `receiver` if there is
+   * one.
+   */
   readonly exchange: (
     request: OutboundRequest,
     path: string,
     receiver?: ResponseReceiver,
   ) => Promise<OutboundResult>;
-  /** Ends the exchange with this failure (or with the response whose head was read) and drops the connection. Resolves when it is closed. */
+  /**
+   * Ends the exchange with this failure, or with the response if its head was read, and drops the
+   * connection. Resolves when it is closed.
+   */
   readonly end: (failure: OutboundFailure) => Promise<void>;
 }
 
-/** Shorter than the five seconds after which Node's own servers close, so that a request seldom meets a closing connection. */
-const KEEP_ALIVE_MS = 4_000;
-const MAX_KEEP_ALIVE_MS = 30_000;
-/** An idle connection is given up this long before the endpoint says it will. */
-const KEEP_ALIVE_MARGIN_MS = 1_000;
-
-const keepAliveMs = ({ keepAliveSeconds }: ResponseHead): number =>
-  keepAliveSeconds === undefined
-    ? KEEP_ALIVE_MS
-    : Math.min(keepAliveSeconds * 1_000 - KEEP_ALIVE_MARGIN_MS, MAX_KEEP_ALIVE_MS);
-
 /**
- * Makes a channel. Its connection is opened by the first exchange, and reopened where an idle one was closed before a request
- * was written to it. A request that was written is never repeated. Any anomaly drops the connection: an error, the deadline,
- * the byte cap, bytes that nobody asked for, or a response that came before the whole request was sent.
+ * Creates a channel. The first exchange opens its connection. An idle connection that was closed is
+ * reopened if no request was written to it yet; a request that was written is never repeated. Any
+ * anomaly drops the connection: an error, the deadline, the size limit, unexpected bytes, or a
+ * response that arrives before the whole request was sent.
  */
-export function openChannel(
+export function createChannel(
   target: AllowedTarget,
   settings: ChannelSettings,
   events: ChannelEvents,
 ): Channel {
   const { clock, deadlines, nextPoll } = settings;
   const common = commonHeaders(target);
-  let opening: Opening | undefined;
-  let socket: Socket | undefined;
-  let idleMs = KEEP_ALIVE_MS;
+  let current: HttpExchange | undefined;
   /**
-   * Until the event loop has looked for new bytes after a response: an endpoint that closes the connection all the same has done
-   * so by then.
+   * True after a response until the event loop has polled for new bytes: an endpoint that closes
+   * the connection all the same has done so by then.
    */
   let isResting = false;
-  /** Whether the socket keeps the process alive. */
-  let isReferenced = true;
-  let current: HttpExchange | undefined;
 
   const finish = (exchange: HttpExchange, result: OutboundResult): void => {
     current = undefined;
@@ -80,21 +71,12 @@ export function openChannel(
     exchange.resolve(result);
   };
 
-  const closed = (gone: Socket | undefined): Promise<void> =>
-    new Promise((resolve) => {
-      if (gone === undefined || gone.closed) resolve();
-      else gone.once("close", () => resolve()).destroy();
-    });
-
   const drop = (): Promise<void> => {
-    const gone = socket;
-    socket = undefined;
     events.onGone(channel);
-    opening?.cancel();
-    return closed(gone);
+    return socket.close();
   };
 
-  /** A status that was read decides, whatever became of the rest. */
+  /** If a status was received, it decides, whatever happened to the rest of the response. */
   const end = (failure: OutboundFailure): Promise<void> => {
     if (current !== undefined) {
       const { response } = current;
@@ -103,24 +85,24 @@ export function openChannel(
     return drop();
   };
 
-  /** What the receiver was given for one exchange must not reach into the next. */
-  const tellHead = (exchange: HttpExchange, { status, headerLines }: ResponseHead): void =>
-    exchange.receiver?.onHead({
-      status,
-      headers: parseHeaders(headerLines),
-      resume: () => {
-        if (current === exchange) socket?.resume();
-      },
-      stop: () => {
-        if (current === exchange) void end(classifyError({ code: "STOPPED" }, "http"));
-      },
-    });
+  const endWith = (code: string): void => void end(classifyError({ code }, "http"));
 
   const reader = createResponseReader({
     onHead(head) {
-      if (current === undefined) return;
-      current.response = head;
-      tellHead(current, head);
+      const exchange = current;
+      if (exchange === undefined) return;
+      exchange.response = head;
+      // The callbacks of one exchange must not affect the next.
+      exchange.receiver?.onHead({
+        status: head.status,
+        headers: parseHeaders(head.headerLines),
+        resume: () => {
+          if (current === exchange) socket.resume();
+        },
+        stop: () => {
+          if (current === exchange) endWith("STOPPED");
+        },
+      });
     },
     onBody(bytes) {
       const exchange = current;
@@ -128,110 +110,75 @@ export function openChannel(
       const room = exchange.request.maxBodyBytes - exchange.receivedLength;
       const part = bytes.length > room ? bytes.subarray(0, room) : bytes;
       if (exchange.receiver === undefined) keepPart(exchange, part);
-      else if (!exchange.receiver.onData(part)) socket?.pause();
+      else if (!exchange.receiver.onData(part)) socket.pause();
       exchange.receivedLength += part.length;
-      if (part !== bytes && current === exchange) void end(classifyError({ code: "BODY_TOO_LARGE" }, "http"));
+      if (part !== bytes && current === exchange) endWith("BODY_TOO_LARGE");
     },
   });
 
-  const complete = (exchange: HttpExchange, head: ResponseHead, own: Socket, isReusable: boolean): void => {
+  const complete = (exchange: HttpExchange, head: ResponseHead, isReusable: boolean): void => {
     finish(exchange, toResponse(exchange, head, true));
-    const nextIdleMs = keepAliveMs(head);
-    // The endpoint has answered without reading the request, and would take the rest for the next one. Not `writableLength`:
-    // TLS sockets count bytes as unsent for one more turn of the event loop, in which a near endpoint may have answered.
-    if (!isReusable || !head.isKeptAlive || nextIdleMs <= 0 || own.writableNeedDrain) return void drop();
-    if (nextIdleMs !== idleMs) {
-      idleMs = nextIdleMs;
-      own.setTimeout(idleMs);
-    }
-    if (own.isPaused()) own.resume();
+    const idleMs = toIdleMs(head.keepAliveSeconds);
+    // An endpoint that responds before it reads the request would take the rest for the next
+    // request.
+    if (!isReusable || !head.isKeptAlive || idleMs <= 0 || socket.needsDrain()) return void drop();
+    socket.rest(idleMs);
     isResting = true;
-    nextPoll.add(rest);
+    nextPoll.add(endRest);
     events.onIdle(channel);
   };
 
-  const rest = (): void => {
+  const endRest = (): void => {
     isResting = false;
     if (current !== undefined) begin(current);
-    else if (socket !== undefined) {
-      socket.unref();
-      isReferenced = false;
-    }
+    else if (socket.isOpen()) socket.unref();
   };
 
-  const onData = (own: Socket, chunk: Buffer): void => {
-    if (own !== socket) return;
+  const onData = (chunk: Buffer): void => {
     const exchange = current;
-    if (exchange?.isWritten !== true) {
-      lose(own, undefined);
-      return;
-    }
+    if (exchange?.isWritten !== true) return onLost(undefined);
     const state = reader.read(chunk);
-    // A receiver, or the cap, may have ended it.
+    // A receiver, or the size limit, may have ended the exchange.
     if (state === "open" || current !== exchange) return;
     const { response } = exchange;
-    if (state === "broken" || response === undefined)
-      void end(classifyError({ code: reader.problem() }, "http"));
-    else complete(exchange, response, own, state === "complete");
+    if (state === "broken" || response === undefined) endWith(reader.problem());
+    else complete(exchange, response, state === "complete");
   };
 
   /** The connection has ended, or must not be used any more. */
-  const lose = (own: Socket, error: Error | undefined): void => {
-    if (own !== socket) return;
+  const onLost = (error: Error | undefined): void => {
     const exchange = current;
-    if (exchange?.isWritten) {
-      const { response } = exchange;
-      if (error === undefined && response !== undefined && reader.end() === "complete")
-        complete(exchange, response, own, false);
-      else void end(classifyError(error ?? { code: "CONNECTION_CLOSED" }, "http"));
-    } else if (exchange === undefined) void drop();
-    else {
-      // Reopened once it has rested.
-      socket = undefined;
-      own.destroy();
-    }
+    if (exchange === undefined) return void drop();
+    // Reopened after the rest.
+    if (!exchange.isWritten) return socket.discard();
+    const { response } = exchange;
+    if (error === undefined && response !== undefined && reader.end() === "complete")
+      complete(exchange, response, false);
+    else void end(classifyError(error ?? { code: "CONNECTION_CLOSED" }, "http"));
   };
 
-  const adopt = (own: Socket): void => {
-    socket = own;
-    isReferenced = true;
-    // By Node's time, not the injected clock: each read and write starts it again at no cost here.
-    own.setTimeout(idleMs);
-    // Not the callback of `setTimeout`: it is called once, and a slow exchange would use it up.
-    own.on("timeout", () => {
-      if (current === undefined && own === socket) void drop();
-    });
-    own.on("data", (chunk: Buffer) => onData(own, chunk));
-    own.on("end", () => lose(own, undefined));
-    own.on("error", (error) => lose(own, error));
-    own.on("close", () => lose(own, undefined));
-  };
-
-  const open = (): void => {
-    opening = openConnection(target, settings, (opened) => {
-      opening = undefined;
-      if ("failure" in opened) return void end(opened.failure);
-      adopt(opened.socket);
+  const socket = createChannelSocket(target, settings, {
+    onOpen() {
       if (current !== undefined) begin(current);
-    });
-  };
+    },
+    onOpenFailed: (failure) => void end(failure),
+    onData,
+    onLost,
+    onSilent() {
+      if (current === undefined) void drop();
+    },
+  });
 
   /** Writes the request, or opens the connection for it. */
   const begin = (exchange: HttpExchange): void => {
-    if (socket === undefined) {
-      open();
-      return;
-    }
+    if (!socket.isOpen()) return socket.open();
     exchange.isWritten = true;
     reader.start();
-    if (!isReferenced) socket.ref();
-    isReferenced = true;
     socket.write(requestBytes(exchange.requestHead, exchange.request.body));
   };
 
   const onDeadline = (): void => {
-    if (current !== undefined)
-      void end(deadlineFailure(opening?.phase() ?? "http", current.request.deadlineMs));
+    if (current !== undefined) void end(deadlineFailure(socket.phase(), current.request.deadlineMs));
   };
 
   const exchange: Channel["exchange"] = (request, path, receiver) =>

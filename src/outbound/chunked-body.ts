@@ -1,8 +1,14 @@
-/** Takes the chunked transfer coding off a body (RFC 9112 §7.1). Knows nothing of heads and sockets. */
+/**
+ * Decodes the chunked transfer coding of a body (RFC 9112 §7.1). Knows nothing of heads and
+ * sockets.
+ */
 
-/** Of all chunks of a body. Without extensions a chunk takes at most twelve bytes beside its data. */
+/**
+ * The maximum for all chunks of a body together. Without extensions, a chunk has at most twelve
+ * bytes of overhead.
+ */
 const MAX_EXTENSION_BYTES = 16_384;
-/** Hexadecimal digits of the size of a chunk. */
+/** The maximum number of hexadecimal digits of a chunk's size. */
 const MAX_SIZE_DIGITS = 8;
 
 const TAB = 0x09;
@@ -12,7 +18,10 @@ const SPACE = 0x20;
 const SEMICOLON = 0x3b;
 const DELETE = 0x7f;
 
-/** Where in the coding the next byte is. The last three are ends; `trailer`: the body is complete, and trailer fields begin, which are not read. */
+/**
+ * The state of the decoder: the next byte to expect. The last three are final. `trailer`: the body
+ * is complete, and trailer fields begin, which are not read.
+ */
 type Place =
   | "size"
   | "extension"
@@ -27,25 +36,30 @@ type Place =
   | "broken";
 
 export interface ChunkedBody {
-  /** Begins with another body. */
+  /** Begins another body. */
   readonly start: () => void;
-  /** Reads from `at` on, up to the end of the body. Returns the position after what was read. */
+  /**
+   * Reads from `at` to the end of the body. Returns the position after the bytes that were read.
+   */
   readonly read: (bytes: Buffer, at: number) => number;
   readonly state: () => "open" | "complete" | "trailer" | "broken";
   readonly stop: () => void;
 }
 
-/** The value of a hexadecimal digit; −1 for any other byte. */
+/** Returns the value of a hexadecimal digit; −1 for any other byte. */
 function digitOf(byte: number): number {
   if (byte >= 0x30 && byte <= 0x39) return byte - 0x30;
   const letter = byte | 0x20;
   return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : -1;
 }
 
-/** `onData` is given the data of chunks as it comes, and may call `stop`. Time is linear in the bytes; nothing is kept. */
+/**
+ * Creates a decoder. `onData` receives the data of chunks as it arrives, and may call `stop`. Takes
+ * linear time and stores nothing.
+ */
 export function createChunkedBody(onData: (bytes: Buffer) => void): ChunkedBody {
   let place: Place = "complete";
-  /** The size of the chunk, then how much of it is left. */
+  /** The size of the chunk, then the number of bytes left of it. */
   let left = 0;
   let sizeDigits = 0;
   let extensionBytes = 0;

@@ -1,11 +1,14 @@
-/** The guarded HTTP client: sends to public hosts only, within one deadline, over kept-alive connections it has vetted itself. */
+/**
+ * The guarded HTTP client: sends only to public hosts, within one deadline, over vetted keep-alive
+ * connections.
+ */
 
 import tls from "node:tls";
 import { LRUCache } from "lru-cache";
 import type { Clock } from "../core/clock.js";
 import { createDeadlines } from "../core/deadlines.js";
 import { type AddressPolicy, type AllowedTarget, checkUrl, type UrlCheck } from "./address-policy.js";
-import { type Channel, openChannel } from "./channel.js";
+import { type Channel, createChannel } from "./channel.js";
 import { clientClosed, refusalFailure } from "./failure.js";
 import { createNextPoll } from "./next-poll.js";
 import { createResolver, type Resolve } from "./resolver.js";
@@ -14,28 +17,37 @@ import type { OutboundClient } from "./types.js";
 export interface OutboundClientOptions {
   readonly clock: Clock;
   readonly policy?: AddressPolicy | undefined;
-  /** PEM certificates trusted beside Node's built-in roots. Default: the built-in roots alone. */
+  /**
+   * PEM certificates to trust in addition to Node's built-in roots. Default: only the built-in
+   * roots.
+   */
   readonly ca?: string | Buffer | undefined;
-  /** Default: {@link createResolver}, which asks the system's DNS servers. */
+  /** Default: {@link createResolver}, which queries the system's DNS servers. */
   readonly resolve?: Resolve | undefined;
-  /** Origins (scheme, host and port) to keep idle connections for, 1 or more; the least recently used is dropped. Default 1000. */
+  /**
+   * The number of origins (scheme, host and port) to keep idle connections for, 1 or more; the
+   * least recently used is dropped. Default 1000.
+   */
   readonly maxOrigins?: number | undefined;
 }
 
-/** The idle connections of one origin, the one used last on top. */
+/** The idle connections of one origin, the most recently used on top. */
 interface Origin {
   readonly idle: Channel[];
   isDropped: boolean;
 }
 
 /**
- * A client for hosts that strangers name.
+ * Creates a client for hosts that strangers name.
  *
- * Each URL is judged by its text, each connection by every address its name resolves to and by the peer it reached, before a byte
- * is sent ({@link checkUrl}, {@link judgeAddress}). TLS 1.2 or newer, always verified. Redirects and proxy variables are not
- * followed, nothing is decompressed, a head may have 16 KiB, and a request is never repeated.
- * Opens as many connections as sends are in flight: the caller bounds those. Idle ones close after four seconds, or as long as
- * the endpoint's `Keep-Alive` allows, up to thirty; they do not keep the process alive.
+ * It checks the text of each URL. For each connection, it checks every address of the name and the
+ * peer address before it sends a byte ({@link checkUrl}, {@link checkAddress}). It uses TLS 1.2 or
+ * newer and always verifies certificates. It does not follow redirects or proxy variables, and does
+ * not decompress. A head may have 16 KiB, and a request is never repeated.
+ *
+ * It opens as many connections as there are concurrent sends: the caller limits those. Idle
+ * connections close after four seconds, or as late as the endpoint's `Keep-Alive` allows, up to
+ * thirty seconds. They do not keep the process alive.
  */
 export function createOutboundClient({
   clock,
@@ -56,7 +68,7 @@ export function createOutboundClient({
   let closing: Promise<void> | undefined;
 
   let sharedContext: tls.SecureContext | undefined;
-  /** One for all connections: reading the roots costs more than a handshake. */
+  /** Shared by all connections: reading the roots takes longer than a handshake. */
   const secureContext = (): tls.SecureContext => {
     sharedContext ??= tls.createSecureContext({
       minVersion: "TLSv1.2",
@@ -73,7 +85,7 @@ export function createOutboundClient({
     secureContext,
   };
 
-  /** Refusals are not kept: a stranger could fill the cache with them. */
+  /** Refusals are not cached: a stranger could fill the cache with them. */
   const judge = (url: string): UrlCheck => {
     const known = verdicts.get(url);
     if (known !== undefined) return known;
@@ -91,7 +103,7 @@ export function createOutboundClient({
   };
 
   const addChannel = (target: AllowedTarget, origin: Origin): Channel => {
-    const channel = openChannel(target, settings, {
+    const channel = createChannel(target, settings, {
       onIdle: (idle) => {
         if (origin.isDropped) void idle.end(clientClosed);
         else origin.idle.push(idle);

@@ -1,4 +1,7 @@
-/** Opens one vetted connection: resolve, judge every address, connect, judge the peer, then TLS. Knows nothing of HTTP. */
+/**
+ * Opens one vetted connection: resolve, check every address, connect, check the peer, then TLS.
+ * Knows nothing of HTTP.
+ */
 
 import type { LookupAddress } from "node:dns";
 import net from "node:net";
@@ -11,30 +14,33 @@ import type { OutboundFailure } from "./types.js";
 export interface ConnectionSettings {
   readonly policy: AddressPolicy;
   readonly resolve: Resolve;
-  /** May throw where the host's CA cannot be read. */
+  /** Throws if the host's CA cannot be read. */
   readonly secureContext: () => tls.SecureContext;
 }
 
 export interface Opening {
   readonly phase: () => Phase;
-  /** Gives up and destroys the socket; the callback is not called any more. */
+  /** Cancels the opening and destroys the socket; the callback is not called any more. */
   readonly cancel: () => void;
 }
 
 export type Opened = { readonly socket: net.Socket } | { readonly failure: OutboundFailure };
 
 /**
- * Milliseconds that one address of several gets before the next is tried. Node's default of 250 gives up on hosts far away;
- * two seconds leave room for one repeated SYN.
+ * Milliseconds for one address of several before the next is tried. Node's default of 250 is too
+ * short for distant hosts; two seconds leave room for one repeated SYN.
  */
 const ADDRESS_ATTEMPT_MS = 2000;
 
 /**
- * Opens a connection to the target and calls back once: with a socket ready for the first request byte, or with what went wrong.
+ * Opens a connection to the target and calls back once, with a socket that is ready for the
+ * request, or with a failure.
  *
- * A name is resolved again each time, so a rebinding name is judged at every connection; one refused answer refuses the whole name.
- * The socket can only go to a judged address, and its peer is judged once more before anything is written, TLS included.
- * Has no deadline of its own: call `cancel`.
+ * A name is resolved for each connection, so a rebinding name is checked each time. One refused
+ * address refuses the whole name. The socket can only reach a checked address, and its peer is
+ * checked again before anything is written, TLS included.
+ *
+ * There is no deadline here: call `cancel`.
  */
 export function openConnection(
   target: AllowedTarget,
@@ -65,11 +71,11 @@ export function openConnection(
     phase = "tls";
     const secure = tls.connect({
       socket: plain,
-      // Names the certificate is checked against; SNI only takes names (RFC 6066 section 3).
+      // The certificate must match this host; SNI accepts only names (RFC 6066 section 3).
       host: target.hostname,
       ...(target.isAddress ? {} : { servername: target.hostname }),
       secureContext: secureContext(),
-      // Said outright, so that NODE_TLS_REJECT_UNAUTHORIZED cannot switch it off.
+      // Explicit, so that NODE_TLS_REJECT_UNAUTHORIZED cannot disable it.
       rejectUnauthorized: true,
       ALPNProtocols: ["http/1.1"],
     });
@@ -87,7 +93,7 @@ export function openConnection(
       noDelay: true,
       autoSelectFamily: true,
       autoSelectFamilyAttemptTimeout: ADDRESS_ATTEMPT_MS,
-      // Only asked for a name, and only ever answers with the addresses just judged.
+      // Called only for names, and returns only addresses that were just checked.
       lookup: (_hostname, _options, answer) => answer(null, vetted),
     });
     socket = plain;

@@ -1,4 +1,4 @@
-/** The options that decide which hosts may be reached, the same for deliveries and embeds. */
+/** The options that define which hosts may be reached, for deliveries and embeds. */
 
 import { flag, hook, value } from "../core/options.js";
 import type { Resolve } from "./resolver.js";

@@ -1,20 +1,22 @@
-/** One exchange of a channel, from its request to its result: what is known of it, and the response so far. */
+/** One exchange of a channel, from its request to its result: its state and the response so far. */
 
 import type { Deadline } from "../core/deadlines.js";
 import { parseHeaders, type ResponseHead } from "./response-head.js";
 import type { OutboundRequest, OutboundResponse, OutboundResult, ResponseReceiver } from "./types.js";
 
 export interface HttpExchange {
-  /** Everything of the request up to its body, a byte per character. */
+  /** The request up to its body, one byte per character. */
   readonly requestHead: string;
   readonly request: OutboundRequest;
   readonly receiver: ResponseReceiver | undefined;
   readonly resolve: (result: OutboundResult) => void;
   deadline: Deadline | undefined;
-  /** Whether the request was written. Then it is never repeated. */
+  /** True if the request was written: then it is never repeated. */
   isWritten: boolean;
   response: ResponseHead | undefined;
-  /** Holds the body of the response in its first `receivedLength` bytes. Empty where a receiver takes it. */
+  /**
+   * The first `receivedLength` bytes are the body of the response. Empty if a receiver takes it.
+   */
   received: Buffer;
   receivedLength: number;
 }
@@ -35,7 +37,7 @@ export const createHttpExchange = (
   receivedLength: 0,
 });
 
-/** Adds a part of the body to what was received. */
+/** Appends a part of the body. */
 export function keepPart(exchange: HttpExchange, part: Buffer): void {
   const { received, receivedLength } = exchange;
   const length = receivedLength + part.length;
@@ -49,7 +51,10 @@ export function keepPart(exchange: HttpExchange, part: Buffer): void {
   }
 }
 
-/** A class, because an accessor in an object literal costs microseconds of garbage collection each time. */
+/**
+ * A class, because an accessor in an object literal costs microseconds of garbage collection each
+ * time.
+ */
 class Response implements OutboundResponse {
   readonly kind = "response";
   readonly status: number;
@@ -64,13 +69,13 @@ class Response implements OutboundResponse {
     this.#headerLines = headerLines;
   }
 
-  /** Most responses are judged by their status alone, so the headers are parsed only when they are read. */
+  /** Parsed only when they are read: the status alone decides about most responses. */
   get headers(): Record<string, string> {
     return parseHeaders(this.#headerLines);
   }
 }
 
-/** The response as far as it was received. `complete`: to its end. */
+/** Returns the received part of the response. `complete`: it was received to its end. */
 export function toResponse(
   { received, receivedLength }: HttpExchange,
   head: ResponseHead,

@@ -1,9 +1,12 @@
-/** Sorts what can go wrong before a status line into the kinds of {@link OutboundFailure}. */
+/** Classifies errors before a status line as kinds of {@link OutboundFailure}. */
 
 import type { AddressRefusal } from "./address-policy.js";
 import type { OutboundFailure } from "./types.js";
 
-/** How far an exchange has come. `http` begins once the connection is up and its certificate verified. */
+/**
+ * The phase of an exchange. `http` begins when the connection is open and its certificate is
+ * verified.
+ */
 export type Phase = "dns" | "connect" | "tls" | "http";
 
 const FAILED_IN: Readonly<Record<Phase, string>> = {
@@ -20,15 +23,16 @@ const LATE_IN: Readonly<Record<Phase, string>> = {
   http: "before the head of a response was complete",
 };
 
-/** The codes of Node, OpenSSL and c-ares have this form. Anything else is not safe to log. */
+/** The form of codes of Node, OpenSSL and c-ares. Other texts are not safe to log. */
 const SAFE_CODE = /^[A-Z][A-Z0-9_]{1,63}$/;
 
-/** With TLS 1.3 the endpoint's refusal of the handshake may arrive when we are already sending. */
+/** With TLS 1.3, the endpoint's refusal of the handshake can arrive after the request was sent. */
 const TLS_CODE = /^ERR_(?:SSL|TLS)_/;
 
 /**
- * The failure behind an error that was met in a phase. Total: takes anything that can be thrown. The message is built from fixed
- * words and the error's `code`, never from its message, which may repeat what the endpoint sent.
+ * Returns the failure for an error in a phase. Accepts any value that can be thrown. The message
+ * contains fixed words and the error's `code`, never the error's message, which can repeat bytes of
+ * the endpoint.
  */
 export function classifyError(error: unknown, phase: Phase): OutboundFailure {
   const found = typeof error === "object" && error !== null && "code" in error ? error.code : undefined;

@@ -1,4 +1,7 @@
-/** Fetches pages and files that strangers name: redirects judged hop by hop, one deadline, one cap. Knows no media type. */
+/**
+ * Fetches pages and files that strangers name. Checks every redirect, with one deadline and one
+ * size limit. Knows no media type.
+ */
 
 import { pipeline, Readable, Transform } from "node:stream";
 import { createGunzip } from "node:zlib";
@@ -11,26 +14,27 @@ export interface GetRequest {
   readonly url: string;
   /** The `accept` header: `application/json`. Default: anything. */
   readonly accept?: string | undefined;
-  /** Of the body, before and after it is decompressed. */
+  /** The maximum size of the body, before and after it is decompressed. */
   readonly maxBytes: number;
-  /** What becomes of a longer body: it fails, or it ends there as if it were whole. Default: `fail`. */
+  /** A longer body fails, or ends at the limit as if it were complete. Default: `fail`. */
   readonly beyond?: "fail" | "end" | undefined;
-  /** Milliseconds for everything: all redirects, from the first DNS query to the last byte. */
+  /** Milliseconds for the whole call: all redirects, from the first DNS query to the last byte. */
   readonly deadlineMs: number;
-  /** Default 3; 0 follows none, and the answer is then the redirect itself. */
+  /** Default 3; 0 follows none, and the response is then the redirect itself. */
   readonly maxRedirects?: number | undefined;
 }
 
 export interface GetResponse {
   readonly kind: "response";
-  /** Of the last hop; a redirect only where it was one too many, or led nowhere. */
+  /** The status of the last hop; a redirect only if it was one too many, or led nowhere. */
   readonly status: number;
-  /** Of the last hop. */
+  /** The URL of the last hop. */
   readonly url: string;
   readonly headers: OutboundResponse["headers"];
   /**
-   * Decompressed. Fails with a {@link BodyError} where it is cut off, with zlib's error where it cannot be decompressed. Read it to its end or destroy it, which drops the connection; until then the
-   * connection stays open, up to the deadline.
+   * Decompressed. Fails with a {@link BodyError} if it is cut off, and with zlib's error if it
+   * cannot be decompressed. Read it to its end or destroy it, which drops the connection; until
+   * then the connection stays open, up to the deadline.
    */
   readonly body: Readable;
 }
@@ -40,7 +44,10 @@ export type GuardedGet = (request: GetRequest) => Promise<GetResponse | Outbound
 
 export class BodyError extends Error {
   override readonly name = "BodyError";
-  /** `BODY_TOO_LARGE`: more than `maxBytes`. `BODY_CUT_OFF`: by the deadline or the other side. */
+  /**
+   * `BODY_TOO_LARGE`: more than `maxBytes`. `BODY_CUT_OFF`: cut off by the deadline or the other
+   * side.
+   */
   readonly code: "BODY_TOO_LARGE" | "BODY_CUT_OFF";
 
   constructor(code: BodyError["code"]) {
@@ -52,7 +59,7 @@ export class BodyError extends Error {
 export interface GuardedGetOptions {
   readonly client: OutboundClient;
   readonly clock: Clock;
-  /** Lets other ports than 443 and 80 pass. Default false. */
+  /** Allows other ports than 443 and 80. Default false. */
   readonly anyPort?: boolean | undefined;
 }
 
@@ -66,10 +73,11 @@ const badPort: OutboundFailure = Object.freeze({
 });
 
 /**
- * A GET for hosts that strangers name, over a client that judges every URL and every address.
+ * Creates a function that sends GET requests to hosts that strangers name, over a client that
+ * checks every URL and every address.
  *
- * Sends no cookie, no credentials and no referrer. Asks for the bytes as they are; gzip is understood all the same, another encoding is a failure
- * (`CONTENT_ENCODING`). The caller bounds how many are under way.
+ * Sends no cookie, no credentials and no referrer. Requests the bytes without encoding, but accepts
+ * gzip; another encoding is a failure (`CONTENT_ENCODING`). The caller limits concurrent calls.
  */
 export function createGuardedGet({ client, clock, anyPort = false }: GuardedGetOptions): GuardedGet {
   return async ({
@@ -100,11 +108,11 @@ interface Opened {
   readonly kind: "response";
   readonly status: number;
   readonly headers: OutboundResponse["headers"];
-  /** As it comes. */
+  /** The body as it arrives. */
   readonly source: Readable;
 }
 
-/** Settles when the head was read. */
+/** Settles when the head of the response was read. */
 function open(
   client: OutboundClient,
   {
@@ -128,7 +136,7 @@ function open(
       headers: { accept, "user-agent": "Postbell" },
       body: null,
       deadlineMs,
-      // One more, so that a body of exactly `maxBytes` is told from a longer one.
+      // One byte more, to distinguish a body of exactly `maxBytes` from a longer one.
       maxBodyBytes: maxBytes + 1,
     } as const;
     const exchange = client.send(request, {
@@ -140,7 +148,8 @@ function open(
             done(error);
           },
         });
-        // Whoever reads it hears of the error; where nobody does, it concerns nobody.
+        // The reader of the stream receives the error; without a reader, it must not crash the
+        // process.
         source.on("error", () => {});
         resolve({ kind: "response", status, headers, source });
       },
@@ -151,7 +160,8 @@ function open(
     });
     void exchange.then((result) => {
       if (result.kind !== "response") resolve(result);
-      // Where the cap has cut it off, what was read is passed on, and the cap is met again after it.
+      // If the limit has cut the body off, pass on the bytes: the limit is applied again after
+      // them.
       else if (result.complete || bytes > maxBytes) source?.push(null);
       else source?.destroy(new BodyError("BODY_CUT_OFF"));
     });

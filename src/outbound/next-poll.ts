@@ -1,12 +1,13 @@
-/** Calls back once the event loop has looked for new bytes. */
+/** Calls back after the event loop has polled for new bytes. */
 
 export interface NextPoll {
   readonly add: (callback: () => void) => void;
 }
 
 /**
- * One chain of `setImmediate` for all callbacks. Each runs in the second one after it was added: the
- * first belongs to the same turn as a read, and the event loop looks for new bytes only after it.
+ * Uses one chain of `setImmediate` for all callbacks. Each runs in the second one after it was
+ * added: the first belongs to the same turn as a read, and the event loop polls for new bytes only
+ * after it.
  */
 export function createNextPoll(): NextPoll {
   let added: (() => void)[] = [];

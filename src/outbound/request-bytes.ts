@@ -7,7 +7,10 @@ import type { OutboundRequest } from "./types.js";
 const NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
-/** What the client says itself. Said twice, it could make one request into two for the endpoint. */
+/**
+ * Headers that the client sets itself. If they were sent twice, one request could become two for
+ * the endpoint.
+ */
 export const RESERVED_HEADERS: ReadonlySet<string> = new Set([
   "accept-encoding",
   "connection",
@@ -26,8 +29,10 @@ export const commonHeaders = ({ origin }: AllowedTarget): string =>
   `host: ${origin.slice(origin.indexOf("//") + 2)}\r\nconnection: keep-alive\r\naccept-encoding: identity\r\n`;
 
 /**
- * Everything up to the body, a byte per character. `common`: see {@link commonHeaders}.
- * `undefined` where a header has a name or a value that HTTP cannot carry, or a name that is not the caller's to set.
+ * Returns the request up to its body, one byte per character. Returns `undefined` if a header has a
+ * name or a value that HTTP cannot carry, or a name that is reserved.
+ *
+ * @param common see {@link commonHeaders}.
  */
 export function requestHead(
   { method, headers, body }: OutboundRequest,
@@ -44,7 +49,7 @@ export function requestHead(
   return `${head}\r\n`;
 }
 
-/** Head and body as one, so that they leave in one write. */
+/** Joins head and body, so that they are sent in one write. */
 export function requestBytes(head: string, body: Uint8Array | null): Buffer {
   const bytes = allocateBriefly(head.length + (body?.length ?? 0));
   bytes.write(head, "latin1");

@@ -1,34 +1,45 @@
-/** Turns a host name into addresses, without the thread pool that `dns.lookup` would share with the host's file reads. */
+/**
+ * Resolves host names without the thread pool, which `dns.lookup` would share with the host's file
+ * reads.
+ */
 
 import { Resolver } from "node:dns/promises";
 
-/** Gives the addresses of a name, none where it has none, or rejects with an error whose `code` says why (`ENOTFOUND` …). */
+/**
+ * Returns the addresses of a name, an empty list if it has no address. Rejects with an error whose
+ * `code` says why (`ENOTFOUND` …).
+ */
 export type Resolve = (hostname: string) => Promise<readonly string[]>;
 
 export interface ResolverOptions {
   /** DNS servers as `address` or `address:port`. Default: those of the system. */
   readonly servers?: readonly string[] | undefined;
-  /** Milliseconds to wait for a server at the first try; there are two. Default 2500. */
+  /** Milliseconds to wait for a server at the first of two tries. Default 2500. */
   readonly timeoutMs?: number | undefined;
 }
 
-/** Addresses taken per family; a name with more is no webhook endpoint but an attempt to keep us busy. */
+/**
+ * The maximum number of addresses per family. A name with more is not a webhook endpoint but an
+ * attack.
+ */
 const MAX_ADDRESSES = 32;
 const TRIES = 2;
 
-/** RFC 6761 section 6.3: these names are loopback and are never asked for. */
+/** RFC 6761 section 6.3: these names are loopback and are never queried. */
 const LOCALHOST = /(?:^|\.)localhost$/i;
 
 /**
- * A resolver that asks the DNS for A and AAAA records together and gives at most 64 addresses, IPv4 first.
+ * Creates a resolver that queries A and AAAA records together and returns at most 64 addresses,
+ * IPv4 first.
  *
- * One family without records is fine. The hosts file and search domains are not consulted; `localhost` and names under it
- * are 127.0.0.1 and ::1 without a query. Rejects with the error of the A query where neither family has an address.
+ * One family without records is fine. The hosts file and search domains are not consulted.
+ * `localhost` and names under it are 127.0.0.1 and ::1 without a query. Rejects with the error of
+ * the A query if neither family has an address.
  */
 export function createResolver({ servers, timeoutMs = 2500 }: ResolverOptions = {}): Resolve {
   let shared: Resolver | undefined;
 
-  /** Made at the first query, because it reads the system's configuration. */
+  /** Created at the first query, because it reads the system's configuration. */
   const resolver = (): Resolver => {
     if (shared === undefined) {
       shared = new Resolver({ timeout: timeoutMs, tries: TRIES });

@@ -1,22 +1,25 @@
 /** Parses the head of an HTTP/1.1 response (RFC 9112): its status, and how its body ends. Pure. */
 
-/** How the end of a body is found (RFC 9112 §6.3): by its length in bytes, by its chunks, or by the end of the connection. */
+/**
+ * How the end of a body is found (RFC 9112 §6.3): by its length in bytes, by its chunks, or by the
+ * end of the connection.
+ */
 export type Framing = number | "chunked" | "close";
 
 export interface ResponseHead {
   readonly status: number;
-  /** The header lines as they came, each with its line break. {@link parseHeaders} reads them. */
+  /** The raw header lines, each with its line break. {@link parseHeaders} parses them. */
   readonly headerLines: string;
   readonly framing: Framing;
-  /** Whether the endpoint keeps the connection open for another request. */
+  /** True if the endpoint keeps the connection open for another request. */
   readonly isKeptAlive: boolean;
-  /** Seconds for which it says it keeps an idle connection. */
+  /** The seconds for which the endpoint keeps an idle connection open, by its own words. */
   readonly keepAliveSeconds: number | undefined;
 }
 
 /**
- * A status line and header lines, and nothing else: no folded lines, no line feed on its own, no
- * control characters, no blank before a colon. Parsers are known to read those differently.
+ * A status line and header lines, and nothing else: no folded lines, no bare line feed, no control
+ * characters, no space before a colon. Parsers are known to read those differently.
  */
 const HEAD =
   /^HTTP\/1\.([01]) ([1-9][0-9]{2})(?: [\t\x20-\x7e\x80-\xff]*)?\r\n((?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*\r\n)*)\r\n$/;
@@ -33,7 +36,10 @@ interface Fields {
   keepAlive: string | undefined;
 }
 
-/** Without the blanks around it. Not `trim`, which also removes bytes that are part of a value in HTTP, such as 0xA0. */
+/**
+ * Removes surrounding spaces and tabs. Not `trim`, which also removes bytes that belong to a value
+ * in HTTP, such as 0xA0.
+ */
 function trimBlanks(text: string): string {
   let start = 0;
   let end = text.length;
@@ -42,7 +48,7 @@ function trimBlanks(text: string): string {
   return text.slice(start, end);
 }
 
-/** Calls `visit` with the name, as it came, and everything after the colon of each line. */
+/** Calls `visit` for each line, with the raw name and everything after the colon. */
 function eachHeader(lines: string, visit: (name: string, rest: string) => void): void {
   for (let start = 0; start < lines.length; ) {
     const end = lines.indexOf("\r\n", start);
@@ -52,10 +58,13 @@ function eachHeader(lines: string, visit: (name: string, rest: string) => void):
   }
 }
 
-/** Some parsers take a tab inside or after a value for a part of it. */
+/** True if parsers can disagree whether a tab belongs to the value. */
 const hasUnclearTab = (rest: string, value: string): boolean => rest.includes("\t", rest.indexOf(value));
 
-/** `undefined` where two lines disagree on the length of the body, or may, or two parsers. */
+/**
+ * Returns the headers that decide about the connection. Returns `undefined` if two lines, or two
+ * parsers, can disagree on the length of the body.
+ */
 function fieldsOf(lines: string): Fields | undefined {
   const fields: Fields = { length: undefined, coding: undefined, connection: "", keepAlive: undefined };
   let isClear = true;
@@ -81,7 +90,10 @@ function fieldsOf(lines: string): Fields | undefined {
 
 const tokensOf = (list: string): readonly string[] => list.split(",").map(trimBlanks);
 
-/** `undefined` where the length is no number, or a coding is empty: after `chunked,` some parsers expect chunks, and some do not. */
+/**
+ * Returns `undefined` if the length is not a number, or a coding is empty: after `chunked,` some
+ * parsers expect chunks and some do not.
+ */
 function framingOf(status: number, { length, coding }: Fields): Framing | undefined {
   if (length !== undefined && !LENGTH.test(length)) return undefined;
   const codings = coding === undefined ? [] : tokensOf(coding);
@@ -92,15 +104,21 @@ function framingOf(status: number, { length, coding }: Fields): Framing | undefi
   return length === undefined ? "close" : Number(length);
 }
 
-/** HTTP/1.0 has no transfer codings: a connection that carried one is not trusted further (RFC 9112 section 6.1). */
+/**
+ * HTTP/1.0 has no transfer codings: a connection that used one is not reused (RFC 9112 section
+ * 6.1).
+ */
 function keepsAlive(isNewer: boolean, framing: Framing, connection: string): boolean {
-  // What nearly all say, or leave unsaid.
+  // The common cases.
   if (isNewer && (connection === "" || connection === "keep-alive")) return true;
   const options = tokensOf(connection);
   return !options.includes("close") && (isNewer || (framing !== "chunked" && options.includes("keep-alive")));
 }
 
-/** `text`: everything up to the empty line and its line break, a character per byte. `undefined` where it is no head of a response. */
+/**
+ * Parses a head: the text up to the empty line and its line break, one character per byte. Returns
+ * `undefined` for any other text.
+ */
 export function parseHead(text: string): ResponseHead | undefined {
   const match = HEAD.exec(text);
   if (match === null) return undefined;

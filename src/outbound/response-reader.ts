@@ -1,48 +1,62 @@
-/** Reads the responses of one connection from its bytes, one response at a time. Knows nothing of sockets. */
+/**
+ * Reads the responses of one connection from its bytes, one response at a time. Knows nothing of
+ * sockets.
+ */
 
 import { createChunkedBody } from "./chunked-body.js";
 import { parseHead, type ResponseHead } from "./response-head.js";
 
-/** Is told what is read, while it is read. */
+/** Receives the parts of a response while it is read. */
 export interface ResponseSink {
-  /** The head of the final response. Called once, before the first part of the body. May call {@link ResponseReader.stop}. */
+  /**
+   * Called once with the head of the final response, before the first part of the body. May call
+   * {@link ResponseReader.stop}.
+   */
   readonly onHead: (head: ResponseHead) => void;
-  /** A part of the body. May call {@link ResponseReader.stop}. */
+  /** Called with each part of the body. May call {@link ResponseReader.stop}. */
   readonly onBody: (bytes: Buffer) => void;
 }
 
-/** `complete`: the whole response was read, and nothing came after it. `excess`: something did, so the connection must not be used again. */
+/**
+ * `complete`: the whole response was read, and nothing follows it. `excess`: bytes follow it, so
+ * the connection must not be used again.
+ */
 export type ReadState = "open" | "complete" | "excess" | "broken";
 
 export type ReadProblem = "BAD_RESPONSE" | "HEADERS_TOO_LARGE" | "TOO_MANY_INTERIM_RESPONSES";
 
 export interface ResponseReader {
-  /** Begins with another response. */
+  /** Begins another response. */
   readonly start: () => void;
   readonly read: (bytes: Buffer) => ReadState;
-  /** The connection has ended: `complete` where that is how the body ends. */
+  /** Reports the end of the connection. Returns `complete` if that is how the body ends. */
   readonly end: () => ReadState;
-  /** Reads no further. */
+  /** Stops reading. */
   readonly stop: () => void;
-  /** Why the state is `broken`. */
+  /** The reason for the state `broken`. */
   readonly problem: () => ReadProblem;
 }
 
 const MAX_HEAD_BYTES = 16_384;
-/** Interim responses are no part of the head; without a bound an endpoint could keep the reader busy until the deadline. */
+/**
+ * Interim responses do not count as part of the head. Without a limit an endpoint could keep the
+ * reader busy until the deadline.
+ */
 const MAX_INTERIM_RESPONSES = 32;
 
 const HEAD_START = Buffer.from("HTTP/1.");
 const EMPTY_LINE = Buffer.from("\r\n\r\n");
 
-/** Whether `bytes` may be the start of a response: only then is it worth waiting for more. */
+/** True if `bytes` can be the start of a response: only then is it worth waiting for more. */
 const mayBegin = (bytes: Buffer): boolean => {
   const length = Math.min(bytes.length, HEAD_START.length);
   return bytes.compare(HEAD_START, 0, length, 0, length) === 0;
 };
 
 /**
- * Strict where parsers differ, so that what it takes is read alike by all. Time is linear in the bytes, and no more than a head (16 KiB) is kept.
+ * Creates a reader that is strict where parsers differ: all parsers read its input alike. Takes
+ * linear time and stores no more than a head (16 KiB).
+ *
  * Trailer fields are not read: the body is complete before them, and the state is `excess`.
  */
 export function createResponseReader(sink: ResponseSink): ResponseReader {
@@ -50,10 +64,10 @@ export function createResponseReader(sink: ResponseSink): ResponseReader {
   let state: ReadState = "complete";
   let problem: ReadProblem = "BAD_RESPONSE";
   let interimResponses = 0;
-  /** The beginning of a head that comes in several parts. */
+  /** The beginning of a head that arrives in several parts. */
   let partOfHead: Buffer | undefined;
   let partLength = 0;
-  /** Bytes left of a body whose length is known. */
+  /** The bytes left of a body with a known length. */
   let left = 0;
 
   const finish = (ended: ReadState): void => {
@@ -84,7 +98,7 @@ export function createResponseReader(sink: ResponseSink): ResponseReader {
 
   const takeHead = (text: string): void => {
     const head = parseHead(text);
-    // Nobody asked for another protocol.
+    // Postbell never requests another protocol.
     if (head === undefined || head.status === 101) fail("BAD_RESPONSE");
     else if (head.status >= 200) {
       sink.onHead(head);
@@ -92,7 +106,7 @@ export function createResponseReader(sink: ResponseSink): ResponseReader {
     } else if (++interimResponses > MAX_INTERIM_RESPONSES) fail("TOO_MANY_INTERIM_RESPONSES");
   };
 
-  /** Keeps what came of a head, up to its end or its limit. Returns the position after what was taken. */
+  /** Stores the bytes of a head, up to its end or its limit. Returns the position after them. */
   const collectHead = (bytes: Buffer, at: number): number => {
     partOfHead ??= Buffer.allocUnsafe(MAX_HEAD_BYTES);
     const before = partLength;

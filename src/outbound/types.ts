@@ -1,28 +1,36 @@
-/** What the outbound client takes and gives. A host may put its own {@link Send} in its place. */
+/** The types of the outbound client. A host may replace {@link Send}. */
 
 /** One request to an endpoint. */
 export interface OutboundRequest {
   readonly url: string;
   readonly method: "GET" | "POST";
   /**
-   * Sent as they are, beside those of the client: `host`, `connection`, `content-length` and `accept-encoding: identity`. The
-   * built-in client refuses these names, and others that decide about the connection or the framing of the body.
+   * Sent unchanged, in addition to those of the client: `host`, `connection`, `content-length` and
+   * `accept-encoding: identity`. The built-in client refuses these names, and others that decide
+   * about the connection or the framing of the body.
    */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array | null;
   /**
-   * Milliseconds for everything: DNS, connect, TLS, request, and the last byte read of the response. The built-in
-   * client may be up to 50 ms late, because all its requests share one timer.
+   * Milliseconds for the whole exchange: DNS, connect, TLS, request, and the last byte read of the
+   * response. The built-in client may be up to 50 ms late, because all its requests share one
+   * timer.
    */
   readonly deadlineMs: number;
-  /** Bytes of the response body to read at most; the connection is destroyed beyond them. */
+  /**
+   * The maximum number of bytes to read of the response body; the connection is destroyed after
+   * them.
+   */
   readonly maxBodyBytes: number;
 }
 
-/** What came of a request: an answer, or why there is none. */
+/** The result of a request. */
 export type OutboundResult = OutboundResponse | OutboundFailure;
 
-/** A status line was read. What came after it may have been cut off by the byte cap or the deadline: the status already decides. */
+/**
+ * A response: its status line was received. The rest may have been cut off by the size limit or the
+ * deadline, because the status alone decides.
+ */
 export interface OutboundResponse {
   readonly kind: "response";
   readonly status: number;
@@ -34,34 +42,41 @@ export interface OutboundResponse {
   readonly complete: boolean;
 }
 
-/** No status line was read. */
+/** A failure: no status line was received. */
 export interface OutboundFailure {
   /**
-   * `refused`: by the address policy, no socket was opened to that address. `dns`: the name did not resolve. `connect`: no connection.
-   * `tls`: the certificate or the handshake. `timeout`: the deadline. `http`: what came back is no HTTP response, or was cut off in its head.
+   * `refused`: by the address policy; no socket was opened to that address. `dns`: the name did not
+   * resolve. `connect`: no connection. `tls`: the certificate or the handshake. `timeout`: the
+   * deadline. `http`: the bytes are not an HTTP response, or the head was cut off.
    */
   readonly kind: "refused" | "dns" | "connect" | "tls" | "timeout" | "http";
-  /** A short stable word (`ECONNREFUSED`, `R5`, `CERT_HAS_EXPIRED` …), safe to log. */
+  /** A short stable code (`ECONNREFUSED`, `R5`, `CERT_HAS_EXPIRED` …), safe to log. */
   readonly code: string;
-  /** One sentence for a person; holds no secret and nothing of a body. */
+  /** One sentence for a person, without secrets and without parts of a body. */
   readonly message: string;
 }
 
-/** Sends one request and says what came of it. Never rejects, never follows a redirect, never retries. */
+/**
+ * Sends one request and resolves with the response or the failure. Never rejects, follows a
+ * redirect or retries.
+ */
 export type Send = (request: OutboundRequest) => Promise<OutboundResult>;
 
-/** Takes a response as it comes, so that it need not fit into memory. */
+/** Receives a response as a stream, so that it need not fit into memory. */
 export interface ResponseReceiver {
   /** Called once, before any data. Must not throw. */
   readonly onHead: (head: {
     readonly status: number;
     readonly headers: OutboundResponse["headers"];
-    /** Lets data come again; does nothing after the exchange. */
+    /** Resumes the data; does nothing after the exchange. */
     readonly resume: () => void;
     /** Ends the exchange and drops the connection; does nothing after the exchange. */
     readonly stop: () => void;
   }) => void;
-  /** At most `maxBodyBytes` in all. `false`: no more until `resume` is called. Must not throw. */
+  /**
+   * Receives at most `maxBodyBytes` in total. Return `false` to pause until `resume` is called.
+   * Must not throw.
+   */
   readonly onData: (chunk: Uint8Array) => boolean;
 }
 

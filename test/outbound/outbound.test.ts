@@ -5,7 +5,7 @@ import { gunzipSync, gzipSync } from "node:zlib";
 import { afterEach, assert, beforeAll, describe, expect, it, vi } from "vitest";
 import { createDeadlines } from "../../src/core/deadlines.js";
 import { checkUrl } from "../../src/outbound/address-policy.js";
-import { openChannel } from "../../src/outbound/channel.js";
+import { createChannel } from "../../src/outbound/channel.js";
 import { createOutboundClient, type OutboundClientOptions } from "../../src/outbound/client.js";
 import { classifyError, type Phase } from "../../src/outbound/failure.js";
 import { createNextPoll } from "../../src/outbound/next-poll.js";
@@ -299,7 +299,7 @@ describe("connections", () => {
     assert(verdict.ok);
     const seen: string[] = [];
     const clock = manualClock(0);
-    const channel = openChannel(
+    const channel = createChannel(
       verdict.target,
       {
         clock,
