@@ -26,7 +26,7 @@ function expectError(json: unknown): void {
   expect(field).toBeTypeOf("string");
 }
 
-/** On a machine that takes 10 ms for the reference work of `expectAtMost`. */
+/** On a machine that takes 10 ms for the calibration of `expectAtMost`. */
 function timed<T>(work: () => Promise<T>): Promise<T> {
   return expectAtMost(MAX_MS / 10, work);
 }
@@ -70,7 +70,10 @@ describe("a bad request over a socket", () => {
   const headers = { authorization: "Bearer key-a1", "content-type": "application/json" };
   const post = (body: string | Uint8Array, more: Record<string, string> = {}) =>
     send(origin, COLLECTION, { method: "POST", headers: { ...headers, ...more }, body });
-  /** Of a body that is announced too large, only the beginning is sent: the server hangs up on the rest, whenever that comes. */
+  /**
+   * Of a body that is announced too large, only the beginning is sent: the server hangs up on the
+   * rest, whenever that comes.
+   */
   const ask = async (
     method: string,
     path: string,
@@ -134,7 +137,8 @@ describe("a bad request over a socket", () => {
       socket.on("data", (chunk) => {
         text += chunk.toString();
       });
-      // Node closes while the rest is still on its way, which may reset the connection before its answer is read.
+      // Node closes while the rest is still on its way, which may reset the connection before its
+      // answer is read.
       socket.on("error", () => {});
       socket.on("close", () => done(text));
       socket.write(

@@ -1,4 +1,7 @@
-/** Bodies that trickle in are not waited for: 408 after the same time in every service, and uploads have to keep up a rate. */
+/**
+ * Bodies that trickle in are not waited for: 408 after the same time in every service, and uploads
+ * have to keep up a rate.
+ */
 
 import { describe, expect, it } from "vitest";
 import { memoryFiles } from "../../files/index.js";
@@ -208,7 +211,9 @@ describe("an upload", () => {
     '--b\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\nContent-Type: text/plain\r\n\r\n',
   );
 
-  /** `head`, then `bytes` every `ms`: until `stopped` seconds are over, from when on nothing comes. */
+  /**
+   * `head`, then `bytes` every `ms`: until `stopped` seconds are over, from when on nothing comes.
+   */
   async function* arriving(
     clock: ManualClock,
     {

@@ -248,7 +248,8 @@ describe("what the client does with a URL", () => {
       const lookUps = resolvesSequence ?? [resolves ?? [PUBLIC_ADDRESS]];
       const { client, send, asked } = startClient(lookUps);
 
-      // A case with a sequence is refused at the last look-up; at the earlier ones a socket may be opened.
+      // A case with a sequence is refused at the last look-up; at the earlier ones a socket may be
+      // opened.
       for (const _earlier of lookUps.slice(1)) await send(url);
       expect(connect).toHaveBeenCalledTimes(lookUps.length - 1);
 

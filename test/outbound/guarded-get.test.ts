@@ -98,7 +98,7 @@ describe("a guarded GET", () => {
     expect(await read(`${origin}/8`, { maxRedirects: 0 })).toBe("307 ");
   });
 
-  it("judges every hop anew, so that no redirect leads where the first URL could not", async () => {
+  it("checks every hop, so that no redirect leads where the first URL could not", async () => {
     const inner = await start({});
     const targets = [
       `http://127.0.0.1:${inner.port}/`,

@@ -78,7 +78,10 @@ async function start(options: EndpointOptions = {}): Promise<Endpoint> {
   return endpoint;
 }
 
-/** An endpoint that answers its first request as told and every later one with 204, and a client for it. */
+/**
+ * An endpoint that answers its first request as told and every later one with 204, and a client for
+ * it.
+ */
 async function startOnce(respond: (socket: net.Socket) => void, options: EndpointOptions = {}) {
   const endpoint = await start({
     respond: (socket) => {
@@ -240,7 +243,7 @@ describe("connections", () => {
     ]);
   });
 
-  it("are as many as sends under way, and no more", async () => {
+  it("are as many as concurrent sends, and no more", async () => {
     const endpoint = await start();
     const { send } = sender(endpoint.port);
     for (let round = 0; round < 5; round++) await Promise.all(Array.from({ length: 4 }, () => send()));
@@ -257,7 +260,7 @@ describe("connections", () => {
   });
 
   it.each(["https", "http"])(
-    "are opened anew where the endpoint closed an idle one, just now or a while ago, over %s",
+    "are reopened if the endpoint closed an idle one, just now or a while ago, over %s",
     async (scheme) => {
       const endpoint = await start({
         ...(scheme === "http" ? { certificate: undefined } : {}),
@@ -319,7 +322,7 @@ describe("connections", () => {
     expect(seen).toEqual(["idle", "gone"]);
   });
 
-  it("are opened anew after an answer with connection: close", async () => {
+  it("are reopened after a response with connection: close", async () => {
     const endpoint = await start({
       respond: (socket) => socket.write(reply(200, "x", { connection: "close" })),
     });
@@ -358,7 +361,10 @@ describe("connections", () => {
 });
 
 describe("a connection between two requests", () => {
-  /** An endpoint over plain HTTP that answers every request with its path, and our side of the connections to it. */
+  /**
+   * An endpoint over plain HTTP that answers every request with its path, and our side of the
+   * connections to it.
+   */
   async function startPlain(respond?: EndpointOptions["respond"]) {
     const endpoint = await start({
       certificate: undefined,
@@ -488,7 +494,7 @@ describe("a connection between two requests", () => {
 });
 
 describe("closing the client", () => {
-  it("settles sends under way, closes idle connections, and refuses later sends, however often it is done", async () => {
+  it("settles running sends, closes idle connections, and refuses later sends, however often it is called", async () => {
     const endpoint = await start({
       respond: (socket) => endpoint.requests.length === 1 && socket.write(reply(204)),
     });
@@ -723,7 +729,7 @@ describe("no answer", () => {
       (socket) => socket.write(Buffer.from([0, 1, 2, 255, 254, 13, 10, 13, 10])),
       "BAD_RESPONSE",
     ],
-    ["sends a status that is none", (socket) => socket.write("HTTP/1.1 2x0 OK\r\n\r\n"), "BAD_RESPONSE"],
+    ["sends an invalid status", (socket) => socket.write("HTTP/1.1 2x0 OK\r\n\r\n"), "BAD_RESPONSE"],
     [
       "sends two lengths",
       (socket) => socket.write("HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nx"),

@@ -19,13 +19,16 @@ const bytesOf = (text: string): Buffer => Buffer.from(text, "latin1");
 interface Reading {
   readonly state: ReadState;
   readonly problem: ReadProblem | undefined;
-  /** Whether the connection had to end before the response was complete. */
+  /** True if the connection had to end before the response was complete. */
   readonly isByEnd: boolean;
   readonly head: ResponseHead | undefined;
   readonly body: string;
 }
 
-/** What the reader makes of a connection that sends these parts and then ends. What follows a complete response is excess. */
+/**
+ * Reads a connection that sends these parts and then ends. Bytes after a complete response are
+ * excess.
+ */
 function read(parts: readonly Buffer[]): Reading {
   let head: ResponseHead | undefined;
   let body = "";
@@ -35,7 +38,7 @@ function read(parts: readonly Buffer[]): Reading {
       head = told;
     },
     onBody: (bytes) => {
-      if (head === undefined || bytes.length === 0) throw new Error("a part of a body that is none");
+      if (head === undefined || bytes.length === 0) throw new Error("a part without a body");
       body += bytes.toString("latin1");
     },
   });
@@ -227,7 +230,7 @@ describe("a response, however it is split,", () => {
     ["that is empty", "", { state: "broken", problem: "BAD_RESPONSE" }],
     ["that is only interim", "HTTP/1.1 100 x\r\n\r\n", { state: "broken", head: undefined }],
     ["that switches protocols", "HTTP/1.1 101 x\r\nupgrade: y\r\n\r\n", { state: "broken", head: undefined }],
-    ["that is none", "<html>", { state: "broken", problem: "BAD_RESPONSE" }],
+    ["that is not HTTP", "<html>", { state: "broken", problem: "BAD_RESPONSE" }],
     ["with a bad head", `${OK}a : b\r\n\r\n`, { state: "broken", head: undefined }],
     [
       "after a bad interim one",
@@ -377,7 +380,9 @@ describe("the coding in chunks", () => {
   });
 });
 
-/** Whether our reader and Node's client make the same of a response that ours takes. Returns what differs. */
+/**
+ * Compares our reader with Node's client for a response that ours accepts. Returns the differences.
+ */
 async function differenceOf(
   text: string,
   parts: readonly Buffer[],
@@ -498,12 +503,9 @@ describe("beside Node's own parser", () => {
       "an interim response that says close: it is about what follows the final one",
       `HTTP/1.1 103 x\r\nconnection: close\r\n\r\n${ONE}`,
     ],
+    ["an invalid extension: its line ends at the same place for all", `${CHUNKED}1; a=\r\nx\r\n0\r\n\r\n`],
     [
-      "an extension that is none: its line ends at the same place for all",
-      `${CHUNKED}1; a=\r\nx\r\n0\r\n\r\n`,
-    ],
-    [
-      "trailer fields that are none: the body is complete, and the connection is dropped",
+      "invalid trailer fields: the body is complete, and the connection is dropped",
       `${CHUNKED}1\r\nx\r\n0\r\n\0\r\n\r\n`,
     ],
   ])("takes on purpose what Node's refuses: %s", async (_reason, text) => {
@@ -515,7 +517,10 @@ describe("beside Node's own parser", () => {
 });
 
 describe("the time", () => {
-  /** Bytes that Buffers search, copy, compare, decode and allocate. The counts of the program itself are in blocks. */
+  /**
+   * Bytes that Buffers search, copy, compare, decode and allocate. The counts of the program itself
+   * are in blocks.
+   */
   function countBufferWork(): () => number {
     let work = 0;
     const count = (
@@ -556,7 +561,8 @@ describe("the time", () => {
   ];
 
   it("grows with the bytes alone, however they come", async () => {
-    // The last test, because the counting slows the process down. Loaded once more: of code that was compiled before, only calls of functions are counted.
+    // The last test, because the counting slows the process down. Loaded once more: of code that
+    // was compiled before, only calls of functions are counted.
     const blocks = await countExecutedBlocks("/src/outbound/");
     vi.resetModules();
     const fresh = await import("../../src/outbound/response-reader.js");

@@ -78,7 +78,8 @@ describe("the parameters of a query string", () => {
 
   it("reads back what was printed", () => {
     const text = fc.string({ unit: "binary", maxLength: 5 });
-    // An index would make a list of the object, a lone blank or nothing an append; "]" ends the key.
+    // An index would make a list of the object, a lone blank or nothing an append; "]" ends the
+    // key.
     const key = text.filter((name) => !/^\s?$|^\d+$|\]/.test(name));
     const topKey = key.filter((name) => !/[ .[]/.test(name));
     const { value } = fc.letrec<{ value: Json }>((tie) => ({

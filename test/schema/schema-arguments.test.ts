@@ -55,7 +55,7 @@ describe("the arguments of a request", () => {
     expect(result.ok && Object.entries(result.values)).toEqual([["__proto__", 1]]);
   });
 
-  it("are all reported that are invalid, with the reference's codes", () => {
+  it("are all reported if they are invalid, with WordPress's codes", () => {
     expect(refused(LIST, { page: "x", per_page: 500, search: [] })).toEqual({
       ok: false,
       code: "rest_invalid_param",

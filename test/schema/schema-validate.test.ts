@@ -16,7 +16,7 @@ const read = (value: Json, schema: Schema): unknown => {
 
 const INTEGERS: Schema = { type: "array", items: { type: "integer" } };
 
-/** What the reference takes for a filter by terms. */
+/** The values that WordPress accepts as a filter by terms. */
 const TERMS: Schema = {
   type: ["object", "array"],
   oneOf: [

@@ -16,7 +16,10 @@ import {
 type CanRead = WebhooksOptions["access"]["canRead"];
 type Resource = Parameters<CanRead>[1];
 
-/** A service whose host answers `canRead` so, and an endpoint registered with it. What a host returns is not always what its types say. */
+/**
+ * A service whose host answers `canRead` so, and an endpoint registered with it. What a host
+ * returns is not always what its types say.
+ */
 async function withAccess(
   canRead: (resource: Resource, subscriber: Parameters<CanRead>[0]) => unknown,
   { options, ...rest }: HarnessOptions = {},
@@ -131,7 +134,7 @@ describe("canRead", () => {
     });
   });
 
-  it("decides anew at each attempt: what a key may no longer read is in no retry", async () => {
+  it("decides at each attempt: retries leave out records that a key may no longer read", async () => {
     let denied = "";
     const harness = await withAccess(({ resourceType }) => resourceType !== denied, { answer: () => 500 });
     const eventId = await harness.emit(patientWithOrganization);
@@ -170,7 +173,7 @@ describe("canRead", () => {
     })),
   ];
   it.each(silences)(
-    "that $name has nothing sent and uses up no step: it is asked again, ever less often",
+    "that $name has nothing sent and uses up no step: it is called again at growing intervals",
     async ({ silence, hang = 0 }) => {
       const asked: number[] = [];
       let isSilent = true;

@@ -35,7 +35,7 @@ interface Answer {
   readonly json: Body;
 }
 
-/** What the fields that a test reads on are, where they are there. */
+/** The fields that a test uses, if they are present. */
 interface Body {
   readonly error: { readonly code: string; readonly message: string; readonly field?: string };
   readonly deliveries: readonly { readonly eventId: string }[];

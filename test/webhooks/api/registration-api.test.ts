@@ -834,7 +834,7 @@ describe("what the API defends itself against", () => {
       ]);
     });
 
-    it("sets no limit where there is none for accounts", async () => {
+    it("sets no limit if accounts have none", async () => {
       const { asked, statusOf } = stage(0);
       for (let count = 0; count < 700; count++) expect(await statusOf("guess")).toBe(401);
       expect(asked).toHaveLength(700);

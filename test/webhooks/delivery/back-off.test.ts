@@ -19,7 +19,10 @@ const policy: RetryPolicy = {
 };
 const schedule = buildSchedule(policy);
 
-/** The step after `step`, at `now` after the first attempt, with no jitter and no wish of the endpoint unless given. */
+/**
+ * The step after `step`, at `now` after the first attempt, with no jitter and no wish of the
+ * endpoint unless given.
+ */
 const next = (
   step: number,
   now: number,
@@ -77,7 +80,7 @@ describe("the schedule", () => {
 });
 
 describe("the next attempt", () => {
-  it("is due at the next time of the schedule, and there is none after the last", () => {
+  it("is due at the next time of the schedule, and `null` after the last", () => {
     const times = schedule.map((offset, step) => next(step, offset + SECOND)?.at);
     expect(times).toEqual([...ATTEMPT_TIMES.slice(1), undefined]);
   });
@@ -86,11 +89,14 @@ describe("the next attempt", () => {
     ["a first attempt", 0, 0, 1, "0:16:30"],
     ["an hour's interval", 2, 45 * MINUTE, 3, "1:51"],
     ["two hours", 3, 105 * MINUTE, 4, "3:57"],
-    ["eight hours, of which a tenth would be 48 minutes", 6, 945 * MINUTE, 7, "24:00"],
+    ["eight hours: a tenth would be 48 minutes", 6, 945 * MINUTE, 7, "24:00"],
     ["the last, up to the end of the window", 12, 3825 * MINUTE, 13, "72:00"],
-  ])("is put off by chance for a tenth of the interval, 15 minutes at most: %s", (_, step, now, to, at) => {
-    expect(next(step, now, { random: 1 })).toEqual({ step: to, at });
-  });
+  ])(
+    "is delayed by chance for up to a tenth of the interval, at most 15 minutes: %s",
+    (_, step, now, to, at) => {
+      expect(next(step, now, { random: 1 })).toEqual({ step: to, at });
+    },
+  );
 
   it("is never due after the window, however much chance may add", () => {
     const short = { ...policy, intervalsMs: [], everyMs: HOUR, windowMs: 2 * HOUR + MINUTE, jitter: 1 };
@@ -124,7 +130,7 @@ describe("the next attempt", () => {
   it.each([
     ["earlier than the step: the step stays", 5 * MINUTE, "0:15"],
     ["later than the step", 20 * MINUTE, "0:20"],
-    ["later than the following step: that is as far as it goes", 10 * HOUR, "0:45"],
+    ["later than the following step: capped there", 10 * HOUR, "0:45"],
   ])("heeds Retry-After, %s", (_, retryAfterMs, at) => {
     expect(next(0, 0, { retryAfterMs })).toEqual({ step: 1, at });
   });

@@ -14,7 +14,10 @@ import {
 
 const DELIVERY = { concurrency: 2, slowConcurrency: 2, perEndpoint: 20 };
 
-/** A service with two slots whose endpoint is known to be quick, and which holds every request from now on. */
+/**
+ * A service with two slots whose endpoint is known to be quick, and which holds every request from
+ * now on.
+ */
 async function twoSlots(clock = manualClock(START)) {
   const endpoint = holdingEndpoint();
   let isHolding = false;

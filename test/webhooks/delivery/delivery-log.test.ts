@@ -123,16 +123,16 @@ describe("the log of deliveries", () => {
   });
 
   it.each([
-    ["a state that is none", { state: "lost" }, "invalid_argument", "state"],
-    ["a type that is none", { type: "patient.update" }, "unknown_event_type", "type"],
+    ["an unknown state", { state: "lost" }, "invalid_argument", "state"],
+    ["an unknown type", { type: "patient.update" }, "unknown_event_type", "type"],
     ["a pattern of types", { type: "patient.*" }, "unknown_event_type", "type"],
     ["a type that is no name", { type: 7 }, "invalid_request", "type"],
-    ["a since that is none", { since: "yesterday" }, "invalid_argument", "since"],
-    ["an until that is none", { until: Number.NaN }, "invalid_argument", "until"],
+    ["an invalid since", { since: "yesterday" }, "invalid_argument", "since"],
+    ["an invalid until", { until: Number.NaN }, "invalid_argument", "until"],
     ["a limit of 0", { limit: 0 }, "invalid_request", "limit"],
     ["a limit of 101", { limit: 101 }, "invalid_request", "limit"],
     ["a limit of 1.5", { limit: 1.5 }, "invalid_request", "limit"],
-    ["a cursor that is none", { cursor: "x" }, "invalid_argument", "cursor"],
+    ["an invalid cursor", { cursor: "x" }, "invalid_argument", "cursor"],
   ])("refuses %s", async (_, filter, code, field) => {
     const { register, webhooks } = openHarness();
     const { id } = await register();
@@ -185,7 +185,7 @@ describe("resend()", () => {
     expect(times()).toEqual(["0:00", "0:05"]);
   });
 
-  it("asks nothing more of a delivery that is under way, or due already", async () => {
+  it("adds no attempt to a delivery that is in flight or already due", async () => {
     const { register, emit, quiet, webhooks, sent } = openHarness({ answer: () => forever() });
     const { id } = await register();
     const eventId = await emit();
@@ -467,7 +467,7 @@ describe("recover()", () => {
     new Date(-8e15),
     START as unknown as Date,
     null as unknown as Date,
-  ])("refuses a time that is none: %s", (value) => {
+  ])("refuses an invalid time: %s", (value) => {
     expect(() => readTimeFilter("since", value)).toThrow(
       expect.objectContaining({ code: "invalid_argument", field: "since" }),
     );

@@ -1,4 +1,7 @@
-/** The dispatcher over a store that a test scripts call by call, for orders of events that no real storage can be held to. */
+/**
+ * The dispatcher over a store that a test scripts call by call, for orders of events that no real
+ * storage can be held to.
+ */
 
 import { describe, expect, it } from "vitest";
 import { silentLogger } from "../../../src/core/logger.js";
@@ -122,7 +125,7 @@ describe("the delivery loop", () => {
     await dispatcher.stop(0);
   });
 
-  it("has one suspect under way, also where two calls lease some at a time", async () => {
+  it("has one poison delivery in flight, even if two calls claim some at a time", async () => {
     const stored = gate();
     const ended = gate();
     let claims = 0;
@@ -159,7 +162,7 @@ describe("the delivery loop", () => {
     await dispatcher.stop(0);
   });
 
-  it("goes on claiming when reports are recorded of which too many waited", async () => {
+  it("continues to claim when too many settlements waited and are recorded", async () => {
     const stored = gate();
     const left = ["1", "2", "3", "4", "5", "6"];
     const attempted: string[] = [];

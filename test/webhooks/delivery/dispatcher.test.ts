@@ -27,7 +27,7 @@ describe("idle()", () => {
     expect(sent).toHaveLength(50);
   });
 
-  it("waits for what is under way", async () => {
+  it("waits for deliveries in flight", async () => {
     const endpoint = holdingEndpoint();
     const { register, emit, webhooks, quiet } = await startHarness({ answer: endpoint.answer });
     const { id } = await register();
@@ -74,7 +74,7 @@ describe("idle()", () => {
 });
 
 describe("stop()", () => {
-  it("waits for what is under way, claims nothing more, and leaves no timer", async () => {
+  it("waits for deliveries in flight, claims nothing more, and leaves no timer", async () => {
     const endpoint = holdingEndpoint();
     const watchers = new Set<unknown>();
     const { register, emit, webhooks, quiet, clock, sent, store, respond } = await startHarness({
@@ -229,7 +229,7 @@ describe("stop()", () => {
     await webhooks.stop();
   });
 
-  it("does nothing before start, and start may follow, also while it is under way", async () => {
+  it("does nothing before start, and start may follow, even while it is running", async () => {
     const endpoint = holdingEndpoint();
     const { register, emit, quiet, webhooks, sent } = openHarness({ answer: endpoint.answer });
     await webhooks.stop();
@@ -277,7 +277,7 @@ describe("a start during a stop", () => {
 });
 
 describe("a storage that gives only some of what is due", () => {
-  it("is asked again at once", async () => {
+  it("is called again at once", async () => {
     const { register, emit, webhooks, quiet, sent } = openHarness({
       answer: () => forever(),
       change: (store) => ({ claim: (request) => store.claim({ ...request, room: { fast: 1, slow: 1 } }) }),
@@ -488,7 +488,7 @@ describe("a claim that is asked for a moment before its time", () => {
   });
 });
 
-describe("a slot that is freed while a claim is under way that finds none", () => {
+describe("a slot that is freed during a claim that finds nothing", () => {
   it("is filled at once, without a hint and without waiting for the next look", async () => {
     const inner = memoryStorage();
     let held: ((answer: { claims: []; nextAt: number }) => void) | undefined;

@@ -229,7 +229,7 @@ describe("two services on one storage", () => {
 });
 
 describe("a storage that is away when a health step is due", () => {
-  it("is asked again, and the step is taken then", async () => {
+  it("is called again, and the step is taken then", async () => {
     let isAway = false;
     const away = (): Promise<never> => Promise.reject(new Error("storage away"));
     const { emit, runUntil, told, log } = await failing({

@@ -89,7 +89,10 @@ describe("slots", () => {
 });
 
 describe("an endpoint that hangs", () => {
-  /** What nine healthy endpoints, each answering after 50 ms, get in 20 s under a steady load, beside a tenth one. */
+  /**
+   * The deliveries that nine healthy endpoints, each responding after 50 ms, receive in 20 s under
+   * a steady load, next to a tenth one.
+   */
   async function received(tenth: "healthy" | "hanging"): Promise<number> {
     const harness = await startHarness({
       options: { delivery: { concurrency: 20, slowConcurrency: 20 } },

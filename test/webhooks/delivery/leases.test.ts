@@ -114,7 +114,8 @@ describe("a process that dies during an attempt", () => {
       const next = await startHarness({
         storage: first.storage,
         clock: first.clock,
-        // The guilty one ends the process: nothing that is under way then is heard of again, and nothing more is stored.
+        // The poison delivery ends the process: nothing that is in flight then is settled, and
+        // nothing more is stored.
         change: (store) => ({
           settle: (settlements) => (isDead ? forever() : store.settle(settlements)),
         }),
@@ -181,7 +182,10 @@ describe("a process that stops before it has sent", () => {
 });
 
 describe("a process that stalls", () => {
-  /** A service whose monotonic clock jumps by `stallMs` between the claim and the send: nothing else ran meanwhile. */
+  /**
+   * A service whose monotonic clock jumps by `stallMs` between the claim and the send: nothing else
+   * ran meanwhile.
+   */
   async function stalled(stallMs: number): Promise<Harness> {
     const clock = manualClock(START);
     let stalledFor = 0;
@@ -214,7 +218,7 @@ describe("a process that stalls", () => {
     expect(sent).toEqual([]);
     expect(await store.stats()).toMatchObject({ leased: 1 });
     await run(2 * MINUTE);
-    // 60 s after the claim, of which the stall was 40.001.
+    // 60 s after the claim; the stall took 40.001 s.
     expect(times()).toEqual(["0:00:19"]);
     expect(await store.stats()).toMatchObject({ pending: 0, ended: 1 });
   });
@@ -226,7 +230,10 @@ describe("a process that stalls", () => {
     expect(sent).toHaveLength(1);
   });
 
-  /** A first service whose report on an attempt is held back until a second one has taken the delivery over. */
+  /**
+   * A first service whose report on an attempt is held back until a second one has taken the
+   * delivery over.
+   */
   async function takenOver(
     late: OutboundResult,
     then: () => number | OutboundResult,

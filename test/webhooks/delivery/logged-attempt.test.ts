@@ -1,4 +1,6 @@
-/** What the delivery log tells of hosts that cannot be reached: nothing that maps the network the service runs in. */
+/**
+ * The delivery log reveals nothing about unreachable hosts that maps the network of the service.
+ */
 
 import { describe, expect, it } from "vitest";
 import { createPortal } from "../../../portal/index.js";
@@ -14,7 +16,10 @@ const failing =
     throw Object.assign(new Error(code), { code });
   };
 
-/** The same webhook with the guarded client, where its name resolves so; all that a subscriber sees of a test of it. */
+/**
+ * The same webhook with the guarded client, where its name resolves so; all that a subscriber sees
+ * of a test of it.
+ */
 async function shownWhere(resolve: Resolve) {
   const { logger, log } = recordingLogger();
   const harness = await startHarness({

@@ -19,7 +19,10 @@ import {
   unreachable,
 } from "../../support/webhook-harness.js";
 
-/** No jitter, so that times can be compared as they are; the endpoint is not disabled by the service. */
+/**
+ * No jitter, so that times can be compared as they are; the endpoint is not disabled by the
+ * service.
+ */
 const PUNCTUAL = {
   retry: { jitter: 0 },
   health: { warnAfterMs: 100 * DAY, disableAfterMs: 101 * DAY },
@@ -308,7 +311,7 @@ describe("a delivery", () => {
     expect(harness.sent).toHaveLength(14);
   });
 
-  it("is put off by Retry-After of a 429 or 503 to the following step at most, of no other answer", async () => {
+  it("is delayed by Retry-After of a 429 or 503 to the following step at most, by no other response", async () => {
     const wish = (status: number, seconds: string) => (): OutboundResult =>
       response(status, { "retry-after": seconds });
     const { register, emit, respond, run, times } = await startHarness({ options: PUNCTUAL });
@@ -334,7 +337,7 @@ describe("a delivery", () => {
     expect(sent.map(({ eventId }) => eventId)).toEqual([first, second, first]);
   });
 
-  it("is the same body in every attempt, each signed anew", async () => {
+  it("is the same body in every attempt, each with a new signature", async () => {
     const { register, emit, run, sent } = await failingHarness();
     await register();
     await emit();
