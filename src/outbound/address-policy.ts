@@ -170,7 +170,7 @@ export function checkAddress(address: string, policy: AddressPolicy = {}): Addre
   return ALLOWED;
 }
 
-function judgeName(name: string, policy: AddressPolicy): AddressCheck {
+function checkHostName(name: string, policy: AddressPolicy): AddressCheck {
   const labels = name.split(".");
   if (
     name.length > MAX_NAME_LENGTH ||
@@ -194,6 +194,13 @@ function judgeName(name: string, policy: AddressPolicy): AddressCheck {
  * name must pass {@link checkAddress} when a connection is opened. Never throws.
  */
 export function checkUrl(text: string, policy: AddressPolicy = {}): UrlCheck {
+  const url = parseAllowedUrl(text, policy);
+  if (url instanceof URL) return checkHost(url, policy);
+  return url;
+}
+
+/** Checks the rules that depend on the text: R1 to R4. */
+function parseAllowedUrl(text: string, policy: AddressPolicy): URL | AddressRefusal {
   if (text.length > MAX_URL_LENGTH)
     return refuse("R1", `The URL is too long: use at most ${MAX_URL_LENGTH} characters.`);
   if (FORBIDDEN_CHARACTER.test(text)) {
@@ -209,13 +216,18 @@ export function checkUrl(text: string, policy: AddressPolicy = {}): UrlCheck {
   if (authority === undefined)
     return refuse("R1", "Write exactly two slashes after the scheme: https://host/path.");
   if (authority.includes("@"))
-    return refuse("R4", "The URL holds a user name or password: remove what stands before the @.");
+    return refuse("R4", "The URL contains a user name or password: remove the part before the @.");
+  return url;
+}
 
+/** Checks the rules about host and port: R5 to R8. */
+function checkHost(url: URL, policy: AddressPolicy): UrlCheck {
+  const isSecure = url.protocol === "https:";
   const isBracketed = url.hostname.startsWith("[");
   const hostname = isBracketed ? url.hostname.slice(1, -1) : url.hostname.replace(/\.$/, "");
   const isAddress = isIP(hostname) !== 0;
-  const verdict = isAddress ? checkAddress(hostname, policy) : judgeName(hostname, policy);
-  if (!verdict.ok) return verdict;
+  const check = isAddress ? checkAddress(hostname, policy) : checkHostName(hostname, policy);
+  if (!check.ok) return check;
 
   const port = url.port === "" ? (isSecure ? 443 : 80) : Number(url.port);
   if (BLOCKED_PORTS.has(port)) {

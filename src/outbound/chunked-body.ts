@@ -46,6 +46,9 @@ export interface ChunkedBody {
   readonly stop: () => void;
 }
 
+const expectByte = (byte: number, expected: number, next: Place, otherwise: Place = "broken"): Place =>
+  byte === expected ? next : otherwise;
+
 /** Returns the value of a hexadecimal digit; −1 for any other byte. */
 function digitOf(byte: number): number {
   if (byte >= 0x30 && byte <= 0x39) return byte - 0x30;
@@ -96,20 +99,16 @@ export function createChunkedBody(onData: (bytes: Buffer) => void): ChunkedBody 
       case "extension":
         return afterExtensionByte(byte);
       case "size LF":
-        if (byte !== LF) return "broken";
-        return left === 0 ? "last CR" : "data";
+        return expectByte(byte, LF, left === 0 ? "last CR" : "data");
       case "data CR":
-        return byte === CR ? "data LF" : "broken";
+        return expectByte(byte, CR, "data LF");
       case "data LF":
         return byte === LF ? beginSize() : "broken";
       case "last CR":
-        return byte === CR ? "last LF" : "trailer";
+        return expectByte(byte, CR, "last LF", "trailer");
       case "last LF":
-        return byte === LF ? "complete" : "broken";
-      case "data":
-      case "complete":
-      case "trailer":
-      case "broken":
+        return expectByte(byte, LF, "complete");
+      default:
         return place;
     }
   };

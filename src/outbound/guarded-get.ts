@@ -94,15 +94,19 @@ export function createGuardedGet({ client, clock, anyPort = false }: GuardedGetO
       const leftMs = deadlineMs - (clock.monotonic() - startedAt);
       if (leftMs <= 0) return deadlineFailure("http", deadlineMs);
       if (!anyPort && (parseUrl(url)?.port ?? "") !== "") return badPort;
-      const opened = await open(client, { url, accept, maxBytes, deadlineMs: leftMs });
+      const opened = await openHop(client, { url, accept, maxBytes, deadlineMs: leftMs });
       if (opened.kind !== "response") return opened;
-      const next = hop < maxRedirects ? redirectOf(opened, url) : undefined;
+      const next = hop < maxRedirects ? findRedirect(opened, url) : undefined;
       if (next === undefined) return finished(opened, url, { maxBytes, beyond });
       opened.source.destroy();
       url = next;
     }
   };
 }
+
+type OpenRequest = Required<Pick<GetRequest, "url" | "maxBytes" | "deadlineMs">> & {
+  readonly accept: string;
+};
 
 interface Opened {
   readonly kind: "response";
@@ -113,19 +117,9 @@ interface Opened {
 }
 
 /** Settles when the head of the response was read. */
-function open(
+function openHop(
   client: OutboundClient,
-  {
-    url,
-    accept,
-    maxBytes,
-    deadlineMs,
-  }: {
-    readonly url: string;
-    readonly accept: string;
-    readonly maxBytes: number;
-    readonly deadlineMs: number;
-  },
+  { url, accept, maxBytes, deadlineMs }: OpenRequest,
 ): Promise<Opened | OutboundFailure> {
   return new Promise((resolve) => {
     let source: Readable | undefined;
@@ -141,13 +135,7 @@ function open(
     } as const;
     const exchange = client.send(request, {
       onHead({ status, headers, resume, stop }) {
-        source = new Readable({
-          read: resume,
-          destroy(error, done) {
-            stop();
-            done(error);
-          },
-        });
+        source = createSource(resume, stop);
         // The reader of the stream receives the error; without a reader, it must not crash the
         // process.
         source.on("error", () => {});
@@ -168,7 +156,16 @@ function open(
   });
 }
 
-function redirectOf({ status, headers }: Opened, from: string): string | undefined {
+const createSource = (resume: () => void, stop: () => void): Readable =>
+  new Readable({
+    read: resume,
+    destroy(error, done) {
+      stop();
+      done(error);
+    },
+  });
+
+function findRedirect({ status, headers }: Opened, from: string): string | undefined {
   const location = headers["location"];
   if (!REDIRECTS.has(status) || location === undefined) return undefined;
   return parseUrl(location, from)?.href;
