@@ -16,18 +16,13 @@ import type { Deliveries } from "./delivery/deliveries.js";
 import { createDeliveryLog } from "./delivery/delivery-log.js";
 import { createDeliveryDispatcher } from "./delivery/dispatcher.js";
 import { createHealthNotifications } from "./delivery/health-notifications.js";
-import { guardSend } from "./delivery/send.js";
-import { readTimeFilter } from "./delivery/time-filter.js";
-import {
-  type clinicalEvents,
-  type EventCatalogue,
-  type EventTypeOf,
-  focalTypes,
-  readCatalogue,
-} from "./event-types/catalogue.js";
-import { buildPayload } from "./events/bundle.js";
-import { createEmitTelemetry } from "./events/emit-telemetry.js";
-import type { FhirResource } from "./events/fhir.js";
+import { createAppendEvent } from "./emit/append-event.js";
+import { createEmit } from "./emit/emit.js";
+import { createEmitTelemetry } from "./emit/emit-telemetry.js";
+import type { Emitted, EventInput } from "./emit/event-input.js";
+import { createPrepareEvent } from "./emit/prepare-event.js";
+import { type EventCatalogue, type EventTypeOf, readCatalogue } from "./event-types/catalogue.js";
+import type { clinicalEvents } from "./event-types/clinical-events.js";
 import { evaluateHealthStatus } from "./health-status.js";
 import { createLifecycle } from "./lifecycle.js";
 import { readSettings } from "./options.js";
@@ -142,23 +137,13 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
 
   const sender = createSender({ settings, clock });
   const schedule = buildSchedule(settings.retry);
-  const attempt = createAttempts({
-    settings,
-    schedule,
-    clock,
-    now: () => store.now(),
-    logger,
-    send,
-    telemetry,
-  });
-  const sendHealthNotifications = createHealthNotifications({ store, settings, clock, logger });
   const dispatcher = createDeliveryDispatcher({
     store,
     clock,
     logger,
     settings,
-    attempt,
-    sendHealthNotifications,
+    attempt: createAttempts({ settings, schedule, clock, now, logger, send: sender.send, telemetry }),
+    sendHealthNotifications: createHealthNotifications({ store, settings, clock, logger }),
     telemetry,
   });
   const lifecycle = createLifecycle({ settings, store, dispatcher, sender, clock, logger, telemetry });
@@ -173,89 +158,9 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
   const deliveries = createDeliveryLog({ store, settings, catalogue, entitlement, clock, append });
   const eventTypes = Object.freeze([...catalogue.types.keys()].sort()) as readonly EventTypeOf<C>[];
   const openApi = cacheDocument(() => describeWebhooksOpenApi(settings, catalogue, "/"));
-  const routes = createApiHandler({
-    settings,
-    registrations,
-    deliveries,
-    eventTypes,
-    openApi,
-    clock,
-    logger,
-  });
-
-  const emitOne = async (input: EventInput, trace?: string, note?: Note): Promise<Emitted> => {
-    const event = await report.event(prepare(input, trace));
-    note?.({ "messaging.destination.name": event.type, "messaging.message.id": event.id });
-    const emitted = await report.event(append(event), outcomeOf);
-    note?.({ "postbell.outcome": outcomeOf(emitted), "postbell.deliveries": emitted.deliveries.length });
-    return emitted;
-  };
-
-  const emitAll = async (
-    inputs: readonly EventInput[],
-    trace?: string,
-    note?: Note,
-  ): Promise<readonly Emitted[]> => {
-    note?.({ "messaging.batch.message_count": inputs.length });
-    // Array.from visits holes too, and a hole is no event.
-    const prepared = await Promise.all(
-      Array.from(inputs, async (input, index) => {
-        try {
-          return await report.event(prepare(input, trace));
-        } catch (error) {
-          throw isPostbellError(error) ? itemError(error, index) : error;
-        }
-      }),
-    );
-    const emitted: Emitted[] = [];
-    for (const [index, item] of prepared.entries()) {
-      try {
-        emitted.push(await report.event(append(item), outcomeOf));
-      } catch (error) {
-        if (!isPostbellError(error)) throw error;
-        const { code, message } = error;
-        throw new PostbellError(code, `${message} ${index} of ${inputs.length} events were stored.`, {
-          field: `[${index}]`,
-          cause: error,
-        });
-      }
-    }
-    return emitted;
-  };
-
-  const closeNotifiers = async (): Promise<void> => {
-    const { close } = settings.notify;
-    const closing = (async () => close?.())();
-    try {
-      await withTimeout(clock, limits.hookMs, closing, () => new Error("no answer in time"));
-    } catch (error) {
-      logger.error({ error }, "the notifiers of the host could not be closed");
-    }
-  };
-
-  let isWanted = false;
-  let stopping: Promise<void> | undefined;
-  let unobserve: (() => void) | undefined;
-  const end = async (graceMs: number): Promise<void> => {
-    await dispatcher.stop(graceMs);
-    unobserve?.();
-    unobserve = undefined;
-    const used = client;
-    client = undefined;
-    await used?.close();
-    await closeNotifiers();
-  };
-
-  function emit(event: EventInput<EventTypeOf<C>>): Promise<Emitted>;
-  function emit(events: readonly EventInput<EventTypeOf<C>>[]): Promise<readonly Emitted[]>;
-  async function emit(input: EventInput | readonly EventInput[]): Promise<Emitted | readonly Emitted[]> {
-    return report.call<Emitted | readonly Emitted[]>((trace, note) =>
-      isList(input) ? emitAll(input, trace, note) : emitOne(input, trace, note),
-    );
-  }
 
   return Object.freeze<Webhooks<EventTypeOf<C>>>({
-    handle: createRoutes({ settings, registrations, deliveries, eventTypes, openApi, clock, logger }),
+    handle: createApiHandler({ settings, registrations, deliveries, eventTypes, openApi, clock, logger }),
     // One function with the overloads of the interface.
     emit: emit as Webhooks<EventTypeOf<C>>["emit"],
     registrations,

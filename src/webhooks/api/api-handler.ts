@@ -8,8 +8,9 @@ import { createRouter, type Route } from "../../http/router.js";
 import type { Handler, HttpRequest } from "../../http/types.js";
 import type { JsonObject } from "../../schema/types.js";
 import type { Deliveries } from "../delivery/deliveries.js";
-import type { ReadSettings } from "../options.js";
-import type { Registrations, Webhook } from "../registrations/registrations.js";
+import type { Registrations } from "../registrations/registrations.js";
+import type { WebhooksSettings } from "../settings/settings.js";
+import type { Webhook } from "../webhook.js";
 import { type ApiRequest, toErrorResponse, toJsonResponse } from "./api-request.js";
 import { createAuthentication } from "./authentication.js";
 import { deliveryRoutes } from "./delivery-routes.js";
@@ -20,7 +21,7 @@ import { registrationRoutes } from "./registration-routes.js";
 import { createBodyReader } from "./request-body.js";
 
 export interface ApiContext {
-  readonly settings: ReadSettings;
+  readonly settings: WebhooksSettings;
   readonly registrations: Registrations;
   readonly openApi: (baseUrl: string) => JsonObject;
   readonly deliveries: Deliveries;

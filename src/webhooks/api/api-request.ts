@@ -4,8 +4,8 @@ import { PostbellError } from "../../core/errors.js";
 import { createJsonWriter } from "../../http/json-response.js";
 import type { PathParameter } from "../../http/router.js";
 import type { HttpRequest } from "../../http/types.js";
-import { findNearest } from "../event-types/catalogue.js";
-import type { Subscriber } from "../options.js";
+import type { Subscriber } from "../access.js";
+import { findNearest } from "../event-types/event-type-names.js";
 import type { BodySchema } from "./operation.js";
 import { TEXT_LENGTHS } from "./text-lengths.js";
 

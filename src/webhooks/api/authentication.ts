@@ -10,7 +10,7 @@ import { createRateLimit } from "../../http/rate-limit.js";
 import type { HttpRequest } from "../../http/types.js";
 import type { Subscriber } from "../access.js";
 import { checkName } from "../call-arguments.js";
-import type { ReadSettings, Subscriber } from "../options.js";
+import type { WebhooksSettings } from "../settings/settings.js";
 
 /** The number of recently valid keys to remember. The least recently used is forgotten first. */
 const MAX_KNOWN_KEYS = 10_000;

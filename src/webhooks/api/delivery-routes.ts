@@ -5,7 +5,7 @@ import type { Route } from "../../http/router.js";
 import { notFound } from "../call-arguments.js";
 import type { Deliveries, Delivery } from "../delivery/deliveries.js";
 import { parseDeliveryId } from "../delivery/delivery-id.js";
-import type { Webhook } from "../registrations/registrations.js";
+import type { Webhook } from "../webhook.js";
 import {
   type ApiRequest,
   invalidRequest,

@@ -2,7 +2,8 @@
 
 import type { Route } from "../../http/router.js";
 import type { HttpRequest } from "../../http/types.js";
-import type { Registrations, Webhook } from "../registrations/registrations.js";
+import type { Registrations } from "../registrations/registrations.js";
+import type { Webhook } from "../webhook.js";
 import {
   type ApiRequest,
   invalidRequest,

@@ -29,7 +29,7 @@ export function createBodyReader(limit: number, clock: Clock): BodyReader {
     async readOptional(request) {
       if (request.body !== null && "parsed" in request.body) return read(request);
       const body = await inTime(readBytes(request, { limit }));
-      return body.length === 0 ? {} : readJson({ ...request, body }, { limit });
+      return body.length === 0 ? {} : readJson({ headers: request.headers, body }, { limit });
     },
   });
 }

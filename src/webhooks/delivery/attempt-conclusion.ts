@@ -4,7 +4,7 @@ import type { Clock } from "../../core/clock.js";
 import type { Logger } from "../../core/logger.js";
 import { seconds, type Telemetry, toLabel } from "../../core/telemetry.js";
 import type { OutboundResult } from "../../outbound/types.js";
-import type { ReadSettings } from "../options.js";
+import type { WebhooksSettings } from "../settings/settings.js";
 import type { Attempt, EndpointReport, WebhookRecord } from "../store.js";
 import {
   type AttemptResult,
@@ -21,7 +21,7 @@ import type { Flight } from "./flight.js";
 import { toLoggedAttempt } from "./logged-attempt.js";
 
 export interface ConclusionContext {
-  readonly settings: Pick<ReadSettings, "delivery" | "health">;
+  readonly settings: Pick<WebhooksSettings, "delivery" | "health">;
   readonly attemptSchedule: AttemptSchedule;
   readonly clock: Clock;
   /** The storage's time. */

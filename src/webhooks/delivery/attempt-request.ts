@@ -4,7 +4,7 @@ import type { Clock } from "../../core/clock.js";
 import type { OutboundRequest } from "../../outbound/types.js";
 import { signatureHeader, standardHeaders } from "../../signature/signature.js";
 import type { PreparedEvent } from "../events/notification.js";
-import type { ReadSettings } from "../options.js";
+import type { WebhooksSettings } from "../settings/settings.js";
 import type { Claim, WebhookRecord } from "../store.js";
 
 /**
@@ -27,7 +27,7 @@ export type BuildAttemptRequest = (
 ) => OutboundRequest;
 
 export function createRequestBuilder(
-  { body: form, delivery, signature }: Pick<ReadSettings, "body" | "delivery" | "signature">,
+  { body: form, delivery, signature }: Pick<WebhooksSettings, "body" | "delivery" | "signature">,
   clock: Clock,
 ): BuildAttemptRequest {
   return ({ webhook, event: { id } }, event, allowed, now) => {

@@ -5,7 +5,7 @@ import type { Logger } from "../../core/logger.js";
 import type { Telemetry } from "../../core/telemetry.js";
 import type { Send } from "../../outbound/types.js";
 import { type PreparedEvent, readPayload } from "../events/notification.js";
-import type { ReadSettings } from "../options.js";
+import type { WebhooksSettings } from "../settings/settings.js";
 import type { Claim } from "../store.js";
 import { createConclusion } from "./attempt-conclusion.js";
 import { createRequestBuilder } from "./attempt-request.js";

@@ -1,7 +1,6 @@
 /** The delivery log and its repairs, as hosts call them. */
 
-import type { Subscriber } from "../options.js";
-import type { Actor } from "../registrations/entitlement.js";
+import type { Actor, Subscriber } from "../access.js";
 import type { Attempt, AttemptSummary, DeliveryState } from "../store.js";
 import type { EndpointHealth } from "./endpoint-health.js";
 

@@ -1,8 +1,9 @@
 /** Finds deliveries and their webhooks for a caller, and decides which excerpts it may see. */
 
 import { isPostbellError } from "../../core/errors.js";
+import type { Actor } from "../access.js";
 import { notFound } from "../call-arguments.js";
-import type { Actor, Entitlement } from "../registrations/entitlement.js";
+import type { Entitlement } from "../registrations/entitlement.js";
 import type { DeliveryRecord, WebhookRecord, WebhookStore } from "../store.js";
 import type { Delivery } from "./deliveries.js";
 import { parseDeliveryId } from "./delivery-id.js";

@@ -3,12 +3,13 @@
 import type { Clock } from "../../core/clock.js";
 import { isPostbellError, PostbellError } from "../../core/errors.js";
 import { createRateLimit } from "../../http/rate-limit.js";
+import type { Actor } from "../access.js";
 import { notFound, readCallArguments } from "../call-arguments.js";
 import { type Catalogue, TEST_EVENT_TYPE } from "../event-types/catalogue.js";
 import { subscribes } from "../event-types/subscription.js";
 import { createTestEvent } from "../events/test-event.js";
-import type { ReadSettings } from "../options.js";
-import type { Actor, Entitlement } from "../registrations/entitlement.js";
+import type { Entitlement } from "../registrations/entitlement.js";
+import type { WebhooksSettings } from "../settings/settings.js";
 import type { EventRecord, WebhookRecord, WebhookStore } from "../store.js";
 import type { Deliveries } from "./deliveries.js";
 import { formatDeliveryId } from "./delivery-id.js";
@@ -19,7 +20,7 @@ import { requireLoggedType } from "./type-filter.js";
 
 export interface DeliveryRepairsContext {
   readonly store: WebhookStore;
-  readonly settings: ReadSettings;
+  readonly settings: WebhooksSettings;
   readonly catalogue: Catalogue;
   readonly entitlement: Entitlement;
   readonly clock: Clock;

@@ -20,7 +20,7 @@ export interface DispatcherContext {
   readonly store: WebhookStore;
   readonly clock: Clock;
   readonly logger: Logger;
-  readonly settings: ReadSettings;
+  readonly settings: WebhooksSettings;
   readonly attempt: MakeAttempt;
   /**
    * Sends what is due. Resolves with the next due time, or `null` if no health step is scheduled.

@@ -16,7 +16,7 @@ import { createSlots, type FreeSlots } from "./slots.js";
 export interface FlightsContext {
   readonly clock: Clock;
   readonly logger: Logger;
-  readonly settings: Pick<ReadSettings, "delivery" | "retry">;
+  readonly settings: Pick<WebhooksSettings, "delivery" | "retry">;
   readonly attempt: MakeAttempt;
   readonly settler: Pick<Settler, "add" | "release">;
   /** Called when there may be more room to claim for than before. */

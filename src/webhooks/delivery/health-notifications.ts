@@ -4,6 +4,7 @@ import { type Clock, withTimeout } from "../../core/clock.js";
 import type { Logger } from "../../core/logger.js";
 import type { WebhooksSettings } from "../settings/settings.js";
 import type { WebhookRecord, WebhookStore } from "../store.js";
+import { toWebhook } from "../webhook.js";
 import { type HealthStep, healthStep, warningGivenUpAt } from "./endpoint-health.js";
 
 /**
