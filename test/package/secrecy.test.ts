@@ -208,7 +208,7 @@ describe("secrets, keys and records", () => {
     for (const message of [
       "access.authenticate failed or returned an invalid value",
       "access.canRead failed or returned an invalid value; the delivery waits",
-      "resolveReference failed; the reference stays without an entry",
+      "resolveReference failed; the event is sent without an entry for it",
       "a notifier of the host failed; it will be called again",
       "a registration request failed",
       "the storage could not be asked for due deliveries",
