@@ -87,7 +87,7 @@ export function createChannelSocket(
     open() {
       opening = openConnection(target, settings, (opened) => {
         opening = undefined;
-        if ("failure" in opened) return events.onOpenFailed(opened.failure);
+        if ("failure" in opened) return void events.onOpenFailed(opened.failure);
         adopt(opened.socket);
         events.onOpen();
       });

@@ -136,7 +136,7 @@ export function createChannel(
 
   const onData = (chunk: Buffer): void => {
     const exchange = current;
-    if (exchange?.isWritten !== true) return onLost(undefined);
+    if (exchange?.isWritten !== true) return void onLost(undefined);
     const state = reader.read(chunk);
     // A receiver, or the size limit, may have ended the exchange.
     if (state === "open" || current !== exchange) return;
@@ -150,7 +150,7 @@ export function createChannel(
     const exchange = current;
     if (exchange === undefined) return void drop();
     // Reopened after the rest.
-    if (!exchange.isWritten) return socket.discard();
+    if (!exchange.isWritten) return void socket.discard();
     const { response } = exchange;
     if (error === undefined && response !== undefined && reader.end() === "complete")
       complete(exchange, response, false);
@@ -171,7 +171,7 @@ export function createChannel(
 
   /** Writes the request, or opens the connection for it. */
   const begin = (exchange: HttpExchange): void => {
-    if (!socket.isOpen()) return socket.open();
+    if (!socket.isOpen()) return void socket.open();
     exchange.isWritten = true;
     reader.start();
     socket.write(requestBytes(exchange.requestHead, exchange.request.body));

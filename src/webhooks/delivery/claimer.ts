@@ -6,7 +6,7 @@ import type { Telemetry } from "../../core/telemetry.js";
 import type { ClaimRequest, WebhookStore } from "../store.js";
 import type { FreeSlots } from "./slots.js";
 
-export type ClaimResult = Awaited<ReturnType<WebhookStore["claim"]>>;
+export type ClaimedBatch = Awaited<ReturnType<WebhookStore["claim"]>>;
 
 /** A claim request, with the state of the process when it was built. */
 export interface PendingClaim {
@@ -18,7 +18,7 @@ export interface PendingClaim {
 
 export interface Claimer {
   readonly prepare: (room: FreeSlots, freedBefore: number) => PendingClaim;
-  readonly send: (request: ClaimRequest) => Promise<ClaimResult>;
+  readonly send: (request: ClaimRequest) => Promise<ClaimedBatch>;
 }
 
 export interface ClaimerContext {

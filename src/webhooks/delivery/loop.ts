@@ -3,7 +3,7 @@
  */
 
 import type { ClaimRequest } from "../store.js";
-import { type ClaimResult, createClaimer, type PendingClaim } from "./claimer.js";
+import { type ClaimedBatch, createClaimer, type PendingClaim } from "./claimer.js";
 import type { DeliveryContext } from "./context.js";
 import type { Flights } from "./flights.js";
 import { createHealthNotificationTimer } from "./health-notification-timer.js";
@@ -15,7 +15,7 @@ import { storageRetryDelayMs } from "./storage-outage.js";
 export interface Reservation {
   readonly request: ClaimRequest;
   /** Call it when the other call has ended, with the deliveries that it claimed, if any. */
-  end(claimed: ClaimResult | undefined): void;
+  end(claimed: ClaimedBatch | undefined): void;
 }
 
 /** The state of the loop, for health checks. */
@@ -141,7 +141,7 @@ export function createLoop(context: LoopContext): Loop {
   /**
    * Takes over the claimed deliveries. Then claims again if there was too little room, or sleeps.
    */
-  const accept = async ({ claims, nextAt }: ClaimResult, pending: PendingClaim): Promise<void> => {
+  const accept = async ({ claims, nextAt }: ClaimedBatch, pending: PendingClaim): Promise<void> => {
     await flights.take(claims, pending.claimedAt);
     if (!passes.isRunning()) return;
     const { now } = pending.request;
