@@ -56,8 +56,8 @@ export function expressAdapter(service: Service): ExpressHandler {
 }
 
 /**
- * `hostname` follows `trust proxy` in both versions but has no port. The header has the port, unless
- * a proxy changed the host.
+ * `hostname` follows `trust proxy` in both versions but has no port. The header has the port,
+ * unless a proxy changed the host.
  */
 function readHost({ hostname, headers: { host } }: ExpressRequest): string | undefined {
   return host?.startsWith(`${hostname}:`) ? host : hostname;

@@ -58,8 +58,8 @@ export function splitTarget(target: string): { readonly path: string; readonly q
  * Splits `target` at `prefix`. Returns `undefined` if it is not below it: `/apix` is not below
  * `/api`.
  *
- * @param wholeTarget the target before the host cut off its own mount point, as Express, connect and
- *   koa-mount do
+ * @param wholeTarget the target before the host cut off its own mount point, as Express, connect
+ *   and koa-mount do
  */
 export function mountAt(prefix: string, target: string, wholeTarget = target): Mount | undefined {
   const { path, query } = splitTarget(target);

@@ -109,17 +109,10 @@ interface Read {
 type Body = Pick<Embed, "type" | "width" | "height" | "html" | "url">;
 
 function renderBody(foreign: ForeignEmbed, terms: EmbedTerms, read: Read): Body | undefined {
-  switch (foreign.type) {
-    case "link":
-      return renderLink(terms, read);
-    case "photo":
-      return renderPhoto(foreign, terms, read);
-    case "video":
-    case "rich":
-      return renderFrame(foreign, terms, read, foreign.type);
-    default:
-      return undefined;
-  }
+  const { type } = foreign;
+  if (type === "link") return renderLink(terms, read);
+  if (type === "photo") return renderPhoto(foreign, terms, read);
+  return type === "video" || type === "rich" ? renderFrame(foreign, terms, read, type) : undefined;
 }
 
 function renderLink({ page }: EmbedTerms, { title }: Read): Body {
