@@ -43,7 +43,7 @@ export interface RestResponse {
 }
 
 /**
- * What `permit` of an endpoint found out and `handle` needs. One object per HTTP request, since
+ * The results of `permit` that `handle` needs. One object per HTTP request, since
  * `permit` may run several times.
  */
 export interface RequestState {
