@@ -87,9 +87,11 @@ export function createChannelSocket(
     open() {
       opening = openConnection(target, settings, (opened) => {
         opening = undefined;
-        if ("failure" in opened) return void events.onOpenFailed(opened.failure);
-        adopt(opened.socket);
-        events.onOpen();
+        if ("failure" in opened) events.onOpenFailed(opened.failure);
+        else {
+          adopt(opened.socket);
+          events.onOpen();
+        }
       });
     },
     phase: () => opening?.phase() ?? "http",

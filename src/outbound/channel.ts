@@ -136,7 +136,10 @@ export function createChannel(
 
   const onData = (chunk: Buffer): void => {
     const exchange = current;
-    if (exchange?.isWritten !== true) return void onLost(undefined);
+    if (exchange?.isWritten !== true) {
+      onLost(undefined);
+      return;
+    }
     const state = reader.read(chunk);
     // A receiver, or the size limit, may have ended the exchange.
     if (state === "open" || current !== exchange) return;
@@ -150,7 +153,10 @@ export function createChannel(
     const exchange = current;
     if (exchange === undefined) return void drop();
     // Reopened after the rest.
-    if (!exchange.isWritten) return void socket.discard();
+    if (!exchange.isWritten) {
+      socket.discard();
+      return;
+    }
     const { response } = exchange;
     if (error === undefined && response !== undefined && reader.end() === "complete")
       complete(exchange, response, false);
@@ -171,7 +177,10 @@ export function createChannel(
 
   /** Writes the request, or opens the connection for it. */
   const begin = (exchange: HttpExchange): void => {
-    if (!socket.isOpen()) return void socket.open();
+    if (!socket.isOpen()) {
+      socket.open();
+      return;
+    }
     exchange.isWritten = true;
     reader.start();
     socket.write(requestBytes(exchange.requestHead, exchange.request.body));

@@ -108,7 +108,10 @@ export function createChunkedBody(onData: (bytes: Buffer) => void): ChunkedBody 
         return expectByte(byte, CR, "last LF", "trailer");
       case "last LF":
         return expectByte(byte, LF, "complete");
-      default:
+      case "data":
+      case "complete":
+      case "trailer":
+      case "broken":
         return place;
     }
   };
