@@ -7,7 +7,7 @@ import type { HttpRequest } from "../../http/types.js";
 import type { Subscriber } from "../access.js";
 import { findNearest } from "../event-types/event-type-names.js";
 import type { BodySchema } from "./operation.js";
-import { TEXT_LENGTHS } from "./text-lengths.js";
+import { TEXT_LENGTHS } from "../text-lengths.js";
 
 export interface ApiRequest {
   readonly request: HttpRequest;

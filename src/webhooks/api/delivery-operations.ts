@@ -16,7 +16,7 @@ import {
   nextCursor,
   orNull,
 } from "./shared-schemas.js";
-import { TEXT_LENGTHS } from "./text-lengths.js";
+import { TEXT_LENGTHS } from "../text-lengths.js";
 
 const attemptedId: JsonObject = {
   type: "string",

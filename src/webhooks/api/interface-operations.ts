@@ -2,7 +2,7 @@
 
 import type { Operation } from "./operation.js";
 import { describeObject, eventTypeRef } from "./shared-schemas.js";
-import { TEXT_LENGTHS } from "./text-lengths.js";
+import { TEXT_LENGTHS } from "../text-lengths.js";
 
 export const interfaceOperations = {
   listEventTypes: {

@@ -3,7 +3,7 @@
 import { componentRef, referToErrors } from "../../http/openapi-document.js";
 import type { Json, JsonObject } from "../../schema/types.js";
 import type { BodySchema, Operation } from "./operation.js";
-import { TEXT_LENGTHS } from "./text-lengths.js";
+import { TEXT_LENGTHS } from "../text-lengths.js";
 
 export function describePathParameters(path: string): Record<string, Json> {
   const names = [...path.matchAll(/:(\w+)/g)].map(([, name = ""]) => name);

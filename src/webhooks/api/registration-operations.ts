@@ -14,7 +14,7 @@ import {
   secretRef,
   webhookRef,
 } from "./shared-schemas.js";
-import { TEXT_LENGTHS } from "./text-lengths.js";
+import { TEXT_LENGTHS } from "../text-lengths.js";
 
 const url: JsonObject = {
   type: "string",

@@ -2,7 +2,7 @@
 
 import { componentRef } from "../../http/openapi-document.js";
 import type { JsonObject } from "../../schema/types.js";
-import { TEXT_LENGTHS } from "./text-lengths.js";
+import { TEXT_LENGTHS } from "../text-lengths.js";
 
 /** A closed object; every property is required. */
 export const describeObject = (properties: { readonly [name: string]: JsonObject }): JsonObject => ({

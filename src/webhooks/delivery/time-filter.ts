@@ -2,7 +2,7 @@
 
 import { isDate } from "node:util/types";
 import { PostbellError } from "../../core/errors.js";
-import { TEXT_LENGTHS } from "../api/text-lengths.js";
+import { TEXT_LENGTHS } from "../text-lengths.js";
 
 const DATE_TIME = /^([0-9]{4}-[0-9]{2}-[0-9]{2})T[0-9:.]{5,18}(?:Z|[+-][0-9]{2}:[0-9]{2})$/;
 /** Years outside this range need a sign in ISO 8601, and FHIR does not allow them. */
