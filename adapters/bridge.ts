@@ -32,7 +32,7 @@ async function closeIfUnread(req: IncomingMessage, pending: MaybeResponse): Prom
 }
 
 /** Node's messages, and the host's way on. */
-export interface HttpExchange {
+export interface NodeExchange {
   readonly req: IncomingMessage;
   readonly res: ServerResponse;
   readonly next: (error?: unknown) => void;
@@ -41,7 +41,7 @@ export interface HttpExchange {
 /**
  * Sends the service's response, or calls `next`: without an error if the path is not the service's.
  */
-export function serve(service: Service, { req, res, next }: HttpExchange, context: AdapterContext): void {
+export function serve(service: Service, { req, res, next }: NodeExchange, context: AdapterContext): void {
   let pending: MaybeResponse;
   try {
     pending = callService(service, req, res, context);

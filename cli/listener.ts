@@ -6,7 +6,7 @@ import { systemClock } from "../src/core/clock.js";
 import { type CliIo, toMessage } from "./command.js";
 import type { HttpMessage } from "./http-message.js";
 import { readAll, TOO_LARGE } from "./read-all.js";
-import { formatReceived, identify, type ReceivedRequest, toReceived } from "./received-request.js";
+import { type CapturedRequest, formatReceived, identify, toReceived } from "./received-request.js";
 import { createRequestFiles } from "./request-files.js";
 import { sendRequest } from "./send-request.js";
 import { checkSignature, type SignatureReport } from "./signature-report.js";
@@ -45,7 +45,7 @@ export function createListener(settings: ListenSettings, io: CliIo) {
     return { status: isTrusted ? (statuses[Math.min(count++, statuses.length - 1)] ?? 204) : 400 };
   }
 
-  const show = (received: ReceivedRequest): void =>
+  const show = (received: CapturedRequest): void =>
     void io.stdout.write(settings.json ? `${JSON.stringify(received)}\n` : formatReceived(received, io));
 
   return async (request: IncomingMessage, response: ServerResponse): Promise<void> => {

@@ -5,7 +5,7 @@ import type { HttpMessage } from "./http-message.js";
 import type { SignatureReport } from "./signature-report.js";
 
 /** A line of `--json`. */
-export interface ReceivedRequest {
+export interface CapturedRequest {
   readonly at: string;
   readonly method: string;
   readonly path: string;
@@ -27,7 +27,7 @@ export interface ReceivedRequest {
 }
 
 /** Returns the id and type that the body claims; `null` if it is not an event notification. */
-export const identify = ({ notification }: SignatureReport): Pick<ReceivedRequest, "id" | "type"> => ({
+export const identify = ({ notification }: SignatureReport): Pick<CapturedRequest, "id" | "type"> => ({
   type: notification?.event["hub.event"] ?? null,
   id: notification?.id ?? null,
 });
@@ -36,7 +36,7 @@ export function toReceived(
   { method, path, body }: HttpMessage,
   report: SignatureReport,
   now: number,
-): Omit<ReceivedRequest, "repeated" | "status"> {
+): Omit<CapturedRequest, "repeated" | "status"> {
   const isPost = method === "POST";
   return {
     at: new Date(now).toISOString(),
@@ -59,13 +59,13 @@ function getFocalType({ notification }: SignatureReport): string | null {
   return typeof type === "string" ? type : null;
 }
 
-const COLOURS: { readonly [code in ReceivedRequest["code"]]?: "green" | "yellow" } = {
+const COLOURS: { readonly [code in CapturedRequest["code"]]?: "green" | "yellow" } = {
   valid: "green",
   unverified: "yellow",
 };
 
 /** Formats a request as one line or a few for a person. */
-export function formatReceived(received: ReceivedRequest, io: CliIo): string {
+export function formatReceived(received: CapturedRequest, io: CliIo): string {
   const paint = createPainter(io);
   const { code, type, id, resourceType, ageSeconds, repeated, bytes, status } = received;
   const colour = COLOURS[code] ?? "red";
@@ -85,7 +85,7 @@ export function formatReceived(received: ReceivedRequest, io: CliIo): string {
   return `${lines.join("\n")}\n`;
 }
 
-const listDetails = ({ saved, forwardError, body }: ReceivedRequest): readonly string[] => [
+const listDetails = ({ saved, forwardError, body }: CapturedRequest): readonly string[] => [
   ...(saved === undefined ? [] : [`  saved as ${printable(saved)}`]),
   ...(forwardError === undefined ? [] : [`  not forwarded: ${printable(forwardError)}`]),
   ...(body === undefined ? [] : JSON.stringify(body, null, 2).split("\n").map(printable)),

@@ -3,7 +3,7 @@
 import { PostbellError } from "../src/core/errors.js";
 import { readOptions, value } from "../src/core/options.js";
 import { createAdd, type SqlSource, selectRowKeys, toClaim, toParkedRow, toStats } from "./sql-source.js";
-import { quoteName, tableOption } from "./table-name.js";
+import { quoteIdentifier, tableOption } from "./table-name.js";
 
 /**
  * The part of a connection of `mysql2/promise` that the source uses. The server binds values,
@@ -90,7 +90,7 @@ export function mysqlSource(options: MysqlSourceOptions): SqlSource<MysqlConnect
       },
     );
   }
-  const name = quoteName(table, "`");
+  const name = quoteIdentifier(table, "`");
   const run = async (
     sql: string,
     values: (string | number)[] = [],

@@ -6,7 +6,7 @@
 import { PostbellError } from "../src/core/errors.js";
 import { readOptions, value } from "../src/core/options.js";
 import { createAdd, type SqlSource, selectRowKeys, toClaim, toParkedRow, toStats } from "./sql-source.js";
-import { quoteName, tableOption } from "./table-name.js";
+import { quoteIdentifier, tableOption } from "./table-name.js";
 
 /**
  * The part of a client of `pg` that the source uses. Other clients work too, if they run a
@@ -64,8 +64,8 @@ export function pgSource(options: PgSourceOptions): SqlSource<PgConnection> {
       field: "pool",
     });
   }
-  const name = quoteName(table, '"');
-  const index = quoteName(`${table.split(".").at(-1)}_due`, '"');
+  const name = quoteIdentifier(table, '"');
+  const index = quoteIdentifier(`${table.split(".").at(-1)}_due`, '"');
   const run = async (text: string, values: unknown[] = []): Promise<Rows> => {
     const { rows } = await pool.query(text, values);
     return rows as Rows;

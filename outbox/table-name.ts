@@ -15,7 +15,7 @@ export const tableOption = value<string>(
 );
 
 /** Puts each part of a checked name between quotation marks. */
-export const quoteName = (table: string, mark: '"' | "`"): string =>
+export const quoteIdentifier = (table: string, mark: '"' | "`"): string =>
   table
     .split(".")
     .map((part) => `${mark}${part}${mark}`)

@@ -1,6 +1,5 @@
 /** The common parts of the API routes: the call, the responses and the errors. Knows no route. */
 
-import { PostbellError } from "../src/core/errors.js";
 import type { Logger } from "../src/core/logger.js";
 import { type HttpError, serviceUnavailable, toHttpError } from "../src/http/errors.js";
 import { createJsonWriter } from "../src/http/json-response.js";
@@ -39,9 +38,6 @@ const STATUSES: ReadonlyMap<string, number> = new Map([
   ["resend_limit_reached", 409],
   ["rate_limited", 429],
 ]);
-
-export const invalidField = (field: string, message: string): PostbellError =>
-  new PostbellError("invalid_request", message, { field });
 
 /** Translates a thrown error for the visitor. Logs errors that the visitor did not cause. */
 export function toPortalError(thrown: unknown, logger: Logger): HttpError {

@@ -1,12 +1,13 @@
 /** `postbell/portal`: a page for operators and subscribers, as a service that an adapter mounts. */
 
 import type { Clock } from "../src/core/clock.js";
+import { invalidField } from "../src/core/invalid-field.js";
 import { guardedLogger } from "../src/core/logger.js";
 import { readJson } from "../src/http/body.js";
 import { BODY_MS } from "../src/http/body-chunks.js";
 import { createRouter, type Route } from "../src/http/router.js";
 import type { HttpRequest, HttpResponse, Service } from "../src/http/types.js";
-import { type ApiCall, type ApiRoute, invalidField, jsonError, jsonResponse, toPortalError } from "./api.js";
+import { type ApiCall, type ApiRoute, jsonError, jsonResponse, toPortalError } from "./api.js";
 import { contentRoutes } from "./content-api.js";
 import { authenticateVisitor, refuseForeign } from "./guard.js";
 import { type PortalOptions, readPortalOptions } from "./options.js";

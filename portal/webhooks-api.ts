@@ -4,8 +4,9 @@
  */
 
 import type { Clock } from "../src/core/clock.js";
+import { invalidField } from "../src/core/invalid-field.js";
 import type { DeliveryState, WebhookStatus } from "../src/webhooks/store.js";
-import { type ApiCall, type ApiRoute, invalidField, jsonResponse } from "./api.js";
+import { type ApiCall, type ApiRoute, jsonResponse } from "./api.js";
 import type { PortalWebhooks } from "./options.js";
 import { createWebhookAccess, toWebhookJson, type WebhookAccess } from "./webhook-access.js";
 

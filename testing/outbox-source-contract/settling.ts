@@ -84,7 +84,8 @@ export function testParking(it: DeclareSourceTest): void {
     await assertNothingDue(source);
     const [parked, ...others] = await source.parked({ limit: 10 });
     assert.deepEqual(others, []);
-    const { parkedAt = 0, ...rest } = parked ?? {};
+    assert.ok(parked);
+    const { parkedAt, ...rest } = parked;
     assert.deepEqual(rest, { key, id, addedAt, reason: 'unknown_event_type: it\'s \\ a "typing" error' });
     assert.ok(parkedAt >= addedAt);
     await source.release([key, `${key}x`]);

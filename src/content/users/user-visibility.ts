@@ -56,7 +56,7 @@ export function createUserVisibility({ repository, users }: UserVisibilityOption
 
   async function isVisible(user: User, caller: RestRequest["caller"]): Promise<boolean> {
     if (caller.id === user.id || caller.has("list_users") || caller.has("edit_users")) return true;
-    return await hasPublished(user);
+    return hasPublished(user);
   }
 
   return {

@@ -6,8 +6,8 @@ import type { PathParameter } from "../../http/router.js";
 import type { HttpRequest } from "../../http/types.js";
 import type { Subscriber } from "../access.js";
 import { findNearest } from "../event-types/event-type-names.js";
-import type { BodySchema } from "./operation.js";
 import { TEXT_LENGTHS } from "../text-lengths.js";
+import type { BodySchema } from "./operation.js";
 
 export interface ApiRequest {
   readonly request: HttpRequest;

@@ -2,6 +2,7 @@
 
 import { componentRef } from "../../http/openapi-document.js";
 import type { JsonObject } from "../../schema/types.js";
+import { TEXT_LENGTHS } from "../text-lengths.js";
 import { attemptResultRef } from "./delivery-schemas.js";
 import { EXAMPLE_ATTEMPT, EXAMPLE_DELIVERY, EXAMPLE_DELIVERY_ID } from "./examples.js";
 import { BODY_ERRORS, type Operation } from "./operation.js";
@@ -16,7 +17,6 @@ import {
   nextCursor,
   orNull,
 } from "./shared-schemas.js";
-import { TEXT_LENGTHS } from "../text-lengths.js";
 
 const attemptedId: JsonObject = {
   type: "string",

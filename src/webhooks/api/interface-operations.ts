@@ -1,8 +1,8 @@
 /** The operations that describe the interface itself, by operation id. Plain data. */
 
+import { TEXT_LENGTHS } from "../text-lengths.js";
 import type { Operation } from "./operation.js";
 import { describeObject, eventTypeRef } from "./shared-schemas.js";
-import { TEXT_LENGTHS } from "../text-lengths.js";
 
 export const interfaceOperations = {
   listEventTypes: {

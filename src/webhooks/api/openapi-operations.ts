@@ -2,8 +2,8 @@
 
 import { componentRef, referToErrors } from "../../http/openapi-document.js";
 import type { Json, JsonObject } from "../../schema/types.js";
-import type { BodySchema, Operation } from "./operation.js";
 import { TEXT_LENGTHS } from "../text-lengths.js";
+import type { BodySchema, Operation } from "./operation.js";
 
 export function describePathParameters(path: string): Record<string, Json> {
   const names = [...path.matchAll(/:(\w+)/g)].map(([, name = ""]) => name);

@@ -3,6 +3,7 @@
 import { componentRef } from "../../http/openapi-document.js";
 import type { JsonObject } from "../../schema/types.js";
 import { MAX_EVENT_TYPES } from "../event-types/subscription.js";
+import { TEXT_LENGTHS } from "../text-lengths.js";
 import { EXAMPLE_SECRET, EXAMPLE_WEBHOOK } from "./examples.js";
 import { BODY_ERRORS, type Operation } from "./operation.js";
 import {
@@ -14,7 +15,6 @@ import {
   secretRef,
   webhookRef,
 } from "./shared-schemas.js";
-import { TEXT_LENGTHS } from "../text-lengths.js";
 
 const url: JsonObject = {
   type: "string",

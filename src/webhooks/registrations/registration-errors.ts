@@ -2,9 +2,6 @@
 
 import { PostbellError } from "../../core/errors.js";
 
-export const invalidField = (field: string, message: string): PostbellError =>
-  new PostbellError("invalid_request", message, { field });
-
 export const tooManyEnabled = (limit: number): PostbellError =>
   new PostbellError(
     "webhook_limit_reached",

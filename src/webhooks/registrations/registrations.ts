@@ -3,6 +3,7 @@
  */
 
 import { PostbellError } from "../../core/errors.js";
+import { invalidField } from "../../core/invalid-field.js";
 import { checkUrl } from "../../outbound/address-policy.js";
 import { newSecret } from "../../signature/signature.js";
 import type { Actor, Subscriber } from "../access.js";
@@ -15,7 +16,6 @@ import { toWebhook, type Webhook } from "../webhook.js";
 import { createChangeWebhook } from "./change-webhook.js";
 import type { Entitlement } from "./entitlement.js";
 import { registerWebhook } from "./register-webhook.js";
-import { invalidField } from "./registration-errors.js";
 
 /** A webhook with the secret that it was just given. */
 export interface WebhookWithSecret {
