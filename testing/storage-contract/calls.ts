@@ -22,19 +22,19 @@ import {
 } from "./builders.js";
 import { DAY_MS, ENABLED_LIMIT, LEASE_MS, NO_ROOM, REMEMBER_EVENTS_MS } from "./limits.js";
 
-interface CallOptions {
+export interface CallOptions {
   /** The process that makes the call: `store` or `peer`. Default `store`. */
   readonly by?: WebhookStore | undefined;
 }
 
-interface AccountCallOptions extends CallOptions {
+export interface AccountCallOptions extends CallOptions {
   /** The account to name. Default: the account that the webhook was built for. */
   readonly account?: string | undefined;
 }
 
 type ClaimOptions = CallOptions & ClaimRequestFields;
 
-interface AppendOptions extends CallOptions {
+export interface AppendOptions extends CallOptions {
   readonly rememberMs?: number | undefined;
   /** The only webhook that gets the event. */
   readonly webhookId?: string | undefined;
@@ -45,7 +45,7 @@ interface AppendOptions extends CallOptions {
 type SettleOptions = CallOptions & SettlementFields;
 
 /** The fields of a health step that a test can choose. */
-interface HealthStepFields {
+export interface HealthStepFields {
   readonly from?: WebhookStatus;
   readonly status?: WebhookStatus;
   readonly warnedAt?: number | null;

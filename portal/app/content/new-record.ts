@@ -20,7 +20,7 @@ function createNewFields(kind: Kind) {
     content: entries.map(([, { element }]) => element),
     texts: (): FieldTexts => Object.fromEntries(entries.map(([name, { input }]) => [name, input.value])),
     isBegun: (): boolean => entries.some(([, { input }]) => input.value !== ""),
-    clear(): void {
+    clear: (): void => {
       for (const [, { input }] of entries) input.value = "";
     },
   };

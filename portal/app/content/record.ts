@@ -53,17 +53,17 @@ function createRecordActions({ kind, page, path, ...session }: RecordSession, di
   };
 
   return {
-    async restore(): Promise<void> {
+    restore: async (): Promise<void> => {
       if (!(await send("POST", "", { status: "draft" }))) return;
       show(await reload());
       focusForm();
       page.say("Restored as a draft.");
     },
-    async trash(): Promise<void> {
+    trash: async (): Promise<void> => {
       const title = getTitle(record());
       if (await send("DELETE", "", {})) leave(`“${title}” is in the trash.`);
     },
-    async remove(): Promise<void> {
+    remove: async (): Promise<void> => {
       const title = getTitle(record());
       if (!(await confirmed(`Delete “${title}”?`, "It cannot be brought back.", "Delete for good"))) return;
       if (await send("DELETE", "?force=true", {})) leave(`“${title}” is deleted.`);
