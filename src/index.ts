@@ -7,10 +7,15 @@
 // For hosts: the factories, their options, and the values that they pass and return.
 
 export type { RoleOptions } from "./content/auth/roles.js";
+export type {
+  AuthenticateContent,
+  ContentLimits,
+  ContentOptions,
+  EmbedOptions,
+} from "./content/content-options.js";
 export type { EmbedProvider } from "./content/embeds/providers.js";
 export type { FileStore } from "./content/files.js";
 export type { ImageTool } from "./content/media/image-tool.js";
-export type { AuthenticateContent, ContentOptions } from "./content/options.js";
 export type { ContentChanged } from "./content/records/record-changes.js";
 export type {
   MediaFile,
@@ -74,6 +79,7 @@ export type {
 export type { EndpointHealth } from "./webhooks/delivery/endpoint-health.js";
 export type { EventCatalogue, EventTypeOf } from "./webhooks/event-types/catalogue.js";
 export { type ClinicalEventType, clinicalEvents } from "./webhooks/event-types/clinical-events.js";
+export type { BodyForm } from "./webhooks/events/notification.js";
 export type { FhirResource, ParsedResource, ResourceHead } from "./webhooks/fhir.js";
 export type { Registrations, WebhookWithSecret } from "./webhooks/registrations/registrations.js";
 export { createWebhooks, type Emitted, type EventInput, type Webhooks } from "./webhooks/service.js";
