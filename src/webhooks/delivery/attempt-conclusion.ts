@@ -2,7 +2,8 @@
 
 import type { Clock } from "../../core/clock.js";
 import type { Logger } from "../../core/logger.js";
-import { seconds, type Telemetry, toLabel } from "../../core/telemetry.js";
+import { seconds, type Telemetry } from "../../core/telemetry.js";
+import { toLabel } from "../../core/telemetry-labels.js";
 import type { OutboundResult } from "../../outbound/types.js";
 import type { WebhooksSettings } from "../settings/settings.js";
 import type { Attempt, EndpointReport, WebhookRecord } from "../store.js";

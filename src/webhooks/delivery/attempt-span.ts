@@ -1,7 +1,8 @@
 /** Begins and ends the span of an attempt. */
 
 import type { Clock } from "../../core/clock.js";
-import { getServerAttributes, type Span, type Telemetry, toLabel } from "../../core/telemetry.js";
+import type { Span, Telemetry } from "../../core/telemetry.js";
+import { getServerAttributes, toLabel } from "../../core/telemetry-labels.js";
 import type { PreparedEvent } from "../events/notification.js";
 import type { Attempt, Claim } from "../store.js";
 
