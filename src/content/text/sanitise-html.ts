@@ -1,103 +1,36 @@
 /**
- * What is kept of the HTML of an author who may not write free HTML. Everything that is not known
- * to be harmless goes. Knows no post.
+ * Sanitises the HTML of authors who may not write free HTML. Removes everything that is not known
+ * to be harmless.
  */
 
 import sanitizeHtml from "sanitize-html";
+import { type AttributesByTag, POST_GLOBALS, POST_TAGS, TITLE_TAGS } from "./allowed-tags.js";
 import { type BlockDelimiter, splitBlocks } from "./blocks.js";
 import { escapeText, stripTags } from "./markup.js";
 import { cleanStyle } from "./style-attribute.js";
 import { isSafeUrl, isScriptUrl, URL_SCHEMES } from "./urls.js";
 
-type AttributesByTag = { readonly [tag: string]: string };
-
-const CELL = "abbr align axis bgcolor char charoff colspan headers height nowrap rowspan scope valign width";
-const COLUMN = "align char charoff span valign width";
-const ROWS = "align char charoff valign";
-
-/**
- * WordPress's tags for posts and what each may have besides what all may have; without `object`,
- * `textarea` and other raw text.
- */
-const POST_TAGS: AttributesByTag = {
-  ...tags(
-    "abbr acronym address b bdi bdo big center cite code dd dfn dl dt em fieldset i kbd mark rb rp rt rtc ruby",
-  ),
-  ...tags("s samp small strike strong sub sup tt u var wbr br"),
-  ...tags(
-    "article aside caption details div figcaption figure footer h1 h2 h3 h4 h5 h6 header hgroup legend main",
-    "align",
-  ),
-  ...tags("nav p section span summary", "align"),
-  a: "href rel rev name target download",
-  area: "alt coords href nohref shape target",
-  audio: "autoplay controls loop muted preload src",
-  blockquote: "cite",
-  button: "disabled name type value",
-  col: COLUMN,
-  colgroup: COLUMN,
-  del: "cite datetime",
-  details: "align open",
-  font: "color face size",
-  hr: "align noshade size width",
-  img: "alt align border height hspace loading longdesc vspace src usemap width",
-  ins: "cite datetime",
-  label: "for",
-  li: "align value",
-  map: "name",
-  menu: "type",
-  ol: "start type reversed",
-  pre: "width",
-  q: "cite",
-  table: "align bgcolor border cellpadding cellspacing rules summary width",
-  tbody: ROWS,
-  td: CELL,
-  tfoot: ROWS,
-  th: CELL,
-  thead: ROWS,
-  time: "datetime",
-  tr: `${ROWS} bgcolor`,
-  track: "default kind label src srclang",
-  ul: "type",
-  video: "autoplay controls height loop muted playsinline poster preload src width",
-};
-
-const POST_GLOBALS = "class dir hidden id lang role style title xml:lang aria-* data-*";
-
-/** WordPress's tags for titles and comments. */
-const TITLE_TAGS: AttributesByTag = {
-  ...tags("b code em i s strike strong cite"),
-  a: "href title",
-  abbr: "title",
-  acronym: "title",
-  blockquote: "cite",
-  del: "datetime",
-  q: "cite",
-};
-
-function tags(names: string, attributes = ""): AttributesByTag {
-  return Object.fromEntries(names.split(" ").map((name) => [name, attributes]));
-}
-
-/** No document that somebody wrote comes near; parsers slow down with the depth. */
+/** Far more than a written document needs; parsers slow down with the depth. */
 const MAX_OPEN_ELEMENTS = 512;
 
 /**
- * Nesting that the first pass makes valid may look different to the next; hostile text can need
- * more passes than this.
+ * One pass can produce nesting that the next one parses in another way. Hostile text that needs
+ * more passes than this is escaped.
  */
 const MAX_PASSES = 4;
 
 /**
- * The HTML with WordPress's tags and attributes for posts alone: no scripts (what was in them stays
- * as text), event handlers, forms, frames; styles that only change looks; addresses of harmless
- * schemes; tags closed and nested. Block delimiters and `<!--more-->`, `<!--nextpage-->` stay in
- * place, other comments go. Texts in a delimiter's attributes lose tags and script addresses; a
- * delimiter without them stays as it is, byte for byte.
+ * Sanitises the HTML of a post: keeps WordPress's tags and attributes for posts. Removes scripts
+ * (their content stays as text), event handlers, forms and frames. Styles may only change looks,
+ * and URLs need a harmless scheme. The result's tags are closed and nested.
  *
- * Guarantee: filtering twice is filtering once. What cannot be made safe, because it nests deeper
- * than 512 elements or the parser fails, is escaped whole and shown as text. Entities but those of
- * `& < >` and the no-break space become characters. Time is linear.
+ * Block delimiters, `<!--more-->` and `<!--nextpage-->` stay in place; other comments are removed.
+ * Strings in a delimiter's attributes lose tags and script URLs. A delimiter without them stays as
+ * it is, byte for byte.
+ *
+ * Sanitising the result again changes nothing. HTML that nests deeper than 512 elements, or that
+ * the parser fails on, is escaped as a whole and shown as text. Entities become characters, except
+ * those of `& < >` and the no-break space. Time is linear.
  */
 export function sanitiseHtml(raw: string): string {
   const kept: string[] = [];
@@ -106,7 +39,7 @@ export function sanitiseHtml(raw: string): string {
       typeof part === "string" ? keepPageMarks(part, kept) : mark(harmlessDelimiter(part), kept),
     )
     .join("");
-  return filter(marked, POST).replace(MARK, (_, index: string) => {
+  return sanitise(marked, POST).replace(MARK, (_, index: string) => {
     const comment = kept[Number(index)] ?? "";
     // Once, in case another mark has the same number.
     kept[Number(index)] = "";
@@ -114,8 +47,8 @@ export function sanitiseHtml(raw: string): string {
   });
 }
 
-/** The same with the few tags for titles; no comments. */
-export const sanitiseTitle = (raw: string): string => filter(withoutMarks(raw), TITLE);
+/** Sanitises a title: keeps WordPress's few tags for titles, and no comments. */
+export const sanitiseTitle = (raw: string): string => sanitise(withoutMarks(raw), TITLE);
 
 // Comments are set aside behind marks that the text itself does not hold, and put back where the
 // parser found the mark to be text.
@@ -178,7 +111,7 @@ function optionsFor(attributesByTag: AttributesByTag, globals: string): sanitize
     allowedAttributes: Object.fromEntries(lists),
     allowedSchemes: [...URL_SCHEMES],
     selfClosing: ["area", "br", "col", "hr", "img", "track", "wbr"],
-    // As in WordPress, what a refused element holds stays, as text.
+    // As in WordPress, the content of a refused element stays as text.
     nonTextTags: [],
     // Its CSS parser takes quadratic time on brackets that are never closed.
     parseStyleAttributes: false,
@@ -204,9 +137,8 @@ function harmlessAttributes(attributes: sanitizeHtml.Attributes): sanitizeHtml.A
 const withoutMarkedComments = (value: string): string => value.replace(MARK, "");
 
 /**
- * What stands for `<`, `>`, `&` and the no-break space in texts while they are filtered. The parser
- * takes some µs for each of these signs in a text, and once more for their references in each
- * further pass.
+ * Marks that replace `<`, `>`, `&` and the no-break space in texts during sanitising. The parser
+ * would take some µs for each of these signs, and again for their references in each further pass.
  */
 const SIGNS = [
   { mark: "\ufdd3", sign: "<", written: "&lt;" },
@@ -232,25 +164,25 @@ const withSigns = (text: string): string =>
 const withWrittenSigns = (html: string): string =>
   SIGNS.reduce((whole, { mark, written }) => whole.replaceAll(mark, written), html);
 
-/** True if nothing can be wrong with a text. */
+/** True if the text holds nothing to sanitise. */
 const isPlain = (text: string): boolean => !/[<>&\u00a0]/.test(text);
 
-function filter(html: string, options: sanitizeHtml.IOptions): string {
+function sanitise(html: string, options: sanitizeHtml.IOptions): string {
   if (isPlain(html)) return html;
   let text = withSignMarks(html);
   try {
     for (let pass = 0; pass < MAX_PASSES; pass += 1) {
-      const filtered = filterOnce(text, options);
-      if (filtered === text) return withWrittenSigns(text);
-      text = filtered;
+      const sanitised = sanitiseOnce(text, options);
+      if (sanitised === text) return withWrittenSigns(text);
+      text = sanitised;
     }
   } catch {
-    // Too deep, or a fault of the parser: either way nothing is known of the text.
+    // Nested too deep, or the parser failed: the text may be unsafe, so it is escaped.
   }
   return escapeText(html);
 }
 
-function filterOnce(html: string, options: sanitizeHtml.IOptions): string {
+function sanitiseOnce(html: string, options: sanitizeHtml.IOptions): string {
   let open = 0;
   return sanitizeHtml(html, {
     ...options,
