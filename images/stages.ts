@@ -1,28 +1,28 @@
 /**
- * Puts operations on an image together into as few passes as it takes: all crops, flips and quarter
- * turns in a row are one. Pure.
+ * Plans operations on an image in as few stages as possible: crops, flips and quarter turns in a
+ * row share one. Pure.
  */
 
 import type { Area, PixelOperation, PixelSize } from "../src/content/media/image-edits.js";
 import { rotateSize } from "../src/content/media/image-edits.js";
 
-/** Applied in this order. */
+/** One pass over the pixels. Its steps are applied in this order. */
 export interface Stage {
-  /** In pixels of what comes in; all of it where left out. */
+  /** In pixels of the input; `undefined` keeps all of it. */
   readonly crop: Area | undefined;
-  /** Left and right change places. */
+  /** Swaps left and right. */
   readonly isMirrored: boolean;
-  /** Clockwise, by 90 degrees each: 0 to 3. */
+  /** Clockwise turns by 90 degrees: 0 to 3. */
   readonly quarterTurns: number;
-  /** A rotation by any angle, clockwise; 0 for none, and else neither turned nor mirrored. */
+  /** A clockwise rotation by any angle. If it is not 0, the stage neither turns nor mirrors. */
   readonly degrees: number;
-  /** Of what comes out; by a pixel at most another where it is turned by any angle. */
+  /** Size of the output. After a rotation by `degrees` it may be off by a pixel. */
   readonly size: PixelSize;
 }
 
 /**
- * By the numbers of EXIF: whether what is stored is mirrored, and how often it is turned then, to
- * be upright.
+ * How to show an image upright, by its EXIF orientation: mirror the stored pixels or not, then turn
+ * them.
  */
 const ORIENTATIONS: readonly (readonly [isMirrored: boolean, quarterTurns: number])[] = [
   [false, 0],
@@ -45,56 +45,72 @@ const turned = ({ left, top, width, height }: Area, within: PixelSize): Area => 
 });
 
 /**
- * The passes that make `operations` of a stored image of `size` with an EXIF `orientation`; at
- * least one. `size` is the one before it is turned upright.
+ * Plans the stages that apply `operations` to a stored image; at least one. `size` is the stored
+ * one, before the EXIF `orientation` turns the image upright.
  */
 export function planStages(
   operations: readonly PixelOperation[],
   { size, orientation }: { readonly size: PixelSize; readonly orientation: number },
 ): readonly Stage[] {
+  const plan = createStagePlan(size, orientation);
+  for (const operation of operations) {
+    if (operation.kind === "crop") plan.crop(operation);
+    else if (operation.kind === "flip") plan.flip(operation.horizontal, operation.vertical);
+    else plan.rotate(operation.degrees);
+  }
+  return plan.finish();
+}
+
+/** Collects crops, flips and quarter turns into one open stage; any other angle ends the stage. */
+function createStagePlan(size: PixelSize, orientation: number) {
   const stages: Stage[] = [];
   let [isMirrored, quarterTurns] = ORIENTATIONS[orientation] ?? [false, 0];
   let area: Area = { left: 0, top: 0, ...size };
   let whole = size;
 
-  const cropTo = (inside: Area): void => {
-    let { width, height } = rotateSize(area, quarterTurns * 90);
-    let at = inside;
-    for (let turns = quarterTurns; turns > 0; turns -= 1) {
-      [width, height] = [height, width];
-      at = turned(at, { width, height });
-    }
-    const left = isMirrored ? width - at.left - at.width : at.left;
-    area = { ...at, left: area.left + left, top: area.top + at.top };
-  };
+  const isCropped = (): boolean => area.width !== whole.width || area.height !== whole.height;
   const turn = (quarters: number): void => {
     quarterTurns = (quarterTurns + quarters) % 4;
   };
-  /** To be turned and then mirrored is to be mirrored and then turned the other way. */
+  /** Turning and then mirroring equals mirroring and then turning the other way. */
   const mirror = (): void => {
     isMirrored = !isMirrored;
     quarterTurns = (4 - quarterTurns) % 4;
   };
-  const end = (degrees: number): void => {
-    if (degrees !== 0 && (quarterTurns > 0 || isMirrored)) end(0);
-    const isCropped = area.width !== whole.width || area.height !== whole.height;
+  const endStage = (degrees: number): void => {
+    if (degrees !== 0 && (quarterTurns > 0 || isMirrored)) endStage(0);
+    const crop = isCropped() ? area : undefined;
     whole = rotateSize(rotateSize(area, quarterTurns * 90), degrees);
-    stages.push({ crop: isCropped ? area : undefined, isMirrored, quarterTurns, degrees, size: whole });
+    stages.push({ crop, isMirrored, quarterTurns, degrees, size: whole });
     area = { left: 0, top: 0, ...whole };
     quarterTurns = 0;
     isMirrored = false;
   };
 
-  for (const operation of operations) {
-    if (operation.kind === "crop") cropTo(operation);
-    else if (operation.kind === "flip") {
-      if (operation.horizontal !== operation.vertical) mirror();
+  return {
+    crop(inside: Area): void {
+      let { width, height } = rotateSize(area, quarterTurns * 90);
+      let at = inside;
+      for (let turns = quarterTurns; turns > 0; turns -= 1) {
+        [width, height] = [height, width];
+        at = turned(at, { width, height });
+      }
+      const left = isMirrored ? width - at.left - at.width : at.left;
+      area = { ...at, left: area.left + left, top: area.top + at.top };
+    },
+    flip(horizontal: boolean, vertical: boolean): void {
+      if (horizontal !== vertical) mirror();
       // Upside down is left to right and half a turn.
-      if (operation.vertical) turn(2);
-    } else if (operation.degrees % 90 === 0) turn(operation.degrees / 90);
-    else end(operation.degrees);
-  }
-  const isOpen = area.width !== whole.width || area.height !== whole.height || quarterTurns > 0 || isMirrored;
-  if (isOpen || stages.length === 0) end(0);
-  return stages;
+      if (vertical) turn(2);
+    },
+    rotate(degrees: number): void {
+      if (degrees % 90 === 0) turn(degrees / 90);
+      else endStage(degrees);
+    },
+    finish(): readonly Stage[] {
+      const isOpen = isCropped() || quarterTurns > 0 || isMirrored;
+      if (isOpen || stages.length === 0) endStage(0);
+      return stages;
+    },
+  };
 }

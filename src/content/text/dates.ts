@@ -1,7 +1,4 @@
-/**
- * Dates as the interface reads and writes them, and the site's time zone. Knows no post; no clock:
- * the present is given to it.
- */
+/** Parses and formats the dates of the REST API, and converts them to the site's time zone. */
 
 import { PostbellError } from "../../core/errors.js";
 
@@ -31,13 +28,13 @@ const DAY_MS = 24 * HOUR_MS;
  * Errors: PostbellError `invalid_option` with the field `site.timezone`.
  */
 export function createSiteZone(timezone: string): SiteZone {
-  const fixed = offsetOf(timezone);
-  if (fixed !== undefined) return zoneOf(timezone, () => fixed);
-  if (timezone === "UTC") return zoneOf(timezone, () => 0);
-  return zoneOf(timezone, offsetsOf(timezone));
+  const fixed = parseOffset(timezone);
+  if (fixed !== undefined) return createZone(timezone, () => fixed);
+  if (timezone === "UTC") return createZone(timezone, () => 0);
+  return createZone(timezone, createOffsetReader(timezone));
 }
 
-function zoneOf(name: string, offset: (utcMs: number) => number): SiteZone {
+function createZone(name: string, offset: (utcMs: number) => number): SiteZone {
   return Object.freeze({
     name,
     toLocal: (utcMs: number) => utcMs + offset(utcMs),
@@ -51,8 +48,8 @@ function zoneOf(name: string, offset: (utcMs: number) => number): SiteZone {
   });
 }
 
-/** Reads an offset of the time zone database at any instant; takes some µs. */
-function offsetsOf(timezone: string): (utcMs: number) => number {
+/** Reads offsets from the time zone database. One reading takes some µs. */
+function createOffsetReader(timezone: string): (utcMs: number) => number {
   let format: Intl.DateTimeFormat;
   try {
     format = new Intl.DateTimeFormat("en-US", {
@@ -79,29 +76,32 @@ function offsetsOf(timezone: string): (utcMs: number) => number {
     for (const { type, value } of format.formatToParts(seconds)) read[type] = value;
     const year = read.era === "BC" ? 1 - Number(read.year) : Number(read.year);
     const { month, day, hour, minute, second } = read;
-    return utcOf(year, Number(month), Number(day), Number(hour), Number(minute), Number(second)) - seconds;
+    const wallClock = [Number(month), Number(day), Number(hour), Number(minute), Number(second)] as const;
+    return toUtcMs([year, ...wallClock]) - seconds;
   };
 }
 
-/** `Date.UTC` takes the years 0 to 99 for 1900 to 1999. */
-function utcOf(
+type WallClock = readonly [
   year: number,
   month: number,
   day: number,
   hour: number,
   minute: number,
   second: number,
-): number {
+];
+
+/** Epoch ms of a wall clock in UTC. Sets the year apart: `Date.UTC` reads 0 to 99 as 1900 to 1999. */
+function toUtcMs([year, month, day, hour, minute, second]: WallClock): number {
   const date = new Date(Date.UTC(2000, month - 1, day, hour, minute, second));
   date.setUTCFullYear(year, month - 1, day);
   return date.getTime();
 }
 
-/** `2026-11-21T10:00:00`. Of years from 1 to 9999. */
+/** Formats a time of the years 1 to 9999 as `2026-11-21T10:00:00`. */
 export const formatDate = (ms: number): string => new Date(ms).toISOString().slice(0, 19);
 
-const FIRST_MS = utcOf(1, 1, 1, 0, 0, 0);
-const LAST_MS = utcOf(9999, 12, 31, 23, 59, 59);
+const FIRST_MS = toUtcMs([1, 1, 1, 0, 0, 0]);
+const LAST_MS = toUtcMs([9999, 12, 31, 23, 59, 59]);
 
 const DATE = /^(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:\.\d+)?([Zz]|[+-]\d\d(?::\d\d)?)?$/;
 
@@ -110,25 +110,24 @@ const DATE = /^(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:\.\d+)?([Zz]|[+-
  * minutes may be missing, a fraction of a second is dropped. `ms` is epoch ms with an offset,
  * otherwise the wall clock read as if it were UTC.
  *
- * `undefined` where there is no such time: 30 February, hour 24, a leap second, an offset of a day
+ * Returns `undefined` if there is no such time: 30 February, hour 24, a leap second, an offset of a day
  * or more, a year before 1 or after 9999 in UTC.
  */
 export function parseDate(text: string): { readonly ms: number; readonly hasZone: boolean } | undefined {
   const match = DATE.exec(text);
   if (match === null) return undefined;
-  const [, year, month, day, hour, minute, second] = match.map(Number) as [number, ...number[]];
   const zone = match[7];
-  const wall = utcOf(year ?? 0, month ?? 0, day ?? 0, hour ?? 0, minute ?? 0, second ?? 0);
-  // Digits that mean no such time come back as others.
+  const wall = toUtcMs(match.slice(1, 7).map(Number) as unknown as WallClock);
+  // `Date` carries digits over that mean no such time, so they format as others.
   if (wall < FIRST_MS || formatDate(wall) !== `${text.slice(0, 10)}T${text.slice(11, 19)}`) return undefined;
-  const offset = zone === undefined ? 0 : offsetOf(zone);
+  const offset = zone === undefined ? 0 : parseOffset(zone);
   if (offset === undefined) return undefined;
   const ms = wall - offset;
   return ms < FIRST_MS || ms > LAST_MS ? undefined : { ms, hasZone: zone !== undefined };
 }
 
-/** ms of `Z`, `+02`, `-05:30`. */
-function offsetOf(zone: string): number | undefined {
+/** Parses `Z`, `+02` or `-05:30` to ms. */
+function parseOffset(zone: string): number | undefined {
   if (zone === "Z" || zone === "z") return 0;
   const [, sign, hours, minutes = "0"] = /^([+-])(\d\d)(?::(\d\d))?$/.exec(zone) ?? [];
   if (sign === undefined || Number(hours) > 23 || Number(minutes) > 59) return undefined;
@@ -137,12 +136,11 @@ function offsetOf(zone: string): number | undefined {
 }
 
 /**
- * The local and the UTC time that `date` or `date_gmt` of a request says. `date` wins where both
- * are given. Without an offset `date` is the site's time and `date_gmt` UTC; an offset counts in
- * either.
+ * Converts `date` or `date_gmt` of a request to the local and the UTC time. `date` wins if both are
+ * given. Without an offset, `date` is in the site's time and `date_gmt` in UTC.
  *
- * `undefined` where none is given, it cannot be read, or one of the two forms is outside the years
- * 1 to 9999.
+ * Returns `undefined` if neither is given, the date is malformed, or one of the two times is
+ * outside the years 1 to 9999.
  */
 export function toDateFields(
   { date, dateGmt }: { readonly date?: string | undefined; readonly dateGmt?: string | undefined },

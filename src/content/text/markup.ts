@@ -1,18 +1,18 @@
 /**
- * HTML taken apart into text and tags in one linear pass, for what works on the text between the
- * tags. It judges nothing: safety is filter-html's.
+ * Splits HTML into text and tags in one linear pass, for code that works on the text between the
+ * tags. Does not make HTML safe: `sanitise-html.ts` does.
  */
 
 export interface HtmlToken {
-  /** `raw`: what a script, a style sheet or a text area holds. */
+  /** `raw`: the content of a script, a style sheet or a text area. */
   readonly kind: "text" | "tag" | "comment" | "raw";
   readonly text: string;
-  /** Of a tag, in lower case; of `raw` the element it is in; else empty. */
+  /** The tag's name in lower case; for `raw` the name of its element; otherwise empty. */
   readonly name: string;
   readonly isClosing: boolean;
 }
 
-/** Elements that hold no tags, and what ends them. */
+/** Elements that hold no tags, with the pattern of their end. */
 const RAW_TEXT: ReadonlyMap<string, RegExp> = new Map([
   ["script", /<\/script/gi],
   ["style", /<\/style/gi],
@@ -27,15 +27,16 @@ const RAW_TEXT: ReadonlyMap<string, RegExp> = new Map([
 const TAG = /<(\/?)([a-zA-Z][^\s/<>]*)(?:[\s/][^<>]*)?>|<[!?/][^<>]*>/y;
 
 /**
- * The tokens in order; their texts together are `html`. A `<` that begins no tag is text. Linear.
+ * Splits `html` into tokens, in order; their texts joined are `html`. A `<` that begins no tag is
+ * text. Linear.
  */
 export function tokenise(html: string): HtmlToken[] {
   const tokens: HtmlToken[] = [];
   let textFrom = 0;
   let hasCommentEnd = true;
-  const endOf = elementEnds(html);
-  const push = (kind: HtmlToken["kind"], start: number, end: number, name = "", isClosing = false): void => {
-    if (end > start) tokens.push({ kind, text: html.slice(start, end), name, isClosing });
+  const findEnd = createEndFinder(html);
+  const push = (kind: HtmlToken["kind"], start: number, end: number, name = ""): void => {
+    if (end > start) tokens.push({ kind, text: html.slice(start, end), name, isClosing: false });
   };
   for (let at = html.indexOf("<"); at !== -1; at = html.indexOf("<", at)) {
     if (hasCommentEnd && html.startsWith("<!--", at)) {
@@ -61,7 +62,7 @@ export function tokenise(html: string): HtmlToken[] {
     tokens.push({ kind: "tag", text, name: name.toLowerCase(), isClosing });
     const close = isClosing ? undefined : RAW_TEXT.get(name.toLowerCase());
     if (close === undefined) continue;
-    const end = endOf(close, at);
+    const end = findEnd(close, at);
     push("raw", at, end, name.toLowerCase());
     at = textFrom = end;
   }
@@ -69,8 +70,8 @@ export function tokenise(html: string): HtmlToken[] {
   return tokens;
 }
 
-/** Finds where an element's raw text ends; at its start when it is never closed. */
-function elementEnds(html: string): (close: RegExp, from: number) => number {
+/** Finds where an element's raw text ends. An element that is never closed has no raw text. */
+function createEndFinder(html: string): (close: RegExp, from: number) => number {
   const unclosed = new Set<RegExp>();
   return (close, from) => {
     if (unclosed.has(close)) return from;
@@ -92,9 +93,9 @@ export const BLOCK_ELEMENTS: ReadonlySet<string> = new Set(
 );
 
 /**
- * The text without tags and comments, and without what scripts and style sheets hold. A `<` that is
- * left becomes `&lt;`, so that no tag can come out of it. With `apart`, a blank stands in place of
- * line breaks and of elements on lines of their own.
+ * Removes tags, comments and the content of scripts and style sheets. A `<` that is left becomes
+ * `&lt;`, so that it cannot begin a tag. With `apart`, a blank replaces line breaks and block
+ * elements.
  */
 export function stripTags(html: string, { apart = false }: { readonly apart?: boolean } = {}): string {
   if (!html.includes("<")) return html;
@@ -106,7 +107,7 @@ export function stripTags(html: string, { apart = false }: { readonly apart?: bo
   return text;
 }
 
-/** Markup shown as the text it is. */
+/** Escapes markup, so that it is shown as text. */
 export const escapeText = (text: string): string =>
   text
     .replaceAll("&", "&amp;")
