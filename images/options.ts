@@ -26,7 +26,7 @@ export interface SharpImagesOptions {
    * began in time ends, at about 4 million pixels of noise a second. Default: 8 million.
    */
   readonly maxAvifPixels?: number | undefined;
-  /** Most frames of an image that moves, of which the first one is made smaller. Default: 1000. */
+  /** Most frames of an animated image; only the first one is resized. Default: 1000. */
   readonly maxFrames?: number | undefined;
   /** Images worked on at a time. Default: 2. */
   readonly concurrency?: number | undefined;

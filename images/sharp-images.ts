@@ -70,10 +70,10 @@ export function sharpImages(options: SharpImagesOptions = {}): ImageTool {
       try {
         return await work({ bytes, size, mimeType, makeSharp, deadline });
       } catch (error) {
-        // What sharp makes of hostile bytes is a plain error; these are mistakes of a program, and
-        // somebody has to hear of them.
+        // sharp throws a plain `Error` for hostile bytes. These two are programming errors and must
+        // be reported.
         if (error instanceof TypeError || error instanceof ReferenceError) throw error;
-        // Of AVIF it says so in a later line.
+        // For AVIF the message says so in a later line.
         return error instanceof Error && /^timeout/im.test(error.message) ? "too_slow" : "unreadable";
       }
     });

@@ -1,4 +1,7 @@
-/** Limits the time of every storage call. `core/call-timeout.ts` describes the way through an outage. */
+/**
+ * Limits the time of every storage call. `core/call-timeout.ts` describes the behaviour during an
+ * outage.
+ */
 
 import { withCallTimeout } from "../core/call-timeout.js";
 import type { Clock } from "../core/clock.js";

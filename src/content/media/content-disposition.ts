@@ -78,10 +78,12 @@ function hasControl(text: string): boolean {
 }
 
 /**
- * The file name in `attachment; filename="heart.png"`; `filename*` (RFC 8187) wins over it.
- * `undefined` where there is none or the header is malformed. As in WordPress the kind of
- * disposition does not matter, and names of parameters are in lower case. Bytes beyond ASCII are
- * read as UTF-8 where they are.
+ * Reads the file name from a header such as `attachment; filename="heart.png"`. `filename*` (RFC
+ * 8187) wins over `filename`. Returns `undefined` if the name is missing or the header is
+ * malformed.
+ *
+ * As in WordPress, the kind of disposition does not matter, and parameter names are in lower case.
+ * Bytes beyond ASCII are decoded as UTF-8 if they are valid UTF-8.
  */
 export function readFileName(header: string): string | undefined {
   const parameters = readParameters(header);

@@ -10,7 +10,7 @@ import { isAcceptedExtension } from "./media-type.js";
  */
 const MAX_BASE_BYTES = 180;
 
-/** What a system takes for a device, whatever its extension. */
+/** Names that Windows reserves for devices, with any extension. */
 const DEVICE = /^(?:con|prn|aux|nul|com[0-9]|lpt[0-9])$/i;
 
 /** A part between dots that a server might take for an extension that counts. */
@@ -24,19 +24,19 @@ const LETTERS: ReadonlyMap<string, string> = new Map(
   }),
 );
 
-/** What follows the last slash, of either kind. */
+/** Returns the part after the last slash or backslash. */
 const lastSegment = (name: string): string =>
   name.slice(Math.max(name.lastIndexOf("/"), name.lastIndexOf("\\")) + 1);
 
-/** What shows nothing, or turns the order of what is shown around. */
+/** Invisible characters, and those that change the direction of text. */
 const UNSEEN = /[\p{Cc}\p{Default_Ignorable_Code_Point}\u202a-\u202e\u2066-\u2069]/gu;
 
 const withoutExtension = (name: string): string =>
   name.includes(".") ? name.slice(0, name.lastIndexOf(".")) : name;
 
 /**
- * What a client calls its file, without folders, extension and characters that cannot be seen: what
- * a media item is titled by. May be empty.
+ * Derives a media item's title from the file name that the client sent: removes folders, the
+ * extension and invisible characters. May be empty.
  */
 export const titleFromFileName = (given: string): string =>
   withoutExtension(lastSegment(given)).replace(UNSEEN, "").trim();
@@ -60,7 +60,7 @@ export function toBaseName(given: string): string {
   return name === "" ? "unnamed-file" : name;
 }
 
-/** What is marked already stays as it is. */
+/** Appends `_` to device names and to parts that look like other extensions. Safe to repeat. */
 function marked(name: string): string {
   const [first = "", ...more] = name.split(".");
   const parts = more.map((part) =>

@@ -1,4 +1,4 @@
-/** What the walks over the chunks of an image's file have in common. Pure. */
+/** Shared code of the walks over the chunks of an image file. Pure. */
 
 /**
  * Steps of a walk, which nothing interrupts. Honest files of 33 MB take 130,000 at most, a GIF in

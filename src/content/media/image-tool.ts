@@ -36,8 +36,8 @@ export type ImageRefusal = "busy" | "animated" | "too_large" | "unreadable" | "t
  * Works on images of the types JPEG, PNG, GIF, WebP and AVIF, off the thread of the event loop, a
  * few at a time. Postbell ships one: `sharpImages`.
  *
- * What it is given comes from strangers: it judges pixels and frames by the header, and bounds
- * memory and time.
+ * Its input is untrusted: the tool checks pixels and frames by the header before it decodes, and
+ * bounds memory and time.
  */
 export interface ImageTool {
   /** Most pixels of an image that is decoded or made. */

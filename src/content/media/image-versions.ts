@@ -44,7 +44,7 @@ export interface WantedSize extends WantedImage {
   readonly size: string;
 }
 
-/** What was uploaded, where another version of it is shown in its place. */
+/** Returns the image as uploaded, even if a scaled or rotated version is shown instead. */
 export const uploadedImage = (file: MediaFile): UploadedImage => file.original ?? file;
 
 /**
@@ -61,11 +61,11 @@ export function missingSizes(file: MediaFile): readonly WantedSize[] {
 }
 
 export interface ShownVersion extends WantedImage {
-  /** What its name says of it. */
+  /** The suffix of its file name. */
   readonly suffix: "scaled" | "rotated";
 }
 
-/** What is to be shown in place of an image that is too large, or lies on its side. */
+/** Returns the version to show instead of an image that is too large or not upright. */
 export function shownVersion(file: MediaFile, mimeType: string): ShownVersion | undefined {
   if (file.original !== undefined || !REPLACEABLE.has(mimeType)) return undefined;
   const { width, height, orientation = 1 } = file;

@@ -31,7 +31,7 @@ const BOUNDARY = /^[0-9A-Za-z'()+_,./:=? -]{0,69}[0-9A-Za-z'()+_,./:=?-]$/;
 export const isMultipart = (contentType: string | undefined): boolean =>
   /^\s*multipart\/form-data\s*(?:;|$)/i.test(contentType ?? "");
 
-/** What is made of the file while it arrives. */
+/** The consumer's result for the file, which it builds while the file arrives. */
 interface Taken {
   readonly discard: () => Promise<void>;
 }
@@ -91,8 +91,8 @@ export async function readMultipart<T extends Taken>(
     parser.on("error", () => reject(malformed("It is cut off or malformed.")));
     parser.on("finish", resolve);
   });
-  // Ends the write under way, which a paused parser would not. A race with `parsed` would leave
-  // something on it for every chunk.
+  // Ends the write in progress, which a paused parser would not. A race with `parsed` would add a
+  // reaction to that promise for every chunk.
   let isSettled = false;
   let goOn = (): void => {};
   const settle = (): void => {
@@ -104,7 +104,7 @@ export async function readMultipart<T extends Taken>(
   try {
     for await (const chunk of readUploadBytes(request, limit + TEXT_BYTES, pace)) {
       for (let start = 0; start < chunk.length; start += PIECE_BYTES) {
-        // What follows the closing boundary is read over.
+        // Bytes after the closing boundary are read and ignored.
         if (isSettled) await parsed;
         else {
           await new Promise<void>((resolve) => {
@@ -144,7 +144,7 @@ function createParser(contentType: string, limit: number): BusboyInstance {
   });
 }
 
-/** What browsers write for characters that cannot stand in a quoted name. */
+/** Decodes the escapes that browsers use in a quoted name: `%22`, `%0D` and `%0A`. */
 const unquoted = (name: string): string => name.replace(/%22/g, '"').replace(/%0[da]/gi, " ");
 
 function parameters(fields: readonly (readonly [string, string])[]): JsonObject {

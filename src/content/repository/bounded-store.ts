@@ -1,10 +1,16 @@
-/** Limits the time of every content call. `core/call-timeout.ts` describes the way through an outage. */
+/**
+ * Limits the time of every content call. `core/call-timeout.ts` describes the behaviour during an
+ * outage.
+ */
 
 import { withCallTimeout } from "../../core/call-timeout.js";
 import type { Clock } from "../../core/clock.js";
 import type { ContentStore } from "../store.js";
 
-/** The same store, each call bounded as `withCallTimeout` says, and each batch of a load. What answers at once still does. */
+/**
+ * Wraps a store so that each call, and each batch of a load, has the limit of `withCallTimeout`. A
+ * call that returns its result synchronously still does.
+ */
 export function withContentStoreTimeout(store: ContentStore, clock: Clock): ContentStore {
   const bounded = withCallTimeout(clock);
 

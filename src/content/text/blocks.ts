@@ -57,7 +57,7 @@ function delimiterOf(comment: string): BlockDelimiter | undefined {
   };
 }
 
-/** What the blocks hold, without their delimiters. */
+/** Removes the block delimiters and keeps the content of the blocks. */
 export const stripBlockDelimiters = (raw: string): string =>
   splitBlocks(raw)
     .filter((part) => typeof part === "string")

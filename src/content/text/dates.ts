@@ -90,7 +90,7 @@ type WallClock = readonly [
   second: number,
 ];
 
-/** Epoch ms of a wall clock in UTC. Sets the year apart: `Date.UTC` reads 0 to 99 as 1900 to 1999. */
+/** Converts a wall clock in UTC. Sets the year later: `Date.UTC` reads 0 to 99 as 1900 to 1999. */
 function toUtcMs([year, month, day, hour, minute, second]: WallClock): number {
   const date = new Date(Date.UTC(2000, month - 1, day, hour, minute, second));
   date.setUTCFullYear(year, month - 1, day);
@@ -110,8 +110,8 @@ const DATE = /^(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:\.\d+)?([Zz]|[+-
  * minutes may be missing, a fraction of a second is dropped. `ms` is epoch ms with an offset,
  * otherwise the wall clock read as if it were UTC.
  *
- * Returns `undefined` if there is no such time: 30 February, hour 24, a leap second, an offset of a day
- * or more, a year before 1 or after 9999 in UTC.
+ * Returns `undefined` if there is no such time: 30 February, hour 24, a leap second, an offset of a
+ * day or more, a year before 1 or after 9999 in UTC.
  */
 export function parseDate(text: string): { readonly ms: number; readonly hasZone: boolean } | undefined {
   const match = DATE.exec(text);

@@ -13,8 +13,8 @@ const HOLDS_PARAGRAPHS: ReadonlySet<string> = new Set(
 const VOID: ReadonlySet<string> = new Set(["area", "col", "hr"]);
 
 /**
- * A line end that is none of the text's, in a tag or a script. A noncharacter: no text that is
- * interchanged holds it.
+ * Replaces a line end inside a tag or a script, which begins no new line of text. A noncharacter,
+ * which Unicode reserves for internal use.
  */
 const KEPT_LINE_END = "\ufdd2";
 

@@ -10,8 +10,8 @@ import { texturise } from "./texturise.js";
 
 export interface RenderOptions {
   /**
-   * True if its author may write free HTML. What anybody else wrote is filtered before it is shown,
-   * whatever was stored.
+   * True if its author may write free HTML. The text of any other author is sanitised before it is
+   * shown, even if it was sanitised before it was stored.
    */
   readonly isTrusted: boolean;
 }

@@ -68,7 +68,7 @@ export function toSlug(text: string): string {
 function plainCharacters(text: string): string {
   const shown = withoutEntities(withoutTags(decodedOctets(text))).toLowerCase();
   const letters = normaliseBounded(shown, "NFC").replace(NOTHING, "");
-  // What stood apart may stand together now.
+  // Removing characters can bring letters and accents together, so they are composed once more.
   return normaliseBounded(letters, "NFC");
 }
 

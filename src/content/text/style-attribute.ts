@@ -63,7 +63,7 @@ function isHarmless(declaration: string): boolean {
 }
 
 /**
- * What stands up to the bracket that closes `url(`, where it is a picture of the web or of the
+ * Returns the argument of `url(` up to its closing bracket, if it is an image on the web or on the
  * site.
  */
 function urlArgument(part: string): string | undefined {

@@ -341,7 +341,7 @@ function world() {
       : seeds.autosave(id, base === "menu-items" ? idOf("administrator") : by);
   }
 
-  /** What `column` is answered, with a record of its own. */
+  /** Sends the request as `column`, for a record of its own. */
   async function ask(row: Row, method: string, status: string, column: Column) {
     const as = column === "anonymous" ? null : idOf(column as Role);
     const base = row.path.split("/")[3] ?? "";
@@ -588,7 +588,7 @@ describe("what is not published", () => {
     both = await twins();
   });
 
-  /** What an anonymous, or another, client gets to know: everything. */
+  /** Returns the whole response that an anonymous client or a role receives. */
   async function answerOf({ site }: Twins["full"], method: string, target: string, as?: Role): Promise<Json> {
     const [path = "", query = ""] = target.split("?");
     const headers = as === undefined ? {} : { authorization: credentials(as) };

@@ -102,7 +102,7 @@ describe("the folder of files on disk", () => {
       expect(await one.stat("a.txt")).toBeUndefined();
     }));
 
-  test("is swept of what a dead process left aside a day ago, and of nothing that may be under way", () =>
+  test("is cleared of files that a dead process left a day ago, and keeps those of a write in progress", () =>
     withFolder(async (directory) => {
       const staging = join(directory, ".staging");
       await mkdir(staging);

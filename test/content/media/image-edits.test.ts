@@ -167,7 +167,7 @@ const times = (count: number, grid: Grid): Grid => (count === 0 ? grid : times(c
 const cut = (grid: Grid, { left, top, width, height }: Extract<PixelOperation, { kind: "crop" }>): Grid =>
   grid.slice(top, top + height).map((row) => row.slice(left, left + width));
 
-/** What EXIF says of each orientation, in its own words: where row 0 and column 0 are seen. */
+/** How each EXIF orientation is shown, by the place of row 0 and column 0 in the EXIF standard. */
 const UPRIGHT: { readonly [orientation: number]: (grid: Grid) => Grid } = {
   1: (grid) => grid,
   2: mirrored,

@@ -50,7 +50,7 @@ vi.mock("sharp", async (original) => {
   return { default: Object.assign(counting, sharp) };
 });
 
-/** What `work` answers, and how often it had an image decoded. */
+/** Runs `work` and counts the images that it decodes. */
 async function decodesOf<T>(work: () => Promise<T>) {
   const before = decoder.calls;
   return { result: await work(), decodes: decoder.calls - before };

@@ -96,7 +96,7 @@ describe("an uploaded image", () => {
     async (orientation) => {
       const { files, send } = siteWith();
       const upright = await quartered(400, 320);
-      // What a camera stores that is held like this: read back with the orientation it is upright
+      // Turns the image as a camera in this position stores it. The orientation makes it upright
       // again.
       const undo: { readonly [n: number]: () => Sharp } = {
         2: () => sharp(upright).flop(),
@@ -587,7 +587,7 @@ describe("a tool that cannot work, such as one whose package is missing", () => 
     edit: () => Promise.reject(new PostbellError("invalid_option", "install the package")),
   };
 
-  test("loses no upload, and says at an edit that there is none", async () => {
+  test("loses no upload, and answers an edit with 501", async () => {
     const messages: string[] = [];
     const note = (_: object, message: string): void => void messages.push(message);
     const logger = { debug() {}, info() {}, warn: note, error: note };

@@ -1,6 +1,5 @@
 /**
- * What is judged of an upload without storing it: its name, its header, its type and its
- * dimensions.
+ * Checks of an upload that need no storage: its name, its header, its type and its dimensions.
  */
 
 import { readFileSync } from "node:fs";

@@ -524,7 +524,7 @@ describe("an upload as multipart form data", () => {
       filePart("a.png"),
       { name: "post", content: "5" },
     ]);
-    // What follows the closing boundary need not come.
+    // Bytes after the closing boundary are optional.
     const end = whole.length - "--\r\n".length;
     for (let length = 1; length < end; length += 7) {
       const { status } = await refusal(requestOf(FORM_TYPE, chunked(whole.subarray(0, length), 64)));

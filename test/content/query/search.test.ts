@@ -1,4 +1,4 @@
-/** What search texts ask for, and which posts fit. */
+/** How search texts are parsed, and which posts match them. */
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -69,7 +69,7 @@ describe("a post fits", () => {
     const whole = { content: "", excerpt: "", ...text };
     const folded = title.toLowerCase();
     const byText = match.byText(folded, whole);
-    // What the title tells alone is what the texts tell.
+    // If the title decides alone, it decides as the whole text does.
     expect([undefined, byText]).toContain(match.byTitle(folded));
     return byText;
   };

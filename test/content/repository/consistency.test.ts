@@ -34,8 +34,8 @@ async function turns(): Promise<void> {
 }
 
 /**
- * In steps, each of which ends what it has begun: asking the storage takes turns of the event loop,
- * in which this clock would be far ahead.
+ * Advances the clock in steps, and each step ends the work that it begins. A storage call takes
+ * turns of the event loop, and a clock that jumped would be far ahead by then.
  */
 async function pass(clock: ManualClock, ms: number): Promise<void> {
   for (let passed = 0; passed < ms; passed += 500) await clock.advance(500);
@@ -120,7 +120,7 @@ describe("a shared call", () => {
 });
 
 describe("strong consistency", () => {
-  it("proves a hundred requests under way current with one call", async () => {
+  it("proves a hundred concurrent requests current with one call", async () => {
     const storage = memoryStorage();
     let calls = 0;
     const call = callsOf(
@@ -201,7 +201,7 @@ describe("strong consistency", () => {
 });
 
 describe("a process that missed too much", () => {
-  it("loads again, and answers each request under way from the old state or the new, none from a part", async () => {
+  it("loads again, and answers each request in flight from the old state or the new, none from a part", async () => {
     const storage = memoryStorage();
     const writer = callsOf(contentSite({ storage }));
     for (let post = 0; post < 30; post += 1) await created(writer, `Post ${post}`);

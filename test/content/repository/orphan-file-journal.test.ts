@@ -28,8 +28,8 @@ beforeAll(async () => {
 });
 
 /**
- * What a process does that outlasts it: when it dies, before or after the `at`-th of these, nothing
- * of it is heard any more.
+ * Wraps the lasting effects of a process, which dies before or after the `at`-th of them. Later
+ * calls have no effect and never settle.
  */
 function mortal(at: number, isAfter: boolean) {
   let count = 0;
@@ -136,7 +136,7 @@ async function work(site: Site): Promise<"done"> {
   return "done";
 }
 
-/** What is there after a process that died was replaced, and hours have passed. */
+/** Returns the state hours after another process replaced one that died. */
 async function aftermath(at: number, isAfter: boolean) {
   const clock = manualClock(Date.UTC(2026, 10, 1));
   const [storage, files] = [memoryStorage(), memoryFiles()];

@@ -92,7 +92,7 @@ describe("a term", () => {
     expect(await allow("editor")).toBe("GET,POST,PUT,PATCH,DELETE");
   });
 
-  it("is 404 under the path of another taxonomy, and where there is none", async () => {
+  it("is 404 under the path of another taxonomy, and if it does not exist", async () => {
     const id = await make("/tags", { name: "A" });
     for (const path of [`/categories/${id}`, "/tags/999", "/tags/99999999999999999999"]) {
       expect(code(await call(`GET ${path}`))).toBe("404 rest_term_invalid");

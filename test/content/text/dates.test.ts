@@ -67,7 +67,7 @@ describe("a date that a client sends", () => {
       "2021-01-01T00:00:00 Z",
     ],
     ...["２０２１-01-01T00:00:00", "2021-01-01T00:00:00\0", "2021-01-01_00:00:00"],
-  ])("%j is none", (text) => {
+  ])("rejects %j", (text) => {
     expect(parseDate(text)).toBeUndefined();
   });
 

@@ -24,7 +24,7 @@ import { escapeXml } from "../../../src/content/wxr/xml.js";
 import { checkFormat, cleanUri } from "../../../src/schema/formats.js";
 import { growthOf, isLinear } from "../../support/growth.js";
 
-/** What is repeated, between what stands before and after it. */
+/** Texts that grow: a part that is repeated, with a beginning and an end around it. */
 const SHAPES: readonly (readonly [part: string, before?: string, after?: string])[] = [
   ...([
     "<",
@@ -108,9 +108,9 @@ const fill = (n: number, [part, before = "", after = ""]: (typeof SHAPES)[number
 const TEXTS = [...SHAPES, ...SURROUNDED];
 
 const FUNCTIONS: { readonly [name: string]: (text: string) => unknown } = {
-  filterHtml: sanitiseHtml,
-  filterTitle: sanitiseTitle,
-  tokensOf: tokenise,
+  sanitiseHtml,
+  sanitiseTitle,
+  tokenise,
   stripTags,
   stripAll,
   cleanClasses: (text) => cleanClasses([text]),

@@ -33,7 +33,7 @@ describe("a rendered title", () => {
     expect(renderTitle(raw, trusted)).toBe(rendered);
   });
 
-  it("is filtered unless its author is trusted", () => {
+  it("is sanitised unless its author is trusted", () => {
     expect(renderTitle('<i onclick="x">a</i><script>"b"</script>', untrusted)).toBe(
       "<i>a</i>&#8220;b&#8221;",
     );
@@ -73,7 +73,7 @@ describe("rendered content without blocks", () => {
     expect(renderContent(raw, trusted)).toBe(rendered);
   });
 
-  it("is filtered unless its author is trusted", () => {
+  it("is sanitised unless its author is trusted", () => {
     const raw = '<p onclick="a()">ok</p><script>bad()</script><iframe src="https://example.org/"></iframe>';
     expect(renderContent(raw, untrusted)).toBe("<p>ok</p>\n<p>bad()</p>\n");
     expect(renderContent(raw, trusted)).toContain("<iframe");
@@ -93,7 +93,7 @@ describe("rendered content with blocks", () => {
     ).toBe("\n<div>a\n\n&#8220;b&#8221;</div>\n");
   });
 
-  it("is filtered unless its author is trusted", () => {
+  it("is sanitised unless its author is trusted", () => {
     const raw =
       '<!-- wp:html {"a":"--!><img src=x onerror=1>"} --><img src=x onerror=alert(1)><!-- /wp:html -->';
     expect(renderContent(raw, untrusted)).toBe('<img src="x" />');

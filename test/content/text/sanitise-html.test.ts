@@ -6,8 +6,8 @@ import { cleanUrl, isSafeUrl } from "../../../src/content/text/urls.js";
 import { expectLinear } from "../../support/cpu-time.js";
 
 /**
- * What filtered HTML may consist of, and nothing else: text, comments that no browser ends early,
- * tags in lower case with quoted attributes. What a browser would make of it is then beyond doubt.
+ * The only parts of sanitised HTML: text, comments that no browser ends early, tags in lower case
+ * with quoted attributes. Every browser parses these in the same way.
  */
 const COMMENT = /<!-- \/?wp:[a-z0-9_/-]+ (?:\{[^<>]*\} )?\/?-->|<!--(?:more[^<>-]*|nextpage|noteaser)-->/y;
 const TAG = /<\/?([a-z][a-z0-9]*)((?: [a-z][a-z0-9_.:-]*(?:="[^"<>]*")?)*)(?: \/)?>/y;
@@ -130,9 +130,9 @@ describe("HTML of an author who may not write free HTML", () => {
     ["a conditional comment", "a<!--[if IE]><script>alert(1)</script><![endif]-->b", "ab"],
     ["a processing instruction", "a<?php echo 1 ?>b<!DOCTYPE html><![CDATA[x]]>", "ab"],
   ])("loses %s", (_, raw, expected) => {
-    const filtered = sanitiseHtml(raw);
-    expect(filtered).toBe(expected);
-    expectSafe(filtered);
+    const sanitised = sanitiseHtml(raw);
+    expect(sanitised).toBe(expected);
+    expectSafe(sanitised);
   });
 
   it.each([
@@ -161,20 +161,20 @@ describe("HTML of an author who may not write free HTML", () => {
   });
 
   it.each(["&#xfdd3;", "&#XFDD4", "&#x000fdd5;", "&#64982;", "&#0064976;0&#64977;", "&#xfd&#xfdd3;d3;"])(
-    "makes no sign of the reference %s, which stands for a mark of the filter",
+    "does not decode %s, a character reference to an internal mark",
     (reference) => {
-      for (const filtered of [sanitiseHtml(`<b>a${reference}</b>`), sanitiseTitle(`<b>a${reference}</b>`)]) {
-        expect(filtered).toMatch(/^<b>a[ýd3;0\ufffd]*<\/b>$/);
-        expect(sanitiseHtml(filtered)).toBe(filtered);
+      for (const sanitised of [sanitiseHtml(`<b>a${reference}</b>`), sanitiseTitle(`<b>a${reference}</b>`)]) {
+        expect(sanitised).toMatch(/^<b>a[ýd3;0\ufffd]*<\/b>$/);
+        expect(sanitiseHtml(sanitised)).toBe(sanitised);
       }
       expect(sanitiseHtml(`<b title="${reference}">a</b>`)).toMatch(/^<b title="[ýd3;0\ufffd]*">a<\/b>$/);
     },
   );
 
   it("puts no block comment back into an attribute, where it could end it", () => {
-    const filtered = sanitiseHtml('<a title="<!-- wp:x {"a":" onmouseover=alert(1) "} -->">x</a>');
-    expect(filtered).toBe("<a>x</a>");
-    expectSafe(filtered);
+    const sanitised = sanitiseHtml('<a title="<!-- wp:x {"a":" onmouseover=alert(1) "} -->">x</a>');
+    expect(sanitised).toBe("<a>x</a>");
+    expectSafe(sanitised);
   });
 
   it("shows what nests too deep as text, and keeps what nests as deep as allowed", () => {
@@ -286,13 +286,13 @@ describe("HTML of an author who may not write free HTML", () => {
     fc.string({ unit: "binary", maxLength: 60 }),
   );
 
-  it("is safe whatever was written, and filtering it again changes nothing", () => {
+  it("is safe for any input, and sanitising it again changes nothing", () => {
     fc.assert(
       fc.property(hostile, (raw) => {
-        for (const filter of [sanitiseHtml, sanitiseTitle]) {
-          const filtered = filter(raw);
-          expectSafe(filtered);
-          expect(filter(filtered)).toBe(filtered);
+        for (const sanitise of [sanitiseHtml, sanitiseTitle]) {
+          const sanitised = sanitise(raw);
+          expectSafe(sanitised);
+          expect(sanitise(sanitised)).toBe(sanitised);
         }
       }),
       { numRuns: 3000 },
@@ -474,7 +474,7 @@ describe("an address", () => {
       "blob:x",
       "unknown:x",
     ],
-  ])("%j is none", (url) => {
+  ])("removes %j", (url) => {
     expect(cleanUrl(url)).toBe("");
   });
 

@@ -4,8 +4,8 @@ import { isReservedSlug, toSlug, uniqueSlug } from "../../../src/content/text/sl
 import { expectLinear } from "../../support/cpu-time.js";
 
 /**
- * What a slug may be: letters, digits and whole percent-encoded characters beyond ASCII, single
- * dashes between them.
+ * Expects a valid slug: letters, digits and complete percent-encoded characters beyond ASCII, with
+ * single dashes between them.
  */
 function expectSlug(slug: string): void {
   expect(slug).toMatch(/^(?:[a-z0-9_-]|%[89a-f][0-9a-f])*$/);

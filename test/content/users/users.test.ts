@@ -264,7 +264,7 @@ describe("users from functions of the host", () => {
     await expect((async () => users.all())()).rejects.toMatchObject({ status: 503 });
   });
 
-  it("are 503 when the host does not answer within five seconds, and asked again the next time", async () => {
+  it("are 503 when the host does not answer within five seconds, and retried the next time", async () => {
     let isAway = true;
     const users = make({
       get: () => (isAway ? new Promise(() => {}) : people[2]),
