@@ -1,5 +1,5 @@
 /**
- * Remembers who has the mail about one failure of an endpoint, so that retries reach only the
+ * Remembers who was already mailed about one failure of an endpoint, so that retries reach only the
  * others.
  */
 

@@ -22,19 +22,19 @@ import {
 } from "./builders.js";
 import { DAY_MS, ENABLED_LIMIT, LEASE_MS, NO_ROOM, REMEMBER_EVENTS_MS } from "./limits.js";
 
-export interface CallOptions {
+export interface ContractCallOptions {
   /** The process that makes the call: `store` or `peer`. Default `store`. */
   readonly by?: WebhookStore | undefined;
 }
 
-export interface AccountCallOptions extends CallOptions {
+export interface AccountCallOptions extends ContractCallOptions {
   /** The account to name. Default: the account that the webhook was built for. */
   readonly account?: string | undefined;
 }
 
-type ClaimOptions = CallOptions & ClaimRequestFields;
+type ClaimOptions = ContractCallOptions & ClaimRequestFields;
 
-export interface AppendOptions extends CallOptions {
+export interface AppendCallOptions extends ContractCallOptions {
   readonly rememberMs?: number | undefined;
   /** The only webhook that gets the event. */
   readonly webhookId?: string | undefined;
@@ -42,7 +42,7 @@ export interface AppendOptions extends CallOptions {
   readonly claim?: ClaimRequest | undefined;
 }
 
-type SettleOptions = CallOptions & SettlementFields;
+type SettleOptions = ContractCallOptions & SettlementFields;
 
 /** The fields of a health step that a test can choose. */
 export interface HealthStepFields {
@@ -88,7 +88,7 @@ function createSettleCalls(store: WebhookStore, { buildSettlement }: Builders, n
 /** The calls on webhooks. */
 function createWebhookCalls(store: WebhookStore, builders: Builders, now: () => number) {
   const { buildWebhook, buildCreation, getAccount } = builders;
-  const createWebhook = (webhook: WebhookRecord, { by = store }: CallOptions = {}) =>
+  const createWebhook = (webhook: WebhookRecord, { by = store }: ContractCallOptions = {}) =>
     by.createWebhook(buildCreation(webhook));
   const readWebhook = async (id: string): Promise<WebhookRecord> => {
     const webhook = await store.getWebhook(id);
@@ -163,7 +163,7 @@ function createDeliveryCalls(store: WebhookStore, builders: Builders, now: () =>
   const { buildEvent, buildClaimRequest, getAccount } = builders;
   const append = (
     event: EventRecord,
-    { by = store, rememberMs = REMEMBER_EVENTS_MS, claim, webhookId }: AppendOptions = {},
+    { by = store, rememberMs = REMEMBER_EVENTS_MS, claim, webhookId }: AppendCallOptions = {},
   ) => by.append({ event, rememberMs, now: now(), claim, webhookId });
   const claimWithNextAt = ({ by = store, ...fields }: ClaimOptions = {}) =>
     by.claim(buildClaimRequest(fields));
@@ -171,7 +171,7 @@ function createDeliveryCalls(store: WebhookStore, builders: Builders, now: () =>
   return {
     append,
     /** Appends a new event, which must be stored. Returns it with the ids of its deliveries. */
-    emit: async (fields?: Partial<EventRecord>, options?: AppendOptions) => {
+    emit: async (fields?: Partial<EventRecord>, options?: AppendCallOptions) => {
       const event = buildEvent(fields);
       const response = await append(event, options);
       assert.ok(response.result === "stored");

@@ -1,4 +1,4 @@
-/** Names of stored media, made from what a client calls its file. Pure; knows no store. */
+/** Names of stored media, derived from the name that a client gave. Pure; knows no store. */
 
 import { trimEnd } from "../../core/trim-end.js";
 import { normaliseBounded } from "../text/normalise.js";

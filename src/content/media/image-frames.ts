@@ -1,6 +1,6 @@
 /**
- * True if an image moves, and in how many frames, read from how its file is built; no pixel is
- * decoded. Pure.
+ * Detects animated images and counts their frames from the structure of the file, without decoding
+ * a pixel. Pure.
  */
 
 import { chunkType, MAX_CHUNKS } from "./image-chunks.js";

@@ -1,6 +1,7 @@
 /**
  * The host's files with the orphan journal: the storage has an entry for every file that no record
- * names, so that a crash at any step leaves no file behind unnoticed.
+ * names, so that a crash at any step leaves no file behind unnoticed. Deletes such files an hour
+ * later.
  */
 
 import type { Clock, Timer } from "../../core/clock.js";

@@ -1,6 +1,6 @@
 /**
- * Reads of what is stored no more than is needed: a part of a file, or how large the image in it
- * is. Knows no record.
+ * Reads only the part of a stored file that is needed: a range of its bytes, or the size of its
+ * image. Knows no record.
  */
 
 import { createByteBuffer } from "../../core/byte-buffer.js";

@@ -1,5 +1,6 @@
 /**
- * Keeps reads current: each read proves it (`strong`), or a timer polls for changes (`eventual`).
+ * Keeps reads up to date: with `strong` each read checks for changes first, with `eventual` a timer
+ * polls for them.
  */
 
 import type { Clock, Timer } from "../../core/clock.js";

@@ -1,6 +1,7 @@
 /**
  * The journal of files that no record names: those about to be stored and those about to be
  * removed. A change of a record adds and removes entries in the same commit.
+ * `media/journaled-files.ts` deletes the files of old entries.
  */
 
 import { PostbellError } from "../../core/errors.js";

@@ -1,4 +1,7 @@
-/** Sends due health notifications: calls the host's notifier, then records the step. */
+/**
+ * Acts on due health steps: warns the host about a failing endpoint, or disables it and tells the
+ * host. `endpoint-health.ts` decides which step is due.
+ */
 
 import { type Clock, withTimeout } from "../../core/clock.js";
 import type { Logger } from "../../core/logger.js";

@@ -1,4 +1,4 @@
-/** Carries one flight out: takes a slot, makes the attempt, frees the slot. */
+/** Runs one flight: takes a slot, makes the attempt, frees the slot. */
 
 import type { Clock } from "../../core/clock.js";
 import { createDeadlines } from "../../core/deadlines.js";

@@ -1,4 +1,4 @@
-/** The event types of the interface document. */
+/** The built-in catalogue of event types, from the interface document. */
 
 /**
  * The fifty event types of the interface document, each with the FHIR R4 resource type of its
