@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto";
 import type { Clock } from "../../core/clock.js";
 import type { Telemetry } from "../../core/telemetry.js";
 import type { ClaimRequest, WebhookStore } from "../store.js";
-import type { FreeSlots } from "./slots.js";
+import type { FreeSlots } from "./concurrency-budget.js";
 
 export type ClaimedBatch = Awaited<ReturnType<WebhookStore["claim"]>>;
 

@@ -7,11 +7,11 @@ import type { Claim } from "../store.js";
 import type { MakeAttempt } from "./attempt.js";
 import type { AttemptResult } from "./attempt-result.js";
 import { createClaimsAhead } from "./claims-ahead.js";
+import { createSlots, type FreeSlots } from "./concurrency-budget.js";
 import { createFlight, type Flight } from "./flight.js";
 import { createLauncher } from "./launcher.js";
 import { createPoisonControl } from "./poison.js";
 import type { Settler } from "./settler.js";
-import { createSlots, type FreeSlots } from "./slots.js";
 
 export interface FlightsContext {
   readonly clock: Clock;

@@ -5,8 +5,8 @@ import { createDeadlines } from "../../core/deadlines.js";
 import type { Logger } from "../../core/logger.js";
 import type { MakeAttempt } from "./attempt.js";
 import type { AttemptResult } from "./attempt-result.js";
+import type { Slots } from "./concurrency-budget.js";
 import type { Flight } from "./flight.js";
-import type { Slots } from "./slots.js";
 
 export interface LauncherContext {
   readonly clock: Clock;
