@@ -4,7 +4,7 @@
  */
 
 import { systemClock } from "../src/core/clock.js";
-import { buildSchedule, type RetryPolicy } from "../src/webhooks/delivery/back-off.js";
+import { buildSchedule, type RetryPolicy } from "../src/webhooks/delivery/retry-schedule.js";
 import { readSettings } from "../src/webhooks/options.js";
 import { memoryStorage } from "../storage/memory/index.js";
 import { createPainter, defineCommand, EXIT, printable, refuseOperands, toMessage } from "./command.js";

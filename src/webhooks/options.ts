@@ -11,7 +11,7 @@ import { destinationOptions } from "../outbound/destination-options.js";
 import { RESERVED_HEADERS } from "../outbound/request-bytes.js";
 import type { Send } from "../outbound/types.js";
 import type { Access } from "./access.js";
-import { buildSchedule } from "./delivery/back-off.js";
+import { buildSchedule } from "./delivery/retry-schedule.js";
 import type { EventCatalogue } from "./event-types/catalogue.js";
 import { clinicalEvents } from "./event-types/clinical-events.js";
 import type { Notify, ResolveReference } from "./settings/hooks.js";

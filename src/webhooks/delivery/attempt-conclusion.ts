@@ -16,10 +16,10 @@ import {
 } from "./attempt-result.js";
 import { type AttemptSchedule, isTest } from "./attempt-schedule.js";
 import { spanOutcome } from "./attempt-span.js";
-import { parseRetryAfter } from "./back-off.js";
 import { warningDueAt } from "./endpoint-health.js";
 import type { Flight } from "./flight.js";
 import { toLoggedAttempt } from "./logged-attempt.js";
+import { parseRetryAfter } from "./retry-schedule.js";
 
 export interface ConclusionContext {
   readonly settings: Pick<WebhooksSettings, "delivery" | "health">;

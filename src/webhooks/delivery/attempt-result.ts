@@ -2,7 +2,7 @@
 
 import type { OutboundResult } from "../../outbound/types.js";
 import type { Attempt, Claim, Settlement } from "../store.js";
-import type { NextStep } from "./back-off.js";
+import type { NextStep } from "./retry-schedule.js";
 
 /** `now` is set when it is settled. */
 export type AttemptResult = Omit<Settlement, "now"> & { now: number };

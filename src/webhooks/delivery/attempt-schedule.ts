@@ -11,7 +11,7 @@ import {
   nextStep,
   type RetryPolicy,
   type Schedule,
-} from "./back-off.js";
+} from "./retry-schedule.js";
 
 /**
  * A test is attempted once, because its sender waits for the result. It contains no record, so

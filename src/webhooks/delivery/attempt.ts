@@ -12,9 +12,9 @@ import { createRequestBuilder } from "./attempt-request.js";
 import { type AttemptResult, buildAttemptResult } from "./attempt-result.js";
 import { createAttemptSchedule, isTest } from "./attempt-schedule.js";
 import { beginAttempt } from "./attempt-span.js";
-import type { Schedule } from "./back-off.js";
 import type { Flight } from "./flight.js";
 import { createPermissions, type Permission } from "./permission.js";
+import type { Schedule } from "./retry-schedule.js";
 
 export interface AttemptContext {
   readonly settings: WebhooksSettings;

@@ -2,8 +2,8 @@
 
 import type { Clock } from "../../core/clock.js";
 import type { Claim, Lane } from "../store.js";
-import { crashDelayMs, type RetryPolicy } from "./back-off.js";
 import type { Flight } from "./flight.js";
+import { crashDelayMs, type RetryPolicy } from "./retry-schedule.js";
 import type { Settler } from "./settler.js";
 
 /**

@@ -7,7 +7,7 @@ import {
   nextStep,
   parseRetryAfter,
   type RetryPolicy,
-} from "../../../src/webhooks/delivery/back-off.js";
+} from "../../../src/webhooks/delivery/retry-schedule.js";
 import { ATTEMPT_TIMES, clockTime, DAY, HOUR, MINUTE, SECOND, START } from "../../support/webhook-harness.js";
 
 const policy: RetryPolicy = {
