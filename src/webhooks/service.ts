@@ -9,7 +9,6 @@ import type { HttpRequest, HttpResponse } from "../http/types.js";
 import type { JsonObject } from "../schema/types.js";
 import { createApiHandler } from "./api/api-handler.js";
 import { describeWebhooksOpenApi } from "./api/openapi.js";
-import { withWebhookStoreTimeout } from "./bounded-store.js";
 import { createAttempts } from "./delivery/attempt.js";
 import type { Deliveries } from "./delivery/deliveries.js";
 import { createDeliveryLog } from "./delivery/delivery-log.js";
@@ -30,6 +29,7 @@ import { createEntitlement } from "./registrations/entitlement.js";
 import { createRegistrations, type Registrations } from "./registrations/registrations.js";
 import { createSender } from "./sender.js";
 import type { WebhooksOptions } from "./settings/webhooks-options.js";
+import { withWebhookStoreTimeout } from "./store-timeout.js";
 
 export type { Emitted, EventInput } from "./emit/event-input.js";
 

@@ -5,8 +5,8 @@
 
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { withWebhookStoreTimeout } from "../../../src/webhooks/bounded-store.js";
 import type { ClaimRequest, EventRecord } from "../../../src/webhooks/store.js";
+import { withWebhookStoreTimeout } from "../../../src/webhooks/store-timeout.js";
 import { createEventCache, type Origin } from "../../../storage/redis/event-cache.js";
 import type { RedisClient } from "../../../storage/redis/index.js";
 import { SCRIPTS } from "../../../storage/redis/scripts.js";
