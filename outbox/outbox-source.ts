@@ -43,7 +43,7 @@ export interface ParkedRow {
 /** Names a claim in the calls that end it. */
 export type ClaimedRow = Pick<OutboxClaim, "key" | "claims">;
 
-/** A table of events, as an outbox uses it. All methods follow the rules at the top of this file. */
+/** A table of events. All methods follow the rules at the top of this file. */
 export interface OutboxSource {
   /**
    * Leases up to `limit` due rows, those that have been due longest first. Nobody else gets them

@@ -59,7 +59,7 @@ const codeOf = (file: string): string =>
 
 const everything = TOP_ROOMS.flatMap((room) => filesBelow(room));
 
-/** One state machine each. Every part reads what the others change, so pieces would share all of it. */
+/** One state machine each: every part reads what the others change. */
 const LONG_FUNCTIONS = new Set([
   "src/outbound/channel.ts createChannel",
   "src/outbound/response-reader.ts createResponseReader",
