@@ -16,6 +16,50 @@ function excerptOf(attempt: AttemptJson): Child {
   return isWithoutExcerpt(attempt) && h("span", { class: "quiet" }, "Its response is not shown.");
 }
 
+/** Renders the attempts as a table, the first one first. */
+const renderAttempts = ({ attempts }: DeliveryDetail["delivery"]): Child =>
+  attempts.length === 0
+    ? h("p", {}, "None yet.")
+    : table(
+        "Attempts, the first one first",
+        ["When", "Outcome", "Code", "Took", "Step"],
+        attempts.map((attempt, index) => ({
+          key: String(index),
+          cells: [
+            time(attempt.at),
+            [h("div", {}, attemptText(attempt)), excerptOf(attempt)],
+            h("code", {}, attempt.code),
+            lengthText(attempt.durationMs),
+            attempt.isExtra ? "asked for" : `${attempt.step + 1}`,
+          ],
+        })),
+      );
+
+/** Renders a delivery: its facts and its attempts. */
+const renderDelivery = (
+  webhook: DeliveryDetail["webhook"],
+  found: DeliveryDetail["delivery"],
+): readonly Child[] => [
+  h("p", {}, "To ", h("a", { href: `#/webhooks/${webhook.id}`, class: "address" }, webhook.url)),
+  facts([
+    ["State", [stateBadge(found), found.reason === null ? null : ` ${reasonText(found.reason)}`]],
+    ["Next attempt", time(found.nextAttemptAt, "none")],
+    ["Created", time(found.createdAt)],
+    ["Ended", time(found.endedAt, "not yet")],
+    ["Event", h("code", {}, found.eventId)],
+  ]),
+  h("h2", {}, "Attempts"),
+  renderAttempts(found),
+  found.attempts.some(isWithoutExcerpt) &&
+    h(
+      "p",
+      { class: "quiet" },
+      "The first bytes of an answer are kept where the host has set ",
+      h("code", {}, "delivery.excerptCharacters"),
+      "; an answer may also have been empty.",
+    ),
+];
+
 export const delivery: View = {
   path: "/webhooks/:webhookId/deliveries/:deliveryId",
   title: "Delivery",
@@ -40,42 +84,7 @@ export const delivery: View = {
         actions,
         button("Send again", page, again, { class: found.state === "delivered" ? "plain" : "" }),
       );
-      patch(
-        body,
-        h("p", {}, "To ", h("a", { href: `#/webhooks/${webhook.id}`, class: "address" }, webhook.url)),
-        facts([
-          ["State", [stateBadge(found), found.reason === null ? null : ` ${reasonText(found.reason)}`]],
-          ["Next attempt", time(found.nextAttemptAt, "none")],
-          ["Created", time(found.createdAt)],
-          ["Ended", time(found.endedAt, "not yet")],
-          ["Event", h("code", {}, found.eventId)],
-        ]),
-        h("h2", {}, "Attempts"),
-        found.attempts.length === 0
-          ? h("p", {}, "None yet.")
-          : table(
-              "Attempts, the first one first",
-              ["When", "Outcome", "Code", "Took", "Step"],
-              found.attempts.map((attempt, index) => ({
-                key: String(index),
-                cells: [
-                  time(attempt.at),
-                  [h("div", {}, attemptText(attempt)), excerptOf(attempt)],
-                  h("code", {}, attempt.code),
-                  lengthText(attempt.durationMs),
-                  attempt.isExtra ? "asked for" : `${attempt.step + 1}`,
-                ],
-              })),
-            ),
-        found.attempts.some(isWithoutExcerpt) &&
-          h(
-            "p",
-            { class: "quiet" },
-            "The first bytes of an answer are kept where the host has set ",
-            h("code", {}, "delivery.excerptCharacters"),
-            "; an answer may also have been empty.",
-          ),
-      );
+      patch(body, renderDelivery(webhook, found));
     };
     root.append(actions, body);
     await load();

@@ -179,12 +179,8 @@ export function plot(input: PlotInput): SVGElement {
   );
 }
 
-/** Renders the plot with its legend, and the same facts as a table. */
-export function renderTimeAxis(
-  input: PlotInput,
-  deliveryLink: (delivery: DeliveryJson) => Child,
-): readonly Child[] {
-  const legend = LEGEND.map(([kind, text]) =>
+const renderLegend = (): readonly Child[] =>
+  LEGEND.map(([kind, text]) =>
     h(
       "li",
       { "data-key": kind },
@@ -192,30 +188,43 @@ export function renderTimeAxis(
       ` ${text}`,
     ),
   );
-  const rows = input.deliveries.map((delivery) => {
-    const planned = plannedAttempts(delivery, input.schedule);
-    const last = planned.at(-1);
-    const failed = delivery.attempts.filter(({ kind }) => kind !== "delivered");
-    const lastFailed = failed.at(-1);
-    return {
-      key: delivery.id,
-      cells: [
-        deliveryLink(delivery),
-        stateBadge(delivery),
-        lastFailed === undefined
-          ? "none"
-          : `${failed.length}, the last ${timeText(lastFailed.at)}: ${attemptText(lastFailed)}`,
-        planned[0] === undefined ? "none" : timeText(planned[0]),
-        last === undefined ? "–" : timeText(last),
-      ],
-    };
-  });
+
+/** Returns the table row of a delivery: its failed attempts and its planned ones. */
+function toTableRow(
+  delivery: DeliveryJson,
+  schedule: readonly number[],
+  deliveryLink: (delivery: DeliveryJson) => Child,
+) {
+  const planned = plannedAttempts(delivery, schedule);
+  const last = planned.at(-1);
+  const failed = delivery.attempts.filter(({ kind }) => kind !== "delivered");
+  const lastFailed = failed.at(-1);
+  return {
+    key: delivery.id,
+    cells: [
+      deliveryLink(delivery),
+      stateBadge(delivery),
+      lastFailed === undefined
+        ? "none"
+        : `${failed.length}, the last ${timeText(lastFailed.at)}: ${attemptText(lastFailed)}`,
+      planned[0] === undefined ? "none" : timeText(planned[0]),
+      last === undefined ? "–" : timeText(last),
+    ],
+  };
+}
+
+/** Renders the plot with its legend, and the same facts as a table. */
+export function renderTimeAxis(
+  input: PlotInput,
+  deliveryLink: (delivery: DeliveryJson) => Child,
+): readonly Child[] {
+  const rows = input.deliveries.map((delivery) => toTableRow(delivery, input.schedule, deliveryLink));
   return [
     h(
       "figure",
       {},
       plot(input),
-      h("figcaption", {}, h("p", {}, summarise(input)), h("ul", { class: "legend" }, legend)),
+      h("figcaption", {}, h("p", {}, summarise(input)), h("ul", { class: "legend" }, renderLegend())),
     ),
     h(
       "details",
