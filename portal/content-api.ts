@@ -132,8 +132,12 @@ const fileRoute = (content: Content): ApiRoute => ({
   async handle(call) {
     getUserId(call);
     const { request, query } = call;
+    const { method, body: sent, baseUrl, signal } = request;
     const response = await content.uploads.handle({
-      ...request,
+      method,
+      body: sent,
+      baseUrl,
+      signal,
       path: toFilePath(query.get("name") ?? ""),
       query: "",
       headers: pickHeaders(request.headers, ["range", "if-none-match"]),
