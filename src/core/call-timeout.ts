@@ -1,14 +1,14 @@
 /**
  * Limits how long a storage call may take, so that no service hangs whatever a backend does.
  *
- * What happens during an outage of the storage: a call fails with `storage_unavailable`, either
- * from the storage itself (`storage/redis/connection.ts`, after 3.5 seconds at most) or from the
- * limit below. `webhooks/store-timeout.ts` and `content/repository/store-timeout.ts` put the limit
- * on every method of a store. Then `emit` and host calls reject: nothing is queued, and the caller
- * emits again with the same id. REST routes respond 503 with `Retry-After`. `webhooks/delivery/loop.ts` claims again and `webhooks/delivery/settler.ts`
- * settles again, with the delays of `webhooks/delivery/storage-outage.ts`, which also counts how
- * long the outage lasts. After some seconds both `health-status.ts` report it. Once calls succeed,
- * all of this ends by itself.
+ * During an outage of the storage, a call fails with `storage_unavailable`, either from the storage
+ * itself (`storage/redis/connection.ts`, after 3.5 seconds at most) or from the limit below.
+ * `webhooks/store-timeout.ts` and `content/repository/store-timeout.ts` put the limit on every
+ * method of a store. Then `emit` and host calls reject: nothing is queued, and the caller emits
+ * again with the same id. REST routes respond 503 with `Retry-After`. `webhooks/delivery/loop.ts`
+ * claims again and `webhooks/delivery/settler.ts` settles again, with the delays of
+ * `webhooks/delivery/storage-outage.ts`, which also counts how long the outage lasts. After some
+ * seconds both `health-status.ts` report it. Once calls succeed, all of this ends by itself.
  */
 
 import { type Clock, withTimeout } from "./clock.js";

@@ -59,14 +59,23 @@ const codeOf = (file: string): string =>
 
 const everything = TOP_ROOMS.flatMap((room) => filesBelow(room));
 
-/** One state machine each: every part reads what the others change. */
+/** Longer than the limit, with the reason. */
 const LONG_FUNCTIONS = new Set([
+  // State machines: every part reads what the others change.
   "src/outbound/channel.ts createChannel",
   "src/outbound/response-reader.ts createResponseReader",
+  // Views of the portal's page, which build one screen from top to bottom.
+  "portal/app/content/list.ts render",
+  "portal/app/content/revisions.ts render",
+  "portal/app/content/uploads.ts uploadPanel",
+  "portal/app/main.ts show",
 ]);
 
-/** A table of cases in the form of a switch, which lint wants to be exhaustive. */
-const COMPLEX_FUNCTIONS = new Map([["src/outbound/chunked-body.ts afterByte", 14]]);
+const COMPLEX_FUNCTIONS = new Map([
+  // A table of cases in the form of a switch, which lint wants to be exhaustive.
+  ["src/outbound/chunked-body.ts afterByte", 14],
+  ["portal/app/main.ts show", 14],
+]);
 
 const describeFunction = ({
   file,
