@@ -1,6 +1,6 @@
 /**
- * Finds the caller of a request: the user that the host authenticated, with the permissions of his
- * roles.
+ * Finds the caller of a request: the user that the host authenticated, with the permissions of
+ * that user's roles.
  */
 
 import { isPromiseLike } from "../core/promise-like.js";

@@ -106,7 +106,7 @@ export interface Content {
   /** Stops background work. Safe to call again. */
   stop(): Promise<void>;
   /**
-   * Reports if the storage is available and changes are followed, for `createHealth`. Never
+   * Reports whether the storage is available and changes are followed, for `createHealth`. Never
    * rejects.
    */
   condition(): Promise<HealthStatus>;

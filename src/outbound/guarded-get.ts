@@ -1,5 +1,5 @@
 /**
- * Fetches pages and files that strangers name. Checks every redirect, with one deadline and one
+ * Fetches pages and files at untrusted URLs. Checks every redirect, with one deadline and one
  * size limit. Knows no media type.
  */
 

@@ -11,6 +11,7 @@ import {
 } from "../../src/webhooks/store.js";
 import { FifoTimeQueue } from "./fifo-time-queue.js";
 import type { Lease, MemoryDelivery, MemoryEndpoint } from "./records.js";
+import { limitConcurrency } from "./slow-start.js";
 import { deliveryId, type MemoryStoreContext, notifyWorkers, type State } from "./state.js";
 
 const LANES: readonly Lane[] = ["fast", "slow"];
@@ -30,7 +31,7 @@ export function enqueue(delivery: MemoryDelivery, now: number): void {
 }
 
 const countFreeSlots = ({ perEndpoint }: MemoryStoreContext, endpoint: MemoryEndpoint): number =>
-  Math.min(perEndpoint, endpoint.window ?? perEndpoint) - endpoint.inFlight;
+  limitConcurrency(endpoint.slowStart, perEndpoint) - endpoint.inFlight;
 
 /**
  * Works out when `endpoint` may be served next, after anything about it has changed. An endpoint

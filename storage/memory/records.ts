@@ -6,6 +6,7 @@
 import type { Attempt, DeliveryState, EventRecord, Lane, WebhookRecord } from "../../src/webhooks/store.js";
 import type { FifoTimeQueue, Queued } from "./fifo-time-queue.js";
 import type { OrderedRows, Rows } from "./rows.js";
+import type { SlowStart } from "./slow-start.js";
 
 /**
  * Queue entry, claim and log record in one object. It is in the queue of its endpoint, or in that
@@ -58,8 +59,7 @@ export interface MemoryEndpoint {
   /** Pending deliveries that are not leased, by when they may be claimed. */
   readonly queue: FifoTimeQueue<MemoryDelivery>;
   inFlight: number;
-  /** How many may be in flight during a slow start; `null` means `perEndpoint`. */
-  window: number | null;
+  slowStart: SlowStart;
   lane: Lane;
   /** Counts of `deliveries` by state. */
   readonly counts: Record<DeliveryState, number>;

@@ -66,7 +66,7 @@ function addEndpoint(state: State, webhook: WebhookRecord): MemoryEndpoint {
     deliveries: createOrderedRows(),
     queue: new FifoTimeQueue(),
     inFlight: 0,
-    window: null,
+    slowStart: null,
     lane: "slow",
     counts: { pending: 0, delivered: 0, failed: 0, withheld: 0 },
     lastAttempt: null,
@@ -110,7 +110,7 @@ function changeEndpoint(
     ...((startsAgain || isDisabled) && HEALTHY),
   });
   if (!startsAgain) return;
-  endpoint.window = null;
+  endpoint.slowStart = null;
   moveToLane(context.state, endpoint, "slow");
   offer(context, endpoint, now);
 }

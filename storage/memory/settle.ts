@@ -7,6 +7,7 @@ import { attemptBytes, resize } from "./bounds.js";
 import { enqueue, moveToLane, offer, releaseLease } from "./claim-order.js";
 import type { MemoryDelivery, MemoryEndpoint } from "./records.js";
 import { makeRoom, markCompleted, reopen } from "./retention.js";
+import { nextSlowStart } from "./slow-start.js";
 import { findDelivery, isDone, type MemoryStoreContext, type State } from "./state.js";
 import { updateRecord } from "./update-record.js";
 
@@ -50,10 +51,7 @@ function applyReport(
 ): void {
   if (seen.generation !== endpoint.record.generation) return;
   moveToLane(state, endpoint, seen.lane);
-  if (!seen.ok) endpoint.window = 1;
-  else if (endpoint.window !== null) {
-    endpoint.window = endpoint.window + 1 >= perEndpoint ? null : endpoint.window + 1;
-  }
+  endpoint.slowStart = nextSlowStart(endpoint.slowStart, seen.ok, perEndpoint);
   const { status, failingSince } = endpoint.record;
   if (status !== "ENABLED") return;
   if (seen.ok && failingSince !== null) {

@@ -1,6 +1,6 @@
 /**
- * Coalesces concurrent calls: one read of the changes proves the cached data current for many
- * requests.
+ * Coalesces concurrent calls: one check for changes confirms for many requests that the cached data
+ * is current.
  */
 
 import { nextTurn } from "../../core/next-turn.js";

@@ -1,4 +1,4 @@
-/** Builds the keys of cached responses: requests that differ in nothing a route knows share one. */
+/** Builds the keys of cached responses: requests that a route cannot tell apart share a key. */
 
 import { LRUCache } from "lru-cache";
 import type { HttpRequest } from "../../http/types.js";

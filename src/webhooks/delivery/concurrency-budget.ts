@@ -1,4 +1,8 @@
-/** Limits the attempts in flight: one budget for endpoints known to be fast, one for all others. */
+/**
+ * Limits the attempts that this process has in flight: one budget for endpoints known to be fast,
+ * one for all others. The limit and the slow start of one endpoint are in the storage, for example
+ * `storage/memory/slow-start.ts`.
+ */
 
 import type { Lane } from "../store.js";
 

@@ -1,6 +1,6 @@
 /**
- * Acts on due health steps: warns the host about a failing endpoint, or disables it and tells the
- * host. `endpoint-health.ts` decides which step is due.
+ * Warns the host about a failing endpoint, and later disables the endpoint and tells the host.
+ * `endpoint-health.ts` decides which step is due.
  */
 
 import { type Clock, withTimeout } from "../../core/clock.js";

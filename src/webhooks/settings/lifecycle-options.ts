@@ -1,5 +1,5 @@
 /**
- * Options of `createWebhooks` for days: retries, failing endpoints, and what is kept afterwards.
+ * Options of `createWebhooks` for what takes days: retries, failing endpoints, and what is kept afterwards.
  */
 
 /**

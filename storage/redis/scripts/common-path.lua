@@ -37,14 +37,14 @@ local notifyAt
 -- The work that this script found for tidy.lua.
 local overdue = {}
 
--- `A,account,status,generation,updated,failing since,warned,notice at,lane,window…⏎config`
+-- `A,account,status,generation,updated,failing since,warned,notice at,lane,slow start…⏎config`
 local ENDPOINT = '^%d+,([^,]*),(%a),(%d+),%d+,()(%d*),%d*,%d*,(%a),(%d*)()'
 
 local function readEndpoint(value, leased)
-  local account, status, generation, healthAt, failingSince, lane, window, rest = string.match(value or '', ENDPOINT)
+  local account, status, generation, healthAt, failingSince, lane, slowStart, rest = string.match(value or '', ENDPOINT)
   return account and {
     text = value, account = account, status = status, generation = generation, healthAt = healthAt,
-    failingSince = failingSince, lane = lane, window = window, rest = rest, leased = tonumber(leased) or 0,
+    failingSince = failingSince, lane = lane, slowStart = slowStart, rest = rest, leased = tonumber(leased) or 0,
   }
 end
 
@@ -62,7 +62,7 @@ local function fetchEndpoints(ws)
 end
 
 local function freeSlots(e)
-  local most = e.window == '' and perEndpoint or math.min(perEndpoint, tonumber(e.window))
+  local most = e.slowStart == '' and perEndpoint or math.min(perEndpoint, tonumber(e.slowStart))
   return most - e.leased
 end
 

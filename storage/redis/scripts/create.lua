@@ -30,7 +30,7 @@ local a = roster and roster.a or text(call('HINCRBY', META, 'accounts', 1))
 local w = text(call('HINCRBY', META, 'webhooks', 1))
 local e = {
   a = a, account = account, status = status, generation = ARGV[12], updatedAt = ARGV[13], failingSince = ARGV[14],
-  warnedAt = ARGV[15], noticeAt = noticeAt, lane = 's', window = '', more = '', config = '\n' .. config,
+  warnedAt = ARGV[15], noticeAt = noticeAt, lane = 's', slowStart = '', more = '', config = '\n' .. config,
 }
 local value = endpointText(e)
 call('HSET', ACCOUNTS, account, a .. '\n' .. (roster and roster.lines or '') .. rosterLine(w, status, short, types))

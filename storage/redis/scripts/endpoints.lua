@@ -5,19 +5,19 @@ local ENDPOINT = '^(%d+),([^,]*),(%a),(%d+),(%d+),(%d*),(%d*),(%d*),(%a),(%d*)(.
 
 local function readEndpoint(value)
   local line, config = firstLine(value)
-  local a, account, status, generation, updatedAt, failingSince, warnedAt, noticeAt, lane, window, more =
+  local a, account, status, generation, updatedAt, failingSince, warnedAt, noticeAt, lane, slowStart, more =
     string.match(line, ENDPOINT)
   if not a then return nil end
   return {
     a = a, account = account, status = status, generation = generation, updatedAt = updatedAt,
-    failingSince = failingSince, warnedAt = warnedAt, noticeAt = noticeAt, lane = lane, window = window,
+    failingSince = failingSince, warnedAt = warnedAt, noticeAt = noticeAt, lane = lane, slowStart = slowStart,
     more = more, config = config,
   }
 end
 
 local function endpointText(e)
   return table.concat({
-    e.a, e.account, e.status, e.generation, e.updatedAt, e.failingSince, e.warnedAt, e.noticeAt, e.lane, e.window,
+    e.a, e.account, e.status, e.generation, e.updatedAt, e.failingSince, e.warnedAt, e.noticeAt, e.lane, e.slowStart,
   }, ',') .. e.more .. e.config
 end
 

@@ -4,19 +4,19 @@
 -- generation.
 local function reportSuccesses(w, e, count, lane)
   local isRecovered = e.status == 'E' and e.failingSince ~= ''
-  if lane == e.lane and e.window == '' and not isRecovered then return end
+  if lane == e.lane and e.slowStart == '' and not isRecovered then return end
   local health = string.match(e.text, '^%d*,%d*,%d*', e.healthAt)
   if isRecovered then
     call('ZREM', NOTICES, w)
     health = ',,'
   end
   if lane ~= e.lane then call('ZREM', READY[e.lane], w) end
-  local window = e.window
-  if window ~= '' then
-    local opened = tonumber(window) + count
-    window = opened >= perEndpoint and '' or text(opened)
+  local slowStart = e.slowStart
+  if slowStart ~= '' then
+    local opened = tonumber(slowStart) + count
+    slowStart = opened >= perEndpoint and '' or text(opened)
   end
-  local value = string.sub(e.text, 1, e.healthAt - 1) .. health .. ',' .. lane .. ',' .. window .. string.sub(e.text, e.rest)
+  local value = string.sub(e.text, 1, e.healthAt - 1) .. health .. ',' .. lane .. ',' .. slowStart .. string.sub(e.text, e.rest)
   call('HSET', WEBHOOKS, w, value)
   local leased = e.leased
   endpoints[w] = readEndpoint(value)

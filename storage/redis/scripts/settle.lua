@@ -58,15 +58,15 @@ end
 local function report(w, e, ok, generation, at, noticeAt, lane)
   if generation ~= e.generation then return end
   moveToLane(w, e, lane)
-  local window = e.window
+  local slowStart = e.slowStart
   if not ok then
-    window = '1'
-  elseif window ~= '' then
-    window = tonumber(window) + 1
-    window = window >= perEndpoint and '' or text(window)
+    slowStart = '1'
+  elseif slowStart ~= '' then
+    slowStart = tonumber(slowStart) + 1
+    slowStart = slowStart >= perEndpoint and '' or text(slowStart)
   end
-  if window ~= e.window then
-    e.window = window
+  if slowStart ~= e.slowStart then
+    e.slowStart = slowStart
     endpoints.set(w, e)
   end
   if e.status ~= 'E' then return end

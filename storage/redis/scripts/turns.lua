@@ -2,7 +2,7 @@
 
 local function freeSlots(w, e)
   local most = perEndpoint
-  if e.window ~= '' then most = math.min(most, tonumber(e.window)) end
+  if e.slowStart ~= '' then most = math.min(most, tonumber(e.slowStart)) end
   return most - (inFlight.get(w) or 0)
 end
 

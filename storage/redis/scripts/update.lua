@@ -28,7 +28,7 @@ e.status, e.config = status, '\n' .. config
 endpoints.set(w, e)
 if isEnabled or isMoved then
   e.generation = text(tonumber(e.generation) + 1)
-  e.window = ''
+  e.slowStart = ''
   moveToLane(w, e, 's')
   touched[w] = true
 end
