@@ -1,5 +1,6 @@
 /**
- * Reports whether a receiver may trust a request; if not, which check failed and what to change. Pure.
+ * Reports whether a receiver may trust a request; if not, which check failed and what to change.
+ * Pure.
  */
 
 import { type EventNotification, readNotification } from "../receiver/notification.js";

@@ -1,4 +1,6 @@
-/** Reports whether the content service can reach its storage and follows changes of other processes. */
+/**
+ * Reports whether the content service can reach its storage and follows changes of other processes.
+ */
 
 import { type Clock, withTimeout } from "../core/clock.js";
 import { type HealthStatus, selectCurrentProblems } from "../health/health-status.js";

@@ -1,4 +1,7 @@
-/** The rules in which media differ from other post types: fields, status, the post they belong to, and their files. */
+/**
+ * The rules in which media differ from other post types: fields, status, the post they belong to,
+ * and their files.
+ */
 
 import { postPath } from "../posts/post-links.js";
 import type { MediaUploads, PermissionView, PostTypeRules } from "../posts/post-type-handler.js";

@@ -1,5 +1,6 @@
 /**
- * Options of `createWebhooks` for what takes days: retries, failing endpoints, and what is kept afterwards.
+ * Options of `createWebhooks` for what takes days: retries, failing endpoints, and what is kept
+ * afterwards.
  */
 
 /**
