@@ -1,4 +1,4 @@
-/** Opens the site that is imported into or exported, and has the options for it. */
+/** Opens the site to import into or export from, and defines the options for it. */
 
 import { diskFiles } from "../files/index.js";
 import { type Content, createContent } from "../src/content/service.js";

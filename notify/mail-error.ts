@@ -1,4 +1,4 @@
-/** Creates the error of a mail that was not sent. */
+/** Creates the error for a mail that could not be sent. */
 
 import { PostbellError } from "../src/core/errors.js";
 

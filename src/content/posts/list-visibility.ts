@@ -1,4 +1,4 @@
-/** Whose posts of each status a list shows to a caller. */
+/** Decides which authors' posts a caller may list, by status. */
 
 import type { Context } from "../../schema/types.js";
 import type { Caller } from "../auth/caller.js";

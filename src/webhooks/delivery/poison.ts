@@ -1,4 +1,4 @@
-/** Attempts poison deliveries one at a time: deliveries that may crash the process. */
+/** Runs poison deliveries, which may crash the process, one at a time. */
 
 import type { Clock } from "../../core/clock.js";
 import type { Claim, Lane } from "../store.js";
