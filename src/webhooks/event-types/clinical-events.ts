@@ -31,7 +31,7 @@ export const clinicalEvents = Object.freeze({
   "observation.created": "Observation",
   "observation.updated": "Observation",
   "observation.deleted": "Observation",
-  // R4 has no DiagnosticRequest: it is the ServiceRequest, which drafts of STU3 called DiagnosticRequest.
+  // R4 calls it ServiceRequest; drafts of STU3 called it DiagnosticRequest.
   "diagnostic-request.created": "ServiceRequest",
   "diagnostic-request.updated": "ServiceRequest",
   "diagnostic-request.deleted": "ServiceRequest",
