@@ -10,10 +10,11 @@ import { PostbellError } from "../src/core/errors.js";
  */
 export function validateCursor(cursor: string | undefined, pattern: RegExp): string {
   if (cursor === undefined) return "";
-  if (!pattern.test(cursor)) {
+  // A host in JavaScript may pass anything, such as the `null` of a last page.
+  if (typeof cursor !== "string" || !pattern.test(cursor)) {
     throw new PostbellError(
       "invalid_argument",
-      `cursor must be the \`next\` of the previous page (got ${JSON.stringify(cursor.slice(0, 40))}).`,
+      `cursor must be the \`next\` of the previous page (got ${JSON.stringify(String(cursor).slice(0, 40))}).`,
       { field: "cursor" },
     );
   }

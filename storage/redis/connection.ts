@@ -10,7 +10,7 @@ import type { RedisArgument, RedisClient } from "./client.js";
 import type { KeySet } from "./partition.js";
 import {
   classifyRedisError,
-  commandNotSent,
+  commandNotExecuted,
   resultUnknown,
   TRANSIENT_ERRORS,
   toPostbellError,
@@ -72,6 +72,9 @@ interface ClientMonitor {
   readonly close: () => void;
 }
 
+const unavailable = (call: Call, reason: string): Error =>
+  (call.isSent ? resultUnknown : commandNotExecuted)(reason);
+
 function monitorClient(client: RedisClient, onDisconnect: () => void): ClientMonitor {
   const waiting = new Set<Call>();
   /**
@@ -102,7 +105,7 @@ function monitorClient(client: RedisClient, onDisconnect: () => void): ClientMon
     trouble: () => trouble,
     async untilReady(call) {
       while (client.status !== "ready" && !call.isLate) {
-        if (client.status === "end") throw commandNotSent("the client is closed");
+        if (client.status === "end") throw unavailable(call, "the client is closed");
         const change = new Promise<void>((resolve) => {
           call.wake = resolve;
           waiting.add(call);
@@ -142,8 +145,8 @@ export function createRedisConnection(
 
   /** Waits here, not in the client: a queue of the client has no bound. */
   const untilConnected = async (call: Call): Promise<void> => {
-    await monitor.untilReady(call);
-    if (unanswered >= MAX_UNANSWERED) throw commandNotSent("it does not reply to earlier commands");
+    if (client.status !== "ready") await monitor.untilReady(call);
+    if (unanswered >= MAX_UNANSWERED) throw unavailable(call, "it does not reply to earlier commands");
   };
 
   const pause = (ms: number): Promise<void> => new Promise((resolve) => clock.setTimeout(resolve, ms));
@@ -151,26 +154,28 @@ export function createRedisConnection(
   const attempt = async (call: Call, send: () => Promise<unknown>): Promise<unknown> => {
     for (let delay = RETRY_MS; ; delay = Math.min(2 * delay, MAX_RETRY_MS)) {
       await untilConnected(call);
-      if (call.isLate) throw commandNotSent("too late");
+      if (call.isLate) throw unavailable(call, "too late");
+      const mayHaveRun = call.isSent;
+      const sentIn = monitor.epoch();
       call.isSent = true;
       try {
         return await send();
       } catch (error) {
         const kind = classifyRedisError(error);
         if (call.isLate || !TRANSIENT_ERRORS.has(kind)) throw error;
-        call.isSent = false;
+        // After a reconnect, the refusal may answer a second transmission of an executed command.
+        const isFirst = !mayHaveRun && !client.isCluster && sentIn === monitor.epoch();
+        call.isSent = !isFirst;
         call.refusal = kind;
       }
       await pause(delay);
     }
   };
 
-  const toAbandonedError = ({ isSent, refusal }: Call, reason: string): Error => {
+  const toAbandonedError = (call: Call, reason: string): Error => {
     const trouble = monitor.trouble();
-    if (client.status !== "ready" && trouble !== "")
-      return (isSent ? resultUnknown : commandNotSent)(`no connection: ${trouble}`);
-    if (isSent) return resultUnknown(reason);
-    return commandNotSent(refusal === "" ? reason : `it refuses commands: ${refusal}`);
+    if (client.status !== "ready" && trouble !== "") return unavailable(call, `no connection: ${trouble}`);
+    return unavailable(call, call.refusal === "" ? reason : `it refuses commands: ${call.refusal}`);
   };
 
   /** Follows up a call that was rejected before its reply came. */

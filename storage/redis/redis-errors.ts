@@ -45,11 +45,11 @@ function parseScriptError(text: string): string | undefined {
 /** Returns the line of a script that an error names. It contains nothing that was stored. */
 const findScriptLine = (error: unknown): string => /user_script: ?\d+/.exec(String(error))?.[0] ?? "";
 
-/** The error for a command that never left this process: Redis cannot have executed it. */
-export const commandNotSent = (reason: string): PostbellError =>
+/** The error for a command that Redis cannot have executed: it was not sent, or it was refused. */
+export const commandNotExecuted = (reason: string): PostbellError =>
   new PostbellError(
     "storage_unavailable",
-    `Redis is not available (${reason}); the command was not sent, so nothing was changed. Try again later.`,
+    `Redis is not available (${reason}); the command was not executed, so nothing was changed. Try again later.`,
   );
 
 /** The error for a command that was sent and has no usable reply. */

@@ -36,20 +36,20 @@ function setUp() {
   return { client, clock, connection, failingCall };
 }
 
-const notSent = (reason: string) => ({
+const notExecuted = (reason: string) => ({
   code: "storage_unavailable",
-  message: `Redis is not available (${reason}); the command was not sent, so nothing was changed. Try again later.`,
+  message: `Redis is not available (${reason}); the command was not executed, so nothing was changed. Try again later.`,
 });
 const unknown = (reason: string) => ({
   code: "storage_unavailable",
   message: `Redis is not available (${reason}); the command may or may not have been executed. Try again later.`,
 });
 
-describe("the error of a command that was never sent says that nothing was changed:", () => {
+describe("the error of a command that was not executed says that nothing was changed:", () => {
   it("without a connection", async () => {
     const { client, failingCall } = setUp();
     client.status = "reconnecting";
-    expect(await failingCall()).toMatchObject(notSent("no connection in time"));
+    expect(await failingCall()).toMatchObject(notExecuted("no connection in time"));
     expect(client.sent).toEqual([]);
   });
 
@@ -57,27 +57,27 @@ describe("the error of a command that was never sent says that nothing was chang
     const { client, failingCall } = setUp();
     client.status = "reconnecting";
     client.emit("error", Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED" }));
-    expect(await failingCall()).toMatchObject(notSent("no connection: ECONNREFUSED"));
+    expect(await failingCall()).toMatchObject(notExecuted("no connection: ECONNREFUSED"));
     expect(client.sent).toEqual([]);
   });
 
   it("on a client that was closed", async () => {
     const { client, failingCall } = setUp();
     client.status = "end";
-    expect(await failingCall()).toMatchObject(notSent("the client is closed"));
+    expect(await failingCall()).toMatchObject(notExecuted("the client is closed"));
   });
 
   it("on a connection that does not reply to earlier commands", async () => {
     const { client, failingCall } = setUp();
     for (let count = 0; count < 4; count++) await failingCall();
-    expect(await failingCall()).toMatchObject(notSent("it does not reply to earlier commands"));
+    expect(await failingCall()).toMatchObject(notExecuted("it does not reply to earlier commands"));
     expect(client.sent).toHaveLength(4);
   });
 
   it("on a server that refuses it while it loads its data", async () => {
     const { client, failingCall } = setUp();
     client.answer = () => Promise.reject(new Error("LOADING Redis is loading the dataset in memory"));
-    expect(await failingCall()).toMatchObject(notSent("it refuses commands: LOADING"));
+    expect(await failingCall()).toMatchObject(notExecuted("it refuses commands: LOADING"));
     expect(client.sent.length).toBeGreaterThan(1);
   });
 
@@ -86,11 +86,11 @@ describe("the error of a command that was never sent says that nothing was chang
     client.status = "connecting";
     const failed = connection.call("SET", "key", "value").catch((error: unknown) => error);
     connection.close();
-    expect(await failed).toMatchObject(notSent("the storage was closed"));
+    expect(await failed).toMatchObject(notExecuted("the storage was closed"));
   });
 });
 
-describe("the error of a command that was sent says that it may have been executed:", () => {
+describe("the error of a command whose result is unknown says that it may have been executed:", () => {
   it("without a reply in time", async () => {
     const { client, failingCall } = setUp();
     expect(await failingCall()).toMatchObject(unknown("no reply in time"));
@@ -105,6 +105,15 @@ describe("the error of a command that was sent says that it may have been execut
     client.emit("error", Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET" }));
     await clock.advance(LIMIT_MS);
     expect(await failed).toMatchObject(unknown("no connection: ECONNRESET"));
+  });
+
+  it("refused after a reconnect, when an earlier transmission may have been executed", async () => {
+    const { client, failingCall } = setUp();
+    client.answer = () => {
+      client.emit("close");
+      return Promise.reject(new Error("READONLY You can't write against a read only replica."));
+    };
+    expect(await failingCall()).toMatchObject(unknown("it refuses commands: READONLY"));
   });
 
   it("with an error of the client that leaves it open", async () => {
