@@ -61,7 +61,7 @@ function toExcerpt(body: Uint8Array, characters: number): string | null {
 }
 
 /** Classifies the response of an endpoint: only a 2xx means that the delivery was received. */
-export function toAttemptResult(
+export function classifyResponse(
   result: OutboundResult,
   excerptCharacters: number,
 ): Pick<Attempt, "kind" | "status" | "code" | "excerpt"> {

@@ -10,9 +10,9 @@ import type { Attempt, EndpointReport, WebhookRecord } from "../store.js";
 import {
   type AttemptResult,
   buildAttemptResult,
+  classifyResponse,
   DELIVERED,
   retryOrFail,
-  toAttemptResult,
 } from "./attempt-result.js";
 import { type AttemptSchedule, isTest } from "./attempt-schedule.js";
 import { spanOutcome } from "./attempt-span.js";
@@ -82,7 +82,7 @@ export function createConclusion({
     const { webhook, step, isExtra } = claim;
     const durationMs = Math.max(0, Math.round(clock.monotonic() - flight.sentAtMonotonic));
     const now = storeNow();
-    const { kind, status, code, excerpt } = toAttemptResult(result, delivery.excerptCharacters);
+    const { kind, status, code, excerpt } = classifyResponse(result, delivery.excerptCharacters);
     const seen: Attempt = { at, durationMs, step, isExtra, kind, status, code, excerpt };
     if (telemetry !== undefined) reportAttempt(telemetry, clock, flight, seen);
     const attempt = redactAttempt(logger, webhook, seen);
