@@ -11,7 +11,7 @@ import { createRequestBuilder } from "./attempt-request.js";
 import { type AttemptResult, buildAttemptResult } from "./attempt-result.js";
 import { createAttemptSchedule, isTest } from "./attempt-schedule.js";
 import { beginAttempt } from "./attempt-span.js";
-import { createConclusion } from "./evaluate-response.js";
+import { createResponseEvaluator } from "./evaluate-response.js";
 import type { Flight } from "./flight.js";
 import { createPermissions, type Permission } from "./permission.js";
 import type { Schedule } from "./retry-schedule.js";
@@ -58,7 +58,14 @@ export function createAttempts(context: AttemptContext): MakeAttempt {
   const permissionFor = createPermissions({ access, hookMs: limits.hookMs, clock, logger });
   const buildRequest = createRequestBuilder(settings, clock);
   const attemptSchedule = createAttemptSchedule(retry, schedule, clock);
-  const conclude = createConclusion({ settings, attemptSchedule, clock, now: storeNow, logger, telemetry });
+  const conclude = createResponseEvaluator({
+    settings,
+    attemptSchedule,
+    clock,
+    now: storeNow,
+    logger,
+    telemetry,
+  });
 
   const exchange = (
     flight: Flight,

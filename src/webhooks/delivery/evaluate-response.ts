@@ -69,7 +69,7 @@ function redactAttempt(logger: Logger, { account, id }: WebhookRecord, attempt: 
 
 export type ConcludeAttempt = (flight: Flight, result: OutboundResult) => AttemptResult;
 
-export function createConclusion({
+export function createResponseEvaluator({
   settings: { delivery, health },
   attemptSchedule,
   clock,
