@@ -67,7 +67,7 @@ function redactAttempt(logger: Logger, { account, id }: WebhookRecord, attempt: 
   return stored;
 }
 
-export type ConcludeAttempt = (flight: Flight, result: OutboundResult) => AttemptResult;
+export type EvaluateResponse = (flight: Flight, result: OutboundResult) => AttemptResult;
 
 export function createResponseEvaluator({
   settings: { delivery, health },
@@ -76,7 +76,7 @@ export function createResponseEvaluator({
   now: storeNow,
   logger,
   telemetry,
-}: ConclusionContext): ConcludeAttempt {
+}: ConclusionContext): EvaluateResponse {
   return (flight, result) => {
     const { claim, sentAt: at, startedAt } = flight;
     const { webhook, step, isExtra } = claim;
