@@ -21,7 +21,7 @@ import type { Flight } from "./flight.js";
 import { toLoggedAttempt } from "./logged-attempt.js";
 import { parseRetryAfter } from "./retry-schedule.js";
 
-export interface ConclusionContext {
+export interface ResponseEvaluatorContext {
   readonly settings: Pick<WebhooksSettings, "delivery" | "health">;
   readonly attemptSchedule: AttemptSchedule;
   readonly clock: Clock;
@@ -76,7 +76,7 @@ export function createResponseEvaluator({
   now: storeNow,
   logger,
   telemetry,
-}: ConclusionContext): EvaluateResponse {
+}: ResponseEvaluatorContext): EvaluateResponse {
   return (flight, result) => {
     const { claim, sentAt: at, startedAt } = flight;
     const { webhook, step, isExtra } = claim;
