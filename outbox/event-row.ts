@@ -3,7 +3,7 @@
 import { PostbellError } from "../src/core/errors.js";
 import { isUuid, randomUUID } from "../src/core/uuid.js";
 import { checkName } from "../src/webhooks/call-arguments.js";
-import { readTimeFilter } from "../src/webhooks/delivery/time-filter.js";
+import { parseEventTime } from "../src/webhooks/delivery/time-filter.js";
 import type { EventInput } from "../src/webhooks/service.js";
 import type { OutboxClaim } from "./outbox-source.js";
 
@@ -44,7 +44,7 @@ function toEventRow(event: EventInput): EventRow {
   if (!isObject(resource)) throw createInvalid("resource", "resource must be an object.");
   if (typeof id !== "string" || !isUuid(id)) throw createInvalid("id", "id must be a UUID.");
   const time =
-    occurredAt === undefined ? undefined : new Date(readTimeFilter("occurredAt", occurredAt)).toISOString();
+    occurredAt === undefined ? undefined : new Date(parseEventTime("occurredAt", occurredAt)).toISOString();
   try {
     const fields = { type, account, resource, related, occurredAt: time };
     return { id: id.toLowerCase(), event: toAscii(JSON.stringify(fields)) };

@@ -9,7 +9,7 @@ import { createDeliveryRepairs, type DeliveryRepairsContext } from "./delivery-r
 import { toDateOrNull, toDelivery } from "./delivery-view.js";
 import type { HealthPolicy } from "./endpoint-health.js";
 import { endpointHealth } from "./endpoint-health.js";
-import { readTimeFilter } from "./time-filter.js";
+import { parseEventTime } from "./time-filter.js";
 import { requireLoggedType } from "./type-filter.js";
 
 /** The most that the clocks of two processes on one storage may differ. */
@@ -26,7 +26,7 @@ function requireState(state: DeliveryState): void {
 }
 
 const readOptionalTime = (field: string, time: Date | string | undefined): number | undefined =>
-  time === undefined ? undefined : readTimeFilter(field, time);
+  time === undefined ? undefined : parseEventTime(field, time);
 
 function toCounts(stats: DeliveryStats, webhook: WebhookRecord, policy: HealthPolicy): DeliveryCounts {
   const { nextDueAt, lastAttempt, ...counts } = stats;

@@ -15,7 +15,7 @@ import type { Deliveries } from "./deliveries.js";
 import { formatDeliveryId } from "./delivery-id.js";
 import type { DeliveryLookup } from "./delivery-lookup.js";
 import { createRecover } from "./recovery.js";
-import { readTimeFilter } from "./time-filter.js";
+import { parseEventTime } from "./time-filter.js";
 import { requireLoggedType } from "./type-filter.js";
 
 export interface DeliveryRepairsContext {
@@ -99,7 +99,7 @@ export function createDeliveryRepairs(
 
     async recover(request) {
       const { webhookId, since } = readCallArguments("recover", request, ["webhookId", "since", "as"]);
-      const from = readTimeFilter("since", since);
+      const from = parseEventTime("since", since);
       const webhook = await requireSendable(await entitlement.find(webhookId, request), request);
       repairLimit.take("recover", webhookId);
       try {

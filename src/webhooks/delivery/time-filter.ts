@@ -26,7 +26,7 @@ function parseTime(text: string): number {
  *
  * @throws `invalid_argument` for any other value.
  */
-export function readTimeFilter(field: string, value: Date | string): number {
+export function parseEventTime(field: string, value: Date | string): number {
   const time = typeof value === "string" ? parseTime(value) : isDate(value) ? value.getTime() : Number.NaN;
   if (time >= FIRST_TIME && time <= LAST_TIME) return time;
   const message = `${field} must be a Date or an ISO 8601 date and time with its offset.`;

@@ -5,7 +5,7 @@ import { type Clock, withTimeout } from "../../core/clock.js";
 import type { Logger } from "../../core/logger.js";
 import { isUuid } from "../../core/uuid.js";
 import { checkName } from "../call-arguments.js";
-import { readTimeFilter } from "../delivery/time-filter.js";
+import { parseEventTime } from "../delivery/time-filter.js";
 import { type Catalogue, focalTypes } from "../event-types/catalogue.js";
 import { buildPayload } from "../events/bundle.js";
 import type { ResolveEntry } from "../events/collect-entries.js";
@@ -65,7 +65,7 @@ export function createPrepareEvent({
       eventId,
       account,
       type,
-      occurredAt: occurredAt === undefined ? now() : readTimeFilter("occurredAt", occurredAt),
+      occurredAt: occurredAt === undefined ? now() : parseEventTime("occurredAt", occurredAt),
       isOccurredAtGiven: occurredAt !== undefined,
       resource,
       related,

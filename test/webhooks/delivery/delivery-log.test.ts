@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { PostbellError } from "../../../src/core/errors.js";
 import type { EventInput } from "../../../src/index.js";
-import { readTimeFilter } from "../../../src/webhooks/delivery/time-filter.js";
+import { parseEventTime } from "../../../src/webhooks/delivery/time-filter.js";
 import {
   DAY,
   forever,
@@ -468,7 +468,7 @@ describe("recover()", () => {
     START as unknown as Date,
     null as unknown as Date,
   ])("refuses an invalid time: %s", (value) => {
-    expect(() => readTimeFilter("since", value)).toThrow(
+    expect(() => parseEventTime("since", value)).toThrow(
       expect.objectContaining({ code: "invalid_argument", field: "since" }),
     );
   });
@@ -479,6 +479,6 @@ describe("recover()", () => {
     ["2025-12-31T19:00:00-05:00", START],
     [new Date(START), START],
   ])("takes a Date or ISO 8601 with its offset: %s", (value, time) => {
-    expect(readTimeFilter("since", value)).toBe(time);
+    expect(parseEventTime("since", value)).toBe(time);
   });
 });
