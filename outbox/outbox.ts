@@ -67,7 +67,7 @@ function readLimit(limit: number): number {
   if (Number.isSafeInteger(limit) && limit >= 1 && limit <= MAX_PARKED) return limit;
   throw new PostbellError(
     "invalid_argument",
-    `limit must be a whole number from 1 to ${MAX_PARKED} (got ${limit}).`,
+    `limit must be a whole number from 1 to ${MAX_PARKED} (got ${typeof limit === "number" ? limit : typeof limit}).`,
     {
       field: "limit",
     },

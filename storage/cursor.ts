@@ -14,7 +14,7 @@ export function validateCursor(cursor: string | undefined, pattern: RegExp): str
   if (typeof cursor !== "string" || !pattern.test(cursor)) {
     throw new PostbellError(
       "invalid_argument",
-      `cursor must be the \`next\` of the previous page (got ${JSON.stringify(String(cursor).slice(0, 40))}).`,
+      `cursor must be the \`next\` of the previous page (got ${typeof cursor === "string" ? JSON.stringify(cursor.slice(0, 40)) : typeof cursor}).`,
       { field: "cursor" },
     );
   }

@@ -157,7 +157,7 @@ function createRevisionRestorer(
     if (ifUnmodifiedSince !== undefined && Number.isNaN(since)) {
       throw new PostbellError(
         "invalid_argument",
-        `restoreRevision: ifUnmodifiedSince must be a valid Date (got ${String(ifUnmodifiedSince)}).`,
+        "restoreRevision: ifUnmodifiedSince must be a valid Date.",
         { field: "ifUnmodifiedSince" },
       );
     }

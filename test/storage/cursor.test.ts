@@ -12,7 +12,7 @@ describe("a cursor", () => {
     expect(validateCursor("12", PATTERN)).toBe("12");
   });
 
-  it.each([null, 12, {}, "x", ""])("is refused with its field if it is %j", (cursor) => {
+  it.each([null, 12, {}, "x", "", Object.create(null)])("is refused with its field if it is %j", (cursor) => {
     expect(() => validateCursor(cursor as string, PATTERN)).toThrow(
       expect.objectContaining({ code: "invalid_argument", field: "cursor" }),
     );

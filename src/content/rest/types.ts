@@ -43,8 +43,8 @@ export interface RestResponse {
 }
 
 /**
- * The results of `permit` that `handle` needs. One object per HTTP request, since
- * `permit` may run several times.
+ * The results of `permit` that `handle` needs. One object per validated call, such as
+ * an item of a batch, since `permit` may run several times.
  */
 export interface RequestState {
   /**
