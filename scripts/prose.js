@@ -1,24 +1,13 @@
-// Finds phrases that the language of the house avoids: `node scripts/prose.js [folder…]` prints them, and `test/package/language.test.ts` allows none.
+// Finds phrases that the language of the house avoids: `node scripts/prose.js [folder…]` prints
+// them, and `test/package/language.test.ts` allows none.
 import { readdirSync, readFileSync, statSync } from "node:fs";
-import { dirname, join, relative, resolve } from "node:path";
+import { join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-
-const root = resolve(dirname(fileURLToPath(import.meta.url)), "..");
+import { root, TOP_ROOMS } from "./house.js";
 
 /** Comments, docstrings, messages, titles of tests and pages: everything a reader meets. */
 export const PROSE_ROOMS = [
-  "src",
-  "adapters",
-  "storage",
-  "files",
-  "images",
-  "receiver",
-  "testing",
-  "portal",
-  "outbox",
-  "notify",
-  "cli",
-  "telemetry",
+  ...TOP_ROOMS,
   "test",
   "bench",
   "scripts",
@@ -70,8 +59,10 @@ export const findForbiddenPhrases = (rooms = PROSE_ROOMS) => {
   for (const file of rooms.flatMap(listFiles).filter((path) => !EXEMPT.test(path))) {
     const lines = readFileSync(join(root, file), "utf8").split("\n");
     for (const [index, line] of lines.entries()) {
+      // A phrase may be broken over two lines of a comment or paragraph.
+      const next = (lines[index + 1] ?? "").replace(/^\s*(?:\/\/|--|\*(?!\/))?\s*/, "");
       for (const { phrase, pattern, instead } of RULES)
-        if (pattern.test(line))
+        if (pattern.test(line) || (!pattern.test(next) && pattern.test(`${line} ${next}`)))
           found.push(`${file}:${index + 1} "${phrase}" → ${instead}: ${line.trim().slice(0, 120)}`);
       const isComment = /^\s*(?:\/\/|\/?\*)/.test(line) && /\.(?:[cm]?[jt]s|lua)$/.test(file);
       if (isComment && line.length > WIDEST_COMMENT && !/https?:|\||eslint|biome-ignore/.test(line))

@@ -1,26 +1,9 @@
 /** The project's own source as syntax trees, for tests that look at all of it. */
 
 import { readdirSync, readFileSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import ts from "typescript";
-
-const root = resolve(import.meta.dirname, "..", "..");
-
-/** Everything that is published or runs in the portal's page. */
-const FOLDERS = [
-  "src",
-  "storage",
-  "files",
-  "images",
-  "adapters",
-  "receiver",
-  "testing",
-  "portal",
-  "cli",
-  "outbox",
-  "notify",
-  "telemetry",
-] as const;
+import { root, TOP_ROOMS } from "../../scripts/house.js";
 
 export interface SourceFile {
   /** From the project's root. */
@@ -29,7 +12,7 @@ export interface SourceFile {
 }
 
 export const sourceFiles = (): readonly SourceFile[] =>
-  FOLDERS.flatMap((folder) =>
+  TOP_ROOMS.flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
       .filter((name) => /\.[cm]?[jt]sx?$/.test(name))
       .map((name) => {
