@@ -1,5 +1,6 @@
 /** The contract of `ContentStore`: tests that run in any test runner against any storage. */
 
+import { closeStorages } from "./close-storages.js";
 import { testChanges, testLoading } from "./content-store-contract/changes.js";
 import { testCommits } from "./content-store-contract/commits.js";
 import {
@@ -54,11 +55,7 @@ export function contentStoreContract({
       try {
         await run(createContentScenario(underTest, seed));
       } finally {
-        // Twice: closing a closed storage must succeed.
-        await underTest.storage.close();
-        await underTest.storage.close();
-        await underTest.peer?.close();
-        await underTest.destroy?.();
+        await closeStorages(underTest);
       }
     });
   };

@@ -1,5 +1,6 @@
 /** The contract of `WebhookStore`: tests that run in any test runner against any storage. */
 
+import { closeStorages } from "./close-storages.js";
 import { testEndpointLimit, testLanes, testTurns } from "./storage-contract/claim-order.js";
 import { testClaims, testLeases } from "./storage-contract/claims.js";
 import { testDeliveryLists, testDeliveryLookup } from "./storage-contract/delivery-log.js";
@@ -109,11 +110,7 @@ export function storageContract({
       try {
         await run(createScenario(underTest, options));
       } finally {
-        // Twice: closing a closed storage must succeed.
-        await underTest.storage.close();
-        await underTest.storage.close();
-        await underTest.peer?.close();
-        await underTest.destroy?.();
+        await closeStorages(underTest);
       }
     });
   };
