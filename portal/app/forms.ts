@@ -76,8 +76,8 @@ async function once(
 }
 
 /**
- * Creates a form. An error of one of its fields is shown beside it and focuses it; other errors are
- * said. The keys of `fields` are the names of the API.
+ * Creates a form. An error of a field is shown next to it and moves the focus there; other errors
+ * are announced. The keys of `fields` are the names of the API.
  */
 export function form(
   page: Pick<PageContext, "fail" | "say">,

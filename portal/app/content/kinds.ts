@@ -81,7 +81,7 @@ export function getPicture(
   return name === undefined ? undefined : `content/file?name=${encodeURIComponent(name)}`;
 }
 
-/** Versions of a picture lie beside it. */
+/** Builds the file name of a version of a picture, which is in the same folder. */
 function nameOf({ file, sizes }: MediaDetailsJson, size: string): string | undefined {
   const version = sizes?.[size];
   return file && version ? file.slice(0, file.lastIndexOf("/") + 1) + version.file : file;

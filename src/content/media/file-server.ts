@@ -23,8 +23,8 @@ export const uploadPath = (name: string): string => name.split("/").map(encodeUR
 const FOR_A_DAY = "public, max-age=86400";
 
 /**
- * Answers GET and HEAD for each stored file, with ranges and conditions; `undefined` where there is
- * none.
+ * Serves GET and HEAD for stored files, with ranges and preconditions. Returns `undefined` for any
+ * other name.
  *
  * Guarantee: a fixed type by the name, never guessed by the browser; what is no image, sound or
  * film is downloaded, and may run nothing where it is opened nevertheless. 503 while the store

@@ -1,7 +1,4 @@
-/**
- * Which versions of an image a site keeps beside the one that was uploaded: the sizes of the
- * reference. Pure.
- */
+/** The smaller versions of an uploaded image that a site stores: WordPress's sizes. Pure. */
 
 import type { MediaFile } from "../records/records.js";
 import type { PixelSize } from "./image-edits.js";
@@ -9,9 +6,9 @@ import type { WantedImage } from "./image-tool.js";
 
 interface SizeRule {
   readonly width: number;
-  /** Infinity: as it comes. */
+  /** `Infinity` sets no limit. */
   readonly height: number;
-  /** Filled and cut, rather than fitted in. */
+  /** True if the image is cropped to fill the size, instead of scaled to fit into it. */
   readonly isCut?: true;
 }
 

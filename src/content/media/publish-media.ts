@@ -1,6 +1,4 @@
-/**
- * Publishes a file that was taken in, with the versions of an image that the site keeps beside it.
- */
+/** Publishes a staged file, with the smaller versions of an image. */
 
 import type { MediaFile } from "../records/records.js";
 import type { StagedUpload } from "./staged-upload.js";
