@@ -98,6 +98,12 @@ const createOwnEndpoint = (own: OwnEmbeds): RestEndpoint => ({
   },
 });
 
+/** WordPress accepts any value, and reads the number at its beginning. */
+const lenientPixels: Pick<Argument, "validate" | "sanitize"> = {
+  validate: () => undefined,
+  sanitize: parsePixels,
+};
+
 const PROXY_ARGUMENTS: RestEndpoint["args"] = {
   url: URL_ARGUMENT,
   format: {
@@ -110,8 +116,13 @@ const PROXY_ARGUMENTS: RestEndpoint["args"] = {
     description: "The maximum width of the embed frame in pixels.",
     type: "integer",
     default: DEFAULT_WIDTH,
+    ...lenientPixels,
   },
-  maxheight: { description: "The maximum height of the embed frame in pixels.", type: "integer" },
+  maxheight: {
+    description: "The maximum height of the embed frame in pixels.",
+    type: "integer",
+    ...lenientPixels,
+  },
   discover: {
     description: "Whether to perform an oEmbed discovery request for unsanctioned providers.",
     type: "boolean",
@@ -137,14 +148,14 @@ const createProxyEndpoint = (own: OwnEmbeds, foreign: ForeignEmbeds | undefined)
   async handle({ values, given }) {
     // The URL as the client sent it: it is checked before anything repairs it.
     const url = toText(given["url"]);
-    const maxWidth = parsePixels(values["maxwidth"]);
+    const maxWidth = Number(values["maxwidth"]);
     const maxHeight = values["maxheight"];
     const embed = own.isOwn(url)
       ? await own.find(url, maxWidth)
       : await foreign?.find({
           url,
           maxWidth: clampPixels(maxWidth),
-          maxHeight: maxHeight === undefined ? undefined : clampPixels(parsePixels(maxHeight)),
+          maxHeight: maxHeight === undefined ? undefined : clampPixels(Number(maxHeight)),
           discover: values["discover"] === true,
         });
     if (embed === "busy") throw tooMany();

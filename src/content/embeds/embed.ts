@@ -51,5 +51,5 @@ export function toXml(embed: Embed): string {
     const text = escapeHtml(String(value).replace(NOT_IN_XML, ""));
     return `<${name}>${text}</${name}>`;
   });
-  return `<?xml version="1.0" encoding="utf-8"?>\n<oembed>${elements.join("")}</oembed>\n`;
+  return `<?xml version="1.0"?>\n<oembed>${elements.join("")}</oembed>\n`;
 }

@@ -6,7 +6,6 @@ import { COUNTS, LENGTHS } from "../argument-bounds.js";
 
 const FREE_FORM = {
   type: "object",
-  properties: {},
   additionalProperties: true,
   maxProperties: COUNTS.members,
 } as const;
@@ -23,7 +22,6 @@ const REQUESTS: Argument = {
       body: FREE_FORM,
       headers: {
         type: "object",
-        properties: {},
         maxProperties: COUNTS.names,
         additionalProperties: {
           type: ["string", "array"],

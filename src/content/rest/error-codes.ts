@@ -86,6 +86,7 @@ const STATUSES: { readonly [status: number]: { readonly text: string; readonly c
       text: "There is no such thing here.",
       codes: [
         "oembed_invalid_url",
+        "rest_invalid_namespace",
         "rest_no_route",
         "rest_post_invalid_id",
         "rest_post_invalid_parent",

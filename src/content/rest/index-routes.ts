@@ -3,10 +3,12 @@
  */
 
 import { describeArguments, describeSchema } from "../../schema/describe-arguments.js";
+import { toText } from "../../schema/text-of.js";
 import type { Arguments, Json, JsonObject, Schema } from "../../schema/types.js";
 import { LENGTHS } from "../argument-bounds.js";
+import { RestError } from "./error.js";
 import { toPattern } from "./route-tree.js";
-import type { RestRequest, RestRoute } from "./types.js";
+import type { Links, RestRequest, RestResponse, RestRoute } from "./types.js";
 
 /** Returns the path below the mount point: `/core/v2/posts/:id`. */
 export const toRoutePath = ({ namespace, path }: RestRoute): string =>
@@ -66,15 +68,29 @@ export function withIndex(rows: readonly RestRoute[], describeSite: () => JsonOb
       args: INDEX_ARGUMENTS,
       summary: "Read what the site is and which paths it has",
       describe: ({ url }) => ({
-        ...describeSite(),
-        namespaces,
-        authentication: [],
-        routes: describeRoutes(routes, url("")),
-        _links: { self: [{ href: url("/") }] },
+        json: {
+          ...describeSite(),
+          namespaces,
+          authentication: [],
+          routes: describeRoutes(routes, url("")),
+        },
+        links: { self: [{ href: url("/") }] },
       }),
     }),
     ...rows.filter(({ namespace }) => namespace === ""),
   ];
+  const rowsOf = new Map<string, readonly RestRoute[]>();
+  /** As in WordPress, the argument chooses the namespace, and the path only gives its default. */
+  const describeNamespace = (namespace: string, baseUrl: string): Description => {
+    const described = rowsOf.get(namespace);
+    if (described === undefined) {
+      throw new RestError(404, "rest_invalid_namespace", "The specified namespace could not be found.");
+    }
+    return {
+      json: { namespace, routes: describeRoutes(described, baseUrl) },
+      links: { up: [{ href: `${baseUrl}/` }] },
+    };
+  };
   for (const namespace of namespaces) {
     const own: RestRoute[] = [
       toRoute({
@@ -82,14 +98,11 @@ export function withIndex(rows: readonly RestRoute[], describeSite: () => JsonOb
         path: "",
         args: { namespace: { default: namespace, maxLength: LENGTHS.name }, ...INDEX_ARGUMENTS },
         summary: "Read which paths the namespace has",
-        describe: ({ url }) => ({
-          namespace,
-          routes: describeRoutes(own, url("")),
-          _links: { up: [{ href: url("/") }] },
-        }),
+        describe: ({ url, values }) => describeNamespace(toText(values["namespace"]), url("")),
       }),
       ...rows.filter((row) => row.namespace === namespace),
     ];
+    rowsOf.set(namespace, own);
     routes.push(...own);
   }
   const descriptions = new Map(routes.map((row) => [row, describeRoute(row)]));
@@ -108,12 +121,22 @@ interface DescribedRoute {
   readonly path: string;
   readonly args: Arguments;
   readonly summary: string;
-  readonly describe: (request: RestRequest) => JsonObject;
+  readonly describe: (request: RestRequest) => Description;
+}
+
+interface Description {
+  readonly json: JsonObject;
+  readonly links: Links;
 }
 
 function toRoute({ namespace, path, args, summary, describe }: DescribedRoute): RestRoute {
-  const handle = (request: RestRequest) => ({ status: 200, headers: {}, body: { json: describe(request) } });
-  const described = { summary, form: "json", schema: INDEX } as const;
+  const handle = (request: RestRequest): RestResponse => ({
+    status: 200,
+    headers: {},
+    body: { ...describe(request), keepsLinks: true },
+  });
+  const errors = namespace === "" ? [] : [404];
+  const described = { summary, form: "json", schema: INDEX, errors } as const;
   return { namespace, path, endpoints: [{ methods: ["GET"], args, described, permit: anybody, handle }] };
 }
 

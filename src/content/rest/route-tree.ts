@@ -9,7 +9,10 @@ export interface RouteMatch<T> {
 }
 
 export interface RouteTree<T> {
-  /** A literal segment takes precedence over a parameter. */
+  /**
+   * A literal segment takes precedence over a parameter. As in WordPress, the case of the namespace
+   * counts and that of the literal segments below it does not.
+   */
   readonly find: (segments: readonly string[]) => RouteMatch<T> | undefined;
 }
 
@@ -112,6 +115,12 @@ function childOf<T>(node: Node<T>, segment: string): Node<T> {
   return child;
 }
 
+/** The segments of a namespace, such as `core/v2`. */
+const NAMESPACE_SEGMENTS = 2;
+
+const findLiteral = <T>({ literals }: Node<T>, segment: string, index: number): Node<T> | undefined =>
+  literals.get(segment) ?? (index < NAMESPACE_SEGMENTS ? undefined : literals.get(segment.toLowerCase()));
+
 /** Recurses at most as deep as the table. `values` collects the parameters on the way. */
 function descend<T>(
   node: Node<T>,
@@ -121,7 +130,7 @@ function descend<T>(
 ): Leaf<T> | undefined {
   const segment = segments[index];
   if (segment === undefined) return node.leaf;
-  const literal = node.literals.get(segment);
+  const literal = findLiteral(node, segment, index);
   const found = literal && descend(literal, segments, index + 1, values);
   if (found !== undefined) return found;
   if (node.digits !== undefined && DIGITS.test(segment)) {

@@ -71,7 +71,7 @@ export async function select(
   fetch: FetchEmbedded,
 ): Promise<Json> {
   const whole = toJson(body);
-  const chosen = fields === undefined ? whole : pickFields(whole, fields);
+  const chosen = fields === undefined ? whole : keepLinks(body, pickFields(whole, fields));
   if (embed === undefined) return chosen;
   // Embeds the links that the response shows, or all of them if `_embedded` itself is selected.
   const source = fields?.has("_embedded") ? whole : chosen;
@@ -82,6 +82,11 @@ export async function select(
   }
   return entries;
 }
+
+const keepLinks = (body: RestBody, chosen: Json): Json =>
+  "keepsLinks" in body && body.links !== undefined
+    ? withLinks(Array.isArray(chosen) ? {} : (chosen as JsonObject), compactLinks(body.links))
+    : chosen;
 
 async function embedInto(
   chosen: Json,

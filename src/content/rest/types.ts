@@ -29,10 +29,10 @@ export type RestBody =
   | { readonly item: Item }
   | { readonly items: readonly Item[] }
   /**
-   * Anything but a record, such as an index or `{ deleted, previous }`. `_fields` applies to it
-   * too.
+   * Anything but a record, such as an index or `{ deleted, previous }`. `_fields` applies to it too.
+   * With `keepsLinks`, `_links` is sent although `_fields` does not name it.
    */
-  | { readonly json: Json; readonly links?: Links }
+  | { readonly json: Json; readonly links?: Links; readonly keepsLinks?: true }
   /** A document of another media type. Inside JSON, as in an envelope, it is a string. */
   | { readonly text: string; readonly type: string };
 

@@ -60,9 +60,17 @@ describe("a path", () => {
     "/core/v2/notes/1/none",
     "/core/v2/__proto__",
     "/core/v2/notes/../notes",
+    "/CORE/v2/notes",
+    "/core/V2/notes",
   ])("%s is no route", async (path) => {
     expect(await codeOf(path)).toBe("404 rest_no_route");
     expect((await ask(server, path)).headers).not.toHaveProperty("allow");
+  });
+
+  it("ignores the case of a path below the namespace, but not of its parameters", async () => {
+    const paths = ["/core/v2/NOTES/2", "/core/v2/Notes/4/DRAFTS/5", "/core/v2/KINDS/Big"];
+    const answers = await Promise.all(paths.map(async (path) => (await ask(server, path)).json));
+    expect(answers).toMatchObject([{ id: 2 }, { id: 5, parent: 4 }, { kind: "Big" }]);
   });
 
   it("may name a record that cannot exist", async () => {

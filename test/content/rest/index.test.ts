@@ -66,9 +66,20 @@ describe("the index", () => {
     expect((await ask(server, "/?context=bogus")).status).toBe(200);
     expect((await ask(server, "/?_fields=namespaces")).json).toEqual({
       namespaces: ["core/v2", "oembed/1.0"],
+      _links: { self: [{ href: "https://site.example/api/" }] },
     });
     expect((await ask(server, "/", { method: "HEAD" })).text).toBe("");
     expect((await ask(server, "/", { method: "DELETE", headers: AS_EDITOR })).status).toBe(404);
+  });
+
+  it("describes the namespace that the argument names, whatever the path, and keeps its links", async () => {
+    const { json } = await ask(server, "/core/v2?namespace=oembed/1.0&_fields=namespace");
+    expect(json).toEqual({
+      namespace: "oembed/1.0",
+      _links: { up: [{ href: "https://site.example/api/" }] },
+    });
+    const unknown = await ask(server, "/core/v2?namespace=__proto__");
+    expect([unknown.status, unknown.json.code]).toEqual([404, "rest_invalid_namespace"]);
   });
 
   it("has a part for each namespace", async () => {
