@@ -14,7 +14,7 @@ import type { ReceivedBody, RestRequest } from "../rest/types.js";
 import type { Site } from "../site.js";
 import { publishMedia } from "./publish-media.js";
 import { noData } from "./stage-file.js";
-import { type StagedUpload, stageUpload } from "./staged-upload.js";
+import { noContentDisposition, type StagedUpload, stageUpload } from "./staged-upload.js";
 import type { StoredImages } from "./stored-images.js";
 
 const FIELDS_TYPE = /^application\/(?:[^\s/,+;]+\+)?(?:json|x-www-form-urlencoded)\s*(?:;|$)/i;
@@ -55,7 +55,8 @@ export function createMediaUploads(options: MediaUploadsOptions): MediaUploads {
   const { files, images, limit, pace, logger } = options;
 
   async function receive(request: HttpRequest, caller: Caller): Promise<ReceivedBody | undefined> {
-    if (FIELDS_TYPE.test(request.headers["content-type"] ?? "")) return undefined;
+    const { "content-type": type = "", "content-disposition": disposition } = request.headers;
+    if (FIELDS_TYPE.test(type) && disposition === undefined) return undefined;
     // Reads no byte from a caller who may not upload: `permit` refuses the request.
     if (files === undefined || !caller.has("upload_files")) {
       return { fields: NO_FIELDS, release: async () => {} };
@@ -87,11 +88,15 @@ export function createMediaUploads(options: MediaUploadsOptions): MediaUploads {
   };
 }
 
+/** True if the request has no body, by its headers. */
+const isEmpty = (headers: RestRequest["headers"]): boolean =>
+  (headers["content-length"] ?? "0") === "0" && headers["transfer-encoding"] === undefined;
+
 async function takeFile(
-  { received, values }: RestRequest,
+  { received, values, headers }: RestRequest,
   { site, now, images }: MediaUploadsOptions,
 ): Promise<NewMediaFile> {
-  if (!(received instanceof ReceivedUpload)) throw noData();
+  if (!(received instanceof ReceivedUpload)) throw isEmpty(headers) ? noData() : noContentDisposition();
   const { upload } = received;
   const { file, title, discard } = await publishMedia(upload, site.zone.toLocal(now()), images);
   return {

@@ -43,9 +43,9 @@ const refused = (code: string, message: string): PlannedEdits => ({ ok: false, c
 
 /**
  * Returns the operations on an upright image of the given size, and its size afterwards. As in
- * WordPress, a crop that reaches beyond the image ends at its edge, and modifiers without effect
- * are dropped. Refuses more than ten modifiers, an angle beyond 3600 degrees, a crop that begins
- * outside or has no pixel, and a rotation whose result has more than `maxPixels`.
+ * WordPress, a crop is the part of its area that lies in the image, and modifiers without effect
+ * are dropped. Refuses more than ten modifiers, an angle beyond 3600 degrees, a crop that has no
+ * pixel in the image, and a rotation whose result has more than `maxPixels`.
  */
 export function planEdits(
   modifiers: readonly Modifier[],
@@ -109,9 +109,10 @@ function toPixelSpan(
   lengthPercent: number,
   pixels: number,
 ): { readonly start: number; readonly length: number } | undefined {
-  const start = Math.round((pixels * startPercent) / 100);
-  const length = Math.min(Math.round((pixels * lengthPercent) / 100), pixels - start);
-  return start >= 0 && startPercent >= 0 && length >= 1 ? { start, length } : undefined;
+  const wanted = Math.round((pixels * startPercent) / 100);
+  const start = Math.max(wanted, 0);
+  const length = Math.min(wanted + Math.round((pixels * lengthPercent) / 100), pixels) - start;
+  return length >= 1 ? { start, length } : undefined;
 }
 
 /** Returns the size of the upright rectangle that holds an image rotated by `degrees`. */

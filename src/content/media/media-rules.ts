@@ -11,11 +11,19 @@ import { RestError, refusal } from "../rest/error.js";
 import type { RestRequest } from "../rest/types.js";
 import { mediaFields } from "./media-fields.js";
 
-/** Whoever attaches an item to a post must be allowed to edit that post. */
-function authorizeAttaching({ values, caller }: RestRequest, { index, may }: PermissionView): void {
-  const parent = index.post(Number(values["post"] ?? 0));
-  const isAttached = parent?.id === index.post(Number(values["id"] ?? 0))?.parent;
-  if (parent === undefined || isAttached || may(caller, "edit", parent)) return;
+/**
+ * Whoever attaches an item to a post must be allowed to edit that post. As in WordPress, nobody may
+ * upload to a post that does not exist.
+ */
+function authorizeAttaching({ values, given, caller }: RestRequest, { index, may }: PermissionView): void {
+  const item = index.post(Number(values["id"] ?? 0));
+  // A value that is not valid counts as well: `Allow` then lists no upload.
+  const wanted = values["post"] ?? given["post"];
+  if (wanted === undefined || wanted === null || Number(wanted) === 0) return;
+  const parent = index.post(Number(wanted));
+  const isAllowed =
+    parent === undefined ? item !== undefined : parent.id === item?.parent || may(caller, "edit", parent);
+  if (isAllowed) return;
   throw refusal(caller, "rest_cannot_edit", "Sorry, you are not allowed to upload media to this post.");
 }
 

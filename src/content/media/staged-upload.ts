@@ -126,9 +126,7 @@ function readRawFileName(headers: HttpRequest["headers"]): string {
     throw new RestError(400, "rest_upload_no_content_type", "No Content-Type supplied.");
   }
   const disposition = headers["content-disposition"];
-  if (disposition === undefined) {
-    throw new RestError(400, "rest_upload_no_content_disposition", "No Content-Disposition supplied.");
-  }
+  if (disposition === undefined) throw noContentDisposition();
   const name = readFileName(disposition);
   if (name !== undefined) return name;
   throw new RestError(
@@ -137,6 +135,9 @@ function readRawFileName(headers: HttpRequest["headers"]): string {
     'Invalid Content-Disposition supplied. Content-Disposition needs to be formatted as `attachment; filename="image.png"` or similar.',
   );
 }
+
+export const noContentDisposition = (): RestError =>
+  new RestError(400, "rest_upload_no_content_disposition", "No Content-Disposition supplied.");
 
 function createUpload(
   { staged, type, size: early, baseName, title }: StagedMedia & { readonly title: string },

@@ -7,6 +7,7 @@ import type { Argument, Arguments, Json } from "../../schema/types.js";
 import { COUNTS, IDS, NAMES } from "../argument-bounds.js";
 import { type Collection, POST_FORMATS } from "../collections.js";
 import type { PostQuery } from "../query/types.js";
+import { KNOWN_MIME_TYPES } from "../records/known-mime-types.js";
 import type { PostType, Taxonomy } from "../records/records.js";
 import { getTaxonomy } from "../terms/taxonomies.js";
 import { ADDRESSED_TYPES } from "./post-field.js";
@@ -125,10 +126,13 @@ const FILTERS_AFTER_TERMS: { readonly [name: string]: ListFilter } = {
   },
 };
 
-/** Both arguments name media types: `mime_type` whole ones, `media_type` all of a kind. */
+/**
+ * Both arguments name media types: `mime_type` whole ones, `media_type` all of a kind. As in
+ * WordPress, unknown names filter nothing.
+ */
 function toMimeTypes({ mime_type: whole, media_type: kinds }: Values): Partial<PostQuery> | undefined {
   const mimeType = [
-    ...((whole ?? []) as readonly string[]),
+    ...((whole ?? []) as readonly string[]).filter((name) => KNOWN_MIME_TYPES.has(name)),
     ...((kinds ?? []) as readonly string[]).map((kind) => `${kind}/`),
   ];
   return mimeType.length > 0 ? { mimeType } : undefined;

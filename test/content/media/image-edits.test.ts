@@ -68,6 +68,13 @@ describe("edits of an image", () => {
     expect(planOf([rotate(angle)])).toMatchObject({ operations: [{ kind: "rotate", degrees }] });
   });
 
+  test("begin a crop at the edge of the image", () => {
+    expect(planOf([crop(-10, -25, 50, 50)])).toMatchObject({
+      operations: [{ kind: "crop", left: 0, top: 0, width: 160, height: 75 }],
+      size: { width: 160, height: 75 },
+    });
+  });
+
   test("end a crop at the edge of the image", () => {
     expect(planOf([crop(50, 50, 100, 75)])).toMatchObject({
       operations: [{ kind: "crop", left: 200, top: 150, width: 200, height: 150 }],
@@ -79,8 +86,8 @@ describe("edits of an image", () => {
     ["nothing high", crop(0, 0, 50, 0)],
     ["less than half a pixel", crop(0, 0, 0.1, 50)],
     ["what lies right of it", crop(100, 0, 50, 50)],
-    ["what begins left of it", crop(-1, 0, 50, 50)],
-    ["what begins hardly above it", crop(0, -0.001, 50, 50)],
+    ["what lies left of it", crop(-50, 0, 50, 50)],
+    ["what lies above it", crop(0, -1e300, 50, 50)],
     ["a negative width", crop(50, 50, -25, 25)],
     ["no number", crop(Number.NaN, 0, 50, 50)],
     ["an endless place", crop(Number.POSITIVE_INFINITY, 0, 50, 50)],
