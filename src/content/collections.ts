@@ -165,7 +165,6 @@ export const collections = {
       "custom-fields",
       "comments",
       "revisions",
-      "excerpt",
       "autosave",
     ],
     newPost: CLOSED_DRAFT,

@@ -6,9 +6,10 @@ import type { Arguments, Json, JsonObject, Schema } from "./types.js";
 
 /** Describes the arguments of an endpoint as plain data. `required` is always present. */
 export function describeArguments(args: Arguments): JsonObject {
-  return mapValues(args, (argument) => {
-    const { context: _, readonly: __, ...described } = describeSchema(argument);
-    return { ...described, required: argument.required === true };
+  const described = Object.entries(args).filter(([, { undescribed }]) => undescribed !== true);
+  return mapValues(Object.fromEntries(described), (argument) => {
+    const { context: _, readonly: __, ...keywords } = describeSchema(argument);
+    return { ...keywords, required: argument.required === true };
   });
 }
 

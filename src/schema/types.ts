@@ -61,7 +61,7 @@ export interface Schema {
   readonly answered?: Schema;
   /** For a field of an item: true if some items do not have it. For OpenAPI only. */
   readonly sometimes?: true;
-  /** For a field of an item: true if WordPress returns it without describing it. */
+  /** True if WordPress returns the field, or accepts the argument, without describing it. */
   readonly undescribed?: true;
 }
 

@@ -12,7 +12,7 @@ import { startHost } from "./host.js";
 import { playCase } from "./play.js";
 
 /** All that were recorded; whoever adds or removes one changes this. */
-const RECORDED = 803;
+const RECORDED = 830;
 /** Of one failing case and of one of its steps, what is printed. */
 const STEPS_SHOWN = 3;
 const DIFFERENCES_SHOWN = 6;

@@ -7,7 +7,7 @@ import { pageHeaders } from "../rest/paging.js";
 import { readContext } from "../rest/record-fields.js";
 import type { Item, RestRequest, RestResponse } from "../rest/types.js";
 import { createPostQuery } from "./list-query.js";
-import type { RenderPostRequest } from "./post-renderer.js";
+import { type RenderPostRequest, readExcerptLength } from "./post-renderer.js";
 import type { PostResource } from "./post-resource.js";
 import type { PostRoutesOptions } from "./post-route-options.js";
 import { readPassword } from "./read-post.js";
@@ -61,7 +61,13 @@ export function createListPosts(
     const { values, caller, url, query: given } = request;
     const { ids, total } = await index.find(toQuery(values, caller), repository.texts);
     const selection = parseFields(request.given["_fields"]);
-    const view = { context: readContext(request), caller, url, selection };
+    const view = {
+      context: readContext(request),
+      caller,
+      url,
+      selection,
+      excerptLength: readExcerptLength(values),
+    };
     // An editor of a post sees its texts without the password.
     const password = view.context === "edit" ? undefined : readPassword(given);
     return {

@@ -2,7 +2,7 @@
 
 import type { Schema } from "../../schema/types.js";
 import { LENGTHS } from "../argument-bounds.js";
-import { EDIT, FULL } from "../rest/record-fields.js";
+import { ALL, EDIT, FULL } from "../rest/record-fields.js";
 import { metaField, readShownMeta } from "./meta-field.js";
 import type { PostFields } from "./post-field.js";
 import { readMeta } from "./post-meta.js";
@@ -21,7 +21,7 @@ export const patternFields: PostFields = {
     ...textFields.title,
     schema: {
       type: "object",
-      context: FULL,
+      context: ALL,
       maxLength: LENGTHS.title,
       properties: { raw: rawText(LENGTHS.title) },
     },
@@ -48,7 +48,7 @@ export const patternFields: PostFields = {
     },
   },
   wp_pattern_sync_status: {
-    schema: { type: "string", context: FULL, readonly: true, undescribed: true },
+    schema: { type: "string", context: ALL, readonly: true, undescribed: true },
     read: ({ post, collection }) => readMeta(post.meta, collection.meta)["wp_pattern_sync_status"] ?? "",
   },
   wp_pattern_category: createTermField("wp_pattern_category"),

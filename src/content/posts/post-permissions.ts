@@ -119,7 +119,7 @@ function authorizeAuthor(
 function authorizeSticky({ values, caller }: RestRequest, { collection, fields }: PostTypeHandler): void {
   const { type } = collection;
   if (values["sticky"] !== true || !fields.has("sticky")) return;
-  if (caller.canOf(type, "edit_others_posts") && caller.canOf(type, "publish_posts")) return;
+  if (caller.canOf(type, "edit_others_posts") || caller.canOf(type, "publish_posts")) return;
   throw refusal(caller, "rest_cannot_assign_sticky", "Sorry, you are not allowed to make posts sticky.");
 }
 

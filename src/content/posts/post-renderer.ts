@@ -6,7 +6,7 @@ import type { Post } from "../records/records.js";
 import type { ContentRepository } from "../repository/content-repository.js";
 import type { FieldSelection } from "../rest/field-selection.js";
 import { createItem } from "../rest/item.js";
-import type { Item } from "../rest/types.js";
+import type { Item, RestRequest } from "../rest/types.js";
 import type { Site } from "../site.js";
 import type { FieldView } from "./post-field.js";
 import { listPostLinks } from "./post-links.js";
@@ -43,6 +43,10 @@ export interface PostRendererOptions {
 }
 
 const DEFAULT_EXCERPT_WORDS = 55;
+
+/** Reads the argument `excerpt_length`, in words; `undefined` without it. */
+export const readExcerptLength = ({ excerpt_length: words }: RestRequest["values"]): number | undefined =>
+  typeof words === "number" ? words : undefined;
 
 /** Returns `undefined` if every field is rendered: only whole items are cached. */
 function selectPart({ selection }: RenderPostRequest, type: PostTypeHandler): FieldSelection | undefined {

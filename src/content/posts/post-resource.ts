@@ -9,6 +9,7 @@ import { RestError } from "../rest/error.js";
 import type { Item, RestRequest, RestResponse } from "../rest/types.js";
 import type { Users } from "../users/users.js";
 import { createPostPermissions, type PostPermissions } from "./post-permissions.js";
+import { readExcerptLength } from "./post-renderer.js";
 import type { PostRoutesOptions } from "./post-route-options.js";
 import type { PostTypeHandler } from "./post-type-handler.js";
 import type { WriteContext } from "./write-context.js";
@@ -52,7 +53,7 @@ export function createPostResource(
       caller,
       url,
       isUnlocked: post.password !== "" && state?.matchedPassword === post.password,
-      excerptLength: typeof values["excerpt_length"] === "number" ? values["excerpt_length"] : undefined,
+      excerptLength: readExcerptLength(values),
     });
 
   return {

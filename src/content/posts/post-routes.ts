@@ -1,5 +1,6 @@
 /** The routes of a post type: list, create, read, update, delete. */
 
+import { toText } from "../../schema/text-of.js";
 import type { Argument, Arguments, Json } from "../../schema/types.js";
 import { LENGTHS } from "../argument-bounds.js";
 import { contextArgument } from "../rest/record-fields.js";
@@ -15,16 +16,32 @@ import { itemSchema } from "./post-schema.js";
 import type { PostTypeHandler } from "./post-type-handler.js";
 import { createReadPost } from "./read-post.js";
 import { createUpdatePost, updateArguments } from "./update-post.js";
-import { emptyContent } from "./write-post.js";
+import { emptyContent, mayBeEmpty } from "./write-post.js";
 
 const idArgument: Argument = { description: "Unique identifier for the post.", type: "integer" };
 
+const excerptLengthArgument: Argument = {
+  description: "Override the default excerpt length.",
+  type: "integer",
+};
+
 const readTextArguments: Arguments = {
-  excerpt_length: { description: "Override the default excerpt length.", type: "integer" },
+  excerpt_length: excerptLengthArgument,
   password: {
     description: "The password for the post if it is password protected.",
     type: "string",
     maxLength: LENGTHS.password,
+  },
+};
+
+/** WordPress neither describes nor checks it in a list, and reads the number at its beginning. */
+const listTextArguments: Arguments = {
+  excerpt_length: {
+    ...excerptLengthArgument,
+    undescribed: true,
+    late: true,
+    validate: () => undefined,
+    sanitize: (value) => Number.parseInt(toText(value), 10) || 0,
   },
 };
 
@@ -64,9 +81,10 @@ export function postRoutes(type: PostTypeHandler, options: PostRoutesOptions): r
 
 function listEndpoint(resource: PostResource, options: PostRoutesOptions): RestEndpoint {
   const { type, permissions } = resource;
+  const hasTexts = type.fields.has("content");
   return {
     methods: ["GET"],
-    args: postListArguments(type.collection),
+    args: { ...postListArguments(type.collection), ...(hasTexts ? listTextArguments : {}) },
     described: { errors: [429] },
     check: ({ values, caller }) => {
       assertStatusesAllowed((values["status"] ?? []) as readonly string[], type.collection, caller);
@@ -86,7 +104,7 @@ function createEndpoint(
     methods: ["POST"],
     args: withDefaults(writable, type.createDefaults ?? {}),
     ...(type.uploads === undefined ? {} : { receive: type.uploads.receive }),
-    ...(type.fields.has("content") ? { noObject: emptyContent } : {}),
+    ...(mayBeEmpty(type.collection) ? {} : { noObject: emptyContent }),
     permit: permissions.create,
     handle: createCreatePost(resource, options),
   };

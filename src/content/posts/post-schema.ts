@@ -44,7 +44,10 @@ export const orUnchanged =
   (value, name, given) =>
     value === stored(readId(given)) ? undefined : validateValue(value, schema, name);
 
-/** Returns the part of a field's value that `context` shows. Drops members without a schema. */
+/**
+ * Returns the part of a field's value that `context` shows. Drops members without a schema. As in
+ * WordPress, an object of which nothing is left becomes an empty list.
+ */
 export function renderFields(value: Json, schema: Schema, context: Context): Json {
   const { properties } = schema;
   if (properties === undefined || typeof value !== "object" || value === null || Array.isArray(value))
@@ -52,5 +55,5 @@ export function renderFields(value: Json, schema: Schema, context: Context): Jso
   const members = Object.entries(value as JsonObject).filter(
     ([name]) => properties[name]?.context?.includes(context) === true,
   );
-  return Object.fromEntries(members);
+  return members.length === 0 ? [] : Object.fromEntries(members);
 }

@@ -1,5 +1,6 @@
 /** Writes values to a post or creates one, by WordPress's rules. Pure. */
 
+import type { Collection } from "../collections.js";
 import type { Post, PostStatus } from "../records/records.js";
 import { RestError, refusal } from "../rest/error.js";
 import { createPost } from "./new-post.js";
@@ -69,6 +70,10 @@ function resolveStatus(
   return status;
 }
 
+/** As in WordPress, only items of a type with all three texts need one of them: pages do not. */
+export const mayBeEmpty = ({ supports }: Collection): boolean =>
+  !["title", "editor", "excerpt"].every((text) => supports.includes(text));
+
 export const emptyContent = (): RestError =>
   new RestError(400, "empty_content", "Content, title, and excerpt are empty.");
 
@@ -86,7 +91,7 @@ function assertConsistent(
   }
   type.assertConsistent?.(values, index);
   const isEmpty = post.title === "" && post.content === "" && post.excerpt === "";
-  if (isEmpty && collection.supports.includes("editor")) throw emptyContent();
+  if (isEmpty && !mayBeEmpty(collection)) throw emptyContent();
 }
 
 function assertNotStickyAndProtected(values: Values, post: Post): void {

@@ -4,7 +4,6 @@ import { nextTurn, TURN_CHARACTERS } from "../../core/next-turn.js";
 import type { Indexes } from "./indexes.js";
 import { planQuery } from "./plan.js";
 import { compareBy, DEFAULT_ORDERING, type PostRow } from "./row.js";
-import { compilePlanTest } from "./row-tests.js";
 import { type Found, runPlan } from "./run.js";
 import { createSearchMatch, type PostSearch, type SearchMatch, type SearchText } from "./search.js";
 import { slicePage } from "./sorted-list.js";
@@ -101,26 +100,28 @@ function searchRows(
 
 /**
  * True if WordPress takes the list for the front page of the site. Only there it puts sticky posts
- * first.
+ * first, and not in a list of chosen posts.
  */
-const isFrontPage = ({ stickyFirst, offset, search, terms, format }: PostQuery): boolean =>
+const isFrontPage = ({ stickyFirst, offset, search, terms, format, include, sticky }: PostQuery): boolean =>
   stickyFirst === true &&
   offset === 0 &&
+  !include?.length &&
+  sticky === undefined &&
   !search?.text.trim() &&
   !format?.length &&
   !terms?.some((filter) => filter.operator !== "NOT" && filter.terms.length > 0);
 
 /**
- * Puts sticky posts first: those on the page in their order, then published ones of other pages,
- * newest first. So the page may grow.
+ * Puts sticky posts first: those on the page in their order, then all other published ones, newest
+ * first, unless the list excludes them by their ids. So the page may grow.
  */
 function putStickiesFirst(indexes: Indexes, query: PostQuery, page: readonly PostRow[]): readonly PostRow[] {
   const isOnPage = new Set(page);
-  const fits = compilePlanTest(indexes, planQuery(query));
+  const excluded = new Set(query.exclude);
   const others = indexes.stickies
     .get(query.type)
     .flatMap((id) => indexes.rows.get(id) ?? [])
-    .filter((row) => row.columns.status === "publish" && !isOnPage.has(row) && fits(row))
+    .filter((row) => row.columns.status === "publish" && !isOnPage.has(row) && !excluded.has(row.columns.id))
     .sort(compareBy(DEFAULT_ORDERING));
   return [
     ...page.filter(({ columns }) => columns.sticky),

@@ -6,7 +6,8 @@ import type { PostQuery, TermFilter } from "./types.js";
 export type PlanCheck =
   | { readonly kind: "include" | "exclude"; readonly ids: readonly number[] }
   | { readonly kind: "author" | "parent"; readonly ids: readonly number[]; readonly isExcluded: boolean }
-  | { readonly kind: "terms"; readonly relation: "AND" | "OR"; readonly filters: readonly TermFilter[] }
+  | { readonly kind: "terms"; readonly filter: TermFilter }
+  | { readonly kind: "any"; readonly checks: readonly PlanCheck[] }
   | { readonly kind: "slug" | "format" | "mimeType"; readonly values: readonly string[] }
   | { readonly kind: "menuOrder"; readonly value: number }
   | { readonly kind: "sticky"; readonly value: boolean }
@@ -39,10 +40,14 @@ function listParentChecks({ parent, parentExclude }: PostQuery): readonly PlanCh
   return isNonEmpty(parentExclude) ? [{ kind: "parent", ids: parentExclude, isExcluded: true }] : [];
 }
 
-function listTermChecks({ terms, termRelation }: PostQuery): readonly PlanCheck[] {
+/** For WordPress, a format is a term as well, so that the relation holds for it too. */
+function listTermChecks({ terms, format, termRelation }: PostQuery): readonly PlanCheck[] {
   const filters = terms?.filter((filter) => isNonEmpty(filter.terms)) ?? [];
-  if (termRelation === "OR" && filters.length > 1) return [{ kind: "terms", relation: "OR", filters }];
-  return filters.map((filter) => ({ kind: "terms", relation: "AND", filters: [filter] }));
+  const checks: readonly PlanCheck[] = [
+    ...filters.map((filter) => ({ kind: "terms", filter }) as const),
+    ...listValueChecks("format", format),
+  ];
+  return termRelation === "OR" && checks.length > 1 ? [{ kind: "any", checks }] : checks;
 }
 
 const listValueChecks = (
@@ -68,7 +73,6 @@ export function listChecks(query: PostQuery): readonly PlanCheck[] {
     ...listParentChecks(query),
     ...listTermChecks(query),
     ...listValueChecks("slug", query.slug),
-    ...listValueChecks("format", query.format),
     ...listValueChecks("mimeType", query.mimeType),
     ...(menuOrder === undefined ? [] : [{ kind: "menuOrder", value: menuOrder } as const]),
     ...listRangeChecks("date", query.after, query.before),

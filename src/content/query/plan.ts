@@ -81,10 +81,11 @@ function listAccessPaths({ type, visibility, inherited }: PostQuery): readonly A
   ];
 }
 
-function listTermIndexes(filters: readonly TermFilter[], covers: number): readonly DrivingIndex[] {
-  const [filter, ...others] = filters;
-  if (filter === undefined || others.length > 0 || filter.operator === "NOT") return [];
-  const { taxonomy, terms, includeChildren, operator } = filter;
+function listTermIndexes(
+  { taxonomy, terms, includeChildren, operator }: TermFilter,
+  covers: number,
+): readonly DrivingIndex[] {
+  if (operator === "NOT") return [];
   if (operator === "OR") return [{ by: "term", taxonomy, terms, includeChildren, covers }];
   return terms.map((term) => ({ by: "term", taxonomy, terms: [term], includeChildren: false }) as const);
 }
@@ -99,7 +100,7 @@ function listDrivingIndexes(check: PlanCheck, covers: number): readonly DrivingI
   if (check.kind === "author" || check.kind === "parent") {
     return check.isExcluded ? [] : [{ by: check.kind, ids: check.ids, covers }];
   }
-  return check.kind === "terms" ? listTermIndexes(check.filters, covers) : [];
+  return check.kind === "terms" ? listTermIndexes(check.filter, covers) : [];
 }
 
 /** Indexes that always have few rows, the smallest first. If there is one, no other is needed. */

@@ -39,15 +39,8 @@ function compileTermFilter(indexes: Indexes, filter: TermFilter): RowTest {
   return operator === "OR" ? isInAny : (row) => !isInAny(row);
 }
 
-type TermsCheck = Extract<PlanCheck, { readonly kind: "terms" }>;
+type GroupCheck = Extract<PlanCheck, { readonly kind: "terms" | "any" }>;
 type IdCheck = Extract<PlanCheck, { readonly ids: readonly number[] }>;
-
-function compileTermsCheck(indexes: Indexes, { relation, filters }: TermsCheck): RowTest {
-  const tests = filters.map((filter) => compileTermFilter(indexes, filter));
-  return relation === "OR"
-    ? (row) => tests.some((test) => test(row))
-    : (row) => tests.every((test) => test(row));
-}
 
 function compileIdCheck(check: IdCheck): RowTest {
   const ids = new Set(check.ids);
@@ -59,7 +52,7 @@ function compileIdCheck(check: IdCheck): RowTest {
   return ({ columns }) => ids.has(columns.id) === isIncluded;
 }
 
-function compileColumnCheck(check: Exclude<PlanCheck, TermsCheck | IdCheck>): RowTest {
+function compileColumnCheck(check: Exclude<PlanCheck, GroupCheck | IdCheck>): RowTest {
   switch (check.kind) {
     case "slug":
     case "format": {
@@ -85,7 +78,11 @@ function compileColumnCheck(check: Exclude<PlanCheck, TermsCheck | IdCheck>): Ro
 }
 
 export function compileCheck(indexes: Indexes, check: PlanCheck): RowTest {
-  if (check.kind === "terms") return compileTermsCheck(indexes, check);
+  if (check.kind === "terms") return compileTermFilter(indexes, check.filter);
+  if (check.kind === "any") {
+    const tests = check.checks.map((one) => compileCheck(indexes, one));
+    return (row) => tests.some((test) => test(row));
+  }
   return "ids" in check ? compileIdCheck(check) : compileColumnCheck(check);
 }
 

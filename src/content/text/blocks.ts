@@ -3,6 +3,8 @@
  * together: found, taken out, judged by nobody.
  */
 
+import { addBlockClass } from "./block-classes.js";
+
 export interface BlockDelimiter {
   readonly kind: "open" | "close" | "void";
   /** With its namespace: `core/paragraph`. */
@@ -57,8 +59,20 @@ function delimiterOf(comment: string): BlockDelimiter | undefined {
   };
 }
 
-/** Removes the block delimiters and keeps the content of the blocks. */
-export const stripBlockDelimiters = (raw: string): string =>
-  splitBlocks(raw)
-    .filter((part) => typeof part === "string")
-    .join("");
+/**
+ * Removes the block delimiters and keeps the content of the blocks, with the class names that
+ * WordPress adds to some of them.
+ */
+export function renderBlocks(raw: string): string {
+  let opened: string | undefined;
+  let html = "";
+  for (const part of splitBlocks(raw)) {
+    if (typeof part === "string") {
+      html += opened === undefined ? part : addBlockClass(opened, part);
+      opened = undefined;
+    } else {
+      opened = part.kind === "open" ? part.name : undefined;
+    }
+  }
+  return html;
+}

@@ -94,7 +94,7 @@ function wrapped(inline: string, container: string | undefined): string {
   const chunks = inline
     .replace(/<br\s*\/?>\s*<br\s*\/?>/gi, "\n\n")
     .split(/\n\s*\n/)
-    .map((chunk) => chunk.trim())
+    .map((chunk) => chunk.trimEnd().replace(/^\n+/, ""))
     .filter((chunk) => chunk !== "")
     .map(withLineBreaks);
   const isWrapped =

@@ -3,7 +3,7 @@
  * but whether its author is trusted.
  */
 
-import { hasBlocks, stripBlockDelimiters } from "./blocks.js";
+import { hasBlocks, renderBlocks } from "./blocks.js";
 import { paragraphs } from "./paragraphs.js";
 import { sanitiseHtml, sanitiseTitle } from "./sanitise-html.js";
 import { texturise } from "./texturise.js";
@@ -27,7 +27,7 @@ export const renderTitle = (raw: string, { isTrusted }: RenderOptions): string =
  */
 export function renderContent(raw: string, options: RenderOptions): string {
   const safe = safeHtml(raw, options);
-  return hasBlocks(safe) ? texturise(stripBlockDelimiters(safe)) : paragraphs(texturise(safe));
+  return hasBlocks(safe) ? texturise(renderBlocks(safe)) : paragraphs(texturise(safe));
 }
 
 /** The excerpt, written or made, as HTML in paragraphs. */

@@ -84,7 +84,6 @@ function fits(site: Site, found: StoredColumns, asked: PostQuery): boolean {
   } else if (asked.parentExclude?.includes(parent)) return false;
   if (asked.menuOrder !== undefined && found.menuOrder !== asked.menuOrder) return false;
   if (has(asked.slug) && !asked.slug.includes(slug)) return false;
-  if (has(asked.format) && !asked.format.includes(found.format)) return false;
   if (
     has(asked.mimeType) &&
     !asked.mimeType.some((type) => type === mimeType || (type.endsWith("/") && mimeType.startsWith(type)))
@@ -94,9 +93,11 @@ function fits(site: Site, found: StoredColumns, asked: PostQuery): boolean {
   if (date <= (asked.after ?? -Infinity) || date >= (asked.before ?? Infinity)) return false;
   if (modified <= (asked.modifiedAfter ?? -Infinity) || modified >= (asked.modifiedBefore ?? Infinity))
     return false;
+  // For WordPress, a format is a term.
   const results = (asked.terms ?? [])
     .filter(({ terms }) => has(terms))
     .map((filter) => fitsTerms(site, found, filter));
+  if (has(asked.format)) results.push(asked.format.includes(found.format));
   if (
     results.length > 0 &&
     !(asked.termRelation === "OR" ? results.includes(true) : !results.includes(false))

@@ -358,11 +358,13 @@ describe("sticky posts", () => {
     expect(await page({ visibility, limit: 3 })).toEqual({ ids: [4, 3, 1, 6, 5], total: 6 });
   });
 
-  it("have to fit, and keep their place among searched posts and those of a term", async () => {
+  it("come first whatever filters, and keep their place among chosen, searched and sticky posts", async () => {
     const index = await site();
     const page = (fields: Partial<PostQuery>) => idsOf(index, { stickyFirst: true, ...fields });
     expect(await page({ exclude: [3] })).toEqual([1, 6, 5, 2]);
-    expect(await page({ after: DAY_MS })).toEqual([3, 6, 5, 2]);
+    expect(await page({ after: DAY_MS })).toEqual([3, 1, 6, 5, 2]);
+    expect(await page({ include: [2, 3] })).toEqual([3, 2]);
+    expect(await page({ sticky: true })).toEqual([3, 1]);
     expect(await page({ sticky: false })).toEqual([6, 5, 2]);
     const search = {
       text: "title",

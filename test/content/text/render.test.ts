@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { hasBlocks, splitBlocks, stripBlockDelimiters } from "../../../src/content/text/blocks.js";
+import { hasBlocks, renderBlocks, splitBlocks } from "../../../src/content/text/blocks.js";
 import { makeExcerpt } from "../../../src/content/text/excerpt.js";
 import { renderContent, renderExcerpt, renderTitle } from "../../../src/content/text/render.js";
 import { expectLinear } from "../../support/cpu-time.js";
@@ -68,9 +68,27 @@ describe("rendered content without blocks", () => {
     ["one<!--more-->two", "<p>one<!--more-->two</p>\n"],
     ["<table>\n<tr>\n<td>1</td>\n</tr>\n</table>", "<table>\n<tr>\n<td>1</td>\n</tr>\n</table>\n"],
     ["<p>a<div>b</div>c", "<p>a\n<div>b</div>\n<p>c</p>\n"],
-    ["a </div> b <b>c", "<p>a</p>\n</div>\n<p>b <b>c</p>\n"],
+    ["a </div> b <b>c", "<p>a</p>\n</div>\n<p> b <b>c</p>\n"],
   ])("%j", (raw, rendered) => {
     expect(renderContent(raw, trusted)).toBe(rendered);
+  });
+
+  it.each([
+    ["paragraph", "<p>a</p><p>b</p>", '<p class="wp-block-paragraph">a</p><p>b</p>'],
+    ["paragraph", '<p class="has-x">a</p>', '<p class="has-x wp-block-paragraph">a</p>'],
+    ["paragraph", "<P CLASS=x>a</P>", '<P class="x wp-block-paragraph">a</P>'],
+    ["paragraph", '<p class="wp-block-paragraph">a</p>', '<p class="wp-block-paragraph">a</p>'],
+    ["paragraph", "no element", "no element"],
+    ["heading", "\n<h2>a</h2>\n", '\n<h2 class="wp-block-heading">a</h2>\n'],
+    [
+      "list",
+      "<ul><!-- wp:list-item --><li>a</li><!-- /wp:list-item --></ul>",
+      '<ul class="wp-block-list"><li>a</li></ul>',
+    ],
+    ["group", "<div><p>a</p></div>", "<div><p>a</p></div>"],
+    ["my/paragraph", "<p>a</p>", "<p>a</p>"],
+  ])("has WordPress's class in the first element of a %s: %s", (name, html, rendered) => {
+    expect(renderContent(`<!-- wp:${name} -->${html}<!-- /wp:${name} -->`, trusted)).toBe(rendered);
   });
 
   it("is sanitised unless its author is trusted", () => {
@@ -82,9 +100,6 @@ describe("rendered content without blocks", () => {
 
 describe("rendered content with blocks", () => {
   it("is what the blocks hold, with no paragraphs made", () => {
-    expect(renderContent("<!-- wp:paragraph --><p>Block</p><!-- /wp:paragraph -->", trusted)).toBe(
-      "<p>Block</p>",
-    );
     expect(
       renderContent(
         '<!-- wp:group {"a":1} -->\n<div>a\n\n"b"<!-- wp:x /--></div>\n<!-- /wp:group -->',
@@ -129,7 +144,7 @@ describe("block delimiters", () => {
     "<!--more-->",
     "<!-- wp:x ",
   ])("are not %s", (text) => {
-    expect(stripBlockDelimiters(text)).toBe(text);
+    expect(renderBlocks(text)).toBe(text);
   });
 
   it("are seen by their beginning, as WordPress does", () => {

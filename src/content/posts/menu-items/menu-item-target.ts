@@ -1,6 +1,6 @@
 /** The record that a menu item points at, and what the item shows of it. */
 
-import { getCollection } from "../../collections.js";
+import { type Collection, collections, getCollection } from "../../collections.js";
 import { listAncestors } from "../../query/page-tree.js";
 import type { SiteIndex } from "../../query/site-index.js";
 import type { MenuItem, Post, PostColumns, Term } from "../../records/records.js";
@@ -35,8 +35,14 @@ function findTarget({ post, index }: MenuItemView): Target | undefined {
 export function resolveMenuItemTitle(view: MenuItemView): string {
   if (view.post.title !== "") return view.post.title;
   const target = findTarget(view);
-  if (target === undefined) return "";
-  return "post" in target ? target.post.title : target.term.name;
+  if (target !== undefined) return "post" in target ? target.post.title : target.term.name;
+  return resolveArchiveTitle(getMenuItem(view));
+}
+
+/** As in WordPress, the archive of a post type has the label `archives` of the type. */
+function resolveArchiveTitle({ type, object }: MenuItem): string {
+  const archived = Object.values<Collection>(collections).find((collection) => collection.type === object);
+  return type === "post_type_archive" && archived !== undefined ? `${archived.labels.singular} Archives` : "";
 }
 
 export function isInvalidMenuItem(view: MenuItemView): boolean {

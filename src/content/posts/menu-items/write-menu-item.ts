@@ -47,7 +47,7 @@ export function applyMenuItemValues({ values, previous, id }: PostChange, contex
   const item = resolveItem(values, base.menuItem ?? NEW_ITEM, index);
   assertComplete(item, title);
   const post: Post = {
-    ...applyColumns(values, base, { context, isNew: previous === null }),
+    ...applyColumns(values, base, { context, id, isNew: previous === null }),
     title,
     // Like in WordPress, a custom item points at itself.
     menuItem: item.type === "custom" ? { ...item, object: "custom", objectId: id } : { ...item, url: "" },
@@ -72,15 +72,19 @@ function readTitle(value: Json, { caller, site }: WriteContext): string {
 function applyColumns(
   values: Values,
   base: Post,
-  { context, isNew }: { readonly context: WriteContext; readonly isNew: boolean },
+  { context, id, isNew }: { readonly context: WriteContext; readonly id: number; readonly isNew: boolean },
 ): Post {
   const { meta } = values;
+  const parent = Number(values["parent"] ?? base.parent);
+  const terms = resolveMenu(values["menus"], base, context.index);
+  // As in WordPress, only an item of a menu has an order.
+  const isInMenu = (terms.nav_menu?.length ?? 0) > 0;
   return {
     ...base,
     status: resolveStatus(values["status"], base.status, isNew),
-    parent: Number(values["parent"] ?? base.parent),
-    menuOrder: Number(values["menu_order"] ?? base.menuOrder),
-    terms: resolveMenu(values["menus"], base, context.index),
+    parent: parent === id ? 0 : parent,
+    menuOrder: isInMenu ? Number(values["menu_order"] ?? base.menuOrder) : 1,
+    terms,
     meta: meta === undefined ? base.meta : writeMeta(base.meta, meta, context.collection.meta, context),
   };
 }
@@ -98,13 +102,19 @@ function assertComplete(item: MenuItem, title: string): void {
     throw invalid("rest_post_invalid_type", "Invalid post type.");
   }
   if (item.type !== "custom") return;
-  if (title === "") {
-    throw invalid("rest_title_required", "The title is required when using a custom menu item type.");
-  }
-  if (item.url === "") {
-    throw invalid("rest_url_required", "The url is required when using a custom menu item type.");
-  }
+  const [first, ...others] = [
+    ...(title === "" ? [required("title")] : []),
+    ...(item.url === "" ? [required("url")] : []),
+  ];
+  if (first === undefined) return;
+  const additional = others.map(({ code, message }) => ({ code, message, data: { status: 400 } }));
+  throw new RestError(400, first.code, first.message, { additional });
 }
+
+const required = (field: "title" | "url") => ({
+  code: `rest_${field}_required`,
+  message: `The ${field} is required when using a custom menu item type.`,
+});
 
 function toTargetKey({ type, objectId }: MenuItem): string {
   if (type === "post_type") return `post/${objectId}`;
