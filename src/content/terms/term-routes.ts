@@ -110,9 +110,10 @@ function taxonomyRoutes(definition: TaxonomyDefinition, options: TermRoutesOptio
       return { status: 200, headers: {}, body: { json: { deleted: true, previous: previous.fields } } };
     },
   };
+  const allowBatch = (endpoint: RestEndpoint): RestEndpoint => ({ ...endpoint, allowBatch: true });
   return [
-    { namespace, path: `/${base}`, schema, endpoints: [list, create] },
-    { namespace, path: `/${base}/:id`, schema, endpoints: [read, update, remove] },
+    { namespace, path: `/${base}`, schema, endpoints: [list, create].map(allowBatch) },
+    { namespace, path: `/${base}/:id`, schema, endpoints: [read, update, remove].map(allowBatch) },
   ];
 }
 

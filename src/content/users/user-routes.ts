@@ -81,7 +81,9 @@ export function userRoutes({
       namespace,
       path: "/users",
       schema,
-      endpoints: [{ methods: ["GET"], args: userListArguments, permit: permitList, handle: list }],
+      endpoints: [
+        { methods: ["GET"], allowBatch: true, args: userListArguments, permit: permitList, handle: list },
+      ],
     },
     {
       namespace,
@@ -90,6 +92,7 @@ export function userRoutes({
       endpoints: [
         {
           methods: ["GET"],
+          allowBatch: true,
           args: {
             id: { description: "Unique identifier for the user.", type: "integer" },
             context: contextArgument,
