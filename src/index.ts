@@ -9,6 +9,7 @@
 export type { RoleOptions } from "./content/auth/roles.js";
 export type {
   AuthenticateContent,
+  AuthenticationRefusal,
   ContentLimits,
   ContentOptions,
   EmbedOptions,

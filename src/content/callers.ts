@@ -3,10 +3,11 @@
  * that user's roles.
  */
 
+import type { Logger } from "../core/logger.js";
 import { isPromiseLike } from "../core/promise-like.js";
 import type { HttpRequest } from "../http/types.js";
 import type { Caller } from "./auth/caller.js";
-import type { AuthenticateContent } from "./options.js";
+import type { AuthenticateContent, AuthenticationRefusal } from "./options.js";
 import type { User } from "./records/records.js";
 import { RestError } from "./rest/error.js";
 import type { Users } from "./users/users.js";
@@ -18,6 +19,9 @@ export interface Callers {
   /**
    * Asks the host who makes a request. Synchronous for an anonymous caller whom the host knows at
    * once.
+   *
+   * @throws RestError with the status and code of a refusal by the host; 500 `rest_internal_error`
+   *   if the host returned something else, which is logged; 401 if there is no such user
    */
   readonly authenticate: (request: HttpRequest) => Caller | Promise<Caller>;
 }
@@ -26,9 +30,12 @@ export interface CallersOptions {
   readonly users: Pick<Users, "get">;
   readonly callerOf: (user: User | null) => Caller;
   readonly authenticate: AuthenticateContent;
+  readonly logger: Logger;
 }
 
-export function createCallers({ users, callerOf, authenticate }: CallersOptions): Callers {
+type Authentication = Awaited<ReturnType<AuthenticateContent>>;
+
+export function createCallers({ users, callerOf, authenticate, logger }: CallersOptions): Callers {
   const anonymous = callerOf(null);
 
   const load = async (id: number): Promise<Caller> => {
@@ -37,8 +44,14 @@ export function createCallers({ users, callerOf, authenticate }: CallersOptions)
     return callerOf(user);
   };
 
-  const resolve = (known: { readonly id: number } | null | undefined): Caller | Promise<Caller> =>
-    known === null || known === undefined ? anonymous : load(known.id);
+  const resolve = (known: Authentication): Caller | Promise<Caller> => {
+    if (known === null || known === undefined) return anonymous;
+    if (typeof known === "object" && "id" in known) return load(known.id);
+    const problem = findProblem(known);
+    if (problem === undefined) throw new RestError(known.status, known.code, known.message);
+    logger.error({ problem }, "authenticate returned neither a user nor a valid refusal");
+    throw new RestError(500, "rest_internal_error", "The request could not be answered.");
+  };
 
   return {
     anonymous,
@@ -53,3 +66,24 @@ export function createCallers({ users, callerOf, authenticate }: CallersOptions)
 /** The same for an unknown id and a broken credential, so that neither can be guessed. */
 const unauthorized = (): RestError =>
   new RestError(401, "rest_not_logged_in", "The credentials of the request are not valid.");
+
+const MAX_CODE = 100;
+const MAX_MESSAGE = 1_000;
+
+/** Says what is wrong with a refusal of the host. Shows none of its texts, which may be secret. */
+function findProblem(refusal: AuthenticationRefusal): string | undefined {
+  if (typeof refusal !== "object") return `got a value of type ${typeof refusal}`;
+  const { status, code, message } = refusal;
+  if (!(Number.isInteger(status) && status >= 400 && status < 500)) {
+    return `status must be a whole number from 400 to 499 (got ${describe(status)})`;
+  }
+  if (!isText(code, MAX_CODE)) return `code must be a text of 1 to ${MAX_CODE} characters`;
+  if (!isText(message, MAX_MESSAGE)) return `message must be a text of 1 to ${MAX_MESSAGE} characters`;
+  return undefined;
+}
+
+const describe = (given: unknown): string =>
+  typeof given === "number" ? String(given) : `a value of type ${typeof given}`;
+
+const isText = (given: unknown, most: number): boolean =>
+  typeof given === "string" && given !== "" && given.length <= most;

@@ -20,12 +20,49 @@ import type { UsersOption } from "./users/users.js";
 type Awaitable<T> = T | PromiseLike<T>;
 
 /**
- * Returns the id of the user who makes a request, or `null` for an anonymous one. If it throws, the
- * response is 401.
+ * Refuses a request whose credentials the host does not accept, such as one with a stale nonce. The
+ * response is WordPress's error `{ code, message, data: { status } }`.
+ *
+ * @example
+ * ```ts
+ * // WordPress's clients then get a new nonce and repeat the request.
+ * const staleNonce: AuthenticationRefusal = {
+ *   status: 403,
+ *   code: "rest_cookie_invalid_nonce",
+ *   message: "Cookie check failed",
+ * };
+ * ```
+ */
+export interface AuthenticationRefusal {
+  /** 400 to 499. */
+  readonly status: number;
+  /** Tells a program the reason. At most 100 characters. */
+  readonly code: string;
+  /** Tells a person the reason. At most 1000 characters. The client sees it: no secrets. */
+  readonly message: string;
+}
+
+/**
+ * Identifies the user who makes a request. Returns the user's `id`, `null` for an anonymous
+ * request, or a refusal, which becomes the response.
+ *
+ * If it throws, the response is 401 without the reason. If it returns anything else, the response
+ * is 500 and the mistake is logged.
+ *
+ * @example
+ * ```ts
+ * async function authenticate({ headers }: HttpRequest) {
+ *   const session = await findSession(headers["cookie"]);
+ *   const nonce = headers["x-wp-nonce"];
+ *   // Without a nonce, another site's page may have sent the cookie.
+ *   if (session === null || nonce === undefined) return null;
+ *   return session.hasNonce(nonce) ? { id: session.userId } : staleNonce;
+ * }
+ * ```
  */
 export type AuthenticateContent = (
   request: HttpRequest,
-) => Awaitable<{ readonly id: number } | null | undefined>;
+) => Awaitable<{ readonly id: number } | AuthenticationRefusal | null | undefined>;
 
 /** The options of `createContent`. `docs/options.md` lists them in one table. */
 export interface ContentOptions {

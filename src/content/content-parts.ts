@@ -44,7 +44,7 @@ export function createContentParts(settings: ContentSettings) {
   const users = createUsers({ users: settings.users, clock, logger });
   const roles = readRoles(settings.roles);
   const callerOf = createAuthorization({ roles });
-  const callers = createCallers({ users, callerOf, authenticate: settings.authenticate });
+  const callers = createCallers({ users, callerOf, authenticate: settings.authenticate, logger });
 
   const telemetry = guardedTelemetry(settings.telemetry);
   const report = telemetry && createContentTelemetry(telemetry, clock);

@@ -17,7 +17,7 @@ import { DEFAULT_FILTERED_CHARACTERS, type Render, type SiteOptions } from "./si
 import type { ContentStorage } from "./store.js";
 import type { UsersOption } from "./users/users.js";
 
-export type { AuthenticateContent, ContentOptions } from "./content-options.js";
+export type { AuthenticateContent, AuthenticationRefusal, ContentOptions } from "./content-options.js";
 
 const isAddress = (given: unknown): boolean =>
   typeof given === "string" && URL.canParse(given) && /^https?:\/\//.test(given) && !given.endsWith("/");

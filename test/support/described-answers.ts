@@ -137,7 +137,7 @@ export function describedBy(document: JsonObject): Described {
       found !== undefined && Object.hasOwn(found.item, method)
         ? (found.item[method] as JsonObject)
         : undefined;
-    if (method === "options") return [200, 204, 401, 503, 500].includes(response.status) ? [] : ["OPTIONS"];
+    if (method === "options") return [200, 204, 401, 403, 503, 500].includes(response.status) ? [] : ["OPTIONS"];
     if (operation === undefined) {
       if (plain.status < 400) return [`${method} ${request.path} is not described, and answered`];
       const error = { $ref: `${SCHEMAS}Error` };
@@ -145,7 +145,7 @@ export function describedBy(document: JsonObject): Described {
       return isRead ? [] : fits(JSON.parse(textOf(plain.body)), error);
     }
     const responses = object(operation["responses"]);
-    const declared = responses[String(plain.status)];
+    const declared = responses[String(plain.status)] ?? responses[`${String(plain.status)[0]}XX`];
     if (declared === undefined)
       return [`the status ${plain.status} is not described for ${method} ${found?.text}`];
     const parameters = ((operation["parameters"] ?? []) as readonly JsonObject[]).map(resolved);

@@ -81,7 +81,10 @@ const STATUSES: { readonly [status: number]: { readonly text: string; readonly c
       text: "Somebody who is known could do it, or the credentials are not accepted.",
       codes: [...REFUSALS, "rest_not_authenticated", "rest_not_logged_in"],
     },
-    403: { text: "The caller may not do it.", codes: REFUSALS },
+    403: {
+      text: "The caller may not do it, or the credentials are stale.",
+      codes: [...REFUSALS, "rest_cookie_invalid_nonce"],
+    },
     404: {
       text: "There is no such thing here.",
       codes: [
@@ -152,5 +155,13 @@ export function errorResponse(status: number): JsonObject {
     example: { code: codes[0] ?? "", message: text, data: { status } },
   });
 }
+
+/** A refusal by the host's `authenticate`, whose codes the host chooses. */
+export const refusedResponse: JsonObject = describeErrorResponse({
+  description: "The site does not accept the credentials, for a reason of its own.",
+  headers: { Link: componentRef("headers", "Link") },
+  properties: {},
+  example: { code: "account_locked", message: "This account is locked.", data: { status: 423 } },
+});
 
 export const ERROR_STATUSES: readonly number[] = Object.keys(STATUSES).map(Number);

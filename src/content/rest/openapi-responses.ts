@@ -51,13 +51,14 @@ function describeBody(operation: DescribedOperation, nameOf: NameRecord): JsonOb
   return form === "trashed" ? { anyOf: [nameOf(schema, "edit"), deleted] } : deleted;
 }
 
-/** The body of every request is read, so every operation has the errors of reading one. */
-const GENERAL_ERRORS = [400, 401, 408, 413, 415, 500, 503] as const;
+/**
+ * Every request is authenticated and its body read, so every operation has the errors of both.
+ */
+const GENERAL_ERRORS = [400, 401, 403, 408, 413, 415, 500, 503] as const;
 
 function listErrors(operation: DescribedOperation): ReadonlySet<number> {
   const { route, endpoint, method } = operation;
-  const errors = new Set([...GENERAL_ERRORS, ...(endpoint.described?.errors ?? [])]);
-  if (getResponseForm(operation) !== "json") errors.add(403);
+  const errors = new Set<number>([...GENERAL_ERRORS, ...(endpoint.described?.errors ?? [])]);
   if (route.path.includes("/:")) errors.add(404);
   if (endpoint.receive !== undefined) errors.add(412).add(501);
   if (method === "DELETE") errors.add(501);
@@ -91,5 +92,6 @@ export function describeResponses(operation: DescribedOperation, nameOf: NameRec
     },
     ...(isRead ? { "304": componentRef("responses", "NotModified") } : {}),
     ...referToErrors(listErrors(operation)),
+    "4XX": componentRef("responses", "Refused"),
   };
 }

@@ -5,7 +5,7 @@
 
 import { buildOpenApiDocument, defineErrors } from "../../http/openapi-document.js";
 import type { JsonObject } from "../../schema/types.js";
-import { ERROR_STATUSES, errorResponse } from "./error-codes.js";
+import { ERROR_STATUSES, errorResponse, refusedResponse } from "./error-codes.js";
 import {
   describedReadHeaders,
   sharedHeaders,
@@ -21,8 +21,8 @@ const INTERFACE_VERSION = "2";
 
 const INTRODUCTION = `The content of the site: the REST interface that WordPress clients use.
 
-The site authenticates callers with a cookie or a header of its own. Credentials that it does not accept return 401. Without credentials,
-published content is readable.
+The site authenticates callers with a cookie or a header of its own. Credentials that it does not accept return 401, a stale nonce 403
+\`rest_cookie_invalid_nonce\`; the site may have further codes of its own for both. Without credentials, published content is readable.
 
 A path that supports GET also supports HEAD. Every path supports OPTIONS, which returns its arguments and the schema of its records. An
 unknown path or method returns 404 with the code \`rest_no_route\`. POST with \`_method\` in the query, or with the header
@@ -62,6 +62,7 @@ export function describeContentOpenApi(
       responses: {
         NotModified: { description: "The client's version is current.", headers: describedReadHeaders },
         ...defineErrors(ERROR_STATUSES, errorResponse),
+        Refused: refusedResponse,
       },
     },
   });
