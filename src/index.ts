@@ -10,6 +10,7 @@ export type { RoleOptions } from "./content/auth/roles.js";
 export type {
   AuthenticateContent,
   AuthenticationRefusal,
+  ContentCorsOptions,
   ContentLimits,
   ContentOptions,
   EmbedOptions,

@@ -110,11 +110,8 @@ export interface ContentOptions {
   readonly changed?: ((change: ContentChanged) => unknown) | undefined;
   /** Embeds of other sites' pages, which editors get from the route `/oembed/1.0/proxy`. */
   readonly embeds?: EmbedOptions | undefined;
-  /**
-   * Origins whose pages may send credentials. Default: none; pages of any origin read public
-   * content.
-   */
-  readonly cors?: { readonly origins?: readonly string[] | undefined } | undefined;
+  /** What pages of other origins may do besides reading public content. Default: nothing. */
+  readonly cors?: ContentCorsOptions | undefined;
   /**
    * Decides about paths that the content service does not have. Default: `pass`, and the host goes
    * on. `answer` responds with 404; choose it if nothing else is mounted at the same path.
@@ -127,6 +124,20 @@ export interface ContentOptions {
   readonly logger?: Logger | undefined;
   /** Receives spans and metrics. Default: none, at no cost. */
   readonly telemetry?: Telemetry | undefined;
+}
+
+/** The pages of other origins that may sign in, such as an editor on a host of its own. */
+export interface ContentCorsOptions {
+  /**
+   * Origins whose pages may send credentials, read personal responses and write. Default: none;
+   * pages of any origin read public content.
+   */
+  readonly origins?: readonly string[] | undefined;
+  /**
+   * Names of request headers that these pages may send in addition to those of WordPress's clients.
+   * Default: none. Add one if `authenticate` or a proxy in front of the service reads it.
+   */
+  readonly allowedHeaders?: readonly string[] | undefined;
 }
 
 /** Embeds of other sites' pages: which sites are asked, and what that may cost. */

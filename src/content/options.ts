@@ -27,6 +27,15 @@ const isText = (given: unknown): boolean => typeof given === "string";
 const isOriginList = (given: unknown): boolean =>
   Array.isArray(given) && given.every((origin) => URL.canParse(origin) && new URL(origin).origin === origin);
 
+/** A `*` is left out: with credentials, browsers take it for a name. */
+const HEADER_NAME = /^[\w!#$%&'+.^`|~-]{1,100}$/;
+const MAX_ALLOWED_HEADERS = 100;
+
+const isHeaderList = (given: unknown): boolean =>
+  Array.isArray(given) &&
+  given.length <= MAX_ALLOWED_HEADERS &&
+  given.every((name) => typeof name === "string" && HEADER_NAME.test(name));
+
 const isProviderList = (given: unknown): boolean =>
   Array.isArray(given) &&
   given.every(
@@ -114,6 +123,11 @@ export const contentOptions = {
     origins: value<readonly string[]>(
       "a list of origins such as 'https://www.example.org'",
       isOriginList,
+      Object.freeze([]),
+    ),
+    allowedHeaders: value<readonly string[]>(
+      "a list of at most 100 names of headers",
+      isHeaderList,
       Object.freeze([]),
     ),
   },

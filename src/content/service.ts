@@ -133,7 +133,7 @@ function createServer(
       return current === undefined ? scheduled.publishDue() : current.then(() => scheduled.publishDue());
     },
     stamp: () => repository.stamp() + users.stamp(),
-    origins: cors.origins,
+    cors,
     bodyPace: { clock, ms: limits.bodyMs },
     limits: { bodyBytes: limits.bodyBytes, cacheBytes: parts.cacheShare },
     lists,

@@ -197,7 +197,7 @@ export function restServer(
     authenticate: ({ headers }) => CALLERS[headers["authorization"] ?? ""] ?? nobody,
     ready: () => {},
     stamp: () => 1,
-    origins: ["https://app.example"],
+    cors: { origins: ["https://app.example"], allowedHeaders: [] },
     bodyPace: { clock: systemClock, ms: 10_000 },
     limits: { bodyBytes: 10_000, cacheBytes: 0 },
     lists: createListLimits(1_048_576),

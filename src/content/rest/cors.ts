@@ -4,11 +4,28 @@ import type { HttpRequest, HttpResponse } from "../../http/types.js";
 
 export type Headers = { readonly [name: string]: string };
 
-/** On every response, as in WordPress: what a page may read of it and send with a request. */
+/**
+ * On every response, as in WordPress: what a page may read of it and send with a request. A
+ * response to a trusted origin has longer lists.
+ */
 export const SHARED_HEADERS: Headers = Object.freeze({
   "access-control-expose-headers": "X-WP-Total, X-WP-TotalPages, Link",
   "access-control-allow-headers": "Authorization, X-WP-Nonce, Content-Disposition, Content-MD5, Content-Type",
 });
+
+/** WordPress's, and what its editor sends to save: a method override, and our precondition. */
+const TRUSTED_REQUEST_HEADERS = [
+  "Authorization",
+  "X-WP-Nonce",
+  "Content-Disposition",
+  "Content-MD5",
+  "Content-Type",
+  "X-HTTP-Method-Override",
+  "If-Unmodified-Since",
+];
+
+/** WordPress's, and those from which clients learn what they may do, and where and when. */
+const TRUSTED_EXPOSED_HEADERS = "X-WP-Total, X-WP-TotalPages, Link, Allow, Location, Retry-After";
 
 const PREFLIGHT_SECONDS = "600";
 
@@ -28,9 +45,23 @@ export const isPreflight = ({ method, headers }: HttpRequest): boolean =>
   headers["origin"] !== undefined &&
   headers["access-control-request-method"] !== undefined;
 
-/** `origins`: as browsers send them, `https://app.example.org`. */
-export function createCors(origins: readonly string[]): Cors {
+export interface CorsOptions {
+  /** Origins whose pages may send credentials, as browsers send them: `https://app.example.org`. */
+  readonly origins: readonly string[];
+  /** Request headers that these pages may send in addition to {@link TRUSTED_REQUEST_HEADERS}. */
+  readonly allowedHeaders: readonly string[];
+}
+
+export function createCors({ origins, allowedHeaders }: CorsOptions): Cors {
   const listed = new Set(origins);
+  const requestHeaders = [...TRUSTED_REQUEST_HEADERS, ...allowedHeaders].join(", ");
+  const trust = (origin: string): Headers => ({
+    "access-control-allow-origin": origin,
+    "access-control-allow-methods": "OPTIONS, GET, POST, PUT, PATCH, DELETE",
+    "access-control-allow-credentials": "true",
+    "access-control-allow-headers": requestHeaders,
+    "access-control-expose-headers": TRUSTED_EXPOSED_HEADERS,
+  });
   const classOf: Cors["classOf"] = (origin) => (origin !== undefined && listed.has(origin) ? origin : "");
   return {
     classOf,
@@ -38,18 +69,12 @@ export function createCors(origins: readonly string[]): Cors {
       originClass !== "" ? trust(originClass) : isPublic ? { "access-control-allow-origin": "*" } : {},
     preflight({ headers }) {
       const originClass = classOf(headers["origin"]);
-      const own = originClass === "" ? ANY_ORIGIN : { ...SHARED_HEADERS, ...trust(originClass) };
+      const own = originClass === "" ? ANY_ORIGIN : trust(originClass);
       const common = { "access-control-max-age": PREFLIGHT_SECONDS, vary: "Origin" };
       return { status: 204, headers: { ...own, ...common }, body: null };
     },
   };
 }
-
-const trust = (origin: string): Headers => ({
-  "access-control-allow-origin": origin,
-  "access-control-allow-methods": "OPTIONS, GET, POST, PUT, PATCH, DELETE",
-  "access-control-allow-credentials": "true",
-});
 
 const ANY_ORIGIN: Headers = {
   "access-control-allow-origin": "*",

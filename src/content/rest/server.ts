@@ -14,7 +14,7 @@ import type { Caller } from "../auth/caller.js";
 import { type Authenticate, createAuthenticationStage } from "./authenticate.js";
 import { batchRoute } from "./batch.js";
 import { evaluateConditional } from "./conditional-response.js";
-import { createCors, isPreflight } from "./cors.js";
+import { type CorsOptions, createCors, isPreflight } from "./cors.js";
 import { createRouteDispatcher } from "./dispatch.js";
 import { createRequestExecutor } from "./execute-request.js";
 import { createEmbeddedFetcher } from "./fetch-embedded.js";
@@ -56,8 +56,7 @@ export interface RestServerOptions {
    * `ready`. Cached responses may depend only on the path, the query and the base URL.
    */
   readonly stamp: () => number;
-  /** Origins whose pages may send credentials: `https://app.example.org`. */
-  readonly origins: readonly string[];
+  readonly cors: CorsOptions;
   /** How fast a body must arrive. A route that receives its body itself has its own pace. */
   readonly bodyPace: BodyPace;
   readonly limits: {
@@ -106,7 +105,7 @@ export function createRestServer(options: RestServerOptions): RestServer {
   ];
   const table = createRouteTable(routes);
   const dispatcher = createRouteDispatcher(table, { logger });
-  const cors = createCors(options.origins);
+  const cors = createCors(options.cors);
   const readCall = createCallReader({
     find: table.find,
     bodyBytes: limits.bodyBytes,
