@@ -20,12 +20,14 @@ type SourcePart = Pick<Source, "part" | "tests">;
 /** Returns the ids that a driving index names itself; `undefined` for one that reads parts. */
 export function listNamedIds(
   { slugs, stickies }: Indexes,
-  type: PostType,
+  types: readonly PostType[],
   drivingIndex: DrivingIndex,
 ): readonly number[] | undefined {
   if (drivingIndex.by === "id") return drivingIndex.ids;
-  if (drivingIndex.by === "slug") return drivingIndex.slugs.flatMap((slug) => slugs.get(`${type}/${slug}`));
-  return drivingIndex.by === "sticky" ? stickies.get(type) : undefined;
+  if (drivingIndex.by === "slug") {
+    return types.flatMap((type) => drivingIndex.slugs.flatMap((slug) => slugs.get(`${type}/${slug}`)));
+  }
+  return drivingIndex.by === "sticky" ? types.flatMap((type) => stickies.get(type)) : undefined;
 }
 
 function listTermParts(

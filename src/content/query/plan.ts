@@ -28,10 +28,11 @@ export type DrivingIndex =
     };
 
 /**
- * The rows of one status that are visible: those of `author`, and those that belong to a post of
- * `inheritedAuthor`. Without either, all of them.
+ * The rows of one type and status that are visible: those of `author`, and those that belong to a
+ * post of `inheritedAuthor`. Without either, all of them.
  */
 export interface AccessPath {
+  readonly type: PostType;
   readonly status: EffectiveStatus;
   readonly author?: number;
   readonly inheritedAuthor?: number;
@@ -44,7 +45,7 @@ export type PlanOrder =
   | { readonly by: "relevance"; readonly ordering: Ordering };
 
 export interface Plan {
-  readonly type: PostType;
+  readonly types: readonly PostType[];
   readonly access: readonly AccessPath[];
   /**
    * Any of them leads to the rows; the one with the fewest rows is used. `id`, `slug` or `sticky`
@@ -58,25 +59,30 @@ export interface Plan {
 }
 
 function toAccessPath(
-  status: EffectiveStatus,
+  group: Pick<AccessPath, "type" | "status">,
   own: VisibilityScope | undefined,
   inherited?: VisibilityScope,
 ): readonly AccessPath[] {
   if (own === undefined && inherited === undefined) return [];
-  if (own === "all" || inherited === "all") return [{ status }];
+  if (own === "all" || inherited === "all") return [group];
   return [
-    { status, ...(own && { author: own.author }), ...(inherited && { inheritedAuthor: inherited.author }) },
+    { ...group, ...(own && { author: own.author }), ...(inherited && { inheritedAuthor: inherited.author }) },
   ];
 }
 
-function listAccessPaths({ type, visibility, inherited }: PostQuery): readonly AccessPath[] {
+function listAccessPaths(
+  type: PostType,
+  { visibility, inherited }: Pick<PostQuery, "visibility" | "inherited">,
+): readonly AccessPath[] {
   const canInherit = type === "attachment";
   return [
     ...STATUSES.flatMap((status) =>
-      canInherit && status === "inherit" ? [] : toAccessPath(status, visibility[status]),
+      canInherit && status === "inherit" ? [] : toAccessPath({ type, status }, visibility[status]),
     ),
     ...STATUSES.flatMap((status) =>
-      canInherit ? toAccessPath(`inherit/${status}`, visibility.inherit, inherited?.[status]) : [],
+      canInherit
+        ? toAccessPath({ type, status: `inherit/${status}` }, visibility.inherit, inherited?.[status])
+        : [],
     ),
   ];
 }
@@ -134,9 +140,10 @@ function planOrder({ orderBy, order, include, slug, search }: PostQuery): PlanOr
 export function planQuery(query: PostQuery): Plan {
   const checks = listChecks(query);
   const dateCheck = checks.findIndex(({ kind }) => kind === "date");
+  const types = [query.type, ...(query.alsoTypes ?? [])];
   return {
-    type: query.type,
-    access: listAccessPaths(query),
+    types,
+    access: types.flatMap((type) => listAccessPaths(type, query)),
     drivingIndexes: chooseDrivingIndexes(checks),
     checks,
     ...(dateCheck >= 0 && { dateCheck }),

@@ -94,10 +94,10 @@ export function compileAccessTest({ author, inheritedAuthor }: AccessPath): RowT
 
 /** Returns a function that tests one row against all of `plan`. */
 export function compilePlanTest(indexes: Indexes, plan: Plan): RowTest {
-  const access = new Map(plan.access.map((path) => [path.status, compileAccessTest(path) ?? (() => true)]));
+  const access = new Map(
+    plan.access.map((path) => [`${path.type} ${path.status}`, compileAccessTest(path) ?? (() => true)]),
+  );
   const tests = plan.checks.map((check) => compileCheck(indexes, check));
   return (row) =>
-    row.columns.type === plan.type &&
-    access.get(row.status)?.(row) === true &&
-    tests.every((test) => test(row));
+    access.get(`${row.columns.type} ${row.status}`)?.(row) === true && tests.every((test) => test(row));
 }

@@ -67,39 +67,37 @@ function getDateRange({ dateCheck, checks }: Plan): DateRange | undefined {
 
 const getRows = (
   { partitions }: Indexes,
-  { type }: Plan,
   { access, part }: Source,
   ordering: Ordering,
-): SortedList<PostRow> => partitions.list(type, access.status, part, ordering);
+): SortedList<PostRow> => partitions.list(access.type, access.status, part, ordering);
 
-const countRows = (indexes: Indexes, plan: Plan, sources: readonly Source[]): number =>
-  sources.reduce((sum, source) => sum + getRows(indexes, plan, source, DEFAULT_ORDERING).length, 0);
+const countRows = (indexes: Indexes, sources: readonly Source[]): number =>
+  sources.reduce((sum, source) => sum + getRows(indexes, source, DEFAULT_ORDERING).length, 0);
 
 function chooseScan(indexes: Indexes, plan: Plan): Scan {
   let [drivingIndex] = plan.drivingIndexes;
   let sources = listSources(indexes, plan, drivingIndex);
   for (const other of plan.drivingIndexes.slice(1)) {
     const others = listSources(indexes, plan, other);
-    if (countRows(indexes, plan, others) < countRows(indexes, plan, sources))
-      [drivingIndex, sources] = [other, others];
+    if (countRows(indexes, others) < countRows(indexes, sources)) [drivingIndex, sources] = [other, others];
   }
   return { indexes, plan, drivingIndex, sources };
 }
 
-const sliceWhole = ({ indexes, plan, sources }: Scan, ordering: Ordering): readonly Slice[] =>
+const sliceWhole = ({ indexes, sources }: Scan, ordering: Ordering): readonly Slice[] =>
   sources.map((source) => {
-    const rows = getRows(indexes, plan, source, ordering);
+    const rows = getRows(indexes, source, ordering);
     return { source, rows, start: 0, end: rows.length };
   });
 
 /** Returns the rows of each source within `range`, found by two searches. */
 function sliceRange(
-  { indexes, plan, sources }: Scan,
+  { indexes, sources }: Scan,
   ordering: DateOrdering,
   { after, before }: DateRange,
 ): readonly Slice[] {
   return sources.map((source) => {
-    const rows = getRows(indexes, plan, source, ordering);
+    const rows = getRows(indexes, source, ordering);
     const isAscending = ordering === "date/asc";
     const start = countBefore(rows, ({ columns }) =>
       isAscending ? columns.date <= after : columns.date >= before,
@@ -158,7 +156,7 @@ function findNamed(indexes: Indexes, plan: Plan, ids: readonly number[]): Found 
 /** Executes `plan`. The lists may end after `keep` rows; the total counts all. */
 export function runPlan(indexes: Indexes, plan: Plan, keep: number): Found {
   const { order } = plan;
-  const ids = listNamedIds(indexes, plan.type, plan.drivingIndexes[0]);
+  const ids = listNamedIds(indexes, plan.types, plan.drivingIndexes[0]);
   if (ids !== undefined) return findNamed(indexes, plan, ids);
 
   const compare = createRowCompare(order);
@@ -172,7 +170,7 @@ export function runPlan(indexes: Indexes, plan: Plan, keep: number): Found {
   if (range !== undefined) {
     const slices = sliceRange(scan, DEFAULT_ORDERING, range);
     const inRange = slices.reduce((sum, { start, end }) => sum + end - start, 0);
-    if (inRange * FEW_BY_DATE < countRows(indexes, plan, scan.sources)) {
+    if (inRange * FEW_BY_DATE < countRows(indexes, scan.sources)) {
       const picked = pickSlices(scan, slices, { isRanged: true, keep: Number.POSITIVE_INFINITY });
       const rows = picked.flatMap(({ kept }) => kept.slice());
       return { lists: [rows.sort(compare)], compare, total: rows.length };

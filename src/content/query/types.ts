@@ -38,6 +38,8 @@ export type Visibility = { readonly [status in PostStatus]?: VisibilityScope };
  */
 export interface PostQuery {
   readonly type: PostType;
+  /** Further types whose posts are listed together with those of `type`. */
+  readonly alsoTypes?: readonly Exclude<PostType, "attachment">[];
   /**
    * The requested statuses that the caller may see, by the status and author of the post itself;
    * `inherit` is one of them.

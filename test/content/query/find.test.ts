@@ -69,7 +69,8 @@ const has = <T>(list: readonly T[] | undefined): list is readonly T[] => (list?.
 
 function fits(site: Site, found: StoredColumns, asked: PostQuery): boolean {
   const { id, author, parent, slug, date, modified, mimeType } = found;
-  if (found.type !== asked.type || !isSeen(site, found, asked)) return false;
+  const types: readonly PostType[] = [asked.type, ...(asked.alsoTypes ?? [])];
+  if (!types.includes(found.type) || !isSeen(site, found, asked)) return false;
   if (has(asked.include) && !asked.include.includes(id)) return false;
   if (asked.sticky === true && !found.sticky) return false;
   if (!has(asked.include) && asked.sticky !== true) {
@@ -226,7 +227,12 @@ const rarely = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> =>
 
 const aQuery: fc.Arbitrary<PostQuery> = fc
   .record({
-    type: fc.constantFrom(...TYPES),
+    types: fc.constantFrom<Pick<PostQuery, "type" | "alsoTypes">>(
+      { type: "post" },
+      { type: "page" },
+      { type: "attachment" },
+      { type: "post", alsoTypes: ["page"] },
+    ),
     visibility: fc.oneof({ weight: 2, arbitrary: fc.constant<Visibility>({ publish: "all" }) }, aVisibility),
     inherited: rarely(aVisibility),
     author: rarely(lists.author),
@@ -282,9 +288,9 @@ const aQuery: fc.Arbitrary<PostQuery> = fc
   })
   // An absent filter is absent, not undefined.
   .map(
-    (fields) =>
+    ({ types, ...fields }) =>
       Object.fromEntries(
-        Object.entries(fields).filter(([, value]) => value !== undefined),
+        Object.entries({ ...types, ...fields }).filter(([, value]) => value !== undefined),
       ) as unknown as PostQuery,
   );
 

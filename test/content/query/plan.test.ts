@@ -16,8 +16,8 @@ const category = (fields: Partial<TermFilter> = {}): TermFilter => ({
 describe("the plan of a list", () => {
   it("goes through all rows of a status, and asks nothing of them, where nothing is asked", () => {
     expect(planQuery(query())).toEqual({
-      type: "post",
-      access: [{ status: "publish" }],
+      types: ["post"],
+      access: [{ type: "post", status: "publish" }],
       drivingIndexes: [{ by: "all" }],
       checks: [],
       order: { by: "columns", ordering: "date/desc" },
@@ -119,8 +119,8 @@ describe("the plan of a list", () => {
   it("sees of each status what the caller sees of it, and of attachments what he sees of their posts too", () => {
     const own = { author: 4 };
     expect(planQuery(query({ visibility: { publish: "all", draft: own } })).access).toEqual([
-      { status: "publish" },
-      { status: "draft", author: 4 },
+      { type: "post", status: "publish" },
+      { type: "post", status: "draft", author: 4 },
     ]);
     const media = query({
       type: "attachment",
@@ -128,10 +128,10 @@ describe("the plan of a list", () => {
       inherited: { publish: "all", draft: own },
     });
     expect(planQuery(media).access.slice(0, 4)).toEqual([
-      { status: "trash" },
-      { status: "inherit/publish" },
-      { status: "inherit/future", author: 4 },
-      { status: "inherit/draft", author: 4, inheritedAuthor: 4 },
+      { type: "attachment", status: "trash" },
+      { type: "attachment", status: "inherit/publish" },
+      { type: "attachment", status: "inherit/future", author: 4 },
+      { type: "attachment", status: "inherit/draft", author: 4, inheritedAuthor: 4 },
     ]);
   });
 });
