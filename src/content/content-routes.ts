@@ -12,6 +12,7 @@ import { postRoutes } from "./posts/post-routes.js";
 import { autosaveRoutes } from "./posts/revisions/autosave-routes.js";
 import { revisionRoutes } from "./posts/revisions/revision-routes.js";
 import type { RestRoute } from "./rest/types.js";
+import { searchRoutes } from "./search/search-routes.js";
 import { termRoutes } from "./terms/term-routes.js";
 import { typeRoutes } from "./type-routes/type-routes.js";
 import { userRoutes } from "./users/user-routes.js";
@@ -49,5 +50,6 @@ export function createContentRoutes(
     }),
     ...userRoutes({ users, repository, callerOf, roles, site, namespace }),
     ...typeRoutes(namespace),
+    ...searchRoutes({ repository, site, lists, namespace }),
   ];
 }

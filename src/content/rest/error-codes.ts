@@ -61,6 +61,7 @@ const STATUSES: { readonly [status: number]: { readonly text: string; readonly c
         "rest_request_aborted",
         "rest_revision_invalid_offset_number",
         "rest_revision_invalid_page_number",
+        "rest_search_invalid_page_number",
         "rest_taxonomy_not_hierarchical",
         "rest_term_invalid",
         "rest_term_invalid_id",

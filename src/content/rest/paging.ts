@@ -9,8 +9,7 @@ import type { Item, RestRequest, RestResponse } from "./types.js";
  * Builds `x-wp-total`, `x-wp-totalpages` and `link` of a list. `given`: the arguments of the query
  * as they came, which the links repeat.
  *
- * @throws RestError 400 `rest_post_invalid_page_number` for a page after the last one, unless the
- *   list
+ * @throws RestError 400 with the code `invalidPage` for a page after the last one, unless the list
  *   is empty
  */
 export function pageHeaders({
@@ -19,6 +18,7 @@ export function pageHeaders({
   given,
   url,
   isOpenEnded = false,
+  invalidPage = "rest_post_invalid_page_number",
 }: {
   readonly values: { readonly [name: string]: Json | undefined };
   readonly total: number;
@@ -26,6 +26,7 @@ export function pageHeaders({
   readonly url: string;
   /** True if a page after the last one is empty instead of an error. */
   readonly isOpenEnded?: boolean;
+  readonly invalidPage?: string;
 }): RestHeaders {
   const page = Number(values["page"] ?? 1);
   const perPage = Number(values["per_page"] ?? 10);
@@ -33,7 +34,7 @@ export function pageHeaders({
   if (page > pages && total > 0 && !isOpenEnded) {
     throw new RestError(
       400,
-      "rest_post_invalid_page_number",
+      invalidPage,
       "The page number requested is larger than the number of pages available.",
     );
   }

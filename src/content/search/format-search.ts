@@ -1,0 +1,66 @@
+/** Finds the post formats in use. A format has a page on the website once a post is published. */
+
+import { POST_FORMATS } from "../collections.js";
+import type { ContentRepository } from "../repository/content-repository.js";
+import type { Site } from "../site.js";
+import type { SearchHandler } from "./search-handler.js";
+
+type PostFormat = (typeof POST_FORMATS)[number];
+
+const toTitle = (format: PostFormat): string => `${format.charAt(0).toUpperCase()}${format.slice(1)}`;
+
+export function createFormatSearch({
+  repository,
+  site,
+}: {
+  readonly repository: Pick<ContentRepository, "index" | "stamp">;
+  readonly site: Pick<Site, "termLink">;
+}): SearchHandler {
+  let known = { stamp: -1, used: new Map<PostFormat, boolean>() };
+
+  /** The answer is cached until something changes, because it takes a look at every post. */
+  async function isUsed(format: PostFormat): Promise<boolean> {
+    const stamp = repository.stamp();
+    if (known.stamp !== stamp) known = { stamp, used: new Map() };
+    const { used } = known;
+    const cached = used.get(format);
+    if (cached !== undefined) return cached;
+    const { total } = await repository.index.find(
+      {
+        type: "post",
+        visibility: { publish: "all" },
+        format: [format],
+        orderBy: "date",
+        order: "desc",
+        offset: 0,
+        limit: 1,
+      },
+      async () => [],
+    );
+    used.set(format, total > 0);
+    return total > 0;
+  }
+
+  return {
+    type: "post-format",
+    subtypes: [],
+    async find({ text, offset, limit }) {
+      const found: PostFormat[] = [];
+      for (const format of POST_FORMATS) {
+        if (format !== "standard" && format.includes(text.toLowerCase()) && (await isUsed(format)))
+          found.push(format);
+      }
+      return {
+        results: found.slice(offset, offset + limit).map((format) => ({
+          fields: {
+            id: format,
+            title: toTitle(format),
+            url: site.termLink("type", format),
+            type: "post-format",
+          },
+        })),
+        total: found.length,
+      };
+    },
+  };
+}

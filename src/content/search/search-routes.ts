@@ -1,0 +1,158 @@
+/** `/search`: finds published content of one kind. Link dialogs and most websites search with it. */
+
+import { toText } from "../../schema/text-of.js";
+import type { Arguments, Context, Schema } from "../../schema/types.js";
+import { COUNTS, IDS, LENGTHS } from "../argument-bounds.js";
+import type { ContentRepository } from "../repository/content-repository.js";
+import { parseFields } from "../rest/field-selection.js";
+import { createItem } from "../rest/item.js";
+import type { ListLimits } from "../rest/list-limits.js";
+import { pageHeaders } from "../rest/paging.js";
+import { pageArguments } from "../rest/record-fields.js";
+import type { Item, RestRequest, RestRoute } from "../rest/types.js";
+import type { Site } from "../site.js";
+import { createFormatSearch } from "./format-search.js";
+import { createPostSearch } from "./post-search.js";
+import type { SearchHandler, SearchQuery, SearchResult } from "./search-handler.js";
+import { createTermSearch } from "./term-search.js";
+
+export interface SearchRoutesOptions {
+  readonly repository: Pick<ContentRepository, "index" | "posts" | "texts" | "stamp">;
+  readonly site: Site;
+  readonly lists: Pick<ListLimits, "collect">;
+  /** `core/v2` */
+  readonly namespace: string;
+}
+
+const ANY = "any";
+const SHOWN: readonly Context[] = ["view", "embed"];
+
+export function searchRoutes({
+  repository,
+  site,
+  lists,
+  namespace,
+}: SearchRoutesOptions): readonly RestRoute[] {
+  const handlers: readonly SearchHandler[] = [
+    createPostSearch({ repository, site }),
+    createTermSearch({ repository, site }),
+    createFormatSearch({ repository, site }),
+  ];
+  const toItem = ({ fields, self, about }: SearchResult, { url }: RestRequest): Item =>
+    createItem(fields, {
+      ...(self === undefined ? {} : { self: [{ embeddable: true, href: url(`/${namespace}${self}`) }] }),
+      ...(about === undefined ? {} : { about: [{ href: url(`/${namespace}${about}`) }] }),
+      collection: [{ href: url(`/${namespace}/search`) }],
+    });
+
+  return [
+    {
+      namespace,
+      path: "/search",
+      schema: searchResultSchema(handlers),
+      endpoints: [
+        {
+          methods: ["GET"],
+          args: searchArguments(handlers),
+          described: { summary: "Search published content" },
+          permit: () => {},
+          async handle(request) {
+            const { values, given, query, url } = request;
+            const handler = handlers.find(({ type }) => type === values["type"]) as SearchHandler;
+            const { results, total } = await handler.find(toSearchQuery(request, handler));
+            const headers = pageHeaders({
+              ...{ values, total, given: query, url: url(`/${namespace}/search`) },
+              invalidPage: "rest_search_invalid_page_number",
+            });
+            const items = await lists.collect(parseFields(given["_fields"]), async ({ add }) => {
+              for (const result of results) await add(toItem(result, request));
+            });
+            return { status: 200, headers, body: { items } };
+          },
+        },
+      ],
+    },
+  ];
+}
+
+/** As in WordPress, `any` overrides other subtypes, and those of another type are left out. */
+function toSearchQuery({ values, caller }: RestRequest, { subtypes }: SearchHandler): SearchQuery {
+  const limit = Number(values["per_page"]);
+  const text = toText(values["search"]).trim();
+  const wanted = values["subtype"] as readonly string[];
+  return {
+    // PHP takes "0" for an empty text.
+    text: text === "0" ? "" : text,
+    subtypes: wanted.includes(ANY) ? subtypes : subtypes.filter((subtype) => wanted.includes(subtype)),
+    include: values["include"] as readonly number[],
+    exclude: values["exclude"] as readonly number[],
+    offset: (Number(values["page"]) - 1) * limit,
+    limit,
+    caller,
+  };
+}
+
+const listSubtypes = (handlers: readonly SearchHandler[]): readonly string[] =>
+  handlers.flatMap(({ subtypes }) => subtypes);
+
+const searchArguments = (handlers: readonly SearchHandler[]): Arguments => ({
+  context: {
+    description: "Scope under which the request is made; determines fields present in response.",
+    type: "string",
+    enum: ["embed", "view"],
+    default: "view",
+  },
+  ...pageArguments,
+  search: {
+    description: "Limit results to those matching a string.",
+    type: "string",
+    maxLength: LENGTHS.search,
+  },
+  type: {
+    description: "Limit results to items of an object type.",
+    type: "string",
+    default: "post",
+    enum: handlers.map(({ type }) => type),
+    late: true,
+  },
+  subtype: {
+    description: "Limit results to items of one or more object subtypes.",
+    type: "array",
+    mostItems: COUNTS.names,
+    default: ANY,
+    items: { type: "string", enum: [...listSubtypes(handlers), ANY] },
+    late: true,
+  },
+  exclude: { description: "Ensure result set excludes specific IDs.", ...IDS, default: [], late: true },
+  include: { description: "Limit result set to specific IDs.", ...IDS, default: [], late: true },
+});
+
+function searchResultSchema(handlers: readonly SearchHandler[]): Schema {
+  const types = handlers.map(({ type }) => type);
+  const subtypes = listSubtypes(handlers);
+  const shown = { context: SHOWN, readonly: true } as const;
+  return {
+    title: "search-result",
+    type: "object",
+    properties: {
+      id: { description: "Unique identifier for the object.", type: ["integer", "string"], ...shown },
+      title: { description: "The title for the object.", type: "string", ...shown },
+      url: { description: "URL to the object.", type: "string", format: "uri", ...shown },
+      type: {
+        description: "Object type.",
+        type: "string",
+        enum: types,
+        ...shown,
+        // The type of a term is its taxonomy.
+        answered: { type: "string", enum: [...types, ...subtypes] },
+      },
+      subtype: {
+        description: "Object subtype.",
+        type: "string",
+        enum: subtypes,
+        ...shown,
+        sometimes: true,
+      },
+    },
+  };
+}
