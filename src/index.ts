@@ -17,6 +17,13 @@ export type {
 } from "./content/content-options.js";
 export type { EmbedProvider } from "./content/embeds/providers.js";
 export type { FileStore } from "./content/files.js";
+export {
+  type DiscoveryLinks,
+  type DiscoveryOptions,
+  discoveryLinks,
+} from "./content/hosting/discovery-links.js";
+export { createNonces, type NonceOptions, type Nonces } from "./content/hosting/nonces.js";
+export { rewriteRestRoute } from "./content/hosting/rest-route.js";
 export type { ImageTool } from "./content/media/image-tool.js";
 export type { ContentChanged } from "./content/records/record-changes.js";
 export type {

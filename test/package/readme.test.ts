@@ -6,6 +6,7 @@ import { smtpNotifierOptions } from "../../notify/options.js";
 import { outboxOptions } from "../../outbox/options.js";
 import { portalOptions } from "../../portal/options.js";
 import { receiverOptions } from "../../receiver/options.js";
+import { nonceOptions } from "../../src/content/hosting/nonces.js";
 import { contentOptions } from "../../src/content/options.js";
 import type { Option, OptionTable } from "../../src/core/options.js";
 import { verifySignature } from "../../src/signature/signature.js";
@@ -70,6 +71,7 @@ describe("docs/options.md", () => {
       receiverOptions,
       outboxOptions,
       contentOptions,
+      nonceOptions,
       smtpNotifierOptions,
       sharpImagesOptions,
       portalOptions,
