@@ -59,6 +59,11 @@ export interface Schema {
    * something else. For OpenAPI only.
    */
   readonly answered?: Schema;
+  /**
+   * For an argument: the schema of its valid values, if WordPress's own description says less or
+   * something else. For OpenAPI only.
+   */
+  readonly accepted?: Schema;
   /** For a field of an item: true if some items do not have it. For OpenAPI only. */
   readonly sometimes?: true;
   /** True if WordPress returns the field, or accepts the argument, without describing it. */

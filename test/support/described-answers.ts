@@ -8,7 +8,7 @@ import type { Json, JsonObject } from "../../src/schema/types.js";
 
 export type Method = "get" | "post" | "put" | "patch" | "delete";
 
-interface Template {
+export interface Template {
   readonly text: string;
   readonly pattern: RegExp;
   readonly item: JsonObject;
@@ -197,7 +197,7 @@ const isFieldsInBody = ({ body }: HttpRequest): boolean =>
   body instanceof Uint8Array && Buffer.from(body).includes("_fields");
 
 /** By length and literals first, as the services decide. */
-function templatesOf(paths: JsonObject): readonly Template[] {
+export function templatesOf(paths: JsonObject): readonly Template[] {
   const list = Object.entries(paths).map(([text, json]) => {
     const item = object(json);
     const parameters = (item["parameters"] ?? []) as readonly JsonObject[];
@@ -218,7 +218,10 @@ function templatesOf(paths: JsonObject): readonly Template[] {
   return list.sort((one, other) => rank(one) - rank(other));
 }
 
-function methodOf({ method, headers }: HttpRequest, query: URLSearchParams): string {
+export function methodOf(
+  { method, headers }: Pick<HttpRequest, "method" | "headers">,
+  query: URLSearchParams,
+): string {
   if (method === "HEAD") return "get";
   const override =
     method === "POST" ? (query.get("_method") ?? headers["x-http-method-override"]) : undefined;

@@ -79,8 +79,12 @@ const createOwnEndpoint = (own: OwnEmbeds): RestEndpoint => ({
   methods: ["GET"],
   args: {
     url: URL_ARGUMENT,
-    format: { default: "json", maxLength: LENGTHS.name },
-    maxwidth: { default: DEFAULT_WIDTH, maxLength: LENGTHS.number },
+    format: {
+      default: "json",
+      maxLength: LENGTHS.name,
+      accepted: { type: "string", enum: ["json", "xml"] },
+    },
+    maxwidth: { default: DEFAULT_WIDTH, maxLength: LENGTHS.number, accepted: { type: "integer" } },
   },
   described: {
     summary: "Embed a post of this site elsewhere",

@@ -8,7 +8,7 @@ import {
   type FieldView,
   type PostField,
   type PostFields,
-  passthrough,
+  rawTextArgument,
   readRaw,
 } from "../posts/post-field.js";
 import { sanitiseText } from "../posts/sanitised-text.js";
@@ -115,14 +115,14 @@ export const mediaFields: PostFields = {
     schema: textSchema("The attachment description.", FULL),
     read: ({ post, site }) => ({ raw: post.content, rendered: site.render.content(post) }),
     write: writeText("content"),
-    argument: passthrough,
+    argument: rawTextArgument(LENGTHS.content),
     isCostly: true,
   },
   caption: {
     schema: textSchema("The attachment caption.", ALL),
     read: ({ post, site }) => ({ raw: post.excerpt, rendered: site.render.caption(post) }),
     write: writeText("excerpt"),
-    argument: passthrough,
+    argument: rawTextArgument(LENGTHS.content),
     isCostly: true,
   },
   alt_text: {

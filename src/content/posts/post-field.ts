@@ -46,8 +46,8 @@ export interface PostField {
    * `applyPostValues` writes by rules of its own.
    */
   readonly write?: (value: Json, target: FieldTarget) => void;
-  /** Overrides how the schema validates and sanitises the argument. */
-  readonly argument?: Pick<Argument, "validate" | "sanitize">;
+  /** Overrides how the schema validates, sanitises and describes the argument. */
+  readonly argument?: Pick<Argument, "validate" | "sanitize" | "accepted">;
   /** True if an author's autosave of his own draft writes the field to the draft. */
   readonly isAutosaved?: true;
   /** True if rendering it takes longer than all other fields together. */
@@ -63,14 +63,26 @@ export interface SharedPostField extends PostField {
 /** Fields by name, in the order in which responses list them. */
 export type PostFields = { readonly [name: string]: PostField };
 
+/** Schema of a text as clients write it: a string, or an object with `raw`. */
+export const rawTextSchema = (maxLength: number): Schema => ({
+  anyOf: [
+    { type: "string", maxLength },
+    {
+      type: "object",
+      properties: { raw: { type: "string", maxLength, description: "As it is stored." } },
+    },
+  ],
+});
+
 /**
- * Accepts any value. WordPress takes a text as a string or as an object with `raw`, and ignores
- * anything else.
+ * Returns the argument of a text. WordPress takes a string or an object with `raw`, and ignores any
+ * other value.
  */
-export const passthrough: NonNullable<PostField["argument"]> = {
+export const rawTextArgument = (maxLength: number): NonNullable<PostField["argument"]> => ({
   validate: () => undefined,
   sanitize: (value) => value,
-};
+  accepted: rawTextSchema(maxLength),
+});
 
 /**
  * Returns the raw text of a written value, which is a string or an object with `raw`. Returns

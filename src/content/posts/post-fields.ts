@@ -27,6 +27,12 @@ const text = (context: readonly Context[], more: Schema = {}): Schema => ({
   ...more,
 });
 
+/** Like in WordPress, `null` stores an empty text. */
+const openOrClosed: Schema = {
+  enum: ["open", "closed"],
+  answered: { type: "string", enum: ["open", "closed", ""] },
+};
+
 export const postFields = {
   id: {
     types: STANDARD_TYPES,
@@ -146,7 +152,7 @@ export const postFields = {
     types: ADDRESSED_TYPES,
     schema: text(FULL, {
       description: "Whether or not comments are open on the post.",
-      enum: ["open", "closed"],
+      ...openOrClosed,
     }),
     read: ({ post }) => post.commentStatus,
     write: (value, { post }) => {
@@ -156,7 +162,7 @@ export const postFields = {
   },
   ping_status: {
     types: ADDRESSED_TYPES,
-    schema: text(FULL, { description: "Whether or not the post can be pinged.", enum: ["open", "closed"] }),
+    schema: text(FULL, { description: "Whether or not the post can be pinged.", ...openOrClosed }),
     read: ({ post }) => post.pingStatus,
     write: (value, { post }) => {
       post.pingStatus = value as Post["pingStatus"];

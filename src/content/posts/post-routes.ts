@@ -105,6 +105,8 @@ function createEndpoint(
     args: withDefaults(writable, type.createDefaults ?? {}),
     ...(type.uploads === undefined ? {} : { receive: type.uploads.receive }),
     ...(mayBeEmpty(type.collection) ? {} : { noObject: emptyContent }),
+    // For an `id` in the body, which belongs to an update.
+    described: { errors: [404] },
     permit: permissions.create,
     handle: createCreatePost(resource, options),
   };

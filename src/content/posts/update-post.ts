@@ -19,6 +19,7 @@ export function updateArguments(
   return writeArguments(type, {
     status: { validate: orUnchanged(status, (id) => repository.index.post(id)?.status) },
     template: {
+      accepted: { type: "string", enum: ["", ...site.templates] },
       validate: (value, name) =>
         value === "" || site.templates.includes(toText(value))
           ? undefined

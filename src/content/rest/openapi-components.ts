@@ -14,6 +14,13 @@ const LINK: JsonObject = {
   additionalProperties: true,
 };
 
+const DETAIL: JsonObject = {
+  type: "object",
+  required: ["code", "message"],
+  properties: { code: { type: "string" }, message: { type: "string" }, data: {} },
+  additionalProperties: false,
+};
+
 export const sharedSchemas: { readonly [name: string]: JsonObject } = {
   Error: {
     type: "object",
@@ -29,7 +36,11 @@ export const sharedSchemas: { readonly [name: string]: JsonObject } = {
             description: "The invalid arguments: their names, or a message for each.",
             type: ["object", "array"],
           },
-          details: { type: "object", description: "One error for each of them." },
+          details: {
+            description: "One error for each of them.",
+            type: "object",
+            additionalProperties: DETAIL,
+          },
         },
         additionalProperties: true,
       },

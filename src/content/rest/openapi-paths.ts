@@ -4,11 +4,16 @@
  */
 
 import { componentRef, toPathTemplate } from "../../http/openapi-document.js";
-import type { Argument, Json, JsonObject } from "../../schema/types.js";
+import type { Json, JsonObject } from "../../schema/types.js";
 import { toRoutePath } from "./index-routes.js";
+import {
+  describeFields,
+  describeQueryParameters,
+  describeUpload,
+  type NamedArgument,
+} from "./openapi-arguments.js";
 import type { NameRecord } from "./openapi-records.js";
 import { describeResponses, endsInParameter, getResponseForm } from "./openapi-responses.js";
-import { toJsonSchema } from "./openapi-schema.js";
 import { listParameterNames, MAX_SEGMENT } from "./route-tree.js";
 import type { Method, RestEndpoint, RestRoute } from "./types.js";
 
@@ -64,7 +69,7 @@ function summarise(route: RestRoute, endpoint: RestEndpoint, method: Method): st
 function describeInput(
   method: Method,
   { receive, described }: RestEndpoint,
-  args: readonly (readonly [string, Argument])[],
+  args: readonly NamedArgument[],
 ): JsonObject {
   const general = [
     componentRef("parameters", "Fields"),
@@ -72,47 +77,9 @@ function describeInput(
     ...(described?.errors?.includes(412) ? [componentRef("parameters", "IfUnmodifiedSince")] : []),
   ];
   if (method === "GET" || method === "DELETE")
-    return { parameters: [...args.map(describeQueryParameter), ...general] };
+    return { parameters: [...args.flatMap(describeQueryParameters), ...general] };
   if (args.length === 0) return { parameters: general };
   const required = receive !== undefined || args.some(([, argument]) => argument.required === true);
-  const schema = toJsonSchema({ type: "object", properties: Object.fromEntries(args) });
-  const content = receive === undefined ? describeFields(schema) : describeUpload(schema);
+  const content = receive === undefined ? describeFields(args) : describeUpload(args);
   return { parameters: general, requestBody: { required, content } };
-}
-
-const describeFields = (schema: JsonObject): JsonObject => ({
-  "application/json": { schema },
-  "application/x-www-form-urlencoded": { schema },
-});
-
-const describeUpload = (schema: JsonObject): JsonObject => ({
-  "multipart/form-data": {
-    schema: {
-      ...schema,
-      required: ["file"],
-      properties: { file: FILE, ...(schema["properties"] as JsonObject) },
-    },
-  },
-  "*/*": { schema: FILE },
-});
-
-const FILE: JsonObject = {
-  description: "The bytes of the file. Outside a form, `Content-Disposition` contains its name.",
-  type: "string",
-  contentMediaType: "application/octet-stream",
-};
-
-/** Lists are separated by commas; objects use brackets. */
-function describeQueryParameter([name, argument]: readonly [string, Argument]): JsonObject {
-  const { description, ...schema } = toJsonSchema(argument);
-  const style =
-    argument.type === "object" ? { style: "deepObject", explode: true } : { style: "form", explode: false };
-  return {
-    name,
-    in: "query",
-    ...(description === undefined ? {} : { description }),
-    required: argument.required === true,
-    ...style,
-    schema,
-  };
 }

@@ -27,21 +27,35 @@ const FORMATS: { readonly [format in NonNullable<Schema["format"]>]: JsonObject 
   "hex-color": { pattern: "^#([A-Fa-f0-9]{3}){1,2}$" },
 };
 
+/** A format of arguments that responses do not share. */
+const ARGUMENT_FORMATS: { readonly [format in NonNullable<Schema["format"]>]?: JsonObject } = {
+  "date-time": {
+    pattern:
+      "^(?!0000)\\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\\d|3[01])[Tt ]([01]\\d|2[0-3])(:[0-5]\\d){2}" +
+      "(\\.\\d+)?(Z|[+-]([01]\\d|2[0-3])(:[0-5]\\d)?)?$",
+  },
+  email: { format: "email" },
+};
+
 /** `response`: without the bounds of arguments, which imported records may exceed. */
 type Use = "argument" | "response";
 
 /** Translates draft 4, and the `required` that WordPress writes on a property, to 2020-12. */
 export function toJsonSchema(schema: Schema, use: Use = "argument"): JsonObject {
+  const { accepted, properties, format } = schema;
+  if (use === "argument" && accepted !== undefined) return toJsonSchema(describeAccepted(schema, accepted));
   const inner = (one: Schema): JsonObject => toJsonSchema(one, use);
   const translated: Record<string, Json> = {};
   for (const keyword of SAME_KEYWORDS) {
     const value = schema[keyword];
     if (value !== undefined) translated[keyword] = value as Json;
   }
-  const { properties, format } = schema;
+  // WordPress announces `null` as the default of arguments that do not accept it.
+  if (translated["default"] === null && ![schema.type].flat().includes("null")) delete translated["default"];
   if (schema.maxItems !== undefined) translated["maxItems"] = schema.maxItems;
   if (use === "argument") Object.assign(translated, translateBounds(schema));
-  if (format !== undefined) Object.assign(translated, FORMATS[format]);
+  if (format !== undefined)
+    Object.assign(translated, (use === "argument" ? ARGUMENT_FORMATS[format] : undefined) ?? FORMATS[format]);
   Object.assign(translated, translateRange(schema));
   if (schema.readonly) translated["readOnly"] = true;
   Object.assign(translated, translateInnerSchemas(schema, inner));
@@ -54,6 +68,12 @@ export function toJsonSchema(schema: Schema, use: Use = "argument"): JsonObject 
   if (names.length > 0) translated["required"] = names;
   return translated;
 }
+
+const describeAccepted = ({ description, default: initial }: Schema, accepted: Schema): Schema => ({
+  ...accepted,
+  ...(description === undefined ? {} : { description }),
+  ...(initial === undefined ? {} : { default: initial }),
+});
 
 function translateInnerSchemas(
   { items, oneOf, anyOf, additionalProperties }: Schema,

@@ -29,6 +29,11 @@ unknown path or method returns 404 with the code \`rest_no_route\`. POST with \`
 \`X-HTTP-Method-Override\`, stands for another method. With \`_envelope\` in the query, the body also contains status and headers. With
 \`_jsonp\`, an anonymous response to GET is a script. With \`_pretty\`, the JSON is indented.
 
+A list in a query is written \`1,2\`, or \`include[]=1&include[]=2\`; in a form as well. Texts that a client sends for another type are
+converted: \`"5"\` is an integer, \`"true"\` a boolean, and \`"1,2"\` or \`1\` a list. An empty list is also an empty object. Integers are safe integers. Dates are on the
+calendar, and have an offset or are in the time zone of the site; in UTC if the name ends in \`_gmt\`. An argument of a write that is
+\`null\` has the empty value of its type.
+
 Every argument has a maximum. GET, DELETE and anonymous requests accept a body of at most 64 KiB, and a JSON body at most 10 000 values. A
 response that would be too large fails with 413 \`rest_response_too_large\`: request fewer records, or fewer properties with \`_fields\`.
 

@@ -12,7 +12,7 @@ import type { MenuItem } from "../../records/records.js";
 import { ALL, FULL } from "../../rest/record-fields.js";
 import { cleanUrl } from "../../text/urls.js";
 import { metaField } from "../meta-field.js";
-import type { PostField, PostFields } from "../post-field.js";
+import { type PostField, type PostFields, rawTextSchema } from "../post-field.js";
 import { postFields } from "../post-fields.js";
 import {
   getMenuItem,
@@ -32,6 +32,8 @@ const field = (schema: Schema, read: PostField["read"]): PostField => ({
 
 const text = (description: string, read: (item: MenuItem) => string, more: Schema = {}): PostField =>
   field({ description, type: "string", ...more }, (view) => read(getMenuItem(view)));
+
+const TYPES = ["taxonomy", "post_type", "post_type_archive", "custom"];
 
 /** `applyMenuItemValues` writes them. */
 export const menuItemFields: PostFields = {
@@ -62,6 +64,7 @@ export const menuItemFields: PostFields = {
         return { raw, rendered: view.site.render.title({ ...view.post, title: raw }) };
       },
     ),
+    argument: { accepted: rawTextSchema(LENGTHS.title) },
   },
   id: postFields.id,
   type_label: field(
@@ -73,7 +76,9 @@ export const menuItemFields: PostFields = {
     readTypeLabel,
   ),
   type: text("The family of objects originally represented.", ({ type }) => type, {
-    enum: ["taxonomy", "post_type", "post_type_archive", "custom"],
+    enum: TYPES,
+    // Like in WordPress, `null` stores an empty text.
+    answered: { type: "string", enum: [...TYPES, ""] },
   }),
   status: field(
     {
@@ -134,6 +139,8 @@ export const menuItemFields: PostFields = {
         type: "string",
         format: "uri",
         maxLength: LENGTHS.url,
+        // It may have letters beyond ASCII, which a `uri` has not.
+        answered: { type: "string" },
       },
       resolveMenuItemUrl,
     ),
