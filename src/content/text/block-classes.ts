@@ -19,7 +19,26 @@ const GENERATED: ReadonlyMap<string, GeneratedClass> = new Map([
   ["core/list", { elements: new Set(["ul", "ol"]), className: "wp-block-list" }],
 ]);
 
-const CLASS = /\sclass\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))/i;
+/**
+ * One attribute with the blanks before it, by the rules of HTML: a value ends where a browser ends
+ * it. So a text inside the value of another attribute is never taken for a class.
+ */
+const ATTRIBUTE = new RegExp(
+  [
+    "[\\t\\n\\f\\r /]*",
+    "(([^\\t\\n\\f\\r />=]+)",
+    "(?:[\\t\\n\\f\\r ]*=[\\t\\n\\f\\r ]*",
+    `(?:"([^"]*)"|'([^']*)'|([^\\t\\n\\f\\r >"'][^\\t\\n\\f\\r >]*)))?)`,
+  ].join(""),
+  "y",
+);
+
+/** Where the attribute stands in the HTML, with its name, and its value. */
+interface ClassAttribute {
+  readonly start: number;
+  readonly end: number;
+  readonly value: string;
+}
 
 /**
  * Returns the text that follows the opening delimiter of a block, with the class in the first tag
@@ -33,23 +52,31 @@ export function addBlockClass(block: string, html: string): string {
   let start = 0;
   for (const { kind, name, text, isClosing } of tokenise(html)) {
     if (kind === "tag" && !isClosing && generated.elements.has(name)) {
-      return (
-        html.slice(0, start) + withClass(text, name, generated.className) + html.slice(start + text.length)
-      );
+      return withClass(html, start + 1 + name.length, generated.className);
     }
     start += text.length;
   }
   return html;
 }
 
-function withClass(tag: string, name: string, className: string): string {
-  const found = CLASS.exec(tag);
-  if (found === null) {
-    const end = 1 + name.length;
-    return `${tag.slice(0, end)} class="${className}"${tag.slice(end)}`;
+/** `at`: the end of the tag's name. */
+function withClass(html: string, at: number, className: string): string {
+  const found = findClass(html, at);
+  if (found === undefined) return `${html.slice(0, at)} class="${className}"${html.slice(at)}`;
+  const names = found.value.split(/[\t\n\f\r ]+/).filter((name) => name !== "");
+  if (names.includes(className)) return html;
+  const value = [...names, className].join(" ").replaceAll('"', "&quot;");
+  return `${html.slice(0, found.start)}class="${value}"${html.slice(found.end)}`;
+}
+
+function findClass(html: string, from: number): ClassAttribute | undefined {
+  ATTRIBUTE.lastIndex = from;
+  for (let match = ATTRIBUTE.exec(html); match !== null; match = ATTRIBUTE.exec(html)) {
+    const [, attribute = "", name = "", ...values] = match;
+    if (name.toLowerCase() !== "class") continue;
+    const end = ATTRIBUTE.lastIndex;
+    const value = values.find((one) => one !== undefined) ?? "";
+    return { start: end - attribute.length, end, value };
   }
-  const names = (found[1] ?? found[2] ?? found[3] ?? "").split(/\s+/).filter((one) => one !== "");
-  if (names.includes(className)) return tag;
-  const end = found.index + found[0].length;
-  return `${tag.slice(0, found.index)} class="${[...names, className].join(" ")}"${tag.slice(end)}`;
+  return undefined;
 }
