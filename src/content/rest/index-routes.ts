@@ -8,7 +8,7 @@ import type { Arguments, Json, JsonObject, Schema } from "../../schema/types.js"
 import { LENGTHS } from "../argument-bounds.js";
 import { RestError } from "./error.js";
 import { toPattern } from "./route-tree.js";
-import type { Links, RestRequest, RestResponse, RestRoute } from "./types.js";
+import type { RestBody, RestRequest, RestResponse, RestRoute } from "./types.js";
 
 /** Returns the path below the mount point: `/core/v2/posts/:id`. */
 export const toRoutePath = ({ namespace, path }: RestRoute): string =>
@@ -89,6 +89,7 @@ export function withIndex(rows: readonly RestRoute[], describeSite: () => JsonOb
     return {
       json: { namespace, routes: describeRoutes(described, baseUrl) },
       links: { up: [{ href: `${baseUrl}/` }] },
+      keepsLinks: true,
     };
   };
   for (const namespace of namespaces) {
@@ -124,16 +125,13 @@ interface DescribedRoute {
   readonly describe: (request: RestRequest) => Description;
 }
 
-interface Description {
-  readonly json: JsonObject;
-  readonly links: Links;
-}
+type Description = Extract<RestBody, { readonly json: Json }> & { readonly json: JsonObject };
 
 function toRoute({ namespace, path, args, summary, describe }: DescribedRoute): RestRoute {
   const handle = (request: RestRequest): RestResponse => ({
     status: 200,
     headers: {},
-    body: { ...describe(request), keepsLinks: true },
+    body: describe(request),
   });
   const errors = namespace === "" ? [] : [404];
   const described = { summary, form: "json", schema: INDEX, errors } as const;
