@@ -35,10 +35,13 @@ const tooMany = (): RestError =>
     retryAfter: 5,
   });
 
-/** Parses the number at the beginning of a text, as WordPress does; 0 for anything else. */
+/**
+ * Parses the number at the beginning of a text, without its sign, as WordPress does; 0 for anything
+ * else.
+ */
 const parsePixels = (value: Json | undefined): number => {
   const count = typeof value === "number" || typeof value === "string" ? Number.parseFloat(String(value)) : 0;
-  return Number.isNaN(count) ? 0 : Math.trunc(count);
+  return Number.isNaN(count) ? 0 : Math.abs(Math.trunc(count));
 };
 
 const clampPixels = (count: number): number => Math.min(Math.max(count, MIN_PIXELS), MAX_PIXELS);

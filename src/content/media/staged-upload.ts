@@ -92,13 +92,13 @@ export async function stageUpload(request: HttpRequest, options: UploadOptions):
     return createUpload(file, fields, options);
   }
   if (request.body === null || headers["content-length"] === "0") throw noData();
+  const bytes = readUploadBytes(request, options.limit, options.pace);
   const fileName = readRawFileName(headers);
-  const file = await stageFile(
-    readUploadBytes(request, options.limit, options.pace),
-    fileName,
-    digest,
-    options,
-  );
+  if (fileName instanceof RestError) {
+    // Like WordPress, reports a body without data before its headers.
+    throw "parsed" in request.body || (await hasData(bytes)) ? fileName : noData();
+  }
+  const file = await stageFile(bytes, fileName, digest, options);
   return createUpload({ ...file, title: "" }, Object.freeze(Object.create(null)), options);
 }
 
@@ -121,18 +121,26 @@ export async function stageImportedFile(
   );
 }
 
-function readRawFileName(headers: HttpRequest["headers"]): string {
+/** Reads only as far as the first byte. */
+async function hasData(bytes: AsyncIterable<Uint8Array>): Promise<boolean> {
+  for await (const chunk of bytes) if (chunk.length > 0) return true;
+  return false;
+}
+
+/** Returns the error if the headers name no file. */
+function readRawFileName(headers: HttpRequest["headers"]): string | RestError {
   if (headers["content-type"] === undefined) {
-    throw new RestError(400, "rest_upload_no_content_type", "No Content-Type supplied.");
+    return new RestError(400, "rest_upload_no_content_type", "No Content-Type supplied.");
   }
   const disposition = headers["content-disposition"];
-  if (disposition === undefined) throw noContentDisposition();
-  const name = readFileName(disposition);
-  if (name !== undefined) return name;
-  throw new RestError(
-    400,
-    "rest_upload_invalid_disposition",
-    'Invalid Content-Disposition supplied. Content-Disposition needs to be formatted as `attachment; filename="image.png"` or similar.',
+  if (disposition === undefined) return noContentDisposition();
+  return (
+    readFileName(disposition) ??
+    new RestError(
+      400,
+      "rest_upload_invalid_disposition",
+      'Invalid Content-Disposition supplied. Content-Disposition needs to be formatted as `attachment; filename="image.png"` or similar.',
+    )
   );
 }
 

@@ -44,8 +44,12 @@ export function createPostPermissions(handler: PostTypeHandler, index: SiteIndex
 
   const authorizeValues = (request: RestRequest): void => {
     authorizeAuthor(request, handler);
-    handler.authorizeValues?.(request, { index, may });
     authorizeSticky(request, handler);
+  };
+
+  const authorizeRelations = (request: RestRequest): void => {
+    authorizeTerms(request, handler, index);
+    handler.authorizeValues?.(request, { index, may });
   };
 
   return {
@@ -84,7 +88,7 @@ export function createPostPermissions(handler: PostTypeHandler, index: SiteIndex
           "Sorry, you are not allowed to create posts as this user.",
         );
       }
-      authorizeTerms(request, handler, index);
+      authorizeRelations(request);
     },
     update(request, post = find(Number(request.values["id"]))) {
       const { caller } = request;
@@ -92,7 +96,7 @@ export function createPostPermissions(handler: PostTypeHandler, index: SiteIndex
         throw refusal(caller, "rest_cannot_edit", "Sorry, you are not allowed to edit this post.");
       }
       authorizeValues(request);
-      authorizeTerms(request, handler, index);
+      authorizeRelations(request);
     },
     delete({ values, caller }, post = find(Number(values["id"]))) {
       if (!may(caller, "delete", post)) {

@@ -319,6 +319,7 @@ describe("E35: parameters of the proxy", () => {
   it.each([
     [{ maxwidth: 1e9 }, 200, "maxwidth=2000"],
     [{ maxwidth: -1 }, 200, "maxwidth=100"],
+    [{ maxwidth: -300, maxheight: "-250px" }, 200, "maxwidth=300&maxheight=250"],
     [{ maxwidth: 300, maxheight: 1e9 }, 200, "maxwidth=300&maxheight=2000"],
     [{ maxwidth: "abc" }, 200, "maxwidth=100"],
     [{ maxheight: "150.5px" }, 200, "maxwidth=600&maxheight=150"],
@@ -448,6 +449,7 @@ describe("E36: the site's own posts", () => {
     for (const [maxwidth, width] of [
       ["1e9", 600],
       ["-1", 200],
+      ["-700", 600],
       ["abc", 200],
       ["300.7px", 300],
       [["9"], 200],

@@ -231,6 +231,13 @@ describe("a raw upload", () => {
       "rest_upload_invalid_disposition",
     ],
     ["no body", { "content-type": "" }, null, "rest_upload_no_data"],
+    [
+      "an empty body of unknown length and no headers",
+      {},
+      chunked(Buffer.alloc(0), 1),
+      "rest_upload_no_data",
+    ],
+    ["a body of unknown length and no headers", {}, chunked(PNG, 10), "rest_upload_no_content_type"],
     ["an announced length of 0", { "content-length": "0" }, chunked(PNG, 10), "rest_upload_no_data"],
     [
       "an empty body",
