@@ -1,6 +1,6 @@
-// The target of the conformance cases: the built package behind node:http on the loopback, with one
-// user in each role. `node test/conformance/host.js [core|wp]` serves until it is ended, and prints
-// the options under which another runner finds it.
+// The target of the conformance cases: the built package in a host on the loopback, with one user
+// in each role. `node test/conformance/host.js [core|wp] [host]` serves until it is ended, and prints
+// the options under which another runner finds it. The hosts are in hosts.js.
 
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
@@ -11,18 +11,20 @@ import { createContent } from "postbell";
 import { memoryFiles } from "postbell/files";
 import { sharpImages } from "postbell/images";
 import { memoryStorage } from "postbell/memory";
-import { nodeAdapter } from "postbell/node";
+import { HOSTS } from "./hosts.js";
 
 const ROLES = ["administrator", "editor", "author", "contributor", "subscriber"];
 /** As the cases call them. */
 const nameOf = (role) => (role === "administrator" ? "admin" : role);
+/** The path of the interface, as on a WordPress site. */
+const PREFIX = "/wp-json";
 const tokenOf = (role) => `token-of-${nameOf(role)}`;
 
 /**
- * A site of its own: `namespace` is `core` or `wp`; content is in `storage`, which is closed with
- * it. Gives what `playCase` needs, and `close()`.
+ * A site of its own: `namespace` is `core` or `wp`, `host` a name of `HOSTS`; content is in
+ * `storage`, which is closed with it. Gives what `playCase` needs, and `close()`.
  */
-export async function startHost(namespace, storage = memoryStorage()) {
+export async function startHost({ namespace, host = "node:http", storage = memoryStorage() }) {
   const server = createServer();
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
   const site = `http://127.0.0.1:${server.address().port}`;
@@ -47,9 +49,9 @@ export async function startHost(namespace, storage = memoryStorage()) {
     cors: { origins: ["https://example.org"] },
     unknownPaths: "answer",
   });
-  server.on("request", nodeAdapter(content, { prefix: "/wp-json" }));
+  await HOSTS[host]({ server, service: content, prefix: PREFIX });
   return {
-    base: `${site}/wp-json`,
+    base: site + PREFIX,
     site,
     namespace: `${namespace}/v2`,
     auth: Object.fromEntries(
@@ -65,7 +67,10 @@ export async function startHost(namespace, storage = memoryStorage()) {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const { base, namespace, auth } = await startHost(process.argv[2] ?? "core");
+  const { base, namespace, auth } = await startHost({
+    namespace: process.argv[2] ?? "core",
+    host: process.argv[3],
+  });
   const file = join(mkdtempSync(join(tmpdir(), "postbell-conformance-")), "auth.json");
   writeFileSync(file, JSON.stringify(auth));
   console.log(`--base ${base} --namespace ${namespace} --auth ${file}`);

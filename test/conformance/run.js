@@ -1,6 +1,6 @@
-// `npm run test:conformance`: plays every recorded case on a host of its own, once in each
-// namespace, and once more on Redis. `node test/conformance/run.js [--namespace core|wp] [--redis]
-// [--group a,b] [--case id,prefix*]` plays some.
+// `npm run test:conformance`: plays every recorded case in each combination of `COMBINATIONS`, on a
+// site of its own. `node test/conformance/run.js [--namespace core|wp] [--host "Fastify 5"] [--redis]
+// [--group a,b] [--case id,prefix*]` plays some cases or one combination.
 
 import { randomUUID } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
@@ -9,6 +9,7 @@ import { redisStorage } from "postbell/redis";
 import { startRedis } from "../../scripts/private-redis.js";
 import { comparable, differences } from "./compare.js";
 import { startHost } from "./host.js";
+import { HOSTS } from "./hosts.js";
 import { playCase } from "./play.js";
 
 /** All that were recorded; whoever adds or removes one changes this. */
@@ -20,6 +21,7 @@ const DIFFERENCES_SHOWN = 6;
 const { values: options } = parseArgs({
   options: {
     namespace: { type: "string" },
+    host: { type: "string" },
     redis: { type: "boolean", default: false },
     group: { type: "string" },
     case: { type: "string" },
@@ -62,20 +64,17 @@ async function failuresOf(one, target) {
   return failures;
 }
 
-/** Returns true if all passed. The last line that it prints is `N passed, N failed`. */
-async function play(cases, { namespace, redis }) {
+/** Prints what failed, then one line for the combination. Returns true if all passed. */
+async function play(cases, { namespace, host, redis }) {
   const storage = redis && redisStorage({ url: redis.url, prefix: `conformance-${randomUUID()}` });
-  const target = await startHost(namespace, storage);
-  const groups = new Map();
+  const target = await startHost({ namespace, host, storage });
+  let passed = 0;
   for (const one of cases) {
     const failures = await failuresOf(one, target);
-    const group = groups.get(one.group) ?? { passed: 0, failed: 0 };
-    groups.set(one.group, group);
     if (failures.length === 0) {
-      group.passed++;
+      passed++;
       continue;
     }
-    group.failed++;
     console.log(`FAIL ${one.id}: ${one.title}`);
     for (const failure of failures.slice(0, STEPS_SHOWN)) {
       console.log(`  ${failure.request}`);
@@ -83,21 +82,25 @@ async function play(cases, { namespace, redis }) {
     }
   }
   await target.close();
-  const sum = (key) => [...groups.values()].reduce((total, group) => total + group[key], 0);
-  console.log(`\n${target.namespace}${redis ? " on Redis" : ""}:`);
-  for (const [name, { passed, failed }] of groups) console.log(`${name}: ${passed} passed, ${failed} failed`);
-  console.log(`${sum("passed")} passed, ${sum("failed")} failed`);
-  return sum("failed") === 0 && sum("passed") === cases.length;
+  const place = redis ? "Redis" : "memory";
+  const failed = cases.length - passed;
+  console.log(`${target.namespace}, ${host}, ${place}: ${passed} passed, ${failed} failed`);
+  return failed === 0;
 }
 
 const cases = options.group || options.case ? chosen() : all();
 if (cases.length === 0) throw new Error("no such case");
-const isWhole = !options.namespace && !options.redis;
+const isWhole = !options.namespace && !options.host && !options.redis;
 const redis = options.redis || isWhole ? await startRedis() : undefined;
-const runs = isWhole
-  ? [{ namespace: "core" }, { namespace: "wp" }, { namespace: "core", redis }]
-  : [{ namespace: options.namespace ?? "core", redis }];
+const { namespace = "core", host = "node:http" } = options;
+if (!Object.hasOwn(HOSTS, host)) throw new Error(`--host must be one of: ${Object.keys(HOSTS).join(", ")}`);
+/** Every host, every namespace and every storage, but not all of them with each other. */
+const COMBINATIONS = [
+  ...Object.keys(HOSTS).map((name) => ({ namespace: "core", host: name })),
+  { namespace: "wp", host: "node:http" },
+  { namespace: "core", host: "node:http", redis },
+];
 let ok = true;
-for (const run of runs) ok = (await play(cases, run)) && ok;
+for (const one of isWhole ? COMBINATIONS : [{ namespace, host, redis }]) ok = (await play(cases, one)) && ok;
 redis?.stop();
 process.exitCode = ok ? 0 : 1;

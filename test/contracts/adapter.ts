@@ -206,6 +206,23 @@ function passingContract(
     }
   });
 
+  it("a body without a content type, of known length or not, and an empty one", async () => {
+    for (const headers of [{}, { "transfer-encoding": "chunked" }]) {
+      for (const body of ["abc", ""]) {
+        const reply = await get("/bytes", { method: "POST", headers, body });
+        expect([headers, reply.status, reply.text]).toEqual([headers, 201, body]);
+      }
+      const described = await get("/things/a", { method: "DELETE", headers, body: "abc" });
+      expect(described.json).toMatchObject({ method: "DELETE" });
+      expect(described.json).not.toHaveProperty("headers.content-type");
+      for (const method of ["PUT", "PATCH", "QUERY"]) {
+        const reply = await get("/things/a", { method, headers, body: "abc" });
+        expect([method, reply.status]).toEqual([method, 405]);
+      }
+    }
+    expect((await get("/bytes", { method: "POST" })).status).toBe(201);
+  });
+
   it("bodies that come with GET and DELETE, and none where one is usual", async () => {
     for (const method of ["GET", "DELETE"]) {
       const reply = await get("/things/a", { ...json({ a: 1 }), method });

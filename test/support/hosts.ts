@@ -6,9 +6,7 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
-import { pipeline } from "node:stream/promises";
 import express5, { type ErrorRequestHandler, type RequestHandler } from "express";
 import express4 from "express4";
 import fastify from "fastify";
@@ -21,6 +19,7 @@ import { fetchAdapter } from "../../adapters/fetch.js";
 import { koaAdapter } from "../../adapters/koa.js";
 import { nodeAdapter } from "../../adapters/node.js";
 import type { AdapterCase, MountHost, RunningHost } from "../contracts/adapter.js";
+import { serveFetch } from "./serve-fetch.js";
 
 export async function listen(server: Server): Promise<RunningHost> {
   server.listen(0, "127.0.0.1");
@@ -157,43 +156,12 @@ const fetchHost: MountHost = async ({ service, prefix, parser }) => {
       return new Response(body, { status });
     },
   });
-  return listen(
-    serveFetch(async (request) => {
-      if (parser === "keeping") await request.clone().text();
-      return handle(request);
-    }),
-  );
+  const respond = serveFetch(async (request: Request) => {
+    if (parser === "keeping") await request.clone().text();
+    return handle(request);
+  });
+  return listen(createServer(respond));
 };
-
-/** A server for a fetch handler, as small as it can be. */
-function serveFetch(handler: (request: Request) => Promise<Response>): Server {
-  const answer = async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
-    const controller = new AbortController();
-    res.once("close", () => controller.abort());
-    const { method = "GET" } = req;
-    const request = new Request(`http://${req.headers.host}${req.url}`, {
-      method,
-      headers: Object.entries(req.headersDistinct).flatMap(([name, values = []]) =>
-        values.map((one): [string, string] => [name, one]),
-      ),
-      body: method === "GET" || method === "HEAD" ? null : Readable.toWeb(req),
-      duplex: "half",
-      signal: controller.signal,
-    });
-    try {
-      const response = await handler(request);
-      if (!req.complete) res.setHeader("connection", "close");
-      res.statusCode = response.status;
-      res.setHeaders(response.headers);
-      if (response.body === null) res.end();
-      else await pipeline(Readable.fromWeb(response.body), res);
-    } catch (error) {
-      if (res.headersSent) res.destroy();
-      else res.writeHead(500).end(messageOf(error));
-    }
-  };
-  return createServer((req, res) => void answer(req, res));
-}
 
 const ALL = ["none", "consuming", "keeping"] as const;
 const EXPRESS = [...ALL, "of other media"] as const;

@@ -43,7 +43,8 @@ export async function send(origin: string, path: string, sent: Sent = {}): Promi
 export async function begin(origin: string, path: string, sent: Sent = {}): Promise<IncomingMessage> {
   const { hostname, port } = new URL(origin);
   const { method = "GET", headers = {}, body } = sent;
-  const length = body === undefined ? {} : { "content-length": String(Buffer.byteLength(body)) };
+  const hasLength = body !== undefined && !("transfer-encoding" in headers);
+  const length = hasLength ? { "content-length": String(Buffer.byteLength(body)) } : {};
   const req = request({ hostname, port, method, path, headers: { ...length, ...headers }, agent: false });
   req.end(body);
   const [response] = (await once(req, "response")) as [IncomingMessage];
