@@ -5,7 +5,7 @@ import { pipeline } from "node:stream/promises";
 
 /**
  * @param {(request: Request) => Promise<Response>} handler
- * @returns {(req: import("node:http").IncomingMessage, res: import("node:http").ServerResponse) => void}
+ * @returns {import("node:http").RequestListener}
  */
 export const serveFetch = (handler) => (req, res) => void respond(handler, req, res);
 

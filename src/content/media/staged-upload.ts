@@ -121,7 +121,7 @@ export async function stageImportedFile(
   );
 }
 
-/** Reads only as far as the first byte. */
+/** Reads nothing after the first chunk that has a byte. */
 async function hasData(bytes: AsyncIterable<Uint8Array>): Promise<boolean> {
   for await (const chunk of bytes) if (chunk.length > 0) return true;
   return false;

@@ -29,8 +29,8 @@ export type RestBody =
   | { readonly item: Item }
   | { readonly items: readonly Item[] }
   /**
-   * Anything but a record, such as an index or `{ deleted, previous }`. `_fields` applies to it too.
-   * With `keepsLinks`, `_links` is sent although `_fields` does not name it, as in WordPress for
+   * Anything but a record, such as an index or `{ deleted, previous }`. `_fields` applies to it
+   * too. With `keepsLinks`, `_links` is sent although `_fields` does not name it, as in WordPress for
    * the root of a namespace.
    */
   | { readonly json: Json; readonly links?: Links; readonly keepsLinks?: true }
