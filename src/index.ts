@@ -27,6 +27,7 @@ export { rewriteRestRoute } from "./content/hosting/rest-route.js";
 export type { ImageTool } from "./content/media/image-tool.js";
 export type { ContentChanged } from "./content/records/record-changes.js";
 export type {
+  ImageMetadata,
   MediaFile,
   MenuItem,
   Post,

@@ -33,7 +33,7 @@ interface PageRequest {
 const SAFE_METHODS = ["GET", "HEAD", "POST"];
 const SAFE_HEADERS = ["accept"];
 
-const listOf = (value: unknown): string[] => String(value ?? "").split(/, ?/);
+const listOf = (value = ""): string[] => value.split(/, ?/);
 
 /**
  * Sends a request as a browser does for a page that includes credentials: after a preflight, and

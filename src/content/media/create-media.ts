@@ -9,6 +9,7 @@ import type { FileStore } from "../files.js";
 import { readRaw } from "../posts/post-field.js";
 import type { MediaUploads, NewMediaFile } from "../posts/post-type-handler.js";
 import { listFileNames } from "../records/media-file-names.js";
+import type { ImageMetadata } from "../records/records.js";
 import { RestError } from "../rest/error.js";
 import type { ReceivedBody, RestRequest } from "../rest/types.js";
 import type { Site } from "../site.js";
@@ -100,8 +101,7 @@ async function takeFile(
   const { upload } = received;
   const { file, title, discard } = await publishMedia(upload, site.zone.toLocal(now()), images);
   return {
-    // Like in WordPress, an empty title counts as missing.
-    values: readRaw(values["title"] ?? null) ? {} : { title },
+    values: withoutGiven({ title, ...listTexts(file.metadata, site.filteredCharacters) }, values),
     complete(post) {
       received.isStored = true;
       return {
@@ -113,3 +113,24 @@ async function takeFile(
     discard,
   };
 }
+
+/**
+ * Returns the texts that an image says about itself, as values of the request. A number is no
+ * title, since it would make a slug that looks like an id.
+ */
+function listTexts(
+  { title = "", caption = "", altText = "" }: ImageMetadata = {},
+  maxCharacters: number,
+): { readonly [name: string]: string } {
+  const texts = { title: /^\s*[\d.]+\s*$/.test(title) ? "" : title, caption, alt_text: altText };
+  return Object.fromEntries(
+    Object.entries(texts).filter(([, text]) => text !== "" && text.length <= maxCharacters),
+  );
+}
+
+/** Like in WordPress, an empty text of the client counts as missing. */
+const withoutGiven = (
+  defaults: { readonly [name: string]: string },
+  values: RestRequest["values"],
+): { readonly [name: string]: string } =>
+  Object.fromEntries(Object.entries(defaults).filter(([name]) => !readRaw(values[name] ?? null)));

@@ -57,7 +57,11 @@ export function createEditImage(
         mimeType: source.mimeType,
         // A copy of a text is trusted only if the text was.
         isTrusted: post.isTrusted && (hasOwnTexts || source.isTrusted),
-        media: { ...file, altText: post.media?.altText ?? "" },
+        media: {
+          ...file,
+          altText: post.media?.altText ?? "",
+          ...(source.media?.metadata && { metadata: source.media.metadata }),
+        },
       });
       return id;
     });

@@ -1,6 +1,7 @@
 /** Reads the size of an image from the first bytes of its file, without decoding a pixel. Pure. */
 
 import { chunkType, MAX_CHUNKS } from "./image-chunks.js";
+import { beginsOrEndsPicture, countBareBytes } from "./jpeg-segments.js";
 
 export interface ImageSize {
   /** In pixels, as shown: the sides are swapped if the EXIF orientation turns the image. */
@@ -124,7 +125,7 @@ function* readJpeg(): ReturnType<Reader> {
       continue;
     }
     // The picture begins or ends here, without a frame header before it.
-    if (marker === 0xda || marker === 0xd9) return NONE;
+    if (beginsOrEndsPicture(marker)) return NONE;
     const length = view.getUint16(at + 2);
     if (length < 2) return NONE;
     if (isFrameHeader(marker)) {
@@ -134,13 +135,6 @@ function* readJpeg(): ReturnType<Reader> {
     at += 2 + length;
   }
   return NONE;
-}
-
-/** Returns the length of a marker without a segment; 0 for a marker that has one. */
-function countBareBytes(marker: number): number {
-  // Any number of fill bytes 0xff may precede a marker.
-  if (marker === 0xff) return 1;
-  return marker === 0x01 || (marker >= 0xd0 && marker <= 0xd8) ? 2 : 0;
 }
 
 /** Returns the orientation in an EXIF segment; `undefined` for any other segment. */

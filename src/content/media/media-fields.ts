@@ -14,6 +14,7 @@ import {
 import { sanitiseText } from "../posts/sanitised-text.js";
 import type { MediaFile } from "../records/records.js";
 import { ALL, EDIT, FULL } from "../rest/record-fields.js";
+import { toImageMeta } from "./image-metadata.js";
 import { missingSizes, uploadedImage } from "./image-versions.js";
 
 const NO_FILE: MediaFile = { name: "", bytes: 0, altText: "", width: 0, height: 0, sizes: {} };
@@ -103,6 +104,7 @@ function readDetails(view: FieldView): Json {
     file: name,
     filesize: bytes,
     sizes: { ...Object.fromEntries(all), ...(all.length > 0 ? { full } : {}) },
+    image_meta: toImageMeta(file),
     ...(original === undefined ? {} : { original_image: basename(original.name) }),
     ...(parentImage === undefined
       ? {}

@@ -7,8 +7,10 @@ import { createHash } from "node:crypto";
 import { createByteBuffer } from "../../core/byte-buffer.js";
 import type { ReadableBody } from "../../http/types.js";
 import type { FileStore, StagedFile } from "../files.js";
+import type { ImageMetadata } from "../records/records.js";
 import { RestError } from "../rest/error.js";
 import { toBaseName } from "./file-name.js";
+import { readImageMetadata } from "./image-metadata.js";
 import { type ImageSize, imageSize } from "./image-size.js";
 import { detectMediaType, hasBinary, type MediaType } from "./media-type.js";
 
@@ -29,6 +31,8 @@ export interface StagedMedia {
   readonly staged: StagedFile;
   readonly type: MediaType;
   readonly size: ImageSize | undefined;
+  /** What is in the first megabyte of the file; `undefined` if there is nothing. */
+  readonly metadata: ImageMetadata | undefined;
   readonly baseName: string;
   readonly discard: () => Promise<void>;
 }
@@ -59,7 +63,8 @@ export async function stageFile(
       await staged.discard();
       throw new RestError(412, "rest_upload_hash_mismatch", "Content hash did not match expected.");
     }
-    return { staged, type, size, baseName: toBaseName(fileName), discard: () => staged.discard() };
+    const metadata = readImageMetadata(type.mimeType, head);
+    return { staged, type, size, metadata, baseName: toBaseName(fileName), discard: () => staged.discard() };
   } catch (error) {
     await iterator.return?.();
     throw error;

@@ -148,7 +148,7 @@ export const noContentDisposition = (): RestError =>
   new RestError(400, "rest_upload_no_content_disposition", "No Content-Disposition supplied.");
 
 function createUpload(
-  { staged, type, size: early, baseName, title }: StagedMedia & { readonly title: string },
+  { staged, type, size: early, metadata, baseName, title }: StagedMedia & { readonly title: string },
   fields: JsonObject,
   { files, maxPixels }: StageFileOptions,
 ): StagedUpload {
@@ -169,9 +169,17 @@ function createUpload(
         assertImageSize(size, maxPixels);
       }
       const { width = 0, height = 0, orientation = 1 } = size ?? {};
-      const file = { name, bytes: staged.bytes, altText: "", width, height, sizes: {} };
       return {
-        file: orientation === 1 ? file : { ...file, orientation },
+        file: {
+          name,
+          bytes: staged.bytes,
+          altText: "",
+          width,
+          height,
+          sizes: {},
+          ...(orientation === 1 ? {} : { orientation }),
+          ...(metadata === undefined ? {} : { metadata }),
+        },
         title: title === "" ? base : title,
       };
     },

@@ -134,6 +134,32 @@ export interface MediaFile {
   };
   /** The URL of a file that was imported without its bytes. `files` does not have it. */
   readonly elsewhere?: string;
+  /** Absent if the image has none. */
+  readonly metadata?: ImageMetadata;
+}
+
+/** What a camera or a photographer wrote into an image. Members without a value are absent. */
+export interface ImageMetadata {
+  /** Texts are sanitised HTML of at most 2000 characters of text. */
+  readonly title?: string;
+  readonly caption?: string;
+  readonly credit?: string;
+  readonly copyright?: string;
+  readonly camera?: string;
+  readonly keywords?: readonly string[];
+  /** Plain text. */
+  readonly altText?: string;
+  /** When the picture was taken, in seconds since 1970, with the camera's clock taken for UTC. */
+  readonly createdTimestamp?: number;
+  /** The f-number. */
+  readonly aperture?: number;
+  /** In millimetres. */
+  readonly focalLength?: number;
+  /** In seconds. */
+  readonly shutterSpeed?: number;
+  readonly iso?: number;
+  /** The EXIF orientation of the uploaded file. */
+  readonly orientation?: number;
 }
 
 /** The additional data of a menu item. */

@@ -2,6 +2,7 @@
 
 import { toText } from "../../schema/text-of.js";
 import { getCollection } from "../collections.js";
+import { toImageMeta } from "../media/image-metadata.js";
 import type { SiteIndex } from "../query/site-index.js";
 import type { MediaFile, MenuItem, Post } from "../records/records.js";
 import type { Site } from "../site.js";
@@ -93,7 +94,8 @@ const toMeta = (name: string, value: string): Meta => (value === "" ? [] : [[nam
 
 const getBaseName = (name: string): string => name.slice(name.lastIndexOf("/") + 1);
 
-function listMediaMeta({ name, width, height, bytes, sizes, altText }: MediaFile, mimeType: string): Meta {
+function listMediaMeta(file: MediaFile, mimeType: string): Meta {
+  const { name, width, height, bytes, sizes, altText } = file;
   const metadata = {
     ...(mimeType.startsWith("image/") ? { width, height, file: name } : {}),
     filesize: bytes,
@@ -109,6 +111,7 @@ function listMediaMeta({ name, width, height, bytes, sizes, altText }: MediaFile
         },
       ]),
     ),
+    ...(mimeType.startsWith("image/") ? { image_meta: toImageMeta(file) } : {}),
   };
   return [
     ["_wp_attached_file", name],

@@ -3,8 +3,9 @@
 import { parseUrl } from "../../core/parse-url.js";
 import { isFileName } from "../files.js";
 import { toBaseName } from "../media/file-name.js";
+import { parseImageMeta } from "../media/image-metadata.js";
 import { findMimeType } from "../media/media-type.js";
-import type { MediaFile } from "../records/records.js";
+import type { ImageMetadata, MediaFile } from "../records/records.js";
 import { stripAll } from "../text/plain.js";
 import { type PhpArray, type PhpValue, unserializePhp } from "./php-serialize.js";
 import type { WxrItem } from "./types.js";
@@ -33,6 +34,15 @@ function toFileName(path: string, url: string): string {
   return last === "" ? "" : `${toBaseName(last)}${extension.toLowerCase()}`;
 }
 
+const toImageMetadata = (imageMeta: PhpArray): ImageMetadata | undefined =>
+  parseImageMeta(
+    (name) => {
+      const value = imageMeta.get(name);
+      return typeof value === "number" ? String(value) : toText(value);
+    },
+    [...toArray(imageMeta.get("keywords")).values()].map(toText),
+  );
+
 /** Returns what the item says about its file, and the type that the name of the file implies. */
 export function toMedia(
   item: WxrItem,
@@ -49,6 +59,7 @@ export function toMedia(
     const bytes = toCount(version.get("filesize"));
     return [[size, { name: file, width, height, mimeType: findMimeType(file) ?? "", bytes }] as const];
   });
+  const metadata = toImageMetadata(toArray(known.get("image_meta")));
   return {
     mimeType: findMimeType(name) ?? "",
     media: {
@@ -59,6 +70,7 @@ export function toMedia(
       height: toCount(known.get("height")),
       sizes: Object.fromEntries(sizes),
       elsewhere: isWebUrl(item.attachmentUrl) ? item.attachmentUrl : "",
+      ...(metadata === undefined ? {} : { metadata }),
     },
   };
 }

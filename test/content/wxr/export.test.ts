@@ -60,7 +60,8 @@ const EVERYTHING: readonly ShortItem[] = [
     meta: {
       _wp_attached_file: "2019/01/pic.png",
       _wp_attachment_image_alt: "Alt",
-      _wp_attachment_metadata: 'a:3:{s:5:"width";i:9;s:6:"height";i:8;s:4:"file";s:15:"2019/01/pic.png";}',
+      _wp_attachment_metadata:
+        'a:4:{s:5:"width";i:9;s:6:"height";i:8;s:4:"file";s:15:"2019/01/pic.png";s:10:"image_meta";a:1:{s:6:"camera";s:8:"Camera 7";}}',
     },
   },
   { id: 5, slug: "secret", password: " p&w " },
@@ -120,6 +121,7 @@ describe("content.export", () => {
       ...[
         "[CDATA[unsynced]]",
         "[CDATA[_blank]]",
+        's:6:"camera";s:8:"Camera 7";',
         "https://old.example.org/u/2019/01/pic.png",
         "0000-00-00 00:00:00",
       ],

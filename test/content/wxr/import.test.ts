@@ -435,6 +435,36 @@ describe("the files of imported media", () => {
     expect((await content.request(gone)).status).toBe(200);
   });
 
+  it("keep what the camera wrote, without markup that runs", async () => {
+    const content = contentSite();
+    const text = (value: string): string => `s:${Buffer.byteLength(value)}:"${value}";`;
+    const list = (members: readonly string[]): string => `a:${members.length / 2}:{${members.join("")}}`;
+    const imageMeta = list([
+      ...[text("title"), text("A heart<script>alert(1)</script>"), text("credit"), text("Zoë")],
+      ...[text("aperture"), text("2.8"), text("iso"), "i:400;", text("shutter_speed"), text("1e999")],
+      ...[text("created_timestamp"), text("1795429230"), text("focal_length"), text("-1")],
+      ...[text("orientation"), text("1"), text("camera"), list([]), text("other"), text("x")],
+      ...[text("keywords"), list(["i:0;", text("heart"), "i:1;", text("<b onclick=x>ward</b>")])],
+    ]);
+    const metadata = list([text("width"), "i:9;", text("height"), "i:8;", text("image_meta"), imageMeta]);
+    await bring(content, [{ ...items[0], meta: { ...items[0]?.meta, _wp_attachment_metadata: metadata } }]);
+    const media = await bySlug(content, "media", "heart");
+    const { image_meta: shown } = media["media_details"] as { image_meta: Record<string, unknown> };
+    expect(shown).toMatchObject({
+      credit: "Zoë",
+      aperture: "2.8",
+      iso: "400",
+      shutter_speed: "0",
+      created_timestamp: "1795429230",
+      focal_length: "0",
+      orientation: "1",
+      camera: "",
+      keywords: ["heart", "<b>ward</b>"],
+    });
+    expect(shown["title"]).toMatch(/^A heart/);
+    expect(JSON.stringify(shown)).not.toMatch(/<script|onclick|other/);
+  });
+
   it("are stored with the host's files, and a later import retries the missing ones", async () => {
     const files = memoryFiles();
     const content = contentSite({ files });
