@@ -13,6 +13,7 @@ import type { EmbedProvider } from "./embeds/providers.js";
 import type { FileStore } from "./files.js";
 import type { ImageTool } from "./media/image-tool.js";
 import type { ContentChanged } from "./records/record-changes.js";
+import type { SettingsOptions } from "./settings/setting-options.js";
 import type { Render, SiteOptions } from "./site.js";
 import type { ContentStorage } from "./store.js";
 import type { UsersOption } from "./users/users.js";
@@ -99,6 +100,8 @@ export interface ContentOptions {
   readonly authenticate: AuthenticateContent;
   /** The users: a list, or functions that look them up. Required; `[]` has no users. */
   readonly users: UsersOption;
+  /** The settings that the route `/settings` shows administrators, and those they may write. */
+  readonly settings?: SettingsOptions | undefined;
   /** Roles in addition to WordPress's five. Default: none. */
   readonly roles?: RoleOptions | undefined;
   /**

@@ -22,7 +22,8 @@ import { createOrphanFileJournal } from "./repository/orphan-file-journal.js";
 import { createScheduledPosts } from "./repository/scheduled-posts.js";
 import { withContentStoreTimeout } from "./repository/store-timeout.js";
 import { createListLimits } from "./rest/list-limits.js";
-import { createSite } from "./site.js";
+import { createSettings } from "./settings/settings.js";
+import { createSite, type Site } from "./site.js";
 import { createSiteZone } from "./text/dates.js";
 import { createUsers } from "./users/users.js";
 
@@ -40,7 +41,6 @@ export function createContentParts(settings: ContentSettings) {
   const { clock, limits } = settings;
   const logger = guardedLogger(settings.logger);
   const zone = createSiteZone(settings.site.timezone ?? "UTC");
-  const site = createSite(settings.site, zone, settings.render, limits.filteredCharacters);
   const users = createUsers({ users: settings.users, clock, logger });
   const roles = readRoles(settings.roles);
   const callerOf = createAuthorization({ roles });
@@ -57,11 +57,23 @@ export function createContentParts(settings: ContentSettings) {
     cacheCharacters: Math.max(cacheShare, 1),
     lookedUp: report?.countRecordLookUps,
   });
+  const { write: hook, ...given } = settings.settings;
+  const siteSettings = createSettings({ site: settings.site, hook, ...given, repository, clock, logger });
+  const site: Site = {
+    ...createSite(settings.site, zone, settings.render, limits.filteredCharacters),
+    get name() {
+      return siteSettings.read().title;
+    },
+    get description() {
+      return siteSettings.read().description;
+    },
+  };
   return {
     clock,
     logger,
     namespace: `${settings.namespace}/v2`,
     site,
+    siteSettings,
     users,
     roles,
     callerOf,

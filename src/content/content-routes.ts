@@ -13,6 +13,7 @@ import { autosaveRoutes } from "./posts/revisions/autosave-routes.js";
 import { revisionRoutes } from "./posts/revisions/revision-routes.js";
 import type { RestRoute } from "./rest/types.js";
 import { searchRoutes } from "./search/search-routes.js";
+import { settingsRoutes } from "./settings/settings-routes.js";
 import { termRoutes } from "./terms/term-routes.js";
 import { typeRoutes } from "./type-routes/type-routes.js";
 import { userRoutes } from "./users/user-routes.js";
@@ -51,5 +52,6 @@ export function createContentRoutes(
     ...userRoutes({ users, repository, callerOf, roles, site, namespace }),
     ...typeRoutes(namespace),
     ...searchRoutes({ repository, site, lists, namespace }),
+    ...settingsRoutes({ settings: parts.siteSettings, namespace }),
   ];
 }

@@ -13,6 +13,8 @@ import { type EmbedProvider, isPattern } from "./embeds/providers.js";
 import type { FileStore } from "./files.js";
 import type { ImageTool } from "./media/image-tool.js";
 import type { ContentChanged } from "./records/record-changes.js";
+import type { HostSetting, SettingValues, WritableSetting } from "./settings/setting-fields.js";
+import { checkSettingOptions, type WriteSettings } from "./settings/setting-options.js";
 import { DEFAULT_FILTERED_CHARACTERS, type Render, type SiteOptions } from "./site.js";
 import type { ContentStorage } from "./store.js";
 import type { UsersOption } from "./users/users.js";
@@ -21,6 +23,9 @@ export type { AuthenticateContent, AuthenticationRefusal, ContentOptions } from 
 
 const isAddress = (given: unknown): boolean =>
   typeof given === "string" && URL.canParse(given) && /^https?:\/\//.test(given) && !given.endsWith("/");
+
+const isObject = (given: unknown): boolean =>
+  typeof given === "object" && given !== null && !Array.isArray(given);
 
 const isText = (given: unknown): boolean => typeof given === "string";
 
@@ -99,6 +104,15 @@ export const contentOptions = {
     (given) => Array.isArray(given) || hasMethods("get", "list")(given),
     undefined,
   ),
+  settings: {
+    values: value<Partial<Pick<SettingValues, HostSetting>>>(
+      "an object of settings",
+      isObject,
+      Object.freeze({}),
+    ),
+    writable: value<readonly WritableSetting[]>("a list of names", Array.isArray, Object.freeze([])),
+    write: hook<WriteSettings>(),
+  },
   roles: value<RoleOptions | undefined>(
     "an object of roles",
     (given) => typeof given === "object" && given !== null,
@@ -180,5 +194,6 @@ export function readContentSettings(options: unknown): ContentSettings {
       "authenticate is missing; pass a function that identifies the user of a request, such as () => null for anonymous requests only.",
     );
   if (!users) refuse("users", "users is missing; pass the list of users, such as [] for none.");
+  checkSettingOptions(settings.settings);
   return settings as ContentSettings;
 }

@@ -21,7 +21,6 @@ import { createRestoreRevision } from "./posts/revisions/restore-revision.js";
 import { describeContentOpenApi } from "./rest/openapi.js";
 import { createRestServer, type RestServer } from "./rest/server.js";
 import type { RestRoute } from "./rest/types.js";
-import type { Site } from "./site.js";
 import { createExport } from "./wxr/export.js";
 import { createFetchFile } from "./wxr/fetch-file.js";
 import { createImport } from "./wxr/import.js";
@@ -119,14 +118,14 @@ export function createContent(options: ContentOptions): Content {
 
 function createServer(
   { cors, limits, unknownPaths }: ContentSettings,
-  { clock, logger, site, users, callers, repository, poller, scheduled, lists, ...parts }: ContentParts,
+  { clock, logger, users, callers, repository, poller, scheduled, lists, ...parts }: ContentParts,
   routes: readonly RestRoute[],
   openApi: (baseUrl: string) => JsonObject,
 ): RestServer {
   return createRestServer({
     routes,
     openApi,
-    describeSite: () => describeSite(site, clock.now()),
+    describeSite: () => describeSite(parts, clock.now()),
     authenticate: callers.authenticate,
     ready: (method) => {
       const current = READS.has(method) ? poller.current() : repository.current();
@@ -186,20 +185,25 @@ function createContentImport(
 }
 
 /** Returns the members of the index that describe the site. */
-function describeSite(site: Site, now: number): JsonObject {
-  const { name, description, url, home, timezone, zone } = site;
+function describeSite(
+  { site, siteSettings }: Pick<ContentParts, "site" | "siteSettings">,
+  now: number,
+): JsonObject {
+  const { name, description, url, home, zone } = site;
+  const { timezone, page_for_posts, page_on_front, show_on_front, site_logo, site_icon } =
+    siteSettings.read();
   return {
     name,
     description,
     url,
     home,
     gmt_offset: String(zone.offsetHours(now)),
-    timezone_string: timezone.includes("/") ? timezone : "",
-    page_for_posts: 0,
-    page_on_front: 0,
-    show_on_front: "posts",
-    site_logo: 0,
-    site_icon: 0,
+    timezone_string: timezone,
+    page_for_posts,
+    page_on_front,
+    show_on_front,
+    site_logo: site_logo ?? 0,
+    site_icon,
     site_icon_url: "",
   };
 }

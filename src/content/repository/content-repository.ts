@@ -11,6 +11,7 @@ import type { ContentStore, ContentWrite } from "../store.js";
 import { createRecordCache, type RecordCache } from "./record-cache.js";
 import { createResidentSite, type ResidentSite } from "./resident-site.js";
 import { openTransaction, type Transaction } from "./transaction.js";
+import { readUserMeta, type StoredUserMeta } from "./user-meta.js";
 import { createWriteQueue } from "./write-queue.js";
 
 export type { StoredRevision } from "../records/record-codec.js";
@@ -24,6 +25,7 @@ export interface ContentRepository
   readonly now: () => number;
   /** Returns the number of whole records in memory. */
   readonly held: () => number;
+  readonly userMeta: (userId: number) => Promise<StoredUserMeta>;
   /**
    * Runs `decide` on the newest state and commits what it wrote, all or nothing. The changes of one
    * process run one after the other. If another writer commits first, `decide` runs again on the
@@ -101,6 +103,7 @@ export function createContentRepository({
     ...{ current, defaultCategory, stamp, loads },
     ...{ cached, posts, texts, revisions },
     held: size,
+    userMeta: (userId) => readUserMeta(store, userId),
     change: (decide) => enqueue(() => commitWithRetries(decide)),
   };
 }

@@ -1,11 +1,14 @@
 /** The unit of change: collects the writes of one commit, with the events that it causes. */
 
+import type { JsonObject } from "../../schema/types.js";
 import type { SiteIndex } from "../query/site-index.js";
 import { type ContentChanged, describePostChange, describeTermChange } from "../records/record-changes.js";
 import { encodePost, encodeRevision, encodeTerm } from "../records/record-codec.js";
 import type { Post, Revision, Term } from "../records/records.js";
 import type { ContentBasis, ContentStore, ContentWrite } from "../store.js";
 import { markAsNamed, markAsOrphaned } from "./orphan-file-journal.js";
+import { type SiteOption, toSiteOptionWrite } from "./site-options.js";
+import { type StoredUserMeta, toUserMetaWrite } from "./user-meta.js";
 
 /** Collects the writes of one change. Nothing is stored until the change is complete. */
 export interface Transaction {
@@ -29,6 +32,10 @@ export interface Transaction {
   /** `version`: the one that was read, 0 for a new revision. */
   readonly putRevision: (revision: Revision, version?: number) => void;
   readonly removeRevision: (id: number, version: number) => void;
+  /** Replaces an option of the site. The host is not told. */
+  readonly putOption: (name: SiteOption, value: JsonObject) => void;
+  /** `version`: the one that was read. The host is not told. */
+  readonly putUserMeta: (userId: number, stored: StoredUserMeta) => void;
   /**
    * Makes the commit fail if another writer changed this record, although the transaction does not
    * write it. The change then runs again.
@@ -81,6 +88,8 @@ export function openTransaction(store: ContentStore, index: SiteIndex): OpenTran
     putRevision: (revision, version = 0) =>
       write(`revision/${revision.id}`, version, encodeRevision(revision)),
     removeRevision: (id, version) => write(`revision/${id}`, version, null),
+    putOption: (name, value) => writes.push(toSiteOptionWrite(index, name, value)),
+    putUserMeta: (userId, stored) => writes.push(toUserMetaWrite(userId, stored)),
     expectUnchanged: (key) => expected.push({ key, version: index.version(key) }),
   };
   return { transaction, writes, expected, events };

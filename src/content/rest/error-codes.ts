@@ -78,6 +78,7 @@ const STATUSES: { readonly [status: number]: { readonly text: string; readonly c
         "rest_upload_no_data",
         "rest_upload_sideload_error",
         "rest_url_required",
+        "rest_user_invalid_argument",
         "term_exists",
       ],
     },
@@ -137,6 +138,7 @@ const STATUSES: { readonly [status: number]: { readonly text: string; readonly c
       codes: [
         "rest_busy",
         "rest_image_busy",
+        "rest_settings_unavailable",
         "rest_storage_full",
         "rest_storage_unavailable",
         "rest_users_unavailable",

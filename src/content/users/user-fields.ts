@@ -3,9 +3,18 @@
  * context `edit`.
  */
 
+import type { Schema } from "../../schema/types.js";
 import type { Roles } from "../auth/roles.js";
 import type { User } from "../records/records.js";
-import { ALL, EDIT, NO_META, type RecordField, type RecordFields } from "../rest/record-fields.js";
+import type { UserMeta } from "../repository/user-meta.js";
+import { ALL, EDIT, FULL, type RecordField, type RecordFields } from "../rest/record-fields.js";
+import { PREFERENCES } from "./write-user.js";
+
+/** A user as responses show him. */
+export interface ShownUser extends User {
+  /** Absent: he is shown to somebody else, or in another context than `edit`. */
+  readonly meta?: UserMeta;
+}
 
 /** Returns the URL of a user's posts on the website. */
 export const authorAddress = (home: string, { slug }: User): string =>
@@ -73,6 +82,36 @@ const EXTRA_CAPABILITIES: RecordField<User> = {
   read: (user) => Object.fromEntries(user.roles.map((role) => [role, true])),
 };
 
+const EMPTY_LIST: Schema = { type: "array", maxItems: 0 };
+
+/** As in WordPress, an empty object is an empty list. */
+const META: RecordField<ShownUser> = {
+  schema: {
+    description: "Meta fields.",
+    type: "object",
+    context: FULL,
+    properties: { persisted_preferences: { ...PREFERENCES, context: EDIT } },
+    answered: {
+      anyOf: [
+        EMPTY_LIST,
+        {
+          type: "object",
+          required: ["persisted_preferences"],
+          properties: { persisted_preferences: { anyOf: [EMPTY_LIST, { type: "object" }] } },
+          additionalProperties: false,
+        },
+      ],
+    },
+  },
+  read: ({ meta }) => {
+    if (meta === undefined) return [];
+    const { persisted_preferences = {} } = meta;
+    return {
+      persisted_preferences: Object.keys(persisted_preferences).length > 0 ? persisted_preferences : [],
+    };
+  },
+};
+
 const createLinkField = (home: string): RecordField<User> => ({
   schema: {
     description: "Author URL of the user.",
@@ -107,11 +146,11 @@ export interface UserFieldsOptions {
  * Returns the fields of WordPress, except those that a host does not tell: login, first and last
  * name, locale.
  */
-export const userFields = ({ home, roles }: UserFieldsOptions): RecordFields<User> => ({
+export const userFields = ({ home, roles }: UserFieldsOptions): RecordFields<ShownUser> => ({
   ...IDENTITY,
   link: createLinkField(home),
   ...PROFILE,
   capabilities: createCapabilitiesField(roles),
   extra_capabilities: EXTRA_CAPABILITIES,
-  meta: NO_META,
+  meta: META,
 });

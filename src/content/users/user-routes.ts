@@ -1,4 +1,7 @@
-/** The REST routes of users. They are read-only, because the host keeps its users. */
+/**
+ * The REST routes of users. The host keeps its users, so the only thing that can be written is what
+ * the site stores about the user who is asking.
+ */
 
 import type { Context } from "../../schema/types.js";
 import type { Caller } from "../auth/caller.js";
@@ -12,13 +15,14 @@ import { respondWithPage } from "../rest/paging.js";
 import { contextArgument, readContext, recordSchema, selectRecordFields } from "../rest/record-fields.js";
 import type { Item, RestRequest, RestResponse, RestRoute } from "../rest/types.js";
 import type { Site } from "../site.js";
-import { userFields } from "./user-fields.js";
+import { type ShownUser, userFields } from "./user-fields.js";
 import { listUsers, userListArguments } from "./user-list.js";
 import { createUserVisibility } from "./user-visibility.js";
 import type { Users } from "./users.js";
+import { userArguments, writeUser } from "./write-user.js";
 
 export interface UserRoutesOptions {
-  readonly repository: Pick<ContentRepository, "index" | "stamp">;
+  readonly repository: Pick<ContentRepository, "index" | "stamp" | "change" | "userMeta">;
   readonly users: Users;
   readonly callerOf: (user: User | null) => Caller;
   readonly roles: Roles;
@@ -26,6 +30,9 @@ export interface UserRoutesOptions {
   /** `core/v2` */
   readonly namespace: string;
 }
+
+const WRITES = ["POST", "PUT", "PATCH"] as const;
+const ID = { description: "Unique identifier for the user.", type: "integer" } as const;
 
 /** Returns the routes of users. */
 export function userRoutes({
@@ -40,20 +47,31 @@ export function userRoutes({
   const schema = recordSchema("user", fields);
   const { listPublishedAuthors, find } = createUserVisibility({ repository, users });
 
-  function renderItem(user: User, { url }: RestRequest, context: Context): Item {
+  function renderItem(user: ShownUser, { url, caller }: RestRequest, context: Context): Item {
     const collection = url(`/${namespace}/users`);
-    const self = { href: `${collection}/${user.id}`, targetHints: { allow: ["GET"] } };
+    const allow = user.id === caller.id ? ["GET", ...WRITES] : ["GET"];
+    const self = { href: `${collection}/${user.id}`, targetHints: { allow } };
     return createItem(selectRecordFields(user, fields, context), {
       self: [self],
       collection: [{ href: collection }],
     });
   }
 
-  const toResponse = (user: User, request: RestRequest): RestResponse => ({
-    status: 200,
-    headers: {},
-    body: { item: renderItem(user, request, readContext(request)) },
-  });
+  /** The preferences of a user are shown to nobody else. */
+  async function respond(
+    user: User,
+    request: RestRequest,
+    context = readContext(request),
+  ): Promise<RestResponse> {
+    const isOwn = context === "edit" && user.id === request.caller.id;
+    const shown = isOwn ? { ...user, meta: (await repository.userMeta(user.id)).meta } : user;
+    return { status: 200, headers: {}, body: { item: renderItem(shown, request, context) } };
+  }
+
+  async function update(user: User, request: RestRequest): Promise<RestResponse> {
+    await writeUser(request, user, repository);
+    return respond(user, request, "edit");
+  }
 
   async function list(request: RestRequest): Promise<RestResponse> {
     const { values, caller } = request;
@@ -94,7 +112,7 @@ export function userRoutes({
           methods: ["GET"],
           allowBatch: true,
           args: {
-            id: { description: "Unique identifier for the user.", type: "integer" },
+            id: ID,
             context: contextArgument,
           },
           async permit(request) {
@@ -103,7 +121,17 @@ export function userRoutes({
             if (readContext(request) !== "edit" || caller.id === id || caller.has("edit_users")) return;
             throw refusal(caller, "rest_forbidden_context", "Sorry, you are not allowed to edit this user.");
           },
-          handle: async (request) => toResponse(await find(request), request),
+          handle: async (request) => respond(await find(request), request),
+        },
+        {
+          methods: WRITES,
+          args: { id: ID, ...userArguments },
+          described: { status: 200 },
+          async permit(request) {
+            const { id } = await find(request);
+            if (id !== request.caller.id) throw cannotEdit(request.caller);
+          },
+          handle: async (request) => update(await find(request), request),
         },
       ],
     },
@@ -119,12 +147,28 @@ export function userRoutes({
           permit: (request) => {
             getSelf(request);
           },
-          handle: (request) => toResponse(getSelf(request), request),
+          handle: (request) => respond(getSelf(request), request),
+        },
+        {
+          methods: WRITES,
+          args: userArguments,
+          described: {
+            summary: "Change the preferences of the user who is asking",
+            status: 200,
+            errors: [404],
+          },
+          permit({ caller }) {
+            if (caller.user === null) throw new RestError(404, "rest_user_invalid_id", "Invalid user ID.");
+          },
+          handle: (request) => update(getSelf(request), request),
         },
       ],
     },
   ];
 }
+
+const cannotEdit = (caller: Caller): RestError =>
+  refusal(caller, "rest_cannot_edit", "Sorry, you are not allowed to edit this user.");
 
 function permitList(request: RestRequest): void {
   const { values, caller, isGiven } = request;

@@ -230,6 +230,12 @@ GET             /core/v2/users/1                 {} - -  200 200 200 200 200 200
 GET             /core/v2/users/1?context=edit    {} - -  401 403 403 403 403 200
 GET             /core/v2/users/9                 {} - -  404 404 404 404 404 200
 GET             /core/v2/users/9?context=edit    {} - -  404 404 404 404 404 200
+POST,PUT,PATCH  /core/v2/users/me                {} - -  404 200 200 200 200 200
+POST,PUT,PATCH  /core/v2/users/1                 {} - -  401 403 403 403 403 200
+POST,PUT,PATCH  /core/v2/users/9                 {} - -  404 404 404 404 404 403
+GET             /core/v2/search                  {} - -  200 200 200 200 200 200
+GET             /core/v2/settings                {} - -  401 403 403 403 403 200
+POST,PUT,PATCH  /core/v2/settings                {"title":"%"} - -  401 403 403 403 403 200
 GET             /core/v2/types                   {} - -  200 200 200 200 200 200
 GET             /core/v2/types?context=edit      {} - -  401 403 200 200 200 200
 GET             /core/v2/types/page              {} - -  200 200 200 200 200 200
@@ -304,6 +310,7 @@ function world() {
       ...ROLES.map((role) => ({ id: idOf(role), slug: role, name: role, roles: [role] })),
       { id: 9, slug: "silent", name: "Silent", roles: ["author"] },
     ],
+    settings: { writable: ["title"] },
   });
   const seeds = seedsIn(storage);
   let made = 0;

@@ -154,12 +154,14 @@ describe("users", () => {
     expect(code(await call("GET /users", { query }))).toBe("401 rest_forbidden_who");
   });
 
-  it("cannot be written", async () => {
+  it("cannot be created, changed or deleted", async () => {
     const call = await published();
     const body = { name: "Mallory", roles: ["administrator"] };
-    for (const request of ["POST /users", `PUT /users/${subscriber}`, `DELETE /users/${subscriber}`]) {
+    for (const request of ["POST /users", `DELETE /users/${subscriber}`]) {
       expect(code(await call(request, { as: "administrator", body }))).toBe("404 rest_no_route");
     }
+    const change = await call(`PUT /users/${subscriber}`, { as: "administrator", body });
+    expect(code(change)).toBe("403 rest_cannot_edit");
   });
 });
 

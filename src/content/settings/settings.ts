@@ -1,0 +1,130 @@
+/**
+ * The settings of the site: values of the host, overridden by those that administrators wrote.
+ * Knows no request.
+ */
+
+import { type Clock, withTimeout } from "../../core/clock.js";
+import type { Logger } from "../../core/logger.js";
+import type { Json } from "../../schema/types.js";
+import { validateValue } from "../../schema/validate.js";
+import type { User } from "../records/records.js";
+import type { ContentRepository } from "../repository/content-repository.js";
+import { readSiteOption } from "../repository/site-options.js";
+import { RestError } from "../rest/error.js";
+import type { SiteOptions } from "../site.js";
+import {
+  type HostSetting,
+  type SettingName,
+  type SettingValues,
+  settingFields,
+  type WritableSetting,
+} from "./setting-fields.js";
+import type { SettingChanges, WriteSettings } from "./setting-options.js";
+
+export interface Settings {
+  /** Returns the current values. They are frozen, and cached until something changes. */
+  readonly read: () => SettingValues;
+  /** Returns the values without those that were written. */
+  readonly readInitial: () => SettingValues;
+  readonly isWritable: (name: SettingName) => boolean;
+  /**
+   * Asks the host and stores what it accepts. A setting whose value is the initial one follows the
+   * host's options again.
+   *
+   * @throws RestError 503 `rest_settings_unavailable` if the host's hook fails
+   */
+  readonly write: (changes: SettingChanges, user: User) => Promise<void>;
+}
+
+export interface SettingsParts {
+  readonly site: Pick<SiteOptions, "name" | "description" | "url" | "timezone">;
+  readonly values: Partial<Pick<SettingValues, HostSetting>>;
+  readonly writable: readonly WritableSetting[];
+  readonly hook: WriteSettings | undefined;
+  readonly repository: Pick<ContentRepository, "index" | "change" | "defaultCategory" | "stamp">;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+const TIMEOUT_MS = 5_000;
+
+const INITIAL = Object.fromEntries(
+  Object.entries(settingFields).map(([name, { initial }]) => [name, initial]),
+) as unknown as SettingValues;
+
+/** WordPress has names of cities here; an offset is another setting, which REST does not show. */
+const toZoneName = (timezone = "UTC"): string => (timezone.includes("/") ? timezone : "");
+
+const unavailable = (): RestError =>
+  new RestError(503, "rest_settings_unavailable", "Settings cannot be saved at the moment; try again later.");
+
+export function createSettings({
+  site,
+  values,
+  writable,
+  hook,
+  repository,
+  clock,
+  logger,
+}: SettingsParts): Settings {
+  const { index, stamp } = repository;
+  const names: ReadonlySet<SettingName> = new Set(writable);
+  let cached: { readonly stamp: number; readonly values: SettingValues } | undefined;
+
+  const readInitial = (): SettingValues => ({
+    ...INITIAL,
+    ...values,
+    title: site.name,
+    description: site.description ?? "",
+    url: site.url,
+    timezone: toZoneName(site.timezone),
+    default_category: repository.defaultCategory() ?? 0,
+  });
+
+  /** Returns those values of the host's answer that may be stored. */
+  function readAnswer(answer: unknown): SettingChanges {
+    if (typeof answer !== "object" || answer === null) return {};
+    const accepted = Object.entries(answer).filter(([name]) => names.has(name as SettingName));
+    for (const [name, value] of accepted as [WritableSetting, Json][]) {
+      if (value === INITIAL[name]) continue;
+      const problem = validateValue(value, settingFields[name].schema, name);
+      if (problem !== undefined)
+        throw new Error(`settings.write returned an invalid value: ${problem.message}`);
+    }
+    return Object.fromEntries(accepted);
+  }
+
+  async function askHost(changes: SettingChanges, user: User): Promise<SettingChanges> {
+    if (hook === undefined) return changes;
+    const late = (): Error => new Error(`settings.write took more than ${TIMEOUT_MS} ms`);
+    try {
+      const answer = Promise.resolve(hook(Object.freeze({ ...changes }), { user }));
+      return { ...changes, ...readAnswer(await withTimeout(clock, TIMEOUT_MS, answer, late)) };
+    } catch (error) {
+      logger.error({ error }, "the hook settings.write has failed");
+      throw unavailable();
+    }
+  }
+
+  return {
+    readInitial,
+    read() {
+      const current = stamp();
+      if (cached?.stamp !== current) {
+        const written = readSiteOption(index, "settings") as Partial<SettingValues>;
+        cached = { stamp: current, values: Object.freeze({ ...readInitial(), ...written }) };
+      }
+      return cached.values;
+    },
+    isWritable: (name) => names.has(name),
+    async write(changes, user) {
+      const accepted = await askHost(changes, user);
+      await repository.change((transaction) => {
+        const initial = readInitial();
+        const all = { ...readSiteOption(index, "settings"), ...accepted };
+        const written = Object.entries(all).filter(([name, value]) => value !== initial[name as SettingName]);
+        transaction.putOption("settings", Object.fromEntries(written));
+      });
+    },
+  };
+}
