@@ -25,6 +25,7 @@ export {
 export { createNonces, type NonceOptions, type Nonces } from "./content/hosting/nonces.js";
 export { rewriteRestRoute } from "./content/hosting/rest-route.js";
 export type { ImageTool } from "./content/media/image-tool.js";
+export type { MenuLocationsOptions } from "./content/menu-locations/menu-locations.js";
 export type { ContentChanged } from "./content/records/record-changes.js";
 export type {
   ImageMetadata,

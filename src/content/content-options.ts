@@ -12,6 +12,7 @@ import type { RoleOptions } from "./auth/roles.js";
 import type { EmbedProvider } from "./embeds/providers.js";
 import type { FileStore } from "./files.js";
 import type { ImageTool } from "./media/image-tool.js";
+import type { MenuLocationsOptions } from "./menu-locations/menu-locations.js";
 import type { ContentChanged } from "./records/record-changes.js";
 import type { SettingsOptions } from "./settings/setting-options.js";
 import type { Render, SiteOptions } from "./site.js";
@@ -100,6 +101,11 @@ export interface ContentOptions {
   readonly authenticate: AuthenticateContent;
   /** The users: a list, or functions that look them up. Required; `[]` has no users. */
   readonly users: UsersOption;
+  /**
+   * The places of the website that show a menu, for `/menu-locations` and for the field `locations`
+   * of menus. Default: none.
+   */
+  readonly menuLocations?: MenuLocationsOptions | undefined;
   /** The settings that the route `/settings` shows administrators, and those they may write. */
   readonly settings?: SettingsOptions | undefined;
   /** Roles in addition to WordPress's five. Default: none. */

@@ -11,6 +11,7 @@ import { createMediaUploads } from "./media/create-media.js";
 import { createJournaledFiles } from "./media/journaled-files.js";
 import { createMediaRules } from "./media/media-rules.js";
 import { createStoredImages } from "./media/stored-images.js";
+import { createMenuLocations } from "./menu-locations/menu-locations.js";
 import type { ContentSettings } from "./options.js";
 import { menuItemRules } from "./posts/menu-items/menu-item-rules.js";
 import { createPostTypes } from "./posts/post-types.js";
@@ -74,6 +75,7 @@ export function createContentParts(settings: ContentSettings) {
     namespace: `${settings.namespace}/v2`,
     site,
     siteSettings,
+    menuLocations: createMenuLocations(settings.menuLocations, repository),
     users,
     roles,
     callerOf,

@@ -5,6 +5,7 @@ import { embedRoutes } from "./embeds/embed-routes.js";
 import type { ForeignEmbeds } from "./embeds/foreign-embeds.js";
 import type { OwnEmbeds } from "./embeds/own.js";
 import { imageRoutes } from "./media/image-routes.js";
+import { menuLocationRoutes } from "./menu-locations/menu-location-routes.js";
 import type { ContentSettings } from "./options.js";
 import { createPasswords } from "./posts/post-passwords.js";
 import { createPostRenderer } from "./posts/post-renderer.js";
@@ -31,6 +32,7 @@ export function createContentRoutes(
   embeds: Embeds,
 ): readonly RestRoute[] {
   const { clock, repository, site, namespace, users, roles, callerOf, keepRevision, lists } = parts;
+  const { menuLocations } = parts;
   const passwords = createPasswords({ perMinute: limits.passwordsPerMinute, clock });
   const cacheBytes = Math.max(parts.cacheShare * 2, 1);
   const renderer = createPostRenderer({ repository, postTypes, site, namespace, cacheBytes });
@@ -46,11 +48,13 @@ export function createContentRoutes(
     ...termRoutes({
       repository,
       site,
+      menuLocations,
       namespace,
       defaultCategory: repository.defaultCategory,
     }),
     ...userRoutes({ users, repository, callerOf, roles, site, namespace }),
     ...typeRoutes(namespace),
+    ...menuLocationRoutes({ menuLocations, namespace }),
     ...searchRoutes({ repository, site, lists, namespace }),
     ...settingsRoutes({ settings: parts.siteSettings, namespace }),
   ];

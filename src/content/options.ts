@@ -12,6 +12,7 @@ import type { AuthenticateContent } from "./content-options.js";
 import { type EmbedProvider, isPattern } from "./embeds/providers.js";
 import type { FileStore } from "./files.js";
 import type { ImageTool } from "./media/image-tool.js";
+import { checkMenuLocations, type MenuLocationsOptions } from "./menu-locations/menu-locations.js";
 import type { ContentChanged } from "./records/record-changes.js";
 import type { HostSetting, SettingValues, WritableSetting } from "./settings/setting-fields.js";
 import { checkSettingOptions, type WriteSettings } from "./settings/setting-options.js";
@@ -104,6 +105,7 @@ export const contentOptions = {
     (given) => Array.isArray(given) || hasMethods("get", "list")(given),
     undefined,
   ),
+  menuLocations: value<MenuLocationsOptions>("an object of locations", isObject, Object.freeze({})),
   settings: {
     values: value<Partial<Pick<SettingValues, HostSetting>>>(
       "an object of settings",
@@ -195,5 +197,6 @@ export function readContentSettings(options: unknown): ContentSettings {
     );
   if (!users) refuse("users", "users is missing; pass the list of users, such as [] for none.");
   checkSettingOptions(settings.settings);
+  checkMenuLocations(settings.menuLocations);
   return settings as ContentSettings;
 }

@@ -7,8 +7,8 @@ import type { JsonObject } from "../../schema/types.js";
 import type { SiteIndex } from "../query/site-index.js";
 import type { ContentWrite } from "../store.js";
 
-/** `settings`: those that were written. */
-export type SiteOption = "settings";
+/** `settings`: those that were written. `menu-locations`: the id of the menu at each location. */
+export type SiteOption = "settings" | "menu-locations";
 
 const toKey = (name: SiteOption): string => `option/${name}`;
 

@@ -95,6 +95,7 @@ const STATUSES: { readonly [status: number]: { readonly text: string; readonly c
       codes: [
         "oembed_invalid_url",
         "rest_invalid_namespace",
+        "rest_menu_location_invalid",
         "rest_no_route",
         "rest_post_invalid_id",
         "rest_post_invalid_parent",

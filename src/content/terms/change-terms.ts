@@ -1,6 +1,7 @@
 /** Creates, changes and deletes the terms of a taxonomy in transactions. */
 
 import type { Json } from "../../schema/types.js";
+import type { MenuLocations } from "../menu-locations/menu-locations.js";
 import { STATUSES } from "../query/row.js";
 import type { Term } from "../records/records.js";
 import type { ContentRepository } from "../repository/content-repository.js";
@@ -29,7 +30,11 @@ export interface TermChanges {
   readonly remove: <T>(find: () => Term, render: (term: Term) => T) => Promise<T>;
 }
 
-export function createTermChanges(definition: TaxonomyDefinition, repository: TermRepository): TermChanges {
+export function createTermChanges(
+  definition: TaxonomyDefinition,
+  repository: TermRepository,
+  menuLocations: Pick<MenuLocations, "assign">,
+): TermChanges {
   const { index } = repository;
   const { taxonomy } = definition;
 
@@ -62,6 +67,10 @@ export function createTermChanges(definition: TaxonomyDefinition, repository: Te
         const id = previous?.id ?? (await transaction.newId("term"));
         const term = applyTermValues(values, previous, id, { definition, index });
         transaction.putTerm(term);
+        const { locations } = values;
+        if (taxonomy === "nav_menu" && Array.isArray(locations)) {
+          menuLocations.assign(transaction, term, locations as readonly string[]);
+        }
         for (const ancestor of listTermAncestors(term, index)) {
           transaction.expectUnchanged(`term/${ancestor.id}`);
         }

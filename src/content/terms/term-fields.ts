@@ -1,7 +1,8 @@
 /** Defines every field of a term. The table of taxonomies says which of them a taxonomy has. */
 
 import type { Schema } from "../../schema/types.js";
-import { LENGTHS } from "../argument-bounds.js";
+import { LENGTHS, NAMES } from "../argument-bounds.js";
+import type { MenuLocations } from "../menu-locations/menu-locations.js";
 import type { Term } from "../records/records.js";
 import type { ContentRepository } from "../repository/content-repository.js";
 import { ALL, FULL, NO_META, type RecordField, type RecordFields } from "../rest/record-fields.js";
@@ -41,13 +42,17 @@ export function termLink(
 
 const READONLY: Schema = { readonly: true };
 
+/** What the fields of a term are read from, besides its record. */
+export interface TermFieldsOptions {
+  readonly site: Pick<Site, "home" | "termLink">;
+  readonly index: ContentRepository["index"];
+  readonly menuLocations: MenuLocations;
+}
+
 /** Returns the fields of a taxonomy's terms, in the order of the response. */
 export function termFields(
   definition: TaxonomyDefinition,
-  {
-    site,
-    index,
-  }: { readonly site: Pick<Site, "home" | "termLink">; readonly index: ContentRepository["index"] },
+  { site, index, menuLocations }: TermFieldsOptions,
 ): RecordFields<Term> {
   const fields: { readonly [name: string]: RecordField<Term> } = {
     id: {
@@ -109,17 +114,11 @@ export function termFields(
       read: ({ parent }) => parent,
     },
     meta: NO_META,
-    // A site without a theme has no menu locations, and adds no pages to menus by itself.
     locations: {
-      schema: {
-        description: "The locations assigned to the menu.",
-        type: "array",
-        items: { type: "string" },
-        context: FULL,
-        ...READONLY,
-      },
-      read: () => [],
+      schema: { description: "The locations assigned to the menu.", ...NAMES, context: FULL },
+      read: ({ id }) => menuLocations.of(id),
     },
+    // The site adds no pages to menus by itself.
     auto_add: {
       schema: {
         description: "Whether to automatically add top level pages to this menu.",

@@ -3,13 +3,11 @@
 import type { Context, Schema } from "../../schema/types.js";
 import { COLLECTION_NAMES } from "../records/collection-names.js";
 import type { Term } from "../records/records.js";
-import type { ContentRepository } from "../repository/content-repository.js";
 import { createItem } from "../rest/item.js";
 import { type RecordFields, recordSchema, selectRecordFields } from "../rest/record-fields.js";
 import type { Item, ItemLink, Links, RestRequest } from "../rest/types.js";
-import type { Site } from "../site.js";
 import type { TaxonomyDefinition } from "./taxonomies.js";
-import { listTermAncestors, termFields } from "./term-fields.js";
+import { listTermAncestors, type TermFieldsOptions, termFields } from "./term-fields.js";
 import type { TermPermissions } from "./term-permissions.js";
 
 export interface TermRenderer {
@@ -18,9 +16,7 @@ export interface TermRenderer {
   readonly renderItem: (term: Term, request: RestRequest, context: Context) => Item;
 }
 
-export interface TermRendererOptions {
-  readonly index: ContentRepository["index"];
-  readonly site: Pick<Site, "home" | "termLink">;
+export interface TermRendererOptions extends TermFieldsOptions {
   /** `core/v2` */
   readonly namespace: string;
   readonly mayDelete: TermPermissions["mayDelete"];
@@ -28,10 +24,10 @@ export interface TermRendererOptions {
 
 export function createTermRenderer(
   definition: TaxonomyDefinition,
-  { index, site, namespace, mayDelete }: TermRendererOptions,
+  { index, site, menuLocations, namespace, mayDelete }: TermRendererOptions,
 ): TermRenderer {
   const { taxonomy, base, types } = definition;
-  const fields = termFields(definition, { site, index });
+  const fields = termFields(definition, { site, index, menuLocations });
 
   function buildLinks(term: Term, { caller, url }: RestRequest): Links {
     const toUrl = (path: string): string => url(`/${namespace}${path}`);
@@ -42,6 +38,8 @@ export function createTermRenderer(
     ];
     const parent = listTermAncestors(term, index).at(-1);
     const up: Links = parent ? { up: [{ href: toUrl(`/${base}/${parent.id}`), embeddable: true }] } : {};
+    const locations = taxonomy === "nav_menu" ? menuLocations.of(term.id) : [];
+    const shownAt = locations.map((name) => ({ href: toUrl(`/menu-locations/${name}`), embeddable: true }));
     return {
       self: [{ href: toUrl(`/${base}/${term.id}`), targetHints: { allow } }],
       collection: [{ href: toUrl(`/${base}`) }],
@@ -50,6 +48,7 @@ export function createTermRenderer(
       "https://api.w.org/post_type": types.map(
         (type): ItemLink => ({ href: toUrl(`/${COLLECTION_NAMES[type]}?${base}=${term.id}`) }),
       ),
+      ...(shownAt.length === 0 ? {} : { "https://api.w.org/menu-location": shownAt }),
     };
   }
 

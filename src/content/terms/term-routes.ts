@@ -1,6 +1,9 @@
 /** The REST routes of terms, one set per taxonomy: list, create, read, update, delete. */
 
-import type { Argument, Arguments } from "../../schema/types.js";
+import { coerceValue } from "../../schema/coerce.js";
+import type { Argument, Arguments, Json } from "../../schema/types.js";
+import { validateValue } from "../../schema/validate.js";
+import type { MenuLocations } from "../menu-locations/menu-locations.js";
 import type { Term } from "../records/records.js";
 import { RestError } from "../rest/error.js";
 import { respondWithPage } from "../rest/paging.js";
@@ -16,6 +19,7 @@ import { createTermRenderer } from "./term-renderer.js";
 export interface TermRoutesOptions {
   readonly repository: TermRepository;
   readonly site: Pick<Site, "home" | "termLink">;
+  readonly menuLocations: MenuLocations;
   /** `core/v2` */
   readonly namespace: string;
   /** The category that cannot be deleted. */
@@ -34,7 +38,7 @@ export const termRoutes = (options: TermRoutesOptions): readonly RestRoute[] =>
   Object.values(taxonomies).flatMap((definition) => taxonomyRoutes(definition, options));
 
 function taxonomyRoutes(definition: TaxonomyDefinition, options: TermRoutesOptions): readonly RestRoute[] {
-  const { repository, site, namespace, defaultCategory } = options;
+  const { repository, site, menuLocations, namespace, defaultCategory } = options;
   const { index } = repository;
   const { taxonomy, base } = definition;
   const permissions = createTermPermissions(definition, { index, defaultCategory });
@@ -42,11 +46,12 @@ function taxonomyRoutes(definition: TaxonomyDefinition, options: TermRoutesOptio
   const { fields, schema, renderItem } = createTermRenderer(definition, {
     index,
     site,
+    menuLocations,
     namespace,
     mayDelete,
   });
-  const changes = createTermChanges(definition, repository);
-  const writable: Arguments = writableArguments(fields);
+  const changes = createTermChanges(definition, repository, menuLocations);
+  const writable: Arguments = withKnownLocations(writableArguments(fields), menuLocations);
   const toItemResponse = (
     term: Term,
     request: RestRequest,
@@ -115,6 +120,24 @@ function taxonomyRoutes(definition: TaxonomyDefinition, options: TermRoutesOptio
     { namespace, path: `/${base}`, schema, endpoints: [list, create].map(allowBatch) },
     { namespace, path: `/${base}/:id`, schema, endpoints: [read, update, remove].map(allowBatch) },
   ];
+}
+
+/** Like in WordPress, each location must be one that the site has. */
+function withKnownLocations(args: Arguments, { all }: MenuLocations): Arguments {
+  const { locations } = args;
+  if (locations === undefined) return args;
+  const isKnown = (name: Json): boolean => all.some((location) => location.name === name);
+  return {
+    ...args,
+    locations: {
+      ...locations,
+      validate: (value) =>
+        validateValue(value, locations, "locations") ??
+        ((coerceValue(value, locations) as readonly Json[]).every(isKnown)
+          ? undefined
+          : { code: "rest_invalid_menu_location", message: "Invalid menu location." }),
+    },
+  };
 }
 
 function refuseTrash({ values }: RestRequest): void {

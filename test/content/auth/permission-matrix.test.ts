@@ -236,6 +236,8 @@ POST,PUT,PATCH  /core/v2/users/9                 {} - -  404 404 404 404 404 403
 GET             /core/v2/search                  {} - -  200 200 200 200 200 200
 GET             /core/v2/settings                {} - -  401 403 403 403 403 200
 POST,PUT,PATCH  /core/v2/settings                {"title":"%"} - -  401 403 403 403 403 200
+GET             /core/v2/menu-locations          {} - -  401 403 403 403 403 200
+GET             /core/v2/menu-locations/primary  {} - -  401 403 403 403 403 200
 GET             /core/v2/types                   {} - -  200 200 200 200 200 200
 GET             /core/v2/types?context=edit      {} - -  401 403 200 200 200 200
 GET             /core/v2/types/page              {} - -  200 200 200 200 200 200
@@ -311,6 +313,7 @@ function world() {
       { id: 9, slug: "silent", name: "Silent", roles: ["author"] },
     ],
     settings: { writable: ["title"] },
+    menuLocations: { primary: { description: "Main" } },
   });
   const seeds = seedsIn(storage);
   let made = 0;
@@ -379,7 +382,7 @@ const shapeOf = (path: string): string =>
   path
     .replace(/\(\?P<\w+>\[[^\]]*\]\+\)/g, ":id")
     .replace(/:(?:term|rev|auto)\b/, ":id")
-    .replace(/(types|statuses|taxonomies|users)\/(?!me\b)[\w-]+$/, "$1/:id");
+    .replace(/(types|statuses|taxonomies|users|menu-locations)\/(?!me\b)[\w-]+$/, "$1/:id");
 
 describe("the table of rights", () => {
   const { site, ask, seeds } = world();

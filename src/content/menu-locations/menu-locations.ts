@@ -1,0 +1,101 @@
+/**
+ * The places of the website that show a menu, and which menu each shows: the host's choice, until an
+ * administrator assigns another one.
+ */
+
+import { PostbellError } from "../../core/errors.js";
+import type { JsonObject } from "../../schema/types.js";
+import type { Term } from "../records/records.js";
+import type { ContentRepository, Transaction } from "../repository/content-repository.js";
+import { readSiteOption } from "../repository/site-options.js";
+
+/**
+ * The places of the website that show a menu, by name.
+ *
+ * @example
+ * ```ts
+ * menuLocations: {
+ *   primary: { description: "Main navigation" },
+ *   footer: { description: "Links below every page", menu: 12 },
+ * }
+ * ```
+ */
+export interface MenuLocationsOptions {
+  /** The name has at most 100 letters, digits, dashes and underscores. */
+  readonly [name: string]: {
+    /** For editors: `Main navigation`. */
+    readonly description: string;
+    /** The id of the menu until another one is assigned. Default: none. */
+    readonly menu?: number | undefined;
+  };
+}
+
+export interface MenuLocation {
+  readonly name: string;
+  readonly description: string;
+}
+
+export interface MenuLocations {
+  readonly all: readonly MenuLocation[];
+  /** Returns the id of the menu at a location; 0 if there is none. */
+  readonly menuAt: (name: string) => number;
+  /** Returns the names of the locations that show a menu. */
+  readonly of: (menuId: number) => readonly string[];
+  /** Shows a menu at `names` and nowhere else. */
+  readonly assign: (transaction: Transaction, menu: Pick<Term, "id">, names: readonly string[]) => void;
+}
+
+const NAME = /^[\w-]{1,100}$/;
+/** A website has a handful. */
+const MAX_LOCATIONS = 100;
+
+/** @throws PostbellError `invalid_option` for a malformed name, description or menu */
+export function checkMenuLocations(options: MenuLocationsOptions): void {
+  const refuse = (field: string, message: string): never => {
+    throw new PostbellError("invalid_option", `createContent: ${field} ${message}`, { field });
+  };
+  const entries = Object.entries(options);
+  if (entries.length > MAX_LOCATIONS) refuse("menuLocations", `has at most ${MAX_LOCATIONS} members.`);
+  for (const [name, location] of entries) {
+    const field = `menuLocations.${name}`;
+    if (!NAME.test(name)) refuse("menuLocations", "has names of letters, digits, dashes and underscores.");
+    if (typeof location?.description !== "string") refuse(field, "must be an object with a description.");
+    const { menu = 0 } = location;
+    if (!Number.isSafeInteger(menu) || menu < 0) refuse(`${field}.menu`, "must be the id of a menu.");
+  }
+}
+
+export function createMenuLocations(
+  options: MenuLocationsOptions,
+  { index }: Pick<ContentRepository, "index">,
+): MenuLocations {
+  const all = Object.entries(options).map(([name, { description }]) => ({ name, description }));
+
+  const readAssigned = (): JsonObject => readSiteOption(index, "menu-locations");
+
+  /** A menu that was deleted is shown nowhere. */
+  const getMenu = (name: string, assigned: JsonObject): number => {
+    const id = Number(assigned[name] ?? options[name]?.menu ?? 0);
+    return index.term(id)?.taxonomy === "nav_menu" ? id : 0;
+  };
+
+  const of: MenuLocations["of"] = (menuId) => {
+    const assigned = readAssigned();
+    return all.flatMap(({ name }) => (getMenu(name, assigned) === menuId ? [name] : []));
+  };
+
+  return {
+    all,
+    menuAt: (name) => getMenu(name, readAssigned()),
+    of,
+    assign(transaction, { id }, names) {
+      // 0 is stored where the menu was: the host's choice does not come back.
+      const left = of(id).map((name) => [name, 0] as const);
+      const taken = names.map((name) => [name, id] as const);
+      transaction.putOption("menu-locations", {
+        ...readAssigned(),
+        ...Object.fromEntries([...left, ...taken]),
+      });
+    },
+  };
+}
