@@ -123,7 +123,9 @@ export interface ContentOptions {
   readonly cors?: ContentCorsOptions | undefined;
   /**
    * Decides about paths that the content service does not have. Default: `pass`, and the host goes
-   * on. `answer` responds with 404; choose it if nothing else is mounted at the same path.
+   * on. `answer` responds with 404; choose it if nothing else is mounted at the same path. Paths
+   * below `/core`, `/oembed` and the other first segments of the service are never passed on, and,
+   * if `namespace` is `wp`, neither are WordPress's other namespaces, such as `/wp-site-health/v1`.
    */
   readonly unknownPaths?: "pass" | "answer" | undefined;
   readonly limits?: ContentLimits | undefined;

@@ -2,13 +2,11 @@
 
 import { toRoutePath } from "./index-routes.js";
 import type { RouteRow } from "./route-call.js";
-import { createRouteTree, decodeSegments, type RouteMatch, splitPath } from "./route-tree.js";
+import { createRouteTree, decodeSegments, type RouteMatch } from "./route-tree.js";
 import type { RestEndpoint, RestRoute } from "./types.js";
 
 export interface RouteTable {
   readonly find: (segments: readonly string[]) => RouteMatch<RouteRow> | undefined;
-  /** True if a path of the table begins with the first segment of `path`. */
-  readonly hasFirstSegment: (path: string) => boolean;
   /** Returns the route for a path, such as `/core/v2/posts/:id`, or `undefined`. */
   readonly findRoutePath: (path: string) => string | undefined;
 }
@@ -16,12 +14,15 @@ export interface RouteTable {
 /** @throws Error if two rows have the same path, or two endpoints of a row the same method */
 export function createRouteTable(routes: readonly RestRoute[]): RouteTable {
   const tree = createRouteTree(routes.map((route) => ({ path: toRoutePath(route), row: toRow(route) })));
-  const firstSegments = new Set(routes.map((route) => splitPath(toRoutePath(route))[0]));
+  /** The tree ignores case, but that of a namespace counts. */
+  const find: RouteTable["find"] = (segments) => {
+    const match = tree.find(segments);
+    return match && segments.join("/").startsWith(match.row.route.namespace) ? match : undefined;
+  };
   return {
-    find: tree.find,
-    hasFirstSegment: (path) => firstSegments.has(getFirstSegment(path)),
+    find,
     findRoutePath(path) {
-      const match = tree.find(decodeSegments(path));
+      const match = find(decodeSegments(path));
       return match && toRoutePath(match.row.route);
     },
   };
@@ -37,10 +38,4 @@ function toRow(route: RestRoute): RouteRow {
     }
   }
   return { route, byMethod };
-}
-
-function getFirstSegment(path: string): string | undefined {
-  const end = path.indexOf("/", 1);
-  const raw = path.slice(1, end < 0 ? path.length : end);
-  return raw.includes("%") ? decodeSegments(path)[0] : raw;
 }

@@ -10,8 +10,8 @@ export interface RouteMatch<T> {
 
 export interface RouteTree<T> {
   /**
-   * A literal segment takes precedence over a parameter. As in WordPress, the case of the namespace
-   * counts and that of the literal segments below it does not.
+   * A literal segment takes precedence over a parameter. As in WordPress, the case of its ASCII
+   * letters does not count.
    */
   readonly find: (segments: readonly string[]) => RouteMatch<T> | undefined;
 }
@@ -107,19 +107,20 @@ function childOf<T>(node: Node<T>, segment: string): Node<T> {
     node[kind] ??= newNode<T>();
     return node[kind];
   }
-  let child = node.literals.get(segment);
+  const literal = lowerCase(segment);
+  let child = node.literals.get(literal);
   if (child === undefined) {
     child = newNode<T>();
-    node.literals.set(segment, child);
+    node.literals.set(literal, child);
   }
   return child;
 }
 
-/** The segments of a namespace, such as `core/v2`. */
-const NAMESPACE_SEGMENTS = 2;
+/** Leaves other letters: the Kelvin sign would become a `k`. */
+const lowerCase = (segment: string): string => segment.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
 
-const findLiteral = <T>({ literals }: Node<T>, segment: string, index: number): Node<T> | undefined =>
-  literals.get(segment) ?? (index < NAMESPACE_SEGMENTS ? undefined : literals.get(segment.toLowerCase()));
+const findLiteral = <T>({ literals }: Node<T>, segment: string): Node<T> | undefined =>
+  literals.get(segment) ?? literals.get(lowerCase(segment));
 
 /** Recurses at most as deep as the table. `values` collects the parameters on the way. */
 function descend<T>(
@@ -130,7 +131,7 @@ function descend<T>(
 ): Leaf<T> | undefined {
   const segment = segments[index];
   if (segment === undefined) return node.leaf;
-  const literal = findLiteral(node, segment, index);
+  const literal = findLiteral(node, segment);
   const found = literal && descend(literal, segments, index + 1, values);
   if (found !== undefined) return found;
   if (node.digits !== undefined && DIGITS.test(segment)) {

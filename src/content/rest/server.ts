@@ -21,6 +21,7 @@ import { createEmbeddedFetcher } from "./fetch-embedded.js";
 import { createInProcessServer, type InternalRequest, type InternalResponse } from "./in-process.js";
 import { openApiRoute, withIndex } from "./index-routes.js";
 import type { ListLimits } from "./list-limits.js";
+import { createOwnPaths } from "./own-paths.js";
 import { createCallReader } from "./read-call.js";
 import { createRenderer } from "./render.js";
 import { createResponseCache } from "./response-cache.js";
@@ -66,7 +67,7 @@ export interface RestServerOptions {
     readonly cacheBytes: number;
   };
   readonly lists: ListLimits;
-  /** `pass`: for a path with an unknown first segment, `handle` returns `undefined`. */
+  /** `pass`: for a path that is not of the service, `handle` returns `undefined`. */
   readonly unknownPaths: "pass" | "answer";
   readonly logger: Logger;
   /** Called for each look-up in the response cache. */
@@ -104,6 +105,7 @@ export function createRestServer(options: RestServerOptions): RestServer {
     openApiRoute(options.openApi),
   ];
   const table = createRouteTable(routes);
+  const isOwn = createOwnPaths(routes, unknownPaths);
   const dispatcher = createRouteDispatcher(table, { logger });
   const cors = createCors(options.cors);
   const readCall = createCallReader({
@@ -146,7 +148,7 @@ export function createRestServer(options: RestServerOptions): RestServer {
   const authenticateAnd = createAuthenticationStage({ ready, proceed: respond, refuse });
 
   const handle = (request: HttpRequest, authenticate: Authenticate): ReturnType<DirectHandler> => {
-    if (unknownPaths === "pass" && !table.hasFirstSegment(request.path)) return undefined;
+    if (!isOwn(request.path)) return undefined;
     if (isPreflight(request)) return cors.preflight(request);
     const fail = (error: unknown): Promise<HttpResponse> => refuse(request, error, undefined);
     try {

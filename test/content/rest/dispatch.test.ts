@@ -62,6 +62,9 @@ describe("a path", () => {
     "/core/v2/notes/../notes",
     "/CORE/v2/notes",
     "/core/V2/notes",
+    "/core/v2/\u212Ainds/all",
+    "/core/v2/%E2%84%AAinds/all",
+    "/oembed/1.0/EMBED",
   ])("%s is no route", async (path) => {
     expect(await codeOf(path)).toBe("404 rest_no_route");
     expect((await ask(server, path)).headers).not.toHaveProperty("allow");
@@ -71,6 +74,21 @@ describe("a path", () => {
     const paths = ["/core/v2/NOTES/2", "/core/v2/Notes/4/DRAFTS/5", "/core/v2/KINDS/Big"];
     const answers = await Promise.all(paths.map(async (path) => (await ask(server, path)).json));
     expect(answers).toMatchObject([{ id: 2 }, { id: 5, parent: 4 }, { kind: "Big" }]);
+  });
+
+  it("without a namespace ignores the case of all its letters", async () => {
+    const batch = { method: "POST", headers: AS_EDITOR, body: { requests: [] } };
+    expect((await ask(server, "/BATCH/V1", batch)).status).toBe(207);
+    const item = { method: "PUT", path: "/core/v2/NOTES/2", body: { title: "n2" } };
+    const { json } = await ask(server, "/batch/v1", { ...batch, body: { requests: [item] } });
+    expect(json.responses).toMatchObject([{ status: 200, body: { id: 2 } }]);
+  });
+
+  it("in another case obeys the same limits as the usual spelling", async () => {
+    const refused = await ask(server, "/core/v2/NOTES/2", { method: "PUT", body: { title: "x" } });
+    expect([refused.status, refused.json.code]).toEqual([401, "rest_cannot_edit"]);
+    const other = await ask(server, "/core/v2/NOTES/2?id=3", { headers: AS_EDITOR });
+    expect([other.status, other.json.code]).toEqual([400, "rest_invalid_param"]);
   });
 
   it("may name a record that cannot exist", async () => {
@@ -88,6 +106,34 @@ describe("a path", () => {
       expect((await passing.handle(httpRequest(path)))?.status).toBe(404);
     }
     expect((await passing.handle(httpRequest("/")))?.status).toBe(200);
+  });
+
+  it("of another namespace of WordPress is answered where the server stands in for WordPress", async () => {
+    const routes = notesRoutes(threeNotes());
+    const asWordPress = restServer(
+      routes.map((route) => ({ ...route, namespace: route.namespace.replace("core", "wp") })),
+      { unknownPaths: "pass" },
+    );
+    for (const path of ["/wp-site-health/v1/tests", "/wp-abilities/v1", "/wp-x/v1/", "/wp%2Dx/v12/a/b"]) {
+      const { status, body } = (await asWordPress.handle(httpRequest(path))) ?? {};
+      expect([path, status]).toEqual([path, 404]);
+      expect(JSON.parse(Buffer.from(body as Uint8Array).toString())).toMatchObject({
+        code: "rest_no_route",
+        data: { status: 404 },
+      });
+    }
+    const ofTheHost = [
+      "/wp-admin/post.php",
+      "/wp-content/v1.png",
+      "/wp-login.php",
+      "/wp-json/wp/v2",
+      "/wp-x",
+    ];
+    for (const path of [...ofTheHost, "/wpx/v1", "/x/wp-y/v1", "/wp-/v1", "/wp-a/v1x", "/wp-%zz/v1"]) {
+      expect([path, await asWordPress.handle(httpRequest(path))]).toEqual([path, undefined]);
+    }
+    const asCore = restServer(routes, { unknownPaths: "pass" });
+    expect(await asCore.handle(httpRequest("/wp-site-health/v1/tests"))).toBeUndefined();
   });
 
   it("never brings the server down, whatever it is", async () => {
