@@ -58,7 +58,12 @@ export interface Collection {
   /** The segment in paths: `posts` in `/posts/12`. */
   readonly base: string;
   readonly type: PostType;
-  readonly labels: { readonly name: string; readonly singular: string };
+  readonly labels: {
+    readonly name: string;
+    readonly singular: string;
+    /** The title of the list of all items, for menu items that lead there. */
+    readonly archives: string;
+  };
   readonly description: string;
   readonly isHierarchical: boolean;
   /** True if items have an address of their own on the website. */
@@ -120,7 +125,7 @@ export const collections = {
   posts: {
     base: COLLECTION_NAMES.post,
     type: "post",
-    labels: { name: "Posts", singular: "Post" },
+    labels: { name: "Posts", singular: "Post", archives: "Post Archives" },
     description: "",
     isHierarchical: false,
     isViewable: true,
@@ -150,7 +155,7 @@ export const collections = {
   pages: {
     base: COLLECTION_NAMES.page,
     type: "page",
-    labels: { name: "Pages", singular: "Page" },
+    labels: { name: "Pages", singular: "Page", archives: "Page Archives" },
     description: "",
     isHierarchical: true,
     isViewable: true,
@@ -178,7 +183,7 @@ export const collections = {
   media: {
     base: COLLECTION_NAMES.attachment,
     type: "attachment",
-    labels: { name: "Media", singular: "Media" },
+    labels: { name: "Media", singular: "Media", archives: "Post Archives" },
     description: "",
     isHierarchical: false,
     isViewable: true,
@@ -196,7 +201,11 @@ export const collections = {
   "menu-items": {
     base: COLLECTION_NAMES.nav_menu_item,
     type: "nav_menu_item",
-    labels: { name: "Navigation Menu Items", singular: "Navigation Menu Item" },
+    labels: {
+      name: "Navigation Menu Items",
+      singular: "Navigation Menu Item",
+      archives: "Post Archives",
+    },
     description: "",
     isHierarchical: false,
     isViewable: false,
@@ -220,7 +229,7 @@ export const collections = {
   blocks: {
     base: COLLECTION_NAMES.wp_block,
     type: "wp_block",
-    labels: { name: "Patterns", singular: "Pattern" },
+    labels: { name: "Patterns", singular: "Pattern", archives: "All Patterns" },
     description: "",
     isHierarchical: false,
     isViewable: false,
@@ -246,3 +255,7 @@ const byType = Object.fromEntries(
 ) as { readonly [type in PostType]: Collection };
 
 export const getCollection = (type: PostType): Collection => byType[type];
+
+/** Returns `undefined` for a name that is no post type. */
+export const findCollection = (name: string): Collection | undefined =>
+  Object.hasOwn(byType, name) ? byType[name as PostType] : undefined;

@@ -9,6 +9,7 @@ import {
   type FieldView,
   rawTextArgument,
   readRaw,
+  readRawTitle,
   type SharedPostField,
   STANDARD_TYPES,
   TYPES_WITH_TEXTS,
@@ -20,9 +21,8 @@ export const isHidden = ({ post, isRevealed }: FieldView): boolean => post.passw
 
 function writeText(name: "title" | "content" | "excerpt") {
   return (value: Json, target: FieldTarget): void => {
-    const raw = readRaw(value);
-    // WordPress ignores an empty `raw` of a title.
-    if (raw === undefined || (name === "title" && raw === "" && value !== "")) return;
+    const raw = name === "title" ? readRawTitle(value) : readRaw(value);
+    if (raw === undefined) return;
     const isTrusted = target.caller.has("unfiltered_html");
     const text = isTrusted ? raw : sanitiseText(raw, name, target.site);
     target.post[name] = name === "title" ? text.trim() : text;

@@ -6,7 +6,7 @@ import { RestError, refusal } from "../rest/error.js";
 import { createPost } from "./new-post.js";
 import { resolveParent } from "./page-hierarchy.js";
 import { resolveScheduledStatus, setDates } from "./post-dates.js";
-import type { FieldTarget } from "./post-field.js";
+import { type FieldTarget, isEmptyText } from "./post-field.js";
 import { writeMeta } from "./post-meta.js";
 import { resolveSlug } from "./post-slug.js";
 import type { PostTypeHandler } from "./post-type-handler.js";
@@ -90,7 +90,7 @@ function assertConsistent(
     }
   }
   type.assertConsistent?.(values, index);
-  const isEmpty = post.title === "" && post.content === "" && post.excerpt === "";
+  const isEmpty = [post.title, post.content, post.excerpt].every(isEmptyText);
   if (isEmpty && !mayBeEmpty(collection)) throw emptyContent();
 }
 

@@ -10,7 +10,7 @@ interface Names {
   readonly singular: string;
 }
 
-export function typeLabels({ name, singular }: Names): JsonObject {
+export function typeLabels({ name, singular, archives }: Names & { readonly archives: string }): JsonObject {
   const many = name.toLowerCase();
   const one = singular.toLowerCase();
   return {
@@ -27,7 +27,7 @@ export function typeLabels({ name, singular }: Names): JsonObject {
     not_found_in_trash: `No ${many} found in Trash.`,
     parent_item_colon: `Parent ${singular}:`,
     all_items: `All ${name}`,
-    archives: `${singular} Archives`,
+    archives,
     attributes: `${singular} Attributes`,
     insert_into_item: `Insert into ${one}`,
     uploaded_to_this_item: `Uploaded to this ${one}`,

@@ -1,6 +1,6 @@
 /** The record that a menu item points at, and what the item shows of it. */
 
-import { type Collection, collections, getCollection } from "../../collections.js";
+import { findCollection, getCollection } from "../../collections.js";
 import { listAncestors } from "../../query/page-tree.js";
 import type { SiteIndex } from "../../query/site-index.js";
 import type { MenuItem, Post, PostColumns, Term } from "../../records/records.js";
@@ -17,6 +17,8 @@ type Target = { readonly post: PostColumns } | { readonly term: Term };
 /** Every menu item has it. */
 export const getMenuItem = ({ post }: Pick<FieldView, "post">): MenuItem => post.menuItem as MenuItem;
 
+const isTargeted = (type: MenuItem["type"]): boolean => type === "post_type" || type === "taxonomy";
+
 /** Returns `undefined` if the item points at nothing, or at a record that is gone. */
 function findTarget({ post, index }: MenuItemView): Target | undefined {
   const item = post.menuItem;
@@ -31,23 +33,21 @@ function findTarget({ post, index }: MenuItemView): Target | undefined {
   return undefined;
 }
 
-/** Returns the title of the item, or else of its target. */
+/** Returns the title of the item, or else of its target or archive. */
 export function resolveMenuItemTitle(view: MenuItemView): string {
   if (view.post.title !== "") return view.post.title;
+  const { type, object, objectId } = getMenuItem(view);
+  if (type === "post_type_archive") return findCollection(object)?.labels.archives ?? "";
+  if (!isTargeted(type)) return "";
   const target = findTarget(view);
-  if (target !== undefined) return "post" in target ? target.post.title : target.term.name;
-  return resolveArchiveTitle(getMenuItem(view));
-}
-
-/** As in WordPress, the archive of a post type has the label `archives` of the type. */
-function resolveArchiveTitle({ type, object }: MenuItem): string {
-  const archived = Object.values<Collection>(collections).find((collection) => collection.type === object);
-  return type === "post_type_archive" && archived !== undefined ? `${archived.labels.singular} Archives` : "";
+  const title = target && ("post" in target ? target.post.title : target.term.name);
+  return title || `#${objectId} (no title)`;
 }
 
 export function isInvalidMenuItem(view: MenuItemView): boolean {
-  const { type } = getMenuItem(view);
-  if (type !== "post_type" && type !== "taxonomy") return false;
+  const { type, object } = getMenuItem(view);
+  if (type === "post_type_archive") return findCollection(object) === undefined;
+  if (!isTargeted(type)) return false;
   const target = findTarget(view);
   return target === undefined || ("post" in target && target.post.status === "trash");
 }
@@ -64,8 +64,11 @@ export function readTypeLabel(view: MenuItemView): string {
 
 /** Returns the address that the item leads to. */
 export function resolveMenuItemUrl(view: FieldView): string {
+  const { type, object, url } = getMenuItem(view);
+  // The front page lists the posts. No other type has an archive.
+  if (type === "post_type_archive") return object === "post" ? view.site.home : "";
   const target = findTarget(view);
-  if (target === undefined) return getMenuItem(view).url;
+  if (target === undefined) return url;
   if ("post" in target) return view.site.link(target.post, view.index);
   return termLink(target.term, getTaxonomy(target.term.taxonomy), view.site, view.index);
 }

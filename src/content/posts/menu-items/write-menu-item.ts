@@ -5,12 +5,13 @@
 
 import { toText } from "../../../schema/text-of.js";
 import type { Json } from "../../../schema/types.js";
+import { findCollection } from "../../collections.js";
 import type { SiteIndex } from "../../query/site-index.js";
 import type { MenuItem, Post } from "../../records/records.js";
 import { RestError } from "../../rest/error.js";
 import { cleanClasses, stripAll } from "../../text/plain.js";
 import { createPost } from "../new-post.js";
-import { readRaw } from "../post-field.js";
+import { readRawTitle } from "../post-field.js";
 import { writeMeta } from "../post-meta.js";
 import { sanitiseText } from "../sanitised-text.js";
 import type { PostChange, Values, WriteContext } from "../write-context.js";
@@ -28,9 +29,6 @@ const NEW_ITEM: MenuItem = {
   xfn: [],
 };
 
-/** Post types that have an archive page. */
-const ARCHIVED_TYPES: readonly string[] = ["post", "page"];
-
 const invalid = (code: string, message: string): RestError => new RestError(400, code, message);
 
 /**
@@ -42,20 +40,20 @@ const invalid = (code: string, message: string): RestError => new RestError(400,
 export function applyMenuItemValues({ values, previous, id }: PostChange, context: WriteContext): Post {
   const { index, now, site } = context;
   const base: Post = previous ?? { ...createPost(context), id, dateGmt: now };
-  const isTitled = values["title"] !== undefined;
-  const title = isTitled ? readTitle(values["title"] as Json, context) : base.title;
+  const written = readTitle(values["title"], context);
+  const title = written ?? base.title;
   const item = resolveItem(values, base.menuItem ?? NEW_ITEM, index);
   assertComplete(item, title);
   const post: Post = {
     ...applyColumns(values, base, { context, id, isNew: previous === null }),
-    title,
+    title: title.trim(),
     // Like in WordPress, a custom item points at itself.
     menuItem: item.type === "custom" ? { ...item, object: "custom", objectId: id } : { ...item, url: "" },
     target: toTargetKey(item),
     modified: site.zone.toLocal(now),
     modifiedGmt: now,
   };
-  return isTitled && isTitleOfTarget(post, index) ? { ...post, title: "" } : post;
+  return written !== undefined && isTitleOfTarget(post, index) ? { ...post, title: "" } : post;
 }
 
 /** A title that repeats the target's is not stored, so that it follows the target. */
@@ -63,9 +61,11 @@ const isTitleOfTarget = (post: Post, index: SiteIndex): boolean =>
   post.menuItem?.type !== "custom" &&
   post.title === resolveMenuItemTitle({ post: { ...post, title: "" }, index });
 
-function readTitle(value: Json, { caller, site }: WriteContext): string {
-  const title = readRaw(value) ?? "";
-  return caller.has("unfiltered_html") ? title : sanitiseText(title, "title", site);
+/** Returns `undefined` to keep the title. */
+function readTitle(value: Json | undefined, { caller, site }: WriteContext): string | undefined {
+  const title = readRawTitle(value ?? null);
+  if (title === undefined || caller.has("unfiltered_html")) return title;
+  return sanitiseText(title, "title", site);
 }
 
 /** Writes the values that menu items store like posts do. */
@@ -77,13 +77,13 @@ function applyColumns(
   const { meta } = values;
   const parent = Number(values["parent"] ?? base.parent);
   const terms = resolveMenu(values["menus"], base, context.index);
-  // As in WordPress, only an item of a menu has an order.
-  const isInMenu = (terms.nav_menu?.length ?? 0) > 0;
+  // As in WordPress, only an item of a menu has an order. It begins at 1, also if an import says 0.
+  const isInMenu = context.index.termsOf({ ...base, terms }, "nav_menu").length > 0;
   return {
     ...base,
     status: resolveStatus(values["status"], base.status, isNew),
     parent: parent === id ? 0 : parent,
-    menuOrder: isInMenu ? Number(values["menu_order"] ?? base.menuOrder) : 1,
+    menuOrder: isInMenu ? Number(values["menu_order"] ?? base.menuOrder) || 1 : 1,
     terms,
     meta: meta === undefined ? base.meta : writeMeta(base.meta, meta, context.collection.meta, context),
   };
@@ -98,7 +98,7 @@ function resolveItem(values: Values, before: MenuItem, index: SiteIndex): MenuIt
 }
 
 function assertComplete(item: MenuItem, title: string): void {
-  if (item.type === "post_type_archive" && !ARCHIVED_TYPES.includes(item.object)) {
+  if (item.type === "post_type_archive" && findCollection(item.object) === undefined) {
     throw invalid("rest_post_invalid_type", "Invalid post type.");
   }
   if (item.type !== "custom") return;
