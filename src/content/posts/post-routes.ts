@@ -34,16 +34,22 @@ const readTextArguments: Arguments = {
   },
 };
 
-/** WordPress neither describes nor checks it in a list, and reads the number at its beginning. */
-const listTextArguments: Arguments = {
+/**
+ * WordPress obeys `excerpt_length` in every response with excerpts. Where it does not read one item,
+ * it neither describes nor checks the argument, and takes the number at its beginning.
+ */
+const undescribedTextArguments: Arguments = {
   excerpt_length: {
     ...excerptLengthArgument,
     undescribed: true,
     late: true,
     validate: () => undefined,
-    sanitize: (value) => Number.parseInt(toText(value), 10) || 0,
+    sanitize: (value) => (value === null ? null : Number.parseInt(toText(value), 10) || 0),
   },
 };
+
+const undescribedArguments = ({ fields }: PostTypeHandler): Arguments =>
+  fields.has("excerpt") ? undescribedTextArguments : {};
 
 const forceArgument: Argument = {
   description: "Whether to bypass Trash and force deletion.",
@@ -81,10 +87,9 @@ export function postRoutes(type: PostTypeHandler, options: PostRoutesOptions): r
 
 function listEndpoint(resource: PostResource, options: PostRoutesOptions): RestEndpoint {
   const { type, permissions } = resource;
-  const hasTexts = type.fields.has("content");
   return {
     methods: ["GET"],
-    args: { ...postListArguments(type.collection), ...(hasTexts ? listTextArguments : {}) },
+    args: { ...postListArguments(type.collection), ...undescribedArguments(type) },
     described: { errors: [429] },
     check: ({ values, caller }) => {
       assertStatusesAllowed((values["status"] ?? []) as readonly string[], type.collection, caller);
@@ -102,7 +107,7 @@ function createEndpoint(
   const { type, permissions } = resource;
   return {
     methods: ["POST"],
-    args: withDefaults(writable, type.createDefaults ?? {}),
+    args: { ...withDefaults(writable, type.createDefaults ?? {}), ...undescribedArguments(type) },
     ...(type.uploads === undefined ? {} : { receive: type.uploads.receive }),
     ...(mayBeEmpty(type.collection) ? {} : { noObject: emptyContent }),
     // For an `id` in the body, which belongs to an update.
@@ -129,7 +134,7 @@ function updateEndpoint(
 ): RestEndpoint {
   return {
     methods: ["POST", "PUT", "PATCH"],
-    args: { id: idArgument, ...writable },
+    args: { id: idArgument, ...writable, ...undescribedArguments(resource.type) },
     described: { errors: [412] },
     permit: resource.permissions.update,
     handle: createUpdatePost(resource, options),
@@ -140,7 +145,7 @@ function deleteEndpoint(resource: PostResource, options: PostRoutesOptions): Res
   const { collection, deletedContext: context = "edit" } = resource.type;
   return {
     methods: ["DELETE"],
-    args: { id: idArgument, force: forceArgument },
+    args: { id: idArgument, force: forceArgument, ...undescribedArguments(resource.type) },
     described: collection.hasTrash
       ? { form: "trashed", context, errors: [410, 412] }
       : { context, errors: [412] },

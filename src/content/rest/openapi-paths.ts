@@ -28,7 +28,9 @@ export function describePathItem(route: RestRoute, nameOf: NameRecord): JsonObje
   const item: Record<string, Json> = {};
   if (names.length > 0) item["parameters"] = names.map((name) => describePathParameter(route, name));
   for (const endpoint of route.endpoints) {
-    const args = Object.entries(endpoint.args).filter(([name]) => !names.includes(name));
+    const args = Object.entries(endpoint.args).filter(
+      ([name, { undescribed }]) => undescribed !== true && !names.includes(name),
+    );
     for (const method of endpoint.methods) {
       item[method.toLowerCase()] = {
         operationId: `${method.toLowerCase()}${toTemplate(route).replace(/[^a-z0-9]+/gi, "_")}`,
