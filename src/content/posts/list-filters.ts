@@ -91,7 +91,6 @@ const FILTERS_AFTER_TERMS: { readonly [name: string]: ListFilter } = {
   ignore_sticky: {
     types: POST_ONLY,
     argument: { description: "Whether to ignore sticky posts or not.", type: "boolean", default: true },
-    toQuery: (value) => (value === false ? { stickyFirst: true } : undefined),
   },
   format: {
     types: POST_ONLY,

@@ -4,7 +4,7 @@ import { toText } from "../../schema/text-of.js";
 import type { Context, Json } from "../../schema/types.js";
 import type { Caller } from "../auth/caller.js";
 import type { Collection } from "../collections.js";
-import type { PostOrder, PostQuery } from "../query/types.js";
+import type { PostOrder, PostQuery, TermFilter } from "../query/types.js";
 import type { PostStatus } from "../records/records.js";
 import { RestError } from "../rest/error.js";
 import type { Site } from "../site.js";
@@ -73,6 +73,21 @@ const toPage = (values: Values): Pick<PostQuery, "offset" | "limit"> => {
   };
 };
 
+/**
+ * True if sticky posts come first, which WordPress does on the front page of the site. It takes the
+ * first page of a list for that, whatever its offset, unless the list is a search, even for nothing,
+ * or has terms to be in. A format is such a term if no other argument names terms. A list of chosen
+ * posts never begins with others.
+ */
+function putsStickiesFirst(values: Values, terms: readonly TermFilter[]): boolean {
+  if (values["ignore_sticky"] !== false || values["page"] !== 1) return false;
+  const isChosen = nonEmpty(values["include"]) !== undefined || values["sticky"] !== undefined;
+  if (isChosen || values["search"] !== undefined) return false;
+  const hasOnlyFormat = values["tax_relation"] === undefined && terms.length === 0;
+  if (hasOnlyFormat) return nonEmpty(values["format"]) === undefined;
+  return terms.every(({ operator }) => operator === "NOT");
+}
+
 type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
 
 /** Drops the members that are `undefined`. */
@@ -89,6 +104,7 @@ export function createPostQuery(collection: Collection, site: Site): ToPostQuery
   return (values, caller) => {
     assertOrderPossible(values);
     const statuses = readStatuses(values, collection);
+    const terms = toTermFilters(values, collection);
     return {
       type,
       ...resolveVisibility(statuses, { context: values["context"] as Context, type, caller }),
@@ -96,7 +112,8 @@ export function createPostQuery(collection: Collection, site: Site): ToPostQuery
       order: values["order"] as "asc" | "desc",
       ...toPage(values),
       ...toFilters(values),
-      terms: toTermFilters(values, collection),
+      terms,
+      stickyFirst: putsStickiesFirst(values, terms),
       ...definedMembers({
         include: nonEmpty<number>(values["include"]),
         exclude: nonEmpty<number>(values["exclude"]),

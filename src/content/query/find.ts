@@ -99,19 +99,6 @@ function searchRows(
 }
 
 /**
- * True if WordPress takes the list for the front page of the site. Only there it puts sticky posts
- * first, and not in a list of chosen posts.
- */
-const isFrontPage = ({ stickyFirst, offset, search, terms, format, include, sticky }: PostQuery): boolean =>
-  stickyFirst === true &&
-  offset === 0 &&
-  !include?.length &&
-  sticky === undefined &&
-  !search?.text.trim() &&
-  !format?.length &&
-  !terms?.some((filter) => filter.operator !== "NOT" && filter.terms.length > 0);
-
-/**
  * Puts sticky posts first: those on the page in their order, then all other published ones, newest
  * first, unless the list excludes them by their ids. So the page may grow.
  */
@@ -137,7 +124,7 @@ export function findPosts(
   texts: SearchTexts,
 ): PostPage | Promise<PostPage> {
   const toPage = (page: readonly PostRow[], total: number): PostPage => ({
-    ids: (isFrontPage(query) ? putStickiesFirst(indexes, query, page) : page).map(getId),
+    ids: (query.stickyFirst === true ? putStickiesFirst(indexes, query, page) : page).map(getId),
     total,
   });
   const plan = planQuery(query);

@@ -63,6 +63,7 @@ export interface PostQuery {
   readonly modifiedAfter?: number;
   readonly modifiedBefore?: number;
   readonly terms?: readonly TermFilter[];
+  /** How `terms` and `format` are combined. Default: `AND`. */
   readonly termRelation?: "AND" | "OR";
   readonly sticky?: boolean;
   readonly format?: readonly string[];
@@ -86,7 +87,7 @@ export interface PostQuery {
   };
   readonly orderBy: PostOrder;
   readonly order: "asc" | "desc";
-  /** True to put sticky posts first on the first page, as WordPress does. */
+  /** True to put all published sticky posts first, whatever filters, except those in `exclude`. */
   readonly stickyFirst?: boolean;
   readonly offset: number;
   readonly limit: number;
