@@ -49,7 +49,9 @@ export const patternFields: PostFields = {
   },
   wp_pattern_sync_status: {
     schema: { type: "string", context: ALL, readonly: true, undescribed: true },
-    read: ({ post, collection }) => readMeta(post.meta, collection.meta)["wp_pattern_sync_status"] ?? "",
+    // WordPress takes it from `meta`, which `embed` does not show.
+    read: ({ post, collection, context }) =>
+      context === "embed" ? "" : (readMeta(post.meta, collection.meta)["wp_pattern_sync_status"] ?? ""),
   },
   wp_pattern_category: createTermField("wp_pattern_category"),
 };

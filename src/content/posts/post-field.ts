@@ -1,6 +1,6 @@
 /** The interface of a field of a post: its schema, how it is read, and how a value is written. */
 
-import type { Argument, Json, JsonObject, Schema } from "../../schema/types.js";
+import type { Argument, Context, Json, JsonObject, Schema } from "../../schema/types.js";
 import type { Caller } from "../auth/caller.js";
 import type { Collection } from "../collections.js";
 import type { SiteIndex } from "../query/site-index.js";
@@ -17,6 +17,7 @@ export const TYPES_WITH_TEXTS: readonly PostType[] = ["post", "page", "wp_block"
 export interface FieldView {
   readonly post: Post;
   readonly collection: Collection;
+  readonly context: Context;
   readonly site: Site;
   readonly index: SiteIndex;
   /** True if texts that a password protects are shown. */
@@ -83,6 +84,18 @@ export const rawTextArgument = (maxLength: number): NonNullable<PostField["argum
   sanitize: (value) => value,
   accepted: rawTextSchema(maxLength),
 });
+
+/** True for a text that PHP, and so WordPress, takes for none. */
+export const isEmptyText = (text: string): boolean => text === "" || text === "0";
+
+/**
+ * Returns the raw text of a written title. WordPress ignores an empty `raw`, so that only a string
+ * empties a title. Returns `undefined` to keep the title.
+ */
+export function readRawTitle(value: Json): string | undefined {
+  const raw = readRaw(value);
+  return raw !== undefined && typeof value !== "string" && isEmptyText(raw) ? undefined : raw;
+}
 
 /**
  * Returns the raw text of a written value, which is a string or an object with `raw`. Returns

@@ -97,6 +97,7 @@ export function createPostRenderer(options: PostRendererOptions): PostRenderer {
   const toView = (post: Post, { context, isUnlocked, excerptLength }: RenderPostRequest): FieldView => ({
     post,
     collection: postTypes[post.type].collection,
+    context,
     site,
     index,
     isRevealed: context === "edit" || isUnlocked === true,
@@ -126,8 +127,9 @@ export function createPostRenderer(options: PostRendererOptions): PostRenderer {
   }
 
   function render(post: Post, request: RenderPostRequest): Item {
-    const { excerptLength, ...plain } = request;
-    if (excerptLength !== undefined) return withExcerpt(render(post, plain), post, request);
+    const { excerptLength, selection, ...plain } = request;
+    const isCut = excerptLength !== undefined && selection?.has("excerpt") !== false;
+    if (isCut) return withExcerpt(render(post, { ...plain, selection }), post, request);
     const cached = getCached(post.id, request);
     if (cached !== undefined) return cached;
     const type = postTypes[post.type];

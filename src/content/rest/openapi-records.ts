@@ -74,7 +74,9 @@ function describeValue(schema: Schema, context: Context): JsonObject {
   }
   const { properties } = schema;
   if (properties !== undefined && Object.values(properties).some((member) => member.context !== undefined)) {
-    return describeMembers(schema, context);
+    const isShown = Object.values(properties).some((member) => member.context?.includes(context));
+    // An object without any member left is sent as an empty list.
+    return isShown ? describeMembers(schema, context) : { type: "array", maxItems: 0 };
   }
   // Keywords that limit or complete an argument do not apply to a response.
   const { default: _, readOnly: __, minimum: ___, ...described } = toJsonSchema(schema, "response");
