@@ -26,7 +26,7 @@ const post = (headers: Sent["headers"], body?: string): Sent => ({
 const POSTS = "/core/v2/posts";
 const MEDIA = "/core/v2/media";
 
-/** What a host must not have a say in, by what it is. */
+/** Requests that no host may treat in its own way, by a short name. */
 const REQUESTS: readonly (readonly [what: string, path: string, sent?: Sent])[] = [
   ["an upload", MEDIA, post({ ...NAMED, "content-type": "text/plain" }, "hello")],
   ["an upload without a type", MEDIA, post(NAMED, "hello")],
@@ -56,7 +56,7 @@ const REQUESTS: readonly (readonly [what: string, path: string, sent?: Sent])[] 
   ["XML", POSTS, post({ "content-type": "text/xml" }, "<a/>")],
   ["DELETE with a body", `${POSTS}/9`, { ...post(JSON_TYPE, '{"force":true}'), method: "DELETE" }],
   ["DELETE with an unknown type", `${POSTS}/9`, { ...post({ "content-type": "zz" }, "x"), method: "DELETE" }],
-  ["GET with a type that is none", POSTS, { headers: { "content-type": "zz" } }],
+  ["GET with half a type", POSTS, { headers: { "content-type": "zz" } }],
   ["HEAD", POSTS, { method: "HEAD" }],
   ["HEAD of nothing", "/core/v2/none", { method: "HEAD" }],
   ["OPTIONS", POSTS, { method: "OPTIONS" }],
