@@ -137,6 +137,11 @@ export function createSite(
       return "";
     }
   };
+  const sanitise = (raw: string): string => sanitiseHtml(raw, { uploads });
+  const safely =
+    (byDefault: typeof renderContent) =>
+    (raw: string, { isTrusted }: Post): string =>
+      byDefault(raw, { isTrusted, uploads });
   return {
     name,
     description,
@@ -147,17 +152,17 @@ export function createSite(
     templates,
     render: {
       title: (post) => shown(post.title, "title", post, renderTitle),
-      content: (post) => shown(post.content, "content", post, renderContent),
-      caption: (post) => shown(post.excerpt, "excerpt", post, renderExcerpt),
+      content: (post) => shown(post.content, "content", post, safely(renderContent)),
+      caption: (post) => shown(post.excerpt, "excerpt", post, safely(renderExcerpt)),
       excerpt: (post, words) => {
         const raw = post.excerpt === "" ? makeExcerpt(post.content, words) : post.excerpt;
-        return shown(raw, "excerpt", post, renderExcerpt);
+        return shown(raw, "excerpt", post, safely(renderExcerpt));
       },
     },
     filteredCharacters,
     plainText: stripAll,
     upload: (file) => `${uploads}/${file}`,
-    filter: { title: sanitiseTitle, content: sanitiseHtml, excerpt: sanitiseHtml },
+    filter: { title: sanitiseTitle, content: sanitise, excerpt: sanitise },
     slug: toSlug,
     guid: (post) => `${home}/${query(post)}`,
     link: (post, index) => address(post, index, post.slug),

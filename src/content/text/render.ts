@@ -14,6 +14,8 @@ export interface RenderOptions {
    * shown, even if it was sanitised before it was stored.
    */
   readonly isTrusted: boolean;
+  /** The URL under which the site's uploads are. Default: none. */
+  readonly uploads?: string | undefined;
 }
 
 /** The title with typographic signs, on one line of HTML. */
@@ -34,4 +36,5 @@ export function renderContent(raw: string, options: RenderOptions): string {
 export const renderExcerpt = (raw: string, options: RenderOptions): string =>
   paragraphs(texturise(safeHtml(raw, options)));
 
-const safeHtml = (raw: string, { isTrusted }: RenderOptions): string => (isTrusted ? raw : sanitiseHtml(raw));
+const safeHtml = (raw: string, { isTrusted, uploads }: RenderOptions): string =>
+  isTrusted ? raw : sanitiseHtml(raw, { uploads });

@@ -5,10 +5,12 @@
 
 import sanitizeHtml from "sanitize-html";
 import { type AttributesByTag, POST_GLOBALS, POST_TAGS, TITLE_TAGS } from "./allowed-tags.js";
-import { type BlockDelimiter, splitBlocks } from "./blocks.js";
-import { escapeText, stripTags } from "./markup.js";
+import { createDelimiterFilter } from "./block-attributes.js";
+import { splitBlocks } from "./blocks.js";
+import { escapeText } from "./markup.js";
+import { restoreSpelling } from "./restore-spelling.js";
 import { cleanStyle } from "./style-attribute.js";
-import { isSafeUrl, isScriptUrl, URL_SCHEMES } from "./urls.js";
+import { isSafeUrl, isSitePdf, URL_SCHEMES } from "./urls.js";
 
 /** Far more than a written document needs; parsers slow down with the depth. */
 const MAX_OPEN_ELEMENTS = 512;
@@ -19,27 +21,38 @@ const MAX_OPEN_ELEMENTS = 512;
  */
 const MAX_PASSES = 4;
 
+export interface SanitiseOptions {
+  /**
+   * The URL under which the site's uploads are, such as `https://example.org/uploads`. Its PDF files
+   * may be shown by `<object>`, as the File block does. Without it, `<object>` is removed.
+   */
+  readonly uploads?: string | undefined;
+}
+
 /**
  * Sanitises the HTML of a post: keeps WordPress's tags and attributes for posts. Removes scripts
  * (their content stays as text), event handlers, forms and frames. Styles may only change looks,
  * and URLs need a harmless scheme. The result's tags are closed and nested.
  *
- * Block delimiters, `<!--more-->` and `<!--nextpage-->` stay in place; other comments are removed.
- * Strings in a delimiter's attributes lose tags and script URLs. A delimiter without them stays as
- * it is, byte for byte.
+ * Harmless tags, references, white space and comments keep their spelling, byte for byte. In block
+ * delimiters, strings of the attributes are sanitised like the text. Conditional comments and
+ * directives of servers are removed.
  *
  * Sanitising the result again changes nothing. HTML that nests deeper than 512 elements, or that
- * the parser fails on, is escaped as a whole and shown as text. Entities become characters, except
- * those of `& < >` and the no-break space. Time is linear.
+ * the parser fails on, is escaped as a whole and shown as text. Time is linear.
  */
-export function sanitiseHtml(raw: string): string {
+export function sanitiseHtml(raw: string, { uploads }: SanitiseOptions = {}): string {
+  const options = uploads === undefined ? POST : optionsFor(POST_TAGS, POST_GLOBALS, uploads);
+  const filterDelimiter = createDelimiterFilter({
+    withoutMarks,
+    sanitise: (html) => sanitise(html, options),
+    isAllowedTag: (name) => Object.hasOwn(POST_TAGS, name),
+  });
   const kept: string[] = [];
   const marked = splitBlocks(withoutMarks(raw))
-    .map((part) =>
-      typeof part === "string" ? keepPageMarks(part, kept) : mark(harmlessDelimiter(part), kept),
-    )
+    .map((part) => (typeof part === "string" ? keepComments(part, kept) : mark(filterDelimiter(part), kept)))
     .join("");
-  return sanitise(marked, POST).replace(MARK, (_, index: string) => {
+  return sanitise(marked, options).replace(MARK, (_, index: string) => {
     const comment = kept[Number(index)] ?? "";
     // Once, in case another mark has the same number.
     kept[Number(index)] = "";
@@ -67,41 +80,24 @@ function mark(comment: string, kept: string[]): string {
   return `\ufdd0${kept.length - 1}\ufdd1`;
 }
 
-const keepPageMarks = (text: string, kept: string[]): string =>
-  text.replace(/<!--(?:more(?: [^<>-]*)?|nextpage|noteaser)-->/g, (comment) => mark(comment, kept));
+/** Comments that no browser ends early and no server reads as a directive. */
+const COMMENT = /<!--(?!\s*(?:#|esi\b))(?:[^<>-]|-(?!-))+-->/gi;
 
-function harmlessDelimiter({ kind, name, attributes, text }: BlockDelimiter): string {
-  if (attributes === "") return text;
-  const slash = kind === "close" ? "/" : "";
-  const end = kind === "void" ? "/" : "";
-  let json = "";
-  try {
-    let isChanged = /--|[<>]/.test(attributes);
-    const value: unknown = JSON.parse(attributes, (_, item: unknown) => {
-      if (typeof item !== "string") return item;
-      const plain = stripTags(item);
-      const harmless = isScriptUrl(plain) ? "" : plain;
-      isChanged ||= harmless !== item;
-      return harmless;
-    });
-    if (!isChanged) return text;
-    json = `${escapeJson(JSON.stringify(value))} `;
-  } catch {
-    // No JSON, or deeper than the parser goes: the block stays, its attributes do not.
-  }
-  return `<!-- ${slash}wp:${name.replace(/^core\//, "")} ${json}${end}-->`;
-}
+const keepComments = (text: string, kept: string[]): string =>
+  text.replace(COMMENT, (comment) => mark(comment, kept));
 
-/** So that no attribute can end the comment, as the editor writes it. */
-const escapeJson = (json: string): string =>
-  json.replaceAll("--", "\\u002d\\u002d").replaceAll("<", "\\u003c").replaceAll(">", "\\u003e");
-
-const URL_ATTRIBUTES: ReadonlySet<string> = new Set(["cite", "href", "longdesc", "poster", "src", "usemap"]);
+const URL_ATTRIBUTES: ReadonlySet<string> = new Set([
+  ...["cite", "data", "href", "longdesc", "poster", "src", "usemap"],
+]);
 
 const POST = optionsFor(POST_TAGS, POST_GLOBALS);
 const TITLE = optionsFor(TITLE_TAGS, "");
 
-function optionsFor(attributesByTag: AttributesByTag, globals: string): sanitizeHtml.IOptions {
+function optionsFor(
+  attributesByTag: AttributesByTag,
+  globals: string,
+  uploads?: string,
+): sanitizeHtml.IOptions {
   const lists = Object.entries({ ...attributesByTag, "*": globals }).map(([tag, names]) => [
     tag,
     names.split(" ").filter((name) => name !== ""),
@@ -113,18 +109,34 @@ function optionsFor(attributesByTag: AttributesByTag, globals: string): sanitize
     selfClosing: ["area", "br", "col", "hr", "img", "track", "wbr"],
     // As in WordPress, the content of a refused element stays as text.
     nonTextTags: [],
+    // Empty values matter: `download` and `alt`.
+    nonBooleanAttributes: [],
     // Its CSS parser takes quadratic time on brackets that are never closed.
     parseStyleAttributes: false,
-    transformTags: { "*": (tagName, attributes) => ({ tagName, attribs: harmlessAttributes(attributes) }) },
+    transformTags: {
+      "*": (tagName, attributes) => {
+        const attribs = harmlessAttributes(attributes);
+        return {
+          tagName: tagName === "object" && !isPdfObject(attribs, uploads) ? "refused" : tagName,
+          attribs,
+        };
+      },
+    },
     textFilter: withMarksForWrittenSigns,
   };
 }
+
+const isPdfObject = ({ data, type }: sanitizeHtml.Attributes, uploads: string | undefined): boolean =>
+  uploads !== undefined && type === "application/pdf" && data !== undefined && isSitePdf(data, uploads);
+
+/** `data-wp-*` are directives of a script that browsers may run. */
+const ATTRIBUTE_NAME = /^(?!data-wp-)[a-z][a-z0-9_-]*$|^xml:lang$/;
 
 function harmlessAttributes(attributes: sanitizeHtml.Attributes): sanitizeHtml.Attributes {
   const harmless: sanitizeHtml.Attributes = Object.create(null);
   for (const [name, value] of Object.entries(attributes)) {
     const text = withSigns(withoutMarkedComments(value));
-    if (!/^[a-z][a-z0-9_.:-]*$/.test(name)) continue;
+    if (!ATTRIBUTE_NAME.test(name)) continue;
     // The library takes quadratic time on comments in an address.
     if (URL_ATTRIBUTES.has(name) && (text.includes("<") || !isSafeUrl(text))) continue;
     const clean = name === "style" ? cleanStyle(text) : text;
@@ -173,7 +185,7 @@ function sanitise(html: string, options: sanitizeHtml.IOptions): string {
   try {
     for (let pass = 0; pass < MAX_PASSES; pass += 1) {
       const sanitised = sanitiseOnce(text, options);
-      if (sanitised === text) return withWrittenSigns(text);
+      if (sanitised === text) return restoreSpelling(html, withWrittenSigns(text));
       text = sanitised;
     }
   } catch {

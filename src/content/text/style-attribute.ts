@@ -3,63 +3,49 @@
  * looks, with values that load and run nothing.
  */
 
+import { STYLE_FAMILIES, STYLE_FUNCTIONS, STYLE_PROPERTIES } from "./allowed-styles.js";
 import { isSafeUrl } from "./urls.js";
 
-const PROPERTIES: ReadonlySet<string> = new Set(
-  (
-    "align-content align-items align-self aspect-ratio border-radius box-shadow caption-side clear color column-count column-gap " +
-    "column-rule column-span column-width cursor direction display filter flex flex-basis flex-direction flex-flow flex-grow " +
-    "flex-shrink flex-wrap float gap grid-area grid-auto-columns grid-auto-flow grid-auto-rows grid-column grid-column-end " +
-    "grid-column-start grid-row grid-row-end grid-row-start grid-template-areas grid-template-columns grid-template-rows height " +
-    "justify-content justify-items justify-self letter-spacing line-height list-style list-style-position list-style-type max-height " +
-    "max-width min-height min-width object-fit object-position opacity order overflow row-gap table-layout vertical-align " +
-    "white-space width word-break word-spacing writing-mode"
-  ).split(" "),
-);
-
-const FAMILIES = ["--", "background", "border-", "font", "margin", "padding", "text-"] as const;
-
 const isInFamily = (property: string): boolean =>
-  FAMILIES.some((family) => property.startsWith(family)) && /^[a-z0-9-]*$/.test(property);
-
-const FUNCTIONS: ReadonlySet<string> = new Set(
-  (
-    " calc clamp max min minmax repeat var rgb rgba hsl hsla linear-gradient radial-gradient conic-gradient " +
-    "repeating-linear-gradient repeating-radial-gradient blur brightness contrast grayscale invert saturate sepia drop-shadow"
-  ).split(" "),
-);
+  STYLE_FAMILIES.some((family) => property.startsWith(family)) && /^[a-z0-9_-]*$/.test(property);
 
 /**
- * The declarations that may stay, in order; empty when none may. Linear; cleaning it again changes
- * nothing.
+ * The declarations that may stay, in order; empty when none may. If all may, the text is returned
+ * as it is, because editors compare it. Linear; cleaning it again changes nothing.
  */
-export const cleanStyle = (style: string): string =>
-  style
+export function cleanStyle(style: string): string {
+  const declarations = style
     .split(";")
     .map((declaration) => declaration.trim())
-    .filter(isHarmless)
-    .join(";");
+    .filter((declaration) => declaration !== "");
+  const harmless = declarations.filter(isHarmless);
+  if (harmless.length === 0) return "";
+  return harmless.length === declarations.length ? style : harmless.join(";");
+}
 
 function isHarmless(declaration: string): boolean {
   const colon = declaration.indexOf(":");
   const property = declaration.slice(0, colon).trim().toLowerCase();
-  if (colon === -1 || !(PROPERTIES.has(property) || isInFamily(property))) return false;
+  if (colon === -1 || !(STYLE_PROPERTIES.has(property) || isInFamily(property))) return false;
   const [first = "", ...others] = declaration.slice(colon + 1).split("(");
   const parts = [first];
   for (const part of others) {
     const name =
       (parts.at(-1) ?? "")
         .slice(-32)
-        .split(/[^a-z-]/i)
+        .split(/[^a-z0-9-]/i)
         .at(-1)
         ?.toLowerCase() ?? "";
     const argument = name === "url" ? urlArgument(part) : "";
-    if (argument === undefined || (name !== "url" && !FUNCTIONS.has(name))) return false;
+    const isAllowed = name === "" || name === "url" || STYLE_FUNCTIONS.has(name);
+    if (argument === undefined || !isAllowed) return false;
     parts.push(part.slice(argument.length));
   }
   // No escapes, which could spell anything; no comments; no colon outside an address; nothing that
   // ends an attribute or a tag.
-  return parts.every((part) => /^[\w\s#%.,()'"+*/!-]*$/.test(part) && !part.includes("/*"));
+  return parts.every(
+    (part) => /^[\p{L}\p{M}\p{N}_\s#%.,()'"+*/!?|[\]-]*$/u.test(part) && !part.includes("/*"),
+  );
 }
 
 /**

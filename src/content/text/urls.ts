@@ -50,6 +50,13 @@ export function isSafeUrl(url: string): boolean {
 }
 
 /**
+ * True if the address is a PDF file among the site's uploads. No query, no fragment and no step
+ * upwards, which could lead to another resource of the site.
+ */
+export const isSitePdf = (url: string, uploads: string): boolean =>
+  url.startsWith(`${uploads}/`) && /^[^\s\p{C}?#\\]+\.pdf$/u.test(url) && !/\/\.|%2e/i.test(url);
+
+/**
  * True if a text, which may be no address at all, would run as a script if it were taken for one.
  */
 export const isScriptUrl = (text: string): boolean =>

@@ -214,7 +214,7 @@ describe("an excerpt", () => {
 
   it("has as many words as asked for, 55 by default", () => {
     const words = (count: number): string => Array.from({ length: count }, (_, n) => `w${n}`).join(" ");
-    expect(made(words(70))).toBe(`<p>${words(55)} [&hellip;]</p>\n`.replace("&hellip;", "…"));
+    expect(made(words(70))).toBe(`<p>${words(55)} [&hellip;]</p>\n`);
     expect(renderExcerpt(makeExcerpt(words(70)), trusted)).toBe(`<p>${words(55)} [&hellip;]</p>\n`);
     expect(makeExcerpt(words(70), 5)).toBe(`${words(5)} [&hellip;]`);
     expect(makeExcerpt(words(55))).toBe(words(55));
@@ -311,8 +311,8 @@ describe("what is rendered for somebody who is not trusted", () => {
           for (const render of [renderTitle, renderContent, renderExcerpt]) {
             const rest = render(raw, untrusted)
               .replace(/<!--[^<>]*-->/g, "")
-              .replace(/<\/?(?:p|b|div|pre|code|ul|li)>|<(?:br|hr) \/>|<img src="[^"<>]*" \/>/g, "")
-              .replace(/<a(?: href="(?!javascript)[^"<>]*")?(?: title="[^"<>]*")?>|<\/a>/g, "");
+              .replace(/<\/?(?:p|b|div|pre|code|ul|li)>|<(?:br|hr)(?: \/)?>|<img src="[^"<>]*" \/>/g, "")
+              .replace(/<a(?: href(?:="(?!javascript)[^"<>]*")?)?(?: title(?:="[^"<>]*")?)?>|<\/a>/g, "");
             expect(rest).not.toContain("<");
           }
         },

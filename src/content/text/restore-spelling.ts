@@ -1,0 +1,89 @@
+/**
+ * Gives sanitised HTML the spelling of its source back: the sanitiser writes `<br>` as `<br />` and
+ * `&copy;` as `©`, and editors and authors expect their text unchanged.
+ */
+
+import { Parser } from "htmlparser2";
+
+/** A tag or a text between two tags. */
+interface Token {
+  readonly kind: "text" | "open" | "close";
+  /** The same for tokens of one kind that mean the same. */
+  readonly meaning: string;
+  readonly source: string;
+}
+
+const BLANK = "[ \\t\\n\\r]";
+const REFERENCE = "&(?:#\\d{1,7}|#[xX][\\da-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});";
+const ATTRIBUTE = `[a-z][a-z0-9_:-]*(?:="(?:[^"<>&]|${REFERENCE})*"|='(?:[^'<>&]|${REFERENCE})*')?`;
+const VOID = "area|br|col|hr|img|track|wbr";
+
+/** Spellings that all parsers read in the same way, as a token of that kind. */
+const UNAMBIGUOUS: Readonly<Record<Token["kind"], RegExp>> = {
+  text: new RegExp(`^(?:[^<>&]|${REFERENCE})*$`),
+  open: new RegExp(
+    `^<(?:[a-z][a-z0-9]*(?:${BLANK}+${ATTRIBUTE})*${BLANK}*|(?:${VOID})(?:${BLANK}+${ATTRIBUTE})*${BLANK}*/)>$`,
+  ),
+  close: /^<\/[a-z][a-z0-9]*>$/,
+};
+
+/**
+ * Writes each tag and text of `sanitised` as `raw` spells it. A spelling is taken only for a token
+ * of the same meaning, and only if all parsers agree on it: lower case, quoted values, complete
+ * references, no angle brackets. So the result means the same as `sanitised`. Linear.
+ */
+export function restoreSpelling(raw: string, sanitised: string): string {
+  if (raw === sanitised) return sanitised;
+  const spellings = new Map<string, { readonly sources: string[]; used: number }>();
+  for (const { kind, meaning, source } of splitTokens(raw)) {
+    if (!UNAMBIGUOUS[kind].test(source)) continue;
+    const spelling = spellings.get(kind + meaning);
+    if (spelling === undefined) spellings.set(kind + meaning, { sources: [source], used: 0 });
+    else spelling.sources.push(source);
+  }
+  return splitTokens(sanitised)
+    .map(({ kind, meaning, source }) => {
+      const spelling = spellings.get(kind + meaning);
+      if (spelling === undefined) return source;
+      spelling.used += 1;
+      return spelling.sources[spelling.used - 1] ?? source;
+    })
+    .join("");
+}
+
+/** Tags and texts in order. Of sanitised HTML, their sources joined are `html`. */
+function splitTokens(html: string): Token[] {
+  const tokens: Token[] = [];
+  let text = "";
+  let textFrom = 0;
+  const endText = (end: number, next: number): void => {
+    if (end > textFrom) tokens.push({ kind: "text", meaning: text, source: html.slice(textFrom, end) });
+    text = "";
+    textFrom = next;
+  };
+  const pushTag = (kind: "open" | "close", meaning: string): void => {
+    const end = parser.endIndex + 1;
+    endText(parser.startIndex, end);
+    tokens.push({ kind, meaning, source: html.slice(parser.startIndex, end) });
+  };
+  const endComment = (): void => endText(parser.startIndex, parser.endIndex + 1);
+  const parser = new Parser({
+    ontext: (part) => {
+      text += part;
+    },
+    onopentag: (name, attributes, isImplied) => {
+      if (isImplied) return;
+      // The sanitiser removes an empty class.
+      const { class: classes, ...others } = attributes;
+      pushTag("open", JSON.stringify([name, others, classes || undefined]));
+    },
+    onclosetag: (name, isImplied) => {
+      if (!isImplied) pushTag("close", name);
+    },
+    oncomment: endComment,
+    onprocessinginstruction: endComment,
+  });
+  parser.end(html);
+  endText(html.length, html.length);
+  return tokens;
+}
