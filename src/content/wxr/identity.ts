@@ -4,21 +4,38 @@
  */
 
 import { createHash } from "node:crypto";
-import type { WxrItem } from "./types.js";
+import type { WxrItem, WxrSite } from "./types.js";
 
 const digest = (bytes: number, ...parts: readonly string[]): string =>
   createHash("sha256").update(JSON.stringify(parts)).digest().subarray(0, bytes).toString("base64url");
 
-/** Identity of the post with this id in files of the site at `url`, which must not be empty. */
-export const toIdentity = (url: string, id: number): string => digest(16, "id", url, String(id));
+/**
+ * Returns the slug of the menu that a menu item is in; empty for an item without a menu and for any
+ * other item. A file may repeat an id in each menu, so the menu is a part of the identity.
+ */
+export const getMenu = ({ type, terms }: Pick<WxrItem, "type" | "terms">): string =>
+  type === "nav_menu_item" ? (terms.find(({ taxonomy }) => taxonomy === "nav_menu")?.slug ?? "") : "";
+
+const inMenu = (menu: string): readonly string[] => (menu === "" ? [] : [menu]);
 
 /**
- * Returns the identity of an item, or `undefined` if nothing tells it apart from others. `url` is
- * empty if the file does not name its site; its ids then identify nothing.
+ * Identity of the post with this id in files of the site at `url`, which must not be empty. `menu`:
+ * as {@link getMenu} returns it.
  */
-export function getIdentity(url: string, { id, guid }: Pick<WxrItem, "id" | "guid">): string | undefined {
-  if (id > 0 && url !== "") return toIdentity(url, id);
-  return guid === "" ? undefined : digest(16, "guid", guid);
+export const toIdentity = (url: string, id: number, menu: string): string =>
+  digest(16, "id", url, String(id), ...inMenu(menu));
+
+/**
+ * Returns the identity of an item. If the file does not name the URL of its site, ids identify
+ * nothing, but guids do. Without either, the item is known by what seldom changes.
+ */
+export function getIdentity(source: Pick<WxrSite, "url" | "title">, item: WxrItem): string {
+  const { url } = source;
+  const { id, guid, type, slug, title, date } = item;
+  const menu = getMenu(item);
+  if (id > 0 && url !== "") return toIdentity(url, id, menu);
+  if (guid !== "") return digest(16, "guid", guid, ...inMenu(menu));
+  return digest(16, "item", source.title, type, String(id), slug, title, date, ...inMenu(menu));
 }
 
 /**

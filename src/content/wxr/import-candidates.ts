@@ -1,10 +1,10 @@
 /** Selects the items of a file that become posts, and gives each its identity. */
 
 import type { Collection } from "../collections.js";
-import { getIdentity, getImportState, toIdentity } from "./identity.js";
+import { getIdentity, getImportState, getMenu, toIdentity } from "./identity.js";
 import type { ImportSummaryBuilder } from "./import-summary.js";
 import { findCollection } from "./item-to-post.js";
-import type { WxrItem } from "./types.js";
+import type { WxrItem, WxrSite } from "./types.js";
 
 /** An item that becomes a post of this site. */
 export interface ImportCandidate {
@@ -19,25 +19,29 @@ export interface ImportCandidate {
 export interface CandidateSelection {
   /** Returns `undefined` for an item that is left out; the summary says why. */
   readonly select: (item: WxrItem) => ImportCandidate | undefined;
-  /** Identity of the post with this id in the file; empty if the file has no such post. */
-  readonly toIdentity: (id: number) => string;
+  /**
+   * Identity of the post with this id in the file; empty if the file has no such post. `menu`: the
+   * slug of its menu if it is a menu item, else empty.
+   */
+  readonly toIdentity: (id: number, menu: string) => string;
 }
 
 export function createCandidateSelection({
   summary,
-  url,
+  source,
   isTrusted,
   getAuthorId,
 }: {
   readonly summary: ImportSummaryBuilder;
-  /** URL of the site that wrote the file; empty if the file does not name it. */
-  readonly url: string;
+  /** The site that wrote the file. */
+  readonly source: Pick<WxrSite, "url" | "title">;
   readonly isTrusted: boolean;
   readonly getAuthorId: (login: string) => number;
 }): CandidateSelection {
+  const { url } = source;
   const seen = new Set<string>();
-  /** Identities by id, for a file that does not name its site. */
-  const byId = new Map<number, string>();
+  /** Identities by id and menu, for a file that does not name its site. */
+  const byId = new Map<string, string>();
 
   function skip(collection: string): undefined {
     summary.count(collection, "skipped");
@@ -52,11 +56,7 @@ export function createCandidateSelection({
         summary.leaveOut(`type ${item.type}`);
         return skip("others");
       }
-      const identity = getIdentity(url, item);
-      if (identity === undefined) {
-        summary.warn(item.line, "An item was skipped: it has no guid, and its id belongs to no known site.");
-        return skip(collection.base);
-      }
+      const identity = getIdentity(source, item);
       if (seen.has(identity)) {
         summary.warn(
           item.line,
@@ -65,10 +65,10 @@ export function createCandidateSelection({
         return skip(collection.base);
       }
       seen.add(identity);
-      if (url === "" && item.id > 0) byId.set(item.id, identity);
+      if (url === "" && item.id > 0) byId.set(`${item.id} ${getMenu(item)}`, identity);
       const state = getImportState(item, { isTrusted, author: getAuthorId(item.creator) });
       return { item, collection, identity, state };
     },
-    toIdentity: (id) => (url === "" ? (byId.get(id) ?? "") : toIdentity(url, id)),
+    toIdentity: (id, menu) => (url === "" ? (byId.get(`${id} ${menu}`) ?? "") : toIdentity(url, id, menu)),
   };
 }

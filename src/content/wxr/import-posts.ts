@@ -15,7 +15,7 @@ import { createImportedPosts } from "./imported-posts.js";
 import { createPendingPosts } from "./pending-posts.js";
 import { createPlacement, type Placement } from "./placement.js";
 import type { ReferenceTargets } from "./resolve-references.js";
-import type { WxrItem } from "./types.js";
+import type { WxrItem, WxrSite } from "./types.js";
 
 export interface PostImport {
   readonly take: (items: readonly WxrItem[]) => Promise<void>;
@@ -28,8 +28,8 @@ export interface PostImportOptions {
   readonly terms: TermImport;
   readonly files: FileImport;
   readonly write: Pick<WriteContext, "caller" | "site">;
-  /** URL of the site that wrote the file; empty if the file does not name it. */
-  readonly url: string;
+  /** The site that wrote the file. */
+  readonly source: Pick<WxrSite, "url" | "title">;
   readonly isTrusted: boolean;
   /** Returns the id of the user for a login in the file. */
   readonly getAuthorId: (login: string) => number;
@@ -67,7 +67,7 @@ export function createPostImport(options: PostImportOptions): PostImport {
     for (const [key, number] of nextNumbers) slugNumbers.set(key, number);
   };
   const toTargets = (getId: (identity: string) => number | undefined): ReferenceTargets => ({
-    post: (id) => getId(candidates.toIdentity(id)),
+    post: (id, menu) => getId(candidates.toIdentity(id, menu)),
     term: terms.findIdByFileId,
   });
   const pending = createPendingPosts({

@@ -52,7 +52,7 @@ export function createImportRun(run: ImportRunOptions): ImportRun {
   function startPosts(entry: WxrSite): void {
     wxrSite = entry;
     posts = createPostImport({
-      ...{ repository, summary, terms, files, isTrusted, url: entry.url },
+      ...{ repository, summary, terms, files, isTrusted, source: entry },
       write: { caller, site },
       getAuthorId: authors.getUserId,
     });

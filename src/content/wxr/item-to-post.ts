@@ -8,6 +8,7 @@ import type { WriteContext } from "../posts/write-context.js";
 import { STATUSES } from "../query/row.js";
 import type { MenuItem, Post, PostStatus, Taxonomy } from "../records/records.js";
 import { parseWholeNumber } from "./elements.js";
+import { getMenu } from "./identity.js";
 import { readItemDates } from "./item-dates.js";
 import { toMedia } from "./item-to-media.js";
 import { toMenuItem } from "./item-to-menu-item.js";
@@ -17,6 +18,8 @@ import type { WxrItem } from "./types.js";
 /** References of a post, by the ids of the file; 0 for none. */
 export interface References {
   readonly parent: number;
+  /** The slug of the menu that the parent of a menu item is in; empty for other posts. */
+  readonly menu: string;
   readonly featuredMedia: number;
   readonly object: { readonly kind: "post" | "term"; readonly id: number } | null;
 }
@@ -158,6 +161,7 @@ const withOwnId = (menuItem: MenuItem, id: number): MenuItem => ({
 
 const toReferences = (item: WxrItem, meta: MetaValues, { menu, media }: TypedParts): References => ({
   parent: menu?.parent ?? item.parent,
+  menu: getMenu(item),
   featuredMedia: media === undefined ? Math.max(parseWholeNumber(meta.get("_thumbnail_id") ?? ""), 0) : 0,
   object: toObjectReference(menu?.menuItem),
 });

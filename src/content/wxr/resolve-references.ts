@@ -5,7 +5,8 @@ import type { References } from "./item-to-post.js";
 
 /** Look up ids of this site by ids of the file; `undefined` if the target is not here. */
 export interface ReferenceTargets {
-  readonly post: (id: number) => number | undefined;
+  /** `menu`: the slug of its menu if it is a menu item, else empty. */
+  readonly post: (id: number, menu: string) => number | undefined;
   readonly term: (id: number) => number | undefined;
 }
 
@@ -27,7 +28,7 @@ export interface ResolvedPost {
 /** Sets the references named in `only`, or all of them if it is `undefined`. */
 export function resolveReferences(
   post: Post,
-  { parent, featuredMedia, object }: References,
+  { parent, menu, featuredMedia, object }: References,
   targets: ReferenceTargets,
   only: readonly ReferenceName[] | undefined,
 ): ResolvedPost {
@@ -37,7 +38,7 @@ export function resolveReferences(
   function resolve(name: "parent" | "featuredMedia", id: number): number {
     if (!isSelected(name)) return post[name];
     if (id <= 0) return 0;
-    const found = targets.post(id);
+    const found = targets.post(id, name === "parent" ? menu : "");
     if (found === undefined) missing.push({ name, id });
     return found ?? post[name];
   }
@@ -49,7 +50,7 @@ export function resolveReferences(
   };
   const { menuItem } = post;
   if (object === null || menuItem === null || !isSelected("object")) return { post: placed, missing };
-  const objectId = targets[object.kind](object.id);
+  const objectId = targets[object.kind](object.id, "");
   if (objectId === undefined) missing.push({ name: "object", id: object.id });
   if (objectId === undefined || objectId === 0) return { post: placed, missing };
   return {

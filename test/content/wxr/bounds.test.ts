@@ -122,21 +122,22 @@ describe("a file that does not name its site", () => {
     }
   });
 
-  it("identifies items by guid, resolves their references, and skips items without a guid", async () => {
+  it("identifies items by guid or else by their texts, and resolves their references", async () => {
     const content = contentSite();
     for (const site of ["a", "b"]) {
       const text = [head("", site), item(`${site}1`, 2), item(`${site}2`, 0, 2), item("", 0, 3), WXR_END];
       const summary = await content.import(streamOf(text), { as: 1 });
-      expect(summary).toMatchObject({ created: 2, skipped: 1 });
-      expect(summary.warnings).toHaveLength(1);
-      expect(await content.import(streamOf(text), { as: 1 })).toMatchObject({ created: 0, unchanged: 2 });
+      expect(summary).toMatchObject({ created: 3, skipped: 0, warnings: [] });
+      expect(await content.import(streamOf(text), { as: 1 })).toMatchObject({ created: 0, unchanged: 3 });
     }
     const { body } = await content.request({
       ...{ method: "GET", path: "/core/v2/pages", as: 1 },
       query: { orderby: "id", order: "asc" },
     });
     const pages = body as unknown as readonly { id: number; parent: number }[];
-    expect(pages.map(({ parent }) => pages.findIndex(({ id }) => id === parent))).toEqual([1, -1, 3, -1]);
+    expect(pages.map(({ parent }) => pages.findIndex(({ id }) => id === parent))).toEqual([
+      1, -1, -1, 4, -1, -1,
+    ]);
   });
 });
 
