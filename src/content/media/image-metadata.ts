@@ -14,8 +14,8 @@ import { tidyText } from "./metadata-text.js";
 import { readXmpAltText } from "./xmp-alt-text.js";
 
 /**
- * Reads the metadata of an image from the first bytes of its file; `undefined` if there is none. As
- * in WordPress, only JPEG has any. Texts are sanitised like the HTML of an author.
+ * Reads the metadata of an image from the first bytes of its file; `undefined` if it has nothing to
+ * say. As in WordPress, only JPEG is read. Texts are sanitised like the HTML of an author.
  *
  * Guarantee: never throws, and takes time linear in the length of `head`.
  */

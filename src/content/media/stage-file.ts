@@ -31,7 +31,7 @@ export interface StagedMedia {
   readonly staged: StagedFile;
   readonly type: MediaType;
   readonly size: ImageSize | undefined;
-  /** What is in the first megabyte of the file; `undefined` if there is nothing. */
+  /** Read from the first megabyte of the file; `undefined` if that contains nothing. */
   readonly metadata: ImageMetadata | undefined;
   readonly baseName: string;
   readonly discard: () => Promise<void>;

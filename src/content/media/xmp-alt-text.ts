@@ -13,7 +13,7 @@ const ENTITIES: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * Returns the text in the default language, or else the first one; an empty text if there is none.
+ * Returns the text in the default language, or else the first one; an empty text if there is no such text.
  *
  * Guarantee: never throws, and is linear in the length of `packet`.
  */

@@ -138,7 +138,7 @@ export interface MediaFile {
   readonly metadata?: ImageMetadata;
 }
 
-/** What a camera or a photographer wrote into an image. Members without a value are absent. */
+/** Metadata that a camera or a photographer wrote into an image. Empty members are absent. */
 export interface ImageMetadata {
   /** Texts are sanitised HTML of at most 2000 characters of text. */
   readonly title?: string;
