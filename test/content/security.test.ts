@@ -418,7 +418,7 @@ describe("a batch", () => {
     ["/batch/v1", "400 rest_batch_not_allowed"],
     ["/core/v2/media", "400 rest_batch_not_allowed"],
     ["/core/v2/media/1/edit", "400 rest_batch_not_allowed"],
-    ["/core/v2/users/1", "404 rest_no_route"],
+    ["/core/v2/users/me", "400 rest_batch_not_allowed"],
   ])("E8: refuses %s", async (path, expected) => {
     const before = await everything();
     const body = { title: "a", name: "a", src: "http://localhost/a", requests: [item("nested")] };

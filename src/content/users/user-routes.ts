@@ -125,6 +125,7 @@ export function userRoutes({
         },
         {
           methods: WRITES,
+          allowBatch: true,
           args: { id: ID, ...userArguments },
           described: { status: 200 },
           async permit(request) {
