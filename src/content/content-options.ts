@@ -119,7 +119,7 @@ export interface ContentOptions {
   readonly changed?: ((change: ContentChanged) => unknown) | undefined;
   /** Embeds of other sites' pages, which editors get from the route `/oembed/1.0/proxy`. */
   readonly embeds?: EmbedOptions | undefined;
-  /** What pages of other origins may do besides reading public content. Default: nothing. */
+  /** Lets pages of other origins sign in and write. Default: they only read public content. */
   readonly cors?: ContentCorsOptions | undefined;
   /**
    * Decides about paths that the content service does not have. Default: `pass`, and the host goes

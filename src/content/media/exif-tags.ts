@@ -5,7 +5,7 @@
  * directories cost no more than honest ones.
  */
 
-import { decodeText, decodeUtf16 } from "./metadata-text.js";
+import { decodeMetadataText, decodeUtf16 } from "./metadata-text.js";
 
 /** Only tags with a value. Texts are decoded, but not sanitised. */
 export interface ExifTags {
@@ -78,7 +78,7 @@ export function readExifTags(tiff: Uint8Array): ExifTags {
     // A DataView throws on a read beyond its end. What was found before it counts.
     if (!(error instanceof RangeError)) throw error;
   }
-  return Object.fromEntries(found);
+  return Object.fromEntries([...found].filter(([, value]) => value !== ""));
 }
 
 /** Returns the offset of the EXIF directory, if this one names it. */
@@ -119,7 +119,7 @@ const toBytes = ({ view, start, end }: Entry): Uint8Array =>
 function readText(entry: Entry): string {
   const bytes = toBytes(entry);
   const end = bytes.indexOf(0);
-  return decodeText(end === -1 ? bytes : bytes.subarray(0, end));
+  return decodeMetadataText(end === -1 ? bytes : bytes.subarray(0, end));
 }
 
 function readWide(entry: Entry): string {
@@ -130,8 +130,8 @@ function readWide(entry: Entry): string {
 function readComment(entry: Entry): string {
   const bytes = toBytes(entry);
   const text = bytes.subarray(8);
-  const set = decodeText(bytes.subarray(0, 8));
-  if (set !== "UNICODE") return decodeText(text);
+  const set = decodeMetadataText(bytes.subarray(0, 8));
+  if (set !== "UNICODE") return decodeMetadataText(text);
   return entry.isLittle ? decodeUtf16(text) : decodeUtf16(swapPairs(text));
 }
 

@@ -1,5 +1,5 @@
 /**
- * What a camera or a photographer wrote into an image: reads it from a file, and shows it in
+ * Reads the metadata that a camera or a photographer wrote into an image, and shows it in
  * WordPress's form, `image_meta`. Pure.
  */
 
@@ -71,9 +71,7 @@ const isShort = (text: string): boolean => Buffer.byteLength(text) < MAX_TITLE_B
 
 /** Chooses between IPTC, which comes first, and EXIF by WordPress's rules. */
 function combine({ exif, iptc, altText }: Sources): ImageMetadata {
-  const { description = "", userComment = "" } = exif;
-  const titles = [iptc.caption, description, description === "" && !iptc.caption ? userComment : ""];
-  const title = iptc.headline || iptc.title || titles.find((text) => text && isShort(text)) || "";
+  const title = chooseTitle(exif, iptc);
   return {
     title: sanitise(title),
     caption: sanitise(iptc.caption || chooseCaption(exif, title)),
@@ -83,12 +81,29 @@ function combine({ exif, iptc, altText }: Sources): ImageMetadata {
     keywords: iptc.keywords.map(sanitise),
     altText: stripAll(altText),
     createdTimestamp: parseIptcTime(iptc) || parseExifTime(exif.digitized),
-    aperture: Math.round(100 * (exif.fNumber || 0)) / 100,
-    focalLength: toPrecision(exif.focalLength),
-    shutterSpeed: toPrecision(exif.exposureTime),
-    iso: exif.iso || 0,
-    orientation: exif.orientation || 0,
+    ...toNumbers(exif),
   };
+}
+
+const toNumbers = ({
+  fNumber = 0,
+  focalLength = 0,
+  exposureTime = 0,
+  iso = 0,
+  orientation = 0,
+}: ExifTags) => ({
+  aperture: Math.round(100 * fNumber) / 100,
+  focalLength: toPrecision(focalLength),
+  shutterSpeed: toPrecision(exposureTime),
+  iso,
+  orientation,
+});
+
+function chooseTitle({ description = "", userComment = "" }: ExifTags, iptc: IptcTexts): string {
+  const { headline = "", title = "", caption = "" } = iptc;
+  const comment = description === "" && caption === "" ? userComment : "";
+  const short = [caption, description, comment].filter(isShort);
+  return [headline, title, ...short].find((text) => text !== "") ?? "";
 }
 
 function chooseCaption(
@@ -103,7 +118,7 @@ function chooseCaption(
 const sanitise = (text = ""): string => (/[<>&]/.test(text) ? sanitiseHtml(text) : text);
 
 /** As many digits as PHP writes. */
-const toPrecision = (value: number | "" = 0): number => Number((value || 0).toPrecision(14));
+const toPrecision = (value: number): number => Number(value.toPrecision(14));
 
 /** Returns seconds since 1970; like WordPress, takes the camera's clock for UTC. 0 if invalid. */
 function parseExifTime(text = ""): number {
@@ -132,24 +147,40 @@ function nonEmpty(metadata: ImageMetadata): ImageMetadata | undefined {
   return members.length === 0 ? undefined : Object.fromEntries(members);
 }
 
+const EMPTY: Required<ImageMetadata> = {
+  title: "",
+  caption: "",
+  credit: "",
+  copyright: "",
+  camera: "",
+  keywords: [],
+  altText: "",
+  createdTimestamp: 0,
+  aperture: 0,
+  focalLength: 0,
+  shutterSpeed: 0,
+  iso: 0,
+  orientation: 0,
+};
+
 /** Returns WordPress's `image_meta`, where numbers are texts and nothing is absent. */
-export function toImageMeta({ metadata = {}, orientation }: MediaFile): JsonObject {
-  const exifOrientation = metadata.orientation ?? 0;
+export function toImageMeta({ metadata, orientation }: MediaFile): JsonObject {
+  const all = { ...EMPTY, ...metadata };
   return {
-    aperture: String(metadata.aperture ?? 0),
-    credit: metadata.credit ?? "",
-    camera: metadata.camera ?? "",
-    caption: metadata.caption ?? "",
-    created_timestamp: String(metadata.createdTimestamp ?? 0),
-    copyright: metadata.copyright ?? "",
-    focal_length: String(metadata.focalLength ?? 0),
-    iso: String(metadata.iso ?? 0),
-    shutter_speed: String(metadata.shutterSpeed ?? 0),
-    title: metadata.title ?? "",
+    aperture: String(all.aperture),
+    credit: all.credit,
+    camera: all.camera,
+    caption: all.caption,
+    created_timestamp: String(all.createdTimestamp),
+    copyright: all.copyright,
+    focal_length: String(all.focalLength),
+    iso: String(all.iso),
+    shutter_speed: String(all.shutterSpeed),
+    title: all.title,
     // The file that is shown was turned upright, unless it still has an orientation.
-    orientation: String(orientation ?? Math.min(exifOrientation, 1)),
-    keywords: [...(metadata.keywords ?? [])],
-    alt: metadata.altText ?? "",
+    orientation: String(orientation ?? Math.min(all.orientation, 1)),
+    keywords: [...all.keywords],
+    alt: all.altText,
   };
 }
 

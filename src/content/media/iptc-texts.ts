@@ -1,6 +1,6 @@
 /** Reads the IPTC texts that WordPress shows from a segment of a JPEG. Pure. */
 
-import { decodeText } from "./metadata-text.js";
+import { decodeMetadataText } from "./metadata-text.js";
 
 /** Texts are decoded, but not sanitised. */
 export interface IptcTexts {
@@ -45,8 +45,8 @@ export function readIptcTexts(segment: Uint8Array): IptcTexts {
   const keywords: string[] = [];
   for (const [field, bytes] of iptcFields(segment)) {
     const name = FIELDS.get(field);
-    if (field === KEYWORDS && keywords.length < MAX_KEYWORDS) keywords.push(decodeText(bytes));
-    if (name !== undefined && !texts.has(name)) texts.set(name, decodeText(bytes));
+    if (field === KEYWORDS && keywords.length < MAX_KEYWORDS) keywords.push(decodeMetadataText(bytes));
+    if (name !== undefined && !texts.has(name)) texts.set(name, decodeMetadataText(bytes));
   }
   return { ...Object.fromEntries(texts), keywords: keywords.filter((keyword) => keyword !== "") };
 }

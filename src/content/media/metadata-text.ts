@@ -9,7 +9,7 @@ const MAX_TEXT = 2_000;
 const CONTROLS = /[^\P{Cc}\t\n\r]/gu;
 
 /** Decodes UTF-8, or else Latin-1, as WordPress does: metadata seldom says which it is. */
-export function decodeText(bytes: Uint8Array): string {
+export function decodeMetadataText(bytes: Uint8Array): string {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   return tidyText(buffer.toString(isUtf8(buffer) ? "utf8" : "latin1"));
 }

@@ -13,7 +13,8 @@ const ENTITIES: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * Returns the text in the default language, or else the first one; an empty text if there is no such text.
+ * Returns the text in the default language, or else the first one; an empty text if the packet has
+ * no such element.
  *
  * Guarantee: never throws, and is linear in the length of `packet`.
  */
