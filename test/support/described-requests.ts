@@ -101,7 +101,7 @@ function readings(value: Json, { anyOf, oneOf, ...own }: JsonObject): readonly J
     const items = isContainer(value) ? Object.values(value) : splitList(String(value));
     found.push(items, convertTexts(items, toNumber));
   }
-  if (Array.isArray(value)) found.push({ ...value });
+  if (Array.isArray(value)) found.push(Object.fromEntries(value.entries()));
   return found;
 }
 
@@ -129,4 +129,5 @@ const BOOLEANS: ReadonlyMap<string, boolean> = new Map([
   ["0", false],
 ]);
 
-const toBoolean = (scalar: Json): Json => BOOLEANS.get(String(scalar).toLowerCase()) ?? scalar;
+const toBoolean = (scalar: Json): Json =>
+  BOOLEANS.get(JSON.stringify(scalar).replaceAll('"', "").toLowerCase()) ?? scalar;

@@ -1,4 +1,4 @@
-/** Describes the arguments of an endpoint for OpenAPI: query parameters and fields of a body. Pure. */
+/** Describes arguments for OpenAPI: as query parameters and as fields of a body. Pure. */
 
 import type { Argument, Json, JsonObject, Schema } from "../../schema/types.js";
 import { toJsonSchema } from "./openapi-schema.js";
@@ -9,9 +9,9 @@ export type NamedArgument = readonly [name: string, argument: Argument];
 /**
  * Returns the query parameters of an argument.
  *
- * A list is separated by commas, and a single value needs none. An object uses brackets. An argument
- * that is a list or an object has one parameter for the list, and one for each member of the object,
- * such as `categories[terms]`: OpenAPI allows one style per parameter.
+ * A list is separated by commas, and a single value needs none. An object uses brackets. An
+ * argument that is a list or an object has one parameter for the list, and one for each member of
+ * the object, such as `categories[terms]`: OpenAPI allows one style per parameter.
  */
 export function describeQueryParameters([name, argument]: NamedArgument): readonly JsonObject[] {
   const { oneOf = [], description } = argument;
@@ -19,15 +19,15 @@ export function describeQueryParameters([name, argument]: NamedArgument): readon
   return oneOf.flatMap((form) =>
     isObjectSchema(form)
       ? Object.entries(form.properties ?? {}).map(([member, schema]) =>
-          describeQueryParameter([`${name}[${member}]`, withoutRequired(schema)]),
+          describeQueryParameter([`${name}[${member}]`, toOptional(schema)]),
         )
-      : [describeQueryParameter([name, { ...withoutRequired(form), ...(description && { description }) }])],
+      : [describeQueryParameter([name, { ...toOptional(form), ...(description && { description }) }])],
   );
 }
 
 const isObjectSchema = ({ type }: Schema): boolean => type === "object";
 
-const withoutRequired = ({ required: _, ...schema }: Schema): Argument => schema;
+const toOptional = (schema: Schema): Argument => ({ ...schema, required: false });
 
 function describeQueryParameter([name, argument]: NamedArgument): JsonObject {
   const { description, ...schema } = toJsonSchema(argument);

@@ -81,6 +81,18 @@ export const sharedParameters: JsonObject = {
       "`modified_gmt` of the item, as an HTTP date. If the item was changed since, the request fails.",
     schema: { type: "string", maxLength: LENGTHS.date },
   },
+  ContentDisposition: {
+    name: "Content-Disposition",
+    in: "header",
+    description: 'The name of a file that is the whole body: `attachment; filename="photo.jpg"`.',
+    schema: { type: "string", maxLength: LENGTHS.header },
+  },
+  ContentMd5: {
+    name: "Content-MD5",
+    in: "header",
+    description: "The MD5 hash of a file that is the whole body, in hexadecimal. Another file is refused.",
+    schema: { type: "string", maxLength: LENGTHS.header },
+  },
 };
 
 export const sharedHeaders: JsonObject = {

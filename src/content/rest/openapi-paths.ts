@@ -68,6 +68,8 @@ function summarise(route: RestRoute, endpoint: RestEndpoint, method: Method): st
   return endsInParameter(route) ? `Update one of ${what}` : `Add to ${what}`;
 }
 
+const UPLOAD_HEADERS = ["ContentDisposition", "ContentMd5"];
+
 function describeInput(
   method: Method,
   { receive, described }: RestEndpoint,
@@ -77,6 +79,7 @@ function describeInput(
     componentRef("parameters", "Fields"),
     ...(method === "GET" && described?.form !== "json" ? [componentRef("parameters", "Embed")] : []),
     ...(described?.errors?.includes(412) ? [componentRef("parameters", "IfUnmodifiedSince")] : []),
+    ...(receive === undefined ? [] : UPLOAD_HEADERS.map((name) => componentRef("parameters", name))),
   ];
   if (method === "GET" || method === "DELETE")
     return { parameters: [...args.flatMap(describeQueryParameters), ...general] };

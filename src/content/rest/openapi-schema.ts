@@ -45,20 +45,14 @@ export function toJsonSchema(schema: Schema, use: Use = "argument"): JsonObject 
   const { accepted, properties, format } = schema;
   if (use === "argument" && accepted !== undefined) return toJsonSchema(describeAccepted(schema, accepted));
   const inner = (one: Schema): JsonObject => toJsonSchema(one, use);
-  const translated: Record<string, Json> = {};
-  for (const keyword of SAME_KEYWORDS) {
-    const value = schema[keyword];
-    if (value !== undefined) translated[keyword] = value as Json;
-  }
-  // WordPress announces `null` as the default of arguments that do not accept it.
-  if (translated["default"] === null && ![schema.type].flat().includes("null")) delete translated["default"];
-  if (schema.maxItems !== undefined) translated["maxItems"] = schema.maxItems;
-  if (use === "argument") Object.assign(translated, translateBounds(schema));
-  if (format !== undefined)
-    Object.assign(translated, (use === "argument" ? ARGUMENT_FORMATS[format] : undefined) ?? FORMATS[format]);
-  Object.assign(translated, translateRange(schema));
-  if (schema.readonly) translated["readOnly"] = true;
-  Object.assign(translated, translateInnerSchemas(schema, inner));
+  const translated: Record<string, Json> = {
+    ...translateKeywords(schema),
+    ...(use === "argument" ? translateBounds(schema) : {}),
+    ...(format === undefined ? {} : translateFormat(format, use)),
+    ...translateRange(schema),
+    ...(schema.readonly ? { readOnly: true } : {}),
+    ...translateInnerSchemas(schema, inner),
+  };
   if (properties !== undefined) {
     const members = Object.entries(properties);
     translated["type"] ??= "object";
@@ -68,6 +62,20 @@ export function toJsonSchema(schema: Schema, use: Use = "argument"): JsonObject 
   if (names.length > 0) translated["required"] = names;
   return translated;
 }
+
+function translateKeywords(schema: Schema): JsonObject {
+  const translated: Record<string, Json> = {};
+  for (const keyword of SAME_KEYWORDS) {
+    const value = schema[keyword];
+    if (value !== undefined) translated[keyword] = value as Json;
+  }
+  // WordPress announces `null` as the default of arguments that do not accept it.
+  if (translated["default"] === null && ![schema.type].flat().includes("null")) delete translated["default"];
+  return translated;
+}
+
+const translateFormat = (format: NonNullable<Schema["format"]>, use: Use): JsonObject =>
+  (use === "argument" ? ARGUMENT_FORMATS[format] : undefined) ?? FORMATS[format];
 
 const describeAccepted = ({ description, default: initial }: Schema, accepted: Schema): Schema => ({
   ...accepted,
