@@ -26,6 +26,8 @@ export interface Schema {
   readonly exclusiveMinimum?: boolean;
   readonly exclusiveMaximum?: boolean;
   readonly minLength?: number;
+  /** A regular expression of ECMAScript. For OpenAPI only: no value is checked against it. */
+  readonly pattern?: string;
   /**
    * In characters. On a schema of several types, or without a type, it limits the value if that is
    * a text.

@@ -8,6 +8,7 @@ const SAME_KEYWORDS = [
   "type",
   "enum",
   "default",
+  "pattern",
   "minLength",
   "minItems",
   "maxItems",

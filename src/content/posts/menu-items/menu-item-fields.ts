@@ -35,6 +35,9 @@ const text = (description: string, read: (item: MenuItem) => string, more: Schem
 
 const TYPES = ["taxonomy", "post_type", "post_type_archive", "custom"];
 
+/** Matches the empty text, and texts that `cleanUrl` does not empty. */
+const USABLE_URL = "^$|^(https?|mailto|tel):|^[/#?]|^[^:]*[A-Za-z0-9][^:]*$";
+
 /** `applyMenuItemValues` writes them. */
 export const menuItemFields: PostFields = {
   title: {
@@ -145,6 +148,7 @@ export const menuItemFields: PostFields = {
       resolveMenuItemUrl,
     ),
     argument: {
+      accepted: { type: "string", maxLength: LENGTHS.url, pattern: USABLE_URL },
       validate: (value, name) => {
         if (typeof value !== "string")
           return { code: "rest_invalid_type", message: `${name} is not of type string.` };
