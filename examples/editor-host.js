@@ -146,15 +146,6 @@ app.get("/wp-admin/post.php", async ({ session, query }, response) => {
       postType: post.type,
       postId: post.id,
       userId: session.user.id,
-      settings: {
-        titlePlaceholder: "Add a title",
-        maxUploadFileSize: 32 * 1024 * 1024,
-        // In seconds: saved by the server, and in the browser.
-        autosaveInterval: 60,
-        localAutosaveInterval: 15,
-        // What posts look like while they are edited.
-        __unstableResolvedAssets: { styles: '<link rel="stylesheet" href="/editor/content.css">' },
-      },
     }),
   );
 });

@@ -45,13 +45,25 @@ ${posts.map(({ id, title, status }) => `<li><a href="/wp-admin/post.php?post=${i
 </ul>`,
   });
 
-/** `config` is what examples/support/block-editor.js reads. */
+const EDITOR_SETTINGS = {
+  titlePlaceholder: "Add a title",
+  maxUploadFileSize: 32 * 1024 * 1024,
+  // In seconds: saved by the server, and in the browser.
+  autosaveInterval: 60,
+  localAutosaveInterval: 15,
+  // The picture of people without one.
+  __experimentalDiscussionSettings: { avatarURL: "/avatar.svg" },
+  // The styles of a post while it is edited.
+  __unstableResolvedAssets: { styles: '<link rel="stylesheet" href="/editor/content.css">' },
+};
+
+/** The bundle reads `config` from the page; docs/guides/edit-with-gutenberg.md has its code. */
 export const editorPage = (config) =>
   page({
     title: "Edit",
     head: `<link rel="stylesheet" href="/editor/block-editor.css">
 <style>body { margin: 0; font: 13px / 1.4 system-ui, sans-serif; }</style>
-<script type="application/json" id="editor-config">${JSON.stringify(config).replaceAll("<", "\\u003c")}</script>
+<script type="application/json" id="editor-config">${JSON.stringify({ ...config, settings: EDITOR_SETTINGS }).replaceAll("<", "\\u003c")}</script>
 <script type="module" src="/editor/block-editor.js"></script>`,
     bodyClass: "js block-editor-page is-fullscreen-mode",
     body: `<div id="editor" class="block-editor__container"></div>`,

@@ -29,8 +29,9 @@ export interface DiscoveryLinks {
 }
 
 /**
- * Returns the links that WordPress puts on its pages. Clients such as `wpapi` and the block editor's
- * end-to-end tests find the REST interface by them, and other sites find out how to embed a post.
+ * Returns the links that WordPress puts on its pages. Clients such as `wpapi` and the end-to-end
+ * tests of the block editor find the REST interface by them, and other sites find out how to embed
+ * a post.
  *
  * @example
  * ```ts

@@ -12,7 +12,7 @@
  *
  * @example
  * ```ts
- * rewriteRestRoute("/?rest_route=/wp/v2/posts&page=2", "/wp-json"); // "/wp-json/wp/v2/posts?page=2"
+ * rewriteRestRoute("/?rest_route=/wp/v2/posts&page=2", "/wp-json"); // /wp-json/wp/v2/posts?page=2
  * rewriteRestRoute("/about?page=2", "/wp-json"); // undefined
  * ```
  */
