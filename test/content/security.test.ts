@@ -195,6 +195,7 @@ describe("somebody anonymous", () => {
       "menu-items": await seeds.post("nav_menu_item", { status: "publish" }),
       blocks: await seeds.post("wp_block", { status: "publish" }),
     };
+    ids["users"] = 1;
     for (const base of ["categories", "tags", "menus", "wp_pattern_category"]) {
       ids[base] = await create(`/${base}`, { name: "Given" });
     }

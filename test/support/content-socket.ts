@@ -1,6 +1,6 @@
 /**
- * Requests to a content service over a real socket, as somebody in a role. Each response is compared
- * with the OpenAPI document of the service.
+ * Requests to a content service over a real socket, as somebody in a role. Each response is
+ * compared with the OpenAPI document of the service.
  */
 
 import { createServer } from "node:http";

@@ -1,6 +1,6 @@
 /**
- * The places of the website that show a menu, and which menu each shows: the host's choice, until an
- * administrator assigns another one.
+ * The places of the website that show a menu, and which menu each shows: the one the host chose,
+ * until an administrator assigns another.
  */
 
 import { PostbellError } from "../../core/errors.js";
@@ -37,7 +37,7 @@ export interface MenuLocation {
 
 export interface MenuLocations {
   readonly all: readonly MenuLocation[];
-  /** Returns the id of the menu at a location; 0 if there is none. */
+  /** Returns the id of the menu at a location; 0 if it shows no menu. */
   readonly menuAt: (name: string) => number;
   /** Returns the names of the locations that show a menu. */
   readonly of: (menuId: number) => readonly string[];

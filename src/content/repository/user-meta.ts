@@ -1,6 +1,6 @@
 /**
- * What the site stores about a user, who is otherwise the host's. Read from the storage each time
- * and never resident, since only the user needs it.
+ * The values that the site stores about a user; everything else about users is the host's. They are
+ * read from the storage each time and are never resident, since only the user needs them.
  */
 
 import type { JsonObject } from "../../schema/types.js";
@@ -13,7 +13,7 @@ export interface UserMeta {
 
 export interface StoredUserMeta {
   readonly meta: UserMeta;
-  /** The version of its record; 0 if there is none. */
+  /** The version of its record; 0 if nothing is stored. */
   readonly version: number;
 }
 

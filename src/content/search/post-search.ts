@@ -23,7 +23,7 @@ function resolveSearchedScope(types: readonly PostType[], caller: Caller): Visib
   return scopes.includes(undefined) ? undefined : (scopes.find((scope) => scope !== "all") ?? "all");
 }
 
-/** As in WordPress, a text whose subtypes are all of another type is searched in posts. */
+/** As in WordPress, posts are searched if every given subtype is of another type. */
 function toPostQuery({ text, subtypes, include, exclude, offset, limit, caller }: SearchQuery): PostQuery {
   const [type = "post", ...alsoTypes] = subtypes as readonly SearchedType[];
   const scope = resolveSearchedScope([type, ...alsoTypes], caller);

@@ -1,4 +1,4 @@
-/** `/search`: finds published content of one kind. Link dialogs and most websites search with it. */
+/** `/search`: finds published content of one kind. Link dialogs and most websites use it. */
 
 import { toText } from "../../schema/text-of.js";
 import type { Arguments, Context, Schema } from "../../schema/types.js";
@@ -144,7 +144,10 @@ function searchResultSchema(handlers: readonly SearchHandler[]): Schema {
         enum: types,
         ...shown,
         // The type of a term is its taxonomy.
-        answered: { type: "string", enum: [...types, ...subtypes] },
+        answered: {
+          type: "string",
+          enum: handlers.flatMap((handler) => (handler.type === "term" ? handler.subtypes : [handler.type])),
+        },
       },
       subtype: {
         description: "Object subtype.",

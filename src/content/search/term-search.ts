@@ -36,7 +36,7 @@ export function createTermSearch({
     type: "term",
     subtypes: TAXONOMIES,
     find({ text, subtypes, include, exclude, offset, limit }) {
-      // If all subtypes are of another type, WordPress searches even taxonomies that are not public.
+      // WordPress searches even private taxonomies if every subtype is of another type.
       const wanted = subtypes.length > 0 ? (subtypes as readonly Taxonomy[]) : TAXONOMIES;
       const all = wanted.flatMap((taxonomy) => index.terms(taxonomy));
       const found = listTerms(

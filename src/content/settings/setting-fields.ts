@@ -13,7 +13,7 @@ export interface SettingValues {
   readonly title: string;
   readonly description: string;
   readonly url: string;
-  /** The address of the site's administrators; `null` if there is none. */
+  /** The address of the site's administrators; `null` if it is not known. */
   readonly email: string | null;
   /** A name such as `Europe/Berlin`; empty if the site has an offset or UTC. */
   readonly timezone: string;

@@ -42,7 +42,7 @@ export function termLink(
 
 const READONLY: Schema = { readonly: true };
 
-/** What the fields of a term are read from, besides its record. */
+/** The sources of the fields of a term, besides its record. */
 export interface TermFieldsOptions {
   readonly site: Pick<Site, "home" | "termLink">;
   readonly index: ContentRepository["index"];

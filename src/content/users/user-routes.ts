@@ -13,7 +13,7 @@ import { RestError, refusal } from "../rest/error.js";
 import { createItem } from "../rest/item.js";
 import { respondWithPage } from "../rest/paging.js";
 import { contextArgument, readContext, recordSchema, selectRecordFields } from "../rest/record-fields.js";
-import type { Item, RestRequest, RestResponse, RestRoute } from "../rest/types.js";
+import type { Item, Links, RestRequest, RestResponse, RestRoute } from "../rest/types.js";
 import type { Site } from "../site.js";
 import { type ShownUser, userFields } from "./user-fields.js";
 import { listUsers, userListArguments } from "./user-list.js";
@@ -35,27 +35,17 @@ const WRITES = ["POST", "PUT", "PATCH"] as const;
 const ID = { description: "Unique identifier for the user.", type: "integer" } as const;
 
 /** Returns the routes of users. */
-export function userRoutes({
-  repository,
-  users,
-  callerOf,
-  roles,
-  site,
-  namespace,
-}: UserRoutesOptions): readonly RestRoute[] {
+export function userRoutes(options: UserRoutesOptions): readonly RestRoute[] {
+  const { repository, users, callerOf, roles, site, namespace } = options;
   const fields = userFields({ home: site.home, roles });
   const schema = recordSchema("user", fields);
   const { listPublishedAuthors, find } = createUserVisibility({ repository, users });
 
-  function renderItem(user: ShownUser, { url, caller }: RestRequest, context: Context): Item {
-    const collection = url(`/${namespace}/users`);
-    const allow = user.id === caller.id ? ["GET", ...WRITES] : ["GET"];
-    const self = { href: `${collection}/${user.id}`, targetHints: { allow } };
-    return createItem(selectRecordFields(user, fields, context), {
-      self: [self],
-      collection: [{ href: collection }],
-    });
-  }
+  const renderItem = (user: ShownUser, { url, caller }: RestRequest, context: Context): Item =>
+    createItem(
+      selectRecordFields(user, fields, context),
+      listLinks(user, caller, url(`/${namespace}/users`)),
+    );
 
   /** The preferences of a user are shown to nobody else. */
   async function respond(
@@ -129,8 +119,8 @@ export function userRoutes({
           args: { id: ID, ...userArguments },
           described: { status: 200 },
           async permit(request) {
-            const { id } = await find(request);
-            if (id !== request.caller.id) throw cannotEdit(request.caller);
+            const { caller } = request;
+            if (caller.id === 0 || caller.id !== (await find(request)).id) throw cannotEdit(caller);
           },
           handle: async (request) => update(await find(request), request),
         },
@@ -153,19 +143,21 @@ export function userRoutes({
         {
           methods: WRITES,
           args: userArguments,
-          described: {
-            summary: "Change the preferences of the user who is asking",
-            status: 200,
-            errors: [404],
-          },
-          permit({ caller }) {
-            if (caller.user === null) throw new RestError(404, "rest_user_invalid_id", "Invalid user ID.");
+          described: { summary: "Change the preferences of the user who is asking", status: 200 },
+          permit: (request) => {
+            getSelf(request);
           },
           handle: (request) => update(getSelf(request), request),
         },
       ],
     },
   ];
+}
+
+function listLinks({ id }: User, caller: Caller, collection: string): Links {
+  const allow = id === caller.id ? ["GET", ...WRITES] : ["GET"];
+  const self = { href: `${collection}/${id}`, targetHints: { allow } };
+  return { self: [self], collection: [{ href: collection }] };
 }
 
 const cannotEdit = (caller: Caller): RestError =>

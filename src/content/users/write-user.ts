@@ -1,13 +1,13 @@
 /**
- * Writes what the site stores about a user: the preferences of his editor. Everything else is the
- * host's, so a value that would change it is refused.
+ * Writes the values that the site stores about a user: the preferences of the editor. Everything
+ * else is the host's, so a value that would change it is refused.
  */
 
 import { coerceValue } from "../../schema/coerce.js";
 import { checkJsonLimits } from "../../schema/json-limits.js";
 import type { Argument, Arguments, Json, JsonObject, Schema } from "../../schema/types.js";
 import { validateValue } from "../../schema/validate.js";
-import { LENGTHS, NAMES } from "../argument-bounds.js";
+import { COUNTS, LENGTHS, NAMES } from "../argument-bounds.js";
 import type { User } from "../records/records.js";
 import type { ContentRepository } from "../repository/content-repository.js";
 import { RestError } from "../rest/error.js";
@@ -18,7 +18,7 @@ import type { RestRequest } from "../rest/types.js";
 const MAX_PREFERENCES = 65_536;
 const MAX_LEVELS = 16;
 
-/** The fields that a user shows, with the arguments that repeat them. */
+/** The fields of a user that a client may send back unchanged. */
 const HOST_FIELDS = [
   "name",
   "email",
@@ -27,7 +27,7 @@ const HOST_FIELDS = [
   "slug",
 ] as const satisfies readonly (keyof User)[];
 
-/** Fields of WordPress whose values the host does not tell: no value of them can be equal. */
+/** Fields of WordPress that the host does not give, so every value of them is a change. */
 const UNKNOWN_FIELDS = ["username", "first_name", "last_name", "locale", "nickname", "password"] as const;
 
 const text = (description: string, maxLength: number = LENGTHS.name): Argument => ({
@@ -47,6 +47,7 @@ export const PREFERENCES: Schema = {
       maxLength: LENGTHS.date,
     },
   },
+  maxProperties: COUNTS.members,
   additionalProperties: true,
 };
 

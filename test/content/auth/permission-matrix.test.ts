@@ -230,9 +230,9 @@ GET             /core/v2/users/1                 {} - -  200 200 200 200 200 200
 GET             /core/v2/users/1?context=edit    {} - -  401 403 403 403 403 200
 GET             /core/v2/users/9                 {} - -  404 404 404 404 404 200
 GET             /core/v2/users/9?context=edit    {} - -  404 404 404 404 404 200
-POST,PUT,PATCH  /core/v2/users/me                {} - -  404 200 200 200 200 200
+POST,PUT,PATCH  /core/v2/users/me                {} - -  401 200 200 200 200 200
 POST,PUT,PATCH  /core/v2/users/1                 {} - -  401 403 403 403 403 200
-POST,PUT,PATCH  /core/v2/users/9                 {} - -  404 404 404 404 404 403
+POST,PUT,PATCH  /core/v2/users/9                 {} - -  401 404 404 404 404 403
 GET             /core/v2/search                  {} - -  200 200 200 200 200 200
 GET             /core/v2/settings                {} - -  401 403 403 403 403 200
 POST,PUT,PATCH  /core/v2/settings                {"title":"%"} - -  401 403 403 403 403 200

@@ -50,7 +50,7 @@ describe("menu locations", () => {
     }
   });
 
-  it("are none by default", async () => {
+  it("do not exist by default", async () => {
     const { call } = await serveContent(contentSite());
     expect((await call("GET /menu-locations", { as })).body).toEqual({});
     const { status, body } = await call("POST /menus", { as, body: { name: "A", locations: ["primary"] } });

@@ -187,7 +187,7 @@ describe("the hook settings.write", () => {
     });
     const { body } = await call("POST /settings", { as, body: { title: " <b>New</b> ", description: "" } });
     expect(calls).toEqual([[{ title: "New" }, "administrator"]]);
-    // What clients may not write is not taken from the hook either.
+    // Settings that clients may not write are not taken from the hook either.
     expect(body).toMatchObject({ title: "New!", posts_per_page: 7, default_ping_status: "open" });
     await call("POST /settings", { as, body: { title: "New!" } });
     expect(calls).toHaveLength(1);

@@ -1,4 +1,4 @@
-/** What users may write about themselves over a real socket: the preferences of their editor. */
+/** The preferences of the editor, which users write about themselves over a real socket. */
 
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../../src/schema/types.js";
@@ -76,7 +76,7 @@ describe("an update of a user", () => {
     const own = idOf("author");
     for (const as of CALLERS) {
       const me = await call("POST /users/me", { as, body: toBody({ a: 1 }) });
-      expect([me.status, me.body.code], as).toEqual(as ? [200, undefined] : [404, "rest_user_invalid_id"]);
+      expect([me.status, me.body.code], as).toEqual(as ? [200, undefined] : [401, "rest_not_logged_in"]);
       const { status, body, headers } = await call(`PUT /users/${own}`, {
         as,
         body: toBody({ b: as ?? "" }),
@@ -86,7 +86,10 @@ describe("an update of a user", () => {
         expect(body._links.self[0].targetHints.allow).toEqual(["GET", "POST", "PUT", "PATCH"]);
       } else if (as === "administrator") {
         expect([status, body.code, headers["allow"]]).toEqual([403, "rest_cannot_edit", "GET"]);
-      } else expect([status, body.code], as).toEqual([404, "rest_user_invalid_id"]);
+      } else {
+        const expected = as ? [404, "rest_user_invalid_id"] : [401, "rest_cannot_edit"];
+        expect([status, body.code], as).toEqual(expected);
+      }
     }
     await call("POST /posts", { as: "author", body: { title: "a", status: "publish" } });
     for (const as of CALLERS.filter((role) => role !== "author")) {
