@@ -6,7 +6,7 @@ import type { HttpRequest } from "../../http/types.js";
 import type { JsonObject } from "../../schema/types.js";
 import type { Caller } from "../auth/caller.js";
 import type { FileStore } from "../files.js";
-import { readRaw } from "../posts/post-field.js";
+import { isEmptyText, readRaw } from "../posts/post-field.js";
 import type { MediaUploads, NewMediaFile } from "../posts/post-type-handler.js";
 import { listFileNames } from "../records/media-file-names.js";
 import type { ImageMetadata } from "../records/records.js";
@@ -133,4 +133,6 @@ const withoutGiven = (
   defaults: { readonly [name: string]: string },
   values: RestRequest["values"],
 ): { readonly [name: string]: string } =>
-  Object.fromEntries(Object.entries(defaults).filter(([name]) => !readRaw(values[name] ?? null)));
+  Object.fromEntries(
+    Object.entries(defaults).filter(([name]) => isEmptyText(readRaw(values[name] ?? null) ?? "")),
+  );

@@ -155,3 +155,17 @@ describe("a list of media", () => {
     expect(await list("mime_type=video/x-flv")).toEqual([]);
   });
 });
+
+describe("the title of an upload", () => {
+  // The file gets a number if others have its name.
+  const fromFile = expect.stringMatching(/^a(-\d+)?$/);
+  test.each([
+    ["", fromFile],
+    ["?title=", fromFile],
+    ["?title=0", fromFile],
+    ["?title[raw]=0", fromFile],
+    ["?title=Given", "Given"],
+  ])("is the file's name unless the query has one: %j", async (query, raw) => {
+    expect((await upload("author", query)).json).toMatchObject({ title: { raw } });
+  });
+});
