@@ -24,8 +24,7 @@ export function makeExcerpt(content: string, words = 55): string {
     .split(/[\n\r\t ]+/)
     .filter((word) => word !== "");
   if (found.length <= words) return found.join(" ");
-  // As in WordPress, a negative number leaves out the last word alone.
-  return `${found.slice(0, words < 0 ? -1 : words).join(" ")} [&hellip;]`;
+  return `${found.slice(0, Math.max(0, words)).join(" ")} [&hellip;]`;
 }
 
 function teaserOf(content: string): string {

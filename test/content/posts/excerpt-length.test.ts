@@ -22,8 +22,7 @@ describe.each(BASES)("excerpt_length of %s", (base) => {
   it.each([
     ["2", "<p>one two [&hellip;]</p>\n"],
     ["0", "<p> [&hellip;]</p>\n"],
-    ["-1", "<p>one two three four [&hellip;]</p>\n"],
-    ["-3", "<p>one two three four [&hellip;]</p>\n"],
+    ["-3", "<p> [&hellip;]</p>\n"],
     ["5", "<p>one two three four five</p>\n"],
   ])("%s cuts the excerpt of an item and of each item of a list", async (words, rendered) => {
     const site = contentSite();
@@ -64,7 +63,8 @@ describe.each(BASES)("excerpt_length of %s", (base) => {
     const { id } = await createIn(site, base);
     expect((await ask(site, "GET", `${base}/${id}`, { query: { excerpt_length: "2x" } })).status).toBe(400);
     const lists = async (words: string) =>
-      (await ask(site, "GET", base, { query: { excerpt_length: words } })).body as readonly Excerpted[];
+      (await ask(site, "GET", base, { query: { excerpt_length: words } }))
+        .body as never as readonly Excerpted[];
     expect((await lists("2x"))[0]?.excerpt.rendered).toBe("<p>one two [&hellip;]</p>\n");
     expect((await lists("x"))[0]?.excerpt.rendered).toBe("<p> [&hellip;]</p>\n");
     expect((await lists("9".repeat(400)))[0]?.excerpt.rendered).toBe("<p>one two three four five</p>\n");
