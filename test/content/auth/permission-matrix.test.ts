@@ -36,7 +36,7 @@ POST            /core/v2/posts              {"title":"a","status":"publish"} - -
 POST            /core/v2/posts              {"title":"a","status":"future","date":"2099-01-01T00:00:00"} - -  401 403 403 201 201 201
 POST            /core/v2/posts              {"title":"a","status":"private"} - -  401 403 403 201 201 201
 POST            /core/v2/posts              {"title":"a","author":1} - -  401 403 403 403 201 201
-POST            /core/v2/posts              {"title":"a","sticky":true} - -  401 403 403 403 201 201
+POST            /core/v2/posts              {"title":"a","sticky":true} - -  401 403 403 201 201 201
 GET             /core/v2/posts/:id          {} other publish,protected              200 200 200 200 200 200
 GET             /core/v2/posts/:id          {} other future,draft,pending,private,trash  401 403 403 403 200 200
 GET             /core/v2/posts/:id          {} own   publish,protected,future,draft,pending,private,trash  - 200 200 200 200 200
@@ -48,7 +48,7 @@ POST,PUT,PATCH  /core/v2/posts/:id          {"title":"b"} own   publish,protecte
 POST,PUT,PATCH  /core/v2/posts/:id          {"title":"b"} own   draft,pending,private,trash  - 403 200 200 200 200
 POST,PUT,PATCH  /core/v2/posts/:id          {"status":"publish"} own   draft,pending,private  - 403 403 200 200 200
 POST,PUT,PATCH  /core/v2/posts/:id          {"author":1} own   draft                - 403 403 403 200 200
-POST,PUT,PATCH  /core/v2/posts/:id          {"sticky":true} own   draft             - 403 403 403 200 200
+POST,PUT,PATCH  /core/v2/posts/:id          {"sticky":true} own   draft             - 403 403 200 200 200
 DELETE          /core/v2/posts/:id          {} other publish,protected,future,draft,pending,private  401 403 403 403 200 200
 DELETE          /core/v2/posts/:id          {} other trash                          401 403 403 403 410 410
 DELETE          /core/v2/posts/:id          {} own   publish,protected,future       - 403 403 200 200 200

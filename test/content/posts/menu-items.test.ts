@@ -7,8 +7,13 @@ type Body = { readonly [name: string]: unknown };
 
 const URL = "https://example.org/x";
 
-const ask = (site: Site, method: string, path: string, body?: Body): Promise<ContentAnswer> =>
-  site.request({ method, path: `/core/v2${path}`, as: idOf("administrator"), ...(body && { body }) });
+const ask = (site: Site, method: string, path: string, body?: object): Promise<ContentAnswer> =>
+  site.request({
+    method,
+    path: `/core/v2${path}`,
+    as: idOf("administrator"),
+    ...(body && { body: body as never }),
+  });
 
 async function create(site: Site, body: Body, base = "/menu-items"): Promise<Body & { readonly id: number }> {
   const response = await ask(site, "POST", base, body);
