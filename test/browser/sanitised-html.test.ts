@@ -1,4 +1,4 @@
-/** Sanitised HTML in a real browser: nothing of it runs, parsed once or again from its own output. */
+/** Sanitised HTML in a real browser: nothing of it runs, parsed once or again from its output. */
 
 import fc from "fast-check";
 import type { Browser, Page } from "playwright-core";
