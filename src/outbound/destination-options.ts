@@ -1,6 +1,7 @@
 /** The options that define which hosts may be reached, for deliveries and embeds. */
 
-import { flag, hook, value } from "../core/options.js";
+import { flag, hook, type Option } from "../core/options.js";
+import { checkCertificates } from "./certificates.js";
 import type { Resolve } from "./resolver.js";
 
 /**
@@ -21,7 +22,7 @@ export interface DestinationOptions {
   /**
    * Certificates in PEM that are trusted in addition to Node's built-in roots.
    * `NODE_EXTRA_CA_CERTS` is then ignored. Default: Node's roots. Set it for endpoints with
-   * certificates of your own authority.
+   * certificates of your own authority. Text that is not a list of certificates is refused.
    */
   readonly ca?: string | Uint8Array | undefined;
   /**
@@ -31,13 +32,15 @@ export interface DestinationOptions {
   readonly resolve?: Resolve | undefined;
 }
 
+const certificates: Option<string | Uint8Array | undefined> = {
+  default: undefined,
+  unit: "certificates in PEM",
+  expected: checkCertificates,
+};
+
 export const destinationOptions = {
   allowHttp: flag(false),
   allowPrivateNetworks: flag(false),
-  ca: value<string | Uint8Array | undefined>(
-    "certificates in PEM",
-    (given) => typeof given === "string" || given instanceof Uint8Array,
-    undefined,
-  ),
+  ca: certificates,
   resolve: hook<Resolve>(),
 };
