@@ -71,7 +71,7 @@ export function signAgain<M extends HttpMessage>(message: M, header: string, sec
   const id = getHeader(message, "webhook-id");
   const made: readonly (readonly [string, string])[] = [
     [header, signatureHeader({ secret, timestamp, body })],
-    ...(id === undefined ? [] : Object.entries(standardHeaders({ secret, id, timestamp, body }))),
+    ...(id === undefined ? [] : Object.entries(standardHeaders({ secrets: [secret], id, timestamp, body }))),
   ];
   const replaced = new Set(made.map(([name]) => name.toLowerCase()));
   const kept = message.headers.filter(([name]) => !replaced.has(name.toLowerCase()));

@@ -160,6 +160,7 @@ export {
   type Lane,
   type Page,
   type RegistrationStore,
+  type SecretRotation,
   type Settlement,
   type SettleResult,
   type StorageContext,

@@ -177,35 +177,46 @@ function invalid(field: string, expected: string): PostbellError {
   return new PostbellError("invalid_argument", `${field} must be ${expected}`, { field });
 }
 
-export interface StandardSignatureInput extends SignatureInput {
+export interface StandardSignatureInput extends Omit<SignatureInput, "secret"> {
   /** The event's id, the same in every attempt. */
   readonly id: string;
+  /** One secret, or both during a rotation. */
+  readonly secrets: readonly string[];
 }
 
 /**
  * Returns the three headers of the Standard Webhooks scheme, for subscribers that verify with one
  * of its libraries.
  *
- * The signature is the HMAC-SHA-256 of `id.timestamp.body`, keyed by the bytes that the part of the
- * secret after `whsec_` encodes in Base64.
+ * A signature is the HMAC-SHA-256 of `id.timestamp.body`, keyed by the bytes that the part of the
+ * secret after `whsec_` encodes in Base64. `webhook-signature` lists one for each secret, separated
+ * by spaces: a receiver that knows any of the secrets accepts the delivery.
  *
- * @throws `invalid_argument` if the secret does not have that form.
+ * @throws `invalid_argument` if a secret does not have that form.
  *
  * Source:
  * https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
  */
-export function standardHeaders({ secret, id, timestamp, body }: StandardSignatureInput): {
+export function standardHeaders({ secrets, id, timestamp, body }: StandardSignatureInput): {
   "webhook-id": string;
   "webhook-timestamp": string;
   "webhook-signature": string;
 } {
+  const signatures = secrets.map((secret) => {
+    const mac = createHmac("sha256", decodeStandardKey(secret)).update(`${id}.${timestamp}.`).update(body);
+    return `v1,${mac.digest("base64")}`;
+  });
+  return {
+    "webhook-id": id,
+    "webhook-timestamp": String(timestamp),
+    "webhook-signature": signatures.join(" "),
+  };
+}
+
+function decodeStandardKey(secret: string): Buffer {
   const encoded = secret.startsWith(SECRET_PREFIX) ? secret.slice(SECRET_PREFIX.length) : "";
   if (!/^[A-Za-z0-9+/]+={0,2}$/.test(encoded) || encoded.length % 4 !== 0) {
     throw invalid("secret", `${SECRET_PREFIX} and the key in Base64`);
   }
-  const mac = createHmac("sha256", Buffer.from(encoded, "base64"))
-    .update(`${id}.${timestamp}.`)
-    .update(body)
-    .digest("base64");
-  return { "webhook-id": id, "webhook-timestamp": String(timestamp), "webhook-signature": `v1,${mac}` };
+  return Buffer.from(encoded, "base64");
 }

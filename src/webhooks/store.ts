@@ -49,6 +49,7 @@ export type {
   DeliveryState,
   EventRecord,
   Retention,
+  SecretRotation,
   WebhookChange,
   WebhookRecord,
   WebhookStatus,

@@ -75,7 +75,9 @@ describe.each(
     .map((vector) => [vector.name, vector] as const),
 )("openssl's Standard Webhooks signature of: %s", (_, vector) => {
   it("is what the headers carry", () => {
-    expect(standardHeaders({ ...vector, id: golden.standardId, body: bytesOf(vector) })).toEqual({
+    expect(
+      standardHeaders({ ...vector, secrets: [vector.secret], id: golden.standardId, body: bytesOf(vector) }),
+    ).toEqual({
       "webhook-id": golden.standardId,
       "webhook-timestamp": String(vector.timestamp),
       "webhook-signature": vector.standardSignature,
@@ -278,7 +280,7 @@ describe("standardHeaders", () => {
     const library = new Webhook(secret);
     fc.assert(
       fc.property(fc.json(), (text) => {
-        const headers = standardHeaders({ secret, id, timestamp, body: Buffer.from(text) });
+        const headers = standardHeaders({ secrets: [secret], id, timestamp, body: Buffer.from(text) });
         expect(library.verify(text, headers)).toEqual(JSON.parse(text));
         expect(headers["webhook-signature"]).toBe(library.sign(id, new Date(timestamp * 1000), text));
       }),
@@ -286,9 +288,17 @@ describe("standardHeaders", () => {
     );
   });
 
+  it("are accepted by the library with either secret during a rotation", () => {
+    const timestamp = Math.floor(Date.now() / 1000);
+    const secrets = [secret, newSecret()];
+    const headers = standardHeaders({ secrets, id, timestamp, body: Buffer.from("{}") });
+    for (const known of secrets) expect(new Webhook(known).verify("{}", headers)).toEqual({});
+    expect(() => new Webhook(newSecret()).verify("{}", headers)).toThrow("No matching signature found");
+  });
+
   it("are refused by the library for another body", () => {
     const timestamp = Math.floor(Date.now() / 1000);
-    const headers = standardHeaders({ secret, id, timestamp, body });
+    const headers = standardHeaders({ secrets: [secret], id, timestamp, body });
     expect(() => new Webhook(secret).verify("{}", headers)).toThrow("No matching signature found");
   });
 
@@ -302,7 +312,7 @@ describe("standardHeaders", () => {
     "whsec_abc",
     "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
   ])("cannot be made with the secret %j", (given) => {
-    const call = () => standardHeaders({ secret: given, id, timestamp: t, body });
+    const call = () => standardHeaders({ secrets: [given], id, timestamp: t, body });
     expect(call).toThrow(expect.objectContaining({ code: "invalid_argument", field: "secret" }));
   });
 });

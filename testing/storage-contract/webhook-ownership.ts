@@ -1,6 +1,7 @@
 /** Secrets and owners: rotation, transfer to another key, and accounts. */
 
 import assert from "node:assert/strict";
+import type { SecretRotation } from "../../src/webhooks/store.js";
 import { only } from "./assertions.js";
 import type { DeclareTest } from "./fixture.js";
 import { HOUR_MS, MINUTE_MS } from "./limits.js";
@@ -28,6 +29,23 @@ export function testSecretRotation(it: DeclareTest): void {
     assert.deepEqual(await secretsAfter("fifth", fifthAt), ["fifth", "fourth", fifthAt]);
     assert.deepEqual(await secretsAfter("sixth", s.now()), ["sixth", null, null]);
     assert.deepEqual(await secretsAfter("seventh", s.now() - 1), ["seventh", null, null]);
+  });
+
+  it("a finished rotation leaves only the new secret, and finishing again changes nothing", async (s) => {
+    const { id, secret: first } = await s.register();
+    const secretsAfter = async (rotation: SecretRotation) => {
+      const response = await s.update(id, { rotation });
+      assert.ok(response.result === "updated");
+      assert.deepEqual(await s.readWebhook(id), response.webhook);
+      const { secret, previousSecret, rotateAt } = response.webhook;
+      return [secret, previousSecret, rotateAt];
+    };
+    assert.deepEqual(await secretsAfter({ finish: true }), [first, null, null]);
+    const soon = s.now() + HOUR_MS;
+    assert.deepEqual(await secretsAfter({ secret: "second", rotateAt: soon }), ["second", first, soon]);
+    assert.deepEqual(await secretsAfter({ finish: true }), ["second", null, null]);
+    assert.deepEqual(await secretsAfter({ finish: true }), ["second", null, null]);
+    assert.deepEqual(await secretsAfter({ secret: "third", rotateAt: soon }), ["third", "second", soon]);
   });
 
   it("concurrent rotations store one of their secrets and keep the previous one", async (s) => {

@@ -43,6 +43,7 @@ export const deliveryOperations = {
           warnAt: describeTimeOrNull("When the operator is warned if the failures continue."),
           disableAt: describeTimeOrNull("When the webhook is disabled if the failures continue."),
         }),
+        rotatesAt: describeTimeOrNull("When a new secret begins to sign; null without a rotation."),
         nextAttemptAt: describeTimeOrNull(
           "When the next attempt is due; in the past if it waits for a free slot.",
         ),
@@ -56,6 +57,7 @@ export const deliveryOperations = {
           warnAt: "2026-03-04T12:00:00.500Z",
           disableAt: "2026-03-05T12:00:00.500Z",
         },
+        rotatesAt: null,
         nextAttemptAt: EXAMPLE_DELIVERY.nextAttemptAt,
         lastAttempt: EXAMPLE_ATTEMPT,
       },

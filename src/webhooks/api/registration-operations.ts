@@ -170,4 +170,19 @@ export const registrationOperations = {
     },
     errors: [...BODY_ERRORS, 403, 404],
   },
+  finishRotation: {
+    method: "POST",
+    path: "/v1/webhooks/:webhookId/rotate/finish",
+    tag: "Webhooks",
+    summary: "Sign with the new secret now",
+    description:
+      "Ends a rotation before its cut-over: from now on, only the new secret signs. Send it once your endpoint accepts the new secret. It changes nothing if no rotation is in progress. Only the API key that owns the webhook, or a key that may act for it, may finish the rotation.",
+    response: {
+      status: 200,
+      description: "Only the new secret signs.",
+      schema: describeObject({ message: { type: "string" } }),
+      example: { message: "Only the new secret signs from now on." },
+    },
+    errors: [403, 404],
+  },
 } as const satisfies { readonly [operationId: string]: Operation };

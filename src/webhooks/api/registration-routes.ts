@@ -123,5 +123,13 @@ export function registrationRoutes({
         return toJsonResponse(200, await registrations.rotateSecret(id, { overlapMs, as: call.subscriber }));
       },
     },
+    {
+      ...operations.finishRotation,
+      async handle(call) {
+        const { id } = await findWebhook(call);
+        await registrations.finishRotation(id, { as: call.subscriber });
+        return toJsonResponse(200, { message: "Only the new secret signs from now on." });
+      },
+    },
   ];
 }

@@ -4,16 +4,18 @@ import type { Clock } from "../../core/clock.js";
 import type { OutboundRequest } from "../../outbound/types.js";
 import { signatureHeader, standardHeaders } from "../../signature/signature.js";
 import type { PreparedEvent } from "../events/notification.js";
+import { getRotation } from "../registrations/secret-rotation.js";
 import type { WebhooksSettings } from "../settings/settings.js";
 import type { Claim, WebhookRecord } from "../store.js";
 
 /**
- * During a rotation the old secret signs until the subscriber has had time to learn the new one.
+ * Returns the secrets that sign, the one of `X-Service-Signature` first. During a rotation this is
+ * the old one, until the subscriber has had time to learn the new one.
  */
-const getSigningSecret = (webhook: WebhookRecord, now: number): string =>
-  webhook.previousSecret !== null && webhook.rotateAt !== null && now < webhook.rotateAt
-    ? webhook.previousSecret
-    : webhook.secret;
+const selectSigningSecrets = (webhook: WebhookRecord, now: number): readonly [string, ...string[]] => {
+  const rotation = getRotation(webhook, now);
+  return rotation === null ? [webhook.secret] : [rotation.previousSecret, webhook.secret];
+};
 
 /**
  * @param allowed for each entry of the event, whether the subscriber may read it.
@@ -38,13 +40,13 @@ export function createRequestBuilder(
       eventIdField: delivery.eventIdField,
     });
     const timestamp = Math.floor(clock.now() / 1000);
-    const secret = getSigningSecret(webhook, now);
+    const secrets = selectSigningSecrets(webhook, now);
     const headers: Record<string, string> = {
       "content-type": "application/json",
       "user-agent": "Postbell",
-      [signature.header]: signatureHeader({ secret, timestamp, body }),
+      [signature.header]: signatureHeader({ secret: secrets[0], timestamp, body }),
     };
-    if (signature.standardWebhooks) Object.assign(headers, standardHeaders({ secret, id, timestamp, body }));
+    if (signature.standardWebhooks) Object.assign(headers, standardHeaders({ secrets, id, timestamp, body }));
     return {
       url: webhook.url,
       method: "POST",

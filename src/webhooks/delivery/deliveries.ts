@@ -33,6 +33,8 @@ export interface Delivery {
 /** The statistics of one webhook. */
 export interface DeliveryCounts extends Readonly<Record<DeliveryState, number>> {
   readonly health: EndpointHealth<Date>;
+  /** When a new secret begins to sign; `null` if no rotation is in progress. */
+  readonly rotatesAt: Date | null;
   /**
    * When the next attempt is due; in the past if it waits for a free slot, `null` if no delivery is
    * pending.

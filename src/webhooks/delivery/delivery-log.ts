@@ -2,6 +2,7 @@
 
 import { PostbellError } from "../../core/errors.js";
 import { notFound, readCallArguments, readLimit } from "../call-arguments.js";
+import { getRotation } from "../registrations/secret-rotation.js";
 import type { DeliveryState, DeliveryStats, WebhookRecord } from "../store.js";
 import type { Deliveries, DeliveryCounts } from "./deliveries.js";
 import { createDeliveryLookup } from "./delivery-lookup.js";
@@ -28,7 +29,11 @@ function requireState(state: DeliveryState): void {
 const readOptionalTime = (field: string, time: Date | string | undefined): number | undefined =>
   time === undefined ? undefined : parseEventTime(field, time);
 
-function toCounts(stats: DeliveryStats, webhook: WebhookRecord, policy: HealthPolicy): DeliveryCounts {
+function toCounts(
+  stats: DeliveryStats,
+  webhook: WebhookRecord,
+  { policy, now }: { readonly policy: HealthPolicy; readonly now: number },
+): DeliveryCounts {
   const { nextDueAt, lastAttempt, ...counts } = stats;
   const { status, failingSince, warnAt, disableAt } = endpointHealth(webhook, policy);
   return {
@@ -39,6 +44,7 @@ function toCounts(stats: DeliveryStats, webhook: WebhookRecord, policy: HealthPo
       warnAt: toDateOrNull(warnAt),
       disableAt: toDateOrNull(disableAt),
     },
+    rotatesAt: toDateOrNull(getRotation(webhook, now)?.rotateAt ?? null),
     nextAttemptAt: toDateOrNull(nextDueAt),
     lastAttempt: lastAttempt && { ...lastAttempt, at: new Date(lastAttempt.at) },
   };
@@ -86,7 +92,7 @@ export function createDeliveryLog(context: DeliveryRepairsContext): Deliveries {
       const webhook = await entitlement.find(webhookId, request);
       const stats = await store.deliveryStats(webhookId);
       if (!stats) throw notFound("webhook");
-      return toCounts(stats, webhook, settings.health);
+      return toCounts(stats, webhook, { policy: settings.health, now: store.now() });
     },
 
     ...createDeliveryRepairs(context, lookup),

@@ -86,14 +86,20 @@ export interface Registrations {
   remove(id: string, options?: Actor): Promise<void>;
   /**
    * Creates a new secret. The old one continues to sign for `overlapMs` (default 24 hours, 0 to 7
-   * days), so that the subscriber can install the new one first. A notification has one signature:
-   * by the old secret before `rotatesAt`, by the new one afterwards. If the secret is rotated again
-   * before that, the old one continues, and the secret that has not signed yet is dropped.
+   * days), so that the subscriber can install the new one first. `X-Service-Signature` is made with
+   * the old secret before `rotatesAt`, with the new one afterwards; `webhook-signature` is made
+   * with both before. If the secret is rotated again before `rotatesAt`, the old one continues, and
+   * the new secret that it was to be replaced with is dropped.
    */
   rotateSecret(
     id: string,
     options?: { readonly overlapMs?: number | undefined } & Actor,
   ): Promise<{ readonly secret: string; readonly rotatesAt: Date }>;
+  /**
+   * Ends a rotation before `rotatesAt`: from now on, only the new secret signs. Call it once the
+   * receiver accepts the new secret. Does nothing if no rotation is in progress.
+   */
+  finishRotation(id: string, options?: Actor): Promise<void>;
   /**
    * Transfers a webhook to another API key of its account, for example when a key is replaced. From
    * the next attempt on, `canRead` is called for the new key, also for pending deliveries. The URL
@@ -194,6 +200,11 @@ export function createRegistrations({
       const rotateAt = store.now() + overlapMs;
       await changeWebhook(webhook, { rotation: { secret, rotateAt } }, options);
       return { secret, rotatesAt: new Date(rotateAt) };
+    },
+
+    async finishRotation(id, options = {}) {
+      const actor = readCallArguments("finishRotation", options, ["as"]);
+      await changeWebhook(await entitlement.find(id, actor), { rotation: { finish: true } }, actor);
     },
 
     async transfer(id, to) {

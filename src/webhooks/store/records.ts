@@ -35,16 +35,23 @@ export interface WebhookRecord {
   readonly noticeAt: number | null;
 }
 
+/**
+ * A new secret: the secret that signs now continues to sign until `rotateAt`, even if another
+ * rotation is in progress. If `rotateAt` is not after `now`, the new secret signs at once.
+ *
+ * `finish` ends a rotation in progress: the secret that was to sign from `rotateAt` signs at once.
+ */
+export type SecretRotation =
+  | { readonly secret: string; readonly rotateAt: number }
+  | { readonly finish: true };
+
 /** The changes of a webhook that a user may request. An absent key leaves the field unchanged. */
 export interface WebhookChange {
   readonly url?: string | undefined;
   readonly status?: WebhookStatus | undefined;
   readonly eventTypes?: readonly string[] | null | undefined;
-  /**
-   * A new secret. The secret that signs now continues to sign until `rotateAt`, even if another
-   * rotation is in progress. If `rotateAt` is not after `now`, the new secret signs at once.
-   */
-  readonly rotation?: { readonly secret: string; readonly rotateAt: number } | undefined;
+  /** Starts or finishes a rotation of the secret; `rotateSecret` computes what is stored. */
+  readonly rotation?: SecretRotation | undefined;
   /** Transfers the webhook to another key of its account. */
   readonly subscriberId?: string | undefined;
 }

@@ -86,6 +86,7 @@ const rows = (webhookId: string, deliveryId: string): readonly (readonly [string
   ["POST", `/webhooks/${webhookId}/recover`, { since: iso(START) }],
   ["POST", `/webhooks/${webhookId}/test`],
   ["POST", `/webhooks/${webhookId}/rotate`],
+  ["POST", `/webhooks/${webhookId}/rotate/finish`],
   ["GET", `/webhooks/${webhookId}/stats`],
 ];
 
@@ -183,7 +184,15 @@ describe("the delivery log over REST", () => {
     const { register, emit, run, respond, call, webhooks } = await startApi();
     const { id } = await register();
     const stats = async (): Promise<unknown> => (await call("GET", `/webhooks/${id}/stats`)).json;
-    const none = { pending: 0, delivered: 0, failed: 0, withheld: 0, nextAttemptAt: null, lastAttempt: null };
+    const none = {
+      pending: 0,
+      delivered: 0,
+      failed: 0,
+      withheld: 0,
+      rotatesAt: null,
+      nextAttemptAt: null,
+      lastAttempt: null,
+    };
     const ok = { status: "ok", failingSince: null, warnAt: null, disableAt: null };
     expect(await stats()).toEqual({ ...none, health: ok });
     await emit();
@@ -285,6 +294,25 @@ describe("repair over REST", () => {
     expect((await call("GET", `/webhooks/${id}`)).text).not.toContain("whsec_");
   });
 
+  it("says until when the old secret signs, and ends a rotation early on request", async () => {
+    const { register, emit, run, call, sent } = await startApi();
+    const { id } = await register();
+    const readRotation = async () => (await call("GET", `/webhooks/${id}/stats`)).json.rotatesAt;
+    expect(await readRotation()).toBeNull();
+    const { json } = await call("POST", `/webhooks/${id}/rotate`);
+    expect(await readRotation()).toBe(json.rotatesAt);
+    const finished = await call("POST", `/webhooks/${id}/rotate/finish`);
+    expect([finished.status, finished.json]).toEqual([
+      200,
+      { message: "Only the new secret signs from now on." },
+    ]);
+    expect(await readRotation()).toBeNull();
+    await emit();
+    await run(1);
+    expect(sent.map((one) => isSignedBy(one, json.secret))).toEqual([true]);
+    expect((await call("POST", `/webhooks/${id}/rotate/finish`)).status).toBe(200);
+  });
+
   it.each(["recover", "test"])("bounds %s by webhook and time: 429, and when to ask again", async (what) => {
     const { register, run, call, webhooks } = await startApi();
     const { id } = await register();
@@ -384,6 +412,7 @@ describe("who may see and repair deliveries", () => {
       [`/webhooks/${ANY_ID}/recover`, "GET", "POST, OPTIONS"],
       [`/webhooks/${ANY_ID}/test`, "GET", "POST, OPTIONS"],
       [`/webhooks/${ANY_ID}/rotate`, "GET", "POST, OPTIONS"],
+      [`/webhooks/${ANY_ID}/rotate/finish`, "GET", "POST, OPTIONS"],
       [`/webhooks/${ANY_ID}/stats`, "PUT", "GET, HEAD, OPTIONS"],
     ] as const) {
       const answer = await call(method, path);

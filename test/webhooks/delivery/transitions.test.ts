@@ -38,6 +38,16 @@ const minutesOf = (time: string): number => {
 const deliveryOf = async ({ webhooks }: Harness, webhookId: string, eventId: string): Promise<object> =>
   webhooks.deliveries.get(`${webhookId}.${eventId}`);
 
+/** True if the Standard Webhooks header lists the signature that this secret makes. */
+function hasStandardSignature(sent: Harness["sent"][number] | undefined, secret: string): boolean {
+  if (sent === undefined) return false;
+  const { "webhook-id": id, "webhook-timestamp": timestamp, "webhook-signature": header } = sent.headers;
+  const signed = `${id}.${timestamp}.${Buffer.from(sent.body).toString()}`;
+  const key = Buffer.from(secret.replace("whsec_", ""), "base64");
+  const expected = `v1,${createHmac("sha256", key).update(signed).digest("base64")}`;
+  return header?.split(" ").includes(expected) ?? false;
+}
+
 describe("a webhook", () => {
   it("is ENABLED when it is created, and its secret is given then and never again", async () => {
     const { webhooks } = openHarness();
@@ -442,6 +452,39 @@ describe("a secret that is rotated", () => {
       signers.push(signer(harness, { old, new: secret }));
     }
     expect(signers).toEqual(["old", "old", "new", "new"]);
+  });
+
+  it("lists both signatures of Standard Webhooks until then, so that either secret verifies", async () => {
+    const harness = await startHarness({ options: { signature: { standardWebhooks: true } } });
+    const { id, secret: old } = await harness.register();
+    const { secret } = await harness.webhooks.registrations.rotateSecret(id, { overlapMs: HOUR });
+    const verified = [];
+    for (const wait of [0, HOUR - 1, 1]) {
+      await harness.run(wait);
+      await harness.emit();
+      await harness.quiet();
+      verified.push([old, secret].map((known) => hasStandardSignature(harness.sent.at(-1), known)));
+    }
+    expect(verified).toEqual([
+      [true, true],
+      [true, true],
+      [false, true],
+    ]);
+    const signatures = harness.sent.map(({ headers }) => headers["webhook-signature"]?.split(" ").length);
+    expect(signatures).toEqual([2, 2, 1]);
+  });
+
+  it("is replaced at once when the rotation is finished, also in retries of earlier events", async () => {
+    const harness = await failingHarness();
+    const { id, secret: old } = await harness.register();
+    const { secret } = await harness.webhooks.registrations.rotateSecret(id);
+    await harness.emit();
+    await harness.run(MINUTE);
+    expect(signer(harness, { old, new: secret })).toBe("old");
+    await harness.webhooks.registrations.finishRotation(id);
+    expect((await harness.webhooks.deliveries.stats({ webhookId: id })).rotatesAt).toBeNull();
+    await harness.run(20 * MINUTE);
+    expect(signer(harness, { old, new: secret })).toBe("new");
   });
 
   it("signs no more at once with no overlap, also retries of earlier events", async () => {
