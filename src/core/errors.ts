@@ -25,6 +25,8 @@ export type ErrorCode =
   | "webhook_limit_reached"
   /** The webhook is DISABLED, so nothing is sent to it. Enable it first. */
   | "webhook_disabled"
+  /** An attempt of this delivery is in flight. Wait for its result, or resend with `force`. */
+  | "attempt_in_flight"
   /** An event cannot be resent to this webhook again. */
   | "resend_limit_reached"
   /** Too many recoveries or tests of a webhook. Wait for `retryAfterSeconds`. */

@@ -110,24 +110,27 @@ export function createMemoryDeliveryLog(
       };
     },
 
-    async resend({ id, account, now }) {
+    async resend({ id, account, force, now }) {
       expire(state, now);
       const requested = findDelivery(state, id);
       if (requested?.endpoint.account.name !== account) return undefined;
       const { endpoint, event } = requested;
-      const open = filterDeliveries(event, endpoint).find(isPending);
-      if (open) {
-        if (open.lease === null && (open.extraAt ?? open.dueAt) > now) {
-          open.extraAt = now;
-          enqueue(open, now);
+      const open = filterDeliveries(event, endpoint).filter(isPending);
+      const waiting = open.find(({ lease }) => lease === null);
+      if (waiting) {
+        if ((waiting.extraAt ?? waiting.dueAt) > now) {
+          waiting.extraAt = now;
+          enqueue(waiting, now);
           offer(context, endpoint, now);
         }
-        return deliveryId(open);
+        return { id: deliveryId(waiting), isInFlight: false };
       }
+      const inFlight = open.at(-1);
+      if (inFlight && !force) return { id: deliveryId(inFlight), isInFlight: true };
       checkRoom(state, endpoint.account, [event], now);
-      return deliveryId(
-        addDelivery(context, endpoint, event, { serial: getNextSerial(event, endpoint), now, dueAt: now }),
-      );
+      const serial = getNextSerial(event, endpoint);
+      const added = addDelivery(context, endpoint, event, { serial, now, dueAt: now });
+      return { id: deliveryId(added), isInFlight: false };
     },
 
     async recover({ webhookId, account, since, dueAt, everyMs, now, cursor, limit }) {

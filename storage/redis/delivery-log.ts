@@ -76,12 +76,13 @@ export function createRedisDeliveryLog(
       };
     },
 
-    async resend({ id, account, now }) {
+    async resend({ id, account, force, now }) {
       const key = encodeDeliveryId(id);
       if (!key) return undefined;
       const at = await context.at(now);
       const { webhookId, suffix } = key;
-      const args = [limits.pending, limits.pendingPerAccount, encodeText(account), webhookId, suffix];
+      const bounds = [limits.pending, limits.pendingPerAccount];
+      const args = [...bounds, encodeText(account), webhookId, suffix, force ? 1 : 0];
       const [result, detail = "", notifyAt] = (await run(
         SCRIPTS.resend,
         partitions.ofAccount(account),
@@ -90,7 +91,9 @@ export function createRedisDeliveryLog(
       )) as string[];
       if (result === "full") throw partitionFull(detail, limits);
       notifyWorkers(notifyAt);
-      return result === "sent" ? decodeDeliveryId(webhookId, detail) : undefined;
+      return result === undefined
+        ? undefined
+        : { id: decodeDeliveryId(webhookId, detail), isInFlight: result === "inflight" };
     },
 
     async recover({ webhookId, account, since, dueAt, everyMs, now, cursor, limit }) {

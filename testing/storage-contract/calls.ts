@@ -188,8 +188,9 @@ function createDeliveryCalls(store: WebhookStore, builders: Builders, now: () =>
       assert.ok(delivery);
       return delivery;
     },
-    resend: (id: string, { by = store, account = getAccount(id) }: AccountCallOptions = {}) =>
-      by.resend({ id, account, now: now() }),
+    /** Resends. Returns the id of the delivery that is attempted, also if it is in flight. */
+    resend: async (id: string, { by = store, account = getAccount(id) }: AccountCallOptions = {}) =>
+      (await by.resend({ id, account, now: now() }))?.id,
     /** Makes calls that let a storage free what is past its retention. */
     tidy: () => repeat(20, () => claimWithNextAt({ room: NO_ROOM })),
   };

@@ -60,17 +60,36 @@ export function testResend(it: DeclareTest): void {
     assert.deepEqual([taken.isExtra, taken.isRecovered, taken.step], [true, true, 1]);
   });
 
-  it("resending a delivery that is due or in flight changes nothing", async (s) => {
-    await s.register();
+  it("resending a delivery that is due or in flight changes nothing, and tells which", async (s) => {
+    const { account } = await s.register();
     const { ids } = await s.emit();
     const id = only(ids);
-    assert.equal(await s.resend(id), id);
+    const resend = () => s.store.resend({ id, account, now: s.now() });
+    assert.deepEqual(await resend(), { id, isInFlight: false });
     const claim = only(await s.claim());
     assert.equal(claim.isExtra, false);
-    assert.equal(await s.resend(id), id);
+    assert.deepEqual(await resend(), { id, isInFlight: true });
     assert.deepEqual(await s.claim({ by: s.peer }), []);
     assert.equal(await s.retry(claim, HOUR_MS), "settled");
     assert.deepEqual(await s.claim(), []);
+  });
+
+  it("a forced resend of a delivery in flight creates a new one, which the next one makes due", async (s) => {
+    const { account } = await s.register();
+    const { ids } = await s.emit();
+    const id = only(ids);
+    const force = () => s.store.resend({ id, account, force: true, now: s.now() });
+    const inFlight = only(await s.claim());
+    assert.deepEqual(await force(), { id: `${id}.1`, isInFlight: false });
+    assert.deepEqual(await force(), { id: `${id}.1`, isInFlight: false });
+    assert.equal(only(await s.claim()).id, `${id}.1`);
+    assert.deepEqual(await s.store.resend({ id, account, now: s.now() }), {
+      id: `${id}.1`,
+      isInFlight: true,
+    });
+    await s.deliver(inFlight);
+    assert.equal((await s.readDelivery(id)).state, "delivered");
+    assert.equal((await s.readDelivery(`${id}.1`)).state, "pending");
   });
 
   it("resending a completed delivery creates a new delivery of the same event", async (s) => {

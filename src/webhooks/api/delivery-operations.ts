@@ -130,14 +130,26 @@ export const deliveryOperations = {
     tag: "Deliveries",
     summary: "Attempt a delivery once more, now",
     description:
-      "A pending delivery keeps its schedule. For a completed one, a new delivery of the same event is created, with its own schedule. Only the API key that owns the webhook, or a key that may act for it, may resend.",
+      "A pending delivery keeps its schedule. For a completed one, a new delivery of the same event is created, with its own schedule. While an attempt is in flight, the response is 409 `attempt_in_flight`. Only the API key that owns the webhook, or a key that may act for it, may resend.",
+    body: {
+      isOptional: true,
+      properties: {
+        force: {
+          type: "boolean",
+          default: false,
+          description:
+            "True creates a new delivery even if an attempt is in flight: the endpoint may receive the event twice.",
+        },
+      },
+      example: {},
+    },
     response: {
       status: 202,
       description: "The delivery will be attempted.",
       schema: describeObject({ id: attemptedId }),
       example: { id: EXAMPLE_DELIVERY_ID },
     },
-    errors: [403, 404, 409],
+    errors: [...BODY_ERRORS, 403, 404, 409],
   },
   recoverDeliveries: {
     method: "POST",

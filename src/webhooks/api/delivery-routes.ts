@@ -87,7 +87,13 @@ export function deliveryRoutes({
       ...operations.resendDelivery,
       async handle(call) {
         const id = await findDeliveryId(call);
-        return toJsonResponse(202, await deliveries.resend(id, { as: call.subscriber }));
+        const body = await bodies.readOptional(call.request);
+        const { force } = parseBodyFields(body, operations.resendDelivery.body);
+        const resent = deliveries.resend(id, {
+          force: force as boolean | undefined,
+          as: call.subscriber,
+        });
+        return toJsonResponse(202, await resent);
       },
     },
     {

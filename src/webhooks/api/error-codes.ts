@@ -21,6 +21,7 @@ export const errorCodes = {
     "webhook_deleted",
     "secret_rotated",
     "webhook_disabled",
+    "attempt_in_flight",
     "resend_limit_reached",
   ],
   413: ["body_too_large"],

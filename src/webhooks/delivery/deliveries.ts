@@ -82,10 +82,17 @@ export interface Deliveries {
    * Makes one more attempt now. A pending delivery keeps its schedule. For a completed one, creates
    * a new delivery of the same event with its own schedule. Returns the delivery that is attempted.
    *
-   * @throws `webhook_disabled` while the webhook is DISABLED; `resend_limit_reached` if the event
+   * @param options.force creates a new delivery even if an attempt is in flight, so that the
+   * endpoint may receive the event twice. Default false.
+   *
+   * @throws `attempt_in_flight` if an attempt of the event is in flight to the webhook, or about to
+   * start; `webhook_disabled` while the webhook is DISABLED; `resend_limit_reached` if the event
    * was sent to the webhook again a hundred times.
    */
-  resend(id: string, options?: Actor): Promise<{ readonly id: string }>;
+  resend(
+    id: string,
+    options?: { readonly force?: boolean | undefined } & Actor,
+  ): Promise<{ readonly id: string }>;
   /**
    * Creates deliveries of all stored events since `since` that the webhook subscribes to and did
    * not receive: emitted while it was disabled, or failed. Pending, delivered and withheld

@@ -2,6 +2,7 @@
 
 import type { Clock } from "../../core/clock.js";
 import { isPostbellError, PostbellError } from "../../core/errors.js";
+import { invalidField } from "../../core/invalid-field.js";
 import { createRateLimit } from "../../http/rate-limit.js";
 import type { Actor } from "../access.js";
 import { notFound, readCallArguments } from "../call-arguments.js";
@@ -40,6 +41,12 @@ const webhookDisabled = (): PostbellError =>
   new PostbellError(
     "webhook_disabled",
     "The webhook is DISABLED, so nothing is sent to it; enable it first.",
+  );
+
+const attemptInFlight = (): PostbellError =>
+  new PostbellError(
+    "attempt_in_flight",
+    "An attempt of this delivery is in flight, so nothing was sent again; wait for its result, or force it.",
   );
 
 function requireSubscribed(eventTypes: WebhookRecord["eventTypes"], type: string): void {
@@ -82,7 +89,8 @@ export function createDeliveryRepairs(
 
   return {
     async resend(id, options = {}) {
-      const actor = readCallArguments("resend", options, ["as"]);
+      const { force = false, ...actor } = readCallArguments("resend", options, ["force", "as"]);
+      if (typeof force !== "boolean") throw invalidField("force", "force must be true or false.");
       const record = await lookup.findDelivery(id);
       const { webhookId, eventId } = record;
       const { account } = await requireSendable(await lookup.findWebhook(record, actor), actor);
@@ -92,9 +100,10 @@ export function createDeliveryRepairs(
           `This event was sent to the webhook again ${MAX_RESENT} times, which is the maximum.`,
         );
       }
-      const createdId = await store.resend({ id, account, now: store.now() });
-      if (createdId === undefined) throw notFound("delivery");
-      return { id: createdId };
+      const resent = await store.resend({ id, account, force, now: store.now() });
+      if (resent === undefined) throw notFound("delivery");
+      if (resent.isInFlight) throw attemptInFlight();
+      return { id: resent.id };
     },
 
     async recover(request) {

@@ -40,17 +40,19 @@ export interface DeliveryLogStore {
   deliveryStats(webhookId: string): Promise<DeliveryStats | undefined>;
   /**
    * Requests one more attempt. A pending delivery becomes due now, as an extra attempt that uses up
-   * no step; one in flight stays as it is. For a completed one, a new delivery of the same event is
-   * created, unless a later one is already pending, which then becomes due now.
+   * no step. For a completed one, a new delivery of the same event is created, unless a later one
+   * is already pending, which then becomes due now. If an attempt of one is in flight, nothing
+   * changes, unless `force` is true: then a new delivery is created.
    *
-   * Returns the id of the delivery that will be attempted; `undefined` if the delivery or its event
-   * is gone.
+   * Returns the id of the delivery that will be attempted, or that is in flight; `undefined` if the
+   * delivery or its event is gone.
    */
   resend(request: {
     readonly id: string;
     readonly account: string;
+    readonly force?: boolean | undefined;
     readonly now: number;
-  }): Promise<string | undefined>;
+  }): Promise<{ readonly id: string; readonly isInFlight: boolean } | undefined>;
   /**
    * Creates a delivery for each kept event of the webhook's account that was stored at or after
    * `since`, that the webhook subscribes to, and that is neither pending, delivered nor withheld

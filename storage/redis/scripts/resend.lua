@@ -1,13 +1,13 @@
--- Schedules one more attempt: of the open delivery to this webhook, or of a new delivery.
+-- Schedules one more attempt: of the waiting delivery to this webhook, or of a new delivery.
 --
 -- ARGV: most pending, most pending of an account, account, webhook's id, the suffix of the
--- delivery.
+-- delivery, `1` to create a delivery even if one is in flight.
 --
--- Replies: empty if there is no such delivery, `full` with the bound, or `sent` with the suffix and
--- the time that workers are notified of.
+-- Replies: empty if there is no such delivery, `full` with the bound, `inflight` with the suffix, or
+-- `sent` with the suffix and the time that workers are notified of.
 
 local mostPending, mostPendingPerAccount = tonumber(ARGV[5]), tonumber(ARGV[6])
-local account, id, suffix = ARGV[7], ARGV[8], ARGV[9]
+local account, id, suffix, force = ARGV[7], ARGV[8], ARGV[9], ARGV[10] == '1'
 local w = call('HGET', IDS, id)
 local e = w and endpoints.get(w)
 if not e or e.account ~= account then return {} end
@@ -15,13 +15,15 @@ local ek = eventOf('/' .. suffix)
 local event = storedEvent(e.a, ek)
 if not event or not delivery(e.a, w .. '/' .. suffix) then return {} end
 
-local sent
+local sent, inFlight
 local found, nextSerial = deliveriesTo(w, e, ek, event)
 for _, item in ipairs(found) do
   local ref, d = item[1], item[2]
-  if isOpen(d) then
+  if d.state == 'l' then
+    inFlight = ref
+  elseif d.state == 'p' then
     sent = ref
-    if d.state == 'p' and (tonumber(d.extraAt) or tonumber(d.dueAt)) > now then
+    if (tonumber(d.extraAt) or tonumber(d.dueAt)) > now then
       goOnWhenFull()
       queue.remove(queueMember(ref, d.at))
       d.extraAt = text(now)
@@ -30,6 +32,7 @@ for _, item in ipairs(found) do
     break
   end
 end
+if not sent and inFlight and not force then return { 'inflight', suffixOf(inFlight) } end
 if not sent then
   local bound = passedBound(e.a, 1, mostPending, mostPendingPerAccount)
   if bound then return { 'full', bound } end

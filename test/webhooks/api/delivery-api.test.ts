@@ -339,6 +339,20 @@ describe("repair over REST", () => {
     expect((await call("POST", `/webhooks/${id}/${what}`, { json })).status).toBe(202);
   });
 
+  it("refuses to send again while an attempt is in flight, unless it is forced", async () => {
+    const { register, emit, quiet, call } = await startApi({ answer: () => new Promise(() => {}) });
+    const { id } = await register();
+    const deliveryId = `${id}.${await emit()}`;
+    await quiet();
+    const path = `/webhooks/${id}/deliveries/${deliveryId}/resend`;
+    const refused = await call("POST", path);
+    expect([refused.status, refused.json.error.code]).toEqual([409, "attempt_in_flight"]);
+    const forced = await call("POST", path, { json: { force: true } });
+    expect([forced.status, forced.json]).toEqual([202, { id: `${deliveryId}.1` }]);
+    const wrong = await call("POST", path, { json: { force: "yes" } });
+    expect([wrong.status, wrong.json.error.field]).toEqual([400, "force"]);
+  });
+
   it("sends one event again to one webhook a hundred times at most", async () => {
     const { register, emit, quiet, call } = await startApi({ options: { limits: { requestsPerMinute: 0 } } });
     const { id } = await register();

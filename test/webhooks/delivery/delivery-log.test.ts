@@ -185,16 +185,32 @@ describe("resend()", () => {
     expect(times()).toEqual(["0:00", "0:05"]);
   });
 
-  it("adds no attempt to a delivery that is in flight or already due", async () => {
+  it("adds no attempt to a delivery that is due, and is refused while one is in flight", async () => {
     const { register, emit, quiet, webhooks, sent } = openHarness({ answer: () => forever() });
     const { id } = await register();
     const eventId = await emit();
     await webhooks.deliveries.resend(`${id}.${eventId}`);
     await webhooks.start();
     await quiet();
-    await webhooks.deliveries.resend(`${id}.${eventId}`);
+    await expect(webhooks.deliveries.resend(`${id}.${eventId}`)).rejects.toMatchObject({
+      code: "attempt_in_flight",
+    });
     await quiet();
     expect(sent).toHaveLength(1);
+  });
+
+  it("makes a new delivery while one is in flight only if it is forced", async () => {
+    const { register, emit, quiet, webhooks, sent } = await startHarness({ answer: () => forever() });
+    const { id } = await register();
+    const eventId = await emit();
+    await quiet();
+    const resent = await webhooks.deliveries.resend(`${id}.${eventId}`, { force: true });
+    expect(resent).toEqual({ id: `${id}.${eventId}.1` });
+    await quiet();
+    expect(sent.map((one) => one.eventId)).toEqual([eventId, eventId]);
+    await expect(
+      webhooks.deliveries.resend(`${id}.${eventId}`, { force: "yes" as unknown as boolean }),
+    ).rejects.toMatchObject({ code: "invalid_request", field: "force" });
   });
 
   it("makes a new delivery of one that was delivered, with a schedule of its own", async () => {
