@@ -5,9 +5,15 @@
  */
 
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Service } from "../src/http/types.js";
+import type { HttpRequest, Service } from "../src/http/types.js";
 import { serve } from "./bridge.js";
-import { checkService, mountAt } from "./mount.js";
+import { readHostRequest } from "./host-request.js";
+import { checkService, type MountOptions, mountAt, readPrefix } from "./mount.js";
+
+export type { MountOptions } from "./mount.js";
+
+/** The options of {@link expressAdapter}. */
+export type ExpressAdapterOptions = MountOptions;
 
 /**
  * The part of Express's request that the adapter needs. Express's own types differ between 4 and 5.
@@ -31,7 +37,8 @@ export type ExpressHandler = (
  * Creates Express middleware for a service. A path that is not the service's goes to `next()`, an
  * error to `next(error)`.
  *
- * `baseUrl` follows Express's `trust proxy`. Express ignores the case of the mount path, unless
+ * Mount it below a path with `app.use`, or give `prefix`. `baseUrl` follows Express's `trust proxy`.
+ * Express ignores the case of the mount path, unless
  * `case sensitive routing` is set; the path below it arrives as the client sent it.
  *
  * @example
@@ -40,20 +47,40 @@ export type ExpressHandler = (
  * app.use("/api", expressAdapter(webhooks));
  * ```
  *
- * @throws PostbellError `invalid_option` if `service` is not a service
+ * @throws PostbellError `invalid_option` if `service` is not a service, and for an unknown or
+ *   invalid option
  */
-export function expressAdapter(service: Service): ExpressHandler {
+export function expressAdapter(service: Service, options?: ExpressAdapterOptions): ExpressHandler {
   checkService("expressAdapter", service);
+  const prefix = readPrefix("expressAdapter", options);
   return (req, res, next) => {
-    const mount = mountAt("", req.url ?? "/", req.originalUrl);
+    const mount = mountAt(prefix, req.url ?? "/", req.originalUrl);
     if (mount === undefined) {
       next();
       return;
     }
     const { protocol, body, rawBody } = req;
-    serve(service, { req, res, next }, { mount, protocol, host: readHost(req), body, rawBody });
+    const context = { mount, protocol, host: readHost(req), body, rawBody, hostRequest: req };
+    serve(service, { req, res, next }, context);
   };
 }
+
+/**
+ * Returns Express's own request, with what middleware before the service added to it. For hooks
+ * such as `authenticate` of `createContent` and `authorize` of `createPortal`.
+ *
+ * @example
+ * ```ts
+ * const authorize = (request: HttpRequest) => {
+ *   const { user } = expressRequest<express.Request>(request);
+ *   return user ? { name: user.name, userId: user.id } : null;
+ * };
+ * ```
+ *
+ * @throws PostbellError `invalid_argument` if the request did not come through an adapter
+ */
+export const expressRequest = <T extends IncomingMessage = ExpressRequest>(request: HttpRequest): T =>
+  readHostRequest("expressRequest", request);
 
 /**
  * `hostname` follows `trust proxy` in both versions but has no port. The header has the port,

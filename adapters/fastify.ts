@@ -16,8 +16,9 @@ import fastifyPlugin from "fastify-plugin";
 import { PostbellError } from "../src/core/errors.js";
 import { readOptions, value } from "../src/core/options.js";
 import { isPromiseLike } from "../src/core/promise-like.js";
-import type { HttpResponse, Service } from "../src/http/types.js";
+import type { HttpRequest, HttpResponse, Service } from "../src/http/types.js";
 import { callService, readable, toBuffer } from "./bridge.js";
+import { readHostRequest } from "./host-request.js";
 import {
   checkService,
   type Mount,
@@ -197,8 +198,23 @@ function buildContext(request: FastifyRequest, prefix: string): AdapterContext {
   const { raw, protocol, host, body } = request;
   const stream = body instanceof Readable ? body : undefined;
   const { rawBody } = request as { readonly rawBody?: unknown };
-  return { mount: cutPrefix(prefix, raw.url ?? "/"), protocol, host, stream, body: undefined, rawBody };
+  const mount = cutPrefix(prefix, raw.url ?? "/");
+  return { mount, protocol, host, stream, body: undefined, rawBody, hostRequest: request };
 }
+
+/**
+ * Returns Fastify's own request, with what plugins and hooks before the service added to it. For
+ * hooks such as `authenticate` of `createContent` and `authorize` of `createPortal`.
+ *
+ * @example
+ * ```ts
+ * const authenticate = (request: HttpRequest) => fastifyRequest(request).session.user;
+ * ```
+ *
+ * @throws PostbellError `invalid_argument` if the request did not come through an adapter
+ */
+export const fastifyRequest = <T extends FastifyRequest = FastifyRequest>(request: HttpRequest): T =>
+  readHostRequest("fastifyRequest", request);
 
 function finish(
   request: FastifyRequest,

@@ -6,6 +6,7 @@
 
 import { hook, readOptions } from "../src/core/options.js";
 import type { HttpRequest, RequestBody, Service } from "../src/http/types.js";
+import { readHostRequest } from "./host-request.js";
 import { checkService, type MountOptions, mountAt, prefixOption, withoutTrailingSlash } from "./mount.js";
 
 export type { MountOptions } from "./mount.js";
@@ -53,6 +54,7 @@ export function fetchAdapter(
         body: readBody(request),
         baseUrl: origin + mount.basePath,
         signal: request.signal,
+        hostRequest: request,
       }));
     if (response === undefined) return notFound(request);
     const { status, body } = response;
@@ -63,6 +65,16 @@ export function fetchAdapter(
     return new Response(isWhole ? body : ReadableStream.from(body), { status, headers });
   };
 }
+
+/**
+ * Returns the web's own `Request`. For hooks such as `authenticate` of `createContent` and
+ * `authorize` of `createPortal`. A host that keeps its session elsewhere can look it up by this
+ * object, in a `WeakMap`.
+ *
+ * @throws PostbellError `invalid_argument` if the request did not come through an adapter
+ */
+export const fetchRequest = <T extends Request = Request>(request: HttpRequest): T =>
+  readHostRequest("fetchRequest", request);
 
 const plainNotFound = (): Response => new Response("Not Found", { status: 404 });
 

@@ -6,8 +6,9 @@
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { isPromiseLike } from "../src/core/promise-like.js";
-import type { HttpResponse, Service } from "../src/http/types.js";
+import type { HttpRequest, HttpResponse, Service } from "../src/http/types.js";
 import { callService, readable, toBuffer } from "./bridge.js";
+import { readHostRequest } from "./host-request.js";
 import { checkService, type MountOptions, mountAt, readPrefix } from "./mount.js";
 
 export type { MountOptions } from "./mount.js";
@@ -52,13 +53,27 @@ export function koaAdapter(service: Service, options?: KoaAdapterOptions): KoaMi
   return async (ctx, next) => {
     const { req, res, request, protocol, host } = ctx;
     const mount = mountAt(prefix, req.url ?? "/", ctx.originalUrl);
-    const context = mount && { mount, protocol, host, body: request.body, rawBody: request.rawBody };
+    const { body, rawBody } = request;
+    const context = mount && { mount, protocol, host, body, rawBody, hostRequest: ctx };
     const pending = context && callService(service, req, res, context);
     const response = isPromiseLike(pending) ? await pending : pending;
     if (response === undefined) await next();
     else respond(ctx, response);
   };
 }
+
+/**
+ * Returns Koa's own context, with what middleware before the service added to it. For hooks such as
+ * `authenticate` of `createContent` and `authorize` of `createPortal`.
+ *
+ * @example
+ * ```ts
+ * const authenticate = (request: HttpRequest) => koaContext<Koa.Context>(request).state.user;
+ * ```
+ *
+ * @throws PostbellError `invalid_argument` if the request did not come through an adapter
+ */
+export const koaContext = <T = KoaContext>(request: HttpRequest): T => readHostRequest("koaContext", request);
 
 function respond(ctx: KoaContext, response: HttpResponse): void {
   const { body } = response;

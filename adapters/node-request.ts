@@ -18,6 +18,8 @@ export interface AdapterContext {
   readonly body: unknown;
   /** The bytes that a body parser of the host kept. */
   readonly rawBody: unknown;
+  /** The request as the host's hooks know it. */
+  readonly hostRequest: object;
 }
 
 /**
@@ -37,6 +39,7 @@ export function createRequest(
     headers: readHeaders(req),
     body: readBody(req, context),
     baseUrl: buildOrigin(context) + context.mount.basePath,
+    hostRequest: context.hostRequest,
     get signal() {
       signal ??= createDisconnectSignal(res);
       return signal;

@@ -6,8 +6,9 @@
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { TLSSocket } from "node:tls";
-import type { Service } from "../src/http/types.js";
+import type { HttpRequest, Service } from "../src/http/types.js";
 import { serve } from "./bridge.js";
+import { readHostRequest } from "./host-request.js";
 import { checkService, type MountOptions, mountAt, readPrefix } from "./mount.js";
 
 export type { MountOptions } from "./mount.js";
@@ -53,9 +54,24 @@ export function nodeAdapter(service: Service, options?: NodeAdapterOptions): Nod
       return;
     }
     const protocol = (req.socket as Partial<TLSSocket>).encrypted === true ? "https" : "http";
-    serve(service, { req, res, next }, { mount, protocol, host: req.headers.host, body, rawBody });
+    const context = { mount, protocol, host: req.headers.host, body, rawBody, hostRequest: req };
+    serve(service, { req, res, next }, context);
   };
 }
+
+/**
+ * Returns Node's own request, with what middleware before the service added to it. For hooks such
+ * as `authenticate` of `createContent` and `authorize` of `createPortal`.
+ *
+ * @example
+ * ```ts
+ * const isLocal = (request: HttpRequest) => nodeRequest(request).socket.remoteAddress === "::1";
+ * ```
+ *
+ * @throws PostbellError `invalid_argument` if the request did not come through an adapter
+ */
+export const nodeRequest = <T extends IncomingMessage = IncomingMessage>(request: HttpRequest): T =>
+  readHostRequest("nodeRequest", request);
 
 function respondPlain(res: ServerResponse, error: unknown): void {
   if (res.headersSent) {

@@ -21,6 +21,12 @@ export interface HttpRequest {
   readonly baseUrl: string;
   /** Aborts when the client leaves. */
   readonly signal?: AbortSignal | undefined;
+  /**
+   * The request of the host's framework, with its session and user. Services pass it on to the
+   * host's hooks and never read it. Each adapter has a function that returns it with its type, such
+   * as `expressRequest`.
+   */
+  readonly hostRequest?: object | undefined;
 }
 
 /**

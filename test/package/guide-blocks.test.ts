@@ -6,6 +6,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { signatureHeader } from "../../src/signature/signature.js";
 import {
   accepts,
+  compile,
   isThere,
   type Program,
   prepare,
@@ -136,7 +137,7 @@ describe("the blocks of the guides", () => {
     expect(notRun.map(({ path, note }) => `${path}: ${note}`)).toEqual(NOT_RUN);
     const languages = new Set(programs.map(({ language }) => language));
     expect([...languages].sort()).toEqual([
-      ...["astro", "go", "js", "json", "mermaid", "php", "python", "sh", "text"],
+      ...["astro", "go", "js", "json", "mermaid", "php", "python", "sh", "text", "ts"],
     ]);
   });
 
@@ -188,6 +189,10 @@ describe("the blocks of the guides", () => {
       });
     });
     expect(wrong).toBe("");
+  });
+
+  it.each(of(["ts"], "runs"))("compile as they stand: $name", async (program) => {
+    expect(await compile(program, surroundingsOf(program))).toBe("");
   });
 
   it.each(of(["json"], "runs"))("are valid JSON: $name", ({ code }) => {

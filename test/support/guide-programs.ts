@@ -54,6 +54,31 @@ const INTERPRETERS: Readonly<
   go: { command: "go", args: ["run"], ending: "go" },
 };
 
+/** Compiles a TypeScript block against the built package. Returns the compiler's complaints. */
+export function compile({ line, code }: Program, { folder }: Surroundings): Promise<string> {
+  const file = join(folder, `block-${line}.mts`);
+  writeFileSync(file, code);
+  const compiler = join(root, "node_modules/typescript/bin/tsc");
+  const options = [
+    "--ignoreConfig",
+    "--noEmit",
+    "--strict",
+    "--skipLibCheck",
+    "--module",
+    "nodenext",
+    "--target",
+    "es2022",
+  ];
+  return new Promise((done) => {
+    execFile(
+      process.execPath,
+      [compiler, ...options, "--types", "node", file],
+      { cwd: root },
+      (_error, out) => done(out),
+    );
+  });
+}
+
 /** True if this machine can run a language. */
 export const isThere = (language: string): boolean => {
   const { command } = INTERPRETERS[language] ?? {};

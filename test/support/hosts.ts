@@ -37,7 +37,7 @@ export async function listen(server: Server): Promise<RunningHost> {
 const messageOf = (error: unknown): string => `host error: ${(error as Error).message}`;
 
 const expressHost =
-  (express: typeof express5): MountHost =>
+  (express: typeof express5, mountedBy: "path" | "prefix" = "path"): MountHost =>
   async ({ service, prefix, parser }) => {
     const app = express();
     const keep = (req: IncomingMessage, _res: ServerResponse, bytes: Buffer): void => {
@@ -51,7 +51,8 @@ const expressHost =
     if (parser === "consuming") app.use(express.json({ limit: "1mb" }));
     if (parser === "keeping") app.use(express.json({ limit: "1mb", verify: keep }));
     if (parser === "of other media") app.use(express.urlencoded({ extended: false }), express.text());
-    app.use(prefix || "/", expressAdapter(service));
+    if (mountedBy === "prefix") app.use(expressAdapter(service, { prefix }));
+    else app.use(prefix || "/", expressAdapter(service));
     app.get("/after", text("after"));
     app.use((_req, res) => void res.status(404).send("host not found"));
     const onError: ErrorRequestHandler = (error, _req, res, next) => {
@@ -169,6 +170,7 @@ const EXPRESS = [...ALL, "of other media"] as const;
 export const HOSTS: readonly AdapterCase[] = [
   { name: "Express 4", mount: expressHost(express4), parsers: EXPRESS },
   { name: "Express 5", mount: expressHost(express5), parsers: EXPRESS },
+  { name: "Express 5 with the option prefix", mount: expressHost(express5, "prefix"), parsers: ["none"] },
   { name: "Koa 2", mount: koaHost(koa2), parsers: ALL },
   { name: "Koa 3", mount: koaHost(koa3), parsers: ALL },
   {
