@@ -59,6 +59,20 @@ export type ErrorCode =
    */
   | "raw_body_unavailable";
 
+/** A storage that does not say more has perhaps executed what failed. */
+const DEFAULT_EFFECTS: Partial<Record<ErrorCode, "none" | "unknown">> = {
+  storage_full: "none",
+  storage_unavailable: "unknown",
+};
+
+interface PostbellErrorDetails {
+  readonly field?: string | undefined;
+  readonly retryAfterSeconds?: number | undefined;
+  readonly effect?: "none" | "unknown" | undefined;
+  readonly eventId?: string | undefined;
+  readonly cause?: unknown;
+}
+
 /**
  * The error that calls of the package throw or reject with. Test its `code` with {@link
  * isPostbellError}.
@@ -67,7 +81,8 @@ export type ErrorCode =
  * try {
  *   await webhooks.emit(event);
  * } catch (error) {
- *   if (isPostbellError(error, "storage_unavailable")) await emitLater(event);
+ *   // With the id of the first try, the event is stored once, whatever became of that try.
+ *   if (isPostbellError(error, "storage_unavailable")) await emitLater({ ...event, id: error.eventId });
  *   else throw error;
  * }
  */
@@ -81,21 +96,25 @@ export class PostbellError extends Error {
   readonly field: string | undefined;
   /** Set for `rate_limited`: when to try again. */
   readonly retryAfterSeconds: number | undefined;
+  /**
+   * Set for `storage_unavailable` and `storage_full`: `none` if the call changed nothing, for
+   * example because it was never sent; `unknown` if it may have taken effect.
+   */
+  readonly effect: "none" | "unknown" | undefined;
+  /**
+   * Set if `emit` could not store an event: its id, also one that Postbell generated. Emit the event
+   * again with this id: it is then stored once, even if the failed call has stored it.
+   */
+  readonly eventId: string | undefined;
 
   /** For authors of storages and adapters. The package tests the code, never the class. */
-  constructor(
-    code: ErrorCode,
-    message: string,
-    details: {
-      field?: string | undefined;
-      retryAfterSeconds?: number | undefined;
-      cause?: unknown;
-    } = {},
-  ) {
+  constructor(code: ErrorCode, message: string, details: PostbellErrorDetails = {}) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
     this.code = code;
     this.field = details.field;
     this.retryAfterSeconds = details.retryAfterSeconds;
+    this.effect = details.effect ?? DEFAULT_EFFECTS[code];
+    this.eventId = details.eventId;
   }
 }
 

@@ -50,6 +50,7 @@ export const commandNotExecuted = (reason: string): PostbellError =>
   new PostbellError(
     "storage_unavailable",
     `Redis is not available (${reason}); the command was not executed, so nothing was changed. Try again later.`,
+    { effect: "none" },
   );
 
 /** The error for a command that was sent and has no usable reply. */
@@ -85,4 +86,5 @@ export const storageClosed = (): PostbellError =>
   new PostbellError(
     "storage_unavailable",
     "The storage has been closed; the command was not sent. Create another storage to go on.",
+    { effect: "none" },
   );

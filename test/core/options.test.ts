@@ -1,3 +1,4 @@
+import { rootCertificates } from "node:tls";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { systemClock } from "../../src/core/clock.js";
@@ -10,6 +11,7 @@ import { type MemoryStorageOptions, memoryStorage } from "../../storage/memory/i
 import { memoryStorageOptions } from "../../storage/memory/options.js";
 import { access, registrationApi, URL_1 } from "../support/registration-api.js";
 
+const ROOT = rootCertificates[0] ?? "";
 const HOUR = 3_600_000;
 const required = { storage: memoryStorage(), access };
 const noop = (): void => {};
@@ -54,7 +56,7 @@ const OPTIONS: Readonly<
   body: { bad: ["Notification", "", 1, true, null], good: ["notification", "envelope"] },
   "destinations.allowHttp": { bad: NO_FLAGS, good: [true, false] },
   "destinations.allowPrivateNetworks": { bad: NO_FLAGS, good: [true, false] },
-  "destinations.ca": { bad: [1, true, null, {}, []], good: ["pem", Buffer.from("pem"), new Uint8Array(1)] },
+  "destinations.ca": { bad: [1, true, null, {}, [], "pem"], good: [ROOT, Buffer.from(ROOT)] },
   "destinations.resolve": { bad: NO_FUNCTIONS, good: [noop] },
   "delivery.concurrency": { bad: [...NO_NUMBERS, 0, 10_001], good: [1, 10_000] },
   "delivery.excerptCharacters": { bad: [...NO_NUMBERS, -1, 10_001], good: [0, 10_000] },

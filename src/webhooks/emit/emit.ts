@@ -2,6 +2,7 @@
 
 import { isPostbellError, PostbellError } from "../../core/errors.js";
 import type { SpanAttributes } from "../../core/telemetry.js";
+import type { EventRecord } from "../store.js";
 import type { AppendEvent } from "./append-event.js";
 import type { EmitTelemetry } from "./emit-telemetry.js";
 import type { Emitted, EventInput } from "./event-input.js";
@@ -19,10 +20,18 @@ interface EmitContext {
 }
 
 export function createEmit({ prepare, append, report }: EmitContext): Emit {
+  const store = async (event: EventRecord, place?: Place): Promise<Emitted> => {
+    try {
+      return await report.event(append(event), toOutcome);
+    } catch (error) {
+      throw isPostbellError(error) ? toStoreError(error, event, place) : error;
+    }
+  };
+
   const emitOne = async (input: EventInput, trace?: string, note?: Note): Promise<Emitted> => {
     const event = await report.event(prepare(input, trace));
     note?.({ "messaging.destination.name": event.type, "messaging.message.id": event.id });
-    const emitted = await report.event(append(event), toOutcome);
+    const emitted = await store(event);
     note?.({ "postbell.outcome": toOutcome(emitted), "postbell.deliveries": emitted.deliveries.length });
     return emitted;
   };
@@ -45,16 +54,7 @@ export function createEmit({ prepare, append, report }: EmitContext): Emit {
     );
     const emitted: Emitted[] = [];
     for (const [index, item] of prepared.entries()) {
-      try {
-        emitted.push(await report.event(append(item), toOutcome));
-      } catch (error) {
-        if (!isPostbellError(error)) throw error;
-        const { code, message } = error;
-        throw new PostbellError(code, `${message} ${index} of ${inputs.length} events were stored.`, {
-          field: `[${index}]`,
-          cause: error,
-        });
-      }
+      emitted.push(await store(item, { index, count: inputs.length }));
     }
     return emitted;
   };
@@ -63,6 +63,27 @@ export function createEmit({ prepare, append, report }: EmitContext): Emit {
     report.call<Emitted | readonly Emitted[]>((trace, note) =>
       isList(input) ? emitAll(input, trace, note) : emitOne(input, trace, note),
     );
+}
+
+/** The place of an event in a list. */
+interface Place {
+  readonly index: number;
+  readonly count: number;
+}
+
+/** Adds the event's id, so that the caller can emit it again, and where storing stopped. */
+function toStoreError(error: PostbellError, { id: eventId }: EventRecord, place?: Place): PostbellError {
+  const { code, message, effect } = error;
+  if (place === undefined) {
+    return new PostbellError(code, message, { field: error.field, effect, eventId, cause: error });
+  }
+  const stored = `${place.index} of ${place.count} events were stored.`;
+  return new PostbellError(code, `${message} ${stored}`, {
+    field: `[${place.index}]`,
+    effect,
+    eventId,
+    cause: error,
+  });
 }
 
 /** Converts the error of one item to an error of the list, whose field names the item. */

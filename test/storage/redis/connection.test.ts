@@ -39,10 +39,12 @@ function setUp() {
 const notExecuted = (reason: string) => ({
   code: "storage_unavailable",
   message: `Redis is not available (${reason}); the command was not executed, so nothing was changed. Try again later.`,
+  effect: "none",
 });
 const unknown = (reason: string) => ({
   code: "storage_unavailable",
   message: `Redis is not available (${reason}); the command may or may not have been executed. Try again later.`,
+  effect: "unknown",
 });
 
 describe("the error of a command that was not executed says that nothing was changed:", () => {

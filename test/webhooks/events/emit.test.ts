@@ -418,6 +418,23 @@ describe("a storage that refuses", () => {
     },
   );
 
+  it.each(["none", "unknown"] as const)(
+    "away: the error says if the event may be stored (%s), and names the id to emit it with again",
+    async (effect) => {
+      const thrown = new PostbellError("storage_unavailable", "no answer", { effect });
+      let isAway = true;
+      const storage = storageWith((store) => ({
+        append: (request) => (isAway ? Promise.reject(thrown) : store.append(request)),
+      }));
+      const { webhooks } = registrationApi({ storage });
+      const error = await webhooks.emit(event).catch((caught: unknown) => caught);
+      expect(error).toMatchObject({ effect, eventId: expect.stringMatching(/^[0-9a-f-]{36}$/) });
+      isAway = false;
+      const { eventId } = error as PostbellError;
+      expect(await webhooks.emit({ ...event, id: eventId })).toMatchObject({ id: eventId });
+    },
+  );
+
   it("with an error of its own: that error reaches the emitter as it is", async () => {
     const thrown = new TypeError("defect");
     const { emit, webhooks } = stage({}, { append: () => Promise.reject(thrown) });
