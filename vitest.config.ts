@@ -32,6 +32,8 @@ export default defineConfig({
   test: {
     globalSetup: ["test/support/redis-setup.ts"],
     maxWorkers: "100%",
+    // The default logger writes to the console. Only what a failed test wrote is of interest.
+    silent: "passed-only",
     sequence: { sequencer: LongestFirst },
     // Loading and compiling the package costs more than most files do with it. So there is one process per core, and
     // files share it, except those that change something of the whole process.

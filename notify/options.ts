@@ -1,7 +1,8 @@
 /** Options of `smtpNotifier`: their type for hosts, and the table of their defaults and ranges. */
 
 import { type Clock, systemClock } from "../src/core/clock.js";
-import { type Logger, silentLogger } from "../src/core/logger.js";
+import { loggerOption } from "../src/core/host-options.js";
+import type { Logger } from "../src/core/logger.js";
 import { hook, value, wholeNumber } from "../src/core/options.js";
 import type { Webhook } from "../src/index.js";
 import type { Mail, MailFacts } from "./mail.js";
@@ -51,7 +52,8 @@ export interface SmtpNotifierOptions {
    */
   readonly timeoutMs?: number | undefined;
   readonly clock?: Clock | undefined;
-  readonly logger?: Logger | undefined;
+  /** Default: warnings and errors go to `console`; `false` logs nothing. */
+  readonly logger?: Logger | false | undefined;
 }
 
 const isObject = (given: unknown): given is object => typeof given === "object" && given !== null;
@@ -85,5 +87,5 @@ export const smtpNotifierOptions = {
   },
   timeoutMs: wholeNumber("ms", 4_000, { min: 1, max: 60_000 }),
   clock: value<Clock>("a clock", isObject, systemClock),
-  logger: value<Logger>("a logger with debug, info, warn and error", isObject, silentLogger),
+  logger: loggerOption,
 };

@@ -35,7 +35,8 @@ export interface OutboxOptions {
    */
   readonly leaseMs?: number | undefined;
   readonly clock?: Clock | undefined;
-  readonly logger?: Logger | undefined;
+  /** Default: warnings and errors go to `console`; `false` logs nothing. */
+  readonly logger?: Logger | false | undefined;
 }
 
 export const outboxOptions = {

@@ -4,7 +4,7 @@ import type { Content } from "../src/content/service.js";
 import type { Clock } from "../src/core/clock.js";
 import { PostbellError } from "../src/core/errors.js";
 import { hasMethods, hostOptions } from "../src/core/host-options.js";
-import type { Logger } from "../src/core/logger.js";
+import type { Logger, LoggerOption } from "../src/core/logger.js";
 import { hook, readOptions, value, wholeNumber } from "../src/core/options.js";
 import type { HttpRequest } from "../src/http/types.js";
 import type { Subscriber } from "../src/webhooks/access.js";
@@ -55,7 +55,8 @@ export interface PortalOptions {
    */
   readonly requestsPerMinute?: number | undefined;
   readonly clock?: Clock | undefined;
-  readonly logger?: Logger | undefined;
+  /** Default: warnings and errors go to `console`; `false` logs nothing. */
+  readonly logger?: Logger | false | undefined;
 }
 
 /** Names, defaults and ranges; the table in docs/options.md is checked against it. */
@@ -96,7 +97,7 @@ export interface PortalSettings {
   readonly title: string;
   readonly requestsPerMinute: number;
   readonly clock: Clock;
-  readonly logger: Logger;
+  readonly logger: LoggerOption;
 }
 
 const refuse = (field: string, message: string): never => {

@@ -1,7 +1,8 @@
 /** The options of `createReceiver`: their types, and the one table of defaults and ranges. */
 
 import { type Clock, systemClock } from "../src/core/clock.js";
-import { type Logger, silentLogger } from "../src/core/logger.js";
+import { loggerOption } from "../src/core/host-options.js";
+import type { Logger } from "../src/core/logger.js";
 import { hook, value, wholeNumber } from "../src/core/options.js";
 import { isSecret, SIGNATURE_HEADER } from "../src/signature/signature.js";
 import type { EventNotification } from "./notification.js";
@@ -51,8 +52,8 @@ export interface ReceiverOptions {
   readonly bodyLimitBytes?: number | undefined;
   /** The source of time. Default: the system's. Tests pass `manualClock()`. */
   readonly clock?: Clock | undefined;
-  /** Receives refused deliveries and errors of `onEvent`. Default: silent. */
-  readonly logger?: Logger | undefined;
+  /** Receives refused deliveries and errors of `onEvent`. Default: warnings and errors go to `console`; `false` logs nothing. */
+  readonly logger?: Logger | false | undefined;
 }
 
 const DAY_MS = 86_400_000;
@@ -84,5 +85,5 @@ export const receiverOptions = {
   },
   bodyLimitBytes: wholeNumber("bytes", 1_048_576, { min: 1 }),
   clock: value<Clock>("a clock", isObject, systemClock),
-  logger: value<Logger>("a logger with debug, info, warn and error", isObject, silentLogger),
+  logger: loggerOption,
 };

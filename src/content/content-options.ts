@@ -129,10 +129,16 @@ export interface ContentOptions {
    */
   readonly unknownPaths?: "pass" | "answer" | undefined;
   readonly limits?: ContentLimits | undefined;
+  /**
+   * `true`: `start()` rejects if the storage cannot be reached within four seconds, so that a wrong
+   * address shows up at once. Default `true`. Set it to `false` for a process that may start before
+   * its storage does: `start()` then resolves, and work begins once the storage is there.
+   */
+  readonly awaitStorage?: boolean | undefined;
   /** The source of time and chance. Default: the system's. Tests pass `manualClock()`. */
   readonly clock?: Clock | undefined;
-  /** Receives warnings and errors. Default: nothing is logged. */
-  readonly logger?: Logger | undefined;
+  /** Receives warnings and errors. Default: warnings and errors go to `console`; `false` logs nothing. */
+  readonly logger?: Logger | false | undefined;
   /** Receives spans and metrics. Default: none, at no cost. */
   readonly telemetry?: Telemetry | undefined;
 }

@@ -159,6 +159,7 @@ export const contentOptions = {
     revisions: wholeNumber("count", 100, { min: 1, max: 5_000 }),
     passwordsPerMinute: wholeNumber("count", 30, { min: 0 }),
   },
+  awaitStorage: flag(true),
   ...hostOptions,
   telemetry: value<Telemetry | undefined>(
     "what openTelemetry() or prometheus().telemetry gives",

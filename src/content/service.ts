@@ -30,6 +30,8 @@ export type { Content, ContentAnswer, ContentRequest } from "./content.js";
 /** An import keeps connections to so many hosts: the files of a site lie on one or a few. */
 const FETCHED_ORIGINS = 16;
 
+const STARTED_WITHOUT_STORAGE = "the content could not be read; it will be when the storage is there";
+
 /** Methods whose responses may be as old as `consistency` allows. A write sees the newest state. */
 const READS: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
 
@@ -96,7 +98,9 @@ export function createContent(options: ContentOptions): Content {
     export: createExport({ repository, site, users: parts.users }),
     openApi: ({ baseUrl = site.url } = {}) => structuredClone(openApi(baseUrl)),
     async start() {
-      await repository.current();
+      const isCurrent = repository.current();
+      if (settings.awaitStorage) await isCurrent;
+      else await isCurrent?.catch((error: unknown) => logger.error({ error }, STARTED_WITHOUT_STORAGE));
       poller.start();
       media.files?.start();
       scheduled.start();

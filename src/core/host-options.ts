@@ -1,8 +1,8 @@
 /** The options that every service has: a clock and a logger. */
 
 import { type Clock, systemClock } from "./clock.js";
-import { type Logger, silentLogger } from "./logger.js";
-import { value } from "./options.js";
+import { consoleLogger, type LoggerOption } from "./logger.js";
+import { type Option, value } from "./options.js";
 
 /** Returns a predicate that is true for objects with these methods. */
 export const hasMethods =
@@ -12,15 +12,17 @@ export const hasMethods =
     given !== null &&
     names.every((name) => typeof (given as Record<string, unknown>)[name] === "function");
 
+export const loggerOption: Option<LoggerOption> = value<LoggerOption>(
+  "a logger with debug, info, warn and error, or false",
+  (given) => given === false || hasMethods("debug", "info", "warn", "error")(given),
+  consoleLogger,
+);
+
 export const hostOptions = {
   clock: value<Clock>(
     "a clock",
     hasMethods("now", "monotonic", "setTimeout", "clearTimeout", "random"),
     systemClock,
   ),
-  logger: value<Logger>(
-    "a logger with debug, info, warn and error",
-    hasMethods("debug", "info", "warn", "error"),
-    silentLogger,
-  ),
+  logger: loggerOption,
 };

@@ -23,13 +23,24 @@ export interface Logger {
 
 const silent = (): void => {};
 
-/** The default logger: Postbell never writes to the console by itself. */
+/** Logs nothing. Hosts choose it with `logger: false`. */
 export const silentLogger: Logger = Object.freeze({
   debug: silent,
   info: silent,
   warn: silent,
   error: silent,
 });
+
+/** The default logger: a host that has not chosen one still learns of what went wrong. */
+export const consoleLogger: Logger = Object.freeze({
+  debug: silent,
+  info: silent,
+  warn: (fields: object, message: string) => console.warn(`postbell: ${message}`, fields),
+  error: (fields: object, message: string) => console.error(`postbell: ${message}`, fields),
+});
+
+/** The value of a `logger` option: a logger, or `false` to log nothing. */
+export type LoggerOption = Logger | false;
 
 /** The parts of a thrown value that are logged. */
 export interface LoggedError {
@@ -90,7 +101,8 @@ function toLoggedError(thrown: unknown, causes = MAX_CAUSES): LoggedError {
  * Returns a logger that never throws, and that passes only the safe parts of `fields.error` to the
  * host's logger.
  */
-export function guardedLogger(logger: Logger): Logger {
+export function guardedLogger(option: LoggerOption): Logger {
+  const logger = option === false ? silentLogger : option;
   const isConsole = logger instanceof Console;
   const guard =
     (level: keyof Logger) =>

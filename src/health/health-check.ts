@@ -80,8 +80,9 @@ type Limits = Readonly<Record<"storageAwayMs" | "eventLoopDelayMs", number>>;
 const toStatus = (isOk: boolean): "ok" | "failing" => (isOk ? "ok" : "failing");
 
 function evaluatePart({ isStarted, problems }: HealthStatus, { storageAwayMs }: Limits): PartHealth {
+  // A process that only emits still works while the one that should deliver is not started.
   const isTolerated = ({ code, forMs }: Problem): boolean =>
-    code === "storage_away" && forMs <= storageAwayMs;
+    code === "not_started" || (code === "storage_away" && forMs <= storageAwayMs);
   return { status: toStatus(problems.every(isTolerated)), started: isStarted, problems };
 }
 

@@ -10,12 +10,21 @@ import type { WebhooksSettings } from "./settings/settings.js";
  */
 const PASS_MS = 10_000;
 
-/** Returns the problems of the loop: none while it is not running. */
+/**
+ * Returns the problems of the loop. While it is not running, the only one is that deliveries wait
+ * for a process to start.
+ *
+ * @param waitingMs how long they have waited, 0 if they need not.
+ */
 export function evaluateHealthStatus(
   { isRunning, overdueMs, isFull, storageDownMs }: LoopStats,
   { delivery, limits }: Pick<WebhooksSettings, "delivery" | "limits">,
+  waitingMs: number,
 ): HealthStatus {
-  if (!isRunning) return { isStarted: false, problems: [] };
+  if (!isRunning) {
+    const problems = selectCurrentProblems({ code: "not_started", forMs: waitingMs });
+    return { isStarted: false, problems };
+  }
   // If all slots are taken, one is free after an attempt and the hook before it.
   const patienceMs = PASS_MS + (isFull ? delivery.deadlineMs + limits.hookMs : 0);
   // The results in flight wait for the storage. A new process would not help, and would lose them.

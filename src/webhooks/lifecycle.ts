@@ -17,21 +17,23 @@ export interface Lifecycle {
 }
 
 export function createLifecycle({
-  settings: { notify, limits },
+  settings: { notify, limits, awaitStorage },
   store,
   dispatcher,
   sender,
   clock,
   logger,
   telemetry,
+  onStart,
 }: {
-  readonly settings: Pick<WebhooksSettings, "notify" | "limits">;
+  readonly settings: Pick<WebhooksSettings, "notify" | "limits" | "awaitStorage">;
   readonly store: WebhookStore;
   readonly dispatcher: DeliveryDispatcher;
   readonly sender: Sender;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly telemetry: Telemetry | undefined;
+  readonly onStart: () => void;
 }): Lifecycle {
   let isWanted = false;
   let stopping: Promise<void> | undefined;
@@ -58,9 +60,12 @@ export function createLifecycle({
     async start() {
       isWanted = true;
       await stopping;
-      // `stop` may have been called again while this call waited for the earlier stop.
+      // Rejects here, with nothing started, if the storage cannot be reached.
+      if (awaitStorage) await store.stats();
+      // `stop` may have been called again while this call waited.
       if (!isWanted) return;
       dispatcher.start();
+      onStart();
       stopObserving ??= telemetry?.observe(() => readGauges(store, dispatcher.inFlight()));
     },
     stop({ graceMs = DEFAULT_GRACE_MS } = {}) {

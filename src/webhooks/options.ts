@@ -107,6 +107,7 @@ export const webhooksOptions = {
     notificationBytes: wholeNumber("bytes", 262_144, { min: 1024, max: 16_777_216 }),
     hookMs: wholeNumber("ms", 5_000, { min: 1, max: MINUTE }),
   },
+  awaitStorage: flag(true),
   ...hostOptions,
   telemetry: value<Telemetry | undefined>(
     "what openTelemetry() or prometheus().telemetry gives",

@@ -29,6 +29,7 @@ import { createEntitlement } from "./registrations/entitlement.js";
 import { createRegistrations, type Registrations } from "./registrations/registrations.js";
 import { createSender } from "./sender.js";
 import type { WebhooksOptions } from "./settings/webhooks-options.js";
+import { createStartReminder } from "./start-reminder.js";
 import { withWebhookStoreTimeout } from "./store-timeout.js";
 
 export type { Emitted, EventInput } from "./emit/event-input.js";
@@ -81,7 +82,10 @@ export interface Webhooks<T extends string = string> {
    * Returns the names of the catalogue, sorted: the values that `emit` and `event_types` accept.
    */
   eventTypes(): readonly T[];
-  /** Starts to deliver. Calling it again changes nothing. */
+  /**
+   * Starts to deliver. Calling it again changes nothing. Rejects with `storage_unavailable`, and
+   * starts nothing, if the storage cannot be reached within four seconds; see `awaitStorage`.
+   */
   start(): Promise<void>;
   /**
    * Stops delivering. Attempts in flight get `graceMs` (default 10 000) to finish; the others are
@@ -146,9 +150,19 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
     sendHealthNotifications: createHealthNotifications({ store, settings, clock, logger }),
     telemetry,
   });
-  const lifecycle = createLifecycle({ settings, store, dispatcher, sender, clock, logger, telemetry });
+  const reminder = createStartReminder({ store, clock, logger });
+  const lifecycle = createLifecycle({
+    settings,
+    store,
+    dispatcher,
+    sender,
+    clock,
+    logger,
+    telemetry,
+    onStart: reminder.end,
+  });
 
-  const append = createAppendEvent(store, dispatcher);
+  const append = createAppendEvent(store, dispatcher, reminder.expectStart);
   const emit = createEmit({
     prepare: createPrepareEvent({ settings, catalogue, clock, logger, now }),
     append,
@@ -171,6 +185,6 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
     start: lifecycle.start,
     stop: lifecycle.stop,
     idle: () => dispatcher.idle(),
-    condition: async () => evaluateHealthStatus(dispatcher.stats(), settings),
+    condition: async () => evaluateHealthStatus(dispatcher.stats(), settings, reminder.waitingMs()),
   });
 }

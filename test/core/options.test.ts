@@ -112,7 +112,8 @@ const OPTIONS: Readonly<
     bad: [null, 1, noop, {}, { record: noop }, { observe: noop }],
     good: [{ record: noop, observe: () => noop }],
   },
-  logger: { bad: [null, 1, noop, {}, { info: noop, warn: noop, error: noop }], good: [console] },
+  awaitStorage: { bad: [null, 1, "no", {}], good: [true, false] },
+  logger: { bad: [null, 1, true, noop, {}, { info: noop, warn: noop, error: noop }], good: [console, false] },
 };
 
 /** Groups with members that must be there, for a change of one of them. */
@@ -157,6 +158,7 @@ describe("the options of createWebhooks", () => {
     ]);
     expect(Object.keys(logger)).toEqual(["debug", "info", "warn", "error"]);
     expect(rest).toEqual({
+      awaitStorage: true,
       body: "notification",
       resolveReference: undefined,
       destinations: { allowHttp: false, allowPrivateNetworks: false, ca: undefined, resolve: undefined },

@@ -149,9 +149,11 @@ describe("the health of webhooks", () => {
       access: { authenticate: () => null, canRead: () => true },
     });
     const codes = (overdueMs: number, isFull: boolean) =>
-      evaluateHealthStatus({ isRunning: true, overdueMs, isFull, storageDownMs: 0 }, settings).problems.map(
-        ({ code }) => code,
-      );
+      evaluateHealthStatus(
+        { isRunning: true, overdueMs, isFull, storageDownMs: 0 },
+        settings,
+        0,
+      ).problems.map(({ code }) => code);
     expect([codes(10_000, false), codes(10_001, false)]).toEqual([[], ["loop_stalled"]]);
     expect([codes(30_000, true), codes(30_001, true)]).toEqual([[], ["loop_stalled"]]);
   });

@@ -36,6 +36,7 @@ export interface DeliveryDispatcher {
    */
   reserve(): Reservation | undefined;
   start(): void;
+  isRunning(): boolean;
   /**
    * Stops claiming, gives deliveries in flight `graceMs` to end, and leaves the rest to their
    * leases. Never rejects.
@@ -106,6 +107,8 @@ export function createDeliveryDispatcher({
       flights.open();
       loop.start();
     },
+
+    isRunning: () => loop.isRunning(),
 
     async stop(graceMs) {
       if (!loop.isRunning()) return;

@@ -6,7 +6,7 @@ import { seconds, type Telemetry } from "../../core/telemetry.js";
 import { toLabel } from "../../core/telemetry-labels.js";
 import type { OutboundResult } from "../../outbound/types.js";
 import type { WebhooksSettings } from "../settings/settings.js";
-import type { Attempt, EndpointReport, WebhookRecord } from "../store.js";
+import type { Attempt, Claim, EndpointReport } from "../store.js";
 import {
   type AttemptResult,
   buildAttemptResult,
@@ -52,19 +52,32 @@ function reportAttempt(
 }
 
 /**
- * Returns the attempt as it is stored. Only the operator's log gets details that the storage must
- * not.
+ * Tells the operator of a failed attempt, with details of the name's lookup that the storage and the
+ * subscriber must not get.
  */
-function redactAttempt(logger: Logger, { account, id }: WebhookRecord, attempt: Attempt): Attempt {
-  const stored = toLoggedAttempt(attempt);
-  if (stored !== attempt) {
-    const { kind, code } = attempt;
-    logger.info(
-      { account, webhook: id, kind, code: toLabel(code, kind) },
-      "an endpoint's host has no address that may be used",
-    );
+function logFailure(
+  logger: Logger,
+  claim: Claim,
+  { kind, status, code }: Attempt,
+  outcome: AttemptResult["outcome"],
+): void {
+  const { id, webhook } = claim;
+  const fields = {
+    account: webhook.account,
+    webhook: webhook.id,
+    delivery: id,
+    kind,
+    status,
+    code: toLabel(code, kind),
+  };
+  if (outcome.state === "pending") {
+    const nextAttemptAt = new Date(outcome.dueAt).toISOString();
+    logger.info({ ...fields, nextAttemptAt }, "a delivery attempt failed");
+  } else if (isTest(claim)) {
+    logger.info(fields, "a test failed");
+  } else {
+    logger.warn(fields, "the last attempt of a delivery failed");
   }
-  return stored;
 }
 
 export type EvaluateResponse = (flight: Flight, result: OutboundResult) => AttemptResult;
@@ -85,7 +98,7 @@ export function createResponseEvaluator({
     const { kind, status, code, excerpt } = classifyResponse(result, delivery.excerptCharacters);
     const seen: Attempt = { at, durationMs, step, isExtra, kind, status, code, excerpt };
     if (telemetry !== undefined) reportAttempt(telemetry, clock, flight, seen);
-    const attempt = redactAttempt(logger, webhook, seen);
+    const attempt = toLoggedAttempt(seen);
     const endpoint: EndpointReport = {
       ok: kind === "delivered",
       generation: webhook.generation,
@@ -99,10 +112,10 @@ export function createResponseEvaluator({
         ? parseRetryAfter(result.headers["retry-after"], now)
         : null;
     const next = attemptSchedule.findNextStep(claim, startedAt, now, retryAfterMs);
+    const outcome = retryOrFail(next, "exhausted");
+    // An attempt that a stopping process cut off is made again.
+    if (!flight.isCancelled) logFailure(logger, claim, seen, outcome);
     const report = isTest(claim) ? null : endpoint;
-    return buildAttemptResult(claim, retryOrFail(next, "exhausted"), startedAt, {
-      attempt,
-      endpoint: report,
-    });
+    return buildAttemptResult(claim, outcome, startedAt, { attempt, endpoint: report });
   };
 }

@@ -8,10 +8,12 @@ import type { Emitted } from "./event-input.js";
 /** Stores an event. With `webhookId`, only that webhook receives it. Throws `event_conflict`. */
 export type AppendEvent = (event: EventRecord, webhookId?: string) => Promise<Emitted>;
 
+/** @param onUndelivered called if deliveries were stored while the service was not started. */
 export const createAppendEvent =
   (
     store: Pick<WebhookStore, "append" | "now">,
-    dispatcher: Pick<DeliveryDispatcher, "reserve">,
+    dispatcher: Pick<DeliveryDispatcher, "reserve" | "isRunning">,
+    onUndelivered: () => void,
   ): AppendEvent =>
   async (event, webhookId) => {
     const reservation = dispatcher.reserve();
@@ -35,6 +37,7 @@ export const createAppendEvent =
       );
     }
     const { result, deliveries, confirmed } = appended;
+    if (deliveries.length > 0 && !dispatcher.isRunning()) onUndelivered();
     return {
       id: event.id,
       duplicate: result === "duplicate",

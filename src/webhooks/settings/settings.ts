@@ -1,7 +1,7 @@
 /** The options of `createWebhooks` after they were checked and completed with their defaults. */
 
 import type { Clock } from "../../core/clock.js";
-import type { Logger } from "../../core/logger.js";
+import type { LoggerOption } from "../../core/logger.js";
 import type { Telemetry } from "../../core/telemetry.js";
 import type { DestinationOptions } from "../../outbound/destination-options.js";
 import type { Access } from "../access.js";
@@ -32,7 +32,8 @@ export interface WebhooksSettings {
   readonly retention: Filled<RetentionOptions>;
   readonly limits: Filled<WebhookLimits>;
   readonly notify: Filled<Notify, keyof Notify>;
+  readonly awaitStorage: boolean;
   readonly clock: Clock;
-  readonly logger: Logger;
+  readonly logger: LoggerOption;
   readonly telemetry: Telemetry | undefined;
 }

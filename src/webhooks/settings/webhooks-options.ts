@@ -77,13 +77,19 @@ export interface WebhooksOptions<C extends EventCatalogue = typeof clinicalEvent
    * disabled.
    */
   readonly notify?: Notify | undefined;
+  /**
+   * `true`: `start()` rejects if the storage cannot be reached within four seconds, so that a wrong
+   * address shows up at once. Default `true`. Set it to `false` for a process that may start before
+   * its storage does: `start()` then resolves, and work begins once the storage is there.
+   */
+  readonly awaitStorage?: boolean | undefined;
   /** The source of time and chance. Default: the system's. Tests pass `manualClock()`. */
   readonly clock?: Clock | undefined;
   /**
-   * Receives what an operator should know. pino, `fastify.log` and `console` fit. Default: silent.
-   * Secrets, keys and records are never logged.
+   * Receives what an operator should know. pino, `fastify.log` and `console` fit. Default: warnings
+   * and errors go to `console`; `false` logs nothing. Secrets, keys and records are never logged.
    */
-  readonly logger?: Logger | undefined;
+  readonly logger?: Logger | false | undefined;
   /**
    * Receives spans and metrics: `openTelemetry()` of `postbell/opentelemetry`, or
    * `prometheus().telemetry` of `postbell/prometheus`. Default: nothing is reported, at no cost.

@@ -3,7 +3,7 @@
  * secrets.
  */
 
-import { type Logger, guardedLogger as original } from "../../../src/core/logger.js";
+import { type Logger, type LoggerOption, guardedLogger as original } from "../../../src/core/logger.js";
 import { fileLeaks } from "../leak-check.js";
 
 export * from "../../../src/core/logger.js";
@@ -11,7 +11,7 @@ export * from "../../../src/core/logger.js";
 const search = (fields: object, message: string): void => fileLeaks.note(`the log, "${message}"`, fields);
 const searching = original({ debug: search, info: search, warn: search, error: search });
 
-export function guardedLogger(logger: Logger): Logger {
+export function guardedLogger(logger: LoggerOption): Logger {
   const guarded = original(logger);
   const both =
     (level: keyof Logger) =>

@@ -85,8 +85,14 @@ describe("the log of a webhook whose host has no usable address", () => {
       expect(log).toMatchObject([
         {
           level: "info",
-          fields: { account: "clinic", webhook: expect.any(String) as unknown, ...detail },
-          message: "an endpoint's host has no address that may be used",
+          fields: {
+            account: "clinic",
+            webhook: expect.any(String) as unknown,
+            delivery: expect.any(String) as unknown,
+            status: null,
+            ...detail,
+          },
+          message: "a test failed",
         },
       ]);
     },

@@ -1,0 +1,207 @@
+/** `start()` tells if the storage is there, and a service that is never started says so. */
+
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { PostbellError } from "../../src/core/errors.js";
+import { createContent, createWebhooks } from "../../src/index.js";
+import { memoryStorage } from "../../storage/memory/index.js";
+import { redisStorage } from "../../storage/redis/index.js";
+import { manualClock } from "../../testing/manual-clock.js";
+import { recordingLogger } from "../support/registration-api.js";
+import { MINUTE, openHarness, response, SECOND, startHarness } from "../support/webhook-harness.js";
+
+const access = { authenticate: () => null, canRead: () => true };
+const away = new PostbellError("storage_unavailable", "no answer");
+/** Nothing listens there. */
+const NO_REDIS = "redis://127.0.0.1:1";
+const SITE = {
+  site: { name: "Clinic", url: "https://www.example.org" },
+  authenticate: () => null,
+  users: [],
+};
+
+/** Moves the clock until the promise settles, and returns how. */
+async function settleOn(clock: ReturnType<typeof manualClock>, promise: Promise<void>): Promise<unknown> {
+  let outcome: { readonly value: unknown } | undefined;
+  promise.then(
+    () => {
+      outcome = { value: "settled" };
+    },
+    (error: unknown) => {
+      outcome = { value: error };
+    },
+  );
+  while (outcome === undefined) {
+    await new Promise((resolve) => setImmediate(resolve));
+    await clock.advance(10);
+  }
+  return outcome.value;
+}
+
+describe("start()", () => {
+  it("rejects while the storage is away, starts nothing, and can be called again", async () => {
+    let isAway = true;
+    const harness = openHarness({
+      change: (store) => ({ stats: () => (isAway ? Promise.reject(away) : store.stats()) }),
+    });
+    await harness.register();
+    await expect(harness.webhooks.start()).rejects.toMatchObject({ code: "storage_unavailable" });
+    await harness.emit();
+    await harness.run(SECOND);
+    expect(harness.sent).toEqual([]);
+    isAway = false;
+    await harness.webhooks.start();
+    await harness.quiet();
+    expect(harness.sent).toHaveLength(1);
+  });
+
+  it("resolves with awaitStorage false, and delivers once the storage is there", async () => {
+    let isAway = true;
+    const harness = openHarness({
+      options: { awaitStorage: false },
+      change: (store) => ({
+        stats: () => (isAway ? Promise.reject(away) : store.stats()),
+        claim: (request) => (isAway ? Promise.reject(away) : store.claim(request)),
+      }),
+    });
+    await harness.register();
+    await harness.emit();
+    await harness.webhooks.start();
+    await harness.run(SECOND);
+    expect(harness.sent).toEqual([]);
+    isAway = false;
+    await harness.run(MINUTE);
+    expect(harness.sent).toHaveLength(1);
+  });
+
+  it.each(["webhooks", "content"] as const)(
+    "of %s rejects within four seconds where no Redis listens, and resolves with awaitStorage false",
+    async (kind) => {
+      const clock = manualClock(Date.UTC(2026, 0, 1));
+      const begun = clock.now();
+      const create = (awaitStorage: boolean) => {
+        const storage = redisStorage({ url: NO_REDIS, time: "clock" });
+        const shared = { storage, clock, logger: false, awaitStorage } as const;
+        return kind === "webhooks"
+          ? createWebhooks({ ...shared, access })
+          : createContent({ ...shared, ...SITE });
+      };
+      const rejected = await settleOn(clock, create(true).start());
+      expect(rejected).toMatchObject({
+        code: "storage_unavailable",
+        message: expect.stringContaining("Redis is not available"),
+      });
+      expect(clock.now() - begun).toBeLessThanOrEqual(4_000);
+      const patient = create(false);
+      expect(await settleOn(clock, patient.start())).toBe("settled");
+      expect(await settleOn(clock, patient.stop())).toBe("settled");
+    },
+  );
+});
+
+describe("start() without ioredis", () => {
+  afterEach(() => {
+    vi.doUnmock("ioredis");
+    vi.resetModules();
+  });
+
+  it("rejects with the command that installs it", async () => {
+    vi.doMock("ioredis", () => {
+      throw new Error("Cannot find package 'ioredis'");
+    });
+    const storage = redisStorage({ url: NO_REDIS, time: "clock" });
+    await expect(createWebhooks({ storage, access, logger: false }).start()).rejects.toMatchObject({
+      code: "invalid_option",
+      message: expect.stringContaining("npm install ioredis"),
+    });
+  });
+});
+
+describe("a service that is never started", () => {
+  it("warns after a minute, once, and says so in its health until it is started", async () => {
+    const { webhooks, register, emit, run, log } = openHarness();
+    await register();
+    await emit();
+    await run(MINUTE - 1);
+    expect([log, (await webhooks.condition()).problems]).toEqual([[], []]);
+    await run(1);
+    await run(5 * MINUTE);
+    expect(log).toEqual(["warn deliveries are due and no process attempts them: call start() in one"]);
+    expect(await webhooks.condition()).toEqual({
+      isStarted: false,
+      problems: [{ code: "not_started", forMs: 6 * MINUTE }],
+    });
+    await webhooks.start();
+    await run(MINUTE);
+    expect((await webhooks.condition()).problems).toEqual([]);
+  });
+
+  it("says nothing where another process delivers, or where nothing is due", async () => {
+    const clock = manualClock(Date.UTC(2026, 0, 1));
+    const storage = memoryStorage();
+    const { logger, log } = recordingLogger();
+    const emitting = createWebhooks({ storage, access, clock, logger });
+    const delivering = createWebhooks({
+      storage,
+      access,
+      clock,
+      logger: false,
+      delivery: { send: async () => response(204) },
+    });
+    const subscriber = { id: "key-1", account: "clinic" };
+    await emitting.registrations.create(subscriber, { url: "https://hooks.example.com/in" });
+    await delivering.start();
+    await emitting.emit({
+      type: "patient.created",
+      account: "clinic",
+      resource: { resourceType: "Patient" },
+    });
+    await delivering.idle();
+    await clock.advance(2 * MINUTE);
+    await emitting.emit({
+      type: "patient.created",
+      account: "nobody",
+      resource: { resourceType: "Patient" },
+    });
+    await clock.advance(2 * MINUTE);
+    expect(log).toEqual([]);
+    expect((await emitting.condition()).problems).toEqual([]);
+    await delivering.stop();
+  });
+});
+
+describe("the operator's log", () => {
+  it("has a line for each failed attempt with the time of the next, and warns of the last", async () => {
+    const { logger, log } = recordingLogger();
+    const retry = { intervalsMs: [MINUTE], everyMs: 10 * MINUTE, windowMs: 2 * MINUTE, jitter: 0 };
+    const harness = await startHarness({ answer: () => 500, options: { logger, retry } });
+    const { id } = await harness.register("https://hooks.example.com/in?token=s3cret");
+    const eventId = await harness.emit();
+    const at = harness.clock.now();
+    await harness.run(2 * MINUTE);
+    const fields = {
+      account: "clinic",
+      webhook: id,
+      delivery: `${id}.${eventId}`,
+      kind: "http",
+      status: 500,
+      code: "HTTP_500",
+    };
+    expect(log).toEqual([
+      {
+        level: "info",
+        fields: { ...fields, nextAttemptAt: new Date(at + MINUTE).toISOString() },
+        message: "a delivery attempt failed",
+      },
+      { level: "warn", fields, message: "the last attempt of a delivery failed" },
+    ]);
+    expect(JSON.stringify(log)).not.toContain("s3cret");
+  });
+
+  it("has no line for a delivery that was accepted", async () => {
+    const { register, emit, quiet, log } = await startHarness();
+    await register();
+    await emit();
+    await quiet();
+    expect(log).toEqual([]);
+  });
+});
