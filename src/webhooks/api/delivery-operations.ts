@@ -37,6 +37,11 @@ export const deliveryOperations = {
         delivered: { type: "integer", minimum: 0 },
         failed: { type: "integer", minimum: 0 },
         withheld: { type: "integer", minimum: 0 },
+        eventTypes: orNull({
+          type: "array",
+          items: componentRef("schemas", "EventTypePattern"),
+          description: "The event types that the webhook subscribes to; null for all, also future ones.",
+        }),
         health: describeObject({
           status: { type: "string", enum: ["ok", "failing", "warned", "disabled"] },
           failingSince: describeTimeOrNull("The first failure since the last success."),
@@ -50,7 +55,7 @@ export const deliveryOperations = {
         lastAttempt: orNull(attemptResultRef),
       }),
       example: {
-        ...{ pending: 2, delivered: 340, failed: 0, withheld: 1 },
+        ...{ pending: 2, delivered: 340, failed: 0, withheld: 1, eventTypes: ["patient.*"] },
         health: {
           status: "failing",
           failingSince: "2026-03-01T12:00:00.500Z",

@@ -4,6 +4,7 @@
 
 import { componentRef } from "../../http/openapi-document.js";
 import type { JsonObject } from "../../schema/types.js";
+import { TEXT_LENGTHS } from "../text-lengths.js";
 import { errorCodes } from "./error-codes.js";
 import { EXAMPLE_SECRET, EXAMPLE_WEBHOOK } from "./examples.js";
 
@@ -40,7 +41,7 @@ export const webhookSchemas: JsonObject = {
         enum: ["ENABLED", "DISABLED"],
         description: "The service disables an endpoint that fails for days, after a warning.",
       },
-      url: { type: "string" },
+      url: { type: "string", maxLength: TEXT_LENGTHS.url },
       createdDate: { type: "string", format: "date-time" },
       updatedDate: { type: "string", format: "date-time" },
     },

@@ -11,8 +11,8 @@ import { responseHeaders, webhookSchemas } from "./openapi-schemas.js";
 import { type Operation, tags } from "./operation.js";
 import { operations } from "./operations.js";
 
-/** Changes with the form of the interface, not with the package. */
-const INTERFACE_VERSION = "1";
+/** The version of the interface description that this follows, not of the package. */
+const INTERFACE_VERSION = "1.4.2";
 
 const INTRODUCTION = `Register HTTPS endpoints and receive signed notifications of record changes.
 

@@ -18,8 +18,9 @@ import {
 
 const url: JsonObject = {
   type: "string",
+  pattern: "^[hH][tT][tT][pP][sS]?://\\S+$",
   maxLength: TEXT_LENGTHS.url,
-  description: "The URL of the endpoint: absolute, HTTPS.",
+  description: "The URL of the endpoint: absolute, and HTTPS unless the service allows HTTP.",
 };
 
 const eventTypes: JsonObject = {

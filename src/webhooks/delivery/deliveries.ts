@@ -32,6 +32,8 @@ export interface Delivery {
 
 /** The statistics of one webhook. */
 export interface DeliveryCounts extends Readonly<Record<DeliveryState, number>> {
+  /** The event types that the webhook subscribes to; `null` for all, also future ones. */
+  readonly eventTypes: readonly string[] | null;
   readonly health: EndpointHealth<Date>;
   /** When a new secret begins to sign; `null` if no rotation is in progress. */
   readonly rotatesAt: Date | null;

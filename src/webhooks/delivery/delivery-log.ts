@@ -38,6 +38,7 @@ function toCounts(
   const { status, failingSince, warnAt, disableAt } = endpointHealth(webhook, policy);
   return {
     ...counts,
+    eventTypes: webhook.eventTypes,
     health: {
       status,
       failingSince: toDateOrNull(failingSince),

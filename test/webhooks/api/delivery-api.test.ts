@@ -189,6 +189,7 @@ describe("the delivery log over REST", () => {
       delivered: 0,
       failed: 0,
       withheld: 0,
+      eventTypes: null,
       rotatesAt: null,
       nextAttemptAt: null,
       lastAttempt: null,
