@@ -37,9 +37,9 @@ export type ExpressHandler = (
  * Creates Express middleware for a service. A path that is not the service's goes to `next()`, an
  * error to `next(error)`.
  *
- * Mount it below a path with `app.use`, or give `prefix`. `baseUrl` follows Express's `trust proxy`.
- * Express ignores the case of the mount path, unless
- * `case sensitive routing` is set; the path below it arrives as the client sent it.
+ * Mount it below a path with `app.use`, or give `prefix`. `baseUrl` follows Express's `trust
+ * proxy`. Express ignores the case of the mount path, unless `case sensitive routing` is set; the
+ * path below it arrives as the client sent it.
  *
  * @example
  * ```ts

@@ -52,7 +52,10 @@ export interface ReceiverOptions {
   readonly bodyLimitBytes?: number | undefined;
   /** The source of time. Default: the system's. Tests pass `manualClock()`. */
   readonly clock?: Clock | undefined;
-  /** Receives refused deliveries and errors of `onEvent`. Default: warnings and errors go to `console`; `false` logs nothing. */
+  /**
+   * Receives refused deliveries and errors of `onEvent`. Default: warnings and errors go to
+   * `console`; `false` logs nothing.
+   */
   readonly logger?: Logger | false | undefined;
 }
 

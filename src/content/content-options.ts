@@ -137,7 +137,7 @@ export interface ContentOptions {
   readonly awaitStorage?: boolean | undefined;
   /** The source of time and chance. Default: the system's. Tests pass `manualClock()`. */
   readonly clock?: Clock | undefined;
-  /** Receives warnings and errors. Default: warnings and errors go to `console`; `false` logs nothing. */
+  /** Receives warnings and errors. Default: they go to `console`; `false` logs nothing. */
   readonly logger?: Logger | false | undefined;
   /** Receives spans and metrics. Default: none, at no cost. */
   readonly telemetry?: Telemetry | undefined;

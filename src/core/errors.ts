@@ -81,9 +81,9 @@ interface PostbellErrorDetails {
  * try {
  *   await webhooks.emit(event);
  * } catch (error) {
- *   // With the id of the first try, the event is stored once, whatever became of that try.
- *   if (isPostbellError(error, "storage_unavailable")) await emitLater({ ...event, id: error.eventId });
- *   else throw error;
+ *   if (!isPostbellError(error, "storage_unavailable")) throw error;
+ *   // With the same id, the event is stored once, even if the failed call has stored it.
+ *   await emitLater({ ...event, id: error.eventId });
  * }
  */
 export class PostbellError extends Error {
@@ -102,8 +102,8 @@ export class PostbellError extends Error {
    */
   readonly effect: "none" | "unknown" | undefined;
   /**
-   * Set if `emit` could not store an event: its id, also one that Postbell generated. Emit the event
-   * again with this id: it is then stored once, even if the failed call has stored it.
+   * Set if `emit` could not store an event: its id, also one that Postbell generated. Emit the
+   * event again with this id: it is then stored once, even if the failed call has stored it.
    */
   readonly eventId: string | undefined;
 

@@ -5,8 +5,8 @@ export interface Problem {
   /**
    * `loop_stalled`: the delivery loop does not run although it should. `storage_away`: the storage
    * does not respond, or refuses to store. `not_following`: the service no longer polls for changes
-   * of other processes. `not_started`: deliveries of this service have waited for more than a minute
-   * while no process attempts any.
+   * of other processes. `not_started`: deliveries of this service have waited for more than a
+   * minute while no process attempts any.
    */
   readonly code: "loop_stalled" | "storage_away" | "not_following" | "not_started";
   /** Milliseconds since the problem was first seen. */

@@ -15,7 +15,10 @@ export interface StartReminder {
   readonly expectStart: () => void;
   /** Call it when the service starts. */
   readonly end: () => void;
-  /** Milliseconds for which stored deliveries have waited; 0 until a look at the storage shows it. */
+  /**
+   * Returns the milliseconds for which stored deliveries have waited; 0 unless the storage was
+   * asked and has due deliveries.
+   */
   readonly waitingMs: () => number;
 }
 

@@ -137,7 +137,8 @@ export function describedBy(document: JsonObject): Described {
       found !== undefined && Object.hasOwn(found.item, method)
         ? (found.item[method] as JsonObject)
         : undefined;
-    if (method === "options") return [200, 204, 401, 403, 503, 500].includes(response.status) ? [] : ["OPTIONS"];
+    if (method === "options")
+      return [200, 204, 401, 403, 503, 500].includes(response.status) ? [] : ["OPTIONS"];
     if (operation === undefined) {
       if (plain.status < 400) return [`${method} ${request.path} is not described, and answered`];
       const error = { $ref: `${SCHEMAS}Error` };

@@ -75,9 +75,9 @@ const toPage = (values: Values): Pick<PostQuery, "offset" | "limit"> => {
 
 /**
  * True if sticky posts come first, which WordPress does on the front page of the site. It takes the
- * first page of a list for that, whatever its offset, unless the list is a search, even for nothing,
- * or has terms to be in. A format is such a term if no other argument names terms. A list of chosen
- * posts never begins with others.
+ * first page of a list for that, whatever its offset, unless the list is a search, even for
+ * nothing, or has terms to be in. A format is such a term if no other argument names terms. A list
+ * of chosen posts never begins with others.
  */
 function putsStickiesFirst(values: Values, terms: readonly TermFilter[]): boolean {
   if (values["ignore_sticky"] !== false || values["page"] !== 1) return false;

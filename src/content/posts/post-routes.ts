@@ -35,8 +35,8 @@ const readTextArguments: Arguments = {
 };
 
 /**
- * WordPress obeys `excerpt_length` in every response with excerpts. Where it does not read one item,
- * it neither describes nor checks the argument, and takes the number at its beginning.
+ * WordPress obeys `excerpt_length` in every response with excerpts. Where it does not read one
+ * item, it neither describes nor checks the argument, and takes the number at its beginning.
  */
 const undescribedTextArguments: Arguments = {
   excerpt_length: {

@@ -46,7 +46,7 @@ export const orUnchanged =
 
 /**
  * Returns the part of a field's value that `context` shows. Drops members without a schema. As in
- * WordPress, an object of which nothing is left becomes an empty list.
+ * WordPress, an object without any member left becomes an empty list.
  */
 export function renderFields(value: Json, schema: Schema, context: Context): Json {
   const { properties } = schema;

@@ -30,8 +30,8 @@ export type RestBody =
   | { readonly items: readonly Item[] }
   /**
    * Anything but a record, such as an index or `{ deleted, previous }`. `_fields` applies to it
-   * too. With `keepsLinks`, `_links` is sent although `_fields` does not name it, as in WordPress for
-   * the root of a namespace.
+   * too. With `keepsLinks`, `_links` is sent although `_fields` does not name it, as in WordPress
+   * for the root of a namespace.
    */
   | { readonly json: Json; readonly links?: Links; readonly keepsLinks?: true }
   /** A document of another media type. Inside JSON, as in an envelope, it is a string. */

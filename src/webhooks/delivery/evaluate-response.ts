@@ -52,8 +52,8 @@ function reportAttempt(
 }
 
 /**
- * Tells the operator of a failed attempt, with details of the name's lookup that the storage and the
- * subscriber must not get.
+ * Logs a failed attempt for the operator, with details of the name's lookup that the storage and
+ * the subscriber must not get.
  */
 function logFailure(
   logger: Logger,

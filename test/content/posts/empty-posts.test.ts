@@ -19,7 +19,7 @@ const EMPTY: readonly Body[] = [
   { title: null, content: 7, excerpt: false },
 ];
 
-/** A text of one zero is none for PHP. It is stored where a post may be empty. */
+/** PHP takes a text of one zero for an empty one. It is stored where a post may be empty. */
 const ZEROES: readonly Body[] = [{ title: "0" }, { content: "0" }, { title: "0", excerpt: { raw: 0 } }];
 
 describe.each(["/posts", "/blocks"])("an empty item of %s, which have title, content and excerpt", (base) => {

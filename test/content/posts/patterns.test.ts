@@ -19,7 +19,7 @@ async function patternSite() {
 }
 
 describe("an embedded pattern", () => {
-  it("has an empty list for the title, of which nothing is shown, and no sync status", async () => {
+  it("shows an empty list for the title, whose raw text it hides, and no sync status", async () => {
     const { ask, path } = await patternSite();
     const { body } = await ask("GET", path, { query: { context: "embed" } });
     expect(body).toMatchObject({ title: [], wp_pattern_sync_status: "" });

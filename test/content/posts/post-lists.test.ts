@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from "vitest";
+import type { JsonObject } from "../../../src/schema/types.js";
 import { contentSite, idOf, type Role } from "../../support/content-site.js";
 
 type Site = ReturnType<typeof contentSite>;
@@ -93,7 +94,7 @@ describe("a list with its sticky posts in front", () => {
 });
 
 describe("the permission to make a post sticky", () => {
-  const save = (role: Role, method: string, path: string, body: object) =>
+  const save = (role: Role, method: string, path: string, body: JsonObject) =>
     site.request({ method, path: `/core/v2/posts${path}`, as: idOf(role), body });
 
   it.each([
