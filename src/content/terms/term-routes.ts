@@ -131,6 +131,10 @@ function withKnownLocations(args: Arguments, { all }: MenuLocations): Arguments 
     ...args,
     locations: {
       ...locations,
+      accepted:
+        all.length === 0
+          ? { type: "array", maxItems: 0 }
+          : { ...locations, items: { type: "string", enum: all.map(({ name }) => name) } },
       validate: (value) =>
         validateValue(value, locations, "locations") ??
         ((coerceValue(value, locations) as readonly Json[]).every(isKnown)

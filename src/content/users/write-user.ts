@@ -61,7 +61,8 @@ export const userArguments: Arguments = {
     ...text("The email address for the user."),
     format: "email",
     // A user may have none, and sends the empty text back.
-    validate: (value) => (value === "" ? undefined : validateValue(value, { format: "email" }, "email")),
+    validate: (value) =>
+      value === "" ? undefined : validateValue(value, { type: "string", format: "email" }, "email"),
   },
   url: { ...text("URL of the user.", LENGTHS.url), format: "uri" },
   description: text("Description of the user.", LENGTHS.termText),
