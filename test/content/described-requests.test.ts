@@ -263,7 +263,12 @@ describe("requests that the document does not allow", () => {
     ) as fc.Arbitrary<JsonObject>;
 
   /** Like WordPress, reads any value of these: the document offers those that have a meaning. */
-  const LENIENT: ReadonlySet<string> = new Set(["/oembed/1.0/embed format", "/oembed/1.0/embed maxwidth"]);
+  const LENIENT: ReadonlySet<string> = new Set([
+    "/oembed/1.0/embed format",
+    "/oembed/1.0/embed maxwidth",
+    "/oembed/1.0/proxy maxwidth",
+    "/oembed/1.0/proxy maxheight",
+  ]);
 
   it.each(named)("are refused by %s, which names the argument", async (_, operation) => {
     const site = createSite();

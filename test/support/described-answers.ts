@@ -212,8 +212,8 @@ export function templatesOf(paths: JsonObject): readonly Template[] {
           ? "[\\w-]+"
           : "[^/]+";
     });
-    // One slash at the end is allowed, but `//` is not the root.
-    return { text, item, pattern: new RegExp(`^${segments.join("/").replace(/^\/$/, "")}/?$`) };
+    // One slash at the end is allowed, but `//` is not the root. Case does not matter.
+    return { text, item, pattern: new RegExp(`^${segments.join("/").replace(/^\/$/, "")}/?$`, "i") };
   });
   const rank = ({ text }: Template): number => text.split("{").length;
   return list.sort((one, other) => rank(one) - rank(other));

@@ -79,3 +79,6 @@ export function cleanUrl(url: string): string {
   const isHost = !clean.includes(":") && !/^[/#?]/.test(clean) && !/^[a-z0-9-]+\.php/i.test(clean);
   return isHost ? `http://${clean}` : clean;
 }
+
+/** Matches the empty text, and texts that {@link cleanUrl} does not empty; for OpenAPI. */
+export const CLEANABLE_URL = `^$|^(${[...SAFE].join("|")}):|^[/#?]|^[^:]*[A-Za-z0-9][^:]*$`;

@@ -142,6 +142,6 @@ export async function misuseContent(client: ReturnType<typeof createClient<paths
   // @ts-expect-error The path does not exist.
   await client.GET("/core/v2/articles");
   const { error } = await client.GET("/core/v2/posts");
-  // @ts-expect-error No response has this code.
-  if (error?.code === "rest_teapot") throw error;
+  // @ts-expect-error An error has no such member.
+  if (error?.reason === "rest_no_route") throw error;
 }

@@ -10,7 +10,7 @@ import { WRITABLE_STATUSES } from "../../collections.js";
 import { STATUSES } from "../../query/row.js";
 import type { MenuItem } from "../../records/records.js";
 import { ALL, FULL } from "../../rest/record-fields.js";
-import { cleanUrl } from "../../text/urls.js";
+import { CLEANABLE_URL, cleanUrl } from "../../text/urls.js";
 import { metaField } from "../meta-field.js";
 import { type PostField, type PostFields, rawTextSchema } from "../post-field.js";
 import { postFields } from "../post-fields.js";
@@ -34,9 +34,6 @@ const text = (description: string, read: (item: MenuItem) => string, more: Schem
   field({ description, type: "string", ...more }, (view) => read(getMenuItem(view)));
 
 const TYPES = ["taxonomy", "post_type", "post_type_archive", "custom"];
-
-/** Matches the empty text, and texts that `cleanUrl` does not empty. */
-const USABLE_URL = "^$|^(https?|mailto|tel):|^[/#?]|^[^:]*[A-Za-z0-9][^:]*$";
 
 /** `applyMenuItemValues` writes them. */
 export const menuItemFields: PostFields = {
@@ -148,7 +145,7 @@ export const menuItemFields: PostFields = {
       resolveMenuItemUrl,
     ),
     argument: {
-      accepted: { type: "string", maxLength: LENGTHS.url, pattern: USABLE_URL },
+      accepted: { type: "string", maxLength: LENGTHS.url, pattern: CLEANABLE_URL },
       validate: (value, name) => {
         if (typeof value !== "string")
           return { code: "rest_invalid_type", message: `${name} is not of type string.` };
