@@ -131,7 +131,7 @@ describe("every host responds like node:http to", () => {
       },
     }));
   });
-  afterAll(() => Promise.all(running.map(({ close }) => close())));
+  afterAll(() => Promise.all(running.map((host) => host.close())));
 
   it.each(REQUESTS.map(([what, path, sent = {}]) => [what, path, sent] as const))(
     "%s",

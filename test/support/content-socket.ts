@@ -35,8 +35,9 @@ export interface SocketSite {
 
 /** Serves `content` until the test ends. */
 export async function serveContent(content: Content): Promise<SocketSite> {
-  const { origin, close } = await listen(createServer(nodeAdapter(content)));
-  onTestFinished(close);
+  const host = await listen(createServer(nodeAdapter(content)));
+  const { origin } = host;
+  onTestFinished(() => host.close());
   const { problems } = describedBy(content.openApi({ baseUrl: origin }));
   const call: SocketCall = async (request, { as, body } = {}) => {
     const [method = "", target = ""] = request.split(" ");
