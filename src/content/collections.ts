@@ -248,6 +248,24 @@ export const collections = {
     hasRevisions: true,
     hasAttachments: true,
   },
+  navigation: {
+    base: COLLECTION_NAMES.wp_navigation,
+    type: "wp_navigation",
+    labels: { name: "Navigation Menus", singular: "Navigation Menu" },
+    description: "Navigation menus that can be inserted into your site.",
+    isHierarchical: false,
+    isViewable: false,
+    isPublic: true,
+    taxonomies: [],
+    supports: ["title", "editor", "revisions", "autosave"],
+    newPost: CLOSED_DRAFT,
+    list: LIST,
+    meta: {},
+    allowBatch: true,
+    hasTrash: true,
+    hasRevisions: true,
+    hasAttachments: true,
+  },
 } as const satisfies { readonly [base: string]: Collection };
 
 const byType = Object.fromEntries(

@@ -94,6 +94,8 @@ const isShown = (post: PostColumns | undefined): boolean => post?.status === "pu
 
 const HAS_NO_ADDRESS: ReadonlySet<string> = new Set(["draft", "pending", "auto-draft", "future"]);
 
+const TYPES_WITHOUT_ADDRESS: ReadonlySet<string> = new Set(["wp_block", "wp_navigation", "nav_menu_item"]);
+
 /** About ten thousand words. Sanitising the worst text of this size takes 40 ms. */
 export const DEFAULT_FILTERED_CHARACTERS = 65_536;
 
@@ -114,11 +116,7 @@ export function createSite(
   const query = ({ type, id }: PostColumns): string =>
     type === "page" ? `?page_id=${id}` : type === "post" ? `?p=${id}` : `?post_type=${type}&p=${id}`;
   const address = (post: PostColumns, index: SiteIndex, slug: string): string => {
-    const isPlain =
-      slug === "" ||
-      HAS_NO_ADDRESS.has(post.status) ||
-      post.type === "wp_block" ||
-      post.type === "nav_menu_item";
+    const isPlain = slug === "" || HAS_NO_ADDRESS.has(post.status) || TYPES_WITHOUT_ADDRESS.has(post.type);
     if (isPlain) return `${home}/${query(post)}`;
     const isBelow = post.type === "page" || (post.type === "attachment" && isShown(index.post(post.parent)));
     const above = isBelow ? pathAbove(post, index) : [];

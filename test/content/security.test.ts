@@ -194,6 +194,7 @@ describe("somebody anonymous", () => {
       media: await seeds.post("attachment"),
       "menu-items": await seeds.post("nav_menu_item", { status: "publish" }),
       blocks: await seeds.post("wp_block", { status: "publish" }),
+      navigation: await seeds.post("wp_navigation", { status: "publish" }),
     };
     ids["users"] = 1;
     for (const base of ["categories", "tags", "menus", "wp_pattern_category"]) {

@@ -58,6 +58,7 @@ export const capabilityNames: { readonly [of in PostType | Taxonomy]: Capability
     edit_private_posts: "edit_private_blocks",
     delete_private_posts: "delete_private_blocks",
   },
+  wp_navigation: { ...withValue(posts, "edit_theme_options"), read: "read" },
   category: termNames("manage_categories", "edit_categories", "delete_categories", "assign_categories"),
   post_tag: termNames("manage_post_tags", "edit_post_tags", "delete_post_tags", "assign_post_tags"),
   nav_menu: termNames("edit_theme_options", "edit_theme_options", "edit_theme_options", "edit_theme_options"),

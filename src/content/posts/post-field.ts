@@ -8,10 +8,18 @@ import type { Post, PostType } from "../records/records.js";
 import type { Site } from "../site.js";
 
 /** Groups of post types that have the same fields. */
-export const STANDARD_TYPES: readonly PostType[] = ["post", "page", "attachment", "wp_block"];
+export const STANDARD_TYPES: readonly PostType[] = [
+  "post",
+  "page",
+  "attachment",
+  "wp_block",
+  "wp_navigation",
+];
 /** Types whose items have an address on the website. */
 export const ADDRESSED_TYPES: readonly PostType[] = ["post", "page", "attachment"];
-export const TYPES_WITH_TEXTS: readonly PostType[] = ["post", "page", "wp_block"];
+export const TYPES_WITH_TEXTS: readonly PostType[] = ["post", "page", "wp_block", "wp_navigation"];
+export const TYPES_WITH_EXCERPT: readonly PostType[] = ["post", "page", "wp_block"];
+export const TYPES_WITH_META: readonly PostType[] = ["post", "page", "attachment", "wp_block"];
 
 /** The input of `PostField.read`. */
 export interface FieldView {

@@ -1,7 +1,7 @@
 /**
  * The table of fields that several post types share. Fields of one type alone are in
- * `pattern-fields.ts`, `../media/media-fields.ts` and `menu-items/menu-item-fields.ts`.
- * CONTRIBUTING.md explains how to add one.
+ * `pattern-fields.ts`, `navigation-fields.ts`, `../media/media-fields.ts` and
+ * `menu-items/menu-item-fields.ts`. CONTRIBUTING.md explains how to add one.
  */
 
 import { toText } from "../../schema/text-of.js";
@@ -14,7 +14,13 @@ import { ALL, EDIT, FULL } from "../rest/record-fields.js";
 import { listClasses } from "./class-list.js";
 import { dateFields } from "./date-fields.js";
 import { metaField } from "./meta-field.js";
-import { ADDRESSED_TYPES, type SharedPostField, STANDARD_TYPES, TYPES_WITH_TEXTS } from "./post-field.js";
+import {
+  ADDRESSED_TYPES,
+  type SharedPostField,
+  STANDARD_TYPES,
+  TYPES_WITH_META,
+  TYPES_WITH_TEXTS,
+} from "./post-field.js";
 import { createTermField } from "./term-field.js";
 import { textFields } from "./text-fields.js";
 
@@ -200,7 +206,7 @@ export const postFields = {
       post.format = toText(value) || "standard";
     },
   },
-  meta: { ...metaField, types: STANDARD_TYPES },
+  meta: { ...metaField, types: TYPES_WITH_META },
   permalink_template: {
     types: ADDRESSED_TYPES,
     schema: text(EDIT, { description: "Permalink template for the post.", readonly: true }),

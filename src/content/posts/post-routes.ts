@@ -25,8 +25,7 @@ const excerptLengthArgument: Argument = {
   type: "integer",
 };
 
-const readTextArguments: Arguments = {
-  excerpt_length: excerptLengthArgument,
+const passwordArguments: Arguments = {
   password: {
     description: "The password for the post if it is password protected.",
     type: "string",
@@ -118,10 +117,15 @@ function createEndpoint(
 }
 
 function readEndpoint(resource: PostResource, options: PostRoutesOptions): RestEndpoint {
-  const hasTexts = resource.type.fields.has("content");
+  const { fields } = resource.type;
   return {
     methods: ["GET"],
-    args: { id: idArgument, context: contextArgument, ...(hasTexts ? readTextArguments : {}) },
+    args: {
+      id: idArgument,
+      context: contextArgument,
+      ...(fields.has("excerpt") ? { excerpt_length: excerptLengthArgument } : {}),
+      ...(fields.has("password") ? passwordArguments : {}),
+    },
     described: { errors: [429] },
     ...createReadPost(resource, options),
   };

@@ -3,6 +3,7 @@
 import type { Context } from "../../schema/types.js";
 import { type Collection, collections } from "../collections.js";
 import type { PostType } from "../records/records.js";
+import { navigationFields } from "./navigation-fields.js";
 import { patternFields } from "./pattern-fields.js";
 import type { PostField, PostFields, SharedPostField } from "./post-field.js";
 import { postFields } from "./post-fields.js";
@@ -10,7 +11,10 @@ import { renderFields } from "./post-schema.js";
 import type { PostTypeHandler, PostTypeRules, PostTypes, ShownField } from "./post-type-handler.js";
 import { applyPostValues } from "./write-post.js";
 
-const patternRules: PostTypeRules = { fields: patternFields };
+const OWN_RULES: { readonly [type in PostType]?: PostTypeRules } = {
+  wp_block: { fields: patternFields },
+  wp_navigation: { fields: navigationFields },
+};
 
 /** A field that the type defines differently keeps the place of the shared one. */
 function listFields(type: PostType, own: PostFields): ReadonlyMap<string, PostField> {
@@ -50,6 +54,6 @@ export const createPostTypes = (rules: { readonly [type in PostType]?: PostTypeR
   Object.fromEntries(
     Object.values<Collection>(collections).map((collection) => [
       collection.type,
-      createPostType(collection, { wp_block: patternRules, ...rules }[collection.type] ?? {}),
+      createPostType(collection, { ...OWN_RULES, ...rules }[collection.type] ?? {}),
     ]),
   ) as PostTypes;

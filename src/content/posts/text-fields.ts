@@ -12,6 +12,7 @@ import {
   readRawTitle,
   type SharedPostField,
   STANDARD_TYPES,
+  TYPES_WITH_EXCERPT,
   TYPES_WITH_TEXTS,
 } from "./post-field.js";
 import { sanitiseText } from "./sanitised-text.js";
@@ -95,7 +96,7 @@ export const textFields = {
     isCostly: true,
   },
   excerpt: {
-    types: TYPES_WITH_TEXTS,
+    types: TYPES_WITH_EXCERPT,
     schema: textSchema(ALL, LENGTHS.content, { protected: PROTECTED }),
     read: (view) => ({
       raw: view.post.excerpt,

@@ -78,7 +78,14 @@ export interface SiteIndexOptions {
   readonly defaultCategory?: (() => number | undefined) | undefined;
 }
 
-const POST_TYPES: readonly PostType[] = ["post", "page", "attachment", "nav_menu_item", "wp_block"];
+const POST_TYPES: readonly PostType[] = [
+  "post",
+  "page",
+  "attachment",
+  "nav_menu_item",
+  "wp_block",
+  "wp_navigation",
+];
 /** The statuses that count as published. An attachment has the status of the post it belongs to. */
 const PUBLISHED: readonly EffectiveStatus[] = ["publish", "inherit/publish"];
 

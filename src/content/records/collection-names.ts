@@ -8,6 +8,7 @@ export const COLLECTION_NAMES = {
   attachment: "media",
   nav_menu_item: "menu-items",
   wp_block: "blocks",
+  wp_navigation: "navigation",
   category: "categories",
   post_tag: "tags",
   nav_menu: "menus",

@@ -2,8 +2,11 @@
 
 import type { JsonObject } from "../../schema/types.js";
 
-/** The type of a post. The collections are `posts`, `pages`, `media`, `menu-items` and `blocks`. */
-export type PostType = "post" | "page" | "attachment" | "nav_menu_item" | "wp_block";
+/**
+ * The type of a post. The collections are `posts`, `pages`, `media`, `menu-items`, `blocks` and
+ * `navigation`.
+ */
+export type PostType = "post" | "page" | "attachment" | "nav_menu_item" | "wp_block" | "wp_navigation";
 
 export type Taxonomy = "category" | "post_tag" | "nav_menu" | "wp_pattern_category";
 

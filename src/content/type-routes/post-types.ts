@@ -14,9 +14,16 @@ const ICONS: { readonly [type in PostType]: string | null } = {
   attachment: "dashicons-admin-media",
   nav_menu_item: null,
   wp_block: null,
+  wp_navigation: null,
 };
 
-const HAS_SCREENS: ReadonlySet<PostType> = new Set(["post", "page", "attachment", "wp_block"]);
+const HAS_SCREENS: ReadonlySet<PostType> = new Set([
+  "post",
+  "page",
+  "attachment",
+  "wp_block",
+  "wp_navigation",
+]);
 const IS_IN_MENUS: ReadonlySet<PostType> = new Set(["post", "page"]);
 
 const FIELDS = {

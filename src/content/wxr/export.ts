@@ -39,7 +39,14 @@ const BATCH = 100;
  * Targets of references come before the posts that refer to them, so that an import of the file as
  * a stream finds them.
  */
-const ORDER: readonly PostType[] = ["attachment", "page", "post", "wp_block", "nav_menu_item"];
+const ORDER: readonly PostType[] = [
+  "attachment",
+  "page",
+  "post",
+  "wp_block",
+  "wp_navigation",
+  "nav_menu_item",
+];
 
 const HEAD = `<?xml version="1.0" encoding="UTF-8" ?>
 <rss version="2.0"

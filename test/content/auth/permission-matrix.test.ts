@@ -124,6 +124,28 @@ DELETE          /core/v2/menu-items/:id     {} other publish,draft              
 DELETE          /core/v2/menu-items/:id?force=true  {} other publish,draft          401 403 403 403 403 200
 DELETE          /core/v2/menu-items/:id?force=true  {} own   publish,draft          - 403 403 403 403 200
 
+GET             /core/v2/navigation         {} - -  200 200 200 200 200 200
+GET             /core/v2/navigation?context=edit {} - -  401 403 403 403 403 200
+GET             /core/v2/navigation?status=draft {} - -  400 400 400 400 400 200
+POST            /core/v2/navigation         {"title":"a"} - -  401 403 403 403 403 201
+POST            /core/v2/navigation         {"title":"a","status":"publish"} - -  401 403 403 403 403 201
+GET             /core/v2/navigation/:id     {} other publish                        200 200 200 200 200 200
+GET             /core/v2/navigation/:id     {} other draft,private,trash            401 403 403 403 403 200
+GET             /core/v2/navigation/:id?context=edit  {} other publish,draft        401 403 403 403 403 200
+POST,PUT,PATCH  /core/v2/navigation/:id     {"title":"b"} other publish,draft       401 403 403 403 403 200
+POST,PUT,PATCH  /core/v2/navigation/:id     {"title":"b"} own   publish,draft       - 403 403 403 403 200
+DELETE          /core/v2/navigation/:id     {} other publish,draft                  401 403 403 403 403 200
+DELETE          /core/v2/navigation/:id     {} own   publish,draft                  - 403 403 403 403 200
+DELETE          /core/v2/navigation/:id?force=true  {} other publish,draft          401 403 403 403 403 200
+GET             /core/v2/navigation/:id/revisions  {} other publish,draft  401 403 403 403 403 200
+GET             /core/v2/navigation/:id/revisions  {} own publish,draft  - 403 403 403 403 200
+GET             /core/v2/navigation/:id/revisions/:rev  {} other publish,draft  401 403 403 403 403 200
+DELETE          /core/v2/navigation/:id/revisions/:rev  {} other publish,draft  401 403 403 403 403 501
+DELETE          /core/v2/navigation/:id/revisions/:rev?force=true  {} other publish,draft  401 403 403 403 403 200
+GET             /core/v2/navigation/:id/autosaves  {} other publish,draft  401 403 403 403 403 200
+GET             /core/v2/navigation/:id/autosaves/:auto  {} other publish,draft  401 403 403 403 403 200
+POST            /core/v2/navigation/:id/autosaves  {"title":"b"} other publish,draft  401 403 403 403 403 200
+
 GET             /core/v2/posts/:id/revisions  {} other publish,protected,draft,private,trash  401 403 403 403 200 200
 GET             /core/v2/posts/:id/revisions  {} own publish  - 403 403 200 200 200
 GET             /core/v2/posts/:id/revisions  {} own draft,pending  - 403 200 200 200 200
@@ -301,6 +323,7 @@ const TYPES: { readonly [base: string]: PostType } = {
   media: "attachment",
   blocks: "wp_block",
   "menu-items": "nav_menu_item",
+  navigation: "wp_navigation",
 };
 
 function world() {
@@ -348,7 +371,7 @@ function world() {
     const by = author === idOf("administrator") ? idOf("editor") : idOf("administrator");
     return path.includes(":rev")
       ? seeds.revision(id, by)
-      : seeds.autosave(id, base === "menu-items" ? idOf("administrator") : by);
+      : seeds.autosave(id, ["menu-items", "navigation"].includes(base) ? idOf("administrator") : by);
   }
 
   /** Sends the request as `column`, for a record of its own. */
@@ -579,6 +602,8 @@ async function twins() {
         }),
       );
     }
+    ids.push(await hidden("navigation", { status: "draft" }));
+    ids.push(await hidden("navigation", { status: "private" }));
     const trashed = [await hidden("posts", terms), await hidden("pages", { parent: page })];
     await call(`DELETE /posts/${trashed[0]}`, admin);
     await call(`DELETE /pages/${trashed[1]}`, admin);
@@ -686,6 +711,7 @@ describe("what is not published", () => {
       media: [`parent=${include}`],
       "menu-items": [`menus=${menu}`],
       blocks: [],
+      navigation: [],
     };
     const lists = Object.entries(own).flatMap(([base, more]) =>
       [...filters, ...more].map((query) => `/${base}?${query}`),

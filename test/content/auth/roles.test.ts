@@ -94,6 +94,14 @@ const MATRIX: {
     subscriber: ["- - -", "- - -"],
     anonymous: ["- - -", "- - -"],
   },
+  wp_navigation: {
+    administrator: [`${ALL} ${ALL} ${ALL}`, `${ALL} ${ALL} ${ALL}`],
+    editor: [`${ALL} - -`, "P - -"],
+    author: [`${ALL} - -`, "P - -"],
+    contributor: [`${ALL} - -`, "P - -"],
+    subscriber: [`${ALL} - -`, "P - -"],
+    anonymous: ["P - -", "P - -"],
+  },
   nav_menu_item: {
     administrator: [`${ALL} ${ALL} ${ALL}`, `${ALL} ${ALL} ${ALL}`],
     editor: [`${ALL} - -`, "P - -"],
@@ -144,6 +152,7 @@ describe("what a role may do to a post", () => {
     ["wp_block", "administrator editor author"],
     ["page", "administrator editor"],
     ["nav_menu_item", "administrator"],
+    ["wp_navigation", "administrator"],
   ] as const)("publishing a %s is for %s", (type, expected) => {
     const roles = ["administrator", "editor", "author", "contributor", "subscriber"];
     const allowed = roles.filter((role) => as(role).canOf(type, "publish_posts"));

@@ -16,13 +16,21 @@ describe("/types", () => {
   it("names every collection by its type, with where to find it", async () => {
     const { status, body } = await call("GET /types");
     expect(status).toBe(200);
-    expect(Object.keys(body)).toEqual(["post", "page", "attachment", "nav_menu_item", "wp_block"]);
+    expect(Object.keys(body)).toEqual([
+      "post",
+      "page",
+      "attachment",
+      "nav_menu_item",
+      "wp_block",
+      "wp_navigation",
+    ]);
     const bases = {
       post: "posts",
       page: "pages",
       attachment: "media",
       nav_menu_item: "menu-items",
       wp_block: "blocks",
+      wp_navigation: "navigation",
     };
     for (const [type, base] of Object.entries(bases)) {
       expect(body[type]).toMatchObject({ slug: type, rest_base: base, rest_namespace: "core/v2" });
@@ -67,7 +75,7 @@ describe("/types", () => {
   it("shows for editing what the caller may edit", async () => {
     const listed = async (as: (typeof ROLES)[number]) =>
       Object.keys((await call("GET /types", { as, query: edit })).body).join();
-    expect(await listed("administrator")).toBe("post,page,attachment,nav_menu_item,wp_block");
+    expect(await listed("administrator")).toBe("post,page,attachment,nav_menu_item,wp_block,wp_navigation");
     expect(await listed("editor")).toBe("post,page,attachment,wp_block");
     expect(await listed("contributor")).toBe("post,attachment,wp_block");
     expect(code(await call("GET /types", { as: "subscriber", query: edit }))).toBe("403 rest_cannot_view");

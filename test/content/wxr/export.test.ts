@@ -78,6 +78,7 @@ const EVERYTHING: readonly ShortItem[] = [
     meta: { wp_pattern_sync_status: "unsynced" },
     terms: [["wp_pattern_category", "p", "P"]],
   },
+  { id: 10, type: "wp_navigation", slug: "main", content: "<!-- wp:page-list /-->" },
   {
     id: 8,
     type: "nav_menu_item",

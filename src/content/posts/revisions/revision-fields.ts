@@ -160,7 +160,7 @@ export function listRevisionFields(
     ...HEAD,
     guid,
     ...Object.fromEntries(texts.map((name) => [name, textField(name, type)])),
-    meta: metaOfRevision(type.collection),
+    ...(type.fields.has("meta") ? { meta: metaOfRevision(type.collection) } : {}),
     ...(hasPreview ? { preview_link: previewLink } : {}),
   });
 }
