@@ -3,14 +3,11 @@
 import { buffer } from "node:stream/consumers";
 import type { Clock } from "../../core/clock.js";
 import { parseUrl } from "../../core/parse-url.js";
-import { type AddressPolicy, checkUrl } from "../../outbound/address-policy.js";
-import { createOutboundClient } from "../../outbound/client.js";
-import { createGuardedGet, type GuardedGet } from "../../outbound/guarded-get.js";
-import type { Resolve } from "../../outbound/resolver.js";
-import type { OutboundClient } from "../../outbound/types.js";
 import { discoverEndpoint } from "./discovery.js";
 import type { Embed } from "./embed.js";
+import type { Fetched } from "./fetch-cache.js";
 import { readForeign } from "./foreign.js";
+import { createPageGet, isHtml, type PageDestinations, type PageGet } from "./page-get.js";
 import { createProviderTable, type EmbedProvider, KNOWN_PROVIDERS } from "./providers.js";
 import { sandboxEmbed } from "./safe.js";
 
@@ -23,30 +20,20 @@ export interface EmbedQuery {
 }
 
 /** An embed, and how long it may be cached. */
-export interface FetchedEmbed {
-  readonly embed: Embed | undefined;
-  readonly ageMs: number;
-}
+export type FetchedEmbed = Fetched<Embed | undefined>;
 
 export interface EmbedClientOptions {
   readonly clock: Clock;
   /** Tried before the built-in providers. */
   readonly providers: readonly EmbedProvider[];
   readonly discover: boolean;
-  readonly destinations: AddressPolicy & {
-    readonly ca: string | Uint8Array | undefined;
-    readonly resolve: Resolve | undefined;
-  };
+  readonly destinations: PageDestinations;
   readonly isOwn: (url: string) => boolean;
 }
 
-export interface EmbedClient {
-  /** True if browsers may be sent to the URL. */
-  readonly isAllowed: (url: string) => boolean;
+export interface EmbedClient extends Pick<PageGet, "isAllowed" | "close"> {
   /** Rejects if a body is cut off or cannot be decompressed. */
   readonly fetch: (query: EmbedQuery, getTimeLeft: () => number) => Promise<FetchedEmbed>;
-  /** Closes the connections. A later fetch opens new ones. */
-  readonly close: () => Promise<void>;
 }
 
 const MAX_PAGE_BYTES = 150_000;
@@ -59,29 +46,17 @@ const MIN_AGE_MS = 5 * MINUTE_MS;
 /** Short, since a site that fails now may respond again soon. */
 const FAILURE_AGE_MS = MINUTE_MS / 2;
 
-export const NO_EMBED: FetchedEmbed = { embed: undefined, ageMs: FAILURE_AGE_MS };
+export const NO_EMBED: FetchedEmbed = { value: undefined, ageMs: FAILURE_AGE_MS };
 
 export function createEmbedClient(options: EmbedClientOptions): EmbedClient {
   const { clock, destinations, isOwn } = options;
   const findEndpoint = createProviderTable([...options.providers, ...KNOWN_PROVIDERS]);
-  const { ca, resolve, ...policy } = destinations;
-  /** For URLs in an embed, which browsers open: without TLS is fine, a private address is not. */
-  const shown = { ...policy, allowHttp: true };
-  const isAllowed = (url: string): boolean => checkUrl(url, shown).ok;
-  let client: OutboundClient | undefined;
-  let get: GuardedGet | undefined;
-
-  const openGet = (): GuardedGet => {
-    const trusted = ca === undefined ? undefined : Buffer.from(ca);
-    client ??= createOutboundClient({ clock, policy, ca: trusted, resolve });
-    get ??= createGuardedGet({ client, clock, anyPort: policy.allowPrivateNetworks });
-    return get;
-  };
+  const { get, isAllowed, close } = createPageGet(clock, destinations);
 
   /** Returns the endpoint that the page itself names. */
   async function discover(page: string, deadlineMs: number): Promise<string | undefined> {
     const limits = { maxBytes: MAX_PAGE_BYTES, beyond: "end", deadlineMs } as const;
-    const response = await openGet()({ url: page, accept: "text/html", ...limits });
+    const response = await get({ url: page, accept: "text/html", ...limits });
     if (response.kind !== "response") return undefined;
     const isPage = response.status === 200 && isHtml(response.headers["content-type"] ?? "");
     const endpoint = isPage ? await discoverEndpoint(response.body, response.url) : undefined;
@@ -91,7 +66,7 @@ export function createEmbedClient(options: EmbedClientOptions): EmbedClient {
 
   async function getForeign(url: string, deadlineMs: number) {
     const accept = "application/json, text/xml;q=0.5";
-    const response = await openGet()({ url, accept, maxBytes: MAX_EMBED_BYTES, deadlineMs });
+    const response = await get({ url, accept, maxBytes: MAX_EMBED_BYTES, deadlineMs });
     if (response.kind !== "response") return undefined;
     if (response.status !== 200) {
       response.body.destroy();
@@ -115,19 +90,11 @@ export function createEmbedClient(options: EmbedClientOptions): EmbedClient {
       if (foreign === undefined) return NO_EMBED;
       const isKnown = known !== undefined;
       const embed = sandboxEmbed(foreign, { page: url, maxWidth, maxHeight, isKnown, isAllowed, isOwn });
-      return embed === undefined ? NO_EMBED : { embed, ageMs: readAge(foreign.cache_age) };
+      return embed === undefined ? NO_EMBED : { value: embed, ageMs: readAge(foreign.cache_age) };
     },
-    async close() {
-      const closing = client;
-      client = undefined;
-      get = undefined;
-      await closing?.close();
-    },
+    close,
   };
 }
-
-const isHtml = (contentType: string): boolean =>
-  /^\s*(?:text\/html|application\/xhtml\+xml)\s*(?:;|$)/i.test(contentType);
 
 /** A discovered endpoint already names its page and format. */
 function addParameters(target: URL, { url, maxWidth, maxHeight }: EmbedQuery, isKnown: boolean): void {

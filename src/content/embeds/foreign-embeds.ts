@@ -1,10 +1,9 @@
 /** Embeds of other sites' pages, for editors: cached, coalesced and bounded in number. */
 
-import { LRUCache } from "lru-cache";
-import { createConcurrencyLimit } from "../../core/concurrency-limit.js";
 import { parseUrl } from "../../core/parse-url.js";
 import type { Embed } from "./embed.js";
 import { createEmbedClient, type EmbedClientOptions, type EmbedQuery, NO_EMBED } from "./embed-client.js";
+import { createFetchCache } from "./fetch-cache.js";
 
 export type { EmbedQuery } from "./embed-client.js";
 
@@ -28,62 +27,22 @@ export interface ForeignEmbedsOptions extends EmbedClientOptions {
   readonly cacheBytes: number;
 }
 
-const RUNNING = 8;
-const WAITING = 100;
-
-/** The approximate size of a cache entry besides its texts. */
-const OVERHEAD_BYTES = 500;
-
-interface CachedEmbed {
-  readonly embed: Embed | undefined;
-  /** By the monotonic clock. */
-  readonly until: number;
-}
-
 export function createForeignEmbeds(options: ForeignEmbedsOptions): ForeignEmbeds {
-  const { clock, timeoutMs } = options;
   const client = createEmbedClient(options);
-  const limit = createConcurrencyLimit({ running: RUNNING, waiting: WAITING });
-  const inFlight = new Map<string, Promise<EmbedResult>>();
-  const cache = createCache(options.cacheBytes);
-
-  async function fetchAndCache(key: string, query: EmbedQuery, startedAt: number): Promise<EmbedResult> {
-    const getTimeLeft = (): number => timeoutMs - (clock.monotonic() - startedAt);
-    // The whole time went into waiting. No site was asked, so nothing is known of the page.
-    if (getTimeLeft() <= 0) return "busy";
+  const cache = createFetchCache<EmbedQuery, Embed | undefined>({
+    ...options,
     // A body that is cut off or cannot be decompressed is the other site's failure.
-    const { embed, ageMs } = await client.fetch(query, getTimeLeft).catch(() => NO_EMBED);
-    cache?.set(key, { embed, until: clock.monotonic() + ageMs });
-    return embed;
-  }
+    fetch: (query, getTimeLeft) => client.fetch(query, getTimeLeft).catch(() => NO_EMBED),
+  });
 
   return {
     async find(query) {
       const page = client.isAllowed(query.url) ? parseUrl(query.url) : undefined;
       if (page === undefined) return undefined;
       page.hash = "";
-      const normalised = { ...query, url: page.href };
-      const { maxWidth, maxHeight = "", discover } = normalised;
-      const key = `${maxWidth} ${maxHeight} ${discover} ${page.href}`;
-      const cached = cache?.get(key);
-      const now = clock.monotonic();
-      if (cached !== undefined && cached.until > now) return cached.embed;
-      const shared = inFlight.get(key);
-      if (shared !== undefined) return shared;
-      const started = limit.run(() => fetchAndCache(key, normalised, now));
-      if (started === undefined) return "busy";
-      inFlight.set(key, started);
-      return started.finally(() => inFlight.delete(key));
+      const { maxWidth, maxHeight = "", discover } = query;
+      return cache.find(`${maxWidth} ${maxHeight} ${discover} ${page.href}`, { ...query, url: page.href });
     },
     close: client.close,
   };
 }
-
-const createCache = (bytes: number): LRUCache<string, CachedEmbed> | undefined =>
-  bytes === 0
-    ? undefined
-    : new LRUCache<string, CachedEmbed>({
-        maxSize: bytes,
-        sizeCalculation: ({ embed }, key) =>
-          2 * (key.length + JSON.stringify(embed ?? "").length) + OVERHEAD_BYTES,
-      });

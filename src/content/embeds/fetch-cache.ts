@@ -1,0 +1,80 @@
+/** Caches what is fetched from other sites: coalesced, and bounded in number, time and size. */
+
+import { LRUCache } from "lru-cache";
+import type { Clock } from "../../core/clock.js";
+import { createConcurrencyLimit } from "../../core/concurrency-limit.js";
+
+/** A fetched value, and how long it may be cached. */
+export interface Fetched<V> {
+  readonly value: V;
+  readonly ageMs: number;
+}
+
+export interface FetchCacheOptions<Q, V> {
+  readonly clock: Clock;
+  /** The time for one query, including the wait for its turn. */
+  readonly timeoutMs: number;
+  /** The size of the cached values; 0 caches none. */
+  readonly cacheBytes: number;
+  /** Must not reject. */
+  readonly fetch: (query: Q, getTimeLeft: () => number) => Promise<Fetched<V>>;
+}
+
+export interface FetchCache<Q, V> {
+  /**
+   * Resolves with the value of `key`, from the cache if it is there, and otherwise fetched by
+   * `query`. Calls with the same key share one fetch. `busy`: too many are waiting.
+   */
+  readonly find: (key: string, query: Q) => Promise<V | "busy">;
+}
+
+const RUNNING = 8;
+const WAITING = 100;
+
+/** The approximate size of a cache entry besides its texts. */
+const OVERHEAD_BYTES = 500;
+
+interface CachedValue<V> {
+  readonly value: V;
+  /** By the monotonic clock. */
+  readonly until: number;
+}
+
+export function createFetchCache<Q, V>(options: FetchCacheOptions<Q, V>): FetchCache<Q, V> {
+  const { clock, timeoutMs, cacheBytes, fetch } = options;
+  const limit = createConcurrencyLimit({ running: RUNNING, waiting: WAITING });
+  const inFlight = new Map<string, Promise<V | "busy">>();
+  const cache = createCache<V>(cacheBytes);
+
+  async function fetchAndCache(key: string, query: Q, startedAt: number): Promise<V | "busy"> {
+    const getTimeLeft = (): number => timeoutMs - (clock.monotonic() - startedAt);
+    // The whole time went into waiting. No site was asked, so nothing is known of the page.
+    if (getTimeLeft() <= 0) return "busy";
+    const { value, ageMs } = await fetch(query, getTimeLeft);
+    cache?.set(key, { value, until: clock.monotonic() + ageMs });
+    return value;
+  }
+
+  return {
+    async find(key, query) {
+      const cached = cache?.get(key);
+      const now = clock.monotonic();
+      if (cached !== undefined && cached.until > now) return cached.value;
+      const shared = inFlight.get(key);
+      if (shared !== undefined) return shared;
+      const started = limit.run(() => fetchAndCache(key, query, now));
+      if (started === undefined) return "busy";
+      inFlight.set(key, started);
+      return started.finally(() => inFlight.delete(key));
+    },
+  };
+}
+
+const createCache = <V>(bytes: number): LRUCache<string, CachedValue<V>> | undefined =>
+  bytes === 0
+    ? undefined
+    : new LRUCache<string, CachedValue<V>>({
+        maxSize: bytes,
+        sizeCalculation: ({ value }, key) =>
+          2 * (key.length + (JSON.stringify(value) ?? "").length) + OVERHEAD_BYTES,
+      });
