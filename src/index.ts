@@ -15,6 +15,16 @@ export type {
   ContentOptions,
   EmbedOptions,
 } from "./content/content-options.js";
+export type {
+  BlockPattern,
+  BlockPatternCategory,
+  BlockPreview,
+  BlockType,
+  EditorOptions,
+  EditorTheme,
+  RenderBlock,
+} from "./content/editor/editor-options.js";
+export type { ThemeSupports } from "./content/editor/theme-supports.js";
 export type { EmbedProvider } from "./content/embeds/providers.js";
 export type { FileStore } from "./content/files.js";
 export {

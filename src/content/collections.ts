@@ -3,10 +3,13 @@
  * arguments, schemas and the index are built from it. The fields are in `posts/post-fields.ts`.
  */
 
+import type { Collection, MetaField } from "./collection.js";
 import { STATUSES } from "./query/row.js";
 import type { PostOrder } from "./query/types.js";
 import { COLLECTION_NAMES } from "./records/collection-names.js";
-import type { Post, PostType, Taxonomy } from "./records/records.js";
+import type { PostType } from "./records/records.js";
+
+export type { Collection, MetaField } from "./collection.js";
 
 /** The post formats of WordPress. A post without a format has `standard`. */
 export const POST_FORMATS = [
@@ -39,59 +42,12 @@ const LISTED_STATUSES: readonly string[] = [
 /** The statuses that a client may write. */
 export const WRITABLE_STATUSES = ["publish", "future", "draft", "pending", "private"] as const;
 
-export interface MetaField {
-  readonly type: "boolean" | "string";
-  readonly default: boolean | string;
-  readonly enum?: readonly string[];
-  /** Revisions hold the value too. */
-  readonly isRevisioned?: true;
-}
-
 const INLINE_FEATURED_IMAGE = {
   inline_featured_image: { type: "boolean", default: false },
 } as const satisfies Record<string, MetaField>;
 const FOOTNOTES = {
   footnotes: { type: "string", default: "", isRevisioned: true },
 } as const satisfies Record<string, MetaField>;
-
-export interface Collection {
-  /** The segment in paths: `posts` in `/posts/12`. */
-  readonly base: string;
-  readonly type: PostType;
-  readonly labels: {
-    readonly name: string;
-    readonly singular: string;
-    /** The title of the list of all items, for menu items that lead there. */
-    readonly archives: string;
-  };
-  readonly description: string;
-  readonly isHierarchical: boolean;
-  /** True if items have an address of their own on the website. */
-  readonly isViewable: boolean;
-  /** True if anonymous callers may list and read published items. */
-  readonly isPublic: boolean;
-  readonly taxonomies: readonly Taxonomy[];
-  /** `supports` of WordPress, for `/types`. */
-  readonly supports: readonly string[];
-  /** Values of new items that differ between types. */
-  readonly newPost: Pick<Post, "status" | "commentStatus" | "pingStatus">;
-  readonly list: {
-    readonly perPage: number;
-    readonly order: "asc" | "desc";
-    readonly orderBy: PostOrder;
-    readonly orders: readonly PostOrder[];
-    readonly status: string;
-    readonly statuses: readonly string[];
-  };
-  readonly meta: { readonly [name: string]: MetaField };
-  /** True if a batch may use the routes. */
-  readonly allowBatch: boolean;
-  /** True if deleting without `force` moves an item to the trash. */
-  readonly hasTrash: boolean;
-  readonly hasRevisions: boolean;
-  /** True if media can belong to an item. */
-  readonly hasAttachments: boolean;
-}
 
 const ORDERS = [
   "author",
@@ -251,7 +207,11 @@ export const collections = {
   navigation: {
     base: COLLECTION_NAMES.wp_navigation,
     type: "wp_navigation",
-    labels: { name: "Navigation Menus", singular: "Navigation Menu" },
+    labels: {
+      name: "Navigation Menus",
+      singular: "Navigation Menu",
+      archives: "Navigation Menu archives",
+    },
     description: "Navigation menus that can be inserted into your site.",
     isHierarchical: false,
     isViewable: false,

@@ -9,6 +9,7 @@ import type { Telemetry } from "../core/telemetry.js";
 import type { HttpRequest } from "../http/types.js";
 import type { Resolve } from "../outbound/resolver.js";
 import type { RoleOptions } from "./auth/roles.js";
+import type { EditorOptions } from "./editor/editor-options.js";
 import type { EmbedProvider } from "./embeds/providers.js";
 import type { FileStore } from "./files.js";
 import type { ImageTool } from "./media/image-tool.js";
@@ -119,6 +120,8 @@ export interface ContentOptions {
   readonly changed?: ((change: ContentChanged) => unknown) | undefined;
   /** Embeds of other sites' pages, which editors get from the route `/oembed/1.0/proxy`. */
   readonly embeds?: EmbedOptions | undefined;
+  /** The theme, patterns and block types that the block editor asks for. */
+  readonly editor?: EditorOptions | undefined;
   /** Lets pages of other origins sign in and write. Default: they only read public content. */
   readonly cors?: ContentCorsOptions | undefined;
   /**
@@ -160,8 +163,9 @@ export interface ContentCorsOptions {
 /** Embeds of other sites' pages: which sites are asked, and what that may cost. */
 export interface EmbedOptions {
   /**
-   * `false` turns off embeds of other sites; the site's own posts can be embedded either way.
-   * Default: `true`.
+   * `false` fetches no pages of other sites: neither embeds nor the details of linked pages, which
+   * editors get from `/wp-block-editor/v1/url-details`. The site's own posts can be embedded either
+   * way. Default: `true`.
    */
   readonly enabled?: boolean | undefined;
   /** Providers in addition to the built-in ones, and tried before them. Default: none. */

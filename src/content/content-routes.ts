@@ -1,6 +1,8 @@
 /** Puts the routes of the content service together. */
 
 import type { ContentParts, MediaParts } from "./content-parts.js";
+import { editorRoutes } from "./editor/editor-routes.js";
+import type { LinkedPages } from "./editor/linked-pages.js";
 import { embedRoutes } from "./embeds/embed-routes.js";
 import type { ForeignEmbeds } from "./embeds/foreign-embeds.js";
 import type { OwnEmbeds } from "./embeds/own.js";
@@ -22,11 +24,13 @@ import { userRoutes } from "./users/user-routes.js";
 export interface Embeds {
   readonly own: OwnEmbeds;
   readonly foreign: ForeignEmbeds | undefined;
+  /** The pages that editors link to. */
+  readonly pages: LinkedPages | undefined;
 }
 
 /** Every route except those that the REST server adds: index, batch and OpenAPI. */
 export function createContentRoutes(
-  { limits }: ContentSettings,
+  { limits, editor, embeds: { destinations: policy } }: ContentSettings,
   parts: ContentParts,
   { images, postTypes }: MediaParts,
   embeds: Embeds,
@@ -54,6 +58,11 @@ export function createContentRoutes(
     }),
     ...userRoutes({ users, repository, callerOf, roles, site, namespace }),
     ...typeRoutes(namespace),
+    ...editorRoutes({
+      ...shared,
+      ...{ editor, clock, logger: parts.logger, postTypes, pages: embeds.pages, policy },
+      menuAt: menuLocations.menuAt,
+    }),
     ...menuLocationRoutes({ menuLocations, namespace }),
     ...searchRoutes({ repository, site, lists, namespace }),
     ...settingsRoutes({ settings: parts.siteSettings, namespace }),

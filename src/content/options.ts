@@ -9,6 +9,13 @@ import { checkUrl } from "../outbound/address-policy.js";
 import { destinationOptions } from "../outbound/destination-options.js";
 import type { RoleOptions } from "./auth/roles.js";
 import type { AuthenticateContent } from "./content-options.js";
+import type {
+  BlockPattern,
+  BlockPatternCategory,
+  BlockType,
+  EditorTheme,
+  RenderBlock,
+} from "./editor/editor-options.js";
 import { type EmbedProvider, isPattern } from "./embeds/providers.js";
 import type { FileStore } from "./files.js";
 import type { ImageTool } from "./media/image-tool.js";
@@ -60,6 +67,8 @@ const address = (what: string) =>
     "URL",
   );
 
+const list = <T>(what: string) => value<readonly T[]>(what, Array.isArray, Object.freeze([]), "list");
+
 /** Names, defaults and ranges; the table in docs/options.md is checked against it. */
 export const contentOptions = {
   storage: value<ContentStorage | undefined>(
@@ -96,7 +105,7 @@ export const contentOptions = {
     (given) =>
       typeof given === "string" &&
       /^[a-z][a-z0-9-]{0,31}$/.test(given) &&
-      !["oembed", "batch"].includes(given),
+      !["oembed", "batch", "wp-block-editor"].includes(given),
     "core",
   ),
   authenticate: hook<AuthenticateContent>(),
@@ -134,6 +143,18 @@ export const contentOptions = {
     timeoutMs: wholeNumber("ms", 5_000, { min: 1, max: 60_000 }),
     cacheBytes: wholeNumber("bytes", 4_194_304, { min: 0 }),
     destinations: destinationOptions,
+  },
+  editor: {
+    theme: value<EditorTheme>(
+      "an object such as { stylesheet, name, supports }",
+      (given) => typeof given === "object" && given !== null && !Array.isArray(given),
+      Object.freeze({}),
+      "object",
+    ),
+    patterns: list<BlockPattern>("a list of { name, title, content }"),
+    patternCategories: list<BlockPatternCategory>("a list of { name, label }"),
+    blockTypes: list<BlockType>("a list of block types such as { name, title, attributes }"),
+    renderBlock: hook<RenderBlock>(),
   },
   cors: {
     origins: value<readonly string[]>(

@@ -12,6 +12,7 @@ import type { JsonObject } from "../schema/types.js";
 import type { Content } from "./content.js";
 import { type ContentParts, createContentParts, createMediaParts, type MediaParts } from "./content-parts.js";
 import { createContentRoutes } from "./content-routes.js";
+import { createLinkedPages } from "./editor/linked-pages.js";
 import { createForeignEmbeds } from "./embeds/foreign-embeds.js";
 import { createOwnEmbeds } from "./embeds/own.js";
 import { createHealthStatus } from "./health-status.js";
@@ -66,13 +67,14 @@ export function createContent(options: ContentOptions): Content {
   const foreign = settings.embeds.enabled
     ? createForeignEmbeds({ ...settings.embeds, clock, isOwn: own.isOwn })
     : undefined;
+  const pages = settings.embeds.enabled ? createLinkedPages({ ...settings.embeds, clock }) : undefined;
   const openApi = cacheDocument(() =>
     describeContentOpenApi(server.routes, { title: site.name, baseUrl: site.url }),
   );
   const server = createServer(
     settings,
     parts,
-    createContentRoutes(settings, parts, media, { own, foreign }),
+    createContentRoutes(settings, parts, media, { own, foreign, pages }),
     openApi,
   );
   const checkHealth = createHealthStatus({ repository, poller, clock });
@@ -115,6 +117,7 @@ export function createContent(options: ContentOptions): Content {
       media.files?.stop();
       scheduled.stop();
       await foreign?.close();
+      await pages?.close();
     },
     condition: async () => (isStarted ? checkHealth() : { isStarted, problems: [] }),
   });

@@ -46,7 +46,14 @@ const editor = [
   "manage_categories",
   "unfiltered_html",
 ];
-const administrator = [...editor, "edit_theme_options", "list_users", "edit_users", "manage_options"];
+const administrator = [
+  ...editor,
+  "edit_theme_options",
+  "switch_themes",
+  "list_users",
+  "edit_users",
+  "manage_options",
+];
 
 /**
  * The five roles, with those of their capabilities that this service checks.

@@ -5,6 +5,8 @@ import type { JsonObject } from "../../schema/types.js";
 
 /** Codes that come with 401 for an anonymous caller and with 403 for a known one. */
 const REFUSALS: readonly string[] = [
+  "block_cannot_read",
+  "rest_block_type_cannot_view",
   "rest_cannot_assign_sticky",
   "rest_cannot_assign_term",
   "rest_cannot_create",
@@ -12,12 +14,16 @@ const REFUSALS: readonly string[] = [
   "rest_cannot_edit",
   "rest_cannot_edit_image",
   "rest_cannot_edit_others",
+  "rest_cannot_manage_templates",
   "rest_cannot_publish",
   "rest_cannot_read",
   "rest_cannot_read_status",
   "rest_cannot_read_type",
   "rest_cannot_update",
   "rest_cannot_view",
+  "rest_cannot_view_active_theme",
+  "rest_cannot_view_themes",
+  "rest_cannot_view_url_details",
   "rest_forbidden",
   "rest_forbidden_context",
   "rest_forbidden_who",
@@ -93,7 +99,11 @@ const STATUSES: { readonly [status: number]: { readonly text: string; readonly c
     404: {
       text: "There is no such thing here.",
       codes: [
+        "block_invalid",
+        "no_content",
+        "no_response",
         "oembed_invalid_url",
+        "rest_block_type_invalid",
         "rest_invalid_namespace",
         "rest_menu_location_invalid",
         "rest_no_route",
@@ -104,6 +114,7 @@ const STATUSES: { readonly [status: number]: { readonly text: string; readonly c
         "rest_status_invalid",
         "rest_taxonomy_invalid",
         "rest_term_invalid",
+        "rest_theme_not_found",
         "rest_type_invalid",
         "rest_unknown_attachment",
         "rest_user_invalid_id",
@@ -137,6 +148,7 @@ const STATUSES: { readonly [status: number]: { readonly text: string; readonly c
     503: {
       text: "The service cannot answer at the moment.",
       codes: [
+        "rest_block_unavailable",
         "rest_busy",
         "rest_image_busy",
         "rest_settings_unavailable",

@@ -76,13 +76,14 @@ export function describeResponses(operation: DescribedOperation, nameOf: NameRec
   const otherType = endpoint.described?.otherType;
   const isRead = method === "GET";
   const isPaged = getResponseForm(operation) === "items" && "per_page" in endpoint.args;
+  const hasTotals = isPaged || endpoint.described?.hasTotals === true;
   const status = getSuccessStatus(operation);
   return {
     [status]: {
       description: "The request succeeded.",
       headers: {
         ...(isRead ? describedReadHeaders : describedHeaders),
-        ...(isPaged ? describedPageHeaders : {}),
+        ...(hasTotals ? describedPageHeaders : {}),
         ...(status === 201 ? { Location: componentRef("headers", "Location") } : {}),
       },
       content: {

@@ -106,6 +106,8 @@ export interface Described {
   readonly context?: Context;
   /** The schema of the record or of other JSON. */
   readonly schema?: Schema;
+  /** True if responses have the totals of a list, although it has no pages. */
+  readonly hasTotals?: true;
   /** A media type besides JSON. */
   readonly otherType?: string;
   /** Statuses of errors that other endpoints do not have. */

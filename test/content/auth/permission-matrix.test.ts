@@ -274,6 +274,24 @@ GET             /core/v2/taxonomies/category     {} - -  200 200 200 200 200 200
 GET             /core/v2/taxonomies/category?context=edit {} - -  401 403 200 200 200 200
 GET             /core/v2/taxonomies/nav_menu     {} - -  200 200 200 200 200 200
 GET             /core/v2/taxonomies/nav_menu?context=edit {} - -  401 403 403 403 403 200
+GET             /core/v2/themes                  {} - -  401 403 403 403 403 200
+GET             /core/v2/themes?status=active    {} - -  401 403 200 200 200 200
+GET             /core/v2/themes?status=inactive  {} - -  401 403 403 403 403 200
+GET             /core/v2/themes/default          {} - -  401 403 200 200 200 200
+GET             /core/v2/themes/other            {} - -  401 403 403 403 403 404
+GET             /core/v2/block-patterns/patterns    {} - -  401 403 200 200 200 200
+GET             /core/v2/block-patterns/categories  {} - -  401 403 200 200 200 200
+GET             /core/v2/block-types             {} - -  401 403 200 200 200 200
+GET             /core/v2/block-types/core        {} - -  401 403 200 200 200 200
+GET             /core/v2/block-types/core/list   {} - -  401 403 404 404 404 404
+GET,POST        /core/v2/block-renderer/core/list  {} - -  401 403 404 404 404 404
+GET             /core/v2/templates               {} - -  401 403 200 200 200 200
+GET             /core/v2/templates/lookup?slug=page  {} - -  401 403 200 200 200 200
+GET             /core/v2/template-parts          {} - -  401 403 200 200 200 200
+GET             /core/v2/template-parts/lookup?slug=page  {} - -  401 403 200 200 200 200
+GET             /wp-block-editor/v1              {} - -  200 200 200 200 200 200
+GET             /wp-block-editor/v1/navigation-fallback  {} - -  401 403 403 403 403 200
+GET             /wp-block-editor/v1/url-details?url=http://example.org/  {} - -  401 403 404 404 404 404
 GET             /oembed/1.0/embed?url=http://localhost/a  {} - -  200 200 200 200 200 200
 GET             /oembed/1.0/proxy?url=http://localhost/a  {} - -  401 403 200 200 200 200
 `;
@@ -405,6 +423,9 @@ const shapeOf = (path: string): string =>
   path
     .replace(/\(\?P<\w+>\[[^\]]*\]\+\)/g, ":id")
     .replace(/:(?:term|rev|auto)\b/, ":id")
+    .replace(/(themes|block-types|block-renderer)((?:\/\w[\w-]*)+)$/, (_, base, names: string) =>
+      names.split("/").fill(":id", 1).join("/").replace(/^/, base),
+    )
     .replace(/(types|statuses|taxonomies|users|menu-locations)\/(?!me\b)[\w-]+$/, "$1/:id");
 
 describe("the table of rights", () => {

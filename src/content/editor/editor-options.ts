@@ -1,0 +1,154 @@
+/** The option `editor` of `createContent`, as a host writes it. */
+
+import type { JsonObject } from "../../schema/types.js";
+import type { Post, User } from "../records/records.js";
+import type { ThemeSupports } from "./theme-supports.js";
+
+/**
+ * The theme, patterns and block types that the block editor asks for. Without any of these options
+ * the editor finds every endpoint, with a plain theme and without patterns.
+ *
+ * @example
+ * ```ts
+ * createContent({
+ *   // …
+ *   editor: {
+ *     theme: { stylesheet: "clinic", supports: { "align-wide": false } },
+ *     patterns: [
+ *       {
+ *         name: "clinic/hours",
+ *         title: "Opening hours",
+ *         content: "<!-- wp:paragraph --><p>9–17</p><!-- /wp:paragraph -->",
+ *       },
+ *     ],
+ *     renderBlock: ({ name }) =>
+ *       name === "clinic/today" ? `<p>${new Date().toDateString()}</p>` : undefined,
+ *   },
+ * });
+ * ```
+ */
+export interface EditorOptions {
+  /** The theme that `/themes` describes. Default: a theme called `default`. */
+  readonly theme?: EditorTheme | undefined;
+  /** The patterns that the inserter offers, at most 1000 and 8 MiB as JSON. Default: none. */
+  readonly patterns?: readonly BlockPattern[] | undefined;
+  /** The categories of those patterns, at most 1000. Default: none. */
+  readonly patternCategories?: readonly BlockPatternCategory[] | undefined;
+  /**
+   * The types of blocks that `/block-types` lists, at most 1000 and 4 MiB as JSON. Default: none.
+   */
+  readonly blockTypes?: readonly BlockType[] | undefined;
+  /**
+   * Renders the previews of dynamic blocks. Default: none, and `/block-renderer` responds with 404.
+   */
+  readonly renderBlock?: RenderBlock | undefined;
+}
+
+/** The theme of the website, as editors see it. */
+export interface EditorTheme {
+  /** The identifier of the theme: letters, digits, `-` and `_`. Default: `default`. */
+  readonly stylesheet?: string | undefined;
+  /** Default: `Default`. */
+  readonly name?: string | undefined;
+  readonly description?: string | undefined;
+  /** Default: `1.0`. */
+  readonly version?: string | undefined;
+  readonly author?: string | undefined;
+  readonly authorUri?: string | undefined;
+  readonly themeUri?: string | undefined;
+  /** Default: the stylesheet. */
+  readonly textDomain?: string | undefined;
+  readonly tags?: readonly string[] | undefined;
+  /** The URL of a picture of the theme. Default: none. */
+  readonly screenshot?: string | undefined;
+  /** The URL of the folder of its files. Default: `<site.url>/themes/<stylesheet>`. */
+  readonly uri?: string | undefined;
+  /** Replaces the default of each feature that it names. `docs/options.md` has the defaults. */
+  readonly supports?: ThemeSupports | undefined;
+}
+
+/** A pattern of blocks that the inserter offers. */
+export interface BlockPattern {
+  /** `clinic/opening-hours` */
+  readonly name: string;
+  readonly title: string;
+  /** The blocks as text, with their delimiters. It is served as it is. */
+  readonly content: string;
+  readonly description?: string | undefined;
+  /** The width of the preview in pixels. */
+  readonly viewportWidth?: number | undefined;
+  /** `false` hides the pattern from the inserter. */
+  readonly inserter?: boolean | undefined;
+  /** Names of `patternCategories`. */
+  readonly categories?: readonly string[] | undefined;
+  readonly keywords?: readonly string[] | undefined;
+  readonly blockTypes?: readonly string[] | undefined;
+  readonly postTypes?: readonly string[] | undefined;
+  readonly templateTypes?: readonly string[] | undefined;
+  readonly source?:
+    | "core"
+    | "plugin"
+    | "theme"
+    | "pattern-directory/core"
+    | "pattern-directory/theme"
+    | "pattern-directory/featured"
+    | undefined;
+}
+
+/** A category of patterns. */
+export interface BlockPatternCategory {
+  readonly name: string;
+  readonly label: string;
+  readonly description?: string | undefined;
+}
+
+/**
+ * A type of block, with the members of its `block.json`. Any of the members that `/block-types`
+ * shows may be given.
+ */
+export interface BlockType {
+  /** `clinic/today` */
+  readonly name: string;
+  readonly title?: string | undefined;
+  readonly description?: string | undefined;
+  readonly category?: string | null | undefined;
+  readonly icon?: string | null | undefined;
+  /** JSON Schemas by name. Attributes of previews are checked against them. */
+  readonly attributes?: { readonly [name: string]: JsonObject } | undefined;
+  /** True if `renderBlock` renders the block. Default: `false`. */
+  readonly isDynamic?: boolean | undefined;
+  readonly supports?: JsonObject | undefined;
+  readonly keywords?: readonly string[] | undefined;
+  readonly parent?: readonly string[] | null | undefined;
+  readonly usesContext?: readonly string[] | undefined;
+  readonly providesContext?: { readonly [name: string]: string } | undefined;
+  readonly [member: string]: unknown;
+}
+
+/** The block to preview. */
+export interface BlockPreview {
+  /** `clinic/today` */
+  readonly name: string;
+  /**
+   * Checked and completed with defaults if `blockTypes` lists the block. Otherwise as the client
+   * sent them; in a query all values are texts.
+   */
+  readonly attributes: JsonObject;
+  /** The post that is being edited; `null` if the editor named none. */
+  readonly post: Post | null;
+  /** The HTML saved inside the block. Empty: previews have attributes only. */
+  readonly content: string;
+  /** The user who edits. */
+  readonly user: User;
+}
+
+/**
+ * Returns the HTML of a dynamic block, or `null` or `undefined` if it does not know the block. The
+ * HTML is sent to editors as it is, at most 1 048 576 characters.
+ *
+ * It may return a promise. If it throws, takes more than 5 s or returns something else, the error
+ * is logged and the response is 503 `rest_block_unavailable`.
+ */
+export type RenderBlock = (
+  block: BlockPreview,
+) => string | null | undefined | PromiseLike<string | null | undefined>;

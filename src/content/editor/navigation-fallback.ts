@@ -1,0 +1,165 @@
+/**
+ * `/wp-block-editor/v1/navigation-fallback`: the navigation menu for a block that names none. Makes
+ * one if the site has none yet.
+ */
+
+import type { Schema } from "../../schema/types.js";
+import { getCollection } from "../collections.js";
+import { resolvePostDates } from "../posts/post-dates.js";
+import type { FieldView } from "../posts/post-field.js";
+import { createPostResource, type PostResource, type PostResourceOptions } from "../posts/post-resource.js";
+import type { PostTypes } from "../posts/post-type-handler.js";
+import type { PostQuery } from "../query/types.js";
+import type { Term } from "../records/records.js";
+import { refusal } from "../rest/error.js";
+import { createItem } from "../rest/item.js";
+import { ALL } from "../rest/record-fields.js";
+import type { RestRequest, RestRoute } from "../rest/types.js";
+import { toNavigationBlocks } from "./menu-blocks.js";
+
+export interface NavigationFallbackOptions extends PostResourceOptions {
+  readonly postTypes: PostTypes;
+  /** `core/v2` */
+  readonly namespace: string;
+  /** Returns the id of the classic menu at a location of the theme; 0 without one. */
+  readonly menuAt: (location: string) => number;
+}
+
+interface NavigationTexts {
+  readonly title: string;
+  readonly slug: string;
+  readonly content: string;
+}
+
+const SCHEMA: Schema = {
+  title: "navigation-fallback",
+  type: "object",
+  properties: {
+    id: {
+      description: "The unique identifier for the Navigation Menu.",
+      type: "integer",
+      context: ALL,
+      readonly: true,
+    },
+  },
+};
+
+/** Lists the pages of the site. */
+const DEFAULT_MENU: NavigationTexts = {
+  title: "Navigation",
+  slug: "navigation",
+  content: "<!-- wp:page-list /-->",
+};
+
+/** The items of a menu beyond this number are left out. */
+const MAX_ITEMS = 1_000;
+
+const NEWEST: PostQuery = {
+  type: "wp_navigation",
+  visibility: { publish: "all" },
+  orderBy: "date",
+  order: "desc",
+  offset: 0,
+  limit: 1,
+};
+
+export function navigationFallbackRoute(options: NavigationFallbackOptions): RestRoute {
+  const { repository, postTypes, namespace } = options;
+  const resource = createPostResource(postTypes.wp_navigation, options);
+  return {
+    namespace: "wp-block-editor/v1",
+    path: "/navigation-fallback",
+    schema: SCHEMA,
+    endpoints: [
+      {
+        methods: ["GET"],
+        args: {},
+        described: { summary: "Find the navigation menu that is shown by default, or make it", form: "item" },
+        permit({ caller }) {
+          if (caller.canOf("wp_navigation", "create_posts") && caller.has("edit_posts")) return;
+          throw refusal(
+            caller,
+            "rest_cannot_create",
+            "Sorry, you are not allowed to create Navigation Menus as this user.",
+          );
+        },
+        async handle(request) {
+          const id = (await findNewest(repository)) ?? (await create(request, resource, options));
+          const self = { embeddable: true, href: request.url(`/${namespace}/navigation/${id}`) };
+          return { status: 200, headers: {}, body: { item: createItem({ id }, { self: [self] }) } };
+        },
+      },
+    ],
+  };
+}
+
+async function findNewest({
+  index,
+  texts,
+}: Pick<NavigationFallbackOptions["repository"], "index" | "texts">): Promise<number | undefined> {
+  return (await index.find(NEWEST, texts)).ids[0];
+}
+
+/** Two requests at once make one menu: the second finds that of the first. */
+const create = (
+  request: RestRequest,
+  resource: PostResource,
+  options: NavigationFallbackOptions,
+): Promise<number> => {
+  const { repository, site } = options;
+  return repository.change(async (transaction) => {
+    const existing = await findNewest(repository);
+    if (existing !== undefined) return existing;
+    const menu = findClassicMenu(options);
+    const texts = (menu && (await convertMenu(menu, options))) ?? DEFAULT_MENU;
+    const values = { ...texts, status: "publish" };
+    const id = await transaction.newId("post");
+    const change = { values, previous: null, id, dates: resolvePostDates(values, site) };
+    transaction.putPost(resource.type.write(change, resource.createWriteContext(request)));
+    return id;
+  });
+};
+
+/** The menu at the primary location, else the one called `primary`, else the newest. */
+function findClassicMenu({ repository: { index }, menuAt }: NavigationFallbackOptions): Term | undefined {
+  const placed = index.term(menuAt("primary"));
+  if (placed?.taxonomy === "nav_menu") return placed;
+  const menus = [...index.terms("nav_menu")];
+  return menus.find(({ slug }) => slug === "primary") ?? menus.sort((a, b) => b.id - a.id)[0];
+}
+
+/** Returns `undefined` for a menu without items. */
+async function convertMenu(
+  { id, name, slug }: Term,
+  { repository, site }: NavigationFallbackOptions,
+): Promise<NavigationTexts | undefined> {
+  const { index } = repository;
+  const query: PostQuery = {
+    type: "nav_menu_item",
+    visibility: { publish: "all" },
+    terms: [{ taxonomy: "nav_menu", terms: [id], includeChildren: false, operator: "OR" }],
+    orderBy: "menu_order",
+    order: "asc",
+    offset: 0,
+    limit: MAX_ITEMS,
+  };
+  const { ids } = await index.find(query, repository.texts);
+  const items = await repository.posts(ids);
+  const views = items.flatMap((post): FieldView[] =>
+    post === undefined
+      ? []
+      : [
+          {
+            post,
+            site,
+            index,
+            collection: getCollection("nav_menu_item"),
+            context: "edit",
+            isRevealed: true,
+            excerptLength: 0,
+          },
+        ],
+  );
+  const content = toNavigationBlocks(views);
+  return content === "" ? undefined : { title: name, slug, content };
+}

@@ -1,0 +1,153 @@
+/** The theme of the site, from the host's options, in the form of `/themes`. */
+
+import { PostbellError } from "../../core/errors.js";
+import type { JsonObject, Schema } from "../../schema/types.js";
+import { LENGTHS, NAMES } from "../argument-bounds.js";
+import { escapeHtml } from "../embeds/embed.js";
+import type { Site } from "../site.js";
+import type { EditorTheme } from "./editor-options.js";
+import { readPlainOption } from "./plain-option.js";
+import { DEFAULT_TEMPLATE_TYPES, TEMPLATE_PART_AREAS } from "./template-types.js";
+import { DEFAULT_SUPPORTS, FEATURES, type ThemeSupports } from "./theme-supports.js";
+
+/** In characters of JSON. */
+const MAX_CHARACTERS = 262_144;
+
+const text: Schema = { type: "string", maxLength: LENGTHS.title };
+const url: Schema = { type: "string", format: "uri", maxLength: LENGTHS.url };
+
+const OPTION: Schema = {
+  type: "object",
+  additionalProperties: false,
+  properties: {
+    stylesheet: { type: "string", minLength: 1, maxLength: LENGTHS.name },
+    ...{ name: text, description: text, version: text, author: text, textDomain: text, tags: NAMES },
+    ...{ authorUri: url, themeUri: url, screenshot: url, uri: url },
+    supports: { type: "object", additionalProperties: false, properties: FEATURES },
+  },
+};
+
+const readonly = (description: string, schema: Schema): Schema => ({
+  description,
+  ...schema,
+  readonly: true,
+});
+
+/** A header of the theme, as it was written and as HTML. */
+const header = (description: string, raw: Schema, rendered: Schema): Schema =>
+  readonly(description, {
+    type: "object",
+    properties: {
+      raw: { description: "As found in the theme header.", ...raw },
+      rendered: { description: "Transformed for display.", ...rendered },
+    },
+  });
+
+const string: Schema = { type: "string" };
+const uri: Schema = { type: "string", format: "uri" };
+
+/** In the order in which OPTIONS of WordPress lists the fields. */
+export const THEME_SCHEMA: Schema = {
+  title: "theme",
+  type: "object",
+  properties: {
+    stylesheet: readonly("The theme's stylesheet. This uniquely identifies the theme.", string),
+    stylesheet_uri: readonly("The uri for the theme's stylesheet directory.", uri),
+    template: readonly(
+      "The theme's template. If this is a child theme, this refers to the parent theme, otherwise this is the same as the theme's stylesheet.",
+      string,
+    ),
+    template_uri: readonly(
+      "The uri for the theme's template directory. If this is a child theme, this refers to the parent theme, otherwise this is the same as the theme's stylesheet directory.",
+      uri,
+    ),
+    author: header("The theme author.", string, string),
+    author_uri: header("The website of the theme author.", uri, uri),
+    description: header("A description of the theme.", string, string),
+    is_block_theme: readonly("Whether the theme is a block-based theme.", { type: "boolean" }),
+    name: header("The name of the theme.", string, string),
+    requires_php: readonly("The minimum PHP version required for the theme to work.", string),
+    requires_wp: readonly("The minimum WordPress version required for the theme to work.", string),
+    screenshot: readonly("The theme's screenshot URL.", uri),
+    tags: header(
+      "Tags indicating styles and features of the theme.",
+      { type: "array", items: string },
+      string,
+    ),
+    textdomain: readonly("The theme's text domain.", string),
+    theme_supports: readonly("Features supported by this theme.", { type: "object", properties: FEATURES }),
+    theme_uri: header("The URI of the theme's webpage.", uri, uri),
+    version: readonly("The theme's current version.", string),
+    status: {
+      description: "A named status for the theme.",
+      type: "string",
+      enum: ["inactive", "active"],
+    },
+    default_template_types: readonly("A list of default template types.", {
+      type: "array",
+      items: { type: "object", properties: { slug: string, title: string, description: string } },
+    }),
+    default_template_part_areas: readonly("A list of allowed area values for template parts.", {
+      type: "array",
+      items: {
+        type: "object",
+        properties: { area: string, label: string, description: string, icon: string, area_tag: string },
+      },
+    }),
+  },
+};
+
+const toHeader = (raw: string, rendered = escapeHtml(raw)): JsonObject => ({ raw, rendered });
+
+const supportsOf = ({ formats = [], ...supports }: ThemeSupports): JsonObject => {
+  const given: ThemeSupports = { ...supports, formats: ["standard", ...formats] };
+  return Object.fromEntries(
+    Object.entries(FEATURES).map(([feature, { default: absent = false }]) => {
+      const value = (given as JsonObject)[feature] ?? absent;
+      return [feature, feature === "formats" ? [...new Set(value as readonly string[])] : value];
+    }),
+  );
+};
+
+const STYLESHEET = /^[\w-]+$/;
+
+/**
+ * Returns the fields of the theme, in the order of WordPress.
+ *
+ * @throws PostbellError `invalid_option`
+ */
+export function readTheme(given: EditorTheme | undefined, site: Pick<Site, "url">): JsonObject {
+  const option = readPlainOption("editor.theme", given ?? {}, OPTION, MAX_CHARACTERS) as EditorTheme;
+  const { stylesheet = "default", name = "Default", author = "", authorUri = "", tags = [] } = option;
+  if (!STYLESHEET.test(stylesheet)) {
+    throw new PostbellError(
+      "invalid_option",
+      "createContent: editor.theme.stylesheet must consist of letters, digits, '-' and '_'.",
+      { field: "editor.theme.stylesheet" },
+    );
+  }
+  const { uri: folder = `${site.url}/themes/${stylesheet}`, supports = {} } = option;
+  const link = `<a href="${escapeHtml(authorUri)}">${escapeHtml(author)}</a>`;
+  return {
+    stylesheet,
+    template: stylesheet,
+    requires_php: "",
+    requires_wp: "",
+    textdomain: option.textDomain ?? stylesheet,
+    version: option.version ?? "1.0",
+    screenshot: option.screenshot ?? "",
+    author: toHeader(author, author !== "" && authorUri !== "" ? link : escapeHtml(author)),
+    author_uri: toHeader(authorUri),
+    description: toHeader(option.description ?? ""),
+    name: toHeader(name),
+    tags: { raw: [...tags], rendered: escapeHtml(tags.join(", ")) },
+    theme_uri: toHeader(option.themeUri ?? ""),
+    status: "active",
+    theme_supports: supportsOf({ ...DEFAULT_SUPPORTS, ...supports }),
+    is_block_theme: false,
+    stylesheet_uri: folder,
+    template_uri: folder,
+    default_template_types: DEFAULT_TEMPLATE_TYPES,
+    default_template_part_areas: TEMPLATE_PART_AREAS,
+  };
+}
