@@ -11,20 +11,6 @@ import type { PostType } from "./records/records.js";
 
 export type { Collection, MetaField } from "./collection.js";
 
-/** The post formats of WordPress. A post without a format has `standard`. */
-export const POST_FORMATS = [
-  "standard",
-  "aside",
-  "chat",
-  "gallery",
-  "link",
-  "image",
-  "quote",
-  "status",
-  "video",
-  "audio",
-] as const;
-
 /**
  * Every status that a list accepts, in WordPress's order. A plug-in that most sites have registers
  * `dp-rewrite-republish`.

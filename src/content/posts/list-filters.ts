@@ -5,9 +5,10 @@
 
 import type { Argument, Arguments, Json } from "../../schema/types.js";
 import { COUNTS, IDS, NAMES } from "../argument-bounds.js";
-import { type Collection, POST_FORMATS } from "../collections.js";
+import type { Collection } from "../collections.js";
 import type { PostQuery } from "../query/types.js";
 import { KNOWN_MIME_TYPES } from "../records/known-mime-types.js";
+import { POST_FORMATS } from "../records/post-formats.js";
 import type { PostType, Taxonomy } from "../records/records.js";
 import { getTaxonomy } from "../terms/taxonomies.js";
 import { ADDRESSED_TYPES } from "./post-field.js";

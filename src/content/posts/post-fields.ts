@@ -7,8 +7,9 @@
 import { toText } from "../../schema/text-of.js";
 import type { Context, Schema } from "../../schema/types.js";
 import { LENGTHS } from "../argument-bounds.js";
-import { POST_FORMATS, WRITABLE_STATUSES } from "../collections.js";
+import { WRITABLE_STATUSES } from "../collections.js";
 import { STATUSES } from "../query/row.js";
+import { POST_FORMATS } from "../records/post-formats.js";
 import type { Post, PostType } from "../records/records.js";
 import { ALL, EDIT, FULL } from "../rest/record-fields.js";
 import { listClasses } from "./class-list.js";

@@ -1,9 +1,9 @@
 /** Selects the items of a file that become posts, and gives each its identity. */
 
 import type { Collection } from "../collections.js";
+import { findCollection } from "../collections.js";
 import { getIdentity, getImportState, getMenu, toIdentity } from "./identity.js";
 import type { ImportSummaryBuilder } from "./import-summary.js";
-import { findCollection } from "./item-to-post.js";
 import type { WxrItem, WxrSite } from "./types.js";
 
 /** An item that becomes a post of this site. */

@@ -1,11 +1,12 @@
 /** Converts an item of a file to a post. Its references still have the ids of the file. Pure. */
 
 import type { Json } from "../../schema/types.js";
-import { type Collection, collections, POST_FORMATS } from "../collections.js";
+import type { Collection } from "../collections.js";
 import { createPost } from "../posts/new-post.js";
 import { writeMeta } from "../posts/post-meta.js";
 import type { WriteContext } from "../posts/write-context.js";
 import { STATUSES } from "../query/row.js";
+import { POST_FORMATS } from "../records/post-formats.js";
 import type { MenuItem, Post, PostStatus, Taxonomy } from "../records/records.js";
 import { parseWholeNumber } from "./elements.js";
 import { getMenu } from "./identity.js";
@@ -39,13 +40,6 @@ export interface PlanContext extends Omit<WriteContext, "collection"> {
   readonly isTrusted: boolean;
   readonly findTermId: (taxonomy: string, term: NamedTerm) => number | undefined;
 }
-
-const byType: ReadonlyMap<string, Collection> = new Map(
-  Object.values<Collection>(collections).map((collection) => [collection.type, collection]),
-);
-
-/** Returns `undefined` for a type that the site does not have. */
-export const findCollection = (type: string): Collection | undefined => byType.get(type);
 
 const READ_META: ReadonlySet<string> = new Set([
   "_thumbnail_id",
