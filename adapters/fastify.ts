@@ -19,14 +19,7 @@ import { isPromiseLike } from "../src/core/promise-like.js";
 import type { HttpRequest, HttpResponse, Service } from "../src/http/types.js";
 import { callService, readable, toBuffer } from "./bridge.js";
 import { readHostRequest } from "./host-request.js";
-import {
-  checkService,
-  type Mount,
-  type MountOptions,
-  prefixOption,
-  splitTarget,
-  withoutTrailingSlash,
-} from "./mount.js";
+import { checkService, cutSegments, type MountOptions, prefixOption, withoutTrailingSlash } from "./mount.js";
 import type { AdapterContext } from "./node-request.js";
 
 export type { MountOptions } from "./mount.js";
@@ -167,20 +160,6 @@ function claim(scope: FastifyInstance, route: RouteOptions): void {
   }
 }
 
-/**
- * Cuts as many segments off the target as the prefix has. Fastify matched the prefix by its own
- * rules for case, encoding and parameters, so its text need not be the same.
- */
-function cutPrefix(prefix: string, target: string): Mount {
-  const { path, query } = splitTarget(target);
-  let cut = 0;
-  for (let at = prefix.indexOf("/"); at >= 0; at = prefix.indexOf("/", at + 1)) {
-    const next = path.indexOf("/", cut + 1);
-    cut = next < 0 ? path.length : next;
-  }
-  return { path: path.slice(cut) || "/", query, basePath: path.slice(0, cut) };
-}
-
 type Call = (service: Service) => ReturnType<typeof callService>;
 
 /** Returns the pending response, or the first one of the other services. */
@@ -198,7 +177,7 @@ function buildContext(request: FastifyRequest, prefix: string): AdapterContext {
   const { raw, protocol, host, body } = request;
   const stream = body instanceof Readable ? body : undefined;
   const { rawBody } = request as { readonly rawBody?: unknown };
-  const mount = cutPrefix(prefix, raw.url ?? "/");
+  const mount = cutSegments(prefix, raw.url ?? "/");
   return { mount, protocol, host, stream, body: undefined, rawBody, hostRequest: request };
 }
 

@@ -76,3 +76,17 @@ export function mountAt(prefix: string, target: string, wholeTarget = target): M
     return { path: `/${path}`, query, basePath: cutOff.slice(0, -1) };
   return { path: path.slice(prefix.length) || "/", query, basePath: cutOff + prefix };
 }
+
+/**
+ * Cuts as many segments off the target as the prefix has, for a host that matched the prefix
+ * itself: with its own rules for case, encoding and parameters, the text need not be the same.
+ */
+export function cutSegments(prefix: string, target: string): Mount {
+  const { path, query } = splitTarget(target);
+  let cut = 0;
+  for (let at = prefix.indexOf("/"); at >= 0; at = prefix.indexOf("/", at + 1)) {
+    const next = path.indexOf("/", cut + 1);
+    cut = next < 0 ? path.length : next;
+  }
+  return { path: path.slice(cut) || "/", query, basePath: path.slice(0, cut) };
+}

@@ -48,7 +48,13 @@ export type {
   User,
 } from "./content/records/records.js";
 export { type Content, type ContentAnswer, type ContentRequest, createContent } from "./content/service.js";
-export type { HostSetting, SettingValues, WritableSetting } from "./content/settings/setting-fields.js";
+export type {
+  FixedSetting,
+  HostSetting,
+  SettingName,
+  SettingValues,
+  WritableSetting,
+} from "./content/settings/setting-fields.js";
 export type { SettingChanges, SettingsOptions, WriteSettings } from "./content/settings/setting-options.js";
 export type { Render, SiteOptions } from "./content/site.js";
 export type { ContentStorage } from "./content/store.js";

@@ -15,7 +15,7 @@ import { testLongLogs } from "./storage-contract/long-logs.js";
 import { MODEL_RETENTION } from "./storage-contract/model.js";
 import { runModel } from "./storage-contract/model-run.js";
 import { testRecovery, testRecoverySchedule } from "./storage-contract/recovery.js";
-import { testResend } from "./storage-contract/resend.js";
+import { testResend, testResendInFlight } from "./storage-contract/resend.js";
 import { testNoRetention, testRetention } from "./storage-contract/retention.js";
 import { testAttempts, testBatches, testOutcomes } from "./storage-contract/settlement.js";
 import { testStats, testStorageTime } from "./storage-contract/stats-and-time.js";
@@ -55,6 +55,7 @@ const SUITES = [
   testDeliveryLists,
   testDeliveryLookup,
   testResend,
+  testResendInFlight,
   testRecovery,
   testRecoverySchedule,
   testRetention,

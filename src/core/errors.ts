@@ -65,14 +65,6 @@ const DEFAULT_EFFECTS: Partial<Record<ErrorCode, "none" | "unknown">> = {
   storage_unavailable: "unknown",
 };
 
-interface PostbellErrorDetails {
-  readonly field?: string | undefined;
-  readonly retryAfterSeconds?: number | undefined;
-  readonly effect?: "none" | "unknown" | undefined;
-  readonly eventId?: string | undefined;
-  readonly cause?: unknown;
-}
-
 /**
  * The error that calls of the package throw or reject with. Test its `code` with {@link
  * isPostbellError}.
@@ -108,7 +100,17 @@ export class PostbellError extends Error {
   readonly eventId: string | undefined;
 
   /** For authors of storages and adapters. The package tests the code, never the class. */
-  constructor(code: ErrorCode, message: string, details: PostbellErrorDetails = {}) {
+  constructor(
+    code: ErrorCode,
+    message: string,
+    details: {
+      readonly field?: string | undefined;
+      readonly retryAfterSeconds?: number | undefined;
+      readonly effect?: "none" | "unknown" | undefined;
+      readonly eventId?: string | undefined;
+      readonly cause?: unknown;
+    } = {},
+  ) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
     this.code = code;
     this.field = details.field;

@@ -31,12 +31,16 @@ export const silentLogger: Logger = Object.freeze({
   error: silent,
 });
 
+/** One line, so that collectors of logs keep it together. */
+const toLine = (fields: object, message: string): string =>
+  `postbell: ${message}${Object.keys(fields).length === 0 ? "" : ` ${JSON.stringify(fields)}`}`;
+
 /** The default logger: a host that has not chosen one still learns of what went wrong. */
 export const consoleLogger: Logger = Object.freeze({
   debug: silent,
   info: silent,
-  warn: (fields: object, message: string) => console.warn(`postbell: ${message}`, fields),
-  error: (fields: object, message: string) => console.error(`postbell: ${message}`, fields),
+  warn: (fields: object, message: string) => console.warn(toLine(fields, message)),
+  error: (fields: object, message: string) => console.error(toLine(fields, message)),
 });
 
 /** The value of a `logger` option: a logger, or `false` to log nothing. */

@@ -121,9 +121,8 @@ describe("an outbox", () => {
     await box.stop();
     expect(tried.length).toBe(1);
     await source.add(eventFor("p2"));
-    await clock.advance(10_000);
+    await clock.advance(600_000);
     expect(tried.length).toBe(1);
-    expect(clock.nextTimerAt()).toBeUndefined();
     await box.start();
     await box.idle();
     expect(tried.length).toBe(2);

@@ -3,6 +3,7 @@
  * judged by it before anything else.
  */
 
+import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { validateArguments } from "../../src/schema/arguments.js";
 import { checkJsonLimits, hasMoreValues } from "../../src/schema/json-limits.js";
@@ -252,7 +253,9 @@ describe("a JSON body that is no object", () => {
     const { webhook } = await create();
     const routes = describedArguments(DOCUMENTS.webhooks).filter(({ place }) => place === "body");
     for (const { method, path } of routes) {
-      const target = path.replace("{webhookId}", webhook.id);
+      const target = path
+        .replace("{webhookId}", webhook.id)
+        .replace("{deliveryId}", `${webhook.id}.${randomUUID()}`);
       for (const json of [[1], "x", 1, null]) {
         expect((await call(method.toUpperCase(), target, { json })).status).toBe(400);
       }

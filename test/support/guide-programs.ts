@@ -127,6 +127,13 @@ const freePort = (): Promise<number> =>
     });
   });
 
+/** Without what the default logger writes, such as a warning that a test's Redis keeps nothing. */
+const withoutLog = (stderr: string): string =>
+  stderr
+    .split("\n")
+    .filter((line) => !line.startsWith("postbell: "))
+    .join("\n");
+
 const answers = async (url: string, child: ChildProcess, stderr: () => string): Promise<void> => {
   while (child.exitCode === null) {
     const isUp = await fetch(url).then(
@@ -170,7 +177,7 @@ export async function run(
     stderr += chunk.toString();
   });
   const ended = new Promise<number | null>((done) => child.once("exit", (exitCode) => done(exitCode)));
-  if (!listens(program)) return (await ended) === 0 ? stderr : `It failed: ${stderr}${stdout}`;
+  if (!listens(program)) return (await ended) === 0 ? withoutLog(stderr) : `It failed: ${stderr}${stdout}`;
   try {
     await answers(`http://localhost:${port}/`, child, () => stderr);
     await visit(`http://localhost:${port}`);
@@ -181,7 +188,7 @@ export async function run(
   // One that handles the signal has to end well; any other is ended by it.
   return program.code.includes("SIGTERM") && exitCode !== 0
     ? `It stopped with ${exitCode}: ${stderr}`
-    : stderr;
+    : withoutLog(stderr);
 }
 
 /**

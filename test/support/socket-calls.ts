@@ -39,7 +39,8 @@ export async function socketSite(
   options: Parameters<typeof contentSite>[0] | ReturnType<typeof contentSite> = {},
 ): Promise<SocketSite> {
   const site = "handle" in options ? options : contentSite(options);
-  const { origin, close } = await listen(createServer(nodeAdapter(site)));
+  const host = await listen(createServer(nodeAdapter(site)));
+  const { origin } = host;
   const call: SocketSite["call"] = async (request, as = "anonymous", body) => {
     const [method = "", path = ""] = request.split(" ");
     const headers = {
@@ -67,7 +68,7 @@ export async function socketSite(
       return seen;
     },
     close: async () => {
-      await close();
+      await host.close();
       await site.stop();
     },
   };

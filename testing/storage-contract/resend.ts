@@ -60,38 +60,6 @@ export function testResend(it: DeclareTest): void {
     assert.deepEqual([taken.isExtra, taken.isRecovered, taken.step], [true, true, 1]);
   });
 
-  it("resending a delivery that is due or in flight changes nothing, and tells which", async (s) => {
-    const { account } = await s.register();
-    const { ids } = await s.emit();
-    const id = only(ids);
-    const resend = () => s.store.resend({ id, account, now: s.now() });
-    assert.deepEqual(await resend(), { id, isInFlight: false });
-    const claim = only(await s.claim());
-    assert.equal(claim.isExtra, false);
-    assert.deepEqual(await resend(), { id, isInFlight: true });
-    assert.deepEqual(await s.claim({ by: s.peer }), []);
-    assert.equal(await s.retry(claim, HOUR_MS), "settled");
-    assert.deepEqual(await s.claim(), []);
-  });
-
-  it("a forced resend of a delivery in flight creates a new one, which the next one makes due", async (s) => {
-    const { account } = await s.register();
-    const { ids } = await s.emit();
-    const id = only(ids);
-    const force = () => s.store.resend({ id, account, force: true, now: s.now() });
-    const inFlight = only(await s.claim());
-    assert.deepEqual(await force(), { id: `${id}.1`, isInFlight: false });
-    assert.deepEqual(await force(), { id: `${id}.1`, isInFlight: false });
-    assert.equal(only(await s.claim()).id, `${id}.1`);
-    assert.deepEqual(await s.store.resend({ id, account, now: s.now() }), {
-      id: `${id}.1`,
-      isInFlight: true,
-    });
-    await s.deliver(inFlight);
-    assert.equal((await s.readDelivery(id)).state, "delivered");
-    assert.equal((await s.readDelivery(`${id}.1`)).state, "pending");
-  });
-
   it("resending a completed delivery creates a new delivery of the same event", async (s) => {
     const { id: webhookId } = await s.register();
     const { event, ids } = await s.emit();
@@ -135,5 +103,40 @@ export function testResend(it: DeclareTest): void {
     const responses = await s.callConcurrently(10, (by) => s.resend(only(ids), { by }));
     assert.deepEqual(new Set(responses), new Set([`${only(ids)}.1`]));
     assert.equal((await s.store.stats()).pending, 1);
+  });
+}
+
+/** A delivery in flight is not sent again, unless that is forced. */
+export function testResendInFlight(it: DeclareTest): void {
+  it("resending a delivery that is due or in flight changes nothing, and tells which", async (s) => {
+    const { account } = await s.register();
+    const { ids } = await s.emit();
+    const id = only(ids);
+    const resend = () => s.store.resend({ id, account, now: s.now() });
+    assert.deepEqual(await resend(), { id, isInFlight: false });
+    const claim = only(await s.claim());
+    assert.equal(claim.isExtra, false);
+    assert.deepEqual(await resend(), { id, isInFlight: true });
+    assert.deepEqual(await s.claim({ by: s.peer }), []);
+    assert.equal(await s.retry(claim, HOUR_MS), "settled");
+    assert.deepEqual(await s.claim(), []);
+  });
+
+  it("a forced resend of a delivery in flight creates a new one, which the next one makes due", async (s) => {
+    const { account } = await s.register();
+    const { ids } = await s.emit();
+    const id = only(ids);
+    const force = () => s.store.resend({ id, account, force: true, now: s.now() });
+    const inFlight = only(await s.claim());
+    assert.deepEqual(await force(), { id: `${id}.1`, isInFlight: false });
+    assert.deepEqual(await force(), { id: `${id}.1`, isInFlight: false });
+    assert.equal(only(await s.claim()).id, `${id}.1`);
+    assert.deepEqual(await s.store.resend({ id, account, now: s.now() }), {
+      id: `${id}.1`,
+      isInFlight: true,
+    });
+    await s.deliver(inFlight);
+    assert.equal((await s.readDelivery(id)).state, "delivered");
+    assert.equal((await s.readDelivery(`${id}.1`)).state, "pending");
   });
 }

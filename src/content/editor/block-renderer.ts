@@ -1,5 +1,6 @@
 /** `/block-renderer`: previews of dynamic blocks, which the host renders. */
 
+import { toText } from "../../schema/text-of.js";
 import type { Argument, Json, JsonObject, Schema } from "../../schema/types.js";
 import { type ReadResult, readValue } from "../../schema/validate.js";
 import { COUNTS, LENGTHS } from "../argument-bounds.js";
@@ -34,7 +35,7 @@ const RENDERED: Schema = {
 const invalidBlock = (): RestError => new RestError(404, "block_invalid", "Invalid block.");
 
 const nameOf = ({ namespace, name }: { readonly [name: string]: Json | undefined }): string =>
-  `${namespace}/${name}`;
+  `${toText(namespace)}/${toText(name)}`;
 
 const KNOWN_TYPES: ReadonlySet<unknown> = new Set([
   ...["string", "integer", "number", "boolean", "array", "object", "null"],

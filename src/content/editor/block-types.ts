@@ -1,6 +1,7 @@
 /** `/block-types`: the types of blocks that the host's options list. */
 
 import { PostbellError } from "../../core/errors.js";
+import { toText } from "../../schema/text-of.js";
 import type { Argument } from "../../schema/types.js";
 import { LENGTHS } from "../argument-bounds.js";
 import { RestError } from "../rest/error.js";
@@ -74,7 +75,7 @@ export function blockTypeRoutes(types: BlockTypes, namespace: string): readonly 
   };
 
   const find = ({ values }: RestRequest): BlockTypeRecord => {
-    const type = types.get(`${values["namespace"]}/${values["name"]}`);
+    const type = types.get(`${toText(values["namespace"])}/${toText(values["name"])}`);
     if (type === undefined) throw new RestError(404, "rest_block_type_invalid", "Invalid block type.");
     return type;
   };

@@ -43,6 +43,7 @@ export interface SettingValues {
   readonly site_icon: number;
 }
 
+/** The name of a setting. */
 export type SettingName = keyof SettingValues;
 
 /** A setting that follows from the options of the site or from its records, not from a client. */

@@ -23,15 +23,8 @@ const GENERATED: ReadonlyMap<string, GeneratedClass> = new Map([
  * One attribute with the blanks before it, by the rules of HTML: a value ends where a browser ends
  * it. So a text inside the value of another attribute is never taken for a class.
  */
-const ATTRIBUTE = new RegExp(
-  [
-    "[\\t\\n\\f\\r /]*",
-    "(([^\\t\\n\\f\\r />=]+)",
-    "(?:[\\t\\n\\f\\r ]*=[\\t\\n\\f\\r ]*",
-    `(?:"([^"]*)"|'([^']*)'|([^\\t\\n\\f\\r >"'][^\\t\\n\\f\\r >]*)))?)`,
-  ].join(""),
-  "y",
-);
+const ATTRIBUTE =
+  /[\t\n\f\r /]*(([^\t\n\f\r />=]+)(?:[\t\n\f\r ]*=[\t\n\f\r ]*(?:"([^"]*)"|'([^']*)'|([^\t\n\f\r >"'][^\t\n\f\r >]*)))?)/y;
 
 /** Where the attribute stands in the HTML, with its name, and its value. */
 interface ClassAttribute {

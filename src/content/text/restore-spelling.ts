@@ -13,19 +13,18 @@ interface Token {
   readonly source: string;
 }
 
-const BLANK = "[ \\t\\n\\r]";
-const REFERENCE = "&(?:#\\d{1,7}|#[xX][\\da-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});";
-const ATTRIBUTE = `[a-z][a-z0-9_:-]*(?:="(?:[^"<>&]|${REFERENCE})*"|='(?:[^'<>&]|${REFERENCE})*')?`;
-const VOID = "area|br|col|hr|img|track|wbr";
+/** An empty element may end with a slash; others must not. */
+const EMPTY_ELEMENT = /^<(?:area|br|col|hr|img|track|wbr)(?![a-z0-9])/;
 
 /** Spellings that all parsers read in the same way, as a token of that kind. */
 const UNAMBIGUOUS: Readonly<Record<Token["kind"], RegExp>> = {
-  text: new RegExp(`^(?:[^<>&]|${REFERENCE})*$`),
-  open: new RegExp(
-    `^<(?:[a-z][a-z0-9]*(?:${BLANK}+${ATTRIBUTE})*${BLANK}*|(?:${VOID})(?:${BLANK}+${ATTRIBUTE})*${BLANK}*/)>$`,
-  ),
+  text: /^(?:[^<>&]|&(?:#\d{1,7}|#[xX][\da-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});)*$/,
+  open: /^<[a-z][a-z0-9]*(?:[ \t\n\r]+[a-z][a-z0-9_:-]*(?:="(?:[^"<>&]|&(?:#\d{1,7}|#[xX][\da-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});)*"|='(?:[^'<>&]|&(?:#\d{1,7}|#[xX][\da-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});)*')?)*[ \t\n\r]*\/?>$/,
   close: /^<\/[a-z][a-z0-9]*>$/,
 };
+
+const isUnambiguous = ({ kind, source }: Token): boolean =>
+  UNAMBIGUOUS[kind].test(source) && (!source.endsWith("/>") || EMPTY_ELEMENT.test(source));
 
 /**
  * Writes each tag and text of `sanitised` as `raw` spells it. A spelling is taken only for a token
@@ -35,8 +34,7 @@ const UNAMBIGUOUS: Readonly<Record<Token["kind"], RegExp>> = {
 export function restoreSpelling(raw: string, sanitised: string): string {
   if (raw === sanitised) return sanitised;
   const spellings = new Map<string, { readonly sources: string[]; used: number }>();
-  for (const { kind, meaning, source } of splitTokens(raw)) {
-    if (!UNAMBIGUOUS[kind].test(source)) continue;
+  for (const { kind, meaning, source } of splitTokens(raw).filter(isUnambiguous)) {
     const spelling = spellings.get(kind + meaning);
     if (spelling === undefined) spellings.set(kind + meaning, { sources: [source], used: 0 });
     else spelling.sources.push(source);

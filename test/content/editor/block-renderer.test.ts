@@ -108,7 +108,7 @@ describe("/block-renderer", () => {
     ["returns a number", () => 5],
     ["returns too much", () => "x".repeat(1_048_577)],
   ])("responds with 503 if the host's function %s", async (_, render) => {
-    const warn = vi.fn();
+    const warn = vi.fn<(fields: object, message: string) => void>();
     const logger = { debug() {}, info() {}, warn, error() {} };
     const { call } = await open({ renderBlock: render as RenderBlock }, { logger });
     const { status, body } = await call("GET /core/v2/block-renderer/a/b", "editor");
