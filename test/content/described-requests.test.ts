@@ -190,10 +190,14 @@ function refusedArguments({ status, json }: Response): readonly string[] {
 const isUnavailable = ({ status, json }: Response): boolean =>
   status === 501 && /_unavailable$|_not_supported$/.test((json as ErrorBody).code);
 
+/** Which pages may be fetched depends on their hosts, which no schema describes. */
+const isPolicy = ({ path }: SentRequest, name: string): boolean =>
+  name === "url" && path === "/wp-block-editor/v1/url-details";
+
 function assertAllowed(request: SentRequest, response: Response): void {
   const differences = takeDifferences();
   const isWrong = response.status >= 500 && !isUnavailable(response);
-  const refused = refusedArguments(response);
+  const refused = refusedArguments(response).filter((name) => !isPolicy(request, name));
   if (!isWrong && refused.length === 0 && differences.length === 0) return;
   const { method, path, query, body } = request;
   const shown = `${method} ${path}?${query} ${body?.toString() ?? ""}`.slice(0, 2_000);
@@ -234,7 +238,7 @@ describe(`requests that the document allows (FUZZ_SEED=${SEED})`, () => {
 
   it("succeed often enough to tell something", () => {
     const silent = named.map(([name]) => name).filter((name) => !succeeded.has(name));
-    expect(silent.length).toBeLessThan(OPERATIONS.length / 3);
+    expect(silent.length).toBeLessThan(OPERATIONS.length * 0.4);
     const total = [...succeeded.values()].reduce((sum, count) => sum + count, 0);
     expect(total).toBeGreaterThan((OPERATIONS.length * RUNS) / 4);
   });

@@ -2,7 +2,8 @@
 
 const filled = (part: string, start = ""): ((length: number) => string) => {
   return (length) =>
-    start + part.repeat(Math.ceil(length / part.length)).slice(0, Math.max(length - start.length, 0));
+    start +
+    part.repeat(Math.max(0, Math.ceil(length / part.length))).slice(0, Math.max(length - start.length, 0));
 };
 
 export const HOSTILE_TEXTS: { readonly [name: string]: (length: number) => string } = {
