@@ -56,12 +56,20 @@ export function createLifecycle({
     await closeNotifiers();
   };
 
+  /** Rejects if the storage cannot be reached, unless `stop` was called meanwhile. */
+  const checkStorage = async (): Promise<void> => {
+    try {
+      await store.stats();
+    } catch (error) {
+      if (isWanted) throw error;
+    }
+  };
+
   return {
     async start() {
       isWanted = true;
       await stopping;
-      // Rejects here, with nothing started, if the storage cannot be reached.
-      if (awaitStorage) await store.stats();
+      if (awaitStorage) await checkStorage();
       // `stop` may have been called again while this call waited.
       if (!isWanted) return;
       dispatcher.start();

@@ -165,7 +165,11 @@ describe("SIGTERM", () => {
     onTestFinished(() => proxy.stop());
     await proxy.mode("black-hole");
     const { launch } = await openScene(server.url);
-    const worker = await launch({ redis: `redis://127.0.0.1:${proxy.port}`, graceMs: GRACE_MS });
+    const worker = await launch({
+      redis: `redis://127.0.0.1:${proxy.port}`,
+      graceMs: GRACE_MS,
+      webhooks: { ...QUICK, awaitStorage: false },
+    });
     await eventually(() => proxy.connections() > 0, "the worker connects");
     expect(await end(worker)).toEqual({ exit: IN_ORDER, isInTime: true });
   });

@@ -7,7 +7,7 @@ import { memoryStorage } from "../../storage/memory/index.js";
 import { redisStorage } from "../../storage/redis/index.js";
 import { manualClock } from "../../testing/manual-clock.js";
 import { recordingLogger } from "../support/registration-api.js";
-import { MINUTE, openHarness, response, SECOND, startHarness } from "../support/webhook-harness.js";
+import { held, MINUTE, openHarness, response, SECOND, startHarness } from "../support/webhook-harness.js";
 
 const access = { authenticate: () => null, canRead: () => true };
 const away = new PostbellError("storage_unavailable", "no answer");
@@ -52,6 +52,16 @@ describe("start()", () => {
     await harness.webhooks.start();
     await harness.quiet();
     expect(harness.sent).toHaveLength(1);
+  });
+
+  it("resolves without starting if stop() is called while it waits for the storage", async () => {
+    const asked = held<never>();
+    const { webhooks } = openHarness({ change: () => ({ stats: () => asked.promise }) });
+    const started = webhooks.start();
+    await webhooks.stop();
+    asked.resolve(Promise.reject(away) as never);
+    await expect(started).resolves.toBeUndefined();
+    expect((await webhooks.condition()).isStarted).toBe(false);
   });
 
   it("resolves with awaitStorage false, and delivers once the storage is there", async () => {

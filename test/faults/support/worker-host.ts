@@ -25,7 +25,9 @@ export interface WorkerOptions {
   readonly prefix: string;
   /** Trusted authority of the endpoints. */
   readonly ca: string;
-  readonly webhooks?: Pick<WebhooksOptions, "delivery" | "retry" | "health" | "limits"> | undefined;
+  readonly webhooks?:
+    | Pick<WebhooksOptions, "delivery" | "retry" | "health" | "limits" | "awaitStorage">
+    | undefined;
   readonly storage?: Pick<RedisStorageOptions, "durability"> | undefined;
   /** Where to kill itself (worker-process.js). */
   readonly crashAt?: string | undefined;
