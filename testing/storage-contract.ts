@@ -19,6 +19,7 @@ import { testResend, testResendInFlight } from "./storage-contract/resend.js";
 import { testNoRetention, testRetention } from "./storage-contract/retention.js";
 import { testAttempts, testBatches, testOutcomes } from "./storage-contract/settlement.js";
 import { testStats, testStorageTime } from "./storage-contract/stats-and-time.js";
+import { testSubjectsAndRecentAttempts } from "./storage-contract/subjects-and-recent-attempts.js";
 import { testTestEvents } from "./storage-contract/test-events.js";
 import { testWebhookLimits } from "./storage-contract/webhook-limits.js";
 import { testOwnership, testSecretRotation } from "./storage-contract/webhook-ownership.js";
@@ -41,6 +42,7 @@ const SUITES = [
   testPayloads,
   testEventIds,
   testTestEvents,
+  testSubjectsAndRecentAttempts,
   testClaims,
   testLeases,
   testLanes,

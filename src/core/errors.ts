@@ -41,6 +41,8 @@ export type ErrorCode =
   | "webhook_owned_by_another_key"
   /** A hook of `access` threw, returned an invalid value or took too long. Nothing was done. */
   | "access_unavailable"
+  /** The subscriber of a webhook may not read the record of an event. */
+  | "record_not_readable"
   /** The file of an import cannot be read. The message names the line. */
   | "invalid_import"
   /** The webhook, delivery or other record does not exist, or belongs to another account. */

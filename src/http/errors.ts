@@ -44,10 +44,13 @@ export const rateLimited = (seconds: number, reason: string): HttpError =>
 /**
  * Translates an error that a route has thrown into the response to send.
  *
- * @param statuses the status of each error code that a caller can cause.
+ * @param statuses the status of each error code that a caller can cause; HttpError has its own.
  * @returns `undefined` for any other error: the service itself failed.
  */
-export function toHttpError(thrown: unknown, statuses: ReadonlyMap<string, number>): HttpError | undefined {
+export function toHttpError(
+  thrown: unknown,
+  statuses: ReadonlyMap<string, number> = new Map(),
+): HttpError | undefined {
   if (thrown instanceof HttpError) return thrown;
   if (!isPostbellError(thrown)) return undefined;
   const { code, message, field, retryAfterSeconds } = thrown;

@@ -18,9 +18,16 @@ export interface Route<Context> {
  */
 export type PathParameter = (name: string) => string;
 
-export interface RouterOptions<Context> {
-  /** Creates the argument of the handlers, once the route is known: the place to authenticate. */
-  readonly context: (request: HttpRequest, parameter: PathParameter) => Context | Promise<Context>;
+export interface RouterOptions<Context, Caller> {
+  /**
+   * Creates the argument of the handlers, once the route is known: the place to authenticate.
+   * `caller` is the second argument of the router's handler.
+   */
+  readonly context: (
+    request: HttpRequest,
+    parameter: PathParameter,
+    caller: Caller | undefined,
+  ) => Context | Promise<Context>;
   /**
    * Returns the response for an error of `context` or of a handler, and for HttpError 405
    * `method_not_allowed`. Must not throw.
@@ -38,20 +45,21 @@ export interface RouterOptions<Context> {
  *
  * The handler never rejects. It resolves with `undefined` for a path that is not in the table.
  */
-export function createRouter<Context>(
+export function createRouter<Context, Caller = never>(
   routes: readonly Route<Context>[],
-  { context, onError }: RouterOptions<Context>,
-): Handler {
+  { context, onError }: RouterOptions<Context, Caller>,
+): (request: HttpRequest, caller?: Caller) => ReturnType<Handler> {
   const resources = groupByPath(routes);
 
   async function respond(
     { resource, segments }: Match<Context>,
     request: HttpRequest,
+    caller: Caller | undefined,
   ): Promise<HttpResponse> {
     const { method } = request;
     const route = resource.routes.get(method) ?? (method === "HEAD" ? resource.routes.get("GET") : undefined);
     if (route !== undefined) {
-      return route.handle(await context(request, readParameter(resource.segments, segments)));
+      return route.handle(await context(request, readParameter(resource.segments, segments), caller));
     }
     if (method === "OPTIONS") return { status: 204, headers: { allow: resource.allow }, body: null };
     throw new HttpError(
@@ -64,12 +72,12 @@ export function createRouter<Context>(
     );
   }
 
-  return async (request) => {
+  return async (request, caller) => {
     const match = findResource(resources, request.path);
     if (match === undefined) return undefined;
     let response: HttpResponse;
     try {
-      response = await respond(match, request);
+      response = await respond(match, request, caller);
     } catch (error) {
       response = onError(error, request);
     }
@@ -132,7 +140,7 @@ function readParameter(names: readonly string[], segments: readonly string[]): P
 }
 
 /** Returns the response to HEAD: that to GET without its body, with the length if it is known. */
-function withoutBody(response: HttpResponse): HttpResponse {
+export function withoutBody(response: HttpResponse): HttpResponse {
   const { status, headers, body } = response;
   if (body === null) return response;
   if (typeof body === "string" || body instanceof Uint8Array) {

@@ -1,6 +1,7 @@
 /** Checks the arguments of calls that the host's own code makes. */
 
 import { PostbellError } from "../core/errors.js";
+import type { Subscriber } from "./access.js";
 import { findNearest } from "./event-types/event-type-names.js";
 
 const MAX_PAGE = 100;
@@ -29,6 +30,19 @@ export function checkName(field: string, name: unknown): asserts name is string 
     `${field} must be a string of 1 to 256 characters without NUL.`,
     { field },
   );
+}
+
+/** Returns a subscriber without further properties. Throws `invalid_argument`. */
+export function readSubscriber(given: Subscriber): Subscriber {
+  if (typeof given !== "object" || given === null) {
+    throw new PostbellError("invalid_argument", "subscriber must be an object with id and account.", {
+      field: "subscriber",
+    });
+  }
+  const { id, account } = given;
+  checkName("subscriber.id", id);
+  checkName("subscriber.account", account);
+  return { id, account };
 }
 
 /**

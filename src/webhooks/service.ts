@@ -7,7 +7,8 @@ import type { HealthStatus } from "../health/health-status.js";
 import { cacheDocument } from "../http/openapi-document.js";
 import type { HttpRequest, HttpResponse } from "../http/types.js";
 import type { JsonObject } from "../schema/types.js";
-import { createApiHandler } from "./api/api-handler.js";
+import type { Subscriber } from "./access.js";
+import { createApiHandlers } from "./api/api-handler.js";
 import { describeWebhooksOpenApi } from "./api/openapi.js";
 import { createAttempts } from "./delivery/attempt.js";
 import type { Deliveries } from "./delivery/deliveries.js";
@@ -38,6 +39,20 @@ export type { Emitted, EventInput } from "./emit/event-input.js";
 export interface Webhooks<T extends string = string> {
   /** Serves the registration API. An adapter mounts it. Never rejects. */
   handle(request: HttpRequest): Promise<HttpResponse | undefined>;
+  /**
+   * Serves the same routes as `handle`, on behalf of a subscriber that the host has identified, for
+   * example by its session. No API key is read. The subscriber has the permissions of its API key.
+   * Requests do not count for `limits.requestsPerMinute`: limit them yourself. The portal uses it.
+   *
+   * @throws `invalid_argument` if `subscriber` has no valid `id` and `account`.
+   *
+   * @example
+   * const forSession: Service = {
+   *   handle: (request) => webhooks.handleAs(request, expressRequest(request).session.subscriber),
+   * };
+   * app.use("/my/webhooks", expressAdapter(forSession));
+   */
+  handleAs(request: HttpRequest, subscriber: Subscriber): Promise<HttpResponse | undefined>;
   /**
    * Stores an event, with a delivery for each ENABLED webhook of the account that subscribes to it:
    * all of it, or nothing. Resolves once it is stored. Deliveries are made in the background,
@@ -169,12 +184,12 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
     report: createEmitTelemetry(telemetry, clock),
   });
 
-  const deliveries = createDeliveryLog({ store, settings, catalogue, entitlement, clock, append });
+  const deliveries = createDeliveryLog({ store, settings, catalogue, entitlement, clock, logger, append });
   const eventTypes = Object.freeze([...catalogue.types.keys()].sort()) as readonly EventTypeOf<C>[];
   const openApi = cacheDocument(() => describeWebhooksOpenApi(settings, catalogue, "/"));
 
   return Object.freeze<Webhooks<EventTypeOf<C>>>({
-    handle: createApiHandler({ settings, registrations, deliveries, eventTypes, openApi, clock, logger }),
+    ...createApiHandlers({ settings, registrations, deliveries, eventTypes, openApi, clock, logger }),
     // One function with the overloads of the interface.
     emit: emit as Webhooks<EventTypeOf<C>>["emit"],
     registrations,

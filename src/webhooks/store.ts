@@ -34,7 +34,7 @@ export type {
   Settlement,
   SettleResult,
 } from "./store/claims.js";
-export type { DeliveryLogStore, DeliveryStats } from "./store/delivery-log-store.js";
+export type { DeliveryLogStore, DeliveryStats, RecentAttempts } from "./store/delivery-log-store.js";
 export {
   type DeliveryQueueStore,
   FIRST_ATTEMPT_HEAD_START_MS,
@@ -42,17 +42,18 @@ export {
 } from "./store/delivery-queue-store.js";
 export type { EndpointHealthStore } from "./store/endpoint-health-store.js";
 export type { Page } from "./store/page.js";
-export type {
-  Attempt,
-  AttemptSummary,
-  DeliveryRecord,
-  DeliveryState,
-  EventRecord,
-  Retention,
-  SecretRotation,
-  WebhookChange,
-  WebhookRecord,
-  WebhookStatus,
+export {
+  type Attempt,
+  type AttemptSummary,
+  type DeliveryRecord,
+  type DeliveryState,
+  type EventRecord,
+  type Retention,
+  type SecretRotation,
+  TEST_FAILED,
+  type WebhookChange,
+  type WebhookRecord,
+  type WebhookStatus,
 } from "./store/records.js";
 export type { RegistrationStore } from "./store/registration-store.js";
 

@@ -2,6 +2,7 @@
 
 import { subscribes } from "../../src/webhooks/event-types/subscription.js";
 import type { Attempt, AttemptSummary, DeliveryRecord, WebhookStore } from "../../src/webhooks/store.js";
+import { sumRecentAttempts } from "../recent-attempts.js";
 import { addDelivery } from "./add-delivery.js";
 import { checkPending, DELIVERY_BYTES, memoryFull } from "./bounds.js";
 import { enqueue, offer } from "./claim-order.js";
@@ -23,6 +24,7 @@ const toRecord = (delivery: MemoryDelivery): DeliveryRecord => ({
   webhookId: delivery.endpoint.record.id,
   eventId: delivery.event.record.id,
   type: delivery.event.record.type,
+  subject: delivery.event.record.subject ?? null,
   state: delivery.state,
   reason: delivery.reason,
   createdAt: delivery.createdAt,
@@ -76,12 +78,19 @@ function checkRoom(state: State, account: Account, events: readonly MemoryEvent[
 
 export function createMemoryDeliveryLog(
   context: MemoryStoreContext,
-): Pick<WebhookStore, "getDelivery" | "listDeliveries" | "deliveryStats" | "resend" | "recover"> {
+): Pick<
+  WebhookStore,
+  "getDelivery" | "getEvent" | "listDeliveries" | "deliveryStats" | "resend" | "recover"
+> {
   const { state } = context;
   return {
     async getDelivery(id) {
       const delivery = findDelivery(state, id);
       return delivery && toRecord(delivery);
+    },
+
+    async getEvent({ account, id }) {
+      return state.accounts.get(account)?.events.get(id)?.record;
     },
 
     async listDeliveries({ webhookId, state: wanted, type, since, until, cursor, limit }) {
@@ -98,13 +107,15 @@ export function createMemoryDeliveryLog(
       return { deliveries: rows.map(toRecord), next };
     },
 
-    async deliveryStats(webhookId) {
+    async deliveryStats(webhookId, now) {
       const endpoint = state.endpoints.get(webhookId);
       if (!endpoint) return undefined;
-      const { counts, queue, lastAttempt } = endpoint;
+      const { counts, failedTests, recent, queue, lastAttempt } = endpoint;
       const head = queue.head();
       return {
         ...counts,
+        failedTests,
+        lastDay: sumRecentAttempts(recent, now),
         nextDueAt: head ? (head.extraAt ?? head.dueAt) : null,
         lastAttempt: lastAttempt && toSummary(lastAttempt),
       };

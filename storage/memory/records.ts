@@ -4,6 +4,7 @@
  */
 
 import type { Attempt, DeliveryState, EventRecord, Lane, WebhookRecord } from "../../src/webhooks/store.js";
+import type { RecentHour } from "../recent-attempts.js";
 import type { FifoTimeQueue, Queued } from "./fifo-time-queue.js";
 import type { OrderedRows, Rows } from "./rows.js";
 import type { SlowStart } from "./slow-start.js";
@@ -63,6 +64,10 @@ export interface MemoryEndpoint {
   lane: Lane;
   /** Counts of `deliveries` by state. */
   readonly counts: Record<DeliveryState, number>;
+  /** How many of the `failed` ones are failed tests. */
+  failedTests: number;
+  /** Its attempts of the last hours, newest first. */
+  recent: readonly RecentHour[];
   /** Without its excerpt, which may be long. */
   lastAttempt: Attempt | null;
   isRemoved: boolean;

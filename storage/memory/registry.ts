@@ -69,6 +69,8 @@ function addEndpoint(state: State, webhook: WebhookRecord): MemoryEndpoint {
     slowStart: null,
     lane: "slow",
     counts: { pending: 0, delivered: 0, failed: 0, withheld: 0 },
+    failedTests: 0,
+    recent: [],
     lastAttempt: null,
     isRemoved: false,
   };

@@ -1,6 +1,6 @@
 /** Completing deliveries and events, and freeing them when their retention is over. */
 
-import type { DeliveryState } from "../../src/webhooks/store.js";
+import { type DeliveryState, TEST_FAILED } from "../../src/webhooks/store.js";
 import { deliveryBytes, resize } from "./bounds.js";
 import { releaseLease } from "./claim-order.js";
 import type { CompletedEvent, MemoryDelivery, MemoryEvent } from "./records.js";
@@ -18,6 +18,12 @@ function close(state: State, delivery: MemoryDelivery): void {
   state.pending -= 1;
 }
 
+/** Adds `by` to the counts of its endpoint that a delivery belongs to. */
+function countDelivery({ endpoint, state, reason }: MemoryDelivery, by: 1 | -1): void {
+  endpoint.counts[state] += by;
+  if (reason === TEST_FAILED) endpoint.failedTests += by;
+}
+
 /** Completes a delivery. With its last open delivery the event is completed. */
 export function markCompleted(
   context: MemoryStoreContext,
@@ -26,11 +32,10 @@ export function markCompleted(
   now: number,
 ): void {
   if (delivery.state === "pending") close(context.state, delivery);
-  const { counts } = delivery.endpoint;
-  counts[delivery.state] -= 1;
-  counts[outcome.state] += 1;
+  countDelivery(delivery, -1);
   delivery.state = outcome.state;
   delivery.reason = outcome.reason;
+  countDelivery(delivery, 1);
   delivery.endedAt = now;
   if (delivery.event.open === 0) completeEvent(context, delivery.event, now);
 }
@@ -116,7 +121,7 @@ function free(state: State, event: MemoryEvent, now: number): void {
   state.deliveries -= event.deliveries.length;
   for (const delivery of event.deliveries) {
     delivery.endpoint.deliveries.delete(delivery);
-    delivery.endpoint.counts[delivery.state] -= 1;
+    countDelivery(delivery, -1);
   }
   reopen(state, event);
   account.events.delete(event);

@@ -3,6 +3,7 @@
  */
 
 import type { Attempt, EndpointReport, Settlement, SettleResult } from "../../src/webhooks/store.js";
+import { addRecentAttempt } from "../recent-attempts.js";
 import { attemptBytes, resize } from "./bounds.js";
 import { enqueue, moveToLane, offer, releaseLease } from "./claim-order.js";
 import type { MemoryDelivery, MemoryEndpoint } from "./records.js";
@@ -82,6 +83,11 @@ function apply(context: MemoryStoreContext, delivery: MemoryDelivery, settlement
   delivery.isRecovered = false;
   if (attempt !== null) addAttempt(state, delivery, attempt, now);
   if (seen !== null) applyReport(context, delivery.endpoint, seen);
+  if (attempt !== null && seen !== null) {
+    const { endpoint } = delivery;
+    const { durationMs } = attempt;
+    endpoint.recent = addRecentAttempt(endpoint.recent, now, { isOk: seen.ok, durationMs });
+  }
   if (outcome.state === "pending") {
     delivery.step = outcome.step;
     delivery.dueAt = outcome.dueAt;

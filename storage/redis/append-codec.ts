@@ -3,6 +3,7 @@
 import { formatDeliveryId } from "../../src/webhooks/delivery/delivery-id.js";
 import type { ClaimRequest, EventRecord, WebhookStore } from "../../src/webhooks/store.js";
 import type { RedisArgument } from "./client.js";
+import { encodeLabel } from "./event-codec.js";
 import { decodeUuid, encodeText, encodeUuid } from "./text-codec.js";
 
 /** An event that waits to be stored. */
@@ -34,7 +35,8 @@ export const encodeCommonEvent = (
   short,
   encodeText(event.type),
   `${Math.round(now + rememberMs)},${nonce}`,
-  `${JSON.stringify(event.digest)}\n${encodeText(event.type)}\n${event.payload}`,
+  `${JSON.stringify(event.digest)}\n${encodeLabel(event)}\n${event.payload}`,
+  encodeLabel(event),
 ];
 
 /** Encodes an event for `append-general.lua`. */
@@ -53,6 +55,7 @@ export const encodeEvent = ({
   rememberMs,
   nonce,
   webhookId === undefined ? "" : encodeUuid(webhookId),
+  encodeLabel(event),
 ];
 
 /**

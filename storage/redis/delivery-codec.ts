@@ -99,7 +99,7 @@ export function decodeClaimLine(line: string): Omit<Claim, "id" | "webhook" | "e
 
 export function decodeDelivery(
   text: string,
-  given: Pick<DeliveryRecord, "id" | "webhookId" | "eventId" | "type">,
+  given: Pick<DeliveryRecord, "id" | "webhookId" | "eventId" | "type" | "subject">,
 ): DeliveryRecord {
   const [line = "", ...attempts] = text.split("\n");
   const { state, reason, createdAt, startedAt, step, dueAt, endedAt } = parseLine(line);

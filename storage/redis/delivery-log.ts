@@ -3,11 +3,13 @@
 import { randomUUID } from "node:crypto";
 import type { AttemptSummary, DeliveryRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { validateCursor } from "../cursor.js";
+import { type RecentHour, sumRecentAttempts } from "../recent-attempts.js";
 import { decodeDelivery, decodeDeliveryId, encodeDeliveryId } from "./delivery-codec.js";
+import { decodeEvent, decodeLabel } from "./event-codec.js";
 import { partitionFull } from "./redis-errors.js";
 import { SCRIPTS } from "./scripts.js";
 import type { RedisStoreContext } from "./store-context.js";
-import { decodeNumber, decodeText, encodeNumber, encodeText } from "./text-codec.js";
+import { decodeNumber, encodeNumber, encodeText, encodeUuid } from "./text-codec.js";
 
 /** A place in the order of a partition. */
 const ORDER = /^[0-9a-f]{15}$/;
@@ -16,17 +18,31 @@ const ORDER = /^[0-9a-f]{15}$/;
 const EXAMINED_PER_CALL = 250;
 const RECOVERED_PER_CALL = 100;
 
-type Row = readonly [suffix: string, type: string, text: string];
+type Row = readonly [suffix: string, label: string, text: string];
 
-const toRecord = (webhookId: string, [suffix, type, text]: Row): DeliveryRecord => {
+const toRecord = (webhookId: string, [suffix, label, text]: Row): DeliveryRecord => {
   const id = decodeDeliveryId(webhookId, suffix);
   const eventId = id.slice(webhookId.length + 1).split(".", 1)[0] ?? "";
-  return decodeDelivery(text, { id, webhookId, eventId, type: decodeText(type) });
+  const { type, subject = null } = decodeLabel(label);
+  return decodeDelivery(text, { id, webhookId, eventId, type, subject });
 };
+
+/** Decodes `<hour> <succeeded> <failed> <ms>;…`, which recent.lua writes. */
+const decodeRecent = (text: string): readonly RecentHour[] =>
+  text
+    .split(";")
+    .slice(0, -1)
+    .map((line) => {
+      const [hour = 0, succeeded = 0, failed = 0, durationMs = 0] = line.split(" ").map(Number);
+      return { hour, succeeded, failed, durationMs };
+    });
 
 export function createRedisDeliveryLog(
   context: RedisStoreContext,
-): Pick<WebhookStore, "getDelivery" | "listDeliveries" | "deliveryStats" | "resend" | "recover"> {
+): Pick<
+  WebhookStore,
+  "getDelivery" | "getEvent" | "listDeliveries" | "deliveryStats" | "resend" | "recover"
+> {
   const { partitions, limits, run, notifyWorkers } = context;
   return {
     async getDelivery(id) {
@@ -38,6 +54,13 @@ export function createRedisDeliveryLog(
         now,
       })) as unknown as Row | [];
       return row.length === 0 ? undefined : toRecord(webhookId, row);
+    },
+
+    async getEvent({ account, id }) {
+      const now = await context.at(0);
+      const args = ["event", encodeText(account), encodeUuid(id)];
+      const [text] = (await run(SCRIPTS.read, partitions.ofAccount(account), args, { now })) as string[];
+      return text ? decodeEvent(text, account, id)?.event : undefined;
     },
 
     async listDeliveries({ webhookId, state, type, since, until, cursor, limit }) {
@@ -57,20 +80,22 @@ export function createRedisDeliveryLog(
       return { deliveries: rows.map((row) => toRecord(webhookId, row)), next: next || null };
     },
 
-    async deliveryStats(webhookId) {
-      const now = await context.at(0);
+    async deliveryStats(webhookId, now) {
+      const at = await context.at(now);
       const args = ["tally", webhookId];
-      const row = await run(SCRIPTS.read, partitions.ofWebhook(webhookId), args, { now });
-      const [counts, nextAt, last] = row as unknown as
-        | [counts: [number, number, number, number], nextAt: string, last: string]
+      const row = await run(SCRIPTS.read, partitions.ofWebhook(webhookId), args, { now: at });
+      const [counts, nextAt, last, recent] = row as unknown as
+        | [counts: [number, number, number, number, number], nextAt: string, last: string, recent: string]
         | [];
       if (counts === undefined) return undefined;
-      const [pending, delivered, failed, withheld] = counts;
+      const [pending, delivered, failed, withheld, failedTests] = counts;
       return {
         pending,
         delivered,
         failed,
         withheld,
+        failedTests,
+        lastDay: sumRecentAttempts(decodeRecent(recent ?? ""), at),
         nextDueAt: decodeNumber(nextAt),
         lastAttempt: !last ? null : (JSON.parse(last) as AttemptSummary),
       };

@@ -1,7 +1,7 @@
 /** Decodes stored events. append.lua and append-general.lua write them. */
 
 import type { EventRecord } from "../../src/webhooks/store.js";
-import { decodeText } from "./text-codec.js";
+import { decodeText, encodeText } from "./text-codec.js";
 
 /** A stored event. */
 export interface StoredEvent {
@@ -11,7 +11,19 @@ export interface StoredEvent {
   readonly receivers: number;
 }
 
-/** The first line of `order,deliveries,…⏎digest⏎type⏎payload`. */
+/**
+ * Encodes the type of an event with its subject, if it has one: `type` or `type,subject`. Encoded
+ * texts have no commas.
+ */
+export const encodeLabel = ({ type, subject }: Pick<EventRecord, "type" | "subject">): string =>
+  subject === undefined ? encodeText(type) : `${encodeText(type)},${encodeText(subject)}`;
+
+export function decodeLabel(label: string): Pick<EventRecord, "type" | "subject"> {
+  const [type = "", subject] = label.split(",");
+  return { type: decodeText(type), ...(subject !== undefined && { subject: decodeText(subject) }) };
+}
+
+/** The first line of `order,deliveries,…⏎digest⏎label⏎payload`. */
 const EVENT_HEAD = /^([0-9a-f]{15}),(\d+),[^\n]*$/i;
 
 /** Returns `undefined` if the text is not a stored event. */
@@ -26,7 +38,7 @@ export function decodeEvent(text: string, account: string, id: string): StoredEv
     const event = Object.freeze({
       id,
       account,
-      type: decodeText(text.slice(typeAt, payloadAt - 1)),
+      ...decodeLabel(text.slice(typeAt, payloadAt - 1)),
       digest: JSON.parse(text.slice(digestAt, typeAt - 1)) as string,
       payload: text.slice(payloadAt),
     });

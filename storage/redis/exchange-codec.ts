@@ -84,7 +84,8 @@ export function encodeSettlements<T extends FirstSettlement>(
     if (last === undefined) continue;
     const { account, attempt, endpoint } = last.settlement;
     args.push(last.lease.webhook, encodeText(account), endpoint.generation, own.length);
-    args.push(encodeLane(endpoint.lane), encodeAttemptSummary(attempt));
+    const durationMs = own.reduce((sum, { settlement }) => sum + settlement.attempt.durationMs, 0);
+    args.push(encodeLane(endpoint.lane), encodeAttemptSummary(attempt), durationMs);
   }
   for (const [number, { name, count, events }] of accounts) {
     args.push(number, name, count, events.size);

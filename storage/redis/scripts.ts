@@ -32,6 +32,7 @@ import flush from "./scripts/flush.lua";
 import keys from "./scripts/keys.lua";
 import notices from "./scripts/notices.lua";
 import read from "./scripts/read.lua";
+import recent from "./scripts/recent.lua";
 import recover from "./scripts/recover.lua";
 import remembered from "./scripts/remembered.lua";
 import remove from "./scripts/remove.lua";
@@ -83,7 +84,7 @@ export const SCRIPTS = {
   contentRead: assemble("content-read", calls, content, contentRead),
   contentScan: assemble("content-scan", calls, content, contentScan),
   create: assemble("create", ...GENERAL, rosters, remembered, create),
-  exchange: assemble("exchange", calls, commonPath, exchange, exchangeSettle, exchangeClaim),
+  exchange: assemble("exchange", calls, commonPath, recent, exchange, exchangeSettle, exchangeClaim),
   notices: assemble("notices", ...GENERAL, remembered, notices),
   read: assemble("read", ...GENERAL, rosters, read),
   recover: assemble("recover", ...GENERAL, rosters, remembered, retention, additions, recover),
@@ -91,7 +92,7 @@ export const SCRIPTS = {
   repair: assemble("repair", ...GENERAL, rosters, repair),
   repairTallies: assemble("repair-tallies", ...GENERAL, rosters, repairTallies),
   resend: assemble("resend", ...GENERAL, remembered, retention, additions, resend),
-  settle: assemble("settle", ...GENERAL, ...COMPLETION, settle),
+  settle: assemble("settle", ...GENERAL, ...COMPLETION, recent, settle),
   settleNotice: assemble("settle-notice", ...GENERAL, rosters, remembered, settleNotice),
   tidy: assemble("tidy", ...GENERAL, rosters, ...COMPLETION, cleanUp, expiredLeases, tidy),
   time: assemble("time", time),

@@ -54,7 +54,9 @@ function encodeOutcome(outcome: Settlement["outcome"]): readonly RedisArgument[]
 }
 
 const encodeAttempt = (attempt: Attempt | null): readonly RedisArgument[] =>
-  attempt === null ? ["", ""] : [JSON.stringify(attempt), encodeAttemptSummary(attempt)];
+  attempt === null
+    ? ["", "", ""]
+    : [JSON.stringify(attempt), encodeAttemptSummary(attempt), attempt.durationMs];
 
 function encodeReport(endpoint: Settlement["endpoint"]): readonly RedisArgument[] {
   if (!endpoint) return ["", "", "", "", ""];

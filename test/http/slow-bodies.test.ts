@@ -186,7 +186,7 @@ describe("a body that trickles in", () => {
     const receiver = createReceiver({ secrets: newSecret(), onEvent: () => {}, clock: time });
     const fromPage = { ...JSON_TYPE, "x-postbell-portal": "1", host: "localhost" };
     const requests = [
-      await asked(portal, { path: "/api/webhooks", headers: fromPage, body: trickle(time, blank, 1000) }),
+      await asked(portal, { path: "/api/v1/webhooks", headers: fromPage, body: trickle(time, blank, 1000) }),
       await asked(portal, {
         path: "/api/content/posts",
         headers: fromPage,

@@ -57,6 +57,15 @@ const calls: readonly [method: keyof WebhookStore, call: (hanging: Hanging) => P
   ["append", ({ emit }) => emit()],
   ["listDeliveries", ({ webhooks, id }) => webhooks.deliveries.list({ webhookId: id })],
   ["getDelivery", ({ webhooks, id }) => webhooks.deliveries.get(`${id}.${id}`)],
+  [
+    "getEvent",
+    async ({ webhooks, id, hang, emit }) => {
+      hang.isHanging = false;
+      const delivery = `${id}.${await emit()}`;
+      hang.isHanging = true;
+      return webhooks.deliveries.request(delivery);
+    },
+  ],
   ["recover", ({ webhooks, id }) => webhooks.deliveries.recover({ webhookId: id, since: new Date(START) })],
 ];
 

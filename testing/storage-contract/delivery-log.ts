@@ -103,13 +103,21 @@ export function testDeliveryLists(it: DeclareTest): void {
   });
 }
 
+/** The statistics of a webhook without deliveries. */
+const NO_DELIVERIES = {
+  ...{ pending: 0, delivered: 0, failed: 0, withheld: 0, failedTests: 0 },
+  lastDay: { succeeded: 0, failed: 0, durationMs: 0 },
+  nextDueAt: null,
+  lastAttempt: null,
+};
+
 /** Counts and single deliveries. */
 export function testDeliveryLookup(it: DeclareTest): void {
   it("the deliveries of a webhook are counted by state, completed ones while they are kept", async (s) => {
     const { id } = await s.register();
     const { id: other } = await s.register({ eventTypes: ["consent.*"] });
-    const count = () => s.store.deliveryStats(id);
-    const nothing = { pending: 0, delivered: 0, failed: 0, withheld: 0, nextDueAt: null, lastAttempt: null };
+    const count = () => s.store.deliveryStats(id, s.now());
+    const nothing = NO_DELIVERIES;
     assert.deepEqual(await count(), nothing);
     await repeat(5, () => s.emit());
     const dueAt = s.now();
@@ -117,7 +125,7 @@ export function testDeliveryLookup(it: DeclareTest): void {
     await s.advance(SECOND_MS);
     const [a, b, c, d, e] = await s.claim();
     assert.ok(a && b && c && d && e);
-    assert.deepEqual(await s.peer.deliveryStats(id), { ...nothing, pending: 5 });
+    assert.deepEqual(await s.peer.deliveryStats(id, s.now()), { ...nothing, pending: 5 });
     await s.settle(c, { state: "withheld", reason: "access_denied" });
     assert.equal((await count())?.lastAttempt, null);
     await s.deliver(a);
@@ -127,14 +135,15 @@ export function testDeliveryLookup(it: DeclareTest): void {
     await s.retry(e, HOUR_MS, { endpoint: null });
     const lastAttempt = { at: s.now(), kind: "http", status: 500, code: "HTTP_500" };
     const nextDueAt = s.now() + HOUR_MS;
-    const counts = { pending: 2, delivered: 1, failed: 1, withheld: 1 };
-    assert.deepEqual(await count(), { ...counts, nextDueAt, lastAttempt });
+    const counts = { pending: 2, delivered: 1, failed: 1, withheld: 1, failedTests: 0 };
+    const lastDay = { succeeded: 1, failed: 1, durationMs: 12 };
+    assert.deepEqual(await count(), { ...counts, lastDay, nextDueAt, lastAttempt });
     await s.resend(d.id);
     assert.equal((await count())?.nextDueAt, s.now());
     await s.deliver(b);
     const counted = await count();
     assert.deepEqual([counted?.delivered, counted?.failed, counted?.lastAttempt?.kind], [2, 0, "delivered"]);
-    assert.deepEqual(await s.store.deliveryStats(other), nothing);
+    assert.deepEqual(await s.store.deliveryStats(other, s.now()), nothing);
     await s.advance(RETENTION.ms);
     await s.tidy();
     const retained = await count();
@@ -142,7 +151,7 @@ export function testDeliveryLookup(it: DeclareTest): void {
     await s.remove(id);
     await s.tidy();
     assert.equal(await count(), undefined);
-    assert.equal(await s.store.deliveryStats(s.store.newWebhookId("clinic")), undefined);
+    assert.equal(await s.store.deliveryStats(s.store.newWebhookId("clinic"), s.now()), undefined);
   });
 
   it("an unknown delivery id is neither found nor resent", async (s) => {

@@ -38,6 +38,7 @@ export function testFanOut(it: DeclareTest): void {
         webhookId,
         eventId: event.id,
         type: event.type,
+        subject: null,
         state: "pending",
         reason: null,
         createdAt: s.now(),

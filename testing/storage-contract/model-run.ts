@@ -47,7 +47,7 @@ async function checkStats(model: Model): Promise<void> {
     [webhooks.size, pending.length, known.length - pending.length],
   );
   const webhook = model.pickWebhook();
-  const counts = webhook && (await pickProcess().deliveryStats(webhook.id));
+  const counts = webhook && (await pickProcess().deliveryStats(webhook.id, model.s.now()));
   for (const state of counts ? (["pending", "delivered", "failed", "withheld"] as const) : []) {
     const own = known.filter((delivery) => delivery.webhookId === webhook?.id && delivery.state === state);
     assert.equal(counts?.[state], own.length);

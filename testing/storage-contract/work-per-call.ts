@@ -55,7 +55,7 @@ const CALLS: Readonly<Record<string, (s: Scenario, account: BusyAccount) => Prom
     store.listDeliveries({ webhookId: busyId, limit: 50, since: now() }),
   "recover when nothing is missing": ({ recover }, { busyId }) => recover(busyId, { limit: 1_000_000 }),
   "recover new events": ({ recover, now }, { busyId }) => recover(busyId, { since: now(), limit: 1_000_000 }),
-  "count the deliveries of a webhook": ({ store }, { busyId }) => store.deliveryStats(busyId),
+  "count the deliveries of a webhook": ({ store }, { busyId }) => store.deliveryStats(busyId, store.now()),
   "read a delivery": ({ store }, { oldestId }) => store.getDelivery(oldestId),
   "resend a delivery": ({ resend }, { oldestId }) => resend(oldestId),
   "emit a test event": ({ emit }, { name, idleId }) => emit({ account: name }, { webhookId: idleId }),

@@ -7,6 +7,8 @@ import { createRateLimit } from "../../http/rate-limit.js";
 import { createRouter, type Route } from "../../http/router.js";
 import type { Handler, HttpRequest } from "../../http/types.js";
 import type { JsonObject } from "../../schema/types.js";
+import type { Subscriber } from "../access.js";
+import { readSubscriber } from "../call-arguments.js";
 import type { Deliveries } from "../delivery/deliveries.js";
 import type { Registrations } from "../registrations/registrations.js";
 import type { WebhooksSettings } from "../settings/settings.js";
@@ -49,7 +51,15 @@ const createErrorTranslator =
     return error;
   };
 
-export function createApiHandler(context: ApiContext): Handler {
+/** Serves the registration API. */
+export interface ApiHandlers {
+  /** For requests with an API key. */
+  readonly handle: Handler;
+  /** For a subscriber that the host has identified. Rejects only with `invalid_argument`. */
+  readonly handleAs: (request: HttpRequest, subscriber: Subscriber) => ReturnType<Handler>;
+}
+
+export function createApiHandlers(context: ApiContext): ApiHandlers {
   const { settings, registrations, openApi, deliveries, eventTypes, clock, logger } = context;
   const { limits } = settings;
   const accounts = createRateLimit({ perMinute: limits.requestsPerMinute, clock });
@@ -62,17 +72,19 @@ export function createApiHandler(context: ApiContext): Handler {
     registrations.get(parameter("webhookId"), { as: subscriber });
 
   const routes: readonly Route<ApiRequest>[] = [
-    ...registrationRoutes({ registrations, findWebhook, bodies }),
+    ...registrationRoutes({ registrations, deliveries, findWebhook, bodies }),
     ...deliveryRoutes({ deliveries, findWebhook, bodies }),
     { ...operations.listEventTypes, handle: async () => toJsonResponse(200, { eventTypes }) },
   ];
 
-  const handlePrivate = createRouter(routes, {
-    async context(request, parameter) {
+  const handlePrivate = createRouter<ApiRequest, Subscriber>(routes, {
+    async context(request, parameter, caller) {
+      if (caller !== undefined) return { request, parameter, subscriber: caller, charge: () => {} };
       const subscriber = await authenticate(request);
       const seconds = accounts.take(subscriber.account);
       if (seconds > 0) throw rateLimited(seconds, "The account has sent too many requests");
-      return { request, parameter, subscriber };
+      const charge = (count: number): void => accounts.charge(subscriber.account, count);
+      return { request, parameter, subscriber, charge };
     },
     onError: (thrown) => toErrorResponse(translateError(thrown)),
   });
@@ -80,5 +92,10 @@ export function createApiHandler(context: ApiContext): Handler {
     context: (request) => request,
     onError: (thrown) => toErrorResponse(translateError(thrown)),
   });
-  return async (request) => (await handlePrivate(request)) ?? handlePublic(request);
+  return {
+    handle: async (request) => (await handlePrivate(request)) ?? handlePublic(request),
+    async handleAs(request, subscriber) {
+      return (await handlePrivate(request, readSubscriber(subscriber))) ?? handlePublic(request);
+    },
+  };
 }

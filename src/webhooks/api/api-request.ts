@@ -13,6 +13,8 @@ export interface ApiRequest {
   readonly request: HttpRequest;
   readonly parameter: PathParameter;
   readonly subscriber: Subscriber;
+  /** Charges the account's limit for what costs as much as so many further requests. */
+  readonly charge: (count: number) => void;
 }
 
 export const { json: toJsonResponse, error: toErrorResponse } = createJsonWriter({ vary: "Authorization" });
@@ -47,6 +49,17 @@ export function parseBodyFields(
       .filter((field) => Object.hasOwn(body, field))
       .map((field) => [field, (body as Record<string, unknown>)[field]]),
   );
+}
+
+/**
+ * True if the query has `include=<name>`.
+ *
+ * @throws PostbellError `invalid_argument` for any other value.
+ */
+export function parseInclude(query: URLSearchParams, name: string): boolean {
+  const include = query.get("include");
+  if (include === null || include === name) return include === name;
+  throw new PostbellError("invalid_argument", `include must be '${name}'.`, { field: "include" });
 }
 
 /** Returns `limit` and `cursor` of a query. A `limit` that is not a number becomes NaN. */

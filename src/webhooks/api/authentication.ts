@@ -9,7 +9,7 @@ import { HttpError, rateLimited, serviceUnavailable } from "../../http/errors.js
 import { createRateLimit } from "../../http/rate-limit.js";
 import type { HttpRequest } from "../../http/types.js";
 import type { Subscriber } from "../access.js";
-import { checkName } from "../call-arguments.js";
+import { readSubscriber } from "../call-arguments.js";
 import type { WebhooksSettings } from "../settings/settings.js";
 
 /** The number of recently valid keys to remember. The least recently used is forgotten first. */
@@ -58,11 +58,7 @@ export function createAuthentication({
     try {
       const call = (async () => access.authenticate(key))();
       const found = await withTimeout(clock, limits.hookMs, call, () => new Error("no response in time"));
-      if (!found) return null;
-      const { id, account } = found;
-      checkName("subscriber.id", id);
-      checkName("subscriber.account", account);
-      return { id, account };
+      return found ? readSubscriber(found) : null;
     } catch (error) {
       logger.error({ error }, "access.authenticate failed or returned an invalid value");
       throw serviceUnavailable();

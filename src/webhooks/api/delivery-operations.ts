@@ -2,20 +2,18 @@
 
 import { componentRef } from "../../http/openapi-document.js";
 import type { JsonObject } from "../../schema/types.js";
+import { PER_ATTEMPT } from "../delivery/deliveries.js";
 import { TEXT_LENGTHS } from "../text-lengths.js";
-import { attemptResultRef } from "./delivery-schemas.js";
-import { EXAMPLE_ATTEMPT, EXAMPLE_DELIVERY, EXAMPLE_DELIVERY_ID } from "./examples.js";
+import { EXAMPLE_ATTEMPT, EXAMPLE_DELIVERY, EXAMPLE_DELIVERY_ID, EXAMPLE_WEBHOOK } from "./examples.js";
 import { BODY_ERRORS, type Operation } from "./operation.js";
 import {
   cursorParameter,
   deliveryRef,
   describeObject,
   describeTime,
-  describeTimeOrNull,
   eventTypeRef,
   limitParameter,
   nextCursor,
-  orNull,
 } from "./shared-schemas.js";
 
 const attemptedId: JsonObject = {
@@ -32,28 +30,7 @@ export const deliveryOperations = {
     response: {
       status: 200,
       description: "The number of stored deliveries in each state, and the health of the endpoint.",
-      schema: describeObject({
-        pending: { type: "integer", minimum: 0 },
-        delivered: { type: "integer", minimum: 0 },
-        failed: { type: "integer", minimum: 0 },
-        withheld: { type: "integer", minimum: 0 },
-        eventTypes: orNull({
-          type: "array",
-          items: componentRef("schemas", "EventTypePattern"),
-          description: "The event types that the webhook subscribes to; null for all, also future ones.",
-        }),
-        health: describeObject({
-          status: { type: "string", enum: ["ok", "failing", "warned", "disabled"] },
-          failingSince: describeTimeOrNull("The first failure since the last success."),
-          warnAt: describeTimeOrNull("When the operator is warned if the failures continue."),
-          disableAt: describeTimeOrNull("When the webhook is disabled if the failures continue."),
-        }),
-        rotatesAt: describeTimeOrNull("When a new secret begins to sign; null without a rotation."),
-        nextAttemptAt: describeTimeOrNull(
-          "When the next attempt is due; in the past if it waits for a free slot.",
-        ),
-        lastAttempt: orNull(attemptResultRef),
-      }),
+      schema: componentRef("schemas", "Stats"),
       example: {
         ...{ pending: 2, delivered: 340, failed: 0, withheld: 1, eventTypes: ["patient.*"] },
         health: {
@@ -62,6 +39,7 @@ export const deliveryOperations = {
           warnAt: "2026-03-04T12:00:00.500Z",
           disableAt: "2026-03-05T12:00:00.500Z",
         },
+        lastDay: { attempts: 350, succeeded: 340, averageMs: 42 },
         rotatesAt: null,
         nextAttemptAt: EXAMPLE_DELIVERY.nextAttemptAt,
         lastAttempt: EXAMPLE_ATTEMPT,
@@ -91,6 +69,18 @@ export const deliveryOperations = {
         schema: { type: "string", format: "date-time", maxLength: TEXT_LENGTHS.time },
       },
       {
+        name: "event_id",
+        in: "query",
+        description: "Only the deliveries of this event: the first one, and those sent again.",
+        schema: { type: "string", format: "uuid" },
+      },
+      {
+        name: "include",
+        in: "query",
+        description: "`attempts` adds the attempts of each delivery, without excerpts of responses.",
+        schema: { const: "attempts" },
+      },
+      {
         name: "until",
         in: "query",
         description: "Only deliveries created before this time: ISO 8601 with an offset.",
@@ -107,7 +97,9 @@ export const deliveryOperations = {
         next: nextCursor,
       }),
       example: {
-        deliveries: [{ ...EXAMPLE_DELIVERY, attemptCount: 1, lastAttempt: EXAMPLE_ATTEMPT }],
+        deliveries: [
+          { ...EXAMPLE_DELIVERY, attemptCount: 1, lastAttempt: { ...EXAMPLE_ATTEMPT, durationMs: 120 } },
+        ],
         next: null,
       },
     },
@@ -128,6 +120,45 @@ export const deliveryOperations = {
       },
     },
     errors: [404],
+  },
+  readDeliveryRequest: {
+    method: "GET",
+    path: "/v1/webhooks/:webhookId/deliveries/:deliveryId/request",
+    tag: "Deliveries",
+    summary: "Read what an attempt of a delivery sends",
+    description:
+      "Whether the subscriber may read the records is checked again, as for an attempt. If it may not read the event's own record, the response is 403 `record_not_readable`. Only the API key that owns the webhook, or a key that may act for it, may read the request.",
+    parameters: [
+      {
+        name: "include",
+        in: "query",
+        description: "`body` adds the body, which contains the record.",
+        schema: { const: "body" },
+      },
+    ],
+    response: {
+      status: 200,
+      description: "The request of an attempt.",
+      schema: describeObject({
+        method: { const: "POST" },
+        url: { type: "string" },
+        headers: {
+          type: "object",
+          additionalProperties: { type: "string" },
+          description: `Header values by name. Signatures and their time are \`${PER_ATTEMPT}\`.`,
+        },
+        bytes: { type: "integer", minimum: 0, description: "The size of the body." },
+        body: { type: ["string", "null"], description: "Null without `include=body`." },
+      }),
+      example: {
+        method: "POST",
+        url: EXAMPLE_WEBHOOK.url,
+        headers: { "content-type": "application/json", "X-Service-Signature": PER_ATTEMPT },
+        bytes: 1834,
+        body: null,
+      },
+    },
+    errors: [400, 403, 404],
   },
   resendDelivery: {
     method: "POST",

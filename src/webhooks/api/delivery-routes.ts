@@ -10,6 +10,7 @@ import {
   type ApiRequest,
   invalidRequest,
   parseBodyFields,
+  parseInclude,
   parsePage,
   toJsonResponse,
 } from "./api-request.js";
@@ -23,13 +24,20 @@ export interface DeliveryRoutesContext {
   readonly bodies: BodyReader;
 }
 
-/** A delivery in a list. Its attempts are left out: they can be many, with long responses. */
-function toRow({ attempts, ...delivery }: Delivery) {
+/**
+ * A delivery in a list. Its attempts are left out unless they were asked for, and excerpts of
+ * responses in any case: they can be long.
+ */
+function toRow({ attempts, ...delivery }: Delivery, isWithAttempts: boolean) {
+  const withoutExcerpts = attempts.map((attempt) => ({ ...attempt, excerpt: null }));
   const last = attempts.at(-1);
   return {
     ...delivery,
     attemptCount: attempts.length,
-    lastAttempt: last ? { at: last.at, kind: last.kind, status: last.status, code: last.code } : null,
+    lastAttempt: last
+      ? { at: last.at, kind: last.kind, status: last.status, code: last.code, durationMs: last.durationMs }
+      : null,
+    ...(isWithAttempts && { attempts: withoutExcerpts }),
   };
 }
 
@@ -64,16 +72,20 @@ export function deliveryRoutes({
       async handle(call) {
         const { id: webhookId } = await findWebhook(call);
         const query = new URLSearchParams(call.request.query);
-        // Without `as`: rows have no excerpts, so `canActFor` need not be called about them.
-        const page = await deliveries.list({
+        const isWithAttempts = parseInclude(query, "attempts");
+        const page = deliveries.list({
           webhookId,
+          eventId: query.get("event_id") ?? undefined,
           state: (query.get("state") ?? undefined) as Delivery["state"] | undefined,
           type: query.get("type") ?? undefined,
           since: query.get("since") ?? undefined,
           until: query.get("until") ?? undefined,
           ...parsePage(query),
+          as: call.subscriber,
         });
-        return toJsonResponse(200, { deliveries: page.deliveries.map(toRow), next: page.next });
+        const { deliveries: found, next } = await renameErrorField({ eventId: "event_id" }, page);
+        const rows = found.map((delivery) => toRow(delivery, isWithAttempts));
+        return toJsonResponse(200, { deliveries: rows, next });
       },
     },
     {
@@ -81,6 +93,14 @@ export function deliveryRoutes({
       async handle(call) {
         const id = await findDeliveryId(call);
         return toJsonResponse(200, await deliveries.get(id, { as: call.subscriber }));
+      },
+    },
+    {
+      ...operations.readDeliveryRequest,
+      async handle(call) {
+        const id = await findDeliveryId(call);
+        const includeBody = parseInclude(new URLSearchParams(call.request.query), "body");
+        return toJsonResponse(200, await deliveries.request(id, { includeBody, as: call.subscriber }));
       },
     },
     {

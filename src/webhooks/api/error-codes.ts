@@ -11,7 +11,7 @@ export const errorCodes = {
     "request_aborted",
   ],
   401: ["unauthorized"],
-  403: ["webhook_owned_by_another_key"],
+  403: ["webhook_owned_by_another_key", "record_not_readable"],
   404: ["not_found"],
   405: ["method_not_allowed"],
   408: ["request_timeout"],

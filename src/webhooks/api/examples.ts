@@ -24,6 +24,7 @@ export const EXAMPLE_DELIVERY = {
   webhookId: EXAMPLE_WEBHOOK.id,
   eventId: "0b9d3a0e-2f4c-4f57-8d0c-6a1f5e7f3c21",
   type: "patient.updated",
+  subject: "Patient/123",
   state: "pending",
   reason: null,
   createdAt: "2026-03-01T12:00:00.000Z",

@@ -44,6 +44,7 @@ export const webhookSchemas: JsonObject = {
       url: { type: "string", maxLength: TEXT_LENGTHS.url },
       createdDate: { type: "string", format: "date-time" },
       updatedDate: { type: "string", format: "date-time" },
+      stats: componentRef("schemas", "Stats"),
     },
     additionalProperties: false,
     examples: [EXAMPLE_WEBHOOK],

@@ -35,6 +35,13 @@ const eventTypes: JsonObject = {
 
 const status: JsonObject = { type: "string", enum: ["ENABLED", "DISABLED"] };
 
+const includeStats: JsonObject = {
+  name: "include",
+  in: "query",
+  description: "`stats` adds the statistics of each webhook, as `stats`.",
+  schema: { const: "stats" },
+};
+
 export const registrationOperations = {
   createWebhook: {
     method: "POST",
@@ -77,8 +84,9 @@ export const registrationOperations = {
     path: "/v1/webhooks",
     tag: "Webhooks",
     summary: "List the account's webhooks",
-    description: "Oldest first.",
-    parameters: [limitParameter, cursorParameter],
+    description:
+      "Oldest first. A page with statistics counts as one more request of the account for each webhook on it.",
+    parameters: [limitParameter, cursorParameter, includeStats],
     response: {
       status: 200,
       description: "A page of webhooks.",
@@ -92,8 +100,9 @@ export const registrationOperations = {
     path: "/v1/webhooks/:webhookId",
     tag: "Webhooks",
     summary: "Read a webhook",
+    parameters: [includeStats],
     response: { status: 200, description: "The webhook.", schema: webhookRef, example: EXAMPLE_WEBHOOK },
-    errors: [404],
+    errors: [400, 404],
   },
   updateWebhook: {
     method: "PUT",

@@ -1,13 +1,16 @@
 /** The routes that register, list, change and delete webhooks. */
 
+import { isPostbellError } from "../../core/errors.js";
 import type { Route } from "../../http/router.js";
 import type { HttpRequest } from "../../http/types.js";
+import type { Deliveries } from "../delivery/deliveries.js";
 import type { Registrations } from "../registrations/registrations.js";
 import type { Webhook } from "../webhook.js";
 import {
   type ApiRequest,
   invalidRequest,
   parseBodyFields,
+  parseInclude,
   parsePage,
   toJsonResponse,
 } from "./api-request.js";
@@ -16,6 +19,7 @@ import type { BodyReader } from "./request-body.js";
 
 export interface RegistrationRoutesContext {
   readonly registrations: Registrations;
+  readonly deliveries: Pick<Deliveries, "stats">;
   /** Returns the webhook of the path. Rejects with `not_found` if it belongs to another account. */
   readonly findWebhook: (call: ApiRequest) => Promise<Webhook>;
   readonly bodies: BodyReader;
@@ -62,8 +66,23 @@ function parseChange(body: unknown): Change {
   };
 }
 
+/** Adds the statistics of webhooks. Leaves out those that were deleted meanwhile. */
+async function withStats(deliveries: Pick<Deliveries, "stats">, webhooks: readonly Webhook[]) {
+  const read = async (webhook: Webhook) => {
+    try {
+      const stats = await deliveries.stats({ webhookId: webhook.id });
+      return [{ ...toResource(webhook), stats }];
+    } catch (error) {
+      if (isPostbellError(error, "not_found")) return [];
+      throw error;
+    }
+  };
+  return (await Promise.all(webhooks.map(read))).flat();
+}
+
 export function registrationRoutes({
   registrations,
+  deliveries,
   findWebhook,
   bodies,
 }: RegistrationRoutesContext): readonly Route<ApiRequest>[] {
@@ -87,15 +106,25 @@ export function registrationRoutes({
     },
     {
       ...operations.listWebhooks,
-      async handle({ request, subscriber }) {
-        const page = parsePage(new URLSearchParams(request.query));
-        const { webhooks, next } = await registrations.list({ account: subscriber.account, ...page });
-        return toJsonResponse(200, { webhooks: webhooks.map(toResource), next });
+      async handle({ request, subscriber, charge }) {
+        const query = new URLSearchParams(request.query);
+        const isWithStats = parseInclude(query, "stats");
+        const page = { account: subscriber.account, ...parsePage(query) };
+        const { webhooks, next } = await registrations.list(page);
+        if (!isWithStats) return toJsonResponse(200, { webhooks: webhooks.map(toResource), next });
+        charge(webhooks.length);
+        return toJsonResponse(200, { webhooks: await withStats(deliveries, webhooks), next });
       },
     },
     {
       ...operations.readWebhook,
-      handle: async (call) => toJsonResponse(200, toResource(await findWebhook(call))),
+      async handle(call) {
+        const isWithStats = parseInclude(new URLSearchParams(call.request.query), "stats");
+        const webhook = await findWebhook(call);
+        if (!isWithStats) return toJsonResponse(200, toResource(webhook));
+        const stats = await deliveries.stats({ webhookId: webhook.id });
+        return toJsonResponse(200, { ...toResource(webhook), stats });
+      },
     },
     {
       ...operations.updateWebhook,

@@ -28,22 +28,47 @@ export type BuildAttemptRequest = (
   now: number,
 ) => OutboundRequest;
 
-export function createRequestBuilder(
-  { body: form, delivery, signature }: Pick<WebhooksSettings, "body" | "delivery" | "signature">,
-  clock: Clock,
-): BuildAttemptRequest {
+type RequestSettings = Pick<WebhooksSettings, "body" | "delivery" | "signature">;
+
+/** Builds the body of every attempt to a webhook under the same permissions. */
+export const buildBody = (
+  { body: form, delivery }: RequestSettings,
+  { id: topic }: Pick<WebhookRecord, "id">,
+  event: PreparedEvent,
+  allowed: readonly boolean[],
+): Buffer =>
+  event.body({
+    form,
+    topic,
+    allowed: allowed.every(Boolean) ? null : allowed,
+    eventIdField: delivery.eventIdField,
+  });
+
+/** The headers that are the same for every attempt. */
+const FIXED_HEADERS = { "content-type": "application/json", "user-agent": "Postbell" } as const;
+
+/** Lists the headers of an attempt, with `perAttempt` for values that each attempt computes. */
+export const listHeaders = (
+  { signature }: RequestSettings,
+  { id, perAttempt }: { readonly id: string; readonly perAttempt: string },
+): Readonly<Record<string, string>> => ({
+  ...FIXED_HEADERS,
+  [signature.header]: perAttempt,
+  ...(signature.standardWebhooks && {
+    "webhook-id": id,
+    "webhook-timestamp": perAttempt,
+    "webhook-signature": perAttempt,
+  }),
+});
+
+export function createRequestBuilder(settings: RequestSettings, clock: Clock): BuildAttemptRequest {
+  const { delivery, signature } = settings;
   return ({ webhook, event: { id } }, event, allowed, now) => {
-    const body = event.body({
-      form,
-      topic: webhook.id,
-      allowed: allowed.every(Boolean) ? null : allowed,
-      eventIdField: delivery.eventIdField,
-    });
+    const body = buildBody(settings, webhook, event, allowed);
     const timestamp = Math.floor(clock.now() / 1000);
     const secrets = selectSigningSecrets(webhook, now);
     const headers: Record<string, string> = {
-      "content-type": "application/json",
-      "user-agent": "Postbell",
+      ...FIXED_HEADERS,
       [signature.header]: signatureHeader({ secret: secrets[0], timestamp, body }),
     };
     if (signature.standardWebhooks) Object.assign(headers, standardHeaders({ secrets, id, timestamp, body }));

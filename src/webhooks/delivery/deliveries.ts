@@ -15,11 +15,17 @@ export interface Delivery {
   readonly webhookId: string;
   readonly eventId: string;
   readonly type: string;
+  /**
+   * A reference to the record that the event is about: `Patient/123`. `null` without one, and for
+   * who may not know it: it is shown to a key that may manage the webhook, once an attempt was
+   * made.
+   */
+  readonly subject: string | null;
   readonly state: DeliveryState;
   /**
-   * Why the delivery ended without success: `exhausted`, `disabled`, `access_denied`,
-   * `access_unknown`, `crashed`, `payload_unreadable`, `payload_missing` or `record_unreadable`.
-   * Otherwise `null`.
+   * Why the delivery ended without success: `exhausted`, `test_failed`, `disabled`,
+   * `access_denied`, `access_unknown`, `crashed`, `payload_unreadable`, `payload_missing` or
+   * `record_unreadable`. Otherwise `null`.
    */
   readonly reason: string | null;
   readonly createdAt: Date;
@@ -30,7 +36,25 @@ export interface Delivery {
   readonly attempts: readonly DeliveryAttempt[];
 }
 
-/** The statistics of one webhook. */
+/** Stands for the value of a header that is computed for each attempt. */
+export const PER_ATTEMPT = "(computed for each attempt)";
+
+/** The HTTP request that an attempt of a delivery sends. */
+export interface DeliveryRequest {
+  readonly method: "POST";
+  readonly url: string;
+  /**
+   * Headers by name. Signatures and their time are `(computed for each attempt)`: nobody can have
+   * the log sign something.
+   */
+  readonly headers: Readonly<Record<string, string>>;
+  /** The size of the body in UTF-8. */
+  readonly bytes: number;
+  /** `null` unless it was requested. */
+  readonly body: string | null;
+}
+
+/** The statistics of one webhook. Failed tests do not count as failed deliveries. */
 export interface DeliveryCounts extends Readonly<Record<DeliveryState, number>> {
   /** The event types that the webhook subscribes to; `null` for all, also future ones. */
   readonly eventTypes: readonly string[] | null;
@@ -42,6 +66,13 @@ export interface DeliveryCounts extends Readonly<Record<DeliveryState, number>> 
    * pending.
    */
   readonly nextAttemptAt: Date | null;
+  /** The attempts of the last 24 hours, to the hour. Failed tests do not count. */
+  readonly lastDay: {
+    readonly attempts: number;
+    readonly succeeded: number;
+    /** How long those that succeeded took on average; `null` if none did. */
+    readonly averageMs: number | null;
+  };
   /** The attempt of any delivery that was recorded last. */
   readonly lastAttempt: (Omit<AttemptSummary, "at"> & { readonly at: Date }) | null;
 }
@@ -50,9 +81,9 @@ export interface DeliveryCounts extends Readonly<Record<DeliveryState, number>> 
  * The delivery log and the calls that repair it. Completed deliveries are kept for `retention`.
  *
  * A call without `as` acts as the host. With `as`, it has the permissions of that API key, as in
- * `registrations`: every key of the account may read the log, but without the excerpts of
- * responses, which can repeat a record. Only a key that may manage the webhook may call `resend`,
- * `recover` and `test`.
+ * `registrations`: every key of the account may read the log, but without the subjects, and
+ * without the excerpts of responses, which can repeat a record. Only a key that may manage the
+ * webhook may call `request`, `resend`, `recover` and `test`.
  *
  * @throws `not_found`, `invalid_argument` and the errors of the storage; with `as` also
  * `webhook_owned_by_another_key` and `access_unavailable`.
@@ -65,10 +96,13 @@ export interface Deliveries {
    * A call examines a limited part of the log, so a page can hold fewer deliveries than `limit`,
    * even none, and still have a `next`: continue until it is `null`.
    *
+   * With `eventId`, only the deliveries of that event: the first one, and those sent again.
+   *
    * @throws `unknown_event_type` for a `type` that is neither in the catalogue nor `webhook.test`.
    */
   list(request: {
     readonly webhookId: string;
+    readonly eventId?: string | undefined;
     readonly state?: DeliveryState | undefined;
     readonly type?: string | undefined;
     /** A Date, or ISO 8601 with an offset. */
@@ -80,6 +114,20 @@ export interface Deliveries {
   }): Promise<{ readonly deliveries: readonly Delivery[]; readonly next: string | null }>;
   /** Returns a delivery with all stored attempts. */
   get(id: string, options?: Actor): Promise<Delivery>;
+  /**
+   * Returns what an attempt would send now. `access.canRead` is called again, and entries that the
+   * webhook's subscriber may not read are left out, as in an attempt. Only a key that may manage
+   * the webhook may call it.
+   *
+   * @param options.includeBody returns the body too, which contains the record. Default false.
+   *
+   * @throws `record_not_readable` if the subscriber may not read the event's own record;
+   * `not_found` if the event is no longer stored; `access_unavailable` if `canRead` fails.
+   */
+  request(
+    id: string,
+    options?: { readonly includeBody?: boolean | undefined } & Actor,
+  ): Promise<DeliveryRequest>;
   /**
    * Makes one more attempt now. A pending delivery keeps its schedule. For a completed one, creates
    * a new delivery of the same event with its own schedule. Returns the delivery that is attempted.

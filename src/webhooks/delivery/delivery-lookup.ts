@@ -1,4 +1,4 @@
-/** Finds deliveries and their webhooks for a caller, and decides which excerpts it may see. */
+/** Finds deliveries and their webhooks for a caller, and decides which details it may see. */
 
 import { isPostbellError } from "../../core/errors.js";
 import type { Actor } from "../access.js";
@@ -7,14 +7,14 @@ import type { Entitlement } from "../registrations/entitlement.js";
 import type { DeliveryRecord, WebhookRecord, WebhookStore } from "../store.js";
 import type { Delivery } from "./deliveries.js";
 import { parseDeliveryId } from "./delivery-id.js";
-import { hasExcerpt, hideExcerpts, toDelivery } from "./delivery-view.js";
+import { hasDetails, hideDetails, hideUnsentSubject, toDelivery } from "./delivery-view.js";
 
 export interface DeliveryLookup {
   /** @throws `not_found`. */
   readonly findDelivery: (id: string) => Promise<DeliveryRecord>;
   /** @throws `not_found` also for a delivery of another account. */
   readonly findWebhook: (delivery: DeliveryRecord, actor: Actor) => Promise<WebhookRecord>;
-  /** Converts records for the actor. Calls a hook of the host only if a record has an excerpt. */
+  /** Converts records for the actor. Calls a hook of the host only if a record has details. */
   readonly toVisible: (
     records: readonly DeliveryRecord[],
     webhook: WebhookRecord,
@@ -26,8 +26,8 @@ export function createDeliveryLookup(
   store: Pick<WebhookStore, "getDelivery">,
   entitlement: Entitlement,
 ): DeliveryLookup {
-  /** A hook that fails hides the excerpts only: every key of the account may read the rest. */
-  const mayReadExcerpts = (webhook: WebhookRecord, actor: Actor): Promise<boolean> =>
+  /** A hook that fails hides the details only: every key of the account may read the rest. */
+  const mayReadDetails = (webhook: WebhookRecord, actor: Actor): Promise<boolean> =>
     entitlement.canManage(webhook, actor).catch((error: unknown) => {
       if (isPostbellError(error, "access_unavailable")) return false;
       throw error;
@@ -48,9 +48,10 @@ export function createDeliveryLookup(
       }
     },
 
-    async toVisible(records, webhook, actor) {
-      const isVisible = !records.some(hasExcerpt) || (await mayReadExcerpts(webhook, actor));
-      return (isVisible ? records : records.map(hideExcerpts)).map(toDelivery);
+    async toVisible(stored, webhook, actor) {
+      const records = stored.map(hideUnsentSubject);
+      const isVisible = !records.some(hasDetails) || (await mayReadDetails(webhook, actor));
+      return (isVisible ? records : records.map(hideDetails)).map(toDelivery);
     },
   });
 }

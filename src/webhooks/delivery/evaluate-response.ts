@@ -6,7 +6,7 @@ import { seconds, type Telemetry } from "../../core/telemetry.js";
 import { toLabel } from "../../core/telemetry-labels.js";
 import type { OutboundResult } from "../../outbound/types.js";
 import type { WebhooksSettings } from "../settings/settings.js";
-import type { Attempt, Claim, EndpointReport } from "../store.js";
+import { type Attempt, type Claim, type EndpointReport, TEST_FAILED } from "../store.js";
 import {
   type AttemptResult,
   buildAttemptResult,
@@ -112,7 +112,7 @@ export function createResponseEvaluator({
         ? parseRetryAfter(result.headers["retry-after"], now)
         : null;
     const next = attemptSchedule.findNextStep(claim, startedAt, now, retryAfterMs);
-    const outcome = retryOrFail(next, "exhausted");
+    const outcome = retryOrFail(next, isTest(claim) ? TEST_FAILED : "exhausted");
     // An attempt that a stopping process cut off is made again.
     if (!flight.isCancelled) logFailure(logger, claim, seen, outcome);
     const report = isTest(claim) ? null : endpoint;

@@ -9,12 +9,23 @@ import { parseEventTime } from "../delivery/time-filter.js";
 import { type Catalogue, focalTypes } from "../event-types/catalogue.js";
 import { buildPayload } from "../events/bundle.js";
 import type { ResolveEntry } from "../events/collect-entries.js";
+import type { FhirResource } from "../fhir.js";
 import type { WebhooksSettings } from "../settings/settings.js";
 import type { EventRecord } from "../store.js";
 import { type EventInput, invalidEvent, readEventInput } from "./event-input.js";
 
 /** Checks an event and builds its record. `trace`: the `traceparent` to store with it. */
 export type PrepareEvent = (input: EventInput, trace: string | undefined) => Promise<EventRecord>;
+
+/**
+ * Returns a reference to a record, or `undefined` for a record without a valid id.
+ *
+ * Source: FHIR R4, data type `id`.
+ */
+function getSubject({ resourceType, id }: FhirResource): string | undefined {
+  const isId = typeof id === "string" && id.length <= 64 && /^[A-Za-z0-9.-]+$/.test(id);
+  return isId ? `${resourceType}/${id}` : undefined;
+}
 
 interface PrepareContext {
   readonly settings: Pick<WebhooksSettings, "limits" | "resolveReference">;
@@ -74,6 +85,7 @@ export function createPrepareEvent({
       trace,
       limits: { entries: limits.entries, bytes: limits.notificationBytes },
     });
-    return { id: eventId, account, type, digest, payload };
+    const subject = getSubject(resource);
+    return { id: eventId, account, type, digest, payload, ...(subject !== undefined && { subject }) };
   };
 }

@@ -1,16 +1,31 @@
 /** The part of the port that reads the delivery log, resends, and recovers missed events. */
 
 import type { Page } from "./page.js";
-import type { AttemptSummary, DeliveryRecord, DeliveryState } from "./records.js";
+import type { AttemptSummary, DeliveryRecord, DeliveryState, EventRecord } from "./records.js";
 
 /**
  * The deliveries of one webhook, counted by state: pending ones, and completed ones that are kept.
  */
 export interface DeliveryStats extends Readonly<Record<DeliveryState, number>> {
+  /** How many of the `failed` deliveries are failed tests: their reason is `test_failed`. */
+  readonly failedTests: number;
+  /** The attempts of the last 24 hours. */
+  readonly lastDay: RecentAttempts;
   /** When the delivery at the head of its queue is due; `null` if the queue is empty. */
   readonly nextDueAt: number | null;
   /** The attempt that was recorded last, of any delivery. */
   readonly lastAttempt: AttemptSummary | null;
+}
+
+/**
+ * The attempts of the last 24 whole hours and of the current hour, as settlements with a report on
+ * the endpoint counted them by their `now`.
+ */
+export interface RecentAttempts {
+  readonly succeeded: number;
+  readonly failed: number;
+  /** The durations of those that succeeded, in milliseconds. */
+  readonly durationMs: number;
 }
 
 /** Reads deliveries, and creates further ones for events that are kept. */
@@ -20,6 +35,8 @@ export interface DeliveryLogStore {
    * more).
    */
   getDelivery(id: string): Promise<DeliveryRecord | undefined>;
+  /** Returns an event that is kept; `undefined` if it does not exist (any more). */
+  getEvent(request: { readonly account: string; readonly id: string }): Promise<EventRecord | undefined>;
   /**
    * Returns deliveries, newest first, that were created at or after `since` and before `until`. A
    * page may be short, or empty, and still have a `next`: the work of one call is bounded, however
@@ -37,7 +54,7 @@ export interface DeliveryLogStore {
   /**
    * Summarises the log of a webhook without reading it. `undefined` if there is no such webhook.
    */
-  deliveryStats(webhookId: string): Promise<DeliveryStats | undefined>;
+  deliveryStats(webhookId: string, now: number): Promise<DeliveryStats | undefined>;
   /**
    * Requests one more attempt. A pending delivery becomes due now, as an extra attempt that uses up
    * no step. For a completed one, a new delivery of the same event is created, unless a later one

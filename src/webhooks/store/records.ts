@@ -62,6 +62,8 @@ export interface EventRecord {
   readonly id: string;
   readonly account: string;
   readonly type: string;
+  /** A reference to the record that the event is about: `Patient/123`. Absent if it has no id. */
+  readonly subject?: string | undefined;
   /** A digest of what the host emitted. The same id with another digest is a conflict. */
   readonly digest: string;
   /**
@@ -75,6 +77,9 @@ export interface EventRecord {
  * `pending` is waiting or in flight. The others are final, except that a 2xx overrides `failed`.
  */
 export type DeliveryState = "pending" | "delivered" | "failed" | "withheld";
+
+/** The reason of a test that the endpoint did not accept: it is no failed delivery. */
+export const TEST_FAILED = "test_failed";
 
 /** One HTTP exchange, or one that failed before it began. */
 export interface Attempt {
@@ -102,10 +107,13 @@ export interface DeliveryRecord {
   readonly webhookId: string;
   readonly eventId: string;
   readonly type: string;
+  /** `subject` of its event; `null` if it has none. */
+  readonly subject: string | null;
   readonly state: DeliveryState;
   /**
-   * Why the delivery completed without being delivered: `exhausted`, `disabled`, `access_denied`,
-   * `access_unknown`, `crashed`, `payload_unreadable`, `payload_missing`, `record_unreadable`.
+   * Why the delivery completed without being delivered: `exhausted`, `test_failed`, `disabled`,
+   * `access_denied`, `access_unknown`, `crashed`, `payload_unreadable`, `payload_missing`,
+   * `record_unreadable`.
    */
   readonly reason: string | null;
   readonly createdAt: number;

@@ -26,7 +26,7 @@ local function addDelivery(w, e, ek, event, serial, dueAt)
   progress.later = progress.later .. w .. '.' .. serial .. ';'
   saveProgress(e.a, ek, progress)
   enqueue(ref, d)
-  log.add(table.concat({ e.a, d.order, ek, event.type, w .. '.' .. serial }, '/'), 0)
+  log.add(table.concat({ e.a, d.order, ek, event.label, w .. '.' .. serial }, '/'), 0)
   count(e.a, 'pending', 1)
   return ref
 end

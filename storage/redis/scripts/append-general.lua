@@ -2,7 +2,7 @@
 -- all. The first write is one that a full Redis refuses, so nothing is half stored.
 --
 -- ARGV: most pending, most pending of an account; then for each event: account, event, type,
--- digest, payload, remember for, nonce, the short id of the only webhook it is for or empty.
+-- digest, payload, remember for, nonce, the short id of the only webhook it is for or empty, label.
 --
 -- Replies for each event: `stored` or `duplicate` with the short ids of its webhooks, `conflict`,
 -- or `full` with the bound. The last element is the time that workers are notified of.
@@ -15,7 +15,7 @@ local function replyToRepeated(known, digest, nonce)
   return { known.nonce == nonce and 'stored' or 'duplicate', known.receivers }
 end
 
-local FIRST, FIELDS = 7, 8
+local FIRST, FIELDS = 7, 9
 local rosters = {}
 
 local function rosterFor(account)
@@ -42,7 +42,7 @@ local knownIds = call('HMGET', REMEMBERED, unpack(rememberedKeys))
 local stored = {}
 local values = {}
 
-local function append(place, account, ek, type, digest, payload, rememberFor, nonce, target)
+local function append(place, account, ek, type, digest, payload, rememberFor, nonce, target, label)
   local roster, key = rosterFor(account), eventKeys[place]
   local kept = stored[rememberedKeys[place]] or knownEvents[place] and readEvent(knownEvents[place])
   if kept then return replyToRepeated(kept, digest, nonce) end
@@ -79,14 +79,14 @@ local function append(place, account, ek, type, digest, payload, rememberFor, no
   if bound then return { 'full', bound } end
   local order = nextOrder()
   local value = table.concat({
-    table.concat({ order, #ws, text(rememberUntil), nonce, receivers }, ','), digest, type, payload,
+    table.concat({ order, #ws, text(rememberUntil), nonce, receivers }, ','), digest, label, payload,
   }, '\n')
   values[#values + 1] = key
   values[#values + 1] = value
   byteChange = byteChange + #value
   stored[rememberedKeys[place]] = { nonce = nonce, receivers = receivers, digest = digest }
   -- A test is in the log like a later delivery, so that `recover` ignores it.
-  log.add(table.concat({ a, order, ek, type, table.concat(ws, ';') .. (isTest and '.0' or '') }, '/'), 0)
+  log.add(table.concat({ a, order, ek, label, table.concat(ws, ';') .. (isTest and '.0' or '') }, '/'), 0)
   if #ws == 0 then completeEvent(a, account, ek, getProgress(a, ek, 0)) end
   local fresh = freshDelivery(order, #ws)
   for _, w in ipairs(ws) do
@@ -106,7 +106,7 @@ for _, key in ipairs({ WEBHOOKS, IN_FLIGHT, PROGRESS, DELIVERIES }) do call('HLE
 local replies = {}
 for i = FIRST, #ARGV, FIELDS do
   local place = #replies + 1
-  replies[place] = append(place, ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4], ARGV[i + 5], ARGV[i + 6], ARGV[i + 7])
+  replies[place] = append(place, ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4], ARGV[i + 5], ARGV[i + 6], ARGV[i + 7], ARGV[i + 8])
 end
 -- The first write of this script, unless an id only had to be remembered.
 callMany('HSET', EVENTS, values)

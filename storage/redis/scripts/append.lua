@@ -5,14 +5,14 @@
 -- script.
 --
 -- ARGV from the ninth on: most pending, most pending of an account, a name for this data set where
--- it has none; then for each event its account, id, type, `remember until,nonce`, and
--- `digest⏎type⏎payload`.
+-- it has none; then for each event its account, id, type, `remember until,nonce`,
+-- `digest⏎label⏎payload`, and its label.
 --
 -- Replies { }, with nothing changed, if an event is not common. Otherwise replies as
 -- exchange-claim.lua does: `result` has a line for each event, with its order, a blank, and the
 -- short ids of its webhooks.
 
-local FIRST, FIELDS = 12, 5
+local FIRST, FIELDS = 12, 6
 -- Lua can pass a limited number of arguments to one command.
 local MOST_WEBHOOKS = 1000
 
@@ -112,7 +112,7 @@ for place, key in ipairs(keys) do
   values[2 * place] = value
   bytes = bytes + #value
   entries[2 * place - 1] = '0'
-  entries[2 * place] = owners[place].a .. '/' .. order .. '/' .. ek .. '/' .. ARGV[i + 2] .. '/' .. group.numbers
+  entries[2 * place] = owners[place].a .. '/' .. order .. '/' .. ek .. '/' .. ARGV[i + 5] .. '/' .. group.numbers
   -- A first attempt is queued an hour before its time, so that it comes before retries.
   local suffix = '/' .. hex(tonumber(string.sub(order, 1, 11), 16) - HEAD_START_MS) .. '/' .. ek
   for _, w in ipairs(group.ws) do

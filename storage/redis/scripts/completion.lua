@@ -12,9 +12,9 @@ end
 local function completeDelivery(e, ref, d, state, reason)
   local wasOpen = isOpen(d)
   local w = webhookOf(ref)
-  if not wasOpen then tally(w, d.state, -1) end
-  tally(w, state, 1)
+  if not wasOpen then tally(w, d, -1) end
   d.state, d.reason, d.endedAt, d.extraAt = state, reason, text(now), ''
+  tally(w, d, 1)
   deliveries.set(ref, d)
   local ek = eventOf(ref)
   if wasOpen then

@@ -14,21 +14,33 @@ local function count(a, what, by)
   if own.pending == 0 and own.ended == 0 then books.delete(a) else books.set(a, own) end
 end
 
--- `<delivered>,<failed>,<withheld>` of the completed deliveries kept for each webhook. Its last
--- attempt follows, which only Node reads.
+-- `<delivered>,<failed>,<withheld>,<failed tests>` of the completed deliveries kept for each
+-- webhook; failed tests count as failed, too. Two lines follow that only Node reads: its last
+-- attempt, and its attempts of the last 24 hours.
 local tallies = records(TALLIES, function(value)
-  local delivered, failed, withheld, last = string.match(value, '^(%d+),(%d+),(%d+)\n(.*)$')
-  return { d = tonumber(delivered) or 0, f = tonumber(failed) or 0, w = tonumber(withheld) or 0, last = last or '' }
-end, function(tally) return text(tally.d) .. ',' .. text(tally.f) .. ',' .. text(tally.w) .. '\n' .. tally.last end)
+  local counts, last, recent = string.match(value, '^([^\n]*)\n([^\n]*)\n?(.*)$')
+  local d, f, w, t = string.match(counts or '', '^(%d+),(%d+),(%d+),?(%d*)$')
+  return {
+    d = tonumber(d) or 0, f = tonumber(f) or 0, w = tonumber(w) or 0, t = tonumber(t) or 0,
+    last = last or '', recent = recent or '',
+  }
+end, function(tally)
+  return table.concat({ text(tally.d), text(tally.f), text(tally.w), text(tally.t) }, ',')
+    .. '\n' .. tally.last .. '\n' .. tally.recent
+end)
 
-local function getTally(w) return tallies.get(w) or { d = 0, f = 0, w = 0, last = '' } end
+local function getTally(w) return tallies.get(w) or { d = 0, f = 0, w = 0, t = 0, last = '', recent = '' } end
 
--- Adds `by` to the tally of completed deliveries in a state. Deliveries that a removed webhook left
--- behind are not counted.
-local function tally(w, state, by)
+-- The reason of a test that the endpoint did not accept.
+local TEST_FAILED = 'test_failed'
+
+-- Adds `by` to the tally of a completed delivery. Deliveries that a removed webhook left behind are
+-- not counted.
+local function tally(w, d, by)
   if not endpoints.get(w) then return end
   local own = getTally(w)
-  if not own[state] then return end
-  own[state] = math.max(0, own[state] + by)
+  if not own[d.state] then return end
+  own[d.state] = math.max(0, own[d.state] + by)
+  if d.state == 'f' and d.reason == TEST_FAILED then own.t = math.max(0, own.t + by) end
   tallies.set(w, own)
 end

@@ -1,5 +1,8 @@
 -- Stored events, the order of the log, and the deliveries that follow from both.
 
+-- A label is the type of an event, and after a comma its subject, if it has one.
+local function typeOf(label) return string.match(label, '^[^,]*') end
+
 local EVENT = '^(%x+),(%d+),(%d+),([^,]*),([^,\n]*)'
 
 -- Decodes the head of a stored event: its order, how many deliveries it was stored with, until when
@@ -14,7 +17,7 @@ local function readEvent(value)
   return {
     order = order, count = tonumber(count), rememberUntil = tonumber(rememberUntil), nonce = nonce, receivers = receivers,
     digest = string.sub(value, lineEnd + 1, digestEnd - 1),
-    type = string.sub(value, digestEnd + 1, typeEnd - 1),
+    label = string.sub(value, digestEnd + 1, typeEnd - 1),
   }
 end
 

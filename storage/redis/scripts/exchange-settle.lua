@@ -30,9 +30,10 @@ local function recordEndpoints(ws, from)
     local e, count = endpoints[w], tonumber(ARGV[at + 3])
     countLeases(e, -count)
     if ARGV[at + 2] == e.generation then reportSuccesses(w, e, count, ARGV[at + 4]) end
-    local delivered, others = string.match(value or '', '^(%d+)(,%d+,%d+\n)')
+    local delivered, others, recent = string.match(value or '', '^(%d+)(,[%d,]+)\n[^\n]*\n?(.*)$')
     set[#set + 1] = w
-    set[#set + 1] = text(tonumber(delivered or 0) + count) .. (others or ',0,0\n') .. ARGV[at + 5]
+    set[#set + 1] = text(tonumber(delivered or 0) + count) .. (others or ',0,0,0') .. '\n' .. ARGV[at + 5]
+      .. '\n' .. addRecent(recent or '', count, 0, ARGV[at + 6])
   end
   call('HSET', TALLIES, unpack(set))
   offer(ws)

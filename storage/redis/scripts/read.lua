@@ -1,6 +1,6 @@
 -- All reads of the webhook store. ARGV[5] names one: `webhook` by id, `webhooks` of an account
--- after a number, `delivery`, `deliveries` of a webhook newest first, `tally` of a webhook,
--- `stats`.
+-- after a number, `event` of an account, `delivery`, `deliveries` of a webhook newest first,
+-- `tally` of a webhook, `stats`.
 
 local what = ARGV[5]
 
@@ -26,7 +26,12 @@ local function webhooksOf(account, after, limit)
   return { call('HMGET', WEBHOOKS, unpack(ws)), isMore and ws[#ws] or '' }
 end
 
-local function row(ref, d, type) return { suffixOf(ref), type, deliveryLine(d) .. d.attempts } end
+local function eventById(account, ek)
+  local roster = readRoster(account)
+  return { roster and call('HGET', EVENTS, roster.a .. '/' .. ek) or '' }
+end
+
+local function row(ref, d, label) return { suffixOf(ref), label, deliveryLine(d) .. d.attempts } end
 
 local function deliveryById(id, suffix)
   local w = call('HGET', IDS, id)
@@ -34,7 +39,7 @@ local function deliveryById(id, suffix)
   if not e then return {} end
   local d = delivery(e.a, w .. '/' .. suffix)
   local event = d and not d.isBroken and storedEvent(e.a, eventOf('/' .. suffix))
-  return event and row('/' .. suffix, d, event.type) or {}
+  return event and row('/' .. suffix, d, event.label) or {}
 end
 
 -- The serial of webhook `w` among the receivers of an entry of the log: '' for the first delivery,
@@ -69,10 +74,10 @@ local STATES = { pending = 'p', delivered = 'd', failed = 'f', withheld = 'w' }
 local function candidatesIn(entries, first, last, w, type)
   local found, previous = {}, ''
   for i = first, last do
-    local order, ek, of, receivers = string.match(entries[i], '^%d+/(%x+)/([^/]+)/([^/]*)/(.*)$')
+    local order, ek, label, receivers = string.match(entries[i], '^%d+/(%x+)/([^/]+)/([^/]*)/(.*)$')
     local serial = serialOf(w, receivers)
-    if serial and (type == '' or of == type) then
-      found[#found + 1] = { ref = w .. '/' .. ek .. (serial == '.0' and '' or serial), order = order, type = of, previous = previous }
+    if serial and (type == '' or typeOf(label) == type) then
+      found[#found + 1] = { ref = w .. '/' .. ek .. (serial == '.0' and '' or serial), order = order, label = label, previous = previous }
     end
     previous = order
   end
@@ -111,7 +116,7 @@ local function deliveriesOf(id, state, type, before, limit, since, untilAt)
     local candidates, lastRead = candidatesIn(entries, first, math.min(first + READ_TOGETHER - 1, #entries), w, type)
     for _, match in ipairs(readMatching(candidates, STATES[state])) do
       if #rows == limit then return { rows, match.previous ~= '' and match.previous or last } end
-      rows[#rows + 1] = row(match.ref, match.delivery, match.type)
+      rows[#rows + 1] = row(match.ref, match.delivery, match.label)
     end
     last = lastRead
   end
@@ -128,7 +133,7 @@ local function tallyFor(id)
     local d = deliveries.get(w .. '/' .. string.match(head, '[^/]+$'))
     nextAt = d and not d.isBroken and (d.extraAt ~= '' and d.extraAt or d.dueAt) or text(headAt + HEAD_START_MS)
   end
-  return { { countPending(w), own.d, own.f, own.w }, nextAt, own.last }
+  return { { countPending(w), own.d, own.f, own.w, own.t }, nextAt, own.last, own.recent }
 end
 
 -- Counting more would hold up other calls for too long.
@@ -164,6 +169,7 @@ end
 
 if what == 'webhook' then return webhook(ARGV[6]) end
 if what == 'webhooks' then return webhooksOf(ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[8])) end
+if what == 'event' then return eventById(ARGV[6], ARGV[7]) end
 if what == 'delivery' then return deliveryById(ARGV[6], ARGV[7]) end
 if what == 'deliveries' then return deliveriesOf(ARGV[6], ARGV[7], ARGV[8], ARGV[9], tonumber(ARGV[10]), tonumber(ARGV[11]), tonumber(ARGV[12])) end
 if what == 'tally' then return tallyFor(ARGV[6]) end

@@ -37,9 +37,9 @@ end
 -- Parses an entry of the log. `isCandidate`: the webhook subscribes to the type of its event, and
 -- the event is not a test.
 local function readEntry(entry)
-  local order, ek, type, receivers = string.match(entry, '^%d+/(%x+)/([^/]+)/([^/]*)/(.*)$')
-  local isCandidate = not string.find(receivers, '.', 1, true) and wantsType(type)
-  return { order = order, ek = ek, type = type, receivers = receivers, isCandidate = isCandidate }
+  local order, ek, label, receivers = string.match(entry, '^%d+/(%x+)/([^/]+)/([^/]*)/(.*)$')
+  local isCandidate = not string.find(receivers, '.', 1, true) and wantsType(typeOf(label))
+  return { order = order, ek = ek, label = label, receivers = receivers, isCandidate = isCandidate }
 end
 
 -- Reads with few commands the records that most entries need: the progress of the event and its
@@ -88,7 +88,7 @@ local function findMissing(entry)
     if later and later.state ~= 'f' then return nil end
     nextSerial = tonumber(serial) + 1
   end
-  return { ek = entry.ek, event = { count = count, type = entry.type }, serial = nextSerial }
+  return { ek = entry.ek, event = { count = count, label = entry.label }, serial = nextSerial }
 end
 
 local from = '[' .. e.a .. '/' .. hex(since)

@@ -64,7 +64,7 @@ local function repairEntry(entry)
     if d then
       deliveries.delete(ref)
       endedChange = endedChange - 1
-      tally(w, d.state, -1)
+      tally(w, d, -1)
     end
   end
   log.remove(entry)

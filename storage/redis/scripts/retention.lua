@@ -34,7 +34,7 @@ local function freeDelivery(ref)
   if not d then return nil end
   deliveries.delete(ref)
   endedChange = endedChange - 1
-  tally(webhookOf(ref), d.state, -1)
+  tally(webhookOf(ref), d, -1)
   return d
 end
 

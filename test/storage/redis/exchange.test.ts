@@ -95,7 +95,7 @@ describe("a delivery that is delivered at its first attempt", () => {
     const after = await claim();
     expect(after).toHaveLength(2);
     expect(await settleAll({ settle }, [...before, ...after])).toEqual(Array(5).fill("settled"));
-    expect(await store.deliveryStats(webhook.id)).toMatchObject({ delivered: 5, pending: 0 });
+    expect(await store.deliveryStats(webhook.id, store.now())).toMatchObject({ delivered: 5, pending: 0 });
     expect((await storage.check()).repaired).toBe(0);
     await storage.close();
   });

@@ -99,7 +99,7 @@ describe("the options", () => {
   test("a layout of a later version is refused, and nothing is written", async () => {
     const prefix = freshPrefix();
     const layout = `{${prefix}}:layout`;
-    const later = JSON.stringify({ version: 3, partitions: 1 });
+    const later = JSON.stringify({ version: 4, partitions: 1 });
     await admin.set(layout, later);
     const opened = openStore({ url: redisUrl(), prefix });
     expect(await refusalOf(opened.register())).toBe("invalid_option prefix");

@@ -71,12 +71,16 @@ describe("check()", () => {
     for (let count = 0; count < 6; count++) await emit(200);
     for (const claim of await s.claim()) await s.deliver(claim);
     expect((await storage.check()).repaired).toBe(0);
-    const right = await s.store.deliveryStats(id);
+    const right = await s.store.deliveryStats(id, s.now());
     expect(right?.delivered).toBeGreaterThan(0);
     await client.hset(`{${prefix}:0}:tallies`, "1", "9,9,9\n");
-    expect(await s.store.deliveryStats(id)).not.toEqual(right);
+    expect(await s.store.deliveryStats(id, s.now())).not.toEqual(right);
     expect((await storage.check()).repaired).toBe(1);
-    expect(await s.store.deliveryStats(id)).toEqual({ ...right, lastAttempt: null });
+    expect(await s.store.deliveryStats(id, s.now())).toEqual({
+      ...right,
+      lastAttempt: null,
+      lastDay: { succeeded: 0, failed: 0, durationMs: 0 },
+    });
     expect((await storage.check()).repaired).toBe(0);
     await storage.close();
     destroy();

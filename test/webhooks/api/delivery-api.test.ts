@@ -106,6 +106,7 @@ describe("the delivery log over REST", () => {
       webhookId: id,
       eventId,
       type: "patient.updated",
+      subject: "Patient/1",
       state: "delivered",
       reason: null,
       createdAt: iso(START),
@@ -116,7 +117,7 @@ describe("the delivery log over REST", () => {
     const ok = { at: iso(START + 15 * MINUTE), kind: "delivered", status: 204, code: "HTTP_204" };
     const list = await call("GET", `/webhooks/${id}/deliveries`);
     expect(list.json).toEqual({
-      deliveries: [{ ...delivery, attemptCount: 2, lastAttempt: ok }],
+      deliveries: [{ ...delivery, attemptCount: 2, lastAttempt: { ...ok, durationMs: 0 } }],
       next: null,
     });
     const one = await call("GET", `/webhooks/${id}/deliveries/${id}.${eventId}`);
@@ -189,6 +190,7 @@ describe("the delivery log over REST", () => {
       delivered: 0,
       failed: 0,
       withheld: 0,
+      lastDay: { attempts: 0, succeeded: 0, averageMs: null as number | null },
       eventTypes: null,
       rotatesAt: null,
       nextAttemptAt: null,
@@ -206,6 +208,7 @@ describe("the delivery log over REST", () => {
       ...none,
       delivered: 1,
       pending: 1,
+      lastDay: { attempts: 2, succeeded: 1, averageMs: 0 },
       health: {
         status: "failing",
         failingSince: iso(failingSince),
@@ -399,6 +402,7 @@ describe("who may see and repair deliveries", () => {
     const under = (deliveryId: string): string => `/webhooks/${two.id}/deliveries/${deliveryId}`;
     for (const [method, end] of [
       ["GET", ""],
+      ["GET", "/request"],
       ["POST", "/resend"],
     ] as const) {
       const nothing = await call(method, under(`${two.id}.${ANY_ID}`) + end);
@@ -423,6 +427,7 @@ describe("who may see and repair deliveries", () => {
       ["/event-types", "POST", "GET, HEAD, OPTIONS"],
       [`/webhooks/${ANY_ID}/deliveries`, "POST", "GET, HEAD, OPTIONS"],
       [`/webhooks/${ANY_ID}/deliveries/x`, "DELETE", "GET, HEAD, OPTIONS"],
+      [`/webhooks/${ANY_ID}/deliveries/x/request`, "POST", "GET, HEAD, OPTIONS"],
       [`/webhooks/${ANY_ID}/deliveries/x/resend`, "GET", "POST, OPTIONS"],
       [`/webhooks/${ANY_ID}/recover`, "GET", "POST, OPTIONS"],
       [`/webhooks/${ANY_ID}/test`, "GET", "POST, OPTIONS"],

@@ -49,6 +49,7 @@ describe("the log of deliveries", () => {
       webhookId: id,
       eventId,
       type: "patient.updated",
+      subject: "Patient/1",
       state: "delivered",
       reason: null,
       createdAt: new Date(START),

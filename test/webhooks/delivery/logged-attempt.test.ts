@@ -38,7 +38,7 @@ async function shownWhere(resolve: Resolve) {
     const request = { method: "GET", query: "", headers: { authorization: "Bearer key" }, body: null };
     const baseUrl = "https://host.example";
     const rest = await webhooks.handle({ ...request, path: `/v1${path}`, baseUrl });
-    const page = await portal.handle({ ...request, path: `/api${path}`, baseUrl });
+    const page = await portal.handle({ ...request, path: `/api/v1${path}`, baseUrl });
     expect([rest?.status, page?.status]).toEqual([200, 200]);
     return [rest, page].map((answer) => (typeof answer?.body === "string" ? answer.body : "")).join(" ");
   };

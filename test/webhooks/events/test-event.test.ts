@@ -114,7 +114,7 @@ describe("a test event", () => {
     await run(SECOND);
     expect(await webhooks.deliveries.get(deliveryId)).toMatchObject({
       state: "failed",
-      reason: "exhausted",
+      reason: "test_failed",
       attempts: [{ kind: "connect", code: "ECONNREFUSED" }],
     });
     expect((await record(id)).failingSince).toBeNull();

@@ -48,6 +48,7 @@ const OPERATIONS = {
   "change the url while disabling": "manager",
   "change the event types": "manager",
   enable: "manager",
+  "read the request": "manager",
   rotate: "manager",
   test: "manager",
   resend: "manager",
@@ -116,6 +117,7 @@ const inProcess: Try = async (operation, { webhooks, id, deliveryId, subscriber:
     "change the url while disabling": () => registrations.update(id, { url, status: "DISABLED" }, { as }),
     "change the event types": () => registrations.update(id, { eventTypes: ["*"] }, { as }),
     enable: () => registrations.update(id, { status: "ENABLED" }, { as }),
+    "read the request": () => deliveries.request(deliveryId, { as }),
     rotate: () => registrations.rotateSecret(id, { as }),
     test: () => deliveries.test({ webhookId: id, as }),
     resend: () => deliveries.resend(deliveryId, { as }),
@@ -127,11 +129,10 @@ const inProcess: Try = async (operation, { webhooks, id, deliveryId, subscriber:
   );
 };
 
-/** An operation as an HTTP request; REST and portal differ in the names of two fields. */
+/** An operation as an HTTP request. */
 const requestOf = (
   operation: Operation,
   { id, deliveryId }: Stage,
-  types: "event_types" | "eventTypes",
 ): readonly [method: string, path: string, body?: object] => {
   const path = `/webhooks/${id}`;
   const put = (fields: object): readonly [string, string, object] => [
@@ -143,13 +144,14 @@ const requestOf = (
     read: ["GET", path],
     "list deliveries": ["GET", `${path}/deliveries`],
     "read a delivery": ["GET", `${path}/deliveries/${deliveryId}`],
-    "read the figures": ["GET", types === "eventTypes" ? path : `${path}/stats`],
+    "read the figures": ["GET", `${path}/stats`],
     disable: put({ status: "DISABLED" }),
     delete: ["DELETE", path],
     "change the url": put({ url: URL_OF_OTHER }),
     "change the url while disabling": put({ url: URL_OF_OTHER, status: "DISABLED" }),
-    "change the event types": put({ [types]: ["*"] }),
+    "change the event types": put({ event_types: ["*"] }),
     enable: put({}),
+    "read the request": ["GET", `${path}/deliveries/${deliveryId}/request`],
     rotate: ["POST", `${path}/rotate`, {}],
     test: ["POST", `${path}/test`, {}],
     resend: ["POST", `${path}/deliveries/${deliveryId}/resend`, {}],
@@ -172,7 +174,7 @@ const codeOf = (status: number, text: string): string => {
 const overHttp =
   (origin: () => string): Try =>
   async (operation, stage) => {
-    const [method, path, body] = requestOf(operation, stage, "event_types");
+    const [method, path, body] = requestOf(operation, stage);
     const { id, account } = stage.subscriber;
     const { status, text } = await send(origin(), `/api/v1${path}`, {
       method,
@@ -188,10 +190,10 @@ const overHttp =
 const overPortal: Try = async (operation, stage) => {
   const { webhooks, subscriber } = stage;
   const portal = createPortal({ webhooks, authorize: () => ({ name: "Ada", subscriber }) });
-  const [method, path, body] = requestOf(operation, stage, "eventTypes");
+  const [method, path, body] = requestOf(operation, stage);
   const answer = await portal.handle({
     method,
-    path: `/api${path}`,
+    path: `/api/v1${path}`,
     query: "",
     headers: { host: "host.example", "x-postbell-portal": "1", "content-type": "application/json" },
     body: body ? Buffer.from(JSON.stringify(body)) : null,
@@ -273,6 +275,7 @@ describe.each(STORAGES)("who may manage a webhook on %s", (_, storageOf) => {
         () => registrations.remove(id, { as }),
         () => deliveries.list({ webhookId: id, as }),
         () => deliveries.get(deliveryId, { as }),
+        () => deliveries.request(deliveryId, { as }),
         () => deliveries.resend(deliveryId, { as }),
         () => deliveries.recover({ webhookId: id, since: SINCE, as }),
         () => deliveries.test({ webhookId: id, as }),
@@ -526,7 +529,7 @@ describe("access.canActFor", () => {
     await webhooks.registrations.update(webhook.id, { status: "DISABLED" }, { as });
   });
 
-  it("that fails keeps nobody from reading the log, only from its excerpts; rows over REST do not ask it", async () => {
+  it("that fails keeps nobody from reading the log, only from its excerpts; a list asks it once", async () => {
     let asked = 0;
     const webhooks = serviceOn(memoryStorage(), {
       access: {
@@ -560,11 +563,11 @@ describe("access.canActFor", () => {
       return [answer?.status, textOf(answer).includes("HTTP_500"), textOf(answer).includes("an echo")];
     };
     expect(await read("")).toEqual([200, true, false]);
-    expect(asked).toBe(0);
+    expect(asked).toBe(1);
     expect(await read(`/${emitted.deliveries[0]?.id}`)).toEqual([200, true, false]);
     const as = { id: "other", account: "clinic" };
     const { deliveries } = await webhooks.deliveries.list({ webhookId: webhook.id, as });
     expect(deliveries.flatMap(({ attempts }) => attempts.map(({ excerpt }) => excerpt))).toEqual([null]);
-    expect(asked).toBe(2);
+    expect(asked).toBe(3);
   });
 });
