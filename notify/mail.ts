@@ -1,6 +1,6 @@
 /** Writes the two mails, as text and as HTML. Pure. */
 
-import type { Webhook } from "../src/index.js";
+import type { EndpointFailure, FailingEndpoint, Webhook } from "../src/index.js";
 
 /** Facts for a template. All of them may come from a subscriber, so escape them. */
 export interface MailFacts {
@@ -21,6 +21,13 @@ export interface MailFacts {
   readonly disableAtText: string | null;
   /** Such as `in 24 hours`; `null` in the mail of a disabled endpoint. */
   readonly disableIn: string | null;
+  /** The last failure, such as `HTTP 500 on Thursday 1 January 2026, 00:00 UTC`; may be `null`. */
+  readonly lastFailureText: string | null;
+  /** How many deliveries wait for an attempt. */
+  readonly pending: number;
+  /** Until when they are retried; `null` in the mail of a disabled endpoint. */
+  readonly retriedUntil: Date | null;
+  readonly retriedUntilText: string | null;
   readonly portalUrl: string | null;
 }
 
@@ -50,22 +57,39 @@ function formatDuration(ms: number): string {
   return `${count} ${unit}${count === 1 ? "" : "s"}`;
 }
 
+const FAILURES: Readonly<Record<string, string>> = {
+  dns: "The host name has no usable address",
+  connect: "No connection",
+  tls: "The TLS handshake failed",
+  timeout: "No answer in time",
+  refused: "The address is not allowed",
+};
+
+/** Describes a failure as `HTTP 500 on …` or `No connection (ECONNREFUSED) on …`. */
+const formatFailure = ({ at, kind, status, code }: EndpointFailure): string =>
+  `${status === null ? `${FAILURES[kind] ?? kind} (${code})` : `HTTP ${status}`} on ${formatDay(at)}`;
+
+/** One health notification. */
+export interface HealthMail extends FailingEndpoint {
+  readonly kind: MailFacts["kind"];
+  readonly disableAt: Date | null;
+  readonly retriedUntil: Date | null;
+}
+
 export function toMailFacts({
+  kind,
   webhook,
   failingSince,
+  lastFailure,
+  pending,
   disableAt,
+  retriedUntil,
   portalUrl,
   now,
-}: {
-  readonly webhook: Webhook;
-  readonly failingSince: Date;
-  readonly disableAt: Date | null;
-  readonly portalUrl: string | null;
-  readonly now: number;
-}): MailFacts {
+}: HealthMail & { readonly portalUrl: string | null; readonly now: number }): MailFacts {
   const { origin, pathname, hostname } = new URL(webhook.url);
   return {
-    kind: disableAt === null ? "disabled" : "warning",
+    kind,
     webhook,
     endpoint: `${origin}${pathname}`,
     host: hostname,
@@ -75,43 +99,63 @@ export function toMailFacts({
     disableAt,
     disableAtText: disableAt && formatDay(disableAt),
     disableIn: disableAt && `in ${formatDuration(disableAt.getTime() - now)}`,
+    lastFailureText: lastFailure && formatFailure(lastFailure),
+    pending,
+    retriedUntil,
+    retriedUntilText: retriedUntil && formatDay(retriedUntil),
     portalUrl,
   };
 }
 
 type Block = { readonly text: string } | { readonly endpoint: string } | { readonly link: string };
 
+const countDeliveries = (count: number): string =>
+  count === 1 ? "1 delivery is waiting" : `${count} deliveries are waiting`;
+
+/** Writes the sentences about an endpoint that is to be disabled. */
+function writeWarning({
+  failingFor,
+  failingSinceText,
+  pending,
+  retriedUntilText,
+  disableIn,
+  disableAtText,
+}: MailFacts): readonly string[] {
+  return [
+    `has not answered with a 2xx status for ${failingFor}, since ${failingSinceText}.`,
+    ...(pending === 0
+      ? []
+      : [`${countDeliveries(pending)}. They are retried until ${retriedUntilText} at the latest.`]),
+    `If the endpoint keeps failing, it will be disabled ${disableIn}, on ${disableAtText}. It then receives no events until it is enabled again.`,
+    "A single 2xx response, to a retry or to a test, prevents this.",
+  ];
+}
+
+/** Writes the sentences about an endpoint that was disabled. */
+function writeDisabled({ failingFor, failingSinceText, pending }: MailFacts): readonly string[] {
+  return [
+    `was disabled: it had not answered with a 2xx status for ${failingFor}, since ${failingSinceText}.`,
+    `It receives no events until it is enabled again.${pending === 0 ? "" : ` ${countDeliveries(pending)} and will not be attempted before that.`}`,
+    "Repair the endpoint, enable it, then retry what it missed: events are stored for a limited time.",
+  ];
+}
+
 /** Writes the mail that is sent unless the host has a template. */
 export function defaultMail(facts: MailFacts): Mail {
-  const { kind, host, endpoint, failingFor, failingSinceText, disableIn, disableAtText, portalUrl, webhook } =
-    facts;
+  const { kind, host, endpoint, lastFailureText, disableIn, portalUrl, webhook } = facts;
   const subject =
     kind === "warning"
       ? `Webhook endpoint ${host} is failing and will be disabled ${disableIn}`
       : `Webhook endpoint ${host} was disabled`;
-  const failed = `has not sent a single 2xx response for ${failingFor}, since ${failingSinceText}.`;
+  const [first, ...rest] = kind === "warning" ? writeWarning(facts) : writeDisabled(facts);
   const blocks: readonly Block[] = [
     { text: "The webhook endpoint" },
     { endpoint },
-    ...(kind === "warning"
-      ? [
-          { text: failed },
-          {
-            text: `If it keeps failing, it will be disabled ${disableIn}: on ${disableAtText}. It then receives no events until it is enabled again.`,
-          },
-          {
-            text: "The delivery log shows why the attempts fail. A single 2xx response, to a retry or to a test event, stops this.",
-          },
-        ]
-      : [
-          { text: `was disabled: it ${failed}` },
-          { text: "It receives no events until it is enabled again." },
-          {
-            text: "Repair the endpoint, enable it, then recover the missed events that are still stored.",
-          },
-        ]),
-    ...(portalUrl === null ? [] : [{ text: "Its deliveries, with every attempt:" }, { link: portalUrl }]),
-    { text: `Webhook ${webhook.id}` },
+    { text: first ?? "" },
+    ...(lastFailureText === null ? [] : [{ text: `Last failure: ${lastFailureText}.` }]),
+    ...rest.map((text) => ({ text })),
+    ...(portalUrl === null ? [] : [{ text: "See every attempt and its response:" }, { link: portalUrl }]),
+    { text: `Webhook ID: ${webhook.id}` },
   ];
   return {
     subject,

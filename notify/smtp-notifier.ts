@@ -3,8 +3,8 @@
 import { PostbellError } from "../src/core/errors.js";
 import { guardedLogger } from "../src/core/logger.js";
 import { readOptions } from "../src/core/options.js";
-import type { Notify, Webhook } from "../src/index.js";
-import { defaultMail, type Mail, type MailFacts, toMailFacts } from "./mail.js";
+import type { Notify } from "../src/index.js";
+import { defaultMail, type HealthMail, type Mail, type MailFacts, toMailFacts } from "./mail.js";
 import { readAddress } from "./mail-address.js";
 import { createUnsent } from "./mail-error.js";
 import { createMailPeriods } from "./mail-period.js";
@@ -31,14 +31,6 @@ export interface SmtpNotifier {
  */
 const LATE_MS = 900_000;
 const MAX_SUBJECT = 200;
-
-/** One health notification. */
-interface HealthMail {
-  readonly kind: MailFacts["kind"];
-  readonly webhook: Webhook;
-  readonly failingSince: Date;
-  readonly disableAt: Date | null;
-}
 
 /**
  * Creates a notifier that mails warnings and disabled endpoints to the recipients in `to`. It needs
@@ -132,10 +124,8 @@ export function smtpNotifier(options: SmtpNotifierOptions): SmtpNotifier {
   };
 
   return Object.freeze<SmtpNotifier>({
-    warning: ({ webhook, failingSince, disableAt }) =>
-      track(send({ kind: "warning", webhook, failingSince, disableAt })),
-    disabled: ({ webhook, failingSince }) =>
-      track(send({ kind: "disabled", webhook, failingSince, disableAt: null })),
+    warning: (event) => track(send({ ...event, kind: "warning" })),
+    disabled: (event) => track(send({ ...event, kind: "disabled", disableAt: null, retriedUntil: null })),
     async close() {
       await Promise.allSettled(inFlight);
       await sender.close();

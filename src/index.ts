@@ -104,6 +104,7 @@ export type {
   Delivery,
   DeliveryAttempt,
   DeliveryCounts,
+  DeliveryRequest,
 } from "./webhooks/delivery/deliveries.js";
 export type { EndpointHealth } from "./webhooks/delivery/endpoint-health.js";
 export type { EventCatalogue, EventTypeOf } from "./webhooks/event-types/catalogue.js";
@@ -113,7 +114,13 @@ export type { FhirResource, ParsedResource, ResourceHead } from "./webhooks/fhir
 export type { Registrations, WebhookWithSecret } from "./webhooks/registrations/registrations.js";
 export { createWebhooks, type Emitted, type EventInput, type Webhooks } from "./webhooks/service.js";
 export type { DeliveryOptions, SignatureOptions } from "./webhooks/settings/delivery-options.js";
-export type { Notify, ResolveReference } from "./webhooks/settings/hooks.js";
+export type {
+  EndpointFailure,
+  EndpointWarning,
+  FailingEndpoint,
+  Notify,
+  ResolveReference,
+} from "./webhooks/settings/hooks.js";
 export type {
   EndpointHealthOptions,
   RetentionOptions,

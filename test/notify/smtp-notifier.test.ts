@@ -29,8 +29,15 @@ const WEBHOOK: Webhook = {
   failingSince: "2026-01-01T00:00:00.000Z",
 };
 const SINCE = new Date(START);
-const WARNING = { webhook: WEBHOOK, failingSince: SINCE, disableAt: new Date(START + 4 * DAY) };
-const DISABLED = { webhook: { ...WEBHOOK, status: "DISABLED" as const }, failingSince: SINCE };
+const FAILING = {
+  webhook: WEBHOOK,
+  failingSince: SINCE,
+  lastFailure: { at: new Date(START + 2 * DAY), kind: "http", status: 500, code: "HTTP_500" },
+  pending: 12,
+} as const;
+const DISABLE_AT = new Date(START + 4 * DAY);
+const WARNING = { ...FAILING, disableAt: DISABLE_AT, retriedUntil: DISABLE_AT };
+const DISABLED = { ...FAILING, webhook: { ...WEBHOOK, status: "DISABLED" as const } };
 
 async function mailServer(options?: MailServerOptions): Promise<MailServer> {
   const server = await startMailServer(options);
@@ -79,7 +86,9 @@ describe("the mails", () => {
     for (const said of [
       "https://hooks.example.com/in/%3Cb%3E",
       "for 3 days, since Thursday 1 January 2026, 00:00 UTC",
-      "will be disabled in 24 hours: on Monday 5 January 2026, 00:00 UTC",
+      "Last failure: HTTP 500 on Saturday 3 January 2026, 00:00 UTC.",
+      "12 deliveries are waiting. They are retried until Monday 5 January 2026, 00:00 UTC at the latest.",
+      "will be disabled in 24 hours, on Monday 5 January 2026, 00:00 UTC",
     ]) {
       expect(taken?.mail.text).toContain(said);
       expect(taken?.mail.html).toContain(said);
@@ -100,8 +109,21 @@ describe("the mails", () => {
       inReplyTo: `<postbell.warning.${WEBHOOK.id}.${START}@clinic.example>`,
       messageId: `<postbell.disabled.${WEBHOOK.id}.${START}@clinic.example>`,
     });
-    expect(server.mails[0]?.mail.text).toContain("enable it, then recover the missed events");
+    expect(server.mails[0]?.mail.text).toContain("Last failure: HTTP 500 on Saturday 3 January");
+    expect(server.mails[0]?.mail.text).toContain("12 deliveries are waiting and will not be attempted");
+    expect(server.mails[0]?.mail.text).toContain("enable it, then retry what it missed");
     expect(server.mails[0]?.mail.text).not.toContain("null");
+  });
+
+  it("say nothing of failures and deliveries that are not known, and describe a failure without a status", async () => {
+    const server = await mailServer();
+    const { notifier } = notifierFor(server);
+    await notifier.warning({ ...WARNING, lastFailure: null, pending: 0 });
+    expect(server.mails[0]?.mail.text).not.toMatch(/Last failure|waiting|null/);
+    const lastFailure = { at: SINCE, kind: "connect", status: null, code: "ECONNREFUSED" } as const;
+    await notifier.disabled({ ...DISABLED, lastFailure, pending: 1 });
+    expect(server.mails[1]?.mail.text).toContain("Last failure: No connection (ECONNREFUSED) on Thursday");
+    expect(server.mails[1]?.mail.text).toContain("1 delivery is waiting");
   });
 
   it("are those of the host's templates where it has some, with a subject of one line", async () => {

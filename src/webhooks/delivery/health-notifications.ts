@@ -5,6 +5,7 @@
 
 import { type Clock, withTimeout } from "../../core/clock.js";
 import type { Logger } from "../../core/logger.js";
+import type { FailingEndpoint } from "../settings/hooks.js";
 import type { WebhooksSettings } from "../settings/settings.js";
 import type { WebhookRecord, WebhookStore } from "../store.js";
 import { toWebhook } from "../webhook.js";
@@ -71,11 +72,24 @@ export function createHealthNotifications(context: HealthNotificationsContext): 
     }
   };
 
+  /** Reads what the notifiers tell of an endpoint beside its webhook. */
+  const describeFailing = async (record: WebhookRecord, failingSince: number): Promise<FailingEndpoint> => {
+    const stats = await store.deliveryStats(record.id, store.now());
+    const last = stats?.lastAttempt;
+    return {
+      webhook: toWebhook(record),
+      failingSince: new Date(failingSince),
+      lastFailure: last && last.kind !== "delivered" ? { ...last, at: new Date(last.at) } : null,
+      pending: stats?.pending ?? 0,
+    };
+  };
+
   const warn = async (record: WebhookRecord, step: Step<"warn">, now: number): Promise<void> => {
     const { failingSince } = step;
     const { warning } = notify;
     const disableAt = new Date(step.disableAt);
-    const event = { webhook: toWebhook(record), failingSince: new Date(failingSince), disableAt };
+    const retriedUntil = new Date(Math.min(step.disableAt, now + settings.retry.windowMs));
+    const event = { ...(await describeFailing(record, failingSince)), disableAt, retriedUntil };
     const isSent = await callNotifier(record.id, warning && (() => warning(event)));
     if (!isSent && now < warningGivenUpAt(failingSince, health)) return;
     const fields = { warnedAt: now, noticeAt: step.disableAt };
@@ -98,7 +112,7 @@ export function createHealthNotifications(context: HealthNotificationsContext): 
 
   const announce = async (record: WebhookRecord, { failingSince }: Step<"announce">): Promise<void> => {
     const { disabled } = notify;
-    const event = { webhook: toWebhook(record), failingSince: new Date(failingSince) };
+    const event = await describeFailing(record, failingSince);
     if (await callNotifier(record.id, disabled && (() => disabled(event))))
       await settleStep(store, record, failingSince, {});
   };

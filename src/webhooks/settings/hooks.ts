@@ -1,6 +1,7 @@
 /** The host's functions that the service calls while it emits and delivers. */
 
 import type { FhirResource } from "../fhir.js";
+import type { Attempt } from "../store.js";
 import type { Webhook } from "../webhook.js";
 
 type Awaitable<T> = T | PromiseLike<T>;
@@ -17,6 +18,28 @@ export type ResolveReference = (
   context: { readonly account: string; readonly eventType: string },
 ) => Awaitable<FhirResource | null | undefined>;
 
+/** Describes an endpoint that fails to its owner. */
+export interface FailingEndpoint {
+  readonly webhook: Webhook;
+  readonly failingSince: Date;
+  /** The last attempt, which failed; `null` if it is not known any more. */
+  readonly lastFailure: EndpointFailure | null;
+  /** How many deliveries wait for an attempt. */
+  readonly pending: number;
+}
+
+/** A failed attempt. `kind`, `status` and `code` are those of the delivery log. */
+export interface EndpointFailure extends Pick<Attempt, "kind" | "status" | "code"> {
+  readonly at: Date;
+}
+
+/** Describes an endpoint that will be disabled to its owner. */
+export interface EndpointWarning extends FailingEndpoint {
+  readonly disableAt: Date;
+  /** No waiting delivery is attempted after this time, unless the endpoint recovers. */
+  readonly retriedUntil: Date;
+}
+
 /**
  * Reports endpoints that fail to their owners. A hook that throws or takes longer than 5 seconds
  * (`limits.hookMs`) is called again later. `smtpNotifier` of `postbell/smtp` sends e-mails.
@@ -32,17 +55,9 @@ export interface Notify {
    * Called when an endpoint has not responded with a 2xx for `health.warnAfterMs`. Called once for
    * each such period, and again only after a throw, a timeout or a crash.
    */
-  warning?:
-    | ((event: {
-        readonly webhook: Webhook;
-        readonly failingSince: Date;
-        readonly disableAt: Date;
-      }) => Awaitable<unknown>)
-    | undefined;
+  warning?: ((event: EndpointWarning) => Awaitable<unknown>) | undefined;
   /** Called when Postbell has disabled an endpoint that failed for `health.disableAfterMs`. */
-  disabled?:
-    | ((event: { readonly webhook: Webhook; readonly failingSince: Date }) => Awaitable<unknown>)
-    | undefined;
+  disabled?: ((event: FailingEndpoint) => Awaitable<unknown>) | undefined;
   /** Called at the end of `stop()`. Release here what the notifiers hold, such as a connection. */
   close?: (() => Awaitable<unknown>) | undefined;
 }

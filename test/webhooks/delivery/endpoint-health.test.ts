@@ -176,7 +176,16 @@ describe("an endpoint that fails for days", () => {
           url: "https://hooks.example.com/a",
         }) as unknown,
         failingSince: new Date(START),
+        lastFailure: {
+          at: expect.any(Date) as unknown,
+          kind: "http",
+          status: 500,
+          code: "HTTP_500",
+        },
+        // The only delivery had its last attempt a quarter of an hour before.
+        pending: 0,
         disableAt: new Date(START + 4 * DAY),
+        retriedUntil: new Date(START + 4 * DAY),
       },
     ]);
     expect(JSON.stringify(events)).not.toContain("whsec_");
