@@ -63,7 +63,7 @@ const portal = createPortal({
 const app = express();
 app.get("/login", (_request, response) => {
   const id = randomUUID();
-  sessions.set(id, { name: "Ada", subscriber: account, userId: 1 });
+  sessions.set(id, { name: "Ada", subscriber: account, userId: 1, canReadRecords: true });
   response.cookie("session", id, { httpOnly: true, sameSite: "lax" }).redirect("/portal/");
 });
 app.use("/portal", expressAdapter(portal));
@@ -151,7 +151,7 @@ if (once) {
   say(`With a session: ${page.status} ${page.headers.get("content-type")}`);
   const ask = async (path, method = "GET", body) => {
     const headers = { cookie, "x-postbell-portal": "1", "content-type": "application/json" };
-    const answer = await fetch(`${base}/portal/api/webhooks/${path}`, {
+    const answer = await fetch(`${base}/portal/api/v1/webhooks/${path}`, {
       method,
       headers,
       body: body && JSON.stringify(body),
@@ -161,7 +161,8 @@ if (once) {
 
   const lab = webhookIds["/lab"];
   const { deliveries } = (await ask(`${lab}/deliveries?state=pending`)).body;
-  const { status, excerpt } = deliveries[0].attempts.at(-1);
+  const { attempts } = (await ask(`${lab}/deliveries/${deliveries[0].id}`)).body;
+  const { status, excerpt } = attempts.at(-1);
   say(`The lab: ${deliveries.length} wait, the last attempt: HTTP ${status}: ${excerpt}`);
   await fetch(`${base}/endpoints/repair`, { method: "POST" });
   for (const { id } of deliveries)

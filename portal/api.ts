@@ -1,4 +1,4 @@
-/** The common parts of the API routes: the call, the responses and the errors. Knows no route. */
+/** The common parts of the API of the page: the call, the responses and the errors. */
 
 import type { Logger } from "../src/core/logger.js";
 import { type HttpError, serviceUnavailable, toHttpError } from "../src/http/errors.js";
@@ -13,35 +13,20 @@ export interface ApiCall {
   readonly parameter: PathParameter;
   readonly query: URLSearchParams;
   readonly visitor: Visitor;
-  /** The JSON object of the body, up to 64 KiB. */
-  readonly fields: () => Promise<Readonly<Record<string, unknown>>>;
 }
 
 /** A row of the portal's route table. Paths begin with `/api/`. */
 export type ApiRoute = Route<ApiCall>;
 
-/** Writes the responses of the API, which only the portal's own page may read. */
-export const { json: jsonResponse, error: jsonError } = createJsonWriter({
-  "cross-origin-resource-policy": "same-origin",
-});
+/** Only the portal's own page may read what the API responds with. */
+export const API_HEADERS = { "cross-origin-resource-policy": "same-origin" } as const;
 
-/** The statuses of errors that a visitor can cause. All others are errors of the service: 503. */
-const STATUSES: ReadonlyMap<string, number> = new Map([
-  ["invalid_request", 400],
-  ["invalid_argument", 400],
-  ["invalid_url", 400],
-  ["unknown_event_type", 400],
-  ["webhook_owned_by_another_key", 403],
-  ["not_found", 404],
-  ["webhook_limit_reached", 409],
-  ["webhook_disabled", 409],
-  ["resend_limit_reached", 409],
-  ["rate_limited", 429],
-]);
+/** Writes the responses of the API. */
+export const { json: jsonResponse, error: jsonError } = createJsonWriter(API_HEADERS);
 
-/** Translates a thrown error for the visitor. Logs errors that the visitor did not cause. */
+/** Returns the error for the visitor. Logs errors that the visitor did not cause. */
 export function toPortalError(thrown: unknown, logger: Logger): HttpError {
-  const error = toHttpError(thrown, STATUSES);
+  const error = toHttpError(thrown);
   if (error !== undefined) return error;
   logger.error({ error: thrown }, "a request of the portal failed");
   return serviceUnavailable();

@@ -9,6 +9,7 @@ import { HttpError } from "../src/http/errors.js";
 import type { HttpRequest, HttpResponse } from "../src/http/types.js";
 import { type ApiCall, type ApiRoute, jsonResponse } from "./api.js";
 import type { ContentAnswerJson } from "./content-shapes.js";
+import { notFoundHere, pickHeaders } from "./forwarding.js";
 
 /** Query parameters that are forwarded. `_method` is not: it would turn a request into another. */
 const PARAMETERS: ReadonlySet<string> = new Set([
@@ -26,13 +27,8 @@ const PARAMETERS: ReadonlySet<string> = new Set([
 /** Request headers that are forwarded: they describe the body or a precondition. */
 const HEADERS = ["content-type", "content-length", "content-encoding", "if-unmodified-since"] as const;
 
-const pickHeaders = (headers: HttpRequest["headers"], names: readonly string[]): Record<string, string> =>
-  Object.fromEntries(names.flatMap((name) => (headers[name] === undefined ? [] : [[name, headers[name]]])));
-
-const notFound = (): HttpError => new HttpError(404, "not_found", "There is nothing here for you.");
-
 function getUserId({ visitor }: ApiCall): number {
-  if (visitor.userId === undefined) throw notFound();
+  if (visitor.userId === undefined) throw notFoundHere();
   return visitor.userId;
 }
 
@@ -63,7 +59,7 @@ const getHeader = ({ headers }: HttpResponse, name: string): string | undefined 
 
 /** Wraps a response of the content service for the page, and throws its errors. */
 async function toAnswer(response: HttpResponse | undefined): Promise<HttpResponse> {
-  if (response === undefined) throw notFound();
+  if (response === undefined) throw notFoundHere();
   const body = JSON.parse((await readText(response)) || "null");
   const { status } = response;
   if (status >= 400) throw toVisitorError(status, body, getHeader(response, "retry-after"));
@@ -142,7 +138,7 @@ const fileRoute = (content: Content): ApiRoute => ({
       query: "",
       headers: pickHeaders(request.headers, ["range", "if-none-match"]),
     });
-    if (response === undefined) throw notFound();
+    if (response === undefined) throw notFoundHere();
     const { status, headers, body } = response;
     return { status, headers: { ...headers, ...FILE_HEADERS }, body };
   },

@@ -5,6 +5,7 @@ import type { Logger } from "../src/core/logger.js";
 import { parseUrl } from "../src/core/parse-url.js";
 import { HttpError, serviceUnavailable } from "../src/http/errors.js";
 import type { HttpRequest } from "../src/http/types.js";
+import { readSubscriber } from "../src/webhooks/call-arguments.js";
 import type { Authorize, Visitor } from "./options.js";
 
 const HOOK_MS = 5_000;
@@ -42,15 +43,11 @@ export async function authenticateVisitor(
   throw new HttpError(401, "unauthorized", "You are not signed in, or may not look at this page.");
 }
 
-function readVisitor({ name, subscriber, userId }: Visitor): Visitor {
-  const isText = (given: unknown): boolean =>
-    typeof given === "string" && given !== "" && given.length <= 256;
+function readVisitor({ name, subscriber, userId, canReadRecords = false }: Visitor): Visitor {
   if (typeof name !== "string") throw new TypeError("authorize must give a name.");
-  if (subscriber && !(isText(subscriber.id) && isText(subscriber.account))) {
-    throw new TypeError("subscriber must have an id and an account.");
-  }
   if (userId !== undefined && !Number.isSafeInteger(userId)) throw new TypeError("userId must be a number.");
-  return { name, subscriber: subscriber ?? undefined, userId };
+  if (typeof canReadRecords !== "boolean") throw new TypeError("canReadRecords must be true or false.");
+  return { name, subscriber: subscriber ? readSubscriber(subscriber) : undefined, userId, canReadRecords };
 }
 
 const hostOf = (address: string): string | undefined => parseUrl(address)?.host;

@@ -1,14 +1,35 @@
 /**
- * The JSON that the page and its server exchange. Dates are ISO 8601. Types only, since both sides
- * are compiled with them.
+ * The JSON that the page and the server exchange. Types only, since both sides are compiled with
+ * them. The webhook API gives the same objects as the service does in-process, with dates as ISO
+ * 8601.
  */
 
-/** The visitor, and the parts of the page that the visitor may use. */
+import type { Delivery, DeliveryAttempt, DeliveryCounts } from "../src/webhooks/delivery/deliveries.js";
+import type { Webhook } from "../src/webhooks/webhook.js";
+
+/** A value after `JSON.stringify` and `JSON.parse`. */
+type Serialised<T> = T extends Date
+  ? string
+  : T extends readonly (infer Item)[]
+    ? readonly Serialised<Item>[]
+    : T extends object
+      ? { readonly [Key in keyof T]: Serialised<T[Key]> }
+      : T;
+
+/** The visitor, and what the visitor may see. */
 export interface SessionJson {
   readonly title: string;
+  /** The address of the host's logo. */
+  readonly logo: string | null;
   /** The visitor's name. */
   readonly name: string;
   readonly parts: { readonly webhooks: boolean; readonly content: boolean };
+  /** True if the visitor may see the bodies of notifications. */
+  readonly canReadRecords: boolean;
+  /** When the attempts of a delivery are due, in milliseconds after its first one. */
+  readonly schedule: readonly number[];
+  /** The server's time. */
+  readonly now: string;
 }
 
 export interface ErrorJson {
@@ -20,93 +41,60 @@ export interface ErrorJson {
   };
 }
 
-export interface WebhookJson {
-  readonly id: string;
-  readonly url: string;
-  readonly status: "ENABLED" | "DISABLED";
-  /** `null`: every type, also future ones. */
-  readonly eventTypes: readonly string[] | null;
-  readonly createdDate: string;
-  readonly updatedDate: string;
-}
+export type WebhookJson = Pick<Webhook, "id" | "url" | "status" | "createdDate" | "updatedDate">;
 
-export interface StatsJson {
-  readonly pending: number;
-  readonly delivered: number;
-  readonly failed: number;
-  readonly withheld: number;
-  readonly health: {
-    readonly status: "ok" | "failing" | "warned" | "disabled";
-    readonly failingSince: string | null;
-    readonly warnAt: string | null;
-    readonly disableAt: string | null;
-  };
-  readonly nextAttemptAt: string | null;
-  readonly lastAttempt: {
-    readonly at: string;
-    readonly kind: string;
-    readonly status: number | null;
-    readonly code: string;
-  } | null;
-}
+export type StatsJson = Serialised<DeliveryCounts>;
 
-export interface WebhookWithStats {
-  readonly webhook: WebhookJson;
+/** A webhook that was read with `include=stats`. */
+export interface WebhookWithStatsJson extends WebhookJson {
   readonly stats: StatsJson;
 }
 
-export interface WebhookPage {
-  readonly webhooks: readonly WebhookWithStats[];
+export interface WebhookListJson {
+  readonly webhooks: readonly WebhookWithStatsJson[];
   readonly next: string | null;
 }
 
-export interface WebhookDetail extends WebhookWithStats {
-  /** When the attempts of a delivery are due, in milliseconds after its first one. */
-  readonly schedule: readonly number[];
-  /** The server's time. */
-  readonly now: string;
-}
-
-export interface SecretJson {
+export interface CreatedWebhookJson {
+  readonly webhook: WebhookJson;
   readonly secret: string;
 }
 
-export interface AttemptJson {
-  readonly at: string;
-  readonly durationMs: number;
-  readonly step: number;
-  readonly isExtra: boolean;
-  readonly kind: string;
-  readonly status: number | null;
-  readonly code: string;
-  /** The first characters of the answer to a failed attempt. */
-  readonly excerpt: string | null;
+export interface RotatedSecretJson {
+  readonly secret: string;
+  readonly rotatesAt: string;
 }
 
-export type DeliveryStateJson = "pending" | "delivered" | "failed" | "withheld";
+export type AttemptJson = Serialised<DeliveryAttempt>;
 
-export interface DeliveryJson {
-  readonly id: string;
-  readonly eventId: string;
-  readonly type: string;
-  readonly state: DeliveryStateJson;
-  /** Why it ended undelivered. */
-  readonly reason: string | null;
-  readonly createdAt: string;
-  readonly startedAt: string | null;
-  readonly nextAttemptAt: string | null;
-  readonly endedAt: string | null;
-  readonly attempts: readonly AttemptJson[];
+/** The result of an attempt; a list also has its duration. */
+export type AttemptResultJson = Pick<AttemptJson, "at" | "kind" | "status" | "code"> &
+  Partial<Pick<AttemptJson, "durationMs">>;
+
+export type DeliveryJson = Serialised<Delivery>;
+export type DeliveryStateJson = Delivery["state"];
+
+/** A delivery in a list. It has its attempts only if they were asked for. */
+export interface DeliveryRowJson extends Omit<DeliveryJson, "attempts"> {
+  readonly attemptCount: number;
+  readonly lastAttempt: AttemptResultJson | null;
+  readonly attempts?: readonly AttemptJson[];
 }
 
-export interface DeliveryPage {
-  readonly deliveries: readonly DeliveryJson[];
+export interface DeliveryPageJson {
+  readonly deliveries: readonly DeliveryRowJson[];
   readonly next: string | null;
 }
 
-export interface DeliveryDetail {
-  readonly webhook: WebhookJson;
-  readonly delivery: DeliveryJson;
+/** The request that an attempt sends. */
+export interface DeliveryRequestJson {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** The size of the body. */
+  readonly bytes: number;
+  /** `null` unless it was asked for and the caller may see it. */
+  readonly body: string | null;
 }
 
 export interface EventTypesJson {

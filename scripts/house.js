@@ -1,6 +1,6 @@
 // Measures the source: `node scripts/house.js` prints sizes and names of every room, and
 // `test/package/architecture.test.ts` holds their limits.
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import ts from "typescript";
@@ -25,11 +25,11 @@ export const TOP_ROOMS = [
 
 /**
  * @typedef {{ file: string, name: string, line: number, lines: number, parameters: number,
- *   complexity: number, isFactory: boolean }} MeasuredFunction
+ *   complexity: number, isFactory: boolean, isComponent: boolean }} MeasuredFunction
  */
 
 /** @param {string} folder @param {RegExp} [extension] */
-export const filesBelow = (folder, extension = /\.ts$/) =>
+export const filesBelow = (folder, extension = /\.tsx?$/) =>
   readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
     .filter((name) => extension.test(name) && !name.includes("node_modules"))
     .map((name) => join(folder, name))
@@ -169,6 +169,7 @@ export const measureFunctions = (file) => {
         parameters: node.parameters.length,
         complexity: getComplexity(node),
         isFactory: isFactory(node),
+        isComponent: file.endsWith(".tsx") && /^[A-Z]/.test(getName(node) ?? ""),
       });
     }
     ts.forEachChild(node, visit);
@@ -188,9 +189,10 @@ export const listImports = (file) => {
   const specifiers = [
     ...text.matchAll(/^(?:import|export)\b[^;]*?from "(\.[^"]+)";$|\bimport\("(\.[^"]+)"\)/gm),
   ];
-  return specifiers.map(([, from, dynamic]) =>
-    relative(root, resolve(root, dirname(file), from ?? dynamic ?? "")).replace(/\.js$/, ".ts"),
-  );
+  return specifiers.map(([, from, dynamic]) => {
+    const path = relative(root, resolve(root, dirname(file), from ?? dynamic ?? "")).replace(/\.js$/, ".ts");
+    return existsSync(join(root, path)) ? path : path.replace(/\.ts$/, ".tsx");
+  });
 };
 
 /**

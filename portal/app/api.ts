@@ -25,7 +25,7 @@ export interface Api {
   readonly headers: Readonly<Record<string, string>>;
   /**
    * Omits parameters that are empty or `undefined`. Both calls throw an ApiError, or an AbortError
-   * when the view is left.
+   * once the signal of `within` has aborted.
    */
   readonly get: <T>(
     path: string,
@@ -38,6 +38,8 @@ export interface Api {
     body?: unknown,
     headers?: Readonly<Record<string, string>>,
   ) => Promise<T>;
+  /** The same API, with requests that `signal` aborts. */
+  readonly within: (signal: AbortSignal) => Api;
 }
 
 const HEADERS = { "x-postbell-portal": "1" } as const;
@@ -67,23 +69,17 @@ export function parseError(status: number, text: string): ApiError {
 /** Creates the client of the API below `base`. `signal` aborts requests that are in flight. */
 export function createApi(base: URL, signal?: AbortSignal): Api {
   const call = async (path: string, init: RequestInit): Promise<unknown> => {
-    const own = new AbortController();
-    const stop = (): void => own.abort();
-    signal?.addEventListener("abort", stop);
-    if (signal?.aborted) stop();
-    const timer = setTimeout(stop, PATIENCE_MS);
+    const patience = AbortSignal.timeout(PATIENCE_MS);
+    const ends = signal === undefined ? patience : AbortSignal.any([signal, patience]);
     let response: Response;
     let text: string;
     try {
       // Not followed: a host may redirect to its sign-in page.
-      response = await fetch(new URL(path, base), { ...init, redirect: "manual", signal: own.signal });
+      response = await fetch(new URL(path, base), { ...init, redirect: "manual", signal: ends });
       text = await response.text();
     } catch (error) {
       if (signal?.aborted) throw error;
       throw new ApiError(0, { code: "unreachable", message: "The server cannot be reached." });
-    } finally {
-      clearTimeout(timer);
-      signal?.removeEventListener("abort", stop);
     }
     if (response.type === "opaqueredirect") throw signedOut();
     if (!response.ok) throw parseError(response.status, text);
@@ -91,6 +87,7 @@ export function createApi(base: URL, signal?: AbortSignal): Api {
   };
 
   return {
+    within: (narrower) => createApi(base, narrower),
     url: (path) => new URL(path, base).href,
     headers: HEADERS,
     get<T>(path: string, query: Readonly<Record<string, string | number | undefined>> = {}) {

@@ -45,7 +45,7 @@ describe("posts", () => {
     await page.getByRole("link", { name: "New post" }).click();
     await page.getByLabel("Title").fill("Flu season");
     await page.getByLabel("Content").fill("Come early.");
-    await press(page, "Save as a draft");
+    await press(page, "Save as draft");
     await said(page, "Saved as a draft.");
     await page.getByRole("heading", { level: 1, name: "Flu season" }).waitFor();
 
@@ -66,7 +66,7 @@ describe("posts", () => {
     await page.getByLabel("Status").selectOption("In the trash");
     await press(page, "Search");
     await page.getByRole("link", { name: "Flu season" }).click();
-    await press(page, "Restore as a draft");
+    await press(page, "Restore as draft");
     await said(page, "Restored as a draft.");
     expect(await host.request("editor", `GET /posts/${id}`)).toMatchObject({
       status: "draft",
@@ -76,12 +76,12 @@ describe("posts", () => {
     await press(page, "Move to the trash");
     await said(page, "is in the trash");
     await page.goto(`${host.origin}/portal/#/posts/${id}`);
-    await press(page, "Delete for good");
+    await press(page, "Delete permanently");
     await press(page, "Cancel");
     expect(await host.request("editor", `GET /posts/${id}`)).toMatchObject({ status: "trash" });
-    await press(page, "Delete for good");
-    await page.getByRole("dialog").getByRole("button", { name: "Delete for good" }).click();
-    await said(page, "“Flu season” is deleted.");
+    await press(page, "Delete permanently");
+    await page.getByRole("dialog").getByRole("button", { name: "Delete permanently" }).click();
+    await said(page, "“Flu season” was deleted.");
     expect(await host.request("editor", `GET /posts/${id}`)).toMatchObject({ code: "rest_post_invalid_id" });
   });
 
@@ -91,9 +91,9 @@ describe("posts", () => {
     await page.getByRole("link", { name: "Pages", exact: true }).click();
     await page.getByText("0 pages.").waitFor();
     await page.goBack();
-    await said(page, "What you had not saved is still here.");
+    await said(page, "Your unsaved changes are still here.");
     await page.getByLabel("Title").fill("Once");
-    await page.getByRole("button", { name: "Save as a draft" }).dblclick();
+    await page.getByRole("button", { name: "Save as draft" }).dblclick();
     await said(page, "Saved as a draft.");
     expect(await host.request("editor", "GET /posts?status=any")).toMatchObject([{ title: { raw: "Once" } }]);
     await page.goto(`${host.origin}/portal/#/posts/new`);
@@ -168,11 +168,15 @@ describe("what somebody else has saved meanwhile", () => {
       title: "Hours",
     });
     await press(page, "Save");
-    await page.getByRole("heading", { name: "Somebody else has saved this meanwhile" }).waitFor();
+    const heading = page.getByRole("heading", { name: "Someone else has saved this in the meantime" });
+    await heading.waitFor();
+    await expect.poll(() => isFocused(heading)).toBe(true);
     const read = () => host.request("editor", `GET /posts/${id}`);
     expect(await read()).toMatchObject({ content: { raw: "Monday\nWednesday" } });
     const table = page.getByRole("table", { name: "Content" });
     expect(await table.getByRole("columnheader").allInnerTexts()).toEqual(["Theirs", "Yours"]);
+    const title = page.getByRole("table", { name: "Title" });
+    expect(await title.getByRole("columnheader").allInnerTexts()).toEqual(["Theirs", "Before"]);
     expect(await table.locator("del").allInnerTexts()).toEqual(["Wednesday"]);
     expect(await table.locator("ins").allInnerTexts()).toEqual(["Tuesday", "Sunday"]);
     return { page, read };
@@ -180,7 +184,7 @@ describe("what somebody else has saved meanwhile", () => {
 
   it("is shown beside the visitor's own, who may save over it; what he has not touched stays theirs", async () => {
     const { page, read } = await bothEdit();
-    await press(page, "Save mine over it");
+    await press(page, "Overwrite with mine");
     await said(page, "Saved. Published.");
     expect(await read()).toMatchObject({
       content: { raw: "Monday\nTuesday\nSunday" },
@@ -190,8 +194,9 @@ describe("what somebody else has saved meanwhile", () => {
 
   it("can be taken instead", async () => {
     const { page, read } = await bothEdit();
-    await press(page, "Take theirs");
+    await press(page, "Use theirs");
     expect(await page.getByLabel("Content").inputValue()).toBe("Monday\nWednesday");
+    expect(await isFocused(page.getByLabel("Title"))).toBe(true);
     expect(await read()).toMatchObject({ content: { raw: "Monday\nWednesday" } });
   });
 
@@ -202,7 +207,7 @@ describe("what somebody else has saved meanwhile", () => {
     await host.clock.advance(1_000);
     await host.request("administrator", `POST /posts/${id}`, { title: "Not this one" });
     await press(page, "Move to the trash");
-    await said(page, "Somebody else has changed this meanwhile");
+    await said(page, "someone else has changed this in the meantime");
     expect(await page.getByLabel("Title").inputValue()).toBe("Not this one");
     expect(await host.request("editor", `GET /posts/${id}`)).toMatchObject({ status: "publish" });
   });
@@ -215,11 +220,38 @@ it("keeps what was typed and not saved when its post is left and opened again", 
   await page.getByRole("link", { name: "Pages", exact: true }).click();
   await page.getByText("0 pages.").waitFor();
   await page.goBack();
-  await said(page, "What you had not saved is still here.");
+  await said(page, "Your unsaved changes are still here.");
   expect(await page.getByLabel("Content").inputValue()).toBe("Half a sent");
   await press(page, "Save");
   await said(page, "Saved.");
   expect(await host.request("editor", `GET /posts/${id}`)).toMatchObject({ content: { raw: "Half a sent" } });
+});
+
+it("keeps what is typed while it is being saved", async () => {
+  const { id } = await host.request("editor", "POST /posts", TEXT);
+  const page = await host.visit("editor", `/posts/${id}`);
+  await page.getByLabel("Title").fill("Hours");
+  let respond = (): void => {};
+  const isTyped = new Promise<void>((resolve) => {
+    respond = resolve;
+  });
+  await page.route("**/api/content/posts/*", async (route) => {
+    await isTyped;
+    await route.continue();
+  });
+  await press(page, "Save");
+  await page.getByLabel("Content").fill("Sunday");
+  respond();
+  await said(page, "Saved. Published.");
+  expect(await page.getByLabel("Content").inputValue()).toBe("Sunday");
+  expect(await host.request("editor", `GET /posts/${id}`)).toMatchObject({
+    title: { raw: "Hours" },
+    content: { raw: TEXT.content },
+  });
+  await press(page, "Save");
+  await expect
+    .poll(() => host.request("editor", `GET /posts/${id}`))
+    .toMatchObject({ content: { raw: "Sunday" } });
 });
 
 describe("revisions", () => {
@@ -237,9 +269,9 @@ describe("revisions", () => {
     expect(await table.locator("td.right").allInnerTexts()).toEqual([
       expect.stringMatching(/^Added:\s+\+ Saturday$/),
     ]);
-    await press(page, "Restore the left one");
+    await press(page, "Restore the left version");
     await page.getByRole("dialog").getByRole("button", { name: "Restore" }).click();
-    await said(page, "It is again as it was at");
+    await said(page, "Restored the version of");
     expect(await page.getByLabel("Content").inputValue()).toBe("Monday\nTuesday\nFriday");
     expect(await host.request("editor", `GET /pages/${id}`)).toMatchObject({
       content: { raw: "Monday\nTuesday\nFriday" },
@@ -256,15 +288,15 @@ describe("revisions", () => {
     await host.clock.advance(1_000);
     await host.request("administrator", `POST /posts/${id}`, { content: "Wednesday" });
     const restore = async (): Promise<void> => {
-      await press(page, "Restore the left one");
+      await press(page, "Restore the left version");
       await page.getByRole("dialog").getByRole("button", { name: "Restore" }).click();
     };
     await restore();
-    await said(page, "Nothing was restored.");
+    await said(page, "Nothing was restored");
     await added.getByText("Wednesday").waitFor();
     expect(await host.request("editor", `GET /posts/${id}`)).toMatchObject({ content: { raw: "Wednesday" } });
     await restore();
-    await said(page, "It is again as it was at");
+    await said(page, "Restored the version of");
     expect(await host.request("editor", `GET /posts/${id}`)).toMatchObject({ content: { raw: "Monday" } });
   });
 });
@@ -302,9 +334,9 @@ describe("media", () => {
     await said(page, "Saved.");
     await page.reload();
     await page.getByRole("img", { name: "A heart" }).waitFor();
-    await press(page, "Delete for good");
-    await page.getByRole("dialog").getByRole("button", { name: "Delete for good" }).click();
-    await said(page, "“heart” is deleted.");
+    await press(page, "Delete permanently");
+    await page.getByRole("dialog").getByRole("button", { name: "Delete permanently" }).click();
+    await said(page, "“heart” was deleted.");
     await page.getByText("0 files.").waitFor();
   });
 
@@ -336,7 +368,7 @@ describe("rights", () => {
     const { id } = await host.request("editor", "POST /posts", TEXT);
     await host.request("editor", "POST /posts", { title: "Secret", status: "draft" });
     const page = await host.visit("subscriber", "/posts");
-    await page.getByText("1 post. You see what is published.").waitFor();
+    await page.getByText("1 post. You see published content only.").waitFor();
     expect(await page.getByRole("link", { name: "New post" }).count()).toBe(0);
     expect(await page.getByLabel("Status").count()).toBe(0);
     await page.getByRole("link", { name: "Opening hours" }).click();
@@ -345,7 +377,7 @@ describe("rights", () => {
     await page.goto(`${host.origin}/portal/#/posts/${id}/revisions`);
     await page.getByText("Sorry, you are not allowed").waitFor();
     await page.goto(`${host.origin}/portal/#/media`);
-    await page.getByText("0 files. You see what is published.").waitFor();
+    await page.getByText("0 files. You see published content only.").waitFor();
     expect(await page.getByLabel("Upload files").count()).toBe(0);
   });
 
@@ -355,12 +387,12 @@ describe("rights", () => {
     const page = await host.visit("contributor", `/posts/${own.id}`);
     expect(await page.getByLabel("Status").locator("option").allInnerTexts()).toEqual([
       "Draft",
-      "Waiting for review",
+      "Pending review",
     ]);
     expect(await page.getByRole("button", { name: "Publish" }).isVisible()).toBe(false);
-    await page.getByLabel("Status").selectOption("Waiting for review");
+    await page.getByLabel("Status").selectOption("Pending review");
     await press(page, "Save");
-    await said(page, "Saved. Waiting for review.");
+    await said(page, "Saved. Pending review.");
     await page.goto(`${host.origin}/portal/#/posts/${id}`);
     await page.getByText("Monday").first().waitFor();
     expect(await page.locator("form").count()).toBe(0);
@@ -403,7 +435,7 @@ describe.each(["light", "dark"] as const)("in the %s scheme", (colorScheme) => {
     const page = await host.visit("editor", "/posts", { colorScheme });
     for (const [view, text] of [
       ["/posts", "1 post."],
-      ["/posts/new", "Save as a draft"],
+      ["/posts/new", "Save as draft"],
       [`/posts/${id}`, "Move to the trash"],
       [`/posts/${id}/revisions`, "Added:"],
       ["/media", "Upload files"],

@@ -5,7 +5,7 @@
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { join, resolve } from "node:path";
-import type { Browser, Page } from "playwright-core";
+import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { launch, open } from "./support/chromium.js";
 
@@ -35,11 +35,6 @@ afterAll(async () => {
   await browser.close();
 });
 
-const sendAgain = async (page: Page): Promise<void> => {
-  await page.getByRole("button", { name: "Send again" }).click();
-  await page.getByText("It is attempted once more now").waitFor();
-};
-
 it("repairs an endpoint that fails and one that was disabled, and gets both their events", async () => {
   const { page, faults } = await open(browser, origin);
   const subscribers = await page.context().newPage();
@@ -48,59 +43,61 @@ it("repairs an endpoint that fails and one that was disabled, and gets both thei
     await subscribers.reload();
     return subscribers.getByRole("listitem").filter({ hasText: path }).count();
   };
+  const openTab = (name: string): Promise<void> =>
+    page.getByRole("navigation", { name: "Webhook" }).getByRole("link", { name }).click();
   await page.goto(`${origin}/login`);
 
+  await page.getByText("1 failing, 1 disabled, 2 of 3 enabled").waitFor();
   await page
-    .getByRole("row", { name: /\/lab Failing/ })
+    .getByRole("row", { name: /\/lab.*Failing/ })
     .getByRole("link")
     .click();
-  await page
-    .getByRole("row", { name: /Pending/ })
-    .first()
-    .getByRole("link")
-    .click();
+  await openTab("Deliveries");
+  const deliveries = page.getByRole("region", { name: "Deliveries, newest first" });
+  const retrying = deliveries.getByRole("row", { name: /Retrying/ });
+  await retrying.first().getByRole("link").click();
   await page.getByText("The database of the lab is full.").first().waitFor();
   expect(await arrivedAt("/lab")).toBe(2);
   await subscribers.getByRole("button", { name: "Empty the database of the lab" }).click();
-  await sendAgain(page);
-  await page.getByRole("link", { name: /\/lab$/ }).click();
+  await page.getByRole("button", { name: /Send again/ }).click();
   await page
-    .getByRole("row", { name: /Pending/ })
-    .getByRole("link")
-    .click();
-  await sendAgain(page);
+    .getByText(/^Delivered: HTTP 204/)
+    .first()
+    .waitFor();
+  await page.getByRole("link", { name: "All deliveries of this webhook" }).click();
+  await retrying.getByRole("button", { name: /Send again/ }).click();
+  await retrying.waitFor({ state: "detached" });
   await expect.poll(() => arrivedAt("/lab"), { timeout: 10_000 }).toBe(4);
 
   await page.getByRole("link", { name: "Webhooks" }).click();
-  await page.getByRole("row", { name: /\/lab Well/ }).waitFor();
+  await page.getByRole("row", { name: /\/lab.*Healthy/ }).waitFor();
   await page
-    .getByRole("row", { name: /\/old-archive Disabled/ })
+    .getByRole("row", { name: /\/old-archive.*Disabled/ })
     .getByRole("link")
     .click();
-  await page
-    .getByRole("region", { name: /Deliveries/ })
-    .getByRole("link")
-    .click();
+  await openTab("Deliveries");
+  await deliveries.getByRole("link").click();
   await page.getByText("notifications go to /archive now").first().waitFor();
-  await page.getByRole("link", { name: /\/old-archive$/ }).click();
-  await page.getByText("Change address and event types").click();
-  const address = page.getByLabel("Address of the endpoint");
-  await address.fill((await address.inputValue()).replace("old-archive", "archive"));
+  await page.getByRole("link", { name: "All deliveries of this webhook" }).click();
+  await openTab("Settings");
+  const url = page.getByLabel("Endpoint URL");
+  await url.fill((await url.inputValue()).replace("old-archive", "archive"));
   await page.getByRole("button", { name: "Save" }).click();
-  await page.getByText("The webhook was changed.").waitFor();
+  await page.getByText("Saved. Pending deliveries go to the new URL").waitFor();
   await page.getByRole("button", { name: "Enable" }).click();
   await page.getByText("The webhook was enabled.").waitFor();
-  await page.getByText("To be tested").waitFor();
+  await page.getByText("Needs a test").waitFor();
   expect(await arrivedAt("/archive")).toBe(0);
-  // The page offers to recover all missed events, also for somebody who opens it only now.
-  await page.reload();
-  await page.getByText("To be tested").waitFor();
-  const recover = page.getByRole("button", { name: "Recover", exact: true });
-  if (!(await recover.isVisible())) await page.getByText("Recover events", { exact: true }).click();
-  await recover.click();
-  await page.getByText("4 events are sent").waitFor();
-  await expect.poll(() => arrivedAt("/archive"), { timeout: 10_000 }).toBe(4);
-  await page.getByText("Well").waitFor();
-  await page.getByRole("link", { name: "sent again" }).waitFor();
+  await openTab("Overview");
+  await page.getByRole("button", { name: "Send test" }).click();
+  await page.getByRole("region", { name: "Test" }).getByText("Delivered: HTTP 204").waitFor();
+  await page.getByText("Healthy").waitFor();
+  const tests = await arrivedAt("/archive");
+  await openTab("Deliveries");
+  await page.getByText("Retry all failed since").click();
+  await page.getByRole("button", { name: "Retry all failed" }).click();
+  await page.getByText("4 events are being sent, one after another.").waitFor();
+  await expect.poll(() => arrivedAt("/archive"), { timeout: 10_000 }).toBe(4 + tests);
+  await page.getByText("Sent again since").waitFor();
   expect(faults).toEqual([]);
 }, 120_000);

@@ -1,7 +1,10 @@
+import { readFile } from "node:fs/promises";
 import { gzipSync } from "node:zlib";
 import { afterEach, describe, expect, it } from "vitest";
-import { createPortal, type PortalOptions } from "../../portal/index.js";
-import { createWebhooks } from "../../src/index.js";
+import { createPortal, type PortalOptions, type Visitor } from "../../portal/index.js";
+import { BACKGROUNDS, DEFAULT_COLORS } from "../../portal/theme.js";
+import type { HttpRequest } from "../../src/http/types.js";
+import { createWebhooks, type Subscriber } from "../../src/index.js";
 import { memoryStorage } from "../../storage/memory/index.js";
 import { manualClock } from "../../testing/manual-clock.js";
 import type { RunningHost } from "../contracts/adapter.js";
@@ -46,7 +49,11 @@ function portalWith(changes: Partial<PortalOptions> = {}) {
     if (!answer) throw new Error(`${path} is not the portal's.`);
     const text = typeof answer.body === "string" ? answer.body : "";
     const isJson = String(answer.headers["content-type"]).startsWith("application/json");
-    return { ...answer, text, json: (isJson ? JSON.parse(text) : undefined) as Record<string, unknown> };
+    return {
+      ...answer,
+      text,
+      json: (isJson ? JSON.parse(text || "null") : undefined) as Record<string, unknown>,
+    };
   };
   return { portal, webhooks, clock, ask };
 }
@@ -65,7 +72,7 @@ describe("the portal's guard", () => {
       401,
       { error: expect.objectContaining({ code: "unauthorized" }) },
     ]);
-    const change = await ask("POST", "/api/webhooks", {
+    const change = await ask("POST", "/api/v1/webhooks", {
       user: "",
       body: { url: "https://hooks.example.com/" },
     });
@@ -84,6 +91,8 @@ describe("the portal's guard", () => {
         throw new Error("session store is away");
       },
       () => ({ name: "Ada", subscriber: { id: "", account: "clinic" } }),
+      () => ({ name: "Ada", subscriber: { id: "a\u0000b", account: "clinic" } }),
+      () => ({ name: "Ada", canReadRecords: "yes" as never }),
       () => ({}) as never,
       () => new Promise<null>(() => {}),
     ];
@@ -100,7 +109,7 @@ describe("the portal's guard", () => {
     const made = portalWith();
     const id = await register(made);
     const given = headers as Record<string, string>;
-    const { status, json } = await made.ask("DELETE", `/api/webhooks/${id}`, { headers: given });
+    const { status, json } = await made.ask("DELETE", `/api/v1/webhooks/${id}`, { headers: given });
     expect([status, json]).toEqual([403, { error: expect.objectContaining({ code: "foreign_request" }) }]);
     expect((await made.webhooks.registrations.get(id)).id).toBe(id);
   });
@@ -113,7 +122,7 @@ describe("the portal's guard", () => {
   ])("takes a change of its own page: %j", async (headers) => {
     const made = portalWith();
     const id = await register(made);
-    expect((await made.ask("DELETE", `/api/webhooks/${id}`, { headers })).status).toBe(200);
+    expect((await made.ask("DELETE", `/api/v1/webhooks/${id}`, { headers })).status).toBe(200);
   });
 });
 
@@ -122,7 +131,7 @@ describe("the portal's page", () => {
     const { ask } = portalWith({ title: 'A "<b>" & co' });
     const { headers, text } = await ask("GET", "/");
     expect(headers["content-security-policy"]).toBe(
-      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     );
     expect(headers).toMatchObject({ "x-content-type-options": "nosniff", "cache-control": "no-store" });
     expect(text).toContain("<title>A &quot;&lt;b&gt;&quot; &amp; co</title>");
@@ -131,13 +140,19 @@ describe("the portal's page", () => {
 
   it("has assets that a browser keeps until they change", async () => {
     const { ask } = portalWith();
-    for (const path of ["/app.js", "/app.css"]) {
+    for (const [path, type, length] of [
+      ["/app.js", "text/javascript; charset=utf-8", 1_000],
+      ["/app.css", "text/css; charset=utf-8", 1_000],
+      ["/theme.css", "text/css; charset=utf-8", 50],
+      ["/favicon.svg", "image/svg+xml", 50],
+    ] as const) {
       const { status, headers, text } = await ask("GET", path, { user: "" });
-      expect([status, headers["x-content-type-options"], text.length > 1_000]).toEqual([
-        200,
-        "nosniff",
-        true,
-      ]);
+      expect([status, headers["content-type"], text.length > length]).toEqual([200, type, true]);
+      expect(headers).toMatchObject({
+        "x-content-type-options": "nosniff",
+        "cross-origin-resource-policy": "same-origin",
+        "content-security-policy": "default-src 'none'; sandbox",
+      });
       const again = await ask("GET", path, {
         headers: { "if-none-match": `"x", W/${String(headers["etag"])}` },
       });
@@ -178,7 +193,7 @@ describe("the portal's page", () => {
     expect(make({ authorize: () => null })).toThrow(expect.objectContaining({ field: "webhooks" }));
     for (const webhooksGiven of [
       {},
-      { ...webhooks, deliveries: undefined },
+      { ...webhooks, handleAs: undefined },
       { ...webhooks, schedule: undefined },
     ])
       expect(make({ webhooks: webhooksGiven, authorize: () => null })).toThrow(
@@ -186,7 +201,7 @@ describe("the portal's page", () => {
       );
     const pick = (from: object, names: readonly string[]) =>
       Object.fromEntries(Object.entries(from).filter(([name]) => names.includes(name)));
-    const asked = pick(webhooks, ["registrations", "deliveries", "eventTypes", "schedule"]);
+    const asked = pick(webhooks, ["handleAs", "schedule"]);
     expect(make({ webhooks: asked, authorize: () => null })).not.toThrow();
     for (const content of [
       pick(contentSite(), ["handle", "request"]),
@@ -200,16 +215,28 @@ describe("the portal's page", () => {
 });
 
 describe("the portal's API", () => {
-  it("says which parts there are for the visitor", async () => {
-    const { ask } = portalWith({ title: "Hooks" });
+  it("says who the visitor is, and what the page may show", async () => {
+    const { ask, clock, webhooks } = portalWith({ title: "Hooks", logo: "/logo.png" });
+    await clock.advance(90_000);
     expect((await ask("GET", "/api/session")).json).toEqual({
       title: "Hooks",
+      logo: "/logo.png",
       name: "Ada",
       parts: { webhooks: true, content: false },
+      canReadRecords: false,
+      schedule: webhooks.schedule,
+      now: new Date(START + 90_000).toISOString(),
     });
     expect((await ask("GET", "/api/session", { user: "nobody" })).json).toMatchObject({
       parts: { webhooks: false, content: false },
     });
+    const plain = portalWith({ webhooks: undefined, content: contentSite() });
+    expect((await plain.ask("GET", "/api/session")).json).toMatchObject({
+      logo: null,
+      parts: { webhooks: false, content: false },
+      schedule: [],
+    });
+    expect((await plain.ask("GET", "/api/v1/webhooks")).status).toBe(404);
   });
 
   it("answers for a webhook of another account as for one that does not exist, on every route", async () => {
@@ -224,15 +251,18 @@ describe("the portal's API", () => {
     const delivery = deliveries[0]?.id ?? "";
     const missing = "0b7a1c5e-2f9d-4c0e-9d38-6c1f8d0a5e11";
     const paths = (webhookId: string): readonly (readonly [string, string, object?])[] => [
-      ["GET", `/api/webhooks/${webhookId}`],
-      ["PUT", `/api/webhooks/${webhookId}`, { status: "DISABLED" }],
-      ["DELETE", `/api/webhooks/${webhookId}`],
-      ["POST", `/api/webhooks/${webhookId}/rotate`, {}],
-      ["POST", `/api/webhooks/${webhookId}/test`, {}],
-      ["POST", `/api/webhooks/${webhookId}/recover`, { since: "2025-01-01T00:00:00Z" }],
-      ["GET", `/api/webhooks/${webhookId}/deliveries`],
-      ["GET", `/api/webhooks/${webhookId}/deliveries/${delivery}`],
-      ["POST", `/api/webhooks/${webhookId}/deliveries/${delivery}/resend`, {}],
+      ["GET", `/api/v1/webhooks/${webhookId}`],
+      ["PUT", `/api/v1/webhooks/${webhookId}`, { url: "https://hooks.example.com/", status: "DISABLED" }],
+      ["DELETE", `/api/v1/webhooks/${webhookId}`],
+      ["GET", `/api/v1/webhooks/${webhookId}/stats`],
+      ["POST", `/api/v1/webhooks/${webhookId}/rotate`, {}],
+      ["POST", `/api/v1/webhooks/${webhookId}/rotate/finish`],
+      ["POST", `/api/v1/webhooks/${webhookId}/test`, {}],
+      ["POST", `/api/v1/webhooks/${webhookId}/recover`, { since: "2025-01-01T00:00:00Z" }],
+      ["GET", `/api/v1/webhooks/${webhookId}/deliveries`],
+      ["GET", `/api/v1/webhooks/${webhookId}/deliveries/${delivery}`],
+      ["GET", `/api/v1/webhooks/${webhookId}/deliveries/${delivery}/request`],
+      ["POST", `/api/v1/webhooks/${webhookId}/deliveries/${delivery}/resend`, {}],
     ];
     for (const [index, [method, path, body]] of paths(id).entries()) {
       const [, none = ""] = paths(missing)[index] ?? [];
@@ -242,7 +272,7 @@ describe("the portal's API", () => {
       expect([foreign.status, foreign.text], path).toEqual([404, absent.text]);
       expect((await made.ask(method, path, { ...given, user: "nobody" })).status, path).toBe(404);
     }
-    expect((await made.ask("GET", "/api/webhooks", { user: "eve" })).json).toEqual({
+    expect((await made.ask("GET", "/api/v1/webhooks", { user: "eve" })).json).toEqual({
       webhooks: [],
       next: null,
     });
@@ -258,21 +288,21 @@ describe("the portal's API", () => {
       resource: { resourceType: "Patient" },
     });
     const { deliveries } = await made.webhooks.deliveries.list({ webhookId: first });
-    const at = (webhookId: string) => `/api/webhooks/${webhookId}/deliveries/${deliveries[0]?.id}`;
+    const at = (webhookId: string) => `/api/v1/webhooks/${webhookId}/deliveries/${deliveries[0]?.id}`;
     expect((await made.ask("GET", at(first))).status).toBe(200);
     expect((await made.ask("GET", at(second))).status).toBe(404);
   });
 
   it("gives no answer with a secret in it, but the two that make one", async () => {
     const made = portalWith();
-    const created = await made.ask("POST", "/api/webhooks", {
+    const created = await made.ask("POST", "/api/v1/webhooks", {
       body: { url: "https://hooks.example.com/in" },
     });
     expect(created.json).toMatchObject({ secret: expect.stringMatching(/^whsec_/) });
     const id = (created.json["webhook"] as { id: string }).id;
-    const rotated = await made.ask("POST", `/api/webhooks/${id}/rotate`, { body: { overlapMs: 0 } });
-    expect(rotated.json).toEqual({ secret: expect.stringMatching(/^whsec_/) });
-    for (const path of ["/api/webhooks", `/api/webhooks/${id}`, `/api/webhooks/${id}/deliveries`]) {
+    const rotated = await made.ask("POST", `/api/v1/webhooks/${id}/rotate`, { body: { overlap_seconds: 0 } });
+    expect(rotated.json).toMatchObject({ secret: expect.stringMatching(/^whsec_/) });
+    for (const path of ["/api/v1/webhooks", `/api/v1/webhooks/${id}`, `/api/v1/webhooks/${id}/deliveries`]) {
       const { status, text, headers } = await made.ask("GET", path);
       expect([status, headers["cache-control"]]).toEqual([200, "no-store"]);
       expect(text).not.toContain("whsec_");
@@ -281,43 +311,49 @@ describe("the portal's API", () => {
 
   it.each([
     ["url", { url: "http://hooks.example.com/" }],
-    ["event_types[0]", { url: "https://hooks.example.com/", eventTypes: ["patient.udated"] }],
+    ["event_types[0]", { url: "https://hooks.example.com/", event_types: ["patient.udated"] }],
     ["adress", { url: "https://hooks.example.com/", adress: 1 }],
   ])("names the field at fault: %s", async (field, body) => {
     const { ask } = portalWith();
-    const { status, json } = await ask("POST", "/api/webhooks", { body });
+    const { status, json } = await ask("POST", "/api/v1/webhooks", { body });
     expect([status, json]).toEqual([400, { error: expect.objectContaining({ field }) }]);
   });
 
   it("bounds the requests about webhooks by account and minute: 429, and when to ask again", async () => {
     const { ask, clock } = portalWith({ requestsPerMinute: 3 });
-    for (let count = 0; count < 3; count++) expect((await ask("GET", "/api/webhooks")).status).toBe(200);
-    const refused = await ask("GET", "/api/webhooks");
+    for (let count = 0; count < 3; count++) expect((await ask("GET", "/api/v1/webhooks")).status).toBe(200);
+    const refused = await ask("GET", "/api/v1/webhooks");
     expect([refused.status, refused.json]).toEqual([
       429,
       { error: { code: "rate_limited", message: expect.stringContaining("20 s") } },
     ]);
     expect(refused.headers["retry-after"]).toBe("20");
-    expect((await ask("GET", "/api/webhooks", { user: "eve" })).status).toBe(200);
+    expect((await ask("GET", "/api/v1/webhooks", { user: "eve" })).status).toBe(200);
     await clock.advance(20_000);
-    expect((await ask("GET", "/api/webhooks")).status).toBe(200);
+    expect((await ask("GET", "/api/v1/webhooks")).status).toBe(200);
   });
 
-  it("counts a list of webhooks as one request and one for each webhook in it", async () => {
-    const made = portalWith({ requestsPerMinute: 6 });
-    for (let count = 0; count < 4; count++) await register(made);
-    expect((await made.ask("GET", "/api/webhooks?limit=2")).status).toBe(200);
-    // 3 of 6 are left: one more list may begin, and overdraws the rest.
-    expect((await made.ask("GET", "/api/webhooks")).status).toBe(200);
-    const refused = await made.ask("GET", "/api/webhooks");
-    expect([refused.status, refused.headers["retry-after"]]).toEqual([429, "30"]);
-    await made.clock.advance(30_000);
-    expect((await made.ask("GET", "/api/webhooks")).status).toBe(200);
-  });
+  it.each([
+    ["include=stats&limit=2", "", 3],
+    ["include=stats&limit=2", "/", 3],
+    ["limit=2", "", 1],
+    ["include=stats&limit=0", "", 1],
+    ["include=stats&limit=1000", "", 1],
+    ["include=stats", "", 51],
+  ])(
+    "counts a list with statistics as one request and its limit: %s%s costs %i",
+    async (query, end, cost) => {
+      const { ask } = portalWith({ requestsPerMinute: 60 });
+      await ask("GET", `/api/v1/webhooks${end}?${query}`);
+      let left = 0;
+      while ((await ask("GET", "/api/v1/event-types")).status === 200) left += 1;
+      expect(left).toBe(60 - cost);
+    },
+  );
 
   it("reads no body of an account that sends too many requests", async () => {
     const { portal, ask } = portalWith({ requestsPerMinute: 1 });
-    await ask("GET", "/api/webhooks");
+    await ask("GET", "/api/v1/webhooks");
     let reads = 0;
     const body = new Proxy(Buffer.from("{}"), {
       get(target, name) {
@@ -328,13 +364,30 @@ describe("the portal's API", () => {
     });
     const answer = await portal.handle({
       method: "POST",
-      path: "/api/webhooks",
+      path: "/api/v1/webhooks",
       query: "",
       headers: { host: "host.example", "x-user": "ada", ...FROM_PAGE },
       body,
       baseUrl: "https://host.example/portal",
     });
     expect([answer?.status, reads]).toEqual([429, 0]);
+  });
+
+  it("refuses a body that is too long, compressed or not JSON, as the service does", async () => {
+    const { ask } = portalWith();
+    const body = { url: "https://hooks.example.com/in" };
+    const create = async (sent: object, headers: Record<string, string> = {}): Promise<unknown> => {
+      const { status, json } = await ask("POST", "/api/v1/webhooks", { body: sent, headers });
+      return [status, (json["error"] as { code: string } | undefined)?.code];
+    };
+    expect(await create({ ...body, url: `https://a.example/${"a".repeat(1_000_000)}` })).toEqual([
+      413,
+      "body_too_large",
+    ]);
+    expect(await create(body, { "content-encoding": "gzip" })).toEqual([415, "unsupported_media_type"]);
+    expect(await create(body, { "content-type": "text/plain" })).toEqual([415, "unsupported_media_type"]);
+    expect(await create([])).toEqual([400, "invalid_request"]);
+    expect(await create(body)).toEqual([201, undefined]);
   });
 
   it("filters deliveries by state, type and time, and counts what is recovered", async () => {
@@ -352,22 +405,235 @@ describe("the portal's API", () => {
       resource: { resourceType: "Patient" },
     });
     const list = async (query: string): Promise<readonly unknown[]> => {
-      const { json } = await made.ask("GET", `/api/webhooks/${id}/deliveries?${query}`);
+      const { json } = await made.ask("GET", `/api/v1/webhooks/${id}/deliveries?${query}`);
       return (json["deliveries"] as { type: string }[]).map(({ type }) => type);
     };
     const later = new Date(START + 30_000).toISOString();
     expect(await list("")).toEqual(["patient.created", "patient.updated"]);
-    expect(await list("type=patient.updated&state=")).toEqual(["patient.updated"]);
+    expect(await list("type=patient.updated")).toEqual(["patient.updated"]);
     expect(await list(`since=${later}`)).toEqual(["patient.created"]);
     expect(await list(`until=${later}&state=pending`)).toEqual(["patient.updated"]);
-    expect((await made.ask("GET", `/api/webhooks/${id}/deliveries?state=lost`)).status).toBe(400);
-    const recovered = await made.ask("POST", `/api/webhooks/${id}/recover`, { body: { since: later } });
+    expect((await made.ask("GET", `/api/v1/webhooks/${id}/deliveries?state=lost`)).status).toBe(400);
+    const recovered = await made.ask("POST", `/api/v1/webhooks/${id}/recover`, { body: { since: later } });
     expect([recovered.status, recovered.json]).toEqual([202, { count: 0 }]);
-    const without = await made.ask("POST", `/api/webhooks/${id}/recover`, { body: {} });
+    const without = await made.ask("POST", `/api/v1/webhooks/${id}/recover`, { body: {} });
     expect([without.status, without.json]).toEqual([
       400,
       { error: expect.objectContaining({ field: "since" }) },
     ]);
+  });
+});
+
+describe("requests that the portal forwards", () => {
+  /** A portal on a service that shows what reaches it. */
+  function recording(visitor: Partial<Visitor> = {}) {
+    const requests: (readonly [HttpRequest, Subscriber])[] = [];
+    const { ask, portal } = portalWith({
+      authorize: () => ({ ...ADA, ...visitor }),
+      webhooks: {
+        schedule: [],
+        async handleAs(request, subscriber) {
+          requests.push([request, subscriber]);
+          const headers = { etag: '"1"', "access-control-allow-origin": "*", "retry-after": "7" };
+          return request.path === "/v1/nothing" ? undefined : { status: 418, headers, body: "{}" };
+        },
+      },
+    });
+    return { ask, portal, requests };
+  }
+
+  it("say nothing about their sender, and name the visitor's subscriber", async () => {
+    const { ask, requests } = recording();
+    const headers = {
+      authorization: "Bearer stolen",
+      cookie: "session=1",
+      "content-encoding": "gzip",
+      "idempotency-key": "a",
+      "if-none-match": "b",
+      "x-forwarded-for": "10.0.0.1",
+    };
+    await ask("POST", "/api/v1/webhooks?limit=2", { headers, body: { url: "https://a.example/" } });
+    expect(requests).toEqual([
+      [
+        {
+          method: "POST",
+          path: "/v1/webhooks",
+          query: "limit=2",
+          headers: {
+            "content-type": "application/json",
+            "content-encoding": "gzip",
+            "idempotency-key": "a",
+            "if-none-match": "b",
+          },
+          body: expect.any(Buffer),
+          baseUrl: "https://host.example/portal/api",
+          signal: undefined,
+        },
+        ADA.subscriber,
+      ],
+    ]);
+  });
+
+  it("get the service's response, for the page only", async () => {
+    const { ask } = recording();
+    const { status, headers, body } = await ask("GET", "/api/v1/openapi.json");
+    expect([status, headers, body]).toEqual([
+      418,
+      { etag: '"1"', "retry-after": "7", "cross-origin-resource-policy": "same-origin" },
+      "{}",
+    ]);
+    expect((await ask("GET", "/api/v1/nothing")).status).toBe(404);
+  });
+
+  it("ask for the body of a notification only for who may read records", async () => {
+    const queries = ["include=body", "include=%62ody&a=1", "include=stats&include=body", "a=1&include=body"];
+    const path = "/api/v1/webhooks/w/deliveries/d/request";
+    for (const [canReadRecords, expected] of [
+      [undefined, ["", "a=1", "include=stats", "a=1"]],
+      [false, ["", "a=1", "include=stats", "a=1"]],
+      [true, ["include=body", "include=body&a=1", "include=stats&include=body", "a=1&include=body"]],
+    ] as const) {
+      const { ask, requests } = recording({ canReadRecords });
+      for (const query of queries) await ask("GET", `${path}?${query}`);
+      expect(requests.map(([{ query }]) => query)).toEqual(expected);
+      expect((await ask("GET", "/api/session")).json["canReadRecords"]).toBe(canReadRecords === true);
+    }
+  });
+
+  it("show the body of a notification to the owner with canReadRecords, and to no other key", async () => {
+    const made = portalWith({
+      authorize: ({ headers }) => ({
+        name: "Ada",
+        subscriber: { ...ADA.subscriber, id: headers["x-key"] ?? "key-1" },
+        canReadRecords: true,
+      }),
+    });
+    const id = await register(made);
+    const resource = { resourceType: "Patient", id: "7" };
+    const { deliveries } = await made.webhooks.emit({ type: "patient.updated", account: "clinic", resource });
+    const path = `/api/v1/webhooks/${id}/deliveries/${deliveries[0]?.id}/request?include=body`;
+    expect((await made.ask("GET", path)).json["body"]).toContain('"Patient"');
+    const other = await made.ask("GET", path, { headers: { "x-key": "key-2" } });
+    expect([other.status, other.text.includes("Patient")]).toEqual([403, false]);
+  });
+
+  it("are refused with an empty response where HEAD is", async () => {
+    const { ask } = recording();
+    for (const [path, user] of [
+      ["/api/v1/nothing", "ada"],
+      ["/api/session", "ada"],
+    ] as const)
+      expect((await ask("HEAD", path, { user })).body).toBeNull();
+  });
+});
+
+describe("the look of the portal", () => {
+  const policyOf = async (options: Partial<PortalOptions>): Promise<readonly string[]> => {
+    const { headers } = await portalWith(options).ask("GET", "/");
+    return [
+      ...String(headers["content-security-policy"]).split("; "),
+      String(headers["cross-origin-resource-policy"]),
+    ];
+  };
+
+  it("has the host's colours in a style sheet and in the favicon", async () => {
+    const { ask } = portalWith({ colors: { accent: "#7a1f5c", accentDark: "#F0A6D8" } });
+    const { text } = await ask("GET", "/theme.css");
+    expect(text).toContain("--accent:#7a1f5c;--accent-ink:#ffffff");
+    expect(text).toContain("--accent:#F0A6D8;--accent-ink:#0d1722");
+    expect((await ask("GET", "/favicon.svg")).text).toMatch(/^<svg [^>]*>.*fill="#7a1f5c"/);
+    const page = (await ask("GET", "/")).text;
+    expect(page.indexOf("app.css")).toBeLessThan(page.indexOf("theme.css"));
+    expect(page).toContain('<link rel="icon" type="image/svg+xml" href="/portal/favicon.svg">');
+  });
+
+  it("measures the contrast of colours against the backgrounds that the page has", async () => {
+    const styles = await readFile("portal/app/styles.css", "utf8");
+    for (const { accent, accentDark } of [DEFAULT_COLORS]) {
+      expect(styles).toContain(`--accent: ${accent};`);
+      expect(styles).toContain(`--accent: ${accentDark};`);
+    }
+    for (const background of Object.values(BACKGROUNDS).flat()) expect(styles).toContain(`: ${background};`);
+    const refusal = (colors: object): unknown => {
+      try {
+        portalWith({ colors });
+      } catch (error) {
+        return error;
+      }
+      return undefined;
+    };
+    expect(refusal({ accent: "#777777" })).toMatchObject({
+      code: "invalid_option",
+      field: "colors.accent",
+      // #777777 has 4.48 on white, and less on what is darker.
+      message: expect.stringMatching(/at least 4\.5 .*#777777 has 4\.\d\d/),
+    });
+    expect(refusal({ accentDark: "#0b57b5" })).toMatchObject({ field: "colors.accentDark" });
+    for (const accent of ["red", "#fff", "#0b57b5;", "0b57b5", 1])
+      expect(refusal({ accent })).toMatchObject({ field: "colors.accent" });
+    expect(refusal({ accent: "#000000", accentDark: "#ffffff" })).toBeUndefined();
+  });
+
+  it.each([
+    ["/logo.svg", "img-src 'self'"],
+    ["https://cdn.example.com/a/logo.png?b=1", "img-src 'self' https://cdn.example.com"],
+    ["https://cdn.example.com:8443/logo.png", "img-src 'self' https://cdn.example.com:8443"],
+    ["data:image/png;base64,AAAA", "img-src 'self' data:"],
+  ])("allows the logo %s and no other image: %s", async (logo, source) => {
+    expect(await policyOf({ logo })).toContain(source);
+  });
+
+  it.each([
+    "http://cdn.example.com/logo.png",
+    "//cdn.example.com/logo.png",
+    "/\\cdn.example.com/logo.png",
+    "https://a;script-src/logo.png",
+    "https://a,b/logo.png",
+    "javascript:alert(1)",
+    "data:text/html,x",
+    "logo.png",
+    "",
+    `data:image/png;base64,${"A".repeat(100_000)}`,
+    `/${"a".repeat(3_000)}`,
+  ])("refuses the logo %.60s", (logo) => {
+    expect(() => portalWith({ logo })).toThrow(expect.objectContaining({ field: "logo" }));
+  });
+
+  it("can be framed by the origins that the host names, and by no other", async () => {
+    expect(await policyOf({})).toEqual(expect.arrayContaining(["frame-ancestors 'none'", "same-origin"]));
+    expect(await policyOf({ frameAncestors: ["self"] })).toEqual(
+      expect.arrayContaining(["frame-ancestors 'self'", "same-origin"]),
+    );
+    expect(
+      await policyOf({ frameAncestors: ["self", "https://app.example.com", "http://localhost:3000"] }),
+    ).toEqual(
+      expect.arrayContaining([
+        "frame-ancestors 'self' https://app.example.com http://localhost:3000",
+        "cross-origin",
+      ]),
+    );
+    const refused = [
+      ["https://app.example.com/"],
+      ["https://app.example.com/path"],
+      ["app.example.com"],
+      ["*"],
+      ["'unsafe-inline'"],
+      ["https://a;script-src"],
+      ["https://a example.com"],
+      [1],
+      "self",
+      Array.from({ length: 21 }, () => "self"),
+    ];
+    for (const frameAncestors of refused)
+      expect(() => portalWith({ frameAncestors: frameAncestors as string[] })).toThrow(
+        expect.objectContaining({ code: "invalid_option", field: "frameAncestors" }),
+      );
+  });
+
+  it("carries the same policy on the page of a visitor who may not see it", async () => {
+    const { ask } = portalWith({ frameAncestors: ["https://app.example.com"] });
+    const [seen, refused] = [await ask("GET", "/"), await ask("GET", "/", { user: "" })];
+    expect(refused.headers["content-security-policy"]).toBe(seen.headers["content-security-policy"]);
   });
 });
 
@@ -388,10 +654,8 @@ describe("the portal, mounted", () => {
       for (const address of prefix === "" ? ["/"] : [prefix, `${prefix}/`]) {
         const page = await get(address);
         expect([page.status, page.headers["content-type"]]).toEqual([200, "text/html; charset=utf-8"]);
-        const sources = [...page.text.matchAll(/(?:src|href)="([^"]*app\.[^"]+)"/g)].map(
-          ([, source = ""]) => source,
-        );
-        expect(sources).toHaveLength(2);
+        const sources = [...page.text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, source = ""]) => source);
+        expect(sources).toHaveLength(4);
         for (const source of sources) {
           const { pathname } = new URL(source, `${host.origin}${address}`);
           expect((await get(pathname)).status, source).toBe(200);
@@ -403,7 +667,10 @@ describe("the portal, mounted", () => {
         headers: FROM_PAGE,
         body: JSON.stringify({ url: "https://hooks.example.com/in" }),
       };
-      expect((await send(host.origin, `${prefix}/api/webhooks`, made)).status).toBe(201);
+      const created = await send(host.origin, `${prefix}/api/v1/webhooks`, made);
+      expect(created.status).toBe(201);
+      const { pathname } = new URL(String(created.headers["location"]));
+      expect((await get(pathname)).json).toMatchObject({ status: "ENABLED" });
     },
   );
 });

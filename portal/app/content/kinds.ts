@@ -1,6 +1,7 @@
 /** The names of collections and statuses in the console, and the texts of records. */
 
 import type { CollectionName, MediaDetailsJson, RecordJson, TextJson } from "../../content-shapes.js";
+import type { Tone } from "../tone.js";
 
 export interface Kind {
   readonly name: CollectionName;
@@ -40,16 +41,23 @@ export const kinds: readonly Kind[] = [
   },
 ];
 
-export const STATUS_WORDS: Readonly<Record<string, string>> = {
-  publish: "Published",
-  future: "Scheduled",
-  draft: "Draft",
-  pending: "Waiting for review",
-  private: "Private",
-  trash: "In the trash",
+/** Statuses in words, with the colours of their badges. */
+const STATUSES: Readonly<Record<string, readonly [label: string, tone: Tone]>> = {
+  publish: ["Published", "good"],
+  future: ["Scheduled", "wait"],
+  draft: ["Draft", "neutral"],
+  pending: ["Pending review", "neutral"],
+  private: ["Private", "neutral"],
+  trash: ["In the trash", "bad"],
 };
 
-export const statusWord = (status: string): string => STATUS_WORDS[status] ?? status;
+export const STATUS_OPTIONS: readonly (readonly [status: string, label: string])[] = Object.entries(
+  STATUSES,
+).map(([status, [label]]) => [status, label]);
+
+export const labelStatus = (status: string): string => STATUSES[status]?.[0] ?? status;
+
+export const getStatusTone = (status: string): Tone => STATUSES[status]?.[1] ?? "neutral";
 
 /** Returns the text of rendered HTML. The parsed document loads nothing and runs nothing. */
 const plain = (html: string): string =>
@@ -64,10 +72,10 @@ const withoutTags = (html: string): string => html.replace(/<[^<>]*>/g, "").repl
 export const getText = ({ raw, rendered }: TextJson): string => raw ?? plain(rendered);
 
 export const getTitle = ({ title, id }: Pick<RecordJson, "title" | "id">): string =>
-  getText(title) || `(no title, number ${id})`;
+  getText(title) || `(no title, ID ${id})`;
 
-/** `2026-11-22T09:00:00`, the site's time, to be read. */
-export const moment = (date: string): string => date.slice(0, 16).replace("T", " ");
+/** Formats a time of the site, `2026-11-22T09:00:00`, as `2026-11-22 09:00`. */
+export const formatSiteTime = (date: string): string => date.slice(0, 16).replace("T", " ");
 
 export const getAuthor = ({ _embedded }: Pick<RecordJson, "_embedded">): string =>
   _embedded?.author?.[0]?.name ?? "";

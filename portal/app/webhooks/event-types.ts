@@ -1,59 +1,90 @@
-/** Chooses the event types of a webhook: all, or some by name. */
+/** The event types that a webhook subscribes to: choosing them, and naming them. Pure. */
 
-import { h } from "../dom.js";
-import { type FormField, newId } from "../forms.js";
-
-export interface TypeChoice {
-  readonly field: FormField;
-  /** `undefined`: all types, also future ones. */
-  readonly chosen: () => readonly string[] | undefined;
+/** The types of one record: `patient` has `patient.created`, `patient.updated` … */
+export interface EventTypeGroup {
+  /** `patient` */
+  readonly name: string;
+  /** `Patient`, as a heading. */
+  readonly title: string;
+  /** In the order of the catalogue. */
+  readonly types: readonly string[];
 }
 
-export const formatEventTypes = (types: readonly string[] | null): string =>
-  types === null || types.includes("*") ? "All types" : types.join(", ");
+const groupOf = (type: string): string => {
+  const dot = type.indexOf(".");
+  return dot === -1 ? type : type.slice(0, dot);
+};
 
-/** `given`: what is chosen at first; `null`: all. */
-export function typeChoice(catalogue: readonly string[], given: readonly string[] | null): TypeChoice {
-  const name = newId();
-  const isAll = given === null || given.includes("*");
-  const radio = (value: string, checked: boolean) =>
-    h("input", { type: "radio", name, value, checked, onchange: () => show() });
-  const all = radio("all", isAll);
-  const some = radio("some", !isAll);
-  // Patterns such as `patient.*` are chosen as they stand.
-  const names = [...new Set([...(isAll ? [] : given), ...catalogue])].sort();
-  const boxes = names.map((value) =>
-    h("input", { type: "checkbox", value, checked: !isAll && given.includes(value) }),
-  );
-  const list = h(
-    "div",
-    { class: "choices", hidden: isAll, role: "group", "aria-label": "Event types" },
-    boxes.map((box) => h("label", {}, box, " ", box.value)),
-  );
-  const problem = h("p", { class: "problem", id: `${name}-problem`, hidden: true });
-  const show = (): void => {
-    list.hidden = all.checked;
-  };
-  const element = h(
-    "fieldset",
-    { class: "field", "aria-describedby": `${name}-problem` },
-    h("legend", {}, "Event types"),
-    h("label", {}, all, " All types, also future ones"),
-    h("br"),
-    h("label", {}, some, " Only these"),
-    list,
-    problem,
-  );
-  return {
-    field: {
-      element,
-      problem(text) {
-        problem.textContent = text;
-        problem.hidden = text === "";
-      },
-      focus: () => (all.checked ? all : some).focus(),
-    },
-    chosen: () =>
-      all.checked ? undefined : boxes.filter(({ checked }) => checked).map(({ value }) => value),
-  };
+/** `allergy_intolerance`, `allergyIntolerance` → `Allergy intolerance` */
+function toTitle(name: string): string {
+  const words = name
+    .replace(/([a-z])([A-Z])/g, "$1 $2")
+    .replace(/[_-]/g, " ")
+    .toLowerCase();
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+/** Groups the types of the catalogue by their record, sorted by title. */
+export function groupEventTypes(catalogue: readonly string[]): readonly EventTypeGroup[] {
+  const groups = new Map<string, string[]>();
+  for (const type of catalogue) {
+    const types = groups.get(groupOf(type));
+    if (types) types.push(type);
+    else groups.set(groupOf(type), [type]);
+  }
+  return [...groups]
+    .map(([name, types]) => ({ name, title: toTitle(name), types }))
+    .sort((a, b) => a.title.localeCompare(b.title));
+}
+
+/** The pattern of all types of a group, also future ones. */
+export const wildcardOf = ({ name }: EventTypeGroup): string => `${name}.*`;
+
+/** `created`, the part of a type that its group does not say already. */
+export const actionOf = ({ name }: EventTypeGroup, type: string): string =>
+  type.startsWith(`${name}.`) ? type.slice(name.length + 1) : type;
+
+/** Leaves the groups and types that contain what the visitor searches for. */
+export function searchEventTypes(groups: readonly EventTypeGroup[], text: string): readonly EventTypeGroup[] {
+  const wanted = text.trim().toLowerCase();
+  if (wanted === "") return groups;
+  return groups.flatMap((group) => {
+    if (group.title.toLowerCase().includes(wanted)) return [group];
+    const types = group.types.filter((type) => type.toLowerCase().includes(wanted));
+    return types.length === 0 ? [] : [{ ...group, types }];
+  });
+}
+
+const covers = (pattern: string, type: string): boolean =>
+  pattern === "*" || pattern === type || (pattern.endsWith(".*") && type.startsWith(pattern.slice(0, -1)));
+
+/** Counts the types of the catalogue that the chosen patterns cover. */
+export const countCovered = (catalogue: readonly string[], chosen: ReadonlySet<string>): number =>
+  catalogue.filter((type) => [...chosen].some((pattern) => covers(pattern, type))).length;
+
+/** Returns chosen patterns that no group offers, such as those with a longer prefix. */
+export function findOtherPatterns(
+  groups: readonly EventTypeGroup[],
+  chosen: ReadonlySet<string>,
+): readonly string[] {
+  const offered = new Set(groups.flatMap((group) => [wildcardOf(group), ...group.types]));
+  return [...chosen].filter((pattern) => !offered.has(pattern) && pattern !== "*");
+}
+
+/**
+ * Adds or removes a pattern. A wildcard takes the place of the types that it covers; without it, no
+ * type of them is chosen.
+ */
+export function togglePattern(chosen: ReadonlySet<string>, pattern: string): ReadonlySet<string> {
+  if (chosen.has(pattern)) return new Set([...chosen].filter((other) => other !== pattern));
+  return new Set([...[...chosen].filter((other) => !covers(pattern, other)), pattern]);
+}
+
+const SHOWN = 4;
+
+/** `All event types`, or the first few names. */
+export function describeEventTypes(types: readonly string[] | null): string {
+  if (types === null || types.includes("*")) return "All event types";
+  const rest = types.length - SHOWN;
+  return types.slice(0, SHOWN).join(", ") + (rest > 0 ? ` and ${rest} more` : "");
 }

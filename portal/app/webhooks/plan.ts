@@ -1,21 +1,20 @@
-/** The attempts that are still planned, and the layout of the plot. Pure. Times are in epoch ms. */
+/** The attempts that are still planned, and the layout of the timeline. Pure. Times: epoch ms. */
 
-import type { DeliveryJson } from "../../shapes.js";
-
-/** Attempted once, whatever the schedule. */
-const TEST_TYPE = "webhook.test";
+import type { DeliveryRowJson, StatsJson } from "../../shapes.js";
+import { formatDay, formatMinute, getOffsetMs, type Zone } from "../times.js";
+import { TEST_TYPE } from "./wording.js";
 
 /**
  * Returns when a delivery is attempted if every attempt fails: the next time as the log has it, the
  * later ones by the schedule, without jitter. `schedule` is in ms after the first attempt.
  */
-export function plannedAttempts(
+export function planAttempts(
   {
     state,
     type,
     startedAt,
     nextAttemptAt,
-  }: Pick<DeliveryJson, "state" | "type" | "startedAt" | "nextAttemptAt">,
+  }: Pick<DeliveryRowJson, "state" | "type" | "startedAt" | "nextAttemptAt">,
   schedule: readonly number[],
 ): readonly number[] {
   if (state !== "pending" || nextAttemptAt === null) return [];
@@ -25,46 +24,73 @@ export function plannedAttempts(
   return [next, ...schedule.map((offset) => started + offset).filter((at) => at > next)];
 }
 
-const isTroubled = ({ state, attempts }: DeliveryJson): boolean =>
-  state === "failed" || (state === "pending" && attempts.length > 0);
+const isTroubled = ({ state, attemptCount }: DeliveryRowJson): boolean =>
+  state === "failed" || (state === "pending" && attemptCount > 0);
 
-/** Chooses the deliveries for the plot, newest first. Those in trouble have priority. */
-export function plotted(deliveries: readonly DeliveryJson[], room: number): readonly DeliveryJson[] {
-  const newest = (a: DeliveryJson, b: DeliveryJson): number =>
+/** Chooses the deliveries for the timeline, newest first. Those in trouble have priority. */
+export function chooseDeliveries(
+  deliveries: readonly DeliveryRowJson[],
+  limit: number,
+): readonly DeliveryRowJson[] {
+  const byNewest = (a: DeliveryRowJson, b: DeliveryRowJson): number =>
     Date.parse(b.createdAt) - Date.parse(a.createdAt);
-  const once = [...new Map(deliveries.map((delivery) => [delivery.id, delivery])).values()].sort(newest);
-  const chosen = [...once.filter(isTroubled), ...once.filter((delivery) => !isTroubled(delivery))];
-  return chosen.slice(0, room).sort(newest);
+  const unique = [...new Map(deliveries.map((delivery) => [delivery.id, delivery])).values()].sort(byNewest);
+  const chosen = [...unique.filter(isTroubled), ...unique.filter((delivery) => !isTroubled(delivery))];
+  return chosen.slice(0, limit).sort(byNewest);
 }
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
 const STEPS = [1, 5, 15, 30, 60, 180, 360, 720, 1_440, 2_880, 10_080, 43_200].map(
   (minutes) => minutes * MINUTE,
 );
 
-/** Returns up to `most` round times between `from` and `to`. `offsetMs` is local time minus UTC. */
-export function ticks(
-  from: number,
-  to: number,
-  most: number,
-  offsetMs: number,
-): { readonly step: number; readonly at: readonly number[] } {
-  const step = STEPS.find((candidate) => (to - from) / candidate <= most) ?? (to - from) / most;
-  const first = Math.ceil((from + offsetMs) / step) * step - offsetMs;
-  const at: number[] = [];
-  for (let time = first; time <= to; time += step) at.push(time);
-  return { step, at };
+/** The span of the timeline: 24 hours either side of now, an hour, or everything. */
+export type TimeSpan = "day" | "hour" | "all";
+
+/** From when to when the timeline goes. */
+export interface TimeRange {
+  readonly from: number;
+  readonly to: number;
 }
 
-export type TimeSpan = "all" | "day" | "hour";
-
-/** From when to when the plot goes. Around now, or over everything there is, with some air. */
-export function toDomain(span: TimeSpan, now: number, times: readonly number[]): readonly [number, number] {
-  if (span === "day") return [now - 12 * HOUR, now + 12 * HOUR];
-  if (span === "hour") return [now - 30 * MINUTE, now + 30 * MINUTE];
+/** `times`: everything that the whole schedule has to show. */
+export function selectRange(span: TimeSpan, now: number, times: readonly number[]): TimeRange {
+  if (span === "day") return { from: now - DAY, to: now + DAY };
+  if (span === "hour") return { from: now - HOUR / 2, to: now + HOUR / 2 };
   const from = Math.min(now - MINUTE, ...times);
   const to = Math.max(now + MINUTE, ...times);
-  const air = (to - from) * 0.02;
-  return [from - air, to + air];
+  const margin = (to - from) * 0.02;
+  return { from: from - margin, to: to + margin };
 }
+
+/** The place of a time on the timeline, in per cent of its width. */
+export const placeOf = (at: number, { from, to }: TimeRange): number =>
+  Math.round(((at - from) / (to - from)) * 10_000) / 100;
+
+export const isWithin = (at: number, { from, to }: TimeRange): boolean => at >= from && at <= to;
+
+/** Up to this many labels fit below each other's width on a phone. */
+const MAX_TICKS = 5;
+
+/** The labels of the timeline, at round times of the zone. */
+export function labelTimes(
+  { from, to }: TimeRange,
+  zone: Zone,
+): readonly { readonly at: number; readonly text: string }[] {
+  const step = STEPS.find((candidate) => (to - from) / candidate <= MAX_TICKS) ?? (to - from) / MAX_TICKS;
+  const offsetMs = getOffsetMs(from, zone);
+  const ticks: { at: number; text: string }[] = [];
+  for (let at = Math.ceil((from + offsetMs) / step) * step - offsetMs; at <= to; at += step) {
+    const isDay = step >= DAY || (at + getOffsetMs(at, zone)) % DAY === 0;
+    ticks.push({ at, text: isDay ? formatDay(at, zone) : formatMinute(at, zone) });
+  }
+  return ticks;
+}
+
+/** The time from which planned attempts are skipped; `null` if none is. */
+export const getStopTime = ({ health }: StatsJson): number | null => {
+  if (health.status === "disabled") return Number.NEGATIVE_INFINITY;
+  return health.disableAt === null ? null : Date.parse(health.disableAt);
+};

@@ -5,7 +5,7 @@
 
 import { createServer } from "node:http";
 import { nodeAdapter } from "../../../adapters/node.js";
-import { createPortal } from "../../../portal/index.js";
+import { createPortal, type PortalOptions } from "../../../portal/index.js";
 import type { Service } from "../../../src/http/types.js";
 import { createWebhooks, type OutboundResult, type Webhooks } from "../../../src/index.js";
 import { memoryStorage } from "../../../storage/memory/index.js";
@@ -13,7 +13,10 @@ import { type ManualClock, manualClock } from "../../../testing/manual-clock.js"
 import { listen } from "../../support/hosts.js";
 
 export const START = Date.UTC(2026, 0, 12, 8);
+export const MINUTE = 60_000;
+export const HOUR = 60 * MINUTE;
 export const SUBSCRIBER = { id: "key-1", account: "clinic" };
+export const URL_A = "https://hooks.example.com/in";
 
 export interface PortalHost {
   readonly origin: string;
@@ -27,6 +30,10 @@ export interface PortalHost {
   answer(result: OutboundResult | Promise<OutboundResult>): void;
   /** Emits a change of a patient. */
   emit(): Promise<void>;
+  /** Registers an endpoint for all events of patients, and returns its id. */
+  register(url?: string): Promise<string>;
+  /** Registers an endpoint that has failed for 30 hours, with a delivery before and three since. */
+  registerTroubled(): Promise<string>;
   close(): Promise<void>;
 }
 
@@ -43,10 +50,13 @@ const PREFIX = "/tools/portal";
 export async function startPortalHost({
   excerptCharacters = 200,
   webhooks: most = 100,
+  canReadRecords = false,
+  ...branding
 }: {
   excerptCharacters?: number;
   webhooks?: number;
-} = {}): Promise<PortalHost> {
+  canReadRecords?: boolean;
+} & Pick<PortalOptions, "logo" | "colors" | "frameAncestors"> = {}): Promise<PortalHost> {
   const clock = manualClock(START);
   let result: OutboundResult | Promise<OutboundResult> = answered(204);
   const webhooks = createWebhooks({
@@ -59,8 +69,9 @@ export async function startPortalHost({
   const portal = createPortal({
     webhooks,
     title: "Clinic hooks",
-    authorize: () => ({ name: "Ada", subscriber: SUBSCRIBER }),
+    authorize: () => ({ name: "Ada", subscriber: SUBSCRIBER, canReadRecords }),
     clock,
+    ...branding,
   });
   await webhooks.start();
   const answers: string[] = [];
@@ -70,18 +81,36 @@ export async function startPortalHost({
     return response;
   };
   const server = await listen(createServer(nodeAdapter({ handle }, { prefix: PREFIX })));
+  const answer = (next: typeof result): void => {
+    result = next;
+  };
+  const emit = async (): Promise<void> => {
+    const resource = { resourceType: "Patient", id: "p1" };
+    await webhooks.emit({ type: "patient.updated", account: SUBSCRIBER.account, resource });
+  };
+  const register = async (url = URL_A): Promise<string> => {
+    const { webhook } = await webhooks.registrations.create(SUBSCRIBER, { url, eventTypes: ["patient.*"] });
+    return webhook.id;
+  };
   return {
     origin: server.origin,
     url: `${server.origin}${PREFIX}`,
     clock,
     webhooks,
     answers,
-    answer(next) {
-      result = next;
-    },
-    async emit() {
-      const resource = { resourceType: "Patient", id: "p1" };
-      await webhooks.emit({ type: "patient.updated", account: SUBSCRIBER.account, resource });
+    answer,
+    emit,
+    register,
+    async registerTroubled() {
+      const id = await register();
+      await emit();
+      await clock.advance(2 * HOUR);
+      answer(answered(500, "database is away"));
+      for (const pauseMs of [5 * HOUR, 9 * HOUR, 16 * HOUR]) {
+        await emit();
+        await clock.advance(pauseMs);
+      }
+      return id;
     },
     async close() {
       await webhooks.stop({ graceMs: 0 });

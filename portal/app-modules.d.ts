@@ -1,0 +1,12 @@
+/** Modules that scripts/portal-app.js makes while it builds the page. */
+
+/** The compiled page. */
+declare module "virtual:portal-app" {
+  export const script: string;
+  export const style: string;
+}
+
+/** The programs of docs/guides/subscribe.md that verify a signature. */
+declare module "virtual:verification-snippets" {
+  export const snippets: readonly { readonly language: string; readonly code: string }[];
+}

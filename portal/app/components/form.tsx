@@ -1,0 +1,219 @@
+/** Forms: fields with their errors, and the button that sends them. */
+
+import type { ComponentChildren } from "preact";
+import { createContext } from "preact";
+import { useContext, useEffect, useId, useRef, useState } from "preact/hooks";
+import { ApiError } from "../api.js";
+import { usePage } from "../page-context.js";
+import { getMessage } from "../problem.js";
+import { useAction } from "./button.js";
+
+/** Thrown by the action of a form for what the visitor typed. */
+export class FieldError extends Error {
+  override readonly name = "FieldError";
+  readonly field: string;
+
+  constructor(field: string, message: string) {
+    super(message);
+    this.field = field;
+  }
+}
+
+interface FormProblem {
+  /** The field at fault, as the API names it. */
+  readonly field: string;
+  readonly message: string;
+}
+
+interface FormState {
+  readonly problem: FormProblem | undefined;
+  /** A field registers its names here, so that its errors are shown beside it. */
+  readonly names: Set<string>;
+  readonly isRunning: boolean;
+  readonly run: (act: () => Promise<unknown>) => void;
+}
+
+const FormContext = createContext<FormState>({
+  problem: undefined,
+  names: new Set(),
+  isRunning: false,
+  run: () => {},
+});
+
+const fieldOf = (error: unknown): string | undefined =>
+  error instanceof ApiError || error instanceof FieldError ? error.field?.split(/[.[]/)[0] : undefined;
+
+/**
+ * A form. An error of one of its fields is shown beside the field, which takes the focus. Other
+ * errors are announced.
+ */
+export function Form({
+  act,
+  submit,
+  label,
+  isRow = false,
+  disabledReason,
+  kind = "primary",
+  more,
+  children,
+}: {
+  readonly act: () => Promise<unknown>;
+  /** The label of its button. */
+  readonly submit: string;
+  /** Its name for screen readers. */
+  readonly label: string;
+  /** Puts the fields into one row. */
+  readonly isRow?: boolean;
+  readonly disabledReason?: string | undefined;
+  readonly kind?: "primary" | "plain" | "danger";
+  /** Further buttons, which stand behind the first one. */
+  readonly more?: ComponentChildren;
+  readonly children: ComponentChildren;
+}) {
+  const { say } = usePage();
+  const [problem, setProblem] = useState<FormProblem>();
+  const names = useRef(new Set<string>()).current;
+  const reasonId = useId();
+  const [isRunning, run] = useAction(async (asked: () => Promise<unknown>) => {
+    setProblem(undefined);
+    say("");
+    try {
+      await asked();
+    } catch (error) {
+      const field = fieldOf(error);
+      if (field === undefined || !names.has(field)) throw error;
+      setProblem({ field, message: error instanceof FieldError ? error.message : getMessage(error) });
+    }
+  });
+  return (
+    <FormContext.Provider value={{ problem, names, isRunning, run }}>
+      <form
+        noValidate
+        class={isRow ? "row" : undefined}
+        aria-label={label}
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (disabledReason === undefined) run(act);
+        }}
+      >
+        {children}
+        <button
+          type="submit"
+          class={kind}
+          aria-disabled={isRunning || disabledReason !== undefined}
+          aria-describedby={disabledReason === undefined ? undefined : reasonId}
+        >
+          {submit}
+        </button>
+        {more}
+        {disabledReason !== undefined && (
+          <span id={reasonId} class="reason">
+            {disabledReason}
+          </span>
+        )}
+      </form>
+    </FormContext.Provider>
+  );
+}
+
+/** A further button of a form. The errors of its action are shown like those of the form. */
+export function FormButton({
+  act,
+  kind = "plain",
+  children,
+}: {
+  readonly act: () => Promise<unknown>;
+  readonly kind?: "primary" | "plain" | "danger";
+  readonly children: ComponentChildren;
+}) {
+  const { isRunning, run } = useContext(FormContext);
+  return (
+    <button type="button" class={kind} aria-disabled={isRunning} onClick={() => run(act)}>
+      {children}
+    </button>
+  );
+}
+
+/** What the input of a field must carry, so that its label, hint and error belong to it. */
+export interface InputAttributes {
+  readonly id: string;
+  readonly "aria-describedby": string;
+  readonly "aria-invalid"?: true;
+}
+
+/** Returns the error of a field, and registers the field with its form. */
+export function useFieldProblem(names: readonly string[]): string {
+  const form = useContext(FormContext);
+  for (const name of names) form.names.add(name);
+  return form.problem !== undefined && names.includes(form.problem.field) ? form.problem.message : "";
+}
+
+/** A label with its input, its hint and its error. */
+export function Field({
+  label,
+  names = [],
+  hint,
+  children,
+}: {
+  readonly label: string;
+  /** The names that the API and the form use for the field. */
+  readonly names?: readonly string[];
+  readonly hint?: ComponentChildren;
+  readonly children: (attributes: InputAttributes) => ComponentChildren;
+}) {
+  const id = useId();
+  const problem = useFieldProblem(names);
+  useEffect(() => {
+    if (problem !== "") document.getElementById(id)?.focus();
+  }, [problem, id]);
+  const attributes: InputAttributes = {
+    id,
+    "aria-describedby": hint === undefined ? `${id}-problem` : `${id}-hint ${id}-problem`,
+    ...(problem !== "" && { "aria-invalid": true }),
+  };
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      {children(attributes)}
+      {hint !== undefined && (
+        <p class="hint" id={`${id}-hint`}>
+          {hint}
+        </p>
+      )}
+      <p class="problem" id={`${id}-problem`} hidden={problem === ""}>
+        {problem}
+      </p>
+    </div>
+  );
+}
+
+/** A field with a list of choices. */
+export function SelectField({
+  label,
+  value,
+  onChange,
+  options,
+  names = [],
+  hint,
+}: {
+  readonly label: string;
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+  readonly options: readonly (readonly [value: string, label: string])[];
+  readonly names?: readonly string[];
+  readonly hint?: ComponentChildren;
+}) {
+  return (
+    <Field label={label} names={names} hint={hint}>
+      {(attributes) => (
+        <select {...attributes} value={value} onChange={(event) => onChange(event.currentTarget.value)}>
+          {options.map(([option, text]) => (
+            <option key={option} value={option}>
+              {text}
+            </option>
+          ))}
+        </select>
+      )}
+    </Field>
+  );
+}

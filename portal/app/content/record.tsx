@@ -1,0 +1,136 @@
+/** One post, page or file: to read, write, publish, trash, restore and delete. */
+
+import { useState } from "preact/hooks";
+import type { ContentAnswerJson, RecordJson } from "../../content-shapes.js";
+import { type Api, ApiError } from "../api.js";
+import { ActionButton } from "../components/button.js";
+import { useConfirmation } from "../components/dialog.js";
+import { Heading } from "../components/heading.js";
+import { usePage } from "../page-context.js";
+import { useLeaveSignal } from "../use-leave-signal.js";
+import { useResource } from "../use-resource.js";
+import { useDraft, useEarlierDraft } from "./drafts.js";
+import { getTitle, type Kind } from "./kinds.js";
+import { Pending } from "./pending.js";
+import { type OpenRecord, RecordEditor, type RecordSession, type ShownRecord } from "./record-editor.js";
+import { getChanges } from "./record-fields.js";
+import { RecordSummary, RecordTexts } from "./record-summary.js";
+import { ifUnchanged, isConflict } from "./unchanged.js";
+
+/** Reads a record as the visitor may edit it, or else as the visitor may read it. */
+async function readRecord(api: Api, path: string): Promise<OpenRecord> {
+  const read = (context: string): Promise<ContentAnswerJson<RecordJson>> =>
+    api.get(path, { context, _embed: "author" });
+  try {
+    const { body, allow } = await read("edit");
+    return { record: body, mayEdit: allow.includes("POST"), mayDelete: allow.includes("DELETE") };
+  } catch (error) {
+    if (!(error instanceof ApiError && error.status === 403)) throw error;
+    return { record: (await read("view")).body, mayEdit: false, mayDelete: false };
+  }
+}
+
+/** Returns the calls that restore, trash and delete a record if nobody else has changed it. */
+function useRecordActions({ kind, path, api, shown, show, read }: RecordSession) {
+  const { say, go } = usePage();
+  const [ask, question] = useConfirmation();
+  const title = getTitle(shown.record);
+
+  /** Sends a request about the record as it is shown. Returns false if that is out of date. */
+  const send = async (method: "POST" | "DELETE", query: string, body: object): Promise<boolean> => {
+    try {
+      await api.send(method, `${path}${query}`, body, ifUnchanged(shown.record));
+      return true;
+    } catch (error) {
+      if (!isConflict(error)) throw error;
+      show({ ...(await read()), typed: {} });
+      say(
+        "Nothing was done: someone else has changed this in the meantime. It is shown as it is now.",
+        "failed",
+      );
+      return false;
+    }
+  };
+  const leave = (text: string): void => {
+    show({ ...shown, typed: {} });
+    say(text);
+    go(`/${kind.name}`);
+  };
+
+  return {
+    question,
+    restore: async (): Promise<void> => {
+      if (!(await send("POST", "", { status: "draft" }))) return;
+      show({ ...(await read()), typed: {} });
+      // The button that was pressed goes.
+      document.querySelector<HTMLElement>("h1")?.focus();
+      say("Restored as a draft.");
+    },
+    trash: async (): Promise<void> => {
+      if (await send("DELETE", "", {})) leave(`“${title}” is in the trash.`);
+    },
+    remove: async (): Promise<void> => {
+      const isConfirmed = await ask({
+        title: `Delete “${title}”?`,
+        explanation: "This cannot be undone.",
+        confirm: "Delete permanently",
+      });
+      if (isConfirmed && (await send("DELETE", "?force=true", {}))) leave(`“${title}” was deleted.`);
+    },
+  };
+}
+
+function RecordActions(session: RecordSession) {
+  const { kind, shown } = session;
+  const { question, restore, trash, remove } = useRecordActions(session);
+  const isTrashed = shown.record.status === "trash";
+  const isFinal = isTrashed || !kind.hasTrash;
+  return (
+    <p class="row">
+      {shown.mayEdit && isTrashed && <ActionButton act={restore}>Restore as draft</ActionButton>}
+      {shown.mayDelete && (
+        <ActionButton kind="danger" act={isFinal ? remove : trash}>
+          {isFinal ? "Delete permanently" : "Move to the trash"}
+        </ActionButton>
+      )}
+      {question}
+    </p>
+  );
+}
+
+interface PathProps {
+  readonly kind: Kind;
+  /** The path of the record in the API. */
+  readonly path: string;
+}
+
+function EditableRecord({ kind, path, opened }: PathProps & { readonly opened: OpenRecord }) {
+  const { api: pageApi } = usePage();
+  const api = pageApi.within(useLeaveSignal());
+  // With the record that it was typed over, so that a change by someone else is noticed.
+  const draft = useEarlierDraft(opened.mayEdit ? path : undefined);
+  const [shown, show] = useState<ShownRecord>({ ...opened, typed: {}, ...draft });
+  const { record, mayEdit, typed } = shown;
+  const isChanged = Object.keys(getChanges(record, typed)).length > 0;
+  useDraft(path, isChanged ? { record, typed } : undefined);
+  const session: RecordSession = { kind, path, api, shown, show, read: () => readRecord(api, path) };
+  return (
+    <>
+      <Heading title={getTitle(record)} />
+      <RecordSummary kind={kind} record={record} />
+      {mayEdit && record.status !== "trash" ? (
+        <RecordEditor {...session} />
+      ) : (
+        <RecordTexts kind={kind} record={record} />
+      )}
+      <RecordActions {...session} />
+    </>
+  );
+}
+
+export function RecordView({ kind, id }: { readonly kind: Kind; readonly id: string }) {
+  const path = `content/${kind.name}/${id}`;
+  const { data, error } = useResource((api) => readRecord(api, path), [path]);
+  if (data === undefined) return <Pending title={kind.many} error={error} />;
+  return <EditableRecord kind={kind} path={path} opened={data} />;
+}

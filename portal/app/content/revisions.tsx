@@ -1,0 +1,173 @@
+/** The revisions of a post or page: compare two of them, and restore one. */
+
+import { useRef, useState } from "preact/hooks";
+import type { ContentAnswerJson, RecordJson, RevisionJson } from "../../content-shapes.js";
+import { ActionButton } from "../components/button.js";
+import { useConfirmation } from "../components/dialog.js";
+import { SelectField } from "../components/form.js";
+import { Heading } from "../components/heading.js";
+import { ErrorMessage } from "../components/small.js";
+import { usePage } from "../page-context.js";
+import { useLeaveSignal } from "../use-leave-signal.js";
+import { useResource } from "../use-resource.js";
+import { Comparison } from "./comparison.js";
+import { getAuthor, getTitle, type Kind } from "./kinds.js";
+import { hasSameLines } from "./pair-lines.js";
+import { Pending } from "./pending.js";
+import { LABELS } from "./record-fields.js";
+import { ifUnchanged, isConflict } from "./unchanged.js";
+
+const TEXTS = ["title", "content", "excerpt"] as const;
+const FIELDS = [...TEXTS, "modified_gmt"].join();
+
+type Version = Pick<RecordJson, "title" | "content" | "excerpt" | "modified_gmt">;
+
+/** What is chosen for the record as it is now; else the ID of a revision. */
+const NOW = "now";
+
+interface History {
+  readonly kind: Kind;
+  /** The path of the record in the API. */
+  readonly path: string;
+  readonly record: RecordJson;
+  readonly revisions: readonly RevisionJson[];
+  readonly mayRestore: boolean;
+}
+
+function nameRevision(revision: RevisionJson): string {
+  const author = getAuthor(revision);
+  return `${revision.date.replace("T", " ")}${author === "" ? "" : `, ${author}`}`;
+}
+
+/** Reads both versions, and notes what the visitor has seen of the present one. */
+function useVersions({ path, record }: History, left: string, right: string) {
+  const seen = useRef<Pick<Version, "modified_gmt">>(record);
+  const resource = useResource(
+    async (api) => {
+      const read = async (choice: string): Promise<Version> => {
+        const url = choice === NOW ? path : `${path}/revisions/${choice}`;
+        const query = { context: "edit", _fields: FIELDS };
+        const { body } = await api.get<ContentAnswerJson<Version>>(url, query);
+        if (choice === NOW) seen.current = body;
+        return body;
+      };
+      return { left, right, versions: await Promise.all([read(left), read(right)]) };
+    },
+    [left, right],
+  );
+  return { ...resource, seen };
+}
+
+/** Returns the function that restores a revision, unless the record is newer than `seen`. */
+function useRestore({ kind, path, record }: History, showPresent: () => Promise<void>) {
+  const { api, say, go } = usePage();
+  const signal = useLeaveSignal();
+  const [ask, question] = useConfirmation();
+  const restore = async (
+    revision: string,
+    name: string,
+    seen: Pick<Version, "modified_gmt">,
+  ): Promise<void> => {
+    const isConfirmed = await ask({
+      title: `Restore the version of ${name}?`,
+      explanation: "The present version stays among the revisions.",
+      confirm: "Restore",
+    });
+    if (!isConfirmed) return;
+    try {
+      await api.within(signal).send("POST", `${path}/revisions/${revision}/restore`, {}, ifUnchanged(seen));
+      say(`Restored the version of ${name}.`);
+      go(`/${kind.name}/${record.id}`);
+    } catch (error) {
+      if (!isConflict(error)) throw error;
+      say(
+        "Nothing was restored: someone else has changed this in the meantime. The right side shows it as it is now.",
+        "failed",
+      );
+      await showPresent();
+    }
+  };
+  return [restore, question] as const;
+}
+
+function Differences({
+  names,
+  versions: [left, right],
+}: {
+  readonly names: readonly [left: string, right: string];
+  readonly versions: readonly [left: Version, right: Version];
+}) {
+  const tables = TEXTS.flatMap((name) => {
+    const texts = [left[name]?.raw ?? "", right[name]?.raw ?? ""] as const;
+    return hasSameLines(...texts)
+      ? []
+      : [<Comparison key={name} title={LABELS[name]} labels={names} texts={texts} />];
+  });
+  return tables.length === 0 ? <p>The two versions are the same.</p> : tables;
+}
+
+function RevisionComparison(history: History) {
+  const { revisions, mayRestore } = history;
+  // The newest revision is the present version, unless it was never changed again.
+  const [left, setLeft] = useState(String((revisions[1] ?? revisions[0])?.id));
+  const [right, setRight] = useState(NOW);
+  const { data, error, reload, seen } = useVersions(history, left, right);
+  const [restore, question] = useRestore(history, async () => (right === NOW ? reload() : setRight(NOW)));
+  const options = [
+    ...revisions.map((revision) => [String(revision.id), nameRevision(revision)] as const),
+    [NOW, "The present version"] as const,
+  ];
+  const nameOf = (choice: string): string => options.find(([value]) => value === choice)?.[1] ?? "";
+  return (
+    <>
+      <div class="row">
+        <SelectField label="Left" value={left} onChange={setLeft} options={options} />
+        <SelectField label="Right" value={right} onChange={setRight} options={options} />
+      </div>
+      {error !== undefined && <ErrorMessage error={error} />}
+      <div aria-live="polite">
+        {data !== undefined && (
+          <Differences names={[nameOf(data.left), nameOf(data.right)]} versions={data.versions} />
+        )}
+      </div>
+      {mayRestore && left !== NOW && (
+        <ActionButton act={() => restore(left, nameOf(left), seen.current)}>
+          Restore the left version
+        </ActionButton>
+      )}
+      {question}
+    </>
+  );
+}
+
+export function RevisionsView({ kind, id }: { readonly kind: Kind; readonly id: string }) {
+  const path = `content/${kind.name}/${id}`;
+  const { data, error } = useResource(
+    (api) =>
+      Promise.all([
+        api.get<ContentAnswerJson<RecordJson>>(path, { context: "edit" }),
+        api.get<ContentAnswerJson<readonly RevisionJson[]>>(`${path}/revisions`, {
+          context: "edit",
+          _embed: "author",
+          _fields: "id,date,_links,_embedded",
+        }),
+      ]),
+    [path],
+  );
+  if (data === undefined) return <Pending title="Revisions" error={error} />;
+  const [{ body: record, allow }, { body: revisions }] = data;
+  const mayRestore = allow.includes("POST") && record.status !== "trash";
+  return (
+    <>
+      <Heading title={`Revisions of “${getTitle(record)}”`} />
+      <p>
+        <a href={`#/${kind.name}/${id}`}>Back to the {kind.one}</a>
+      </p>
+      {revisions.length === 0 ? (
+        <p>There are no revisions: this was not changed since it was created.</p>
+      ) : (
+        <RevisionComparison {...{ kind, path, record, revisions, mayRestore }} />
+      )}
+    </>
+  );
+}

@@ -1,0 +1,96 @@
+/** Times and durations in words. Pure. */
+
+/** The zone in which times are shown. `local` is the visitor's own. */
+export type Zone = "UTC" | "local";
+
+const formats = new Map<string, Intl.DateTimeFormat>();
+
+/** Formatters are slow to create, so each is created once. */
+function getFormat(zone: Zone, parts: "day" | "minute" | "second"): Intl.DateTimeFormat {
+  const key = `${zone} ${parts}`;
+  let format = formats.get(key);
+  if (format === undefined) {
+    const clock = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" } as const;
+    format = new Intl.DateTimeFormat("en-GB", {
+      ...(zone === "UTC" && { timeZone: "UTC" }),
+      ...(parts === "day" ? { day: "numeric", month: "short" } : clock),
+      ...(parts === "second" && { second: "2-digit" }),
+    });
+    formats.set(key, format);
+  }
+  return format;
+}
+
+/** `22 Nov` */
+export const formatDay = (ms: number, zone: Zone): string => getFormat(zone, "day").format(ms);
+/** `14:05` */
+export const formatMinute = (ms: number, zone: Zone): string => getFormat(zone, "minute").format(ms);
+/** `22 Nov, 14:05` */
+export const formatTime = (at: string | number, zone: Zone): string => {
+  const ms = new Date(at).getTime();
+  return `${formatDay(ms, zone)}, ${formatMinute(ms, zone)}`;
+};
+/** `22 Nov 2026, 14:05:09 UTC` */
+export function formatExactTime(at: string | number, zone: Zone): string {
+  const ms = new Date(at).getTime();
+  const year = new Intl.DateTimeFormat("en-GB", {
+    year: "numeric",
+    ...(zone === "UTC" && { timeZone: "UTC" }),
+  }).format(ms);
+  return `${formatDay(ms, zone)} ${year}, ${getFormat(zone, "second").format(ms)} ${nameZone(zone)}`;
+}
+
+/** `UTC`, or the visitor's zone, such as `Europe/Berlin`. */
+export const nameZone = (zone: Zone): string =>
+  zone === "UTC" ? "UTC" : getFormat("local", "day").resolvedOptions().timeZone;
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+/** `340 ms`, `1.2 s`, `12 s`, `5 min`, `8 h`, `3 days` */
+export function formatDuration(ms: number): string {
+  if (ms < SECOND) return `${Math.round(ms)} ms`;
+  if (ms < 10 * SECOND) return `${Math.round(ms / 100) / 10} s`;
+  if (ms < 90 * SECOND) return `${Math.round(ms / SECOND)} s`;
+  if (ms < 90 * MINUTE) return `${Math.round(ms / MINUTE)} min`;
+  if (ms < 2 * DAY) return `${Math.round(ms / HOUR)} h`;
+  return `${Math.round(ms / DAY)} days`;
+}
+
+/** `just now`, `5 min ago`, `in 8 h` */
+export function formatRelativeTime(at: string | number, now: number): string {
+  const ms = new Date(at).getTime() - now;
+  if (Math.abs(ms) < 5 * SECOND) return ms > 0 ? "now" : "just now";
+  return ms < 0 ? `${formatDuration(-ms)} ago` : `in ${formatDuration(ms)}`;
+}
+
+/** `5 deliveries`, `1 delivery` */
+export const pluralise = (count: number, one: string, many: string): string =>
+  `${count} ${count === 1 ? one : many}`;
+
+/** The offset of the zone at a time: local time minus UTC. */
+export const getOffsetMs = (ms: number, zone: Zone): number =>
+  zone === "UTC" ? 0 : -new Date(ms).getTimezoneOffset() * MINUTE;
+
+/** `2026-11-22 14:05`, as a visitor reads and types it. */
+export const toTimeInput = (ms: number, zone: Zone): string =>
+  new Date(ms + getOffsetMs(ms, zone)).toISOString().slice(0, 16).replace("T", " ");
+
+const TYPED = /^\s*(\d{4}-\d{2}-\d{2})(?:[ T]+(\d{1,2}:\d{2}))?\s*$/;
+
+/** The longest text that a visitor may type for a time. */
+export const TIME_INPUT_LENGTH = 20;
+
+/**
+ * Reads what a visitor typed: a day, or a day and a time of 24 hours. Returns ISO 8601, `undefined`
+ * for an empty text, and `null` for a text that is no time.
+ */
+export function fromTimeInput(text: string, zone: Zone): string | null | undefined {
+  if (text.trim() === "") return undefined;
+  const [, day, minutes = "00:00"] = TYPED.exec(text.slice(0, TIME_INPUT_LENGTH)) ?? [];
+  if (day === undefined) return null;
+  const date = new Date(`${day}T${minutes.padStart(5, "0")}:00${zone === "UTC" ? "Z" : ""}`);
+  return Number.isNaN(date.getTime()) ? null : date.toISOString();
+}

@@ -1,0 +1,75 @@
+/** Reads what a view shows, and keeps it fresh. */
+
+import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+import type { Api } from "./api.js";
+import { usePage } from "./page-context.js";
+
+export interface Resource<T> {
+  /** `undefined` until the first read has succeeded. */
+  readonly data: T | undefined;
+  /** The error of the first read. Errors of later reads are announced once. */
+  readonly error: unknown;
+  /** Reads again. Rejects if that fails, unless the view was left. */
+  readonly reload: () => Promise<void>;
+}
+
+/**
+ * Calls `read` when the view is shown, when one of `inputs` changes, and every `everyMs` while the
+ * page is visible. A read that a later one has overtaken is ignored.
+ */
+export function useResource<T>(
+  read: (api: Api) => Promise<T>,
+  inputs: readonly unknown[],
+  everyMs?: number,
+): Resource<T> {
+  const { api, say, fail } = usePage();
+  const [data, setData] = useState<T>();
+  const [error, setError] = useState<unknown>();
+  const latest = useRef(0);
+  const newestRead = useRef(read);
+  newestRead.current = read;
+  const controller = useRef(new AbortController());
+
+  const reload = useCallback(async (): Promise<void> => {
+    latest.current += 1;
+    const [own, { signal }] = [latest.current, controller.current];
+    const found = await newestRead.current(api.within(signal));
+    if (own !== latest.current || signal.aborted) return;
+    setData(() => found);
+    setError(undefined);
+  }, [api]);
+
+  // The caller names the inputs of `read`.
+  useEffect(() => {
+    const own = new AbortController();
+    controller.current = own;
+    const { signal } = own;
+    let hasFailed = false;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const plan = (): void => {
+      if (everyMs !== undefined && !signal.aborted) timer = setTimeout(() => void refresh(), everyMs);
+    };
+    const refresh = async (): Promise<void> => {
+      try {
+        if (document.visibilityState === "visible") {
+          await reload();
+          if (hasFailed) say("The page is up to date again.");
+          hasFailed = false;
+        }
+      } catch (thrown) {
+        if (!hasFailed && !signal.aborted) fail(thrown);
+        hasFailed = true;
+      }
+      plan();
+    };
+    reload().then(plan, (thrown: unknown) => {
+      if (!signal.aborted) setError(() => thrown);
+    });
+    return () => {
+      own.abort();
+      clearTimeout(timer);
+    };
+  }, [reload, everyMs, ...inputs]);
+
+  return { data, error, reload };
+}

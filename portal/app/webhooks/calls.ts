@@ -1,0 +1,127 @@
+/** The calls of the webhook API that the views share. */
+
+import type {
+  AttemptJson,
+  DeliveryJson,
+  DeliveryPageJson,
+  DeliveryRowJson,
+  DeliveryStateJson,
+  WebhookJson,
+} from "../../shapes.js";
+import type { Api } from "../api.js";
+
+export const webhookPath = (webhookId: string): string => `v1/webhooks/${encodeURIComponent(webhookId)}`;
+export const deliveryPath = (webhookId: string, deliveryId: string): string =>
+  `${webhookPath(webhookId)}/deliveries/${encodeURIComponent(deliveryId)}`;
+/** The address of a delivery on this page. */
+export const deliveryLink = ({ webhookId, id }: Pick<DeliveryRowJson, "webhookId" | "id">): string =>
+  `#/webhooks/${webhookId}/deliveries/${encodeURIComponent(id)}`;
+
+export interface DeliveryFilter {
+  readonly state?: DeliveryStateJson | undefined;
+  readonly type?: string | undefined;
+  readonly since?: string | undefined;
+  readonly until?: string | undefined;
+  readonly eventId?: string | undefined;
+}
+
+/**
+ * A page may be short or empty before the end. Twenty pages examine ten thousand events, the most
+ * that an account keeps by default.
+ */
+const MAX_PAGES = 20;
+
+/** Finds up to `limit` deliveries, newest first, page by page. */
+export async function findDeliveries(
+  { get }: Pick<Api, "get">,
+  webhookId: string,
+  { eventId, ...filter }: DeliveryFilter,
+  options: {
+    readonly limit: number;
+    readonly cursor?: string | undefined;
+    /** Reads the attempts of each delivery too. */
+    readonly withAttempts?: boolean;
+  },
+): Promise<DeliveryPageJson> {
+  const deliveries: DeliveryRowJson[] = [];
+  let { cursor } = options;
+  for (let pages = 1; ; pages += 1) {
+    const page: DeliveryPageJson = await get(`${webhookPath(webhookId)}/deliveries`, {
+      ...filter,
+      event_id: eventId,
+      include: options.withAttempts ? "attempts" : undefined,
+      cursor,
+      limit: options.limit - deliveries.length,
+    });
+    deliveries.push(...page.deliveries);
+    if (page.next === null || deliveries.length >= options.limit || pages === MAX_PAGES)
+      return { deliveries, next: page.next };
+    cursor = page.next;
+  }
+}
+
+const POLL_MS = 400;
+/** Longer than the slowest attempt, which is cut off after 15 s unless the host says otherwise. */
+const PATIENCE_MS = 40_000;
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+/**
+ * Waits for the next attempt of a delivery that has `known` attempts. Returns `undefined` if it
+ * does not come in time, because the delivery waits for a free slot.
+ */
+async function waitForAttempt(
+  { get }: Pick<Api, "get">,
+  path: string,
+  known: number,
+): Promise<AttemptJson | undefined> {
+  for (let waited = 0; waited < PATIENCE_MS; waited += POLL_MS) {
+    const { attempts } = await get<DeliveryJson>(path);
+    if (attempts.length > known) return attempts.at(-1);
+    await pause(POLL_MS);
+  }
+  return undefined;
+}
+
+/** A delivery that was sent at the visitor's request, with its result. */
+export interface SentDelivery {
+  readonly id: string;
+  readonly attempt: AttemptJson | undefined;
+}
+
+/**
+ * Sends a delivery again and waits for the result. A pending delivery gets one more attempt, a
+ * completed one a successor.
+ */
+export async function resendDelivery(api: Api, webhookId: string, deliveryId: string): Promise<SentDelivery> {
+  const path = deliveryPath(webhookId, deliveryId);
+  const before = await api.get<DeliveryJson>(path);
+  const { id } = await api.send<{ id: string }>("POST", `${path}/resend`);
+  const known = id === deliveryId ? before.attempts.length : 0;
+  return { id, attempt: await waitForAttempt(api, deliveryPath(webhookId, id), known) };
+}
+
+/** Sends a test and waits for the result. */
+export async function sendTest(api: Api, webhookId: string, type: string | undefined): Promise<SentDelivery> {
+  const body = type === undefined ? {} : { event_type: type };
+  const { id } = await api.send<{ id: string }>("POST", `${webhookPath(webhookId)}/test`, body);
+  return { id, attempt: await waitForAttempt(api, deliveryPath(webhookId, id), 0) };
+}
+
+/**
+ * Changes a webhook. Fields that are not given stay as they are now, not as they were when the page
+ * was read.
+ */
+export async function updateWebhook(
+  { get, send }: Pick<Api, "get" | "send">,
+  webhookId: string,
+  change: {
+    readonly url?: string;
+    readonly status?: WebhookJson["status"];
+    readonly event_types?: readonly string[];
+  },
+): Promise<WebhookJson> {
+  const path = webhookPath(webhookId);
+  const { url, status } = await get<WebhookJson>(path);
+  return send("PUT", path, { url, status, ...change });
+}

@@ -1,0 +1,222 @@
+/** The delivery log of a webhook: search, filters, pages, and sending again. */
+
+import { useState } from "preact/hooks";
+import type { DeliveryRowJson, DeliveryStateJson, EventTypesJson } from "../../shapes.js";
+import { FieldError, Form, SelectField } from "../components/form.js";
+import { PagerButtons, usePager } from "../components/pager.js";
+import { Badge, ErrorMessage, Loading, RelativeTime } from "../components/small.js";
+import { type Column, Table } from "../components/table.js";
+import { TextField } from "../components/text-field.js";
+import { readTimeField, TimeField } from "../components/time-field.js";
+import { usePage } from "../page-context.js";
+import { useResource } from "../use-resource.js";
+import { type DeliveryFilter, deliveryLink, findDeliveries } from "./calls.js";
+import { DeliveryName } from "./delivery-name.js";
+import { BulkResend, ResendButton, RetryMissed } from "./resend.js";
+import type { TabProps } from "./tab.js";
+import { describeAttempt, describeReason, labelState, TEST_TYPE } from "./wording.js";
+
+const PER_PAGE = 25;
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+const UUID_LENGTH = 36;
+
+const STATES: readonly (readonly [DeliveryStateJson | "", string])[] = [
+  ["", "Any"],
+  ["pending", "Pending or retrying"],
+  ["delivered", "Delivered"],
+  ["failed", "Failed"],
+  ["withheld", "Withheld"],
+];
+
+const NO_TEXTS = { eventId: "", state: "", type: "", since: "", until: "" };
+
+/** What the visitor set the filters to. */
+type FilterTexts = Readonly<typeof NO_TEXTS>;
+
+function readEventId(text: string): string | undefined {
+  const id = text.trim();
+  if (id === "") return undefined;
+  if (!UUID.test(id)) throw new FieldError("event_id", "Paste the whole event ID, a UUID of 36 characters.");
+  return id.toLowerCase();
+}
+
+function Filters({
+  eventTypes,
+  onChange,
+}: {
+  readonly eventTypes: readonly string[];
+  readonly onChange: (filter: DeliveryFilter) => void;
+}) {
+  const { zone } = usePage();
+  const [texts, setTexts] = useState<FilterTexts>(NO_TEXTS);
+  const set = (name: keyof FilterTexts) => (value: string) => setTexts({ ...texts, [name]: value });
+  const act = async (): Promise<void> =>
+    onChange({
+      eventId: readEventId(texts.eventId),
+      state: (texts.state as DeliveryStateJson) || undefined,
+      type: texts.type || undefined,
+      since: readTimeField("since", texts.since, zone),
+      until: readTimeField("until", texts.until, zone),
+    });
+  return (
+    <Form label="Filter the deliveries" submit="Filter" kind="plain" isRow act={act}>
+      <TextField
+        label="Event ID"
+        names={["event_id"]}
+        type="search"
+        class="code"
+        maxLength={UUID_LENGTH}
+        value={texts.eventId}
+        onChange={set("eventId")}
+      />
+      <SelectField
+        label="State"
+        names={["state"]}
+        value={texts.state}
+        onChange={set("state")}
+        options={STATES}
+      />
+      <SelectField
+        label="Event type"
+        names={["type"]}
+        value={texts.type}
+        onChange={set("type")}
+        options={[["", "Any"], ...[...eventTypes, TEST_TYPE].map((name) => [name, name] as const)]}
+      />
+      <TimeField label="From" name="since" value={texts.since} onChange={set("since")} />
+      <TimeField label="Before" name="until" value={texts.until} onChange={set("until")} />
+    </Form>
+  );
+}
+
+interface Row extends DeliveryRowJson {
+  readonly key: string;
+  /** True if a newer delivery of the same event is on this page. */
+  readonly isSentAgain: boolean;
+}
+
+/** Marks deliveries that have a newer one of the same event. `deliveries`: newest first. */
+function toRows(deliveries: readonly DeliveryRowJson[]): readonly Row[] {
+  const seen = new Set<string>();
+  return deliveries.map((delivery) => {
+    const isSentAgain = seen.has(delivery.eventId);
+    seen.add(delivery.eventId);
+    return { ...delivery, key: delivery.id, isSentAgain };
+  });
+}
+
+function State(row: Row) {
+  const { label, tone } = labelState(row);
+  return (
+    <>
+      <Badge tone={tone}>{label}</Badge>
+      {row.reason !== null && <div class="quiet small">{describeReason(row.reason)}</div>}
+    </>
+  );
+}
+
+function Attempts({ attemptCount, lastAttempt }: Row) {
+  if (lastAttempt === null) return <>None yet</>;
+  return (
+    <>
+      {attemptCount > 1 && <div>{attemptCount} attempts</div>}
+      <div>{describeAttempt(lastAttempt)}</div>
+    </>
+  );
+}
+
+const CONTENT: readonly Column<Row>[] = [
+  { name: "Event", cell: (row) => <DeliveryName delivery={row} link={deliveryLink(row)} /> },
+  { name: "State", cell: (row) => <State {...row} /> },
+  { name: "Created", cell: (row) => <RelativeTime at={row.createdAt} /> },
+  { name: "Attempts", cell: (row) => <Attempts {...row} /> },
+  {
+    name: "Next attempt",
+    cell: (row) => (row.nextAttemptAt === null ? "–" : <RelativeTime at={row.nextAttemptAt} />),
+  },
+];
+
+/** The columns of the table, with those that act. */
+function createColumns(
+  chosen: ReadonlySet<string>,
+  onToggle: (id: string) => void,
+  { isDisabled, reload }: { readonly isDisabled: boolean; readonly reload: () => Promise<void> },
+): readonly Column<Row>[] {
+  const choice: Column<Row> = {
+    name: "Select",
+    isUnnamed: true,
+    cell: (row) => (
+      <input
+        type="checkbox"
+        aria-label={`Select ${row.type}, ${row.createdAt}`}
+        checked={chosen.has(row.id)}
+        onChange={() => onToggle(row.id)}
+      />
+    ),
+  };
+  const repair: Column<Row> = {
+    name: "Send again",
+    isUnnamed: true,
+    cell: (row) =>
+      row.isSentAgain ? (
+        <span class="quiet">Sent again since</span>
+      ) : (
+        <ResendButton delivery={row} isDisabled={isDisabled} onSent={reload} />
+      ),
+  };
+  return [choice, ...CONTENT, repair];
+}
+
+export function DeliveriesTab({ webhook, reload }: TabProps) {
+  const [filter, setFilter] = useState<DeliveryFilter>({});
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
+  const pager = usePager();
+  const types = useResource((api) => api.get<EventTypesJson>("v1/event-types"), []);
+  // The deliveries change only if the statistics do.
+  const log = useResource(
+    (api) => findDeliveries(api, webhook.id, filter, { limit: PER_PAGE, cursor: pager.cursor }),
+    [pager.cursor, filter, JSON.stringify(webhook.stats)],
+  );
+  const reloadAll = async (): Promise<void> => {
+    await Promise.all([reload(), log.reload()]);
+  };
+  const toggle = (id: string): void => {
+    const next = new Set(chosen);
+    if (!next.delete(id)) next.add(id);
+    setChosen(next);
+  };
+  const clear = (): void => setChosen(new Set());
+  const change = (next: DeliveryFilter): void => {
+    setFilter(next);
+    pager.reset();
+    clear();
+  };
+  const { data, error } = log;
+  const tab = { webhook, reload: reloadAll };
+  return (
+    <>
+      <Filters eventTypes={types.data?.eventTypes ?? []} onChange={change} />
+      <RetryMissed {...tab} />
+      {error !== undefined && <ErrorMessage error={error} />}
+      {data === undefined && error === undefined && <Loading />}
+      {data?.deliveries.length === 0 && (
+        <p>{data.next === null ? "No delivery here." : "None so far; older ones may follow."}</p>
+      )}
+      {data !== undefined && data.deliveries.length > 0 && (
+        <>
+          <BulkResend {...tab} chosen={chosen} onSent={clear} />
+          <Table
+            caption="Deliveries, newest first"
+            columns={createColumns(chosen, toggle, {
+              isDisabled: webhook.status === "DISABLED",
+              reload: reloadAll,
+            })}
+            header="Event"
+            rows={toRows(data.deliveries)}
+          />
+        </>
+      )}
+      {data !== undefined && <PagerButtons pager={pager} next={data.next} labels={["Newer", "Older"]} />}
+    </>
+  );
+}

@@ -1,0 +1,180 @@
+/** Chooses the event types of a webhook: all of them, all of a record, or single ones. */
+
+import { useId, useState } from "preact/hooks";
+import { useFieldProblem } from "../components/form.js";
+import { pluralise } from "../times.js";
+import {
+  actionOf,
+  countCovered,
+  type EventTypeGroup,
+  findOtherPatterns,
+  groupEventTypes,
+  searchEventTypes,
+  togglePattern,
+  wildcardOf,
+} from "./event-types.js";
+
+/** What is chosen; `null`: all types, also future ones. */
+export type EventTypeChoice = ReadonlySet<string> | null;
+
+export const toChoice = (types: readonly string[] | null): EventTypeChoice =>
+  types === null || types.includes("*") ? null : new Set(types);
+
+/** The value for the API. It has no `null`: `*` stands for all types. */
+export const fromChoice = (choice: EventTypeChoice): readonly string[] =>
+  choice === null ? ["*"] : [...choice].sort();
+
+const SEARCH_LENGTH = 60;
+
+/** A checkbox for a pattern, whose label may be shorter than the pattern. */
+function Checkbox({
+  pattern,
+  name = pattern,
+  label,
+  isChecked,
+  isDisabled = false,
+  onToggle,
+}: {
+  readonly pattern: string;
+  /** The name for screen readers. */
+  readonly name?: string;
+  readonly label: string;
+  readonly isChecked: boolean;
+  readonly isDisabled?: boolean;
+  readonly onToggle: () => void;
+}) {
+  return (
+    <label title={pattern}>
+      <input
+        type="checkbox"
+        aria-label={name}
+        checked={isChecked}
+        disabled={isDisabled}
+        onChange={onToggle}
+      />{" "}
+      {label}
+    </label>
+  );
+}
+
+/** The types of one record: all of them, or some. */
+function Group({
+  group,
+  chosen,
+  onToggle,
+}: {
+  readonly group: EventTypeGroup;
+  readonly chosen: ReadonlySet<string>;
+  readonly onToggle: (pattern: string) => void;
+}) {
+  const wildcard = wildcardOf(group);
+  const isAll = chosen.has(wildcard);
+  return (
+    <fieldset class="type-group">
+      <legend>{group.title}</legend>
+      <Checkbox
+        pattern={wildcard}
+        name={`All of ${group.title} (${wildcard})`}
+        label="All"
+        isChecked={isAll}
+        onToggle={() => onToggle(wildcard)}
+      />
+      {group.types.map((type) => (
+        <Checkbox
+          key={type}
+          pattern={type}
+          label={actionOf(group, type)}
+          isChecked={isAll || chosen.has(type)}
+          isDisabled={isAll}
+          onToggle={() => onToggle(type)}
+        />
+      ))}
+    </fieldset>
+  );
+}
+
+function Choices({
+  catalogue,
+  chosen,
+  onChange,
+}: {
+  readonly catalogue: readonly string[];
+  readonly chosen: ReadonlySet<string>;
+  readonly onChange: (choice: ReadonlySet<string>) => void;
+}) {
+  const [text, setText] = useState("");
+  const searchId = useId();
+  const groups = groupEventTypes(catalogue);
+  const found = searchEventTypes(groups, text);
+  const others = findOtherPatterns(groups, chosen);
+  const toggle = (pattern: string): void => onChange(togglePattern(chosen, pattern));
+  return (
+    <>
+      <div class="row">
+        <div class="field">
+          <label for={searchId}>Search event types</label>
+          <input
+            id={searchId}
+            type="search"
+            maxLength={SEARCH_LENGTH}
+            value={text}
+            onInput={(event) => setText(event.currentTarget.value)}
+          />
+        </div>
+        <p class="count" role="status">
+          {countCovered(catalogue, chosen)} of {pluralise(catalogue.length, "type", "types")} chosen
+        </p>
+      </div>
+      {others.length > 0 && (
+        <fieldset class="type-group">
+          <legend>Other patterns</legend>
+          {others.map((pattern) => (
+            <Checkbox
+              key={pattern}
+              pattern={pattern}
+              label={pattern}
+              isChecked
+              onToggle={() => toggle(pattern)}
+            />
+          ))}
+        </fieldset>
+      )}
+      {found.length === 0 && <p class="quiet">No event type contains “{text.trim()}”.</p>}
+      <div class="type-groups">
+        {found.map((group) => (
+          <Group key={group.name} group={group} chosen={chosen} onToggle={toggle} />
+        ))}
+      </div>
+    </>
+  );
+}
+
+export function EventTypePicker({
+  catalogue,
+  choice,
+  onChange,
+}: {
+  readonly catalogue: readonly string[];
+  readonly choice: EventTypeChoice;
+  readonly onChange: (choice: EventTypeChoice) => void;
+}) {
+  const id = useId();
+  const problem = useFieldProblem(["event_types", "eventTypes"]);
+  return (
+    <fieldset class="field" aria-describedby={`${id}-problem`}>
+      <legend>Event types</legend>
+      <label>
+        <input type="radio" name={id} checked={choice === null} onChange={() => onChange(null)} /> All event
+        types, also future ones
+      </label>
+      <label>
+        <input type="radio" name={id} checked={choice !== null} onChange={() => onChange(new Set())} /> Only
+        these
+      </label>
+      <p class="problem" id={`${id}-problem`} hidden={problem === ""} role="alert">
+        {problem}
+      </p>
+      {choice !== null && <Choices catalogue={catalogue} chosen={choice} onChange={onChange} />}
+    </fieldset>
+  );
+}

@@ -1,0 +1,66 @@
+/** Adds an endpoint, and shows its secret once. */
+
+import { useState } from "preact/hooks";
+import type { CreatedWebhookJson, EventTypesJson } from "../../shapes.js";
+import { Form } from "../components/form.js";
+import { Heading } from "../components/heading.js";
+import { ErrorMessage, Loading } from "../components/small.js";
+import { TextField } from "../components/text-field.js";
+import { usePage } from "../page-context.js";
+import { useResource } from "../use-resource.js";
+import { type EventTypeChoice, EventTypePicker, fromChoice } from "./event-type-picker.js";
+import { SecretPanel } from "./secret.js";
+
+/** The longest URL that the service accepts. */
+export const URL_LENGTH = 2_048;
+
+function Added({ webhook, secret }: CreatedWebhookJson) {
+  return (
+    <>
+      <Heading title="Endpoint added" />
+      <SecretPanel secret={secret} />
+      <p>
+        <a href={`#/webhooks/${webhook.id}`}>Go to the webhook</a>
+      </p>
+    </>
+  );
+}
+
+export function Register() {
+  const { api, say } = usePage();
+  const [url, setUrl] = useState("");
+  const [choice, setChoice] = useState<EventTypeChoice>(null);
+  const [added, setAdded] = useState<CreatedWebhookJson>();
+  const { data, error } = useResource((reader) => reader.get<EventTypesJson>("v1/event-types"), []);
+  if (added !== undefined) return <Added {...added} />;
+
+  const act = async (): Promise<void> => {
+    const body = { url: url.trim(), ...(choice !== null && { event_types: fromChoice(choice) }) };
+    setAdded(await api.send<CreatedWebhookJson>("POST", "v1/webhooks", body));
+    say("The endpoint was added. Its signing secret follows.");
+  };
+  return (
+    <>
+      <Heading title="Add endpoint" />
+      {error !== undefined && <ErrorMessage error={error} />}
+      {data === undefined && error === undefined && <Loading />}
+      {data !== undefined && (
+        <Form label="Add endpoint" submit="Add endpoint" act={act}>
+          <TextField
+            label="Endpoint URL"
+            names={["url"]}
+            hint="A public HTTPS address that accepts POST requests."
+            type="url"
+            class="wide"
+            autocomplete="off"
+            placeholder="https://hooks.example.com/events"
+            maxLength={URL_LENGTH}
+            value={url}
+            onChange={setUrl}
+          />
+          <EventTypePicker catalogue={data.eventTypes} choice={choice} onChange={setChoice} />
+        </Form>
+      )}
+    </>
+  );
+}

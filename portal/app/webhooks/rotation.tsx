@@ -1,0 +1,39 @@
+/** A rotation of the secret that is in progress, and how to finish it. */
+
+import { ActionButton } from "../components/button.js";
+import { useConfirmation } from "../components/dialog.js";
+import { usePage } from "../page-context.js";
+import { formatTime, nameZone } from "../times.js";
+import { webhookPath } from "./calls.js";
+import type { TabProps } from "./tab.js";
+
+export function RotationNotice({ webhook: { id, stats }, reload }: TabProps) {
+  const { api, say, zone } = usePage();
+  const [ask, question] = useConfirmation();
+  if (stats.rotatesAt === null) return null;
+  const finish = async (): Promise<void> => {
+    const isConfirmed = await ask({
+      title: "Sign with the new secret now?",
+      explanation:
+        "From then on the old secret signs nothing. An endpoint without the new secret refuses every delivery.",
+      confirm: "Sign with the new secret now",
+    });
+    if (!isConfirmed) return;
+    await api.send("POST", `${webhookPath(id)}/rotate/finish`);
+    await reload();
+    say("The new secret signs from now on. You may remove the old one from your endpoint.");
+  };
+  return (
+    <section class="notice" aria-label="Rotation of the secret">
+      <h2>
+        Rotation pending until {formatTime(stats.rotatesAt, zone)} {nameZone(zone)}
+      </h2>
+      <p>
+        Your endpoint must accept both secrets until then. <code>X-Service-Signature</code> is still made with
+        the old secret. <code>webhook-signature</code>, if the service sends it, lists a signature of each.
+      </p>
+      <ActionButton act={finish}>Sign with the new secret now</ActionButton>
+      {question}
+    </section>
+  );
+}

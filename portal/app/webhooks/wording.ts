@@ -1,0 +1,167 @@
+/**
+ * The health of a webhook, the state of a delivery and the result of an attempt, in words. Pure.
+ */
+
+import type { AttemptResultJson, DeliveryRowJson, StatsJson, WebhookJson } from "../../shapes.js";
+import { formatDuration, formatTime, type Zone } from "../times.js";
+import type { Tone } from "../tone.js";
+
+/** The event type of tests, which are attempted once. */
+export const TEST_TYPE = "webhook.test";
+
+export type HealthLabel = "Healthy" | "Failing" | "Disabled" | "Not tried yet" | "Needs a test";
+
+/**
+ * The health of an endpoint in a word or two. It needs a test if the last attempt failed and no
+ * failure is recorded: the webhook was enabled or moved after a failure.
+ */
+export function labelHealth({ health, lastAttempt }: StatsJson): HealthLabel {
+  if (health.status === "disabled") return "Disabled";
+  if (health.status !== "ok") return "Failing";
+  if (lastAttempt === null) return "Not tried yet";
+  return lastAttempt.kind === "delivered" ? "Healthy" : "Needs a test";
+}
+
+export const HEALTH_TONES: Readonly<Record<HealthLabel, Tone>> = {
+  Healthy: "good",
+  Failing: "warn",
+  Disabled: "bad",
+  "Not tried yet": "neutral",
+  "Needs a test": "wait",
+};
+
+/** Describes the health of an endpoint, and what happens to it next. */
+export function describeHealth(stats: StatsJson, zone: Zone): string {
+  const { status, failingSince, warnAt, disableAt } = stats.health;
+  const since = failingSince === null ? "" : `Failing since ${formatTime(failingSince, zone)}.`;
+  switch (labelHealth(stats)) {
+    case "Disabled":
+      return `Nothing is sent. ${since}`.trim();
+    case "Needs a test":
+      return "The last attempt failed, and nothing since shows that the endpoint works: send a test.";
+    case "Not tried yet":
+      return "Nothing has been sent yet.";
+    case "Healthy":
+      return "The endpoint accepts deliveries.";
+    case "Failing": {
+      const email = status === "warned" ? "Operator e-mail was sent on" : "Operator e-mail on";
+      return [
+        since,
+        warnAt === null ? "" : `${email} ${formatTime(warnAt, zone)}.`,
+        disableAt === null ? "" : `Disabled on ${formatTime(disableAt, zone)} unless it recovers.`,
+      ]
+        .filter((sentence) => sentence !== "")
+        .join(" ");
+    }
+  }
+}
+
+/** Failures without a response. */
+const FAILURES: Readonly<Record<string, string>> = {
+  dns: "the host name has no usable address",
+  connect: "no connection",
+  tls: "the TLS handshake failed",
+  timeout: "no answer in time",
+  refused: "the address is not allowed",
+};
+
+/** `HTTP 204 in 38 ms`, `HTTP 500 in 812 ms`, `no connection (ECONNREFUSED)` */
+export function describeResult({ kind, status, code, durationMs }: AttemptResultJson): string {
+  const took = durationMs === undefined ? "" : ` in ${formatDuration(durationMs)}`;
+  if (status !== null) return `HTTP ${status}${took}`;
+  return `${FAILURES[kind] ?? kind}${kind === "timeout" ? took.replace(" in ", " after ") : ""} (${code})`;
+}
+
+/** `Delivered: HTTP 204 in 38 ms`, `Failed: no connection (ECONNREFUSED)` */
+export const describeAttempt = (attempt: AttemptResultJson): string =>
+  `${attempt.kind === "delivered" ? "Delivered" : "Failed"}: ${describeResult(attempt)}`;
+
+const REASONS: Readonly<Record<string, string>> = {
+  exhausted: "all attempts of the schedule failed",
+  test_failed: "the endpoint did not accept the test",
+  disabled: "the webhook was disabled when it was due",
+  access_denied: "the subscriber may not read this record",
+  access_unknown: "it could not be determined whether the subscriber may read this record",
+  crashed: "its attempts were interrupted again and again",
+  payload_unreadable: "the stored event cannot be read",
+  payload_missing: "the stored event is gone",
+  record_unreadable: "the stored delivery cannot be read",
+};
+
+/** Says why a delivery ended undelivered; the empty text if there is no reason. */
+export const describeReason = (reason: string | null): string =>
+  reason === null ? "" : (REASONS[reason] ?? reason);
+
+interface StateWord {
+  readonly label: string;
+  readonly tone: Tone;
+}
+
+/** The state of a delivery in a word or two. */
+export function labelState({
+  state,
+  type,
+  attemptCount,
+}: Pick<DeliveryRowJson, "state" | "type" | "attemptCount">): StateWord {
+  const isTest = type === TEST_TYPE;
+  switch (state) {
+    case "pending":
+      return {
+        label: attemptCount === 0 ? "Pending" : "Retrying",
+        tone: attemptCount === 0 ? "wait" : "warn",
+      };
+    case "delivered":
+      return { label: isTest ? "Test delivered" : "Delivered", tone: "good" };
+    case "failed":
+      return { label: isTest ? "Test failed" : "Failed", tone: "bad" };
+    case "withheld":
+      return { label: "Withheld", tone: "neutral" };
+  }
+}
+
+/** `98.5 %`, or a dash if there was no attempt. */
+export function formatSuccessRate({ attempts, succeeded }: StatsJson["lastDay"]): string {
+  if (attempts === 0) return "–";
+  const percent = (100 * succeeded) / attempts;
+  // 99.96 % is not 100 %.
+  return `${(Math.floor(percent * 10) / 10).toLocaleString("en-GB")} %`;
+}
+
+/** Splits the URL of an endpoint. The query is left out, since it may contain a secret. */
+export function splitUrl(url: string): { readonly host: string; readonly path: string } {
+  if (!URL.canParse(url)) return { host: url, path: "" };
+  const { host, pathname, search } = new URL(url);
+  return { host, path: `${pathname === "/" ? "" : pathname}${search === "" ? "" : "?…"}` };
+}
+
+/** The first characters of an event's id: enough to tell the rows of a page apart. */
+export const shortenId = (id: string): string => id.slice(0, 8);
+
+/** `3 of 15 enabled`, with what is wrong first: `1 failing, 1 disabled, 13 of 15 enabled`. */
+export function summariseWebhooks(
+  webhooks: readonly { readonly status: WebhookJson["status"]; readonly stats: StatsJson }[],
+): string {
+  const failing = webhooks.filter(({ stats }) => labelHealth(stats) === "Failing").length;
+  const untested = webhooks.filter(({ stats }) => labelHealth(stats) === "Needs a test").length;
+  const enabled = webhooks.filter(({ status }) => status === "ENABLED").length;
+  const disabled = webhooks.length - enabled;
+  return [
+    ...(failing > 0 ? [`${failing} failing`] : []),
+    ...(untested > 0 ? [`${untested} to test`] : []),
+    ...(disabled > 0 ? [`${disabled} disabled`] : []),
+    `${enabled} of ${webhooks.length} enabled`,
+  ].join(", ");
+}
+
+const URGENCY: Readonly<Record<HealthLabel, number>> = {
+  Failing: 0,
+  Disabled: 1,
+  "Needs a test": 2,
+  Healthy: 3,
+  "Not tried yet": 3,
+};
+
+/** Sorts webhooks with a problem before the others. The rest of the order stays. */
+export const sortByUrgency = <T extends { readonly stats: StatsJson }>(
+  webhooks: readonly T[],
+): readonly T[] => webhooks.toSorted((a, b) => URGENCY[labelHealth(a.stats)] - URGENCY[labelHealth(b.stats)]);

@@ -1,0 +1,207 @@
+/** Registering and changing a webhook on the page: event types, secrets, status, deletion. */
+
+import type { Browser, Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { launch, open } from "./support/chromium.js";
+import { answered, HOUR, type PortalHost, startPortalHost, URL_A } from "./support/portal-host.js";
+
+let browser: Browser;
+let host: PortalHost;
+beforeAll(async () => {
+  browser = await launch();
+});
+afterAll(() => browser.close());
+beforeEach(async () => {
+  host = await startPortalHost();
+});
+afterEach(() => host.close());
+
+const focused = (page: Page): Promise<string> =>
+  page.evaluate<string>("document.activeElement.textContent || document.activeElement.id");
+
+describe("registering", () => {
+  it("works with the keyboard alone, says what is wrong beside the field, and shows the secret once", async () => {
+    const { page, faults } = await open(browser, host.origin);
+    await page.goto(`${host.url}/#/webhooks/new`);
+    const url = page.getByLabel("Endpoint URL");
+    await url.waitFor();
+    await page.keyboard.press("Tab");
+    expect(await focused(page)).toBe("Skip to the content");
+    await page.keyboard.press("Enter");
+    expect(await focused(page)).toBe("Add endpoint");
+    await page.keyboard.press("Tab");
+    await page.keyboard.type("http://hooks.example.com/in");
+    await page.keyboard.press("Enter");
+    const problem = page.locator(".problem:visible");
+    await problem.waitFor();
+    expect(await problem.textContent()).toMatch(/https/i);
+    expect(await url.getAttribute("aria-invalid")).toBe("true");
+    await expect.poll(() => focused(page)).toBe(await url.getAttribute("id"));
+
+    await page.keyboard.press("Control+A");
+    await page.keyboard.type(URL_A);
+    await page.keyboard.press("Enter");
+    const secret = page.getByRole("textbox", { name: "Signing secret" });
+    await secret.waitFor();
+    const shown = await secret.inputValue();
+    expect(shown).toMatch(/^whsec_/);
+    await expect.poll(() => focused(page)).toBe(await secret.getAttribute("id"));
+    const code = page.getByRole("region", { name: "The new secret" }).locator("pre");
+    for (const [language, part] of [
+      ["Node", "timingSafeEqual"],
+      ["Python", "hmac.compare_digest"],
+      ["PHP", "hash_equals"],
+      ["Go", "hmac.Equal"],
+    ] as const) {
+      await page.getByLabel("Verify signatures in").selectOption(language);
+      await code.filter({ hasText: part }).waitFor();
+    }
+    await page.getByRole("link", { name: "Go to the webhook" }).focus();
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "hooks.example.com/in" }).waitFor();
+    expect(await page.content()).not.toContain(shown);
+    expect(faults).toEqual([]);
+  });
+
+  it.each([375, 1_280, 1_920])("shows all fifty event types, at %i px", async (width) => {
+    const { page } = await open(browser, host.origin, { width });
+    await page.goto(`${host.url}/#/webhooks/new`);
+    await page.getByLabel("Only these").check();
+    const types = host.webhooks.eventTypes();
+    expect(types).toHaveLength(50);
+    await page.getByText("0 of 50 types chosen").waitFor();
+    for (const type of types) {
+      const box = await page.getByRole("checkbox", { name: type, exact: true }).boundingBox();
+      expect(box, type).not.toBeNull();
+      expect((box?.x ?? -1) >= 0 && (box?.x ?? 0) + (box?.width ?? 0) <= width, type).toBe(true);
+    }
+    const scrolls =
+      "[...document.querySelectorAll('*')].filter((e) => e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).overflowX !== 'visible').length";
+    expect(await page.evaluate(scrolls)).toBe(0);
+  });
+
+  it("takes all types of a record as a wildcard, and single ones by a search", async () => {
+    const { page } = await open(browser, host.origin);
+    await page.goto(`${host.url}/#/webhooks/new`);
+    await page.getByLabel("Endpoint URL").fill(URL_A);
+    await page.getByLabel("Only these").check();
+    await page.getByRole("button", { name: "Add endpoint" }).click();
+    await page.locator(".problem:visible").waitFor();
+    await page.getByRole("checkbox", { name: "All of Patient (patient.*)" }).check();
+    expect(await page.getByRole("checkbox", { name: "patient.created" }).isDisabled()).toBe(true);
+    await page.getByLabel("Search event types").fill("consent");
+    await page.getByRole("checkbox", { name: "patient.created" }).waitFor({ state: "detached" });
+    await page.getByRole("checkbox", { name: "consent.created" }).check();
+    await page.getByText("4 of 50 types chosen").waitFor();
+    await page.getByRole("button", { name: "Add endpoint" }).click();
+    await page.getByRole("textbox", { name: "Signing secret" }).waitFor();
+    const { webhooks } = await host.webhooks.registrations.list({ account: "clinic" });
+    expect(webhooks.map(({ eventTypes }) => eventTypes)).toEqual([["consent.created", "patient.*"]]);
+  });
+});
+
+describe("rotating the secret", () => {
+  it("says that both secrets must be accepted until when, and how to end it sooner", async () => {
+    const id = await host.register();
+    const { page, faults } = await open(browser, host.origin);
+    await page.goto(`${host.url}#/webhooks/${id}/settings`);
+    await page.getByText("Until then your endpoint must accept both.").waitFor();
+    await page.getByRole("button", { name: "Rotate the secret" }).click();
+    await page.getByText("There is a new secret. The old one signs until 13 Jan, 08:00 UTC.").waitFor();
+    const secret = await page.getByRole("textbox", { name: "Signing secret" }).inputValue();
+    expect(secret).toMatch(/^whsec_/);
+    await page.getByText("Do not remove the old one yet.").waitFor();
+    await page.getByRole("heading", { name: "Rotation pending until 13 Jan, 08:00 UTC" }).waitFor();
+
+    await page.goto(`${host.url}#/webhooks/${id}`);
+    await page.getByText("Your endpoint must accept both secrets until then.").waitFor();
+    expect(await page.content()).not.toContain(secret);
+    await page.getByRole("button", { name: "Sign with the new secret now" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
+    const stats = () => host.webhooks.deliveries.stats({ webhookId: id });
+    expect((await stats()).rotatesAt).not.toBeNull();
+    await page.getByRole("button", { name: "Sign with the new secret now" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Sign with the new secret now" }).click();
+    await page.getByText("The new secret signs from now on.").waitFor();
+    expect((await stats()).rotatesAt).toBeNull();
+    await page.getByRole("heading", { name: /Rotation pending/ }).waitFor({ state: "detached" });
+    expect(faults).toEqual([]);
+  });
+
+  it("warns that a leaked secret is replaced at once", async () => {
+    const id = await host.register();
+    const { page } = await open(browser, host.origin);
+    await page.goto(`${host.url}#/webhooks/${id}/settings`);
+    await page.getByLabel("The old secret continues to sign for").selectOption("0");
+    await page.getByText("The new secret signs at once.").waitFor();
+    await page.getByRole("button", { name: "Rotate the secret" }).click();
+    await page.getByText("There is a new secret, and it signs from now on.").waitFor();
+    expect(await page.getByText("Do not remove the old one yet.").count()).toBe(0);
+    expect((await host.webhooks.deliveries.stats({ webhookId: id })).rotatesAt).toBeNull();
+  });
+});
+
+describe("the settings of a webhook", () => {
+  it("change its event types, disable and enable it, and delete it after a question", async () => {
+    const id = await host.register();
+    const { page, faults } = await open(browser, host.origin);
+    await page.goto(`${host.url}#/webhooks/${id}/settings`);
+    await page.getByLabel("All event types, also future ones").check();
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByText("Saved. New events are chosen by the new types.").waitFor();
+    expect(await host.webhooks.registrations.get(id)).toMatchObject({ eventTypes: ["*"] });
+
+    await page.getByRole("button", { name: "Disable" }).click();
+    await page.getByText("The webhook was disabled.").waitFor();
+    await page.getByRole("button", { name: "Enable" }).click();
+    await page.getByText("The webhook was enabled.").waitFor();
+
+    await page.getByRole("button", { name: "Delete …" }).click();
+    await page.getByRole("button", { name: "Cancel" }).click();
+    await expect(host.webhooks.registrations.get(id)).resolves.toMatchObject({ id });
+    await page.getByRole("button", { name: "Delete …" }).click();
+    await page.getByRole("button", { name: "Delete the webhook" }).click();
+    await page.getByText("There is no webhook yet.").waitFor();
+    await page.getByRole("status").getByText("The webhook was deleted.").waitFor();
+    await page.getByRole("link", { name: "Add endpoint" }).click();
+    await page.getByRole("heading", { name: "Add endpoint" }).waitFor();
+    expect(await page.getByRole("status").first().textContent()).toBe("");
+    await expect(host.webhooks.registrations.get(id)).rejects.toMatchObject({ code: "not_found" });
+    expect(faults).toEqual([]);
+  });
+
+  it("change what the visitor has changed, and nothing that somebody else has meanwhile", async () => {
+    const id = await host.register();
+    const { page } = await open(browser, host.origin);
+    await page.clock.install();
+    await page.goto(`${host.url}#/webhooks/${id}/settings`);
+    const save = page.getByRole("button", { name: "Save" });
+    await save.click();
+    await page.getByText("There is nothing to save.").waitFor();
+    await host.webhooks.registrations.update(id, { url: "https://new.example.com/" });
+    await page.getByLabel("All event types, also future ones").check();
+    await save.click();
+    await page.getByText("Saved.").waitFor();
+    expect(await host.webhooks.registrations.get(id)).toMatchObject({
+      url: "https://new.example.com/",
+      eventTypes: ["*"],
+    });
+  });
+
+  it("say what a new URL does to what is pending", async () => {
+    const id = await host.registerTroubled();
+    const { page } = await open(browser, host.origin);
+    await page.goto(`${host.url}#/webhooks/${id}/settings`);
+    await page.getByLabel("Endpoint URL").fill("https://new.example.com/in");
+    await page.getByRole("button", { name: "Save" }).click();
+    await page
+      .getByText("Saved. Pending deliveries go to the new URL; the failure timer restarts.")
+      .waitFor();
+    host.answer(answered(204));
+    await host.clock.advance(24 * HOUR);
+    expect(await host.webhooks.deliveries.stats({ webhookId: id })).toMatchObject({
+      pending: 0,
+      health: { status: "ok" },
+    });
+  });
+});

@@ -1,0 +1,40 @@
+import { describe, expect, it } from "vitest";
+import { findDeliveries } from "../../../portal/app/webhooks/calls.js";
+import type { DeliveryPageJson } from "../../../portal/shapes.js";
+import { pendingDelivery } from "./support.js";
+
+describe("deliveries that a filter finds", () => {
+  const pages: readonly DeliveryPageJson[] = [
+    { deliveries: [], next: "1" },
+    { deliveries: [pendingDelivery({ id: "a" })], next: "2" },
+    { deliveries: [pendingDelivery({ id: "b" })], next: "3" },
+    { deliveries: [pendingDelivery({ id: "c" })], next: null },
+  ];
+  const find = async (limit: number, given = pages) => {
+    const asked: unknown[] = [];
+    const get = async (_path: string, query: Readonly<Record<string, unknown>> = {}) => {
+      asked.push(query);
+      return given[Number(query["cursor"] ?? 0) % given.length] as never;
+    };
+    const { deliveries, next } = await findDeliveries({ get }, "w", { state: "failed" }, { limit });
+    return { ids: deliveries.map(({ id }) => id), next, asked };
+  };
+
+  it("are looked for beyond pages that come back short", async () => {
+    expect(await find(2)).toMatchObject({
+      ids: ["a", "b"],
+      next: "3",
+      asked: [
+        { state: "failed", cursor: undefined, limit: 2 },
+        { state: "failed", cursor: "1", limit: 2 },
+        { state: "failed", cursor: "2", limit: 1 },
+      ],
+    });
+    expect(await find(20)).toMatchObject({ ids: ["a", "b", "c"], next: null });
+  });
+
+  it("are not looked for without end", async () => {
+    const { asked, next } = await find(20, [{ deliveries: [], next: "0" }]);
+    expect([asked.length, next]).toEqual([20, "0"]);
+  });
+});

@@ -1,0 +1,104 @@
+import { describe, expect, it } from "vitest";
+import {
+  describeAttempt,
+  describeHealth,
+  describeReason,
+  formatSuccessRate,
+  labelHealth,
+  labelState,
+  sortByUrgency,
+  splitUrl,
+  summariseWebhooks,
+} from "../../../portal/app/webhooks/wording.js";
+import { failedAttempt, HOUR, healthyStats, pendingDelivery, toIso } from "./support.js";
+
+const failing = healthyStats({
+  health: {
+    status: "failing",
+    failingSince: toIso(0),
+    warnAt: toIso(72 * HOUR),
+    disableAt: toIso(96 * HOUR),
+  },
+  lastAttempt: failedAttempt,
+});
+const disabled = healthyStats({
+  health: { status: "disabled", failingSince: toIso(0), warnAt: null, disableAt: null },
+});
+const untried = healthyStats({ lastAttempt: null });
+const moved = healthyStats({ lastAttempt: failedAttempt });
+
+describe("the health of a webhook in words", () => {
+  it("has a word for each state", () => {
+    expect([healthyStats(), failing, disabled, untried, moved].map(labelHealth)).toEqual([
+      "Healthy",
+      "Failing",
+      "Disabled",
+      "Not tried yet",
+      "Needs a test",
+    ]);
+  });
+
+  it("says since when it fails, and what happens when", () => {
+    expect(describeHealth(failing, "UTC")).toBe(
+      "Failing since 1 Jan, 00:00. Operator e-mail on 4 Jan, 00:00. Disabled on 5 Jan, 00:00 unless it recovers.",
+    );
+    const warned = { ...failing, health: { ...failing.health, status: "warned" } } as const;
+    expect(describeHealth(warned, "UTC")).toContain("Operator e-mail was sent on 4 Jan, 00:00.");
+    expect(describeHealth(disabled, "UTC")).toBe("Nothing is sent. Failing since 1 Jan, 00:00.");
+  });
+
+  it("puts problems first in the list and in its summary", () => {
+    const webhooks = [healthyStats(), untried, disabled, failing].map((stats, id) => ({
+      id,
+      status: stats === disabled ? ("DISABLED" as const) : ("ENABLED" as const),
+      stats,
+    }));
+    expect(sortByUrgency(webhooks).map(({ id }) => id)).toEqual([3, 2, 0, 1]);
+    expect(summariseWebhooks(webhooks)).toBe("1 failing, 1 disabled, 3 of 4 enabled");
+    expect(summariseWebhooks(webhooks.slice(0, 1))).toBe("1 of 1 enabled");
+  });
+
+  it("never rounds a success rate up to 100 %", () => {
+    const rate = (attempts: number, succeeded: number) =>
+      formatSuccessRate({ attempts, succeeded, averageMs: 1 });
+    expect([rate(0, 0), rate(2, 2), rate(10_000, 9_999), rate(3, 2)]).toEqual([
+      "–",
+      "100 %",
+      "99.9 %",
+      "66.6 %",
+    ]);
+  });
+});
+
+describe("deliveries and attempts in words", () => {
+  it("say what an attempt came to", () => {
+    expect(describeAttempt({ ...failedAttempt, kind: "delivered", status: 204, durationMs: 38 })).toBe(
+      "Delivered: HTTP 204 in 38 ms",
+    );
+    expect(describeAttempt(failedAttempt)).toBe("Failed: HTTP 500 in 812 ms");
+    const refused = { ...failedAttempt, kind: "connect", status: null, code: "ECONNREFUSED" } as const;
+    expect(describeAttempt(refused)).toBe("Failed: no connection (ECONNREFUSED)");
+    const late = { ...failedAttempt, kind: "timeout", status: null, code: "ETIMEDOUT", durationMs: 15_000 };
+    expect(describeAttempt(late as typeof refused)).toBe("Failed: no answer in time after 15 s (ETIMEDOUT)");
+  });
+
+  it("call a test a test, and never speak of its schedule", () => {
+    const test = pendingDelivery({ type: "webhook.test", state: "failed" });
+    expect(labelState(test).label).toBe("Test failed");
+    expect(labelState({ ...test, state: "delivered" }).label).toBe("Test delivered");
+    expect(describeReason("test_failed")).not.toMatch(/schedule/);
+  });
+
+  it("tell a retried delivery from one that waits for its first attempt", () => {
+    expect(labelState(pendingDelivery()).label).toBe("Pending");
+    expect(labelState(pendingDelivery({ attemptCount: 2 })).label).toBe("Retrying");
+  });
+
+  it("leave the query of an address out, which may hold a secret", () => {
+    expect(splitUrl("https://hooks.example.com/in?token=abc")).toEqual({
+      host: "hooks.example.com",
+      path: "/in?…",
+    });
+    expect(splitUrl("https://hooks.example.com/")).toEqual({ host: "hooks.example.com", path: "" });
+  });
+});
