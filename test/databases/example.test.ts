@@ -5,13 +5,23 @@ import { startDatabase } from "./support/database-server.js";
 
 const root = resolve(import.meta.dirname, "..", "..");
 
-it("runs the example on Postgres: what is rolled back is not emitted", async () => {
+/** Runs an example to its end on a Postgres of its own. */
+async function runOnPostgres(name: string): Promise<string> {
   const server = await startDatabase("postgres");
   onTestFinished(() => server.stop());
   if (!("port" in server.address)) throw new Error("Postgres listens on a port");
-  const output = execFileSync(process.execPath, [join(root, "examples", "outbox.js"), "--once"], {
+  return execFileSync(process.execPath, [join(root, "examples", name), "--once"], {
     encoding: "utf8",
     env: { ...process.env, DATABASE_URL: `postgres://postgres@127.0.0.1:${server.address.port}/postgres` },
   });
-  expect(output).toMatch(/On Postgres\.[\s\S]*Outbox: 2 emitted, 0 waiting, 0 parked\.\nDone: /);
+}
+
+it("runs the example on Postgres: what is rolled back is not emitted", async () => {
+  expect(await runOnPostgres("outbox.js")).toMatch(
+    /On Postgres\.[\s\S]*Outbox: 2 emitted, 0 waiting, 0 parked\.\nDone: /,
+  );
+});
+
+it("runs the whole host: Postgres, the outbox, Redis and an orderly stop", async () => {
+  expect(await runOnPostgres("production.js")).toMatch(/Saved and delivered: p1, p2\.\nStopped\.\n$/);
 });

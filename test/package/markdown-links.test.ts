@@ -1,5 +1,6 @@
 /** The links in all Markdown files lead somewhere. */
 
+import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -15,6 +16,26 @@ describe("links", () => {
       const target = allMarkdown.find((other) => other.path === path);
       return !target || !anchorsOf(target).has(anchor);
     });
+    expect(broken).toEqual([]);
+  });
+
+  it("of the package lead to files of the package", () => {
+    const [packed] = JSON.parse(
+      execFileSync("npm", ["pack", "--dry-run", "--json", "--ignore-scripts"], {
+        cwd: root,
+        encoding: "utf8",
+        shell: process.platform === "win32",
+      }),
+    ) as [{ readonly files: readonly { readonly path: string }[] }];
+    const paths = packed.files.map(({ path }) => path);
+    const contains = (path: string) => paths.some((own) => own === path || own.startsWith(`${path}/`));
+    const read = allMarkdown.filter(({ path }) => contains(path));
+    expect(read.length).toBeGreaterThan(40);
+    const broken = read.flatMap((file) =>
+      linksOf(file)
+        .filter(({ path }) => !contains(path.replace(/\/$/, "")))
+        .map(({ path }) => `${file.path}: ${path}`),
+    );
     expect(broken).toEqual([]);
   });
 

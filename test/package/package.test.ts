@@ -115,7 +115,7 @@ describe("the packed tarball", () => {
     expect(files).toEqual(
       expect.arrayContaining(["package/LICENSE", "package/README.md", "package/THIRD_PARTY_NOTICES.md"]),
     );
-    expect(files.filter((file) => /^package\/(?:src|test|bench|examples)\//.test(file))).toEqual([]);
+    expect(files.filter((file) => /^package\/(?:src|test|bench|scripts)\//.test(file))).toEqual([]);
     const built = files.filter((file) => /\.(?:c?js|d\.c?ts|map)$/.test(file));
     const leaks = built.filter((file) =>
       readFileSync(join(consumer, "node_modules", name, file.slice("package/".length)), "utf8").includes(
