@@ -182,6 +182,7 @@ export {
   FIRST_ATTEMPT_HEAD_START_MS,
   type Lane,
   type Page,
+  type RecentAttempts,
   type RegistrationStore,
   type SecretRotation,
   type Settlement,
