@@ -127,6 +127,8 @@ export function createMemoryDeliveryLog(
       if (requested?.endpoint.account.name !== account) return undefined;
       const { endpoint, event } = requested;
       const open = filterDeliveries(event, endpoint).filter(isPending);
+      const inFlight = open.findLast(({ lease }) => lease !== null);
+      if (inFlight && !force) return { id: deliveryId(inFlight), isInFlight: true };
       const waiting = open.find(({ lease }) => lease === null);
       if (waiting) {
         if ((waiting.extraAt ?? waiting.dueAt) > now) {
@@ -136,8 +138,6 @@ export function createMemoryDeliveryLog(
         }
         return { id: deliveryId(waiting), isInFlight: false };
       }
-      const inFlight = open.at(-1);
-      if (inFlight && !force) return { id: deliveryId(inFlight), isInFlight: true };
       checkRoom(state, endpoint.account, [event], now);
       const serial = getNextSerial(event, endpoint);
       const added = addDelivery(context, endpoint, event, { serial, now, dueAt: now });

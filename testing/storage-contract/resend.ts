@@ -139,4 +139,19 @@ export function testResendInFlight(it: DeclareTest): void {
     assert.equal((await s.readDelivery(id)).state, "delivered");
     assert.equal((await s.readDelivery(`${id}.1`)).state, "pending");
   });
+
+  it("resending an event with one delivery in flight and one scheduled changes nothing", async (s) => {
+    const { account } = await s.register();
+    const { ids } = await s.emit();
+    const id = only(ids);
+    const resend = (force: boolean) => s.store.resend({ id, account, force, now: s.now() });
+    const first = only(await s.claim());
+    await resend(true);
+    assert.equal(only(await s.claim({ by: s.peer })).id, `${id}.1`);
+    await s.postpone(first, HOUR_MS);
+    assert.deepEqual(await resend(false), { id: `${id}.1`, isInFlight: true });
+    assert.deepEqual(await s.claim(), []);
+    assert.deepEqual(await resend(true), { id, isInFlight: false });
+    assert.equal(only(await s.claim()).id, id);
+  });
 }

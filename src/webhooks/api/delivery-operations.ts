@@ -174,7 +174,7 @@ export const deliveryOperations = {
           type: "boolean",
           default: false,
           description:
-            "True creates a new delivery even if an attempt is in flight: the endpoint may receive the event twice.",
+            "True makes the attempt even if another one is in flight: the endpoint may receive the event twice.",
         },
       },
       example: {},

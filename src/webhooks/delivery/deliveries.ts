@@ -132,8 +132,8 @@ export interface Deliveries {
    * Makes one more attempt now. A pending delivery keeps its schedule. For a completed one, creates
    * a new delivery of the same event with its own schedule. Returns the delivery that is attempted.
    *
-   * @param options.force creates a new delivery even if an attempt is in flight, so that the
-   * endpoint may receive the event twice. Default false.
+   * @param options.force makes the attempt even if another one is in flight, with a new delivery
+   * unless one is scheduled: the endpoint may receive the event twice. Default false.
    *
    * @throws `attempt_in_flight` if an attempt of the event is in flight to the webhook, or about to
    * start; `webhook_disabled` while the webhook is DISABLED; `resend_limit_reached` if the event

@@ -57,9 +57,10 @@ export interface DeliveryLogStore {
   deliveryStats(webhookId: string, now: number): Promise<DeliveryStats | undefined>;
   /**
    * Requests one more attempt. A pending delivery becomes due now, as an extra attempt that uses up
-   * no step. For a completed one, a new delivery of the same event is created, unless a later one
-   * is already pending, which then becomes due now. If an attempt of one is in flight, nothing
-   * changes, unless `force` is true: then a new delivery is created.
+   * no step. For a completed one, a new delivery of the same event is created, unless another one
+   * is pending, which then becomes due now. If an attempt of the event to the webhook is in flight,
+   * nothing changes, unless `force` is true: then a scheduled delivery becomes due now, or a new
+   * one is created.
    *
    * Returns the id of the delivery that will be attempted, or that is in flight; `undefined` if the
    * delivery or its event is gone.
