@@ -68,9 +68,9 @@ export function createLifecycle({
   return {
     async start() {
       isWanted = true;
-      await stopping;
       if (awaitStorage) await checkStorage();
-      // `stop` may have been called again while this call waited.
+      // `stop` may have been called while this call waited, and perhaps `start` again.
+      while (stopping !== undefined) await stopping;
       if (!isWanted) return;
       dispatcher.start();
       onStart();

@@ -64,6 +64,27 @@ describe("start()", () => {
     expect((await webhooks.condition()).isStarted).toBe(false);
   });
 
+  it("waits for a stop() that began meanwhile, although start() was called again", async () => {
+    const asked = held<void>();
+    const closed = held<void>();
+    const harness = openHarness({
+      options: { notify: { close: () => closed.promise } },
+      change: (store) => ({ stats: () => asked.promise.then(() => store.stats()) }),
+    });
+    await harness.register();
+    await harness.emit();
+    const first = harness.webhooks.start();
+    const stopped = harness.webhooks.stop();
+    const second = harness.webhooks.start();
+    asked.resolve();
+    await harness.quiet();
+    expect([harness.sent.length, (await harness.webhooks.condition()).isStarted]).toEqual([0, false]);
+    closed.resolve();
+    await Promise.all([first, stopped, second]);
+    await harness.quiet();
+    expect([harness.sent.length, (await harness.webhooks.condition()).isStarted]).toEqual([1, true]);
+  });
+
   it("resolves with awaitStorage false, and delivers once the storage is there", async () => {
     let isAway = true;
     const harness = openHarness({
