@@ -7,8 +7,20 @@ import type { Clock, Timer } from "../core/clock.js";
 import type { Logger } from "../core/logger.js";
 import type { WebhookStore } from "./store.js";
 
-/** Time to start for this process, or for one that delivers instead. */
-const PATIENCE_MS = 60_000;
+/**
+ * The storage is asked this often, and this many times before the warning: between the storage of a
+ * delivery and its claim by another process, a single look would find it due.
+ */
+const LOOK_EVERY_MS = 20_000;
+const LOOKS = 3;
+
+/** A time for which stored deliveries may have waited. */
+interface Wait {
+  readonly since: number;
+  timer: Timer | undefined;
+  /** The looks that found a delivery due, and none that a process attempts. */
+  idleLooks: number;
+}
 
 export interface StartReminder {
   /** Call it when deliveries were stored while the service was not started. */
@@ -16,8 +28,8 @@ export interface StartReminder {
   /** Call it when the service starts. */
   readonly end: () => void;
   /**
-   * Returns the milliseconds for which stored deliveries have waited; 0 unless the storage was
-   * asked and has due deliveries.
+   * Returns the milliseconds for which stored deliveries have waited; 0 before the warning, which
+   * is given after a minute.
    */
   readonly waitingMs: () => number;
 }
@@ -31,46 +43,46 @@ export function createStartReminder({
   readonly clock: Clock;
   readonly logger: Logger;
 }): StartReminder {
-  let timer: Timer | undefined;
-  let waitingSince: number | undefined;
-  let isWarned = false;
+  let wait: Wait | undefined;
 
   const end = (): void => {
-    clock.clearTimeout(timer);
-    timer = undefined;
-    waitingSince = undefined;
-    isWarned = false;
+    clock.clearTimeout(wait?.timer);
+    wait = undefined;
   };
 
-  const look = async (): Promise<void> => {
+  const look = async (current: Wait): Promise<void> => {
     const stats = await store.stats().catch(() => undefined);
-    if (waitingSince === undefined) return;
+    // `end` was called meanwhile.
+    if (wait !== current) return;
     // With a delivery under lease, another process is at work.
-    const isWaiting = stats !== undefined && stats.due > 0 && stats.leased === 0;
-    if (stats !== undefined && !isWaiting) {
+    if (stats !== undefined && (stats.due === 0 || stats.leased > 0)) {
       end();
       return;
     }
-    if (isWaiting && !isWarned) {
-      isWarned = true;
-      logger.warn({ due: stats.due }, "deliveries are due and no process attempts them: call start() in one");
+    if (stats !== undefined) {
+      current.idleLooks += 1;
+      if (current.idleLooks === LOOKS)
+        logger.warn(
+          { due: stats.due },
+          "deliveries are due and no process attempts them: call start() in one",
+        );
     }
-    lookLater();
+    lookLater(current);
   };
 
-  const lookLater = (): void => {
-    timer = clock.setTimeout(() => void look(), PATIENCE_MS);
+  const lookLater = (current: Wait): void => {
+    current.timer = clock.setTimeout(() => void look(current), LOOK_EVERY_MS);
     // A process that only emits must be able to end.
-    (timer as Partial<NodeJS.Timeout>).unref?.();
+    (current.timer as Partial<NodeJS.Timeout>).unref?.();
   };
 
   return Object.freeze<StartReminder>({
     expectStart() {
-      if (waitingSince !== undefined) return;
-      waitingSince = clock.monotonic();
-      lookLater();
+      if (wait !== undefined) return;
+      wait = { since: clock.monotonic(), timer: undefined, idleLooks: 0 };
+      lookLater(wait);
     },
     end,
-    waitingMs: () => (isWarned && waitingSince !== undefined ? clock.monotonic() - waitingSince : 0),
+    waitingMs: () => (wait !== undefined && wait.idleLooks >= LOOKS ? clock.monotonic() - wait.since : 0),
   });
 }

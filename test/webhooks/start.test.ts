@@ -166,6 +166,54 @@ describe("a service that is never started", () => {
     expect((await webhooks.condition()).problems).toEqual([]);
   });
 
+  it("says nothing of deliveries that other processes take one after another", async () => {
+    let looks = 0;
+    const { webhooks, register, emit, run, log } = openHarness({
+      change: (store) => ({
+        // Now and then a look falls between a delivery's storage and its claim.
+        stats: async () => ({ ...(await store.stats()), due: looks++ % 3 === 2 ? 0 : 1, leased: 0 }),
+      }),
+    });
+    await register();
+    for (let minute = 0; minute < 5; minute++) {
+      await emit();
+      await run(MINUTE);
+    }
+    expect(looks).toBeGreaterThan(3);
+    expect([log, (await webhooks.condition()).problems]).toEqual([[], []]);
+  });
+
+  it("is looked at by one timer, also after a start() during a look", async () => {
+    const asked = held<void>();
+    let looks = 0;
+    const { webhooks, register, emit, run } = openHarness({
+      options: { awaitStorage: false },
+      change: (store) => ({
+        async stats() {
+          looks += 1;
+          if (looks === 1) await asked.promise;
+          return store.stats();
+        },
+      }),
+    });
+    await register();
+    await emit();
+    await run(MINUTE);
+    await webhooks.start();
+    await run(0);
+    await webhooks.stop();
+    await emit();
+    asked.resolve();
+    await run(0);
+    looks = 0;
+    await run(10 * MINUTE);
+    const rate = looks;
+    looks = 0;
+    await webhooks.start();
+    await run(10 * MINUTE);
+    expect([rate, looks]).toEqual([30, 0]);
+  });
+
   it("says nothing where another process delivers, or where nothing is due", async () => {
     const clock = manualClock(Date.UTC(2026, 0, 1));
     const storage = memoryStorage();
