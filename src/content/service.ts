@@ -80,6 +80,7 @@ export function createContent(options: ContentOptions): Content {
   const checkHealth = createHealthStatus({ repository, poller, clock });
   const measure = (handle: DirectHandler): DirectHandler =>
     report?.timed(handle, server.findRoutePath) ?? handle;
+  let isWanted = false;
   let isStarted = false;
   let unobserve: (() => void) | undefined;
 
@@ -100,9 +101,15 @@ export function createContent(options: ContentOptions): Content {
     export: createExport({ repository, site, users: parts.users }),
     openApi: ({ baseUrl = site.url } = {}) => structuredClone(openApi(baseUrl)),
     async start() {
-      const isCurrent = repository.current();
-      if (settings.awaitStorage) await isCurrent;
-      else await isCurrent?.catch((error: unknown) => logger.error({ error }, STARTED_WITHOUT_STORAGE));
+      isWanted = true;
+      try {
+        await repository.current();
+      } catch (error) {
+        if (settings.awaitStorage && isWanted) throw error;
+        if (isWanted) logger.error({ error }, STARTED_WITHOUT_STORAGE);
+      }
+      // `stop` may have been called while this call waited.
+      if (!isWanted) return;
       poller.start();
       media.files?.start();
       scheduled.start();
@@ -110,6 +117,7 @@ export function createContent(options: ContentOptions): Content {
       unobserve ??= report?.observe(repository);
     },
     async stop() {
+      isWanted = false;
       isStarted = false;
       unobserve?.();
       unobserve = undefined;

@@ -431,6 +431,36 @@ describe("eventual consistency", () => {
     expect(await totalOf(reader)).toBe("2");
   });
 
+  it.each(["reads the content", "is away"])(
+    "starts nothing if it is stopped while it waits for a storage that %s",
+    async (what) => {
+      const clock = manualClock(START);
+      const asked = held<void>();
+      const isAway = what === "is away";
+      let calls = 0;
+      const content = contentSite({
+        clock,
+        consistency: "eventual",
+        storage: remote(memoryStorage(), (store) => ({
+          async changes(since) {
+            calls += 1;
+            await asked.promise;
+            if (isAway) throw away();
+            return store.changes(since);
+          },
+        })),
+      });
+      const started = content.start();
+      await content.stop();
+      asked.resolve();
+      await expect(started).resolves.toBeUndefined();
+      expect(await content.condition()).toEqual({ isStarted: false, problems: [] });
+      const before = calls;
+      await pass(clock, 10_000);
+      expect(calls).toBe(before);
+    },
+  );
+
   it("keeps no request waiting once it was started, and stops asking once it was stopped", async () => {
     const { clock, reading, reader, writer, calls, setAway } = site();
     await reading.start();
