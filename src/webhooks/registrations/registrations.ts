@@ -16,6 +16,7 @@ import { toWebhook, type Webhook } from "../webhook.js";
 import { createChangeWebhook } from "./change-webhook.js";
 import type { Entitlement } from "./entitlement.js";
 import { registerWebhook } from "./register-webhook.js";
+import { getRotation } from "./secret-rotation.js";
 
 /** A webhook with the secret that it was just given. */
 export interface WebhookWithSecret {
@@ -97,7 +98,9 @@ export interface Registrations {
   ): Promise<{ readonly secret: string; readonly rotatesAt: Date }>;
   /**
    * Ends a rotation before `rotatesAt`: from now on, only the new secret signs. Call it once the
-   * receiver accepts the new secret. Does nothing if no rotation is in progress.
+   * receiver accepts the new secret. Attempts that a process has already begun or claimed may still
+   * be signed by both; if the receiver refuses one, it is retried. Does nothing if no rotation is
+   * in progress.
    */
   finishRotation(id: string, options?: Actor): Promise<void>;
   /**
@@ -204,7 +207,9 @@ export function createRegistrations({
 
     async finishRotation(id, options = {}) {
       const actor = readCallArguments("finishRotation", options, ["as"]);
-      await changeWebhook(await entitlement.find(id, actor), { rotation: { finish: true } }, actor);
+      const webhook = await entitlement.find(id, actor);
+      if (getRotation(webhook, store.now()) === null) await entitlement.requireManager(webhook, actor);
+      else await changeWebhook(webhook, { rotation: { finish: true } }, actor);
     },
 
     async transfer(id, to) {

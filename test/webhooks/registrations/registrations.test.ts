@@ -313,6 +313,30 @@ describe("rotating a secret", () => {
     expect({ ...rest, updatedDate: webhook.updatedDate }).toEqual(webhook);
   });
 
+  it("dates the webhook when a rotation is finished, but not if none is in progress", async () => {
+    const { webhooks, clock } = registrationApi();
+    const { registrations } = webhooks;
+    const { webhook } = await registrations.create(ACME, { url: URL_1 });
+    const dates = [webhook.updatedDate];
+    const finish = async (waitMs: number) => {
+      await clock.advance(waitMs);
+      await registrations.finishRotation(webhook.id, { as: ACME });
+      dates.push((await registrations.get(webhook.id)).updatedDate);
+    };
+    await finish(1_000);
+    await registrations.rotateSecret(webhook.id, { overlapMs: 60_000 });
+    await finish(1_000);
+    await registrations.rotateSecret(webhook.id, { overlapMs: 60_000 });
+    const { updatedDate } = await registrations.get(webhook.id);
+    await finish(60_000);
+    const [created, idle, finished, over] = dates;
+    expect([idle === created, finished !== created, over === updatedDate]).toEqual([true, true, true]);
+    const other = { id: "key-9", account: ACME.account };
+    await expect(registrations.finishRotation(webhook.id, { as: other })).rejects.toMatchObject({
+      code: "webhook_owned_by_another_key",
+    });
+  });
+
   it.each([-1, 1.5, 7 * DAY + 1, Number.NaN, Number.POSITIVE_INFINITY, "1"])(
     "refuses an overlap of %s",
     async (overlapMs) => {
