@@ -25,6 +25,7 @@ import { type EventCatalogue, type EventTypeOf, readCatalogue } from "./event-ty
 import type { clinicalEvents } from "./event-types/clinical-events.js";
 import { evaluateHealthStatus } from "./health-status.js";
 import { createLifecycle } from "./lifecycle.js";
+import { limitLogger } from "./log-limit.js";
 import { readSettings } from "./options.js";
 import { createEntitlement } from "./registrations/entitlement.js";
 import { createRegistrations, type Registrations } from "./registrations/registrations.js";
@@ -139,7 +140,7 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
 ): Webhooks<EventTypeOf<C>> {
   const settings = readSettings(options);
   const { clock } = settings;
-  const logger = guardedLogger(settings.logger);
+  const logger = limitLogger(guardedLogger(settings.logger), clock);
   const telemetry = guardedTelemetry(settings.telemetry);
   const catalogue = readCatalogue(settings.events);
   const stored = settings.storage.webhooks({
