@@ -70,7 +70,10 @@ const isClient = (given: unknown): boolean => {
   return typeof call === "function" && !options?.keyPrefix && !options?.redisOptions?.keyPrefix;
 };
 
-const isUrl = (given: unknown): boolean => isText(given) && /^(?:rediss?:\/\/|\/)/.test(given as string);
+/** The error of a client that cannot parse a URL contains all of it, with its password. */
+const isUrl = (given: unknown): boolean =>
+  typeof given === "string" &&
+  (given.startsWith("/") || (/^rediss?:\/\//.test(given) && URL.canParse(given)));
 
 /** Returns `undefined` if `given` is not a key. */
 export function readSealKey(given: unknown): Buffer | undefined {

@@ -54,6 +54,8 @@ describe("the options", () => {
   test.each<[string, object, string]>([
     ["neither url nor client", {}, "url"],
     ["both url and client", { url, client }, "url"],
+    ["a URL with a broken host", { url: "redis://:password@[::1" }, "url"],
+    ["a URL with an impossible port", { url: "rediss://:password@localhost:99999" }, "url"],
     ["an opening brace in the prefix", { url, prefix: "a{b" }, "prefix"],
     ["a closing brace in the prefix", { url, prefix: "a}b" }, "prefix"],
     ["a blank in the prefix", { url, prefix: "a b" }, "prefix"],
@@ -81,6 +83,8 @@ describe("the options", () => {
     ["a prefix of 100 characters", { url, prefix: "a".repeat(100) }],
     ["seal keys as bytes and in base64", { url, sealKeys: [firstKey, secondKey.toString("base64")] }],
     ["a client", { client }],
+    ["a URL with a password and a database", { url: "rediss://user:p%40ss@localhost:6380/2" }],
+    ["the path of a socket", { url: "/run/redis/redis.sock" }],
   ])("%s is accepted", (_, options) => {
     expect(() => redisStorage(options as RedisStorageOptions)).not.toThrow();
   });
