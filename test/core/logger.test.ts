@@ -3,6 +3,7 @@ import { Writable } from "node:stream";
 import { pino } from "pino";
 import { describe, expect, it, vi } from "vitest";
 import { PostbellError } from "../../src/core/errors.js";
+import { hostOptions } from "../../src/core/host-options.js";
 import { guardedLogger, type LoggedError, type Logger, silentLogger } from "../../src/core/logger.js";
 import { type LogEntry, recordingLogger } from "../support/registration-api.js";
 
@@ -47,6 +48,22 @@ describe("the logger of the host", () => {
     guardedLogger(console).warn({ account: "acme" }, "a message");
     expect(warn.mock.calls).toEqual([["a message", { account: "acme" }]]);
     warn.mockRestore();
+  });
+
+  it("is the console by default, with one line for each warning and error", () => {
+    const calls: unknown[][] = [];
+    const spies = (["debug", "info", "log", "warn", "error"] as const).map((method) =>
+      vi.spyOn(console, method).mockImplementation((...given) => void calls.push([method, ...given])),
+    );
+    const logger = guardedLogger(hostOptions.logger.default);
+    for (const level of LEVELS) logger[level]({ account: "a\nb" }, "a message");
+    logger.warn({}, "no fields");
+    for (const spy of spies) spy.mockRestore();
+    expect(calls).toEqual([
+      ["warn", 'postbell: a message {"account":"a\\nb"}'],
+      ["error", 'postbell: a message {"account":"a\\nb"}'],
+      ["warn", "postbell: no fields"],
+    ]);
   });
 
   it("may be pino as it is", () => {

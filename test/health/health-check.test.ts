@@ -66,6 +66,16 @@ describe("the health of webhooks", () => {
     expect((await ask({ webhooks, clock })).health).toEqual({ ...fine, webhooks: part(false) });
   });
 
+  it("stays green where the process that should deliver is not started, and says so", async () => {
+    const { webhooks, clock, register, emit, run } = openHarness();
+    await register();
+    await emit();
+    await run(MINUTE);
+    const { status, health } = await ask({ webhooks, clock });
+    const problems = [{ code: "not_started", forMs: MINUTE }];
+    expect([status, health.webhooks]).toEqual([200, { status: "ok", started: false, problems }]);
+  });
+
   it("stays green through hours in which nothing is due", async () => {
     const { webhooks, clock, run, stop } = await startHarness();
     for (let hour = 0; hour < 3; hour++) {

@@ -1,13 +1,26 @@
 /** `start()` tells if the storage is there, and a service that is never started says so. */
 
 import { afterEach, describe, expect, it, vi } from "vitest";
+import { systemClock, type Timer } from "../../src/core/clock.js";
 import { PostbellError } from "../../src/core/errors.js";
+import { silentLogger } from "../../src/core/logger.js";
 import { createContent, createWebhooks } from "../../src/index.js";
+import { createStartReminder } from "../../src/webhooks/start-reminder.js";
 import { memoryStorage } from "../../storage/memory/index.js";
 import { redisStorage } from "../../storage/redis/index.js";
 import { manualClock } from "../../testing/manual-clock.js";
 import { recordingLogger } from "../support/registration-api.js";
-import { held, MINUTE, openHarness, response, SECOND, startHarness } from "../support/webhook-harness.js";
+import {
+  forever,
+  held,
+  holdingEndpoint,
+  MINUTE,
+  openHarness,
+  response,
+  SECOND,
+  startHarness,
+  unreachable,
+} from "../support/webhook-harness.js";
 
 const access = { authenticate: () => null, canRead: () => true };
 const away = new PostbellError("storage_unavailable", "no answer");
@@ -183,6 +196,37 @@ describe("a service that is never started", () => {
     expect([log, (await webhooks.condition()).problems]).toEqual([[], []]);
   });
 
+  it.each([
+    ["this process is started", true, 0],
+    ["another process has a delivery under lease", false, 1],
+  ])("says nothing of due deliveries if %s", async (_, isStarted, leased) => {
+    const { webhooks, register, emit, run, log } = openHarness({
+      change: (store) => ({ stats: async () => ({ ...(await store.stats()), due: 5, leased }) }),
+    });
+    await register();
+    if (isStarted) await webhooks.start();
+    await emit();
+    await run(5 * MINUTE);
+    expect([log, (await webhooks.condition()).problems]).toEqual([[], []]);
+  });
+
+  it("lets a process that only emits end", () => {
+    const timers: NodeJS.Timeout[] = [];
+    const setTimer = (callback: () => void, ms: number) => {
+      const timer = setTimeout(callback, ms);
+      timers.push(timer);
+      return timer as unknown as Timer;
+    };
+    const reminder = createStartReminder({
+      store: { stats: forever },
+      clock: { ...systemClock, setTimeout: setTimer },
+      logger: silentLogger,
+    });
+    reminder.expectStart();
+    expect(timers.map((timer) => timer.hasRef())).toEqual([false]);
+    reminder.end();
+  });
+
   it("is looked at by one timer, also after a start() during a look", async () => {
     const asked = held<void>();
     let looks = 0;
@@ -274,6 +318,18 @@ describe("the operator's log", () => {
       { level: "warn", fields, message: "the last attempt of a delivery failed" },
     ]);
     expect(JSON.stringify(log)).not.toContain("s3cret");
+  });
+
+  it("has no line for an attempt that a stop cut off", async () => {
+    const endpoint = holdingEndpoint();
+    const harness = await startHarness({ answer: endpoint.answer });
+    await harness.register();
+    await harness.emit();
+    await harness.quiet();
+    await harness.stop(SECOND);
+    endpoint.release(unreachable);
+    await harness.quiet();
+    expect([harness.sent.length, harness.log]).toEqual([1, []]);
   });
 
   it("has no line for a delivery that was accepted", async () => {

@@ -413,6 +413,8 @@ describe("a storage that refuses", () => {
       await expect(webhooks.emit([event])).rejects.toMatchObject({
         code: "storage_unavailable",
         field: "[0]",
+        effect: "unknown",
+        eventId: expect.stringMatching(/^[0-9a-f-]{36}$/),
         cause: thrown,
       });
     },
