@@ -80,7 +80,8 @@ function filterValue(value: unknown, harmless: (text: string) => string): unknow
   if (typeof value === "string") return harmless(value);
   if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
   const entries = Object.entries(value).map(([key, member]) => [harmless(key), member] as const);
-  const isUnchanged = entries.every(([key]) => Object.hasOwn(value, key));
+  const names = Object.keys(value);
+  const isUnchanged = entries.every(([key], at) => key === names[at]);
   return isUnchanged ? value : Object.fromEntries(entries);
 }
 

@@ -23,13 +23,22 @@ const UNAMBIGUOUS: Readonly<Record<Token["kind"], RegExp>> = {
   close: /^<\/[a-z][a-z0-9]*>$/,
 };
 
+/** Of a repeated attribute, browsers take the first value, and other parsers the last. */
+const hasRepeatedName = (tag: string): boolean => {
+  const names = tag.replace(/"[^"]*"|'[^']*'/g, "").match(/[a-z][a-z0-9_:-]*/g) ?? [];
+  return new Set(names.slice(1)).size < names.length - 1;
+};
+
 const isUnambiguous = ({ kind, source }: Token): boolean =>
-  UNAMBIGUOUS[kind].test(source) && (!source.endsWith("/>") || EMPTY_ELEMENT.test(source));
+  UNAMBIGUOUS[kind].test(source) &&
+  (!source.endsWith("/>") || EMPTY_ELEMENT.test(source)) &&
+  !(kind === "open" && hasRepeatedName(source));
 
 /**
  * Writes each tag and text of `sanitised` as `raw` spells it. A spelling is taken only for a token
  * of the same meaning, and only if all parsers agree on it: lower case, quoted values, complete
- * references, no angle brackets. So the result means the same as `sanitised`. Linear.
+ * references, no angle brackets, no attribute twice. So the result means the same as `sanitised`.
+ * Linear.
  */
 export function restoreSpelling(raw: string, sanitised: string): string {
   if (raw === sanitised) return sanitised;

@@ -206,6 +206,16 @@ describe("HTML of an author who may not write free HTML", () => {
     ],
     ["an object", '<object data="https://example.org/a.pdf" type="application/pdf">x</object>', "x"],
     ["a tag in the raw text of another", "<title><svg></title><xmp><svg></xmp>", "&lt;svg&gt;&lt;svg&gt;"],
+    [
+      "what an attribute says the second time",
+      '<a href="https://e.org/" href="javascript:alert(1)" title="t" title=\'u\'>x</a>',
+      '<a href="https://e.org/" title="t">x</a>',
+    ],
+    [
+      "a style that is given twice",
+      '<p style="color:red" style="position:fixed;inset:0">x</p>',
+      '<p style="color:red">x</p>',
+    ],
     ["a conditional comment", "a<!--[if IE]><script>alert(1)</script><![endif]-->b", "ab"],
     ["a processing instruction", "a<?php echo 1 ?>b<!DOCTYPE html><![CDATA[x]]>", "ab"],
   ])("loses %s", (_, raw, expected) => {
@@ -226,6 +236,11 @@ describe("HTML of an author who may not write free HTML", () => {
       "holds tags in a name",
       '<!-- wp:x {"<script>a":{"<i>b</i>":1}} /-->',
       '<!-- wp:x {"a":{"\\u003ci\\u003eb\\u003c/i\\u003e":1}} /-->',
+    ],
+    [
+      "has, without them, the name of another",
+      '<!-- wp:x {"\\u003cscript\\u003ea\\u003c/script\\u003e":1,"a":2} /-->',
+      '<!-- wp:x {"a":2} /-->',
     ],
     [
       "names a tag that runs",
