@@ -4,8 +4,9 @@
  * Rewrites the target of a request with WordPress's parameter `rest_route` to the path below which
  * the content service is mounted. The other parameters stay as they are.
  *
- * Returns `undefined` for any other request. Pass the result to the adapter in place of the target.
- * Its path and parameters are checked like those of any request.
+ * Returns `undefined` for any other request, and for a route with `.` or `..` as a segment: a
+ * server could read it as another path of the site. Pass the result to the adapter in place of the
+ * target. Its path and parameters are checked like those of any request.
  *
  * @param target the path and query as the client sent them, such as `request.url` in Node
  * @param prefix the path of the content service, such as `/wp-json`
@@ -23,7 +24,7 @@ export function rewriteRestRoute(target: string, prefix: string): string | undef
   // Of several, the last one counts, as in PHP.
   const given = parameters.findLast((parameter) => parameter.startsWith(NAME));
   const route = given === undefined ? undefined : decode(given.slice(NAME.length));
-  if (route === undefined || !route.startsWith("/")) return undefined;
+  if (route === undefined || !route.startsWith("/") || leavesPrefix(route)) return undefined;
   const path = prefix + route.split("/").map(encodeURIComponent).join("/");
   const others = parameters.filter((parameter) => !parameter.startsWith(NAME));
   return others.length === 0 ? path : `${path}?${others.join("&")}`;
@@ -31,9 +32,13 @@ export function rewriteRestRoute(target: string, prefix: string): string | undef
 
 const NAME = "rest_route=";
 
+const leavesPrefix = (route: string): boolean => /(?:^|\/)\.\.?(?:\/|$)/.test(route);
+
+/** Returns `undefined` for a text that cannot be decoded, or not be encoded again. */
 function decode(text: string): string | undefined {
   try {
-    return decodeURIComponent(text.replaceAll("+", " "));
+    const route = decodeURIComponent(text.replaceAll("+", " "));
+    return /\p{Cs}/u.test(route) ? undefined : route;
   } catch {
     return undefined;
   }

@@ -32,6 +32,11 @@ it.each([
   "/?rest_route=",
   "/?rest_route=wp/v2/posts",
   "/?rest_route=%E0%A4%A",
+  "/?rest_route=/\ud800",
+  // Whoever resolves these would reach another path of the site.
+  "/?rest_route=/../admin",
+  "/?rest_route=/wp/v2/%2E%2E/..%2f../admin",
+  "/?rest_route=/wp/v2/.",
 ])("leaves %s to the host", (target) => {
   expect(rewrite(target)).toBeUndefined();
 });
