@@ -62,6 +62,7 @@ export function createContentRoutes(
       ...shared,
       ...{ editor, clock, logger: parts.logger, postTypes, pages: embeds.pages, policy },
       menuAt: menuLocations.menuAt,
+      anonymous: parts.callers.anonymous,
     }),
     ...menuLocationRoutes({ menuLocations, namespace }),
     ...searchRoutes({ repository, site, lists, namespace }),

@@ -4,7 +4,9 @@
  */
 
 import type { Schema } from "../../schema/types.js";
+import type { Caller } from "../auth/caller.js";
 import { getCollection } from "../collections.js";
+import { mayReadMenuItemTarget } from "../posts/menu-items/menu-item-target.js";
 import { resolvePostDates } from "../posts/post-dates.js";
 import type { FieldView } from "../posts/post-field.js";
 import { createPostResource, type PostResource, type PostResourceOptions } from "../posts/post-resource.js";
@@ -23,6 +25,7 @@ export interface NavigationFallbackOptions extends PostResourceOptions {
   readonly namespace: string;
   /** Returns the id of the classic menu at a location of the theme; 0 without one. */
   readonly menuAt: (location: string) => number;
+  readonly anonymous: Pick<Caller, "may">;
 }
 
 interface NavigationTexts {
@@ -128,10 +131,13 @@ function findClassicMenu({ repository: { index }, menuAt }: NavigationFallbackOp
   return menus.find(({ slug }) => slug === "primary") ?? menus.sort((a, b) => b.id - a.id)[0];
 }
 
-/** Returns `undefined` for a menu without items. */
+/**
+ * Returns `undefined` for a menu without items. Everybody may read the result, so items whose
+ * target is not public are left out: a label would show the title of a draft.
+ */
 async function convertMenu(
   { id, name, slug }: Term,
-  { repository, site }: NavigationFallbackOptions,
+  { repository, site, anonymous }: NavigationFallbackOptions,
 ): Promise<NavigationTexts | undefined> {
   const { index } = repository;
   const query: PostQuery = {
@@ -160,6 +166,6 @@ async function convertMenu(
           },
         ],
   );
-  const content = toNavigationBlocks(views);
+  const content = toNavigationBlocks(views.filter((view) => mayReadMenuItemTarget(view, anonymous)));
   return content === "" ? undefined : { title: name, slug, content };
 }

@@ -72,6 +72,24 @@ describe("/navigation-fallback", () => {
     );
   });
 
+  it("shows nobody the title of a page that is not public", async () => {
+    const menu = await make("/menus", { name: "Primary" });
+    const point = async (page: object, more: object = {}) => {
+      const { id } = await make("/pages", page);
+      const target = { type: "post_type", object: "page", object_id: id };
+      return make("/menu-items", { ...target, menus: menu.id, status: "publish", ...more });
+    };
+    const draft = await point({ title: "Secret draft" });
+    await point({ title: "Public", status: "publish" });
+    await point({ title: "Secret plan", status: "private" });
+    await point({ title: "Secret launch", status: "future", date: "2100-01-01T00:00:00" });
+    await point({ title: "Below the draft", status: "publish" }, { parent: draft.id });
+    await fallback();
+    const { body } = await over.call("GET /core/v2/navigation?context=embed");
+    const labels = [...body[0].content.raw.matchAll(/"label":"([^"]*)"/g)].map(([, label]) => label);
+    expect(labels).toEqual(["Public"]);
+  });
+
   it("is for who may make menus and edits posts", async () => {
     expect(await over.inEachRole(`GET ${FALLBACK}`)).toEqual(
       seenBy("403 rest_cannot_create", { anonymous: "401 rest_cannot_create", administrator: "200" }),

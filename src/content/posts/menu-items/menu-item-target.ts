@@ -1,5 +1,6 @@
 /** The record that a menu item points at, and what the item shows of it. */
 
+import type { Caller } from "../../auth/caller.js";
 import { findCollection, getCollection } from "../../collections.js";
 import { listAncestors } from "../../query/page-tree.js";
 import type { SiteIndex } from "../../query/site-index.js";
@@ -50,6 +51,14 @@ export function isInvalidMenuItem(view: MenuItemView): boolean {
   if (!isTargeted(type)) return false;
   const target = findTarget(view);
   return target === undefined || ("post" in target && target.post.status === "trash");
+}
+
+/** True unless the item points at a post that `caller` may not read. */
+export function mayReadMenuItemTarget(view: MenuItemView, caller: Pick<Caller, "may">): boolean {
+  const target = findTarget(view);
+  if (target === undefined || !("post" in target)) return true;
+  const { post } = target;
+  return caller.may("read", post, post.status === "inherit" ? view.index.post(post.parent) : undefined);
 }
 
 export function readTypeLabel(view: MenuItemView): string {
