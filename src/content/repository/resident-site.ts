@@ -3,7 +3,7 @@
  */
 
 import { createSiteIndex, type SiteIndex } from "../query/site-index.js";
-import type { ContentChanges, ContentStore, ContentWrite } from "../store.js";
+import type { ContentChange, ContentChanges, ContentStore, ContentWrite } from "../store.js";
 import { coalesceCalls } from "./request-coalescer.js";
 import { createSiteRecord, hasSiteRecord, readDefaultCategory } from "./site-record.js";
 
@@ -16,7 +16,10 @@ export interface ResidentSite {
   readonly current: () => void | Promise<void>;
   /** Returns the category of posts without any; `undefined` until the content is loaded. */
   readonly defaultCategory: () => number | undefined;
-  /** Returns another number after every change that this process saw. */
+  /**
+   * Returns another number after every change of `index`. Records that are not in it, such as the
+   * preferences of users, do not count: each user could keep emptying the caches with them.
+   */
   readonly stamp: () => number;
   /**
    * Returns another number after every load. The storage may have been emptied before a load: then
@@ -50,6 +53,10 @@ export function createResidentSite({ store, onLoad }: ResidentSiteOptions): Resi
     defaultCategory = readDefaultCategory(index) ?? defaultCategory;
   }
 
+  /** To be called before the changes are applied. */
+  const isIndexed = (changes: readonly ContentChange[]): boolean =>
+    changes.some(({ key, columns }) => columns !== null || index.version(key) > 0);
+
   async function load(): Promise<void> {
     const snapshot = await store.load();
     await index.load(snapshot.batches);
@@ -68,9 +75,10 @@ export function createResidentSite({ store, onLoad }: ResidentSiteOptions): Resi
       return load();
     }
     if (changes.sequence <= sequence) return;
+    const isVisible = isIndexed(changes.changes);
     index.apply(changes.changes);
     sequence = changes.sequence;
-    countChange();
+    if (isVisible) countChange();
   }
 
   function applyChanges(): void | Promise<void> {
@@ -97,14 +105,14 @@ export function createResidentSite({ store, onLoad }: ResidentSiteOptions): Resi
     stamp: () => stamp,
     loads: () => loads,
     applyOwnWrites(writes) {
-      index.apply(
-        writes.map(({ key, expectedVersion, record }) => ({
-          key,
-          version: record === null ? 0 : expectedVersion + 1,
-          columns: record?.columns ?? null,
-        })),
-      );
-      stamp += 1;
+      const changes = writes.map(({ key, expectedVersion, record }) => ({
+        key,
+        version: record === null ? 0 : expectedVersion + 1,
+        columns: record?.columns ?? null,
+      }));
+      const isVisible = isIndexed(changes);
+      index.apply(changes);
+      if (isVisible) stamp += 1;
     },
   };
 }

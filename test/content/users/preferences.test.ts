@@ -70,6 +70,19 @@ describe.each(CONTENT_STORAGES)("preferences on %s", (_, open) => {
   });
 });
 
+it("leave the cached responses of everybody else as they are", async () => {
+  const content = contentSite();
+  const { call } = await serveContent(content);
+  await call("POST /posts", { as: "author", body: { title: "a", status: "publish" } });
+  const request = { method: "GET", path: "/core/v2/posts", query: "", headers: {}, body: null };
+  const read = () => content.handle({ ...request, baseUrl: "http://localhost" });
+  const cached = await read();
+  await call("POST /users/me", { as: "subscriber", body: toBody(preferences(true)) });
+  expect(read()).toBe(cached);
+  await call("POST /posts", { as: "author", body: { title: "b", status: "publish" } });
+  expect(read()).not.toBe(cached);
+});
+
 describe("an update of a user", () => {
   it("is for the user himself, by either path", async () => {
     const { call } = await serveContent(contentSite());
