@@ -80,8 +80,11 @@ function mark(comment: string, kept: string[]): string {
   return `\ufdd0${kept.length - 1}\ufdd1`;
 }
 
-/** Comments that no browser ends early and no server reads as a directive. */
-const COMMENT = /<!--(?!\s*(?:#|esi\b))(?:[^<>-]|-(?!-))+-->/gi;
+/**
+ * Comments that no browser ends early, no server reads as a directive, and no editor as the
+ * beginning of a block: for its parser, a delimiter may go on after a `-->` in a string.
+ */
+const COMMENT = /<!--(?!\s*(?:#|esi\b|\/?wp:))(?:[^<>-]|-(?!-))+-->/gi;
 
 const keepComments = (text: string, kept: string[]): string =>
   text.replace(COMMENT, (comment) => mark(comment, kept));

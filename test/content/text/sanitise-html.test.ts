@@ -49,6 +49,24 @@ const attributeFaults = (attributes: string): string[] =>
 
 const expectSafe = (html: string): void => expect(faultsOf(html)).toEqual([]);
 
+/**
+ * Returns the attributes that the parser of the block editor may find. It ends a delimiter at a
+ * bracket before `-->`, wherever that makes the attributes JSON.
+ */
+function listEditorBlocks(html: string): string[] {
+  return [...html.matchAll(/<!--\s+\/?wp:[a-z][\w/-]*\s+(?=\{)/g)].flatMap(({ index, 0: head }) => {
+    const rest = html.slice(index + head.length);
+    const ends = [...rest.matchAll(/\}(?=\s+\/?-->)/g)].map((end) => rest.slice(0, end.index + 1));
+    return ends.filter((attributes) => {
+      try {
+        return Boolean(JSON.parse(attributes));
+      } catch {
+        return false;
+      }
+    });
+  });
+}
+
 describe("HTML of an author who may not write free HTML", () => {
   it.each([
     [
@@ -362,6 +380,34 @@ describe("HTML of an author who may not write free HTML", () => {
         }
       }),
       { numRuns: 2000 },
+    );
+  });
+
+  it.each([
+    ["goes on", '<!-- wp:x {"a":"--> \\u003cimg src=x onerror=alert(1)\\u003e","b":"<!-- "} /-->'],
+    ["closes a block", '<!-- /wp:x {"a":"--> \\u003cimg src=x onerror=alert(1)\\u003e","b":"<!-- "} -->'],
+  ])("keeps no comment that %s after its end for the parser of an editor", (_, raw) => {
+    expect(listEditorBlocks(raw)).toHaveLength(1);
+    expect(listEditorBlocks(sanitiseHtml(raw))).toEqual([]);
+  });
+
+  it("shows editors no other attributes than those it sanitised", () => {
+    const piece = fc.constantFrom(
+      ...["<!-- wp:x ", "<!-- /wp:x ", "<!--\n", "{", "}", " ", "/", "-->", " -->", '"', ",", ":", "\\"],
+      ...['{"a":"', '","b":"', '"} -->', '"} /-->', '"}-->', "a", "<b>", "\\u003cimg src=x onerror=x\\u003e"],
+    );
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 14 }), (pieces) => {
+        const faults: string[] = [];
+        for (const attributes of listEditorBlocks(sanitiseHtml(pieces.join("")))) {
+          JSON.parse(attributes, (name, value: unknown) => {
+            for (const part of [name, value]) if (typeof part === "string") faults.push(...faultsOf(part));
+            return value;
+          });
+        }
+        expect(faults).toEqual([]);
+      }),
+      { numRuns: 20_000 },
     );
   });
 
