@@ -1,5 +1,6 @@
 /** Finds the post formats in use. A format has a page on the website once a post is published. */
 
+import { nextTurn } from "../../core/next-turn.js";
 import { POST_FORMATS } from "../records/post-formats.js";
 import type { ContentRepository } from "../repository/content-repository.js";
 import type { Site } from "../site.js";
@@ -16,15 +17,11 @@ export function createFormatSearch({
   readonly repository: Pick<ContentRepository, "index" | "stamp">;
   readonly site: Pick<Site, "termLink">;
 }): SearchHandler {
-  let known = { stamp: -1, used: new Map<PostFormat, boolean>() };
+  let known = { stamp: -1, used: new Map<PostFormat, Promise<boolean>>() };
 
-  /** The answer is cached until something changes, because it takes a look at every post. */
-  async function isUsed(format: PostFormat): Promise<boolean> {
-    const stamp = repository.stamp();
-    if (known.stamp !== stamp) known = { stamp, used: new Map() };
-    const { used } = known;
-    const cached = used.get(format);
-    if (cached !== undefined) return cached;
+  /** Looks at every post, so other requests take their turn before. */
+  async function findFirst(format: PostFormat): Promise<boolean> {
+    await nextTurn();
     const { total } = await repository.index.find(
       {
         type: "post",
@@ -37,8 +34,20 @@ export function createFormatSearch({
       },
       async () => [],
     );
-    used.set(format, total > 0);
     return total > 0;
+  }
+
+  /** The result is cached until something changes. */
+  function isUsed(format: PostFormat): Promise<boolean> {
+    const stamp = repository.stamp();
+    if (known.stamp !== stamp) known = { stamp, used: new Map() };
+    const { used } = known;
+    const cached = used.get(format);
+    if (cached !== undefined) return cached;
+    const found = findFirst(format);
+    used.set(format, found);
+    found.catch(() => used.delete(format));
+    return found;
   }
 
   return {

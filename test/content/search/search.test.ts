@@ -1,6 +1,7 @@
 /** `/search` over a real socket: what it finds, in which order, and what it keeps to itself. */
 
 import { describe, expect, it } from "vitest";
+import { createFormatSearch } from "../../../src/content/search/format-search.js";
 import { callsOf } from "../../support/content-call.js";
 import { contentSite } from "../../support/content-site.js";
 import { CALLERS, serveContent } from "../../support/content-socket.js";
@@ -195,6 +196,31 @@ describe("a search for post formats", () => {
     expect((await call("GET /search?type=post-format&search=quote")).body).toEqual([]);
     await call(`DELETE /posts/${ids.apples}`, { as: "administrator" });
     expect((await call("GET /search?type=post-format")).body).toEqual([]);
+  });
+});
+
+describe("a search for post formats of a large site", () => {
+  it("lets others take their turn between the formats, and looks for each once", async () => {
+    let turn = 0;
+    let next = setImmediate(function count() {
+      turn += 1;
+      next = setImmediate(count);
+    });
+    const turns: number[] = [];
+    const find = async () => {
+      turns.push(turn);
+      return { ids: [], total: 1 };
+    };
+    const search = createFormatSearch({
+      repository: { index: { find }, stamp: () => 0 } as never,
+      site: { termLink: () => "" },
+    });
+    const query = { text: "", subtypes: [], include: [], exclude: [], offset: 0, limit: 10 } as never;
+    const found = await Promise.all([search.find(query), search.find(query), search.find(query)]);
+    clearImmediate(next);
+    expect(found.map(({ total }) => total)).toEqual([9, 9, 9]);
+    expect(new Set(turns).size).toBe(9);
+    expect(turns).toHaveLength(9);
   });
 });
 
