@@ -6,7 +6,7 @@
 import { type Clock, withTimeout } from "../../core/clock.js";
 import type { Logger } from "../../core/logger.js";
 import type { Json } from "../../schema/types.js";
-import { validateValue } from "../../schema/validate.js";
+import { readValue } from "../../schema/validate.js";
 import type { User } from "../records/records.js";
 import type { ContentRepository } from "../repository/content-repository.js";
 import { readSiteOption } from "../repository/site-options.js";
@@ -81,17 +81,17 @@ export function createSettings({
     default_category: repository.defaultCategory() ?? 0,
   });
 
-  /** Returns those values of the host's answer that may be stored. */
+  /** Returns those values of the host's answer that may be stored, in the types of the settings. */
   function readAnswer(answer: unknown): SettingChanges {
     if (typeof answer !== "object" || answer === null) return {};
-    const accepted = Object.entries(answer).filter(([name]) => names.has(name as SettingName));
-    for (const [name, value] of accepted as [WritableSetting, Json][]) {
-      if (value === INITIAL[name]) continue;
-      const problem = validateValue(value, settingFields[name].schema, name);
-      if (problem !== undefined)
-        throw new Error(`settings.write returned an invalid value: ${problem.message}`);
-    }
-    return Object.fromEntries(accepted);
+    const given = Object.entries(answer).filter(([name]) => names.has(name as SettingName));
+    const accepted = (given as [WritableSetting, Json][]).map(([name, value]) => {
+      if (value === INITIAL[name]) return [name, value];
+      const read = readValue(value, settingFields[name].schema, name);
+      if (read.problem === undefined) return [name, read.value];
+      throw new Error(`settings.write returned an invalid value: ${read.problem.message}`);
+    });
+    return Object.fromEntries(accepted) as SettingChanges;
   }
 
   async function askHost(changes: SettingChanges, user: User): Promise<SettingChanges> {

@@ -182,7 +182,7 @@ describe("the hook settings.write", () => {
       writable,
       write: (changes, { user }) => {
         calls.push([changes, user.slug]);
-        return { title: `${changes.title}!`, posts_per_page: 7, default_ping_status: "closed" } as never;
+        return { title: `${changes.title}!`, posts_per_page: "7", default_ping_status: "closed" } as never;
       },
     });
     const { body } = await call("POST /settings", { as, body: { title: " <b>New</b> ", description: "" } });
