@@ -7,7 +7,7 @@ import type { Schema } from "../../schema/types.js";
 import { ALL } from "../rest/record-fields.js";
 import type { PostFields } from "./post-field.js";
 import { postFields } from "./post-fields.js";
-import { isHidden, textFields } from "./text-fields.js";
+import { readProtectedContent, textFields } from "./text-fields.js";
 
 /** Shows the named members of an object wherever the object is shown. */
 const showMembers = ({ properties = {}, ...schema }: Schema, names: readonly string[]): Schema => ({
@@ -31,7 +31,6 @@ export const navigationFields: PostFields = {
   content: {
     ...textFields.content,
     schema: showMembers(textFields.content.schema, ["raw", "block_version"]),
-    // Outside the context `edit`, a password protects the stored text like the rendered one.
-    read: (view) => ({ ...textFields.content.read(view), ...(isHidden(view) ? { raw: "" } : {}) }),
+    read: readProtectedContent,
   },
 };

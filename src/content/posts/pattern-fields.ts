@@ -7,7 +7,7 @@ import { metaField, readShownMeta } from "./meta-field.js";
 import type { PostFields } from "./post-field.js";
 import { readMeta } from "./post-meta.js";
 import { createTermField } from "./term-field.js";
-import { PROTECTED, textFields } from "./text-fields.js";
+import { PROTECTED, readProtectedContent, textFields } from "./text-fields.js";
 
 const rawText = (maxLength: number): Schema => ({
   type: "string",
@@ -38,6 +38,7 @@ export const patternFields: PostFields = {
         protected: PROTECTED,
       },
     },
+    read: readProtectedContent,
   },
   meta: {
     ...metaField,

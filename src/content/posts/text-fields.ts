@@ -109,3 +109,12 @@ export const textFields = {
     isCostly: true,
   },
 } as const satisfies { readonly [name: string]: SharedPostField };
+
+/**
+ * Reads the content of a type that shows the stored text outside the context `edit`, where a
+ * password protects it like the rendered one.
+ */
+export const readProtectedContent: SharedPostField["read"] = (view) => ({
+  ...textFields.content.read(view),
+  ...(isHidden(view) ? { raw: "" } : {}),
+});

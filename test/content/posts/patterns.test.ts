@@ -50,3 +50,18 @@ describe("an embedded pattern", () => {
     expect(schemas["post.embed"]).toMatchObject({ properties: { title: { type: "object" } } });
   });
 });
+
+describe("a pattern with a password", () => {
+  it("hides its stored text from callers who may not edit it, unless they know the password", async () => {
+    const { ask, path } = await patternSite();
+    await ask("PUT", path, { body: { password: "open" } });
+    const read = async (role: "author" | "editor", query: object) =>
+      (await ask("GET", path, { as: idOf(role), query })).body;
+    expect(await read("author", {})).toMatchObject({ content: { raw: "", protected: true } });
+    expect(await read("author", { password: "wrong" })).not.toMatchObject({ content: { raw: CONTENT } });
+    expect(await read("author", { password: "open" })).toMatchObject({ content: { raw: CONTENT } });
+    expect(await read("editor", { context: "edit" })).toMatchObject({ content: { raw: CONTENT } });
+    const { body } = await ask("GET", "/blocks", { as: idOf("contributor") });
+    expect(body).toMatchObject([{ content: { raw: "", protected: true } }]);
+  });
+});
