@@ -84,12 +84,11 @@ export function menuLocationRoutes({
           described: { form: "keyed" },
           permit,
           handle(request) {
-            const json: { [name: string]: Json } = {};
-            for (const location of menuLocations.all) {
+            const items = menuLocations.all.map((location): [string, Json] => {
               const { fields, links } = toItem(location, request);
-              json[location.name] = withLinks(fields, links);
-            }
-            return { status: 200, headers: {}, body: { json } };
+              return [location.name, withLinks(fields, links)];
+            });
+            return { status: 200, headers: {}, body: { json: Object.fromEntries(items) } };
           },
         },
       ],

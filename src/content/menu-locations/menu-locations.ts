@@ -75,7 +75,7 @@ export function createMenuLocations(
 
   /** A menu that was deleted is shown nowhere. */
   const getMenu = (name: string, assigned: JsonObject): number => {
-    const id = Number(assigned[name] ?? options[name]?.menu ?? 0);
+    const id = Number((Object.hasOwn(assigned, name) ? assigned[name] : options[name]?.menu) ?? 0);
     return index.term(id)?.taxonomy === "nav_menu" ? id : 0;
   };
 

@@ -128,6 +128,14 @@ describe("a menu that the host chose", () => {
     expect(await readMenus(call)).toEqual({ primary: 0 });
   });
 
+  it("is shown at a location with the name of a member that all objects have", async () => {
+    const locations = [["constructor", { description: "Main", menu: 2 }] as const];
+    const site = contentSite({ menuLocations: Object.fromEntries(locations) });
+    const { call } = await serveContent(site);
+    const { id } = await createMenu(call, "First");
+    expect(await readMenus(call)).toEqual({ constructor: id });
+  });
+
   it("is never a term of another taxonomy", async () => {
     const site = contentSite({ menuLocations: { primary: { description: "Main", menu: 1 } } });
     const { call } = await serveContent(site);
