@@ -118,7 +118,7 @@ if (isOnce) {
   await ask("PUT", "/patients/p1", { name: "Ada" });
   await ask("PUT", "/patients/p2", { name: "Grace" });
   await all;
-  console.log(`Saved and delivered: ${[...arrived].sort().join(", ")}.`);
+  console.log(`Saved and delivered: ${[...arrived].toSorted((a, b) => a.localeCompare(b)).join(", ")}.`);
   await ask("DELETE", `/api/v1/webhooks/${webhook.id}`);
   await stop();
   console.log("Stopped.");

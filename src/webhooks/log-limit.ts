@@ -15,8 +15,8 @@ const MAX_KEYS = 10_000;
 
 /** Messages are fixed texts. Those without a webhook or an account share one limit each. */
 function toKey(level: keyof Logger, fields: object, message: string): string {
-  const { webhook, account } = fields as { readonly webhook?: unknown; readonly account?: unknown };
-  return `${level} ${String(webhook ?? account ?? "")} ${message}`;
+  const { webhook, account } = fields as { readonly webhook?: string; readonly account?: string };
+  return `${level} ${webhook ?? account ?? ""} ${message}`;
 }
 
 /**
