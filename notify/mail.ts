@@ -61,7 +61,7 @@ const FAILURES: Readonly<Record<string, string>> = {
   dns: "The host name has no usable address",
   connect: "No connection",
   tls: "The TLS handshake failed",
-  timeout: "No answer in time",
+  timeout: "No response in time",
   refused: "The address is not allowed",
 };
 
@@ -112,20 +112,18 @@ type Block = { readonly text: string } | { readonly endpoint: string } | { reado
 const countDeliveries = (count: number): string =>
   count === 1 ? "1 delivery is waiting" : `${count} deliveries are waiting`;
 
+/** Writes how many deliveries wait, and until when they are retried. */
+function writePending({ pending, retriedUntilText }: MailFacts): string {
+  const retried = pending === 1 ? "It is retried" : "They are retried";
+  return `${countDeliveries(pending)}. ${retried} until ${retriedUntilText} at the latest.`;
+}
+
 /** Writes the sentences about an endpoint that is to be disabled. */
-function writeWarning({
-  failingFor,
-  failingSinceText,
-  pending,
-  retriedUntilText,
-  disableIn,
-  disableAtText,
-}: MailFacts): readonly string[] {
+function writeWarning(facts: MailFacts): readonly string[] {
+  const { failingFor, failingSinceText, pending, disableIn, disableAtText } = facts;
   return [
-    `has not answered with a 2xx status for ${failingFor}, since ${failingSinceText}.`,
-    ...(pending === 0
-      ? []
-      : [`${countDeliveries(pending)}. They are retried until ${retriedUntilText} at the latest.`]),
+    `has not returned a 2xx response for ${failingFor}, since ${failingSinceText}.`,
+    ...(pending === 0 ? [] : [writePending(facts)]),
     `If the endpoint keeps failing, it will be disabled ${disableIn}, on ${disableAtText}. It then receives no events until it is enabled again.`,
     "A single 2xx response, to a retry or to a test, prevents this.",
   ];
@@ -134,7 +132,7 @@ function writeWarning({
 /** Writes the sentences about an endpoint that was disabled. */
 function writeDisabled({ failingFor, failingSinceText, pending }: MailFacts): readonly string[] {
   return [
-    `was disabled: it had not answered with a 2xx status for ${failingFor}, since ${failingSinceText}.`,
+    `was disabled: it had not returned a 2xx response for ${failingFor}, since ${failingSinceText}.`,
     `It receives no events until it is enabled again.${pending === 0 ? "" : ` ${countDeliveries(pending)} and will not be attempted before that.`}`,
     "Repair the endpoint, enable it, then retry what it missed: events are stored for a limited time.",
   ];

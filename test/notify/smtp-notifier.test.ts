@@ -85,7 +85,7 @@ describe("the mails", () => {
     });
     for (const said of [
       "https://hooks.example.com/in/%3Cb%3E",
-      "for 3 days, since Thursday 1 January 2026, 00:00 UTC",
+      "has not returned a 2xx response for 3 days, since Thursday 1 January 2026, 00:00 UTC",
       "Last failure: HTTP 500 on Saturday 3 January 2026, 00:00 UTC.",
       "12 deliveries are waiting. They are retried until Monday 5 January 2026, 00:00 UTC at the latest.",
       "will be disabled in 24 hours, on Monday 5 January 2026, 00:00 UTC",
@@ -123,7 +123,9 @@ describe("the mails", () => {
     const lastFailure = { at: SINCE, kind: "connect", status: null, code: "ECONNREFUSED" } as const;
     await notifier.disabled({ ...DISABLED, lastFailure, pending: 1 });
     expect(server.mails[1]?.mail.text).toContain("Last failure: No connection (ECONNREFUSED) on Thursday");
-    expect(server.mails[1]?.mail.text).toContain("1 delivery is waiting");
+    expect(server.mails[1]?.mail.text).toContain("1 delivery is waiting and will not be attempted");
+    await notifier.warning({ ...WARNING, failingSince: new Date(START + HOUR), pending: 1 });
+    expect(server.mails[2]?.mail.text).toContain("1 delivery is waiting. It is retried until Monday");
   });
 
   it("are those of the host's templates where it has some, with a subject of one line", async () => {
