@@ -1,6 +1,6 @@
 /**
- * `postbell plan`: shows when a delivery would be attempted, and when its endpoint is reported and
- * disabled.
+ * `postbell plan`: shows when a delivery would be attempted, and when the operator would be warned
+ * and the endpoint disabled.
  */
 
 import { systemClock } from "../src/core/clock.js";
@@ -12,7 +12,7 @@ import { readTimeOption } from "./verify.js";
 
 export const plan = defineCommand({
   usage: "plan [options]",
-  summary: "show when a delivery is attempted, and when its endpoint is reported and disabled",
+  summary: "show when a delivery is attempted, and when the operator is warned and the endpoint disabled",
   details: `Durations are numbers with a unit: 90s, 15m, 8h, 3d. Without options, the default policy is shown.
 
   --intervals LIST    intervals between the first attempts: 15m,30m,1h,2h,4h,8h  (retry.intervalsMs)
@@ -96,11 +96,11 @@ function formatTimeline(timeline: Timeline, paint: ReturnType<typeof createPaint
     })),
     {
       offsetMs: warnAfterMs,
-      what: paint("yellow", "the endpoint is reported, unless a response was 2xx"),
+      what: paint("yellow", "the operator is warned, unless an attempt got a 2xx response"),
     },
     {
       offsetMs: disableAfterMs,
-      what: paint("red", "the endpoint is disabled, unless a response was 2xx"),
+      what: paint("red", "the endpoint is disabled, unless an attempt got a 2xx response"),
     },
   ].toSorted((a, b) => a.offsetMs - b.offsetMs);
   const width = Math.max(...rows.map(({ offsetMs }) => formatHours(offsetMs).length));

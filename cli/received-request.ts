@@ -2,7 +2,7 @@
 
 import { type CliIo, createPainter, printable } from "./command.js";
 import type { HttpMessage } from "./http-message.js";
-import type { SignatureReport } from "./signature-report.js";
+import { formatAge, type SignatureReport } from "./signature-report.js";
 
 /** A line of `--json`. */
 export interface CapturedRequest {
@@ -72,7 +72,7 @@ export function formatReceived(received: CapturedRequest, io: CliIo): string {
   const facts = [
     type === null ? `${received.method} ${received.path}` : `${type} ${id}`,
     ...(resourceType === null ? [] : [resourceType]),
-    ...(ageSeconds === null ? [] : [`signed ${ageSeconds} s ago`]),
+    ...(ageSeconds === null ? [] : [`signature ${formatAge(ageSeconds)}`]),
     `${bytes} bytes`,
     ...(repeated ? ["repeated"] : []),
     `response ${status}`,

@@ -30,6 +30,10 @@ export interface SignatureReport {
   readonly notification: EventNotification | undefined;
 }
 
+/** Describes an age in seconds, such as `7 s old`, or `3 s in the future` if it is negative. */
+export const formatAge = (ageSeconds: number): string =>
+  ageSeconds < 0 ? `${-ageSeconds} s in the future` : `${ageSeconds} s old`;
+
 type Finding = Pick<SignatureReport, "code" | "message"> & Partial<Pick<SignatureReport, "ageSeconds">>;
 
 export function checkSignature(request: HttpMessage, check: SignatureCheck): SignatureReport {

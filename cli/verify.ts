@@ -15,7 +15,7 @@ import {
 import { readMessage } from "./http-message.js";
 import { readAll, TOO_LARGE } from "./read-all.js";
 import { findSecrets, readSecretSource, secretDetails, secretOptions } from "./secrets.js";
-import { checkSignature, type SignatureReport } from "./signature-report.js";
+import { checkSignature, formatAge, type SignatureReport } from "./signature-report.js";
 
 export const verify = defineCommand({
   usage: "verify FILE --secret-file FILE [options]",
@@ -78,12 +78,15 @@ function printReport(
 ): void {
   const paint = createPainter(io);
   const print = (line: string): void => void io.stdout.write(`${line}\n`);
+  const age = ageSeconds === null ? "" : ` The signature is ${formatAge(ageSeconds)}.`;
   print(
     code === "valid"
-      ? `${paint("green", "valid")}: signed ${ageSeconds} s before.`
+      ? `${paint("green", "valid")}: ${message}${age}`
       : `${paint("red", "not valid")}: ${code}\n${message}`,
   );
   if (notification)
-    print(printable(`${notification.event["hub.event"]} ${notification.id}, of ${notification.timestamp}`));
+    print(
+      printable(`${notification.event["hub.event"]} ${notification.id}, dated ${notification.timestamp}`),
+    );
   for (const note of notes) print(`Note: ${note}`);
 }

@@ -146,7 +146,7 @@ describe("postbell listen", () => {
       const lines = out().split("\n");
       expect(lines[0]).toMatch(
         new RegExp(
-          `^\\d\\d:\\d\\d:\\d\\d valid patient\\.updated ${id}, Patient, signed \\d+ s ago, \\d+ bytes, response 204$`,
+          `^\\d\\d:\\d\\d:\\d\\d valid patient\\.updated ${id}, Patient, signature \\d+ s old, \\d+ bytes, response 204$`,
         ),
       );
       expect(lines[1]).toContain("repeated");
@@ -395,8 +395,14 @@ describe("postbell verify", () => {
       const args = ["verify", "-", "--at", "2026-11-20T09:30:00Z"];
       expect(await run([...args, "--secret-file", secretFile()], {}, text)).toMatchObject({
         code: 0,
-        out: expect.stringMatching(/^valid/),
+        out: expect.stringMatching(/^valid: The signature is correct\. The signature is \d+ s old\.$/m),
       });
+      const early = await run(
+        ["verify", "-", "--at", new Date(SIGNED_AT - 3_000).toISOString(), "--secret-file", secretFile()],
+        {},
+        text,
+      );
+      expect(early.out).toContain("The signature is 3 s in the future.");
       expect((await told(args)).code).toBe(2);
       expect((await told(["verify", join(folder, "none"), "--secret", SECRET])).code).toBe(1);
       expect(readFileSync(secretFile(), "utf8").trim()).toBe(SECRET);
@@ -428,7 +434,7 @@ describe("postbell plan", () => {
       expect(lines[0]).toContain("Europe/Berlin");
       expect(lines[2]).toMatch(/^ 0:00 {2}Thu,? 0?1 Jan 2026, 01:00:00 {2}attempt 1$/);
       expect(out).toMatch(
-        /\n71:45 .* attempt 14, by 72:00 at the latest\n72:00 .*reported.*\n96:00 .*disabled/,
+        /\n71:45 .* attempt 14, by 72:00 at the latest\n72:00 .*operator is warned.*\n96:00 .*disabled/,
       );
       expect(out).toContain(`${drawTimeAxis([0, 900_000], 259_200_000, 345_600_000).split("\n")[1]}`);
       expect(out).not.toContain("\u001b");
