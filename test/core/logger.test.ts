@@ -113,7 +113,7 @@ describe("the logger of the host", () => {
     await Promise.resolve();
   });
 
-  it("is silent where the host gives none", () => {
+  it("is silent where the host chooses `false`", () => {
     for (const level of LEVELS) expect(silentLogger[level]({}, "message")).toBeUndefined();
   });
 });

@@ -5,6 +5,7 @@ import { systemClock, type Timer } from "../../src/core/clock.js";
 import { PostbellError } from "../../src/core/errors.js";
 import { silentLogger } from "../../src/core/logger.js";
 import { createContent, createWebhooks } from "../../src/index.js";
+import type { WebhooksOptions } from "../../src/webhooks/settings/webhooks-options.js";
 import { createStartReminder } from "../../src/webhooks/start-reminder.js";
 import { memoryStorage } from "../../storage/memory/index.js";
 import { redisStorage } from "../../storage/redis/index.js";
@@ -289,6 +290,37 @@ describe("a service that is never started", () => {
     expect(log).toEqual([]);
     expect((await emitting.condition()).problems).toEqual([]);
     await delivering.stop();
+  });
+});
+
+describe("a service without a logger", () => {
+  afterEach(() => vi.restoreAllMocks());
+
+  /** Leaves an event that nobody delivers for a minute, and returns what the console gets. */
+  async function neverStart(options: Pick<WebhooksOptions, "logger">): Promise<readonly unknown[]> {
+    const lines: unknown[] = [];
+    for (const level of ["debug", "info", "log", "warn", "error"] as const)
+      vi.spyOn(console, level).mockImplementation((line) => void lines.push([level, line]));
+    const clock = manualClock(Date.UTC(2026, 0, 1));
+    const webhooks = createWebhooks({ storage: memoryStorage(), access, clock, ...options });
+    await webhooks.registrations.create(
+      { id: "key-1", account: "clinic" },
+      { url: "https://hooks.example.com/in" },
+    );
+    const resource = { resourceType: "Patient", id: "p1" };
+    await webhooks.emit({ type: "patient.updated", account: "clinic", resource });
+    await clock.advance(MINUTE);
+    await webhooks.stop();
+    return lines;
+  }
+
+  it("warns on the console, one line each, and is silent with `logger: false`", async () => {
+    expect(await neverStart({})).toContainEqual([
+      "warn",
+      'postbell: deliveries are due and no process attempts them: call start() in one {"due":1}',
+    ]);
+    vi.restoreAllMocks();
+    expect(await neverStart({ logger: false })).toEqual([]);
   });
 });
 

@@ -117,6 +117,19 @@ describe("the OpenAPI document of the registration API", () => {
     }
   });
 
+  it("has the version of the interface, and the form of a URL", () => {
+    const webhooks = createWebhooks({ storage: memoryStorage(), access });
+    const document = webhooks.openApi();
+    expect(at(document, "info", "version")).toBe("1.4.2");
+    const body = at(document, "paths", "/v1/webhooks", "post", "requestBody", "content", "application/json");
+    const { pattern, maxLength } = at(body, "schema", "properties", "url") as JsonObject;
+    expect(maxLength).toBe(2048);
+    const form = new RegExp(pattern as string);
+    for (const url of ["https://hooks.example.com/in", "HTTP://[::1]:8080/"]) expect(url).toMatch(form);
+    for (const url of ["ftp://hooks.example.com", "https://a b", "hooks.example.com", ""])
+      expect(url).not.toMatch(form);
+  });
+
   it("names the host's own event types, and no others", () => {
     const events = { "order.paid": "Basic", "order.sent": "Basic" };
     const webhooks = createWebhooks({ storage: memoryStorage(), access, events });
