@@ -84,13 +84,15 @@ export function createScheduledPosts({
   }
 
   function arm(afterMs: number): void {
-    timer = clock.setTimeout(() => {
+    const own = clock.setTimeout(() => {
       void check().then(() => {
-        if (timer === undefined) return;
+        // Stopped meanwhile, and perhaps started again, which has a timer of its own.
+        if (timer !== own) return;
         // A post that is still due was refused by the storage.
         arm(isDue() ? CHECK_EVERY_MS : untilNext());
       });
     }, afterMs);
+    timer = own;
   }
 
   const untilNext = (): number =>
