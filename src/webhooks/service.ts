@@ -178,14 +178,26 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
     onStart: reminder.end,
   });
 
-  const append = createAppendEvent(store, dispatcher, reminder.expectStart);
+  const onScheduled = (): void => {
+    if (!dispatcher.isRunning()) reminder.expectStart();
+  };
+  const append = createAppendEvent(store, dispatcher, onScheduled);
   const emit = createEmit({
     prepare: createPrepareEvent({ settings, catalogue, clock, logger, now }),
     append,
     report: createEmitTelemetry(telemetry, clock),
   });
 
-  const deliveries = createDeliveryLog({ store, settings, catalogue, entitlement, clock, logger, append });
+  const deliveries = createDeliveryLog({
+    store,
+    settings,
+    catalogue,
+    entitlement,
+    clock,
+    logger,
+    append,
+    onScheduled,
+  });
   const eventTypes = Object.freeze([...catalogue.types.keys()].sort()) as readonly EventTypeOf<C>[];
   const openApi = cacheDocument(() => describeWebhooksOpenApi(settings, catalogue, "/"));
 

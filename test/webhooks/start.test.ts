@@ -180,6 +180,21 @@ describe("a service that is never started", () => {
     expect((await webhooks.condition()).problems).toEqual([]);
   });
 
+  it("warns of deliveries that were sent again, too", async () => {
+    const { webhooks, register, emit, run, respond, log } = openHarness();
+    const { id } = await register();
+    await webhooks.start();
+    respond(() => 500);
+    await emit();
+    await run(1);
+    await webhooks.stop();
+    log.length = 0;
+    const { deliveries } = await webhooks.deliveries.list({ webhookId: id });
+    await webhooks.deliveries.resend(deliveries[0]?.id ?? "");
+    await run(MINUTE);
+    expect(log).toEqual(["warn deliveries are due and no process attempts them: call start() in one"]);
+  });
+
   it("says nothing of deliveries that other processes take one after another", async () => {
     let looks = 0;
     const { webhooks, register, emit, run, log } = openHarness({

@@ -30,6 +30,8 @@ export interface DeliveryRepairsContext {
     event: EventRecord,
     webhookId: string,
   ) => Promise<{ readonly deliveries: readonly { readonly id: string }[] }>;
+  /** Called when stored deliveries became due, or new ones were stored. */
+  readonly onScheduled: () => void;
 }
 
 /**
@@ -76,7 +78,7 @@ export function createDeliveryRepairs(
   context: DeliveryRepairsContext,
   lookup: DeliveryLookup,
 ): Pick<Deliveries, "resend" | "recover" | "test"> {
-  const { store, settings, catalogue, entitlement, clock, append } = context;
+  const { store, settings, catalogue, entitlement, clock, append, onScheduled } = context;
   const repairLimit = createRepairLimit(settings.limits.repairsPerMinute, clock);
   const recover = createRecover({ store, settings, clock });
 
@@ -103,6 +105,7 @@ export function createDeliveryRepairs(
       const resent = await store.resend({ id, account, force, now: store.now() });
       if (resent === undefined) throw notFound("delivery");
       if (resent.isInFlight) throw attemptInFlight();
+      onScheduled();
       return { id: resent.id };
     },
 
@@ -112,7 +115,9 @@ export function createDeliveryRepairs(
       const webhook = await requireSendable(await entitlement.find(webhookId, request), request);
       repairLimit.take("recover", webhookId);
       try {
-        return { count: await recover(webhook, from) };
+        const count = await recover(webhook, from);
+        if (count > 0) onScheduled();
+        return { count };
       } catch (error) {
         // The account's budget refused the call: no event of this webhook was examined.
         if (isPostbellError(error, "rate_limited")) repairLimit.putBack("recover", webhookId);

@@ -8,12 +8,12 @@ import type { Emitted } from "./event-input.js";
 /** Stores an event. With `webhookId`, only that webhook receives it. Throws `event_conflict`. */
 export type AppendEvent = (event: EventRecord, webhookId?: string) => Promise<Emitted>;
 
-/** @param onUndelivered called if deliveries were stored while the service was not started. */
+/** @param onScheduled called if deliveries were stored. */
 export const createAppendEvent =
   (
     store: Pick<WebhookStore, "append" | "now">,
-    dispatcher: Pick<DeliveryDispatcher, "reserve" | "isRunning">,
-    onUndelivered: () => void,
+    dispatcher: Pick<DeliveryDispatcher, "reserve">,
+    onScheduled: () => void,
   ): AppendEvent =>
   async (event, webhookId) => {
     const reservation = dispatcher.reserve();
@@ -37,7 +37,7 @@ export const createAppendEvent =
       );
     }
     const { result, deliveries, confirmed } = appended;
-    if (deliveries.length > 0 && !dispatcher.isRunning()) onUndelivered();
+    if (deliveries.length > 0) onScheduled();
     return {
       id: event.id,
       duplicate: result === "duplicate",
