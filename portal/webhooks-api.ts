@@ -24,17 +24,6 @@ const HEADERS = [
 export const WEBHOOKS_PREFIX = "/api/v1/";
 const PREFIX_LENGTH = "/api".length;
 
-const DEFAULT_LIMIT = 50;
-const MAX_LIMIT = 100;
-
-/** Returns what a request costs beyond one: a list with statistics reads those of each webhook. */
-function getExtraCost(path: string, query: URLSearchParams): number {
-  if (!/^\/v1\/webhooks\/?$/.test(path) || query.get("include") !== "stats") return 0;
-  const limit = Number(query.get("limit") ?? DEFAULT_LIMIT);
-  // The service refuses any other limit.
-  return limit >= 1 && limit <= MAX_LIMIT ? limit : 0;
-}
-
 type Forwarded = Omit<ApiCall, "parameter">;
 
 /** Returns the query to forward. Only a visitor who may read records gets the body. */
@@ -63,24 +52,23 @@ export function createWebhooksApi(
   const accounts = createRateLimit({ perMinute: requestsPerMinute, clock });
 
   return async (call) => {
-    const { request, query, visitor } = call;
+    const { request, visitor } = call;
     if (!visitor.subscriber) throw notFoundHere();
     const { account } = visitor.subscriber;
     const seconds = accounts.take(account);
     if (seconds > 0) throw rateLimited(seconds, "This account sends too many requests");
-    const path = request.path.slice(PREFIX_LENGTH);
-    accounts.charge(account, getExtraCost(path, query));
-    const { method, body, signal, baseUrl } = request;
+    const { method, path, body, signal, baseUrl } = request;
     const forwarded: HttpRequest = {
       method,
-      path,
+      path: path.slice(PREFIX_LENGTH),
       query: toQuery(call),
       headers: pickHeaders(request.headers, HEADERS),
       body,
       baseUrl: `${baseUrl}/api`,
       signal,
     };
-    const response = await webhooks.handleAs(forwarded, visitor.subscriber);
+    const onCost = (requests: number): void => accounts.charge(account, requests);
+    const response = await webhooks.handleAs(forwarded, visitor.subscriber, { onCost });
     if (response === undefined) throw new HttpError(404, "not_found", "There is no such path.");
     return toPageResponse(response);
   };

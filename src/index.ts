@@ -99,6 +99,7 @@ export {
   verifySignature,
 } from "./signature/signature.js";
 export type { Access, Actor, Subscriber } from "./webhooks/access.js";
+export type { HandleAsOptions } from "./webhooks/api/api-handler.js";
 export type {
   Deliveries,
   Delivery,

@@ -8,7 +8,7 @@ import { cacheDocument } from "../http/openapi-document.js";
 import type { HttpRequest, HttpResponse } from "../http/types.js";
 import type { JsonObject } from "../schema/types.js";
 import type { Subscriber } from "./access.js";
-import { createApiHandlers } from "./api/api-handler.js";
+import { createApiHandlers, type HandleAsOptions } from "./api/api-handler.js";
 import { describeWebhooksOpenApi } from "./api/openapi.js";
 import { createAttempts } from "./delivery/attempt.js";
 import type { Deliveries } from "./delivery/deliveries.js";
@@ -45,6 +45,8 @@ export interface Webhooks<T extends string = string> {
    * example by its session. No API key is read. The subscriber has the permissions of its API key.
    * Requests do not count for `limits.requestsPerMinute`: limit them yourself. The portal uses it.
    *
+   * @param options.onCost called with the number of further requests that a costly one is worth.
+   *
    * @throws `invalid_argument` if `subscriber` has no valid `id` and `account`.
    *
    * @example
@@ -53,7 +55,11 @@ export interface Webhooks<T extends string = string> {
    * };
    * app.use("/my/webhooks", expressAdapter(forSession));
    */
-  handleAs(request: HttpRequest, subscriber: Subscriber): Promise<HttpResponse | undefined>;
+  handleAs(
+    request: HttpRequest,
+    subscriber: Subscriber,
+    options?: HandleAsOptions,
+  ): Promise<HttpResponse | undefined>;
   /**
    * Stores an event, with a delivery for each ENABLED webhook of the account that subscribes to it:
    * all of it, or nothing. Resolves once it is stored. Deliveries are made in the background,

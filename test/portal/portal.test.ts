@@ -338,12 +338,13 @@ describe("the portal's API", () => {
     ["include=stats&limit=2", "/", 3],
     ["limit=2", "", 1],
     ["include=stats&limit=0", "", 1],
-    ["include=stats&limit=1000", "", 1],
-    ["include=stats", "", 51],
+    ["include=stats", "", 4],
   ])(
-    "counts a list with statistics as one request and its limit: %s%s costs %i",
+    "counts a list with statistics as one request and one for each webhook on it: %s%s costs %i",
     async (query, end, cost) => {
-      const { ask } = portalWith({ requestsPerMinute: 60 });
+      const host = portalWith({ requestsPerMinute: 60 });
+      const { ask } = host;
+      for (let count = 0; count < 3; count++) await register(host);
       await ask("GET", `/api/v1/webhooks${end}?${query}`);
       let left = 0;
       while ((await ask("GET", "/api/v1/event-types")).status === 200) left += 1;

@@ -43,7 +43,7 @@ export function stopComparing(): void {
 
 interface Service {
   readonly handle: DirectHandler;
-  readonly handleAs: (request: HttpRequest, as: never) => Promise<HttpResponse | undefined>;
+  readonly handleAs: (request: HttpRequest, as: never, options?: never) => Promise<HttpResponse | undefined>;
   readonly openApi: () => JsonObject;
   readonly request?: (request: ContentRequest) => Promise<ContentAnswer>;
 }
@@ -127,7 +127,8 @@ export function comparing<A extends readonly unknown[], S extends Service>(
         : compared(request, response);
     };
     const { request: ask, handleAs: answerAs } = service;
-    const handleAs: typeof answerAs = async (request, as) => compared(request, await answerAs(request, as));
+    const handleAs: typeof answerAs = async (request, as, options) =>
+      compared(request, await answerAs(request, as, options));
     if (ask === undefined) return Object.freeze({ ...service, handle, handleAs });
     const request: typeof ask = async (asked) => {
       const answer = await ask(asked);

@@ -56,7 +56,20 @@ export interface ApiHandlers {
   /** For requests with an API key. */
   readonly handle: Handler;
   /** For a subscriber that the host has identified. Rejects only with `invalid_argument`. */
-  readonly handleAs: (request: HttpRequest, subscriber: Subscriber) => ReturnType<Handler>;
+  readonly handleAs: (
+    request: HttpRequest,
+    subscriber: Subscriber,
+    options?: HandleAsOptions,
+  ) => ReturnType<Handler>;
+}
+
+/** The options of `handleAs`. */
+export interface HandleAsOptions {
+  /**
+   * Called if a request costs as much as several: with the number beyond the first. A list with
+   * statistics counts as one more request for each webhook on the page.
+   */
+  readonly onCost?: ((requests: number) => void) | undefined;
 }
 
 export function createApiHandlers(context: ApiContext): ApiHandlers {
@@ -77,9 +90,9 @@ export function createApiHandlers(context: ApiContext): ApiHandlers {
     { ...operations.listEventTypes, handle: async () => toJsonResponse(200, { eventTypes }) },
   ];
 
-  const handlePrivate = createRouter<ApiRequest, Subscriber>(routes, {
+  const handlePrivate = createRouter<ApiRequest, Pick<ApiRequest, "subscriber" | "charge">>(routes, {
     async context(request, parameter, caller) {
-      if (caller !== undefined) return { request, parameter, subscriber: caller, charge: () => {} };
+      if (caller !== undefined) return { request, parameter, ...caller };
       const subscriber = await authenticate(request);
       const seconds = accounts.take(subscriber.account);
       if (seconds > 0) throw rateLimited(seconds, "The account has sent too many requests");
@@ -94,8 +107,9 @@ export function createApiHandlers(context: ApiContext): ApiHandlers {
   });
   return {
     handle: async (request) => (await handlePrivate(request)) ?? handlePublic(request),
-    async handleAs(request, subscriber) {
-      return (await handlePrivate(request, readSubscriber(subscriber))) ?? handlePublic(request);
+    async handleAs(request, subscriber, { onCost = () => {} } = {}) {
+      const caller = { subscriber: readSubscriber(subscriber), charge: onCost };
+      return (await handlePrivate(request, caller)) ?? handlePublic(request);
     },
   };
 }
