@@ -311,10 +311,15 @@ describe("the books", () => {
     ]);
     expect((await opened.storage.check()).repaired).toBe(0);
     const lastAttempt = { at: 1, kind: "http", status: 500, code: "HTTP_500" };
-    await admin.hset(opened.key("tallies"), { 1: `7,0,0\n${JSON.stringify(lastAttempt)}`, 2: "garbage" });
+    await admin.hset(opened.key("tallies"), {
+      1: `7,0,0,0\n${JSON.stringify(lastAttempt)}\n`,
+      2: "garbage",
+    });
     expect(await counts()).not.toEqual(right);
     expect((await opened.storage.check()).repaired).toBe(1);
-    expect(await counts()).toEqual([{ ...right[0], lastAttempt }, right[1]]);
+    // The hours of the last day are gone: the log has the attempts, but nothing counts them again.
+    const lastDay = { succeeded: 0, failed: 0, durationMs: 0 };
+    expect(await counts()).toEqual([{ ...right[0], lastAttempt, lastDay }, right[1]]);
     expect((await opened.storage.check()).repaired).toBe(0);
     await opened.storage.close();
   });
