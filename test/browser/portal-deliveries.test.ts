@@ -159,6 +159,28 @@ describe("the deliveries of a webhook", () => {
     await host.clock.advance(1_000);
     expect((await host.webhooks.deliveries.stats({ webhookId: id })).delivered).toBe(4);
   });
+
+  it("stay selected only if they were not sent when sending several is interrupted", async () => {
+    const id = await host.registerTroubled();
+    host.answer(answered(204));
+    const { page } = await open(browser, host.origin);
+    let posts = 0;
+    await page.route("**/resend", (route) => {
+      posts += 1;
+      return posts === 2 ? route.fulfill({ status: 503, body: "" }) : route.continue();
+    });
+    await page.goto(`${host.url}#/webhooks/${id}/deliveries`);
+    const choices = page.getByRole("checkbox", { name: /^Select/ });
+    await choices.first().waitFor();
+    for (const index of [0, 1, 2]) await choices.nth(index).check();
+    await page.getByRole("button", { name: "Send 3 again" }).click();
+    await page.getByText("The server answered with 503.").waitFor();
+    await page.getByRole("button", { name: "Send 2 again" }).click();
+    await page.getByText("2 deliveries are being sent again.").waitFor();
+    expect(posts).toBe(4);
+    await host.clock.advance(1_000);
+    expect((await host.webhooks.deliveries.stats({ webhookId: id })).delivered).toBe(4);
+  });
 });
 
 describe("one delivery", () => {

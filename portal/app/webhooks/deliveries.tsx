@@ -180,16 +180,18 @@ export function DeliveriesTab({ webhook, reload }: TabProps) {
   const reloadAll = async (): Promise<void> => {
     await Promise.all([reload(), log.reload()]);
   };
-  const toggle = (id: string): void => {
-    const next = new Set(chosen);
-    if (!next.delete(id)) next.add(id);
-    setChosen(next);
-  };
-  const clear = (): void => setChosen(new Set());
+  const toggle = (id: string): void =>
+    setChosen((before) => {
+      const next = new Set(before);
+      if (!next.delete(id)) next.add(id);
+      return next;
+    });
+  const deselect = (id: string): void =>
+    setChosen((before) => new Set([...before].filter((other) => other !== id)));
   const change = (next: DeliveryFilter): void => {
     setFilter(next);
     pager.reset();
-    clear();
+    setChosen(new Set());
   };
   const { data, error } = log;
   const tab = { webhook, reload: reloadAll };
@@ -204,7 +206,7 @@ export function DeliveriesTab({ webhook, reload }: TabProps) {
       )}
       {data !== undefined && data.deliveries.length > 0 && (
         <>
-          <BulkResend {...tab} chosen={chosen} onSent={clear} />
+          <BulkResend {...tab} chosen={chosen} onSent={deselect} />
           <Table
             caption="Deliveries, newest first"
             columns={createColumns(chosen, toggle, {

@@ -70,11 +70,10 @@ async function resendAll(
   api: ReturnType<typeof usePage>["api"],
   webhookId: string,
   ids: readonly string[],
-  onProgress: (count: number) => void,
+  onSent: (deliveryId: string) => void,
 ): Promise<number> {
   let refused = 0;
-  for (const [index, id] of ids.entries()) {
-    onProgress(index + 1);
+  for (const id of ids) {
     try {
       await api.send("POST", `${deliveryPath(webhookId, id)}/resend`);
     } catch (error) {
@@ -82,32 +81,36 @@ async function resendAll(
       if (!(error instanceof ApiError && error.status === 409)) throw error;
       refused += 1;
     }
+    onSent(id);
   }
   return refused;
 }
 
-/** Sends the chosen deliveries again. */
+/**
+ * Sends the chosen deliveries again. `onSent` gets each as soon as it is requested, so that a
+ * visitor who repeats an interrupted run sends none of them twice.
+ */
 export function BulkResend({
   webhook: { id, status },
   reload,
   chosen,
   onSent,
-}: TabProps & { readonly chosen: ReadonlySet<string>; readonly onSent: () => void }) {
+}: TabProps & { readonly chosen: ReadonlySet<string>; readonly onSent: (deliveryId: string) => void }) {
   const { api, say } = usePage();
-  const [progress, setProgress] = useState(0);
+  const [total, setTotal] = useState(0);
   const act = async (): Promise<void> => {
-    const refused = await resendAll(api, id, [...chosen], setProgress);
+    setTotal(chosen.size);
+    const refused = await resendAll(api, id, [...chosen], onSent);
     const sent = chosen.size - refused;
     const rest = refused === 0 ? "" : ` ${refused} not: an attempt is in flight, or the limit is reached.`;
     say(`${pluralise(sent, "delivery is", "deliveries are")} being sent again.${rest}`);
-    onSent();
     await reload();
   };
   const reason = chosen.size === 0 ? "Select deliveries in the list first." : undefined;
   return (
     <ActionButton
       act={act}
-      busyLabel={`Sending ${progress} of ${chosen.size} …`}
+      busyLabel={`Sending ${total - chosen.size + 1} of ${total} …`}
       disabledReason={status === "DISABLED" ? DISABLED_REASON : reason}
     >
       {chosen.size === 0 ? "Send selected again" : `Send ${chosen.size} again`}
