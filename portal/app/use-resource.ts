@@ -62,9 +62,12 @@ export function useResource<T>(
       }
       plan();
     };
-    reload().then(plan, (thrown: unknown) => {
-      if (!signal.aborted) setError(() => thrown);
-    });
+    void reload()
+      .catch((thrown: unknown) => {
+        hasFailed = true;
+        if (!signal.aborted) setError(() => thrown);
+      })
+      .then(plan);
     return () => {
       own.abort();
       clearTimeout(timer);

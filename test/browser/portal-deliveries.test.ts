@@ -184,6 +184,26 @@ describe("the deliveries of a webhook", () => {
 });
 
 describe("one delivery", () => {
+  it("is read again after the first read failed", async () => {
+    const id = await host.register();
+    await host.emit();
+    await host.webhooks.idle();
+    const { deliveries } = await host.webhooks.deliveries.list({ webhookId: id });
+    const { page } = await open(browser, host.origin);
+    await page.clock.install();
+    let isDown = true;
+    await page.route("**/deliveries/*", (route) =>
+      isDown ? route.fulfill({ status: 503, body: "" }) : route.continue(),
+    );
+    await page.goto(`${host.url}#/webhooks/${id}/deliveries/${deliveries[0]?.id}`);
+    const error = page.locator("main").getByText("The server answered with 503.");
+    await error.waitFor();
+    isDown = false;
+    await page.clock.runFor(6_000);
+    await page.getByRole("region", { name: "Attempts" }).waitFor();
+    expect(await error.count()).toBe(0);
+  });
+
   it("shows what is sent, and the body only to who may read records", async () => {
     for (const canReadRecords of [false, true]) {
       await host.close();
