@@ -9,7 +9,7 @@ export interface Resource<T> {
   readonly data: T | undefined;
   /** The error of the first read. Errors of later reads are announced once. */
   readonly error: unknown;
-  /** Reads again. Rejects if that fails, unless the view was left. */
+  /** Reads again. Rejects if that fails, unless the view was left or a later read has begun. */
   readonly reload: () => Promise<void>;
 }
 
@@ -33,8 +33,15 @@ export function useResource<T>(
   const reload = useCallback(async (): Promise<void> => {
     latest.current += 1;
     const [own, { signal }] = [latest.current, controller.current];
-    const found = await newestRead.current(api.within(signal));
-    if (own !== latest.current || signal.aborted) return;
+    const isOvertaken = (): boolean => own !== latest.current || signal.aborted;
+    let found: T;
+    try {
+      found = await newestRead.current(api.within(signal));
+    } catch (thrown) {
+      if (isOvertaken()) return;
+      throw thrown;
+    }
+    if (isOvertaken()) return;
     setData(() => found);
     setError(undefined);
   }, [api]);

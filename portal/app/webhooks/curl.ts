@@ -25,7 +25,7 @@ export function buildCurlCommand(
     `s=$( (printf '%s.' "$t"; cat notification.json) | openssl dgst -sha256 -hmac "$WEBHOOK_SECRET" | sed 's/.* //')`,
     `curl ${quote(url)} \\`,
     ...sent,
-    `  -H "${signatureHeader}: t=$t, s=$s" \\`,
+    `  -H ${quote(`${signatureHeader}: t=`)}"$t, s=$s" \\`,
     "  --data-binary @notification.json",
   ].join("\n");
 }

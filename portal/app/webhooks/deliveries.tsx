@@ -36,7 +36,7 @@ type FilterTexts = Readonly<typeof NO_TEXTS>;
 function readEventId(text: string): string | undefined {
   const id = text.trim();
   if (id === "") return undefined;
-  if (!UUID.test(id)) throw new FieldError("event_id", "Paste the whole event ID, a UUID of 36 characters.");
+  if (!UUID.test(id)) throw new FieldError("event_id", "Paste the whole event ID: it has 36 characters.");
   return id.toLowerCase();
 }
 

@@ -54,7 +54,7 @@ function Attempts({ attempts, nextAttemptAt }: DeliveryJson) {
       {attempts.length === 0 && <p>None yet.</p>}
       <ol class="attempts">
         {attempts.map((attempt, index) => (
-          <Attempt key={attempt.at} attempt={attempt} number={index + 1} />
+          <Attempt key={index + 1} attempt={attempt} number={index + 1} />
         ))}
       </ol>
       {nextAttemptAt !== null && (
@@ -157,7 +157,7 @@ function Details({
           ["Record", delivery.subject],
           ["Event ID", <EventId key="event" id={delivery.eventId} />],
           ["Created", <Time key="created" at={delivery.createdAt} />],
-          ["Ended", delivery.endedAt !== null && <Time at={delivery.endedAt} />],
+          ["Completed", delivery.endedAt !== null && <Time at={delivery.endedAt} />],
         ]}
       />
       <Attempts {...delivery} />

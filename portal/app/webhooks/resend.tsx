@@ -8,6 +8,7 @@ import { FieldError, Form } from "../components/form.js";
 import { readTimeField, TimeField } from "../components/time-field.js";
 import { usePage } from "../page-context.js";
 import { pluralise, toTimeInput } from "../times.js";
+import { useLeaveSignal } from "../use-leave-signal.js";
 import { deliveryPath, resendDelivery, type SentDelivery, webhookPath } from "./calls.js";
 import { DISABLED_REASON } from "./enable-button.js";
 import type { TabProps } from "./tab.js";
@@ -33,6 +34,7 @@ export function ResendButton({
   readonly onSent: (sent: SentDelivery) => Promise<void>;
 }) {
   const { api, say } = usePage();
+  const signal = useLeaveSignal();
   const [result, setResult] = useState<SentDelivery>();
   const act = async (): Promise<void> => {
     setResult(undefined);
@@ -41,7 +43,7 @@ export function ResendButton({
         ? "Sending now. The retry schedule is unchanged."
         : "Sending now, as a new delivery of the same event.",
     );
-    const sent = await resendDelivery(api, webhookId, id);
+    const sent = await resendDelivery(api.within(signal), webhookId, id);
     setResult(sent);
     await onSent(sent);
   };
@@ -102,8 +104,12 @@ export function BulkResend({
     setTotal(chosen.size);
     const refused = await resendAll(api, id, [...chosen], onSent);
     const sent = chosen.size - refused;
-    const rest = refused === 0 ? "" : ` ${refused} not: an attempt is in flight, or the limit is reached.`;
-    say(`${pluralise(sent, "delivery is", "deliveries are")} being sent again.${rest}`);
+    const rest = `${refused} refused: an attempt is in flight, or the limit is reached.`;
+    if (sent === 0) say(rest, "failed");
+    else
+      say(
+        `${pluralise(sent, "delivery is", "deliveries are")} being sent again.${refused > 0 ? ` ${rest}` : ""}`,
+      );
     await reload();
   };
   const reason = chosen.size === 0 ? "Select deliveries in the list first." : undefined;

@@ -29,8 +29,8 @@ export function RotationNotice({ webhook: { id, stats }, reload }: TabProps) {
         Rotation pending until {formatTime(stats.rotatesAt, zone)} {nameZone(zone)}
       </h2>
       <p>
-        Your endpoint must accept both secrets until then. <code>X-Service-Signature</code> is still made with
-        the old secret. <code>webhook-signature</code>, if the service sends it, lists a signature of each.
+        Your endpoint must accept both secrets until then. The signature header is still made with the old
+        secret. <code>webhook-signature</code>, if the service sends it, lists a signature of each.
       </p>
       <ActionButton act={finish}>Sign with the new secret now</ActionButton>
       {question}

@@ -22,9 +22,8 @@ export function VerificationSnippet() {
         </div>
       </div>
       <p class="quiet">
-        The program reads the raw body from standard input, the header <code>X-Service-Signature</code> from{" "}
-        <code>SIGNATURE</code>, and the secret from <code>WEBHOOK_SECRET</code>. Use its function in your
-        handler.
+        The program reads the raw body from standard input, the signature header from <code>SIGNATURE</code>,
+        and the secret from <code>WEBHOOK_SECRET</code>. Use its function in your handler.
       </p>
       {shown !== undefined && <CodeBlock text={shown.code} label="code" />}
     </div>
