@@ -95,8 +95,8 @@ function RotationForm({ webhook, reload }: TabProps) {
       <RotationNotice webhook={webhook} reload={reload} />
       {isPending && (
         <p>
-          If you rotate again now, the secret that waits is dropped: it never signs, and the old one continues
-          to.
+          If you rotate again now, a further secret takes the place of the one that waits, and the old one
+          continues to sign.
         </p>
       )}
       <Form label="Rotate the secret" submit="Rotate the secret" kind="plain" act={act}>
