@@ -11,7 +11,7 @@ import {
 } from "../../src/webhooks/store.js";
 import { FifoTimeQueue } from "./fifo-time-queue.js";
 import type { Lease, MemoryDelivery, MemoryEndpoint } from "./records.js";
-import { limitConcurrency } from "./slow-start.js";
+import { limitConcurrency } from "../slow-start.js";
 import { deliveryId, type MemoryStoreContext, notifyWorkers, type State } from "./state.js";
 
 const LANES: readonly Lane[] = ["fast", "slow"];

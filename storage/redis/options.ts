@@ -2,7 +2,7 @@
 
 import { oneOf, value, wholeNumber } from "../../src/core/options.js";
 import type { RedisClient } from "./client.js";
-import { SEAL_KEY_BYTES } from "./seal.js";
+import { sealKeysOption } from "../seal.js";
 
 /** Options of {@link redisStorage}: `url` or `client`, not both. */
 export interface RedisStorageOptions {
@@ -75,12 +75,6 @@ const isUrl = (given: unknown): boolean =>
   typeof given === "string" &&
   (given.startsWith("/") || (/^rediss?:\/\//.test(given) && URL.canParse(given)));
 
-/** Returns `undefined` if `given` is not a key. */
-export function readSealKey(given: unknown): Buffer | undefined {
-  const bytes = typeof given === "string" ? Buffer.from(given, "base64") : given;
-  return bytes instanceof Uint8Array && bytes.length === SEAL_KEY_BYTES ? Buffer.from(bytes) : undefined;
-}
-
 export const redisStorageOptions = {
   url: value<string | undefined>("a redis:// or rediss:// URL or the path of a socket", isUrl, undefined),
   client: value<RedisClient | undefined>("a client of ioredis without keyPrefix", isClient, undefined),
@@ -98,12 +92,7 @@ export const redisStorageOptions = {
   ),
   durability: oneOf(["standard", "replicated"], "standard"),
   replicationTimeoutMs: wholeNumber("ms", 500, { min: 1, max: 3_000 }),
-  sealKeys: value<readonly (Uint8Array | string)[]>(
-    "a list of keys of 32 bytes, as bytes or in base64",
-    (given) => Array.isArray(given) && given.every((key) => readSealKey(key) !== undefined),
-    [],
-    "list of keys",
-  ),
+  sealKeys: sealKeysOption,
   limits: {
     pending: wholeNumber("count", 1_000_000, { min: 1 }),
     pendingPerAccount: wholeNumber("count", 100_000, { min: 1 }),

@@ -14,7 +14,7 @@ import { resultUnknown } from "./redis-errors.js";
 import { createReplicationCheck } from "./replication.js";
 import { SCRIPTS, type Script } from "./scripts.js";
 import { inspectServer, type ServerReport } from "./server-report.js";
-import { createClockTime, createServerTime, type ServerTime } from "./server-time.js";
+import { createClockTime, createServerTime, type ServerTime } from "../server-time.js";
 import { createWorkerNotifications, type WorkerNotifications } from "./worker-notifications.js";
 
 /** The time to Redis and back, which comes on top of the time-out of WAIT. */

@@ -4,7 +4,7 @@
  */
 
 import type { Attempt, Claim, Settlement, SettleResult, WebhookStore } from "../../src/webhooks/store.js";
-import { createBatcher } from "./batcher.js";
+import { createBatcher } from "../batcher.js";
 import type { RedisArgument } from "./client.js";
 import { decodeClaimLine, decodeDeliveryId, encodeDeliveryId } from "./delivery-codec.js";
 import type { ClaimExchange } from "./exchange.js";

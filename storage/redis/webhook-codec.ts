@@ -6,7 +6,7 @@
 import { isPostbellError, PostbellError } from "../../src/core/errors.js";
 import type { Logger } from "../../src/core/logger.js";
 import type { Lane, WebhookRecord, WebhookStatus } from "../../src/webhooks/store.js";
-import type { Seal } from "./seal.js";
+import type { Seal } from "../seal.js";
 import { decodeNumber, encodeText } from "./text-codec.js";
 
 export const encodeStatus = (status: WebhookStatus): string => (status === "ENABLED" ? "E" : "D");

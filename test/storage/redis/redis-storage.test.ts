@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { isPostbellError } from "../../../src/core/errors.js";
 import { type RedisClient, type RedisStorageOptions, redisStorage } from "../../../storage/redis/index.js";
 import { createPartitions } from "../../../storage/redis/partition.js";
-import { createSeal } from "../../../storage/redis/seal.js";
+import { createSeal } from "../../../storage/seal.js";
 import { listWarnings } from "../../../storage/redis/server-report.js";
 import { encodeUuid } from "../../../storage/redis/text-codec.js";
 import { newEvent, openStore } from "../../faults/support/redis-store.js";

@@ -4,12 +4,13 @@
  */
 
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from "node:crypto";
-import { PostbellError } from "../../src/core/errors.js";
+import { PostbellError } from "../src/core/errors.js";
+import { value } from "../src/core/options.js";
 
 const MARK = "sealed.1";
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
-export const SEAL_KEY_BYTES = 32;
+const SEAL_KEY_BYTES = 32;
 
 export interface Seal {
   /**
@@ -60,10 +61,28 @@ export function createSeal(keys: readonly Buffer[]): Seal {
       } catch (cause) {
         throw new PostbellError(
           "storage_unavailable",
-          `The secret of webhook ${place} cannot be opened: give redisStorage the key it was sealed with, in sealKeys.`,
+          `The secret of webhook ${place} cannot be opened: give the storage the key it was sealed with, in sealKeys.`,
           { field: "sealKeys", cause },
         );
       }
     },
   };
 }
+
+/** Returns `undefined` if `given` is not a key. */
+function readSealKey(given: unknown): Buffer | undefined {
+  const bytes = typeof given === "string" ? Buffer.from(given, "base64") : given;
+  return bytes instanceof Uint8Array && bytes.length === SEAL_KEY_BYTES ? Buffer.from(bytes) : undefined;
+}
+
+/** Reads the value of {@link sealKeysOption}. */
+export const readSealKeys = (keys: readonly (Uint8Array | string)[]): readonly Buffer[] =>
+  keys.flatMap((key) => readSealKey(key) ?? []);
+
+/** The option `sealKeys` of a storage. */
+export const sealKeysOption = value<readonly (Uint8Array | string)[]>(
+  "a list of keys of 32 bytes, as bytes or in base64",
+  (given) => Array.isArray(given) && given.every((key) => readSealKey(key) !== undefined),
+  [],
+  "list of keys",
+);

@@ -1,6 +1,6 @@
 /** The time of the Redis server, sampled every ten seconds. */
 
-import type { Clock } from "../../src/core/clock.js";
+import type { Clock } from "../src/core/clock.js";
 
 /**
  * How long a sample is used. The clocks of two machines drift apart by a few milliseconds in this

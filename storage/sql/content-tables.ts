@@ -1,0 +1,56 @@
+/** The tables of the content store. */
+
+import type { Table } from "./table.js";
+
+export const contentRecords = {
+  name: "content_records",
+  columns: {
+    key: "text",
+    version: "int",
+    /** Null for a record that is never resident. */
+    columns: "text?",
+    body: "text",
+    /** A JSON list of the names that no other record may have. */
+    names: "text",
+    /** The commit that wrote it last. */
+    sequence: "int",
+  },
+  primaryKey: ["key"],
+  isUpdatedInPlace: true,
+} as const satisfies Table;
+
+/** The record that holds each unique name. */
+export const contentNames = {
+  name: "content_names",
+  columns: { name: "text", key: "text" },
+  primaryKey: ["name"],
+} as const satisfies Table;
+
+/** The last id that was allocated, by kind. */
+export const contentIds = {
+  name: "content_ids",
+  columns: { kind: "text", last: "int" },
+  primaryKey: ["kind"],
+} as const satisfies Table;
+
+/** What each commit changed of records with columns. */
+export const contentChanges = {
+  name: "content_changes",
+  columns: { sequence: "int", key: "text" },
+  primaryKey: ["sequence", "key"],
+} as const satisfies Table;
+
+/** The commits whose changes are kept, with the nonce that was generated for each. */
+export const contentCommits = {
+  name: "content_commits",
+  columns: { sequence: "int", nonce: "text" },
+  primaryKey: ["sequence"],
+} as const satisfies Table;
+
+export const CONTENT_TABLES: readonly Table[] = [
+  contentRecords,
+  contentNames,
+  contentIds,
+  contentChanges,
+  contentCommits,
+];

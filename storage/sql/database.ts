@@ -1,0 +1,71 @@
+/**
+ * The port to an SQL database: transactions, and statements for many rows. SQLite runs a statement
+ * for each row, because a call costs little there. Postgres gets all rows with one statement,
+ * because a round trip costs much.
+ */
+
+import type { Table } from "./table.js";
+
+export type SqlValue = string | number | null;
+
+/** The values of one row, in the order of the columns that were named. */
+export type SqlValues = readonly SqlValue[];
+
+/** The name of a column, in the form of a list: `["position", "state"]`. */
+export type Columns = readonly string[];
+
+/** The type of a parameter, where a database has to be told. */
+export type ParameterType = "int" | "text";
+
+/** A transaction. Its methods reject with the error of the database. */
+export interface SqlTransaction {
+  /** Runs a statement. Its parameters are `$1`, `$2` … */
+  all<R>(text: string, values?: SqlValues): Promise<readonly R[]>;
+  /**
+   * Runs a query once for each of `lists`, and returns all rows: those of the first list, then
+   * those of the second. Names of columns must differ.
+   */
+  forEach<R>(text: string, types: readonly ParameterType[], lists: readonly SqlValues[]): Promise<readonly R[]>;
+  /**
+   * Reads the rows whose `key` is one of `values`, in the order of `key`, and locks them until the
+   * transaction ends.
+   */
+  lockRows<R>(table: Table, key: string, values: readonly SqlValue[]): Promise<readonly R[]>;
+  /** Inserts rows. A row whose `unless` columns are those of another row is left out. */
+  insert(table: Table, columns: Columns, rows: readonly SqlValues[], unless?: Columns): Promise<void>;
+  /**
+   * Inserts rows into a table with positions, and returns their positions, in order. With `unless`,
+   * a row whose columns are those of another row is left out, and has no position.
+   */
+  insertNumbered(
+    table: Table,
+    columns: Columns,
+    rows: readonly SqlValues[],
+    unless?: Columns,
+  ): Promise<readonly (number | undefined)[]>;
+  /** Sets columns of the rows that have these keys. Each row: the keys, then the columns. */
+  update(table: Table, keys: Columns, columns: Columns, rows: readonly SqlValues[]): Promise<void>;
+  /** Deletes the rows that have these keys. */
+  remove(table: Table, keys: Columns, rows: readonly SqlValues[]): Promise<void>;
+  /** Waits until no other transaction holds the lock of this name, and holds it until the end. */
+  lock(name: string): Promise<void>;
+  /** The text that ends a query which locks its rows and leaves out those that are locked. */
+  readonly skipLocked: string;
+}
+
+/** How a transaction is run. */
+export interface TransactionOptions {
+  /**
+   * False if losing the transaction in a crash of the server does no harm. Default true: the
+   * promise resolves when the transaction is durable.
+   */
+  readonly isDurable?: boolean | undefined;
+}
+
+/** A database, whatever its kind. Both methods reject with `storage_unavailable` and its like. */
+export interface SqlDatabase {
+  /** Runs `work` in a transaction. It may be run several times, until one of them commits. */
+  write<T>(work: (transaction: SqlTransaction) => Promise<T>, options?: TransactionOptions): Promise<T>;
+  /** Runs `work`, which only reads, on one state of the database. */
+  read<T>(work: (transaction: SqlTransaction) => Promise<T>): Promise<T>;
+}

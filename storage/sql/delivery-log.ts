@@ -1,0 +1,198 @@
+/** Reads the delivery log on SQL. */
+
+import { parseDeliveryId } from "../../src/webhooks/delivery/delivery-id.js";
+import type {
+  Attempt,
+  AttemptSummary,
+  DeliveryRecord,
+  DeliveryState,
+  DeliveryStats,
+  EventRecord,
+  WebhookStore,
+} from "../../src/webhooks/store.js";
+import { validateCursor } from "../cursor.js";
+import { type RecentHour, sumRecentAttempts } from "../recent-attempts.js";
+import { SUM_OF_CHANGES } from "./changes.js";
+import type { SqlTransaction, SqlValue } from "./database.js";
+import { type DeliveryRow, toDeliveryId } from "./delivery-rows.js";
+import type { EndpointRow } from "./endpoint-rows.js";
+import type { SqlStoreContext } from "./store-context.js";
+import { decodeText } from "./text.js";
+
+/** The most deliveries that a page with a filter examines. */
+const MOST_EXAMINED = 1_000;
+
+/** The time and the position of the last delivery of the page before. */
+const CURSOR = /^[0-9]{1,15}\.[0-9]{1,15}$/;
+
+const SELECT = `SELECT d.*, ep.id AS webhook_id, ev.id AS event_id, ev.type, ev.subject
+  FROM {deliveries} d JOIN {events} ev ON ev.position = d.event JOIN {endpoints} ep ON ep.position = d.endpoint`;
+
+type LoggedRow = DeliveryRow & {
+  readonly webhook_id: string;
+  readonly event_id: string;
+  readonly type: string;
+  readonly subject: string | null;
+};
+
+const decodeAttempts = (lines: string): readonly Attempt[] =>
+  lines === "" ? [] : lines.split("\n").map((line) => JSON.parse(decodeText(line)) as Attempt);
+
+const toRecord = (row: LoggedRow): DeliveryRecord => ({
+  id: toDeliveryId(row.webhook_id, row.event_id, row.serial),
+  webhookId: row.webhook_id,
+  eventId: row.event_id,
+  type: row.type,
+  subject: row.subject,
+  state: row.state as DeliveryState,
+  reason: row.reason,
+  createdAt: row.created_at,
+  startedAt: row.started_at,
+  step: row.step,
+  dueAt: row.state === "pending" ? row.due_at : null,
+  endedAt: row.ended_at,
+  attempts: decodeAttempts(row.attempts),
+});
+
+/** Finds a delivery by its id. */
+export async function findDelivery(transaction: SqlTransaction, id: string): Promise<LoggedRow | undefined> {
+  const key = parseDeliveryId(id);
+  if (key === undefined) return undefined;
+  const [row] = await transaction.all<LoggedRow>(
+    `${SELECT} WHERE ep.id = $1 AND ev.account = ep.account AND ev.id = $2 AND d.serial = $3`,
+    [key.webhookId, key.eventId, key.serial],
+  );
+  return row;
+}
+
+type ListRequest = Parameters<WebhookStore["listDeliveries"]>[0];
+
+interface ExaminedRow {
+  readonly position: number;
+  readonly created_at: number;
+  readonly state: string;
+  readonly type: string;
+}
+
+const readExamined = (
+  transaction: SqlTransaction,
+  endpoint: number,
+  { since, until, cursor }: Pick<ListRequest, "since" | "until" | "cursor">,
+  limit: number,
+): Promise<readonly ExaminedRow[]> => {
+  const [at, position] = (validateCursor(cursor, CURSOR) || `${Number.MAX_SAFE_INTEGER}.0`)
+    .split(".")
+    .map(Number);
+  const values: readonly SqlValue[] = [
+    endpoint,
+    since ?? 0,
+    Math.min(until ?? Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER),
+    at ?? 0,
+    position ?? 0,
+    limit,
+  ];
+  return transaction.all<ExaminedRow>(
+    `SELECT d.position, d.created_at, d.state, ev.type
+      FROM {deliveries} d JOIN {events} ev ON ev.position = d.event
+      WHERE d.endpoint = $1 AND d.created_at >= $2 AND d.created_at < $3 AND (d.created_at, d.position) < ($4, $5)
+      ORDER BY d.created_at DESC, d.position DESC LIMIT $6`,
+    values,
+  );
+};
+
+async function listDeliveries(
+  transaction: SqlTransaction,
+  request: ListRequest,
+): Promise<Awaited<ReturnType<WebhookStore["listDeliveries"]>>> {
+  const { webhookId, state, type, limit } = request;
+  validateCursor(request.cursor, CURSOR);
+  const [endpoint] = await transaction.all<{ position: number }>(
+    "SELECT position FROM {endpoints} WHERE id = $1",
+    [webhookId],
+  );
+  if (endpoint === undefined) return { deliveries: [], next: null };
+  const isFiltered = state !== undefined || type !== undefined;
+  const most = isFiltered ? MOST_EXAMINED : limit + 1;
+  const examined = await readExamined(transaction, endpoint.position, request, most);
+  const wanted = examined.filter(
+    (row) => (state === undefined || row.state === state) && (type === undefined || row.type === type),
+  );
+  const shown = wanted.slice(0, limit);
+  const rows = await transaction.forEach<LoggedRow>(
+    `${SELECT} WHERE d.position = $1`,
+    ["int"],
+    shown.map(({ position }) => [position]),
+  );
+  const isMore = wanted.length > limit || (isFiltered && examined.length === most);
+  const last = wanted.length > limit ? shown.at(-1) : examined.at(-1);
+  return {
+    deliveries: rows.map(toRecord),
+    next: isMore && last ? `${last.created_at}.${last.position}` : null,
+  };
+}
+
+const toSummary = ({ at, kind, status, code }: Attempt): AttemptSummary => ({ at, kind, status, code });
+
+async function readStats(
+  transaction: SqlTransaction,
+  webhookId: string,
+  now: number,
+): Promise<DeliveryStats | undefined> {
+  const [endpoint] = await transaction.all<EndpointRow>("SELECT * FROM {endpoints} WHERE id = $1", [webhookId]);
+  if (endpoint === undefined) return undefined;
+  const { position } = endpoint;
+  const [added] = await transaction.all<
+    Record<"pending" | "delivered" | "failed" | "withheld" | "failed_tests", number>
+  >(`SELECT ${SUM_OF_CHANGES} FROM {changes} WHERE endpoint = $1`, [position]);
+  const [head] = await transaction.all<Pick<DeliveryRow, "extra_at" | "due_at">>(
+    `SELECT d.extra_at, d.due_at FROM {queue} q JOIN {deliveries} d ON d.position = q.delivery
+      WHERE q.endpoint = $1 ORDER BY q.at, q.delivery LIMIT 1`,
+    [position],
+  );
+  const last = endpoint.last_attempt === null ? null : (JSON.parse(endpoint.last_attempt) as Attempt);
+  return {
+    pending: endpoint.pending + Number(added?.pending),
+    delivered: endpoint.delivered + Number(added?.delivered),
+    failed: endpoint.failed + Number(added?.failed),
+    withheld: endpoint.withheld + Number(added?.withheld),
+    failedTests: endpoint.failed_tests + Number(added?.failed_tests),
+    lastDay: sumRecentAttempts(JSON.parse(endpoint.recent) as RecentHour[], now),
+    nextDueAt: head ? (head.extra_at ?? head.due_at) : null,
+    lastAttempt: last && toSummary(last),
+  };
+}
+
+async function readEvent(
+  transaction: SqlTransaction,
+  account: string,
+  id: string,
+): Promise<EventRecord | undefined> {
+  const [row] = await transaction.all<{
+    type: string;
+    subject: string | null;
+    digest: string;
+    payload: string;
+  }>(
+    `SELECT ev.type, ev.subject, ev.digest, b.payload FROM {events} ev JOIN {bodies} b ON b.event = ev.position
+      WHERE ev.account = $1 AND ev.id = $2`,
+    [account, id],
+  );
+  if (row === undefined) return undefined;
+  const { type, subject, digest, payload } = row;
+  const event = { id, account, type, digest, payload: decodeText(payload) };
+  return subject === null ? event : { ...event, subject };
+}
+
+export function createSqlDeliveryLog({
+  database,
+}: SqlStoreContext): Pick<WebhookStore, "getDelivery" | "getEvent" | "listDeliveries" | "deliveryStats"> {
+  return {
+    async getDelivery(id) {
+      const row = await database.read((transaction) => findDelivery(transaction, id));
+      return row && toRecord(row);
+    },
+    getEvent: ({ account, id }) => database.read((transaction) => readEvent(transaction, account, id)),
+    listDeliveries: (request) => database.read((transaction) => listDeliveries(transaction, request)),
+    deliveryStats: (webhookId, now) => database.read((transaction) => readStats(transaction, webhookId, now)),
+  };
+}

@@ -1,0 +1,75 @@
+/** The rows of deliveries: their ids, their places in the queue, and adding new ones. */
+
+import { formatDeliveryId } from "../../src/webhooks/delivery/delivery-id.js";
+import { FIRST_ATTEMPT_HEAD_START_MS } from "../../src/webhooks/store.js";
+import type { SqlTransaction } from "./database.js";
+import type { RowOf } from "./table.js";
+import { deliveries, queue } from "./webhook-tables.js";
+
+export type DeliveryRow = RowOf<typeof deliveries>;
+
+/** The fields of a new delivery. */
+export interface NewDelivery {
+  /** The position of its webhook. */
+  readonly endpoint: number;
+  /** The position of its event. */
+  readonly event: number;
+  readonly serial: number;
+  readonly dueAt: number;
+}
+
+/**
+ * Returns the place of a delivery in the queue of its endpoint. Only one that is already due gets
+ * the head start of a first attempt: any other would be served too early.
+ */
+export function getQueuePlace(
+  { started_at, due_at, extra_at }: Pick<DeliveryRow, "started_at" | "due_at" | "extra_at">,
+  now: number,
+): number {
+  const at = extra_at ?? due_at;
+  return started_at === null && at <= now ? at - FIRST_ATTEMPT_HEAD_START_MS : at;
+}
+
+const COLUMNS = [
+  "endpoint",
+  "event",
+  "serial",
+  "created_at",
+  "state",
+  "step",
+  "due_at",
+  "postponed",
+  "crashes",
+  "is_recovered",
+  "queued_at",
+  "attempts",
+] as const satisfies readonly (keyof DeliveryRow)[];
+
+/** Adds pending deliveries, with their places in the queue. The caller counts them. */
+export async function addDeliveries(
+  transaction: SqlTransaction,
+  added: readonly NewDelivery[],
+  now: number,
+): Promise<void> {
+  if (added.length === 0) return;
+  const places = added.map(({ dueAt }) =>
+    getQueuePlace({ started_at: null, due_at: dueAt, extra_at: null }, now),
+  );
+  const positions = await transaction.insertNumbered(
+    deliveries,
+    COLUMNS,
+    added.map(({ endpoint, event, serial, dueAt }, index) => [
+      ...[endpoint, event, serial, now, "pending", 0, dueAt, 0, 0, 0],
+      ...[places[index] ?? dueAt, ""],
+    ]),
+  );
+  await transaction.insert(
+    queue,
+    ["endpoint", "at", "delivery"],
+    added.map(({ endpoint }, index) => [endpoint, places[index] ?? now, positions[index] ?? 0]),
+  );
+}
+
+/** Returns the id of a delivery from the ids of its webhook and its event. */
+export const toDeliveryId = (webhookId: string, eventId: string, serial: number): string =>
+  formatDeliveryId({ webhookId, eventId, serial });

@@ -1,0 +1,128 @@
+/** The rows of endpoints while a transaction holds their locks: when they may be served next. */
+
+import { limitConcurrency } from "../slow-start.js";
+import type { SqlTransaction } from "./database.js";
+import { type AfterCommit, noteWake, type SqlStoreContext } from "./store-context.js";
+import type { RowOf } from "./table.js";
+import { endpoints } from "./webhook-tables.js";
+
+export type EndpointRow = RowOf<typeof endpoints>;
+
+/** The columns that claims and settlements change. The health is written by who changes it. */
+const QUEUE_COLUMNS = [
+  "lane",
+  "ready_at",
+  "turn",
+  "in_flight",
+  "slow_start",
+  "pending",
+  "delivered",
+  "failed",
+  "withheld",
+  "failed_tests",
+  "recent",
+  "last_attempt",
+] as const satisfies readonly (keyof EndpointRow)[];
+
+const HEALTH_COLUMNS = [
+  "status",
+  "updated_at",
+  "generation",
+  "failing_since",
+  "warned_at",
+  "notice_at",
+] as const satisfies readonly (keyof EndpointRow)[];
+
+let lastTurn = 0;
+
+/** Returns a number larger than all before, in this process and, a millisecond later, in others. */
+export function nextTurn(now: number): number {
+  lastTurn = Math.max(lastTurn + 1, now * 1_024);
+  return lastTurn;
+}
+
+/** Reads endpoints by their positions, and locks them. */
+export const lockEndpoints = (
+  transaction: SqlTransaction,
+  positions: Iterable<number>,
+): Promise<readonly EndpointRow[]> =>
+  transaction.lockRows<EndpointRow>(endpoints, "position", [...new Set(positions)]);
+
+/** Reads an endpoint of this account by its id, and locks it. */
+export async function lockEndpoint(
+  transaction: SqlTransaction,
+  { id, account }: { readonly id: string; readonly account: string },
+): Promise<EndpointRow | undefined> {
+  const [row] = await transaction.lockRows<EndpointRow>(endpoints, "id", [id]);
+  return row?.account === account ? row : undefined;
+}
+
+export const countFreeSlots = ({ slow_start, in_flight }: EndpointRow, perEndpoint: number): number =>
+  limitConcurrency(slow_start, perEndpoint) - in_flight;
+
+/**
+ * Works out when an endpoint may be served next, after anything about it has changed. `head`: when
+ * the first delivery of its queue may be claimed; `undefined` if the queue is empty. An endpoint
+ * that is already due keeps its turn, unless it was just `served`: then the others come first.
+ */
+export function offer(
+  endpoint: EndpointRow,
+  head: number | undefined,
+  { now, perEndpoint, served = false }: { now: number; perEndpoint: number; served?: boolean },
+): void {
+  if (head === undefined || countFreeSlots(endpoint, perEndpoint) <= 0) {
+    endpoint.ready_at = null;
+    return;
+  }
+  const { ready_at } = endpoint;
+  if (!served && ready_at !== null && ready_at <= now && head <= now) return;
+  endpoint.ready_at = Math.max(head, now);
+  endpoint.turn = nextTurn(now);
+}
+
+const HEADS = "SELECT endpoint, at FROM {queue} WHERE endpoint = $1 ORDER BY at, delivery LIMIT 1";
+
+/** Reads when the first delivery of each queue may be claimed, by the position of its endpoint. */
+export async function readHeads(
+  transaction: SqlTransaction,
+  rows: readonly EndpointRow[],
+): Promise<ReadonlyMap<number, number>> {
+  const lists = rows.map(({ position }) => [position]);
+  const heads = await transaction.forEach<{ endpoint: number; at: number }>(HEADS, ["int"], lists);
+  return new Map(heads.map(({ endpoint, at }) => [endpoint, at]));
+}
+
+/** Offers endpoints whose queues have changed, notes when workers should claim, and writes them. */
+export async function offerAndSave(
+  transaction: SqlTransaction,
+  rows: readonly EndpointRow[],
+  { context, now, after }: { context: SqlStoreContext; now: number; after: AfterCommit },
+): Promise<void> {
+  const heads = await readHeads(transaction, rows);
+  for (const row of rows) {
+    const before = row.ready_at;
+    offer(row, heads.get(row.position), { now, perEndpoint: context.perEndpoint });
+    if (row.ready_at !== null && (before === null || row.ready_at < before)) noteWake(after, row.ready_at);
+  }
+  await saveQueues(transaction, rows);
+}
+
+const save = (
+  transaction: SqlTransaction,
+  columns: readonly (keyof EndpointRow)[],
+  rows: readonly EndpointRow[],
+): Promise<void> =>
+  transaction.update(
+    endpoints,
+    ["position"],
+    columns,
+    rows.map((row) => [row.position, ...columns.map((column) => row[column])]),
+  );
+
+/** Writes what claims and settlements change. */
+export const saveQueues = (transaction: SqlTransaction, rows: readonly EndpointRow[]): Promise<void> =>
+  save(transaction, QUEUE_COLUMNS, rows);
+
+/** Writes the status and the health. */
+export const saveHealth = (transaction: SqlTransaction, rows: readonly EndpointRow[]): Promise<void> =>
+  save(transaction, HEALTH_COLUMNS, rows);

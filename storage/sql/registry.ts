@@ -1,0 +1,223 @@
+/** Registrations on SQL. */
+
+import { randomUUID } from "node:crypto";
+import { rotateSecret } from "../../src/webhooks/registrations/secret-rotation.js";
+import type { WebhookRecord, WebhookStore } from "../../src/webhooks/store.js";
+import { validateCursor } from "../cursor.js";
+import type { RegistryMethods } from "../registry-methods.js";
+import type { SqlTransaction } from "./database.js";
+import { type EndpointRow, lockEndpoint, nextTurn, offerAndSave, saveHealth } from "./endpoint-rows.js";
+import { type AfterCommit, type SqlStoreContext, writeAndWake } from "./store-context.js";
+import { endpoints, removals, replays, webhooks } from "./webhook-tables.js";
+import {
+  CONFIG_COLUMNS,
+  decodeWebhook,
+  encodeConfig,
+  readWebhook,
+  readWebhooks,
+  readWebhooksOfAccount,
+} from "./webhook-rows.js";
+
+type CreateRequest = Parameters<WebhookStore["createWebhook"]>[0];
+type CreateResult = Awaited<ReturnType<WebhookStore["createWebhook"]>>;
+type UpdateRequest = Parameters<WebhookStore["updateWebhook"]>[0];
+
+const POSITION = /^[0-9]{1,15}$/;
+
+/** Counts the webhooks of an account. */
+async function countWebhooks(
+  transaction: SqlTransaction,
+  account: string,
+): Promise<{ readonly all: number; readonly enabled: number }> {
+  const [counts] = await transaction.all<{ total: number; enabled: number }>(
+    `SELECT count(*) AS total, coalesce(sum(CASE WHEN e.status = 'ENABLED' THEN 1 ELSE 0 END), 0) AS enabled
+      FROM {webhooks} w JOIN {endpoints} e ON e.position = w.position WHERE w.account = $1`,
+    [account],
+  );
+  return { all: Number(counts?.total), enabled: Number(counts?.enabled) };
+}
+
+/** Finds the result of an earlier create with the same idempotency key or id. */
+async function findEarlierCreate(
+  transaction: SqlTransaction,
+  { webhook, idempotency, now }: CreateRequest,
+  { seal }: SqlStoreContext,
+): Promise<CreateResult | undefined> {
+  if (idempotency) {
+    const [replay] = await transaction.all<{ digest: string; webhook: string }>(
+      "SELECT digest, webhook FROM {replays} WHERE account = $1 AND key = $2 AND expires_at > $3",
+      [webhook.account, idempotency.key, now],
+    );
+    if (replay && replay.digest !== idempotency.digest) return { result: "key_reused" };
+    if (replay) {
+      const record = JSON.parse(seal.open(replay.webhook, webhook.account)) as WebhookRecord;
+      return { result: "replayed", webhook: record };
+    }
+  }
+  const known = await readWebhook(transaction, webhook.id);
+  return known && { result: "created", webhook: decodeWebhook(known, seal) };
+}
+
+const NEW_ENDPOINT = {
+  lane: "slow",
+  ready_at: null,
+  in_flight: 0,
+  slow_start: null,
+  pending: 0,
+  delivered: 0,
+  failed: 0,
+  withheld: 0,
+  failed_tests: 0,
+  recent: "[]",
+  last_attempt: null,
+} as const;
+
+async function addWebhook(
+  transaction: SqlTransaction,
+  { webhook, idempotency, now }: CreateRequest,
+  { seal }: SqlStoreContext,
+): Promise<void> {
+  const { id, account } = webhook;
+  const [position] = await transaction.insertNumbered(
+    webhooks,
+    ["id", "account", "created_at", ...CONFIG_COLUMNS],
+    [[id, account, webhook.createdAt, ...encodeConfig(webhook, seal)]],
+  );
+  const endpoint: EndpointRow = {
+    ...NEW_ENDPOINT,
+    position: position ?? 0,
+    id,
+    account,
+    turn: nextTurn(now),
+    status: webhook.status,
+    updated_at: webhook.updatedAt,
+    generation: webhook.generation,
+    failing_since: webhook.failingSince,
+    warned_at: webhook.warnedAt,
+    notice_at: webhook.noticeAt,
+  };
+  await transaction.insert(endpoints, Object.keys(endpoint), [Object.values(endpoint)]);
+  if (!idempotency) return;
+  const { key, digest, expiresAt } = idempotency;
+  const sealed = seal.close(JSON.stringify(webhook), account);
+  await transaction.remove(replays, ["account", "key"], [[account, key]]);
+  await transaction.insert(
+    replays,
+    ["account", "key", "digest", "webhook", "expires_at"],
+    [[account, key, digest, sealed, expiresAt]],
+  );
+}
+
+/** The fields that a change gives a webhook, with their effects on its health. */
+function applyChange(
+  record: WebhookRecord,
+  { change: { url, status, eventTypes, rotation, subscriberId }, now }: UpdateRequest,
+): WebhookRecord & { readonly startsAgain: boolean } {
+  const isEnabled = status === "ENABLED" && record.status === "DISABLED";
+  const isDisabled = status === "DISABLED" && record.status === "ENABLED";
+  const startsAgain = isEnabled || (url !== undefined && url !== record.url);
+  return {
+    ...record,
+    url: url ?? record.url,
+    status: status ?? record.status,
+    eventTypes: eventTypes === undefined ? record.eventTypes : eventTypes,
+    ...(rotation && rotateSecret(record, rotation, now)),
+    subscriberId: subscriberId ?? record.subscriberId,
+    updatedAt: Math.max(now, record.updatedAt + 1),
+    generation: record.generation + (startsAgain ? 1 : 0),
+    ...((startsAgain || isDisabled) && { failingSince: null, warnedAt: null, noticeAt: null }),
+    startsAgain,
+  };
+}
+
+async function changeWebhook(
+  transaction: SqlTransaction,
+  request: UpdateRequest,
+  { context, after }: { readonly context: SqlStoreContext; readonly after: AfterCommit },
+): Promise<Awaited<ReturnType<WebhookStore["updateWebhook"]>>> {
+  const { account, change, owner, enabledLimit, now } = request;
+  await transaction.lock(`account ${account}`);
+  const endpoint = await lockEndpoint(transaction, request);
+  const [row] = endpoint ? await readWebhooks(transaction, [endpoint.position]) : [];
+  if (endpoint === undefined || row === undefined) return { result: "not_found" };
+  const record = decodeWebhook(row, context.seal);
+  if (owner !== undefined && owner !== record.subscriberId) return { result: "not_owner" };
+  if (change.status === "ENABLED" && record.status === "DISABLED") {
+    const { enabled } = await countWebhooks(transaction, account);
+    if (enabled >= enabledLimit) return { result: "enabled_limit" };
+  }
+  const { startsAgain, ...changed } = applyChange(record, request);
+  const values = encodeConfig(changed, context.seal);
+  await transaction.update(webhooks, ["position"], CONFIG_COLUMNS, [[row.position, ...values]]);
+  endpoint.status = changed.status;
+  endpoint.updated_at = changed.updatedAt;
+  endpoint.generation = changed.generation;
+  endpoint.failing_since = changed.failingSince;
+  endpoint.warned_at = changed.warnedAt;
+  endpoint.notice_at = changed.noticeAt;
+  await saveHealth(transaction, [endpoint]);
+  if (startsAgain) {
+    endpoint.lane = "slow";
+    endpoint.slow_start = null;
+    await offerAndSave(transaction, [endpoint], { context, now, after });
+  }
+  const webhook = { ...changed, eventTypes: changed.eventTypes && [...changed.eventTypes] };
+  return { result: "updated", webhook };
+}
+
+async function createWebhook(
+  transaction: SqlTransaction,
+  request: CreateRequest,
+  context: SqlStoreContext,
+): Promise<CreateResult> {
+  const { webhook, enabledLimit, accountLimit } = request;
+  await transaction.lock(`account ${webhook.account}`);
+  const earlier = await findEarlierCreate(transaction, request, context);
+  if (earlier !== undefined) return earlier;
+  const { all, enabled } = await countWebhooks(transaction, webhook.account);
+  if (all >= accountLimit) return { result: "account_limit" };
+  if (webhook.status === "ENABLED" && enabled >= enabledLimit) return { result: "enabled_limit" };
+  await addWebhook(transaction, request, context);
+  return { result: "created", webhook: structuredClone(webhook) };
+}
+
+export function createSqlRegistry(context: SqlStoreContext): RegistryMethods & Pick<WebhookStore, "newWebhookId"> {
+  const { database, seal } = context;
+  return {
+    newWebhookId: () => randomUUID(),
+
+    createWebhook: (request) =>
+      database.write((transaction) => createWebhook(transaction, request, context)),
+
+    async getWebhook(id) {
+      const row = await database.read((transaction) => readWebhook(transaction, id));
+      return row && decodeWebhook(row, seal);
+    },
+
+    async listWebhooks({ account, cursor, limit }) {
+      const after = Number(validateCursor(cursor, POSITION) || 0);
+      const rows = await database.read((transaction) =>
+        readWebhooksOfAccount(transaction, account, { after, limit: limit + 1 }),
+      );
+      const shown = rows.slice(0, limit);
+      return {
+        webhooks: shown.map((row) => decodeWebhook(row, seal)),
+        next: rows.length > limit ? String(shown.at(-1)?.position ?? after) : null,
+      };
+    },
+
+    updateWebhook: (request) =>
+      writeAndWake(context, (transaction, after) => changeWebhook(transaction, request, { context, after })),
+
+    removeWebhook: ({ id, account }) =>
+      database.write(async (transaction) => {
+        const endpoint = await lockEndpoint(transaction, { id, account });
+        if (endpoint === undefined) return false;
+        const { position } = endpoint;
+        await transaction.remove(webhooks, ["position"], [[position]]);
+        await transaction.remove(endpoints, ["position"], [[position]]);
+        await transaction.insert(removals, ["endpoint"], [[position]], ["endpoint"]);
+        return true;
+      }),
+  };
+}

@@ -1,0 +1,102 @@
+/** Requests one more attempt of a delivery. */
+
+import { parseDeliveryId } from "../../src/webhooks/delivery/delivery-id.js";
+import type { WebhookStore } from "../../src/webhooks/store.js";
+import { reopenEvents } from "./completed-events.js";
+import type { SqlTransaction } from "./database.js";
+import { addDeliveries, type DeliveryRow, getQueuePlace, toDeliveryId } from "./delivery-rows.js";
+import { type EndpointRow, lockEndpoint, offerAndSave } from "./endpoint-rows.js";
+import type { AfterCommit, SqlStoreContext } from "./store-context.js";
+import { deliveries, queue } from "./webhook-tables.js";
+
+type ResendRequest = Parameters<WebhookStore["resend"]>[0];
+type ResendResult = Awaited<ReturnType<WebhookStore["resend"]>>;
+
+interface SiblingRow
+  extends Pick<
+    DeliveryRow,
+    "position" | "event" | "serial" | "state" | "started_at" | "due_at" | "extra_at" | "queued_at"
+  > {
+  readonly token: string | null;
+}
+
+/** The latest deliveries of an event to a webhook, the latest first. */
+const SIBLINGS = `SELECT d.position, d.event, d.serial, d.state, d.started_at, d.due_at, d.extra_at, d.queued_at, l.token
+  FROM {events} ev JOIN {deliveries} d ON d.event = ev.position AND d.endpoint = $1
+    LEFT JOIN {leases} l ON l.id = $4 || CASE d.serial WHEN 0 THEN '' ELSE '.' || CAST(d.serial AS text) END
+  WHERE ev.account = $2 AND ev.id = $3 ORDER BY d.serial DESC`;
+
+/** Moves a waiting delivery to now. */
+async function moveToNow(
+  transaction: SqlTransaction,
+  waiting: SiblingRow,
+  endpoint: EndpointRow,
+  now: number,
+): Promise<void> {
+  const place = getQueuePlace({ ...waiting, extra_at: now }, now);
+  await transaction.update(
+    deliveries,
+    ["position"],
+    ["extra_at", "queued_at"],
+    [[waiting.position, now, place]],
+  );
+  await transaction.remove(
+    queue,
+    ["endpoint", "at", "delivery"],
+    [[endpoint.position, waiting.queued_at, waiting.position]],
+  );
+  await transaction.insert(
+    queue,
+    ["endpoint", "at", "delivery"],
+    [[endpoint.position, place, waiting.position]],
+  );
+}
+
+/** Adds a delivery of an event that is stored. Returns its serial; none if the event is gone. */
+async function addLater(
+  transaction: SqlTransaction,
+  { event, serial }: SiblingRow,
+  endpoint: EndpointRow,
+  now: number,
+): Promise<number | undefined> {
+  const stored = await reopenEvents(transaction, [event]);
+  if (!stored.has(event)) return undefined;
+  await addDeliveries(
+    transaction,
+    [{ endpoint: endpoint.position, event, serial: serial + 1, dueAt: now }],
+    now,
+  );
+  endpoint.pending += 1;
+  return serial + 1;
+}
+
+export async function resend(
+  transaction: SqlTransaction,
+  { id, account, force, now }: ResendRequest,
+  { context, after }: { readonly context: SqlStoreContext; readonly after: AfterCommit },
+): Promise<ResendResult> {
+  const key = parseDeliveryId(id);
+  if (key === undefined) return undefined;
+  const { webhookId, eventId } = key;
+  const locked = await lockEndpoint(transaction, { id: webhookId, account });
+  if (locked === undefined) return undefined;
+  const endpoint = { ...locked };
+  const values = [endpoint.position, account, eventId, `${webhookId}.${eventId}`];
+  const siblings = await transaction.all<SiblingRow>(SIBLINGS, values);
+  const [latest] = siblings;
+  if (latest === undefined || siblings.every(({ serial }) => serial !== key.serial)) return undefined;
+  const toResult = (serial: number, isInFlight = false) => ({
+    id: toDeliveryId(webhookId, eventId, serial),
+    isInFlight,
+  });
+  const open = siblings.filter(({ state }) => state === "pending");
+  const inFlight = open.find(({ token }) => token !== null);
+  if (inFlight && !force) return toResult(inFlight.serial, true);
+  const waiting = open.findLast(({ token }) => token === null);
+  if (waiting && (waiting.extra_at ?? waiting.due_at) <= now) return toResult(waiting.serial);
+  if (waiting) await moveToNow(transaction, waiting, endpoint, now);
+  const serial = waiting ? waiting.serial : await addLater(transaction, latest, endpoint, now);
+  if (serial === undefined) return undefined;
+  await offerAndSave(transaction, [endpoint], { context, now, after });
+  return toResult(serial);
+}

@@ -1,0 +1,119 @@
+/** What a settlement changes of its delivery and its endpoint. Changes the rows it is given. */
+
+import {
+  type Attempt,
+  type DeliveryState,
+  type EndpointReport,
+  type Settlement,
+  type SettleResult,
+  TEST_FAILED,
+} from "../../src/webhooks/store.js";
+import { addRecentAttempt, type RecentHour } from "../recent-attempts.js";
+import { nextSlowStart } from "../slow-start.js";
+import { type DeliveryRow, getQueuePlace } from "./delivery-rows.js";
+import type { EndpointRow } from "./endpoint-rows.js";
+import { encodeText } from "./text.js";
+
+/** Attempts that one delivery keeps. The schedule has 14; further ones come from `resend`. */
+const MAX_ATTEMPTS_KEPT = 50;
+
+/** A delivery in the course of a transaction that settles it. */
+export interface SettledDelivery {
+  readonly row: DeliveryRow;
+  /** The token of its lease; `null` without one. */
+  token: string | null;
+  /** True if it had a lease when the transaction began. */
+  readonly wasLeased: boolean;
+  /** Its state when the transaction began. */
+  readonly before: DeliveryState;
+  /** Its place in the queue when the transaction began; `null` if it had none. */
+  readonly queuedBefore: number | null;
+  isChanged: boolean;
+}
+
+/** The fields of `EndpointRow` that count deliveries. */
+const getCount = (endpoint: EndpointRow, state: DeliveryState): number => endpoint[state];
+
+export function countDelivery(
+  endpoint: EndpointRow,
+  { state, reason }: { readonly state: string; readonly reason: string | null },
+  by: 1 | -1,
+): void {
+  const counted = state as DeliveryState;
+  endpoint[counted] = getCount(endpoint, counted) + by;
+  if (reason === TEST_FAILED) endpoint.failed_tests += by;
+}
+
+/** Decides if a settlement is applied. */
+export function classifySettlement(
+  { row, token }: SettledDelivery,
+  settlement: Settlement,
+): SettleResult {
+  if (row.state === "delivered" || row.state === "withheld") return "gone";
+  if (settlement.outcome.state === "delivered") return "settled";
+  if (row.state !== "pending") return "gone";
+  return token === settlement.token ? "settled" : "stale";
+}
+
+/** Adds an attempt, and makes it the last one of its endpoint. */
+function addAttempt(row: DeliveryRow, endpoint: EndpointRow, attempt: Attempt): void {
+  const line = encodeText(JSON.stringify(attempt));
+  const lines = row.attempts === "" ? [] : row.attempts.split("\n");
+  row.attempts = [...lines, line].slice(-MAX_ATTEMPTS_KEPT).join("\n");
+  endpoint.last_attempt = JSON.stringify({ ...attempt, excerpt: null });
+}
+
+/** Applies the report of an attempt to its endpoint: its lane, its slow start, its health. */
+function applyReport(endpoint: EndpointRow, seen: EndpointReport, perEndpoint: number): void {
+  if (seen.generation !== endpoint.generation) return;
+  endpoint.lane = seen.lane;
+  endpoint.slow_start = nextSlowStart(endpoint.slow_start, seen.ok, perEndpoint);
+  if (endpoint.status !== "ENABLED") return;
+  if (seen.ok && endpoint.failing_since !== null) {
+    endpoint.failing_since = null;
+    endpoint.warned_at = null;
+    endpoint.notice_at = null;
+  } else if (!seen.ok && endpoint.failing_since === null) {
+    endpoint.failing_since = seen.at;
+    endpoint.warned_at = null;
+    endpoint.notice_at = seen.noticeAt;
+  }
+}
+
+function countRecent(endpoint: EndpointRow, now: number, isOk: boolean, durationMs: number): void {
+  const hours = JSON.parse(endpoint.recent) as readonly RecentHour[];
+  endpoint.recent = JSON.stringify(addRecentAttempt(hours, now, { isOk, durationMs }));
+}
+
+/** Applies a settlement that was classified as `settled`. */
+export function applySettlement(
+  delivery: SettledDelivery,
+  endpoint: EndpointRow,
+  settlement: Settlement,
+  perEndpoint: number,
+): void {
+  const { row } = delivery;
+  const { now, outcome, startedAt, attempt, endpoint: seen } = settlement;
+  delivery.isChanged = true;
+  if (delivery.token !== null) endpoint.in_flight -= 1;
+  delivery.token = null;
+  row.started_at = startedAt ?? row.started_at;
+  row.is_recovered = 0;
+  if (attempt !== null) addAttempt(row, endpoint, attempt);
+  if (seen !== null) applyReport(endpoint, seen, perEndpoint);
+  if (attempt !== null && seen !== null) countRecent(endpoint, now, seen.ok, attempt.durationMs);
+  countDelivery(endpoint, row, -1);
+  if (outcome.state === "pending") {
+    row.step = outcome.step;
+    row.due_at = outcome.dueAt;
+    row.extra_at = outcome.extraAt ?? null;
+    row.postponed = outcome.postponed;
+    row.crashes = outcome.crashes;
+    row.queued_at = getQueuePlace(row, now);
+  } else {
+    row.state = outcome.state;
+    row.reason = outcome.state === "delivered" ? null : outcome.reason;
+    row.ended_at = now;
+  }
+  countDelivery(endpoint, row, 1);
+}

@@ -1,0 +1,47 @@
+/** The context that all parts of one webhook store on SQL share. */
+
+import type { Clock } from "../../src/core/clock.js";
+import type { Logger } from "../../src/core/logger.js";
+import type { Retention } from "../../src/webhooks/store.js";
+import type { Seal } from "../seal.js";
+import type { SqlDatabase, SqlTransaction, TransactionOptions } from "./database.js";
+
+export interface SqlStoreContext {
+  readonly database: SqlDatabase;
+  readonly seal: Seal;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly perEndpoint: number;
+  readonly retention: Retention;
+  readonly pendingPerAccount: number;
+  /** Tells workers that deliveries or health steps may be due at `at`. */
+  readonly notifyWorkers: (at: number) => void;
+}
+
+/**
+ * What a transaction asks to be done after it has committed. A transaction that is run again starts
+ * with a new one.
+ */
+export interface AfterCommit {
+  /** When workers should claim: the earliest of all times that were noted. */
+  wakeAt: number;
+}
+
+export function noteWake(after: AfterCommit, at: number): void {
+  after.wakeAt = Math.min(after.wakeAt, at);
+}
+
+/** Runs `work` in a transaction, and then notifies the workers of what it has noted. */
+export async function writeAndWake<T>(
+  { database, notifyWorkers }: SqlStoreContext,
+  work: (transaction: SqlTransaction, after: AfterCommit) => Promise<T>,
+  options?: TransactionOptions,
+): Promise<T> {
+  let after: AfterCommit = { wakeAt: Number.POSITIVE_INFINITY };
+  const result = await database.write((transaction) => {
+    after = { wakeAt: Number.POSITIVE_INFINITY };
+    return work(transaction, after);
+  }, options);
+  if (after.wakeAt !== Number.POSITIVE_INFINITY) notifyWorkers(after.wakeAt);
+  return result;
+}

@@ -1,0 +1,57 @@
+/** Counts what a webhook store on SQL holds. */
+
+import type { StoreStats } from "../../src/webhooks/store.js";
+import { SUM_OF_CHANGES } from "./changes.js";
+import type { SqlTransaction } from "./database.js";
+
+/** Counting more would take long. A gauge that stays at this figure says enough. */
+const MOST_COUNTED = 100_000;
+
+const ENDPOINTS = `SELECT count(*) AS webhooks,
+    coalesce(sum(pending), 0) AS pending, coalesce(sum(delivered + failed + withheld), 0) AS ended,
+    coalesce(sum(CASE WHEN status = 'DISABLED' THEN 1 ELSE 0 END), 0) AS disabled,
+    coalesce(sum(CASE WHEN status = 'ENABLED' AND warned_at IS NOT NULL THEN 1 ELSE 0 END), 0) AS warned,
+    coalesce(sum(CASE WHEN status = 'ENABLED' AND warned_at IS NULL AND failing_since IS NOT NULL THEN 1 ELSE 0 END), 0) AS failing
+  FROM {endpoints}`;
+
+/** Changes of endpoints that are still there, and of the totals. */
+const CHANGES = `SELECT ${SUM_OF_CHANGES} FROM {changes}
+  WHERE endpoint = 0 OR endpoint IN (SELECT position FROM {endpoints})`;
+
+const DUE = `SELECT count(*) AS due FROM (
+  SELECT 1 FROM {endpoints} ep JOIN {queue} q ON q.endpoint = ep.position AND q.at <= $1
+  WHERE ep.in_flight < coalesce(ep.slow_start, $2) AND ep.in_flight < $2 LIMIT ${MOST_COUNTED}) AS due`;
+
+const LEASED = `SELECT count(*) AS leased FROM {leases} l JOIN {endpoints} ep ON ep.position = l.endpoint`;
+
+type Counts = Readonly<Record<string, number>>;
+
+export async function readStoreStats(
+  transaction: SqlTransaction,
+  now: number,
+  perEndpoint: number,
+): Promise<StoreStats> {
+  const [all] = await transaction.all<Counts>(ENDPOINTS);
+  const [added] = await transaction.all<Counts>(CHANGES);
+  const [totals] = await transaction.all<Counts>("SELECT events, bytes FROM {totals} WHERE name = 'webhooks'");
+  const [due] = await transaction.all<Counts>(DUE, [now, perEndpoint]);
+  const [leased] = await transaction.all<Counts>(LEASED);
+  const sum = (name: string, ...rows: readonly (Counts | undefined)[]): number =>
+    rows.reduce((total, row) => total + Number(row?.[name] ?? 0), 0);
+  const webhooks = sum("webhooks", all);
+  const endpoints = {
+    failing: sum("failing", all),
+    warned: sum("warned", all),
+    disabled: sum("disabled", all),
+  };
+  return {
+    webhooks,
+    events: sum("events", totals, added),
+    pending: sum("pending", all, added),
+    leased: sum("leased", leased),
+    due: sum("due", due),
+    endpoints: { ok: webhooks - endpoints.failing - endpoints.warned - endpoints.disabled, ...endpoints },
+    ended: sum("ended", all) + sum("delivered", added) + sum("failed", added) + sum("withheld", added),
+    bytes: sum("bytes", totals, added),
+  };
+}

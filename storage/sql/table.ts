@@ -1,0 +1,60 @@
+/** Describes tables, once for all databases, and generates the statements that create them. */
+
+/** `position`: a number that the database gives to a row, and that grows. `?`: may be null. */
+export type ColumnType = "position" | "int" | "int?" | "text" | "text?";
+
+export interface Table {
+  readonly name: string;
+  readonly columns: Readonly<Record<string, ColumnType>>;
+  /** The columns of the primary key, if no column is a `position`. */
+  readonly primaryKey?: readonly string[];
+  /** Further constraints and indexes, as lists of columns. */
+  readonly unique?: readonly (readonly string[])[];
+  readonly indexes?: readonly Index[];
+  /**
+   * True if rows are updated often, and no indexed column with them: the database then leaves room
+   * for the new version of a row next to the old one.
+   */
+  readonly isUpdatedInPlace?: boolean;
+}
+
+export interface Index {
+  readonly columns: readonly string[];
+  /** The index holds only the rows in which this column is not null. */
+  readonly present?: string;
+}
+
+type ValueOf<T extends ColumnType> = T extends "text"
+  ? string
+  : T extends "text?"
+    ? string | null
+    : T extends "int?"
+      ? number | null
+      : number;
+
+/** The type of a row of a table. */
+export type RowOf<T extends { readonly columns: Readonly<Record<string, ColumnType>> }> = {
+  -readonly [C in keyof T["columns"]]: ValueOf<T["columns"][C]>;
+};
+
+/** How a database writes the types of columns and the end of a table. */
+export interface SchemaDialect {
+  readonly types: Readonly<Record<ColumnType, string>>;
+  /** Returns the text after the closing bracket of a table. */
+  readonly suffix: (table: Table) => string;
+  /** Returns the name of a table or an index with its schema. */
+  readonly name: (name: string) => string;
+}
+
+/** Returns the statements that create a table and its indexes. */
+export function describeTable(table: Table, { types, suffix, name }: SchemaDialect): readonly string[] {
+  const columns = Object.entries(table.columns).map(([column, type]) => `${column} ${types[type]}`);
+  const keys = table.primaryKey === undefined ? [] : [`PRIMARY KEY (${table.primaryKey.join(", ")})`];
+  const unique = (table.unique ?? []).map((list) => `UNIQUE (${list.join(", ")})`);
+  const indexes = (table.indexes ?? []).map(({ columns: list, present }) => {
+    const condition = present === undefined ? "" : ` WHERE ${present} IS NOT NULL`;
+    return `CREATE INDEX ${table.name}_${list.join("_")} ON ${name(table.name)} (${list.join(", ")})${condition};`;
+  });
+  const body = [...columns, ...keys, ...unique].join(",\n  ");
+  return [`CREATE TABLE ${name(table.name)} (\n  ${body}\n)${suffix(table)};`, ...indexes];
+}

@@ -1,0 +1,162 @@
+/**
+ * Frees what is past its retention and what removed webhooks have left, a few rows at a time. Runs
+ * with claims, in a transaction of its own.
+ */
+
+import { completeEvents, type EventRow, freeEvents } from "./completed-events.js";
+import type { SqlTransaction } from "./database.js";
+import type { DeliveryRow } from "./delivery-rows.js";
+import type { SqlStoreContext } from "./store-context.js";
+import { deliveries, events, leases, queue, remembered, removals, replays } from "./webhook-tables.js";
+
+/** The most rows that one call frees. */
+const MOST_FREED = 200;
+
+/** Returns as many events as have, together, about {@link MOST_FREED} deliveries. */
+async function takeWithinBudget(
+  transaction: SqlTransaction,
+  positions: readonly number[],
+): Promise<readonly number[]> {
+  const counts = await transaction.forEach<{ event: number; count: number }>(
+    `SELECT $1 AS event, count(*) AS count FROM (SELECT 1 FROM {deliveries} WHERE event = $1 AND serial > 0 LIMIT ${MOST_FREED}) AS later`,
+    ["int"],
+    positions.map((position) => [position]),
+  );
+  const taken: number[] = [];
+  let left = MOST_FREED;
+  for (const { event, count } of counts) {
+    if (left <= 0) break;
+    taken.push(Number(event));
+    left -= 1 + Number(count);
+  }
+  return taken;
+}
+
+/** Frees completed events. Their rows are locked, so one that is resent meanwhile stays. */
+async function freeCompleted(
+  transaction: SqlTransaction,
+  positions: readonly number[],
+  now: number,
+): Promise<boolean> {
+  if (positions.length === 0) return true;
+  const taken = await takeWithinBudget(transaction, positions);
+  const rows = await transaction.lockRows<EventRow>(events, "position", taken);
+  await freeEvents(
+    transaction,
+    rows.filter(({ open }) => open === 0),
+    now,
+  );
+  return positions.length < MOST_FREED && taken.length === positions.length;
+}
+
+const listPositions = (rows: readonly { readonly event: number }[]): readonly number[] =>
+  rows.map(({ event }) => event);
+
+/** Frees events whose retention is over. Returns false if more may be left. */
+async function freeExpired(
+  transaction: SqlTransaction,
+  now: number,
+  { retention }: SqlStoreContext,
+): Promise<boolean> {
+  const rows = await transaction.all<{ event: number }>(
+    `SELECT event FROM {completed} WHERE ended_at <= $1 ORDER BY ended_at LIMIT ${MOST_FREED}${transaction.skipLocked}`,
+    [now - retention.ms],
+  );
+  return freeCompleted(transaction, listPositions(rows), now);
+}
+
+/** Frees the events of an account beyond those that it may have, those first that ended first. */
+export async function freeBeyondLimit(
+  transaction: SqlTransaction,
+  account: string,
+  now: number,
+  { retention }: SqlStoreContext,
+): Promise<boolean> {
+  const [first] = await transaction.all<{ ended_at: number; event: number }>(
+    "SELECT ended_at, event FROM {completed} WHERE account = $1 ORDER BY ended_at DESC, event DESC LIMIT 1 OFFSET $2",
+    [account, retention.events],
+  );
+  if (first === undefined) return true;
+  const rows = await transaction.all<{ event: number }>(
+    `SELECT event FROM {completed} WHERE account = $1 AND (ended_at < $2 OR (ended_at = $2 AND event <= $3))
+      ORDER BY ended_at, event LIMIT ${MOST_FREED}${transaction.skipLocked}`,
+    [account, first.ended_at, first.event],
+  );
+  return freeCompleted(transaction, listPositions(rows), now);
+}
+
+type RemovedRow = Pick<DeliveryRow, "position" | "event" | "serial" | "state" | "queued_at">;
+
+/** Deletes some deliveries of one removed webhook. Returns false if more may be left. */
+async function freeRemoved(
+  transaction: SqlTransaction,
+  now: number,
+  context: SqlStoreContext,
+): Promise<boolean> {
+  const [removal] = await transaction.all<{ endpoint: number }>(
+    `SELECT endpoint FROM {removals} ORDER BY endpoint LIMIT 1${transaction.skipLocked}`,
+  );
+  if (removal === undefined) return true;
+  const { endpoint } = removal;
+  const rows = await transaction.all<RemovedRow>(
+    `SELECT position, event, serial, state, queued_at FROM {deliveries} WHERE endpoint = $1 ORDER BY created_at, position LIMIT ${MOST_FREED}`,
+    [endpoint],
+  );
+  if (rows.length === 0) {
+    await transaction.remove(removals, ["endpoint"], [[endpoint]]);
+    return false;
+  }
+  const keys = rows.map(({ position }) => [position]);
+  await transaction.remove(
+    queue,
+    ["endpoint", "at", "delivery"],
+    rows.map(({ queued_at, position }) => [endpoint, queued_at, position]),
+  );
+  await transaction.remove(leases, ["endpoint"], [[endpoint]]);
+  await transaction.remove(deliveries, ["position"], keys);
+  const closed = new Map<number, number>();
+  for (const { event, state } of rows) {
+    if (state === "pending") closed.set(event, (closed.get(event) ?? 0) + 1);
+  }
+  await completeEvents(transaction, closed, { context, now });
+  return false;
+}
+
+const EXPIRED = [
+  [remembered, ["account", "id"]],
+  [replays, ["account", "key"]],
+] as const;
+
+/** Deletes remembered ids and idempotency keys whose time is over. */
+async function forgetExpired(transaction: SqlTransaction, now: number): Promise<boolean> {
+  let isDone = true;
+  for (const [table, keys] of EXPIRED) {
+    const rows = await transaction.all<Record<string, string>>(
+      `SELECT ${keys.join(", ")} FROM {${table.name}} WHERE expires_at <= $1 ORDER BY expires_at LIMIT ${MOST_FREED}`,
+      [now],
+    );
+    if (rows.length === MOST_FREED) isDone = false;
+    await transaction.remove(
+      table,
+      keys,
+      rows.map((row) => keys.map((key) => row[key] ?? "")),
+    );
+  }
+  return isDone;
+}
+
+/** Frees a part of what is over. Returns false if more may be left. */
+export async function tidy(
+  transaction: SqlTransaction,
+  now: number,
+  context: SqlStoreContext,
+  accounts: readonly string[],
+): Promise<boolean> {
+  const done = [
+    await freeExpired(transaction, now, context),
+    await freeRemoved(transaction, now, context),
+    await forgetExpired(transaction, now),
+  ];
+  for (const account of accounts) done.push(await freeBeyondLimit(transaction, account, now, context));
+  return done.every((is) => is);
+}

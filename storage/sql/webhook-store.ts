@@ -1,0 +1,103 @@
+/** The webhook store on SQL, put together from its parts. */
+
+import type { Storage, WebhookStore } from "../../src/webhooks/store.js";
+import { PostbellError } from "../../src/core/errors.js";
+import { createBatcher } from "../batcher.js";
+import { type AppendRequest, type AppendResult, appendAll } from "./append.js";
+import { claimDue } from "./claim.js";
+import { createSqlDeliveryLog } from "./delivery-log.js";
+import { createSqlHealthNotifications } from "./health-notifications.js";
+import { recover } from "./recover.js";
+import { createSqlRegistry } from "./registry.js";
+import { resend } from "./resend.js";
+import { settleAll } from "./settle.js";
+import { noteWake, type SqlStoreContext, writeAndWake } from "./store-context.js";
+import { readStoreStats } from "./store-stats.js";
+import { createTidier, type Tidier } from "./tidier.js";
+
+/** The most events of one transaction, and the most bytes. */
+const MOST_APPENDED = 200;
+const MOST_APPENDED_BYTES = 4_000_000;
+
+export interface SqlStoreOptions {
+  /** How many appends may be under way, each in a transaction of its own. */
+  readonly concurrency: number;
+  readonly maxSleepMs: number;
+  readonly now: () => number;
+  readonly watch: WebhookStore["watch"];
+}
+
+const hasDeliveries = (result: AppendResult | PostbellError | undefined): boolean =>
+  result !== undefined && "deliveries" in result && result.deliveries.length > 0;
+
+/** Appends events that are emitted at about the same time in one transaction. */
+function createAppender(
+  context: SqlStoreContext,
+  tidier: Tidier,
+  concurrency: number,
+): WebhookStore["append"] {
+  const batcher = createBatcher<AppendRequest, AppendResult | PostbellError>({
+    run: async (requests) => {
+      const results = await writeAndWake(context, async (transaction, after) => {
+        const appended = await appendAll(transaction, requests, context);
+        if (appended.some(hasDeliveries)) noteWake(after, requests[0]?.now ?? 0);
+        return appended;
+      });
+      // An event that no webhook receives is completed at once.
+      const completed = requests.filter((_, index) => !hasDeliveries(results[index]));
+      tidier.noteCompleted(completed.map(({ event }) => event.account));
+      return results;
+    },
+    most: MOST_APPENDED,
+    concurrency,
+    getBytes: ({ event }) => event.payload.length,
+    mostBytes: MOST_APPENDED_BYTES,
+  });
+  return async (request) => {
+    // The caller may change its event while it waits for its turn.
+    const result = await batcher.add({ ...request, event: { ...request.event } });
+    if (result instanceof PostbellError) throw result;
+    return result;
+  };
+}
+
+export function createSqlWebhookStore(
+  context: SqlStoreContext,
+  { concurrency, maxSleepMs, now, watch }: SqlStoreOptions,
+): ReturnType<Storage["webhooks"]> {
+  const { database, perEndpoint } = context;
+  const tidier = createTidier(context);
+  return Object.freeze<WebhookStore>({
+    maxSleepMs,
+    now,
+    watch,
+    partitionOf: () => 0,
+    ...createSqlRegistry(context),
+    ...createSqlHealthNotifications(context),
+    ...createSqlDeliveryLog(context),
+    append: createAppender(context, tidier, concurrency),
+    async claim(request) {
+      await tidier.tidy(request.now);
+      return writeAndWake(
+        context,
+        (transaction, after) => claimDue(transaction, request, { context, after }),
+        // A lost lease has its deliveries claimed again, as if the process had died.
+        { isDurable: false },
+      );
+    },
+    async settle(settlements) {
+      if (settlements.length === 0) return [];
+      const results = await writeAndWake(context, (transaction, after) =>
+        settleAll(transaction, settlements, { context, after }),
+      );
+      const completed = settlements.filter(({ outcome }) => outcome.state !== "pending");
+      tidier.noteCompleted(completed.map(({ account }) => account));
+      return results;
+    },
+    resend: (request) =>
+      writeAndWake(context, (transaction, after) => resend(transaction, request, { context, after })),
+    recover: (request) =>
+      writeAndWake(context, (transaction, after) => recover(transaction, request, { context, after })),
+    stats: () => database.read((transaction) => readStoreStats(transaction, now(), perEndpoint)),
+  });
+}

@@ -1,0 +1,211 @@
+/** The tables of the webhook store. Rows refer to each other by position. */
+
+import type { Table } from "./table.js";
+
+/** What users set of a webhook. */
+export const webhooks = {
+  name: "webhooks",
+  columns: {
+    position: "position",
+    id: "text",
+    account: "text",
+    subscriber_id: "text",
+    url: "text",
+    /** A JSON list; null for every type. */
+    event_types: "text?",
+    created_at: "int",
+    secret: "text",
+    previous_secret: "text?",
+    rotate_at: "int?",
+  },
+  unique: [["id"]],
+  indexes: [{ columns: ["account", "position"] }],
+} as const satisfies Table;
+
+/**
+ * What deliveries change of a webhook, with the same position. Who changes the queue, the leases or
+ * the health of an endpoint holds the lock of its row.
+ */
+export const endpoints = {
+  name: "endpoints",
+  columns: {
+    position: "int",
+    id: "text",
+    account: "text",
+    status: "text",
+    updated_at: "int",
+    generation: "int",
+    failing_since: "int?",
+    warned_at: "int?",
+    notice_at: "int?",
+    lane: "text",
+    /** When a delivery may be claimed; null if none waits or no slot is free. */
+    ready_at: "int?",
+    /** Orders the endpoints that are ready since the same time: those served last come last. */
+    turn: "int",
+    in_flight: "int",
+    slow_start: "int?",
+    pending: "int",
+    delivered: "int",
+    failed: "int",
+    withheld: "int",
+    failed_tests: "int",
+    /** A JSON list of `RecentHour`. */
+    recent: "text",
+    /** An attempt as JSON, without its excerpt. */
+    last_attempt: "text?",
+  },
+  primaryKey: ["position"],
+  unique: [["id"]],
+  indexes: [
+    { columns: ["lane", "ready_at", "turn"], present: "ready_at" },
+    { columns: ["notice_at"], present: "notice_at" },
+  ],
+} as const satisfies Table;
+
+/**
+ * What transactions that lock no endpoint add to the counts of endpoints: appends, and retention.
+ * The next claim adds them up. The row with endpoint 0 changes the totals.
+ */
+export const changes = {
+  name: "changes",
+  columns: {
+    position: "position",
+    endpoint: "int",
+    pending: "int",
+    delivered: "int",
+    failed: "int",
+    withheld: "int",
+    failed_tests: "int",
+    events: "int",
+    bytes: "int",
+  },
+} as const satisfies Table;
+
+/** One row: how many events are stored, and how many bytes they have. */
+export const totals = {
+  name: "totals",
+  columns: { name: "text", events: "int", bytes: "int" },
+  primaryKey: ["name"],
+} as const satisfies Table;
+
+export const events = {
+  name: "events",
+  columns: {
+    position: "position",
+    account: "text",
+    id: "text",
+    type: "text",
+    subject: "text?",
+    digest: "text",
+    bytes: "int",
+    stored_at: "int",
+    remember_until: "int",
+    /** A JSON list of the ids of the webhooks it went to. */
+    receivers: "text",
+    /** 1 for a test of one webhook, which no other webhook receives or recovers. */
+    is_test: "int",
+    /** How many of its deliveries are pending. */
+    open: "int",
+  },
+  unique: [["account", "id"]],
+  indexes: [{ columns: ["account", "stored_at", "position"] }],
+  isUpdatedInPlace: true,
+} as const satisfies Table;
+
+/** The payloads of events, apart from their counts: a payload is written once. */
+export const bodies = {
+  name: "bodies",
+  columns: { event: "int", payload: "text" },
+  primaryKey: ["event"],
+} as const satisfies Table;
+
+/** The events without a pending delivery, by when they became so. */
+export const completed = {
+  name: "completed",
+  columns: { event: "int", account: "text", ended_at: "int" },
+  primaryKey: ["event"],
+  indexes: [{ columns: ["ended_at"] }, { columns: ["account", "ended_at", "event"] }],
+} as const satisfies Table;
+
+/** The ids of events that are not stored any more. */
+export const remembered = {
+  name: "remembered",
+  columns: { account: "text", id: "text", digest: "text", receivers: "text", expires_at: "int" },
+  primaryKey: ["account", "id"],
+  indexes: [{ columns: ["expires_at"] }],
+} as const satisfies Table;
+
+export const deliveries = {
+  name: "deliveries",
+  columns: {
+    position: "position",
+    endpoint: "int",
+    event: "int",
+    serial: "int",
+    created_at: "int",
+    state: "text",
+    reason: "text?",
+    started_at: "int?",
+    step: "int",
+    due_at: "int",
+    extra_at: "int?",
+    ended_at: "int?",
+    postponed: "int",
+    crashes: "int",
+    is_recovered: "int",
+    /** Its place in the queue, while it has one. */
+    queued_at: "int",
+    /** Attempts as JSON, a line for each. */
+    attempts: "text",
+  },
+  unique: [["event", "endpoint", "serial"]],
+  indexes: [{ columns: ["endpoint", "created_at", "position"] }],
+  isUpdatedInPlace: true,
+} as const satisfies Table;
+
+/** The deliveries that wait, by endpoint and by when they may be claimed. */
+export const queue = {
+  name: "queue",
+  columns: { endpoint: "int", at: "int", delivery: "int" },
+  primaryKey: ["endpoint", "at", "delivery"],
+} as const satisfies Table;
+
+/** The deliveries in flight, by their ids. */
+export const leases = {
+  name: "leases",
+  columns: { id: "text", delivery: "int", endpoint: "int", token: "text", until: "int" },
+  primaryKey: ["id"],
+  indexes: [{ columns: ["until"] }],
+} as const satisfies Table;
+
+/** The positions of removed webhooks whose deliveries are still to be deleted. */
+export const removals = {
+  name: "removals",
+  columns: { endpoint: "int" },
+  primaryKey: ["endpoint"],
+} as const satisfies Table;
+
+/** Creates that are remembered for their `Idempotency-Key`. */
+export const replays = {
+  name: "replays",
+  columns: { account: "text", key: "text", digest: "text", webhook: "text", expires_at: "int" },
+  primaryKey: ["account", "key"],
+  indexes: [{ columns: ["expires_at"] }],
+} as const satisfies Table;
+
+export const WEBHOOK_TABLES: readonly Table[] = [
+  webhooks,
+  endpoints,
+  changes,
+  totals,
+  events,
+  bodies,
+  completed,
+  remembered,
+  deliveries,
+  queue,
+  leases,
+  removals,
+  replays,
+];

@@ -1,0 +1,154 @@
+/**
+ * Transactions on a SQLite file. What is asked for in one turn of the event loop is one transaction,
+ * so that a commit, which waits for the disk, serves all of it.
+ */
+
+import type { Clock } from "../../src/core/clock.js";
+import type { SqlDatabase, SqlTransaction } from "../sql/database.js";
+import { isBusy, toSqliteError } from "./errors.js";
+import type { SqliteHandle } from "./handle.js";
+import { createSqliteTransaction } from "./transaction.js";
+
+/** A transaction that has run for so long is committed before further work is added to it. */
+const MOST_MS = 10;
+
+/** How long a process waits for the lock of another one, and how often it asks. */
+const BUSY_MS = 3_000;
+const RETRY_MS = 2;
+const MAX_RETRY_MS = 50;
+
+interface Job {
+  readonly work: (transaction: SqlTransaction, handle: SqliteHandle) => Promise<unknown>;
+  readonly isWrite: boolean;
+  readonly resolve: (result: never) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+export interface SqliteDatabase extends SqlDatabase {
+  /** Runs `work` while no transaction is under way. */
+  exclusive<T>(work: (handle: SqliteHandle) => T): Promise<T>;
+  /** Resolves when no transaction is under way. Later ones are rejected. */
+  close(): Promise<void>;
+}
+
+export interface SqliteDatabaseOptions {
+  /** Opens the file, and creates the tables. Called at the first transaction; after an error again. */
+  readonly open: () => Promise<SqliteHandle>;
+  readonly getClock: () => Clock;
+  readonly closed: () => Error;
+}
+
+export function createSqliteDatabase({ open, getClock, closed }: SqliteDatabaseOptions): SqliteDatabase {
+  let queue: Job[] = [];
+  let isRunning = false;
+  let isClosed = false;
+  /** Called when the queue is empty. */
+  let onIdle = (): void => {};
+  let handle: SqliteHandle | undefined;
+  let transaction: SqlTransaction | undefined;
+
+  const wait = (ms: number): Promise<void> =>
+    new Promise((resolve) => {
+      getClock().setTimeout(resolve, ms);
+    });
+
+  /** Begins a transaction, and waits for the lock without blocking the event loop. */
+  const begin = async (own: SqliteHandle, isWrite: boolean): Promise<void> => {
+    const clock = getClock();
+    const until = clock.monotonic() + BUSY_MS;
+    for (let delay = RETRY_MS; ; delay = Math.min(2 * delay, MAX_RETRY_MS)) {
+      try {
+        own.exec(isWrite ? "BEGIN IMMEDIATE" : "BEGIN");
+        return;
+      } catch (error) {
+        if (!isBusy(error) || clock.monotonic() >= until) throw error;
+        await wait(delay * (0.5 + clock.random()));
+      }
+    }
+  };
+
+  const rollBack = (own: SqliteHandle): void => {
+    try {
+      own.exec("ROLLBACK");
+    } catch {
+      // SQLite has ended the transaction itself: there was no room, or the disk has failed.
+    }
+  };
+
+  /** Runs jobs in one transaction. Returns the results of those for which there was time. */
+  const runTogether = async (jobs: readonly Job[]): Promise<readonly unknown[]> => {
+    handle ??= await open();
+    transaction ??= createSqliteTransaction(handle);
+    const clock = getClock();
+    await begin(handle, jobs.some(({ isWrite }) => isWrite));
+    try {
+      const results: unknown[] = [];
+      const until = clock.monotonic() + MOST_MS;
+      for (const { work } of jobs) {
+        if (results.length > 0 && clock.monotonic() > until) break;
+        results.push(await work(transaction, handle));
+      }
+      handle.exec("COMMIT");
+      return results;
+    } catch (error) {
+      rollBack(handle);
+      throw error;
+    }
+  };
+
+  const runAlone = async (job: Job): Promise<void> => {
+    try {
+      const [result] = await runTogether([job]);
+      job.resolve(result as never);
+    } catch (error) {
+      job.reject(toSqliteError(error));
+    }
+  };
+
+  /** Runs jobs together. If one of them fails, none has had an effect, and each is run alone. */
+  const runJobs = async (jobs: readonly Job[]): Promise<void> => {
+    try {
+      const results = await runTogether(jobs);
+      queue = [...jobs.slice(results.length), ...queue];
+      for (const [index, result] of results.entries()) jobs[index]?.resolve(result as never);
+    } catch {
+      for (const job of jobs) await runAlone(job);
+    }
+  };
+
+  const runQueue = async (): Promise<void> => {
+    isRunning = true;
+    while (queue.length > 0) {
+      // What other callers ask for in this turn goes with it.
+      await new Promise((resolve) => setImmediate(resolve));
+      const jobs = queue;
+      queue = [];
+      if (jobs.length === 1 && jobs[0]) await runAlone(jobs[0]);
+      else await runJobs(jobs);
+    }
+    isRunning = false;
+    onIdle();
+  };
+
+  const add = <T>(work: Job["work"], isWrite: boolean): Promise<T> => {
+    if (isClosed) return Promise.reject(closed());
+    return new Promise<T>((resolve, reject) => {
+      queue.push({ work, isWrite, resolve: resolve as Job["resolve"], reject });
+      if (!isRunning) void runQueue();
+    });
+  };
+
+  return {
+    write: (work) => add(work, true),
+    read: (work) => add(work, false),
+    exclusive: (work) => add(async (_, own) => work(own), false),
+    async close() {
+      isClosed = true;
+      if (isRunning) {
+        await new Promise<void>((resolve) => {
+          onIdle = resolve;
+        });
+      }
+    },
+  };
+}

@@ -1,0 +1,57 @@
+/** Errors of the SQLite storage: every failure of a driver becomes a `PostbellError`. */
+
+import { isPostbellError, PostbellError } from "../../src/core/errors.js";
+
+/** The primary result codes of SQLite that have an error of their own here. */
+const RESULTS: Readonly<Record<number, string>> = {
+  5: "SQLITE_BUSY",
+  6: "SQLITE_LOCKED",
+  8: "SQLITE_READONLY",
+  10: "SQLITE_IOERR",
+  11: "SQLITE_CORRUPT",
+  13: "SQLITE_FULL",
+  14: "SQLITE_CANTOPEN",
+  26: "SQLITE_NOTADB",
+};
+
+/** Returns the result code of SQLite in an error of any driver; `undefined` for other errors. */
+export function getResultCode(error: unknown): string | undefined {
+  if (typeof error !== "object" || error === null) return undefined;
+  const { code, errcode } = error as { readonly code?: unknown; readonly errcode?: unknown };
+  // The low byte is the primary code, without its details.
+  if (typeof errcode === "number") return RESULTS[errcode & 0xff] ?? "SQLITE_ERROR";
+  if (typeof code !== "string" || !code.startsWith("SQLITE_")) return undefined;
+  return Object.values(RESULTS).find((known) => code === known || code.startsWith(`${known}_`)) ?? code;
+}
+
+/** True if another process holds the lock that a transaction needs. */
+export const isBusy = (error: unknown): boolean =>
+  ["SQLITE_BUSY", "SQLITE_LOCKED"].includes(getResultCode(error) ?? "");
+
+const DAMAGED =
+  "The SQLite file is damaged or is no database; nothing was changed. Stop all processes that use it, keep a copy, and restore a backup.";
+
+const MESSAGES: Readonly<Record<string, string>> = {
+  SQLITE_BUSY: "Another process has held the lock of the SQLite file for too long; nothing was changed. Try again later.",
+  SQLITE_LOCKED: "The SQLite file is locked by another connection of this process; nothing was changed. Try again later.",
+  SQLITE_READONLY: "The SQLite file or its folder is read-only; nothing was changed. Let this process write to both.",
+  SQLITE_CANTOPEN: "The SQLite file cannot be opened. Create its folder, and let this process write to it.",
+  SQLITE_CORRUPT: DAMAGED,
+  SQLITE_NOTADB: DAMAGED,
+};
+
+/** Converts an error of a driver whose transaction was rolled back. */
+export function toSqliteError(error: unknown): unknown {
+  if (isPostbellError(error)) return error;
+  const code = getResultCode(error);
+  if (code === undefined) return error;
+  if (code === "SQLITE_FULL") {
+    return new PostbellError(
+      "storage_full",
+      "The disk or the SQLite file is full; nothing was stored. Make room, or raise max_page_count.",
+      { cause: error },
+    );
+  }
+  const message = MESSAGES[code] ?? `SQLite failed (${code}); nothing was changed. Try again later.`;
+  return new PostbellError("storage_unavailable", message, { effect: "none", cause: error });
+}

@@ -1,0 +1,37 @@
+/** The part of a SQLite driver that the storage uses: `node:sqlite`, better-sqlite3 and their like. */
+
+import type { SqlValue } from "../sql/database.js";
+
+/** A statement of `node:sqlite` or better-sqlite3. */
+export interface SqliteStatement {
+  /** Runs a query and returns its rows as objects. */
+  all(...values: SqlValue[]): unknown[];
+  /** Runs a statement that returns no rows. */
+  run(...values: SqlValue[]): {
+    readonly changes: number | bigint;
+    readonly lastInsertRowid: number | bigint;
+  };
+}
+
+/** An open database of `node:sqlite` (`DatabaseSync`), better-sqlite3 or libsql (`Database`). */
+export interface SqliteHandle {
+  /** Compiles a statement. */
+  prepare(text: string): SqliteStatement;
+  /** Runs statements without values. */
+  exec(text: string): unknown;
+  /** Closes the database. The storage only closes a handle that it has opened. */
+  close(): unknown;
+}
+
+/** Writes `$1`, `$2` … as `?`, and lists which value goes to each place. */
+export function compileParameters(text: string): {
+  readonly text: string;
+  readonly order: readonly number[];
+} {
+  const order: number[] = [];
+  const compiled = text.replace(/\$([1-9][0-9]?)/g, (_, number: string) => {
+    order.push(Number(number) - 1);
+    return "?";
+  });
+  return { text: compiled, order };
+}

@@ -1,0 +1,117 @@
+/**
+ * `postbell/sqlite`: a storage in one file, durable and without a server, for the processes of one
+ * machine.
+ *
+ * @module postbell/sqlite
+ */
+
+import type { ContentStorage } from "../../src/content/store.js";
+import { type Clock, systemClock } from "../../src/core/clock.js";
+import { PostbellError } from "../../src/core/errors.js";
+import { readOptions } from "../../src/core/options.js";
+import type { Storage } from "../../src/webhooks/store.js";
+import { createSeal, readSealKeys } from "../seal.js";
+import { createClockTime, type ServerTime } from "../server-time.js";
+import { createSqlContentStore } from "../sql/content-store.js";
+import { createSqlWebhookStore } from "../sql/webhook-store.js";
+import { createWatchers } from "../watchers.js";
+import { checkFile, type SqliteReport } from "./check.js";
+import { createSqliteDatabase } from "./database.js";
+import type { SqliteHandle } from "./handle.js";
+import { openFile, prepareFile } from "./open.js";
+import { type SqliteStorageOptions, sqliteStorageOptions } from "./options.js";
+
+export type { SqliteReport } from "./check.js";
+export type { SqliteHandle, SqliteStatement } from "./handle.js";
+export type { SqliteStorageOptions } from "./options.js";
+
+export interface SqliteStorage extends Storage, ContentStorage {
+  /**
+   * Reads the whole file, and reports what is damaged and what to change. Takes about a second for
+   * each gigabyte, in which this process does nothing else. Errors: `storage_unavailable`.
+   */
+  check(): Promise<SqliteReport>;
+}
+
+/** How long the work of another process may wait: SQLite does not tell who else has written. */
+const MAX_SLEEP_MS = 500;
+
+function readSource({ file, database }: Pick<SqliteStorageOptions, "file" | "database">): () => Promise<SqliteHandle> {
+  if (file !== undefined && database === undefined) return () => openFile(file);
+  if (database !== undefined && file === undefined) return async () => database;
+  throw new PostbellError(
+    "invalid_option",
+    `sqliteStorage: give either file or database (got ${file === undefined ? "neither" : "both"}).`,
+    { field: "file" },
+  );
+}
+
+/**
+ * A storage in a SQLite file, for webhooks and content together. Several processes of one machine
+ * may use the file at the same time; it must not be on a network drive.
+ *
+ * Guarantee: everything the contracts of webhook storage and content store require. What was
+ * acknowledged survives a killed process and, with a disk that keeps its word, a power cut. What is
+ * asked for in one turn of the event loop is one transaction, which waits for the disk once.
+ *
+ * It opens nothing before the first call. `close()` closes the file, and never the database of the
+ * host.
+ *
+ * Errors: `invalid_option` for an unknown or unusable option. The first call also rejects with it
+ * if this Node has no SQLite, or if a newer version of Postbell has written the file.
+ *
+ * @example
+ * const storage = sqliteStorage({ file: "postbell.db" });
+ * const webhooks = createWebhooks({ storage, access });
+ */
+export function sqliteStorage(options: SqliteStorageOptions): SqliteStorage {
+  const { file, database: given, sealKeys, limits } = readOptions(
+    "sqliteStorage",
+    sqliteStorageOptions,
+    options,
+  );
+  const source = readSource({ file, database: given });
+  const seal = createSeal(readSealKeys(sealKeys));
+  const watchers = createWatchers();
+  let clock: Clock = systemClock;
+  let time: ServerTime | undefined;
+  let handle: SqliteHandle | undefined;
+  const database = createSqliteDatabase({
+    async open() {
+      handle ??= await source();
+      prepareFile(handle);
+      return handle;
+    },
+    getClock: () => clock,
+    closed: () => new PostbellError("storage_unavailable", "The storage is closed.", { effect: "none" }),
+  });
+  /** All services share the time, which the clock of the first one counts. */
+  const getTime = (own: Clock): ServerTime => {
+    if (time === undefined) {
+      clock = own;
+      time = createClockTime(own);
+    }
+    return time;
+  };
+
+  return Object.freeze<SqliteStorage>({
+    webhooks({ clock: own, logger, perEndpoint, retention }) {
+      const { now } = getTime(own);
+      const { pendingPerAccount } = limits;
+      return createSqlWebhookStore(
+        {
+          ...{ database, seal, clock: own, logger, perEndpoint, retention, pendingPerAccount },
+          notifyWorkers: watchers.notify,
+        },
+        { concurrency: 1, maxSleepMs: MAX_SLEEP_MS, now, watch: watchers.watch },
+      );
+    },
+    content: ({ clock: own }) =>
+      createSqlContentStore({ database, now: getTime(own).now, changesKept: limits.contentChanges }),
+    check: () => database.exclusive(checkFile),
+    async close() {
+      await database.close();
+      if (file !== undefined) handle?.close();
+    },
+  });
+}

@@ -1,0 +1,68 @@
+/** Opens a SQLite file: its settings, and the tables of Postbell in it. */
+
+import { PostbellError } from "../../src/core/errors.js";
+import { describeLayout, LATEST_LAYOUT } from "../sql/layout.js";
+import { toSqliteError } from "./errors.js";
+import type { SqliteHandle } from "./handle.js";
+import { fillTableNames, sqliteSchema } from "./schema.js";
+
+/** Opens a file with the SQLite of Node. Errors: `invalid_option` if this Node has none. */
+export async function openFile(file: string): Promise<SqliteHandle> {
+  let sqlite: { readonly DatabaseSync: new (path: string) => SqliteHandle };
+  try {
+    // A name that a bundler cannot see: it would look for a package that is called `sqlite`.
+    const name = ["node", "sqlite"].join(":");
+    sqlite = (await import(name)) as typeof sqlite;
+  } catch (cause) {
+    throw new PostbellError(
+      "invalid_option",
+      "sqliteStorage: this version of Node has no node:sqlite. Use Node 22.13 or newer, or give an open database of better-sqlite3 or libsql in `database`.",
+      { field: "file", cause },
+    );
+  }
+  try {
+    return new sqlite.DatabaseSync(file);
+  } catch (error) {
+    throw toSqliteError(error);
+  }
+}
+
+/**
+ * WAL lets readers and one writer work at the same time. FULL waits for the disk at each commit, so
+ * that a power cut loses nothing that was acknowledged.
+ */
+const SETTINGS = "PRAGMA busy_timeout = 3000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;";
+
+/** From here on, the storage waits for locks itself, without blocking the event loop. */
+const NO_BLOCKING = "PRAGMA busy_timeout = 0;";
+
+function readVersion(handle: SqliteHandle): number {
+  handle.exec(fillTableNames("CREATE TABLE IF NOT EXISTS {layout} (version INTEGER NOT NULL)"));
+  const [row] = handle.prepare(fillTableNames("SELECT max(version) AS version FROM {layout}")).all();
+  return Number((row as { version: number | null }).version ?? 0);
+}
+
+/** Creates the tables, or changes those of an older version. */
+export function prepareFile(handle: SqliteHandle): void {
+  handle.exec(SETTINGS);
+  handle.exec("BEGIN IMMEDIATE");
+  try {
+    const version = readVersion(handle);
+    if (version > LATEST_LAYOUT) {
+      throw new PostbellError(
+        "invalid_option",
+        `sqliteStorage: the file has layout ${version}, and this version of Postbell knows layouts up to ${LATEST_LAYOUT}. Use the newer version.`,
+        { field: "file" },
+      );
+    }
+    for (let next = version + 1; next <= LATEST_LAYOUT; next++) {
+      for (const statement of describeLayout(next, sqliteSchema)) handle.exec(statement);
+      handle.exec(fillTableNames(`INSERT INTO {layout} (version) VALUES (${next})`));
+    }
+    handle.exec("COMMIT");
+    handle.exec(NO_BLOCKING);
+  } catch (error) {
+    handle.exec("ROLLBACK");
+    throw error;
+  }
+}

@@ -1,0 +1,26 @@
+/** The listeners of one process that wait for work: the `watch` of a storage. */
+
+import type { WebhookStore } from "../src/webhooks/store.js";
+
+export interface Watchers {
+  readonly watch: WebhookStore["watch"];
+  /** Tells every listener that something may be due at `at`. */
+  readonly notify: (at: number) => void;
+}
+
+export function createWatchers(): Watchers {
+  const listeners = new Set<(at: number) => void>();
+  return {
+    watch(listener) {
+      // One listener may be given twice; each has its own end.
+      const own = (at: number): void => listener(at);
+      listeners.add(own);
+      return () => {
+        listeners.delete(own);
+      };
+    },
+    notify(at) {
+      for (const listener of listeners) listener(at);
+    },
+  };
+}

@@ -1,0 +1,42 @@
+/** The contracts of storage and content store on SQLite: in one process, and over two connections. */
+
+import { describe, test } from "vitest";
+import { sqliteStorage } from "../../../storage/sqlite/index.js";
+import { contentStoreContract, storageContract } from "../../../testing/index.js";
+import { countWork, createDatabaseFile, openDatabase } from "../../support/sqlite.js";
+
+describe("in one process, the contracts hold:", () => {
+  const create = () => {
+    const { path, destroy } = createDatabaseFile();
+    const database = openDatabase(path);
+    const { handle, work } = countWork(database);
+    return {
+      storage: sqliteStorage({ database: handle }),
+      work,
+      destroy: () => {
+        database.close();
+        destroy();
+      },
+    };
+  };
+  storageContract({ test, create });
+  contentStoreContract({ test, create });
+});
+
+describe("over two connections to one file, the contracts hold:", () => {
+  const create = () => {
+    const { path, destroy } = createDatabaseFile();
+    const databases = [openDatabase(path), openDatabase(path)] as const;
+    return {
+      storage: sqliteStorage({ database: databases[0] }),
+      peer: sqliteStorage({ database: databases[1] }),
+      destroy: () => {
+        for (const database of databases) database.close();
+        destroy();
+      },
+    };
+  };
+  // SQLite does not tell another process that a file has changed.
+  storageContract({ test, create, hints: false });
+  contentStoreContract({ test, create });
+});
