@@ -67,7 +67,7 @@ const toResult = (
 });
 
 const toKnownResult = ({ event }: AppendRequest, { digest, receivers }: KnownRow): AppendResult =>
-  digest === event.digest
+  digest === encodeText(event.digest)
     ? toResult("duplicate", event.id, JSON.parse(receivers) as string[])
     : { result: "conflict" };
 
@@ -140,7 +140,7 @@ const insertEvents = (
       const { event, now, rememberMs, webhookId } = own.request;
       const { account, id, type, subject = null, digest, payload } = event;
       return [
-        ...[account, id, type, subject, digest, Buffer.byteLength(payload), now, now + rememberMs],
+        ...[account, id, type, subject, encodeText(digest), Buffer.byteLength(payload), now, now + rememberMs],
         ...[listReceiverIds(own), webhookId === undefined ? 0 : 1, own.receivers.length],
       ];
     }),
@@ -154,7 +154,10 @@ const rememberIds = (transaction: SqlTransaction, planned: readonly Planned[]): 
     planned.map((own) => {
       const { event, now, rememberMs } = own.request;
       const { account, id, digest } = event;
-      return { account, id, digest, receivers: listReceiverIds(own), expires_at: now + rememberMs };
+      return {
+        ...{ account, id, digest: encodeText(digest), receivers: listReceiverIds(own) },
+        expires_at: now + rememberMs,
+      };
     }),
   );
 
@@ -213,7 +216,8 @@ export async function appendAll(
     const same = seen.get(key);
     if (same !== undefined) {
       const { digest, account, id } = same.request.event;
-      return toKnownResult(request, { account, id, digest, receivers: listReceiverIds(same) });
+      const receivers = listReceiverIds(same);
+      return toKnownResult(request, { account, id, digest: encodeText(digest), receivers });
     }
     const planned = plan(request, accounts.get(request.event.account), context);
     if (planned instanceof PostbellError) return planned;

@@ -71,7 +71,8 @@ async function addWebhooks(
 function getEvent({ events }: Claiming, row: DueRow, account: string): EventRecord {
   const known = events.get(row.event);
   if (known !== undefined) return known;
-  const { event_id: id, type, subject, digest } = row;
+  const { event_id: id, type, subject } = row;
+  const digest = decodeText(row.digest);
   const payload = decodeText(row.payload ?? "");
   const event = Object.freeze({
     ...{ id, account, type, digest, payload },

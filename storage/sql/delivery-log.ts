@@ -179,7 +179,7 @@ async function readEvent(
   );
   if (row === undefined) return undefined;
   const { type, subject, digest, payload } = row;
-  const event = { id, account, type, digest, payload: decodeText(payload) };
+  const event = { id, account, type, digest: decodeText(digest), payload: decodeText(payload) };
   return subject === null ? event : { ...event, subject };
 }
 

@@ -3,6 +3,7 @@
 import type { SqlStoreContext } from "./store-context.js";
 import { tidy } from "./upkeep.js";
 
+/** How late a process notices what others have left to free. */
 const INTERVAL_MS = 1_000;
 
 /** The most accounts whose number of events one call checks. */
@@ -19,6 +20,8 @@ export interface Tidier {
   tidy(now: number): Promise<void>;
   /** Notes the account of each event, or each delivery, that was completed. */
   noteCompleted(accounts: readonly string[]): void;
+  /** Notes that a webhook was removed. */
+  noteRemoved(): void;
 }
 
 export function createTidier(context: SqlStoreContext): Tidier {
@@ -44,11 +47,11 @@ export function createTidier(context: SqlStoreContext): Tidier {
       if (isRunning || (now < at && accounts.length === 0)) return;
       isRunning = true;
       try {
-        const isDone = await database.write((transaction) => tidy(transaction, now, context, accounts), {
+        const next = await database.write((transaction) => tidy(transaction, now, context, accounts), {
           isDurable: false,
         });
-        at = isDone ? now + INTERVAL_MS : now;
-        if (isDone) for (const account of accounts) completed.delete(account);
+        at = Math.min(next, now + INTERVAL_MS);
+        if (next > now) for (const account of accounts) completed.delete(account);
       } catch (error) {
         // The claim that follows reports an outage. Nothing else may stop deliveries.
         at = now + INTERVAL_MS;
@@ -56,6 +59,9 @@ export function createTidier(context: SqlStoreContext): Tidier {
       } finally {
         isRunning = false;
       }
+    },
+    noteRemoved() {
+      at = Number.NEGATIVE_INFINITY;
     },
     noteCompleted(accounts) {
       for (const account of accounts) {

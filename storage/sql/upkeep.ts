@@ -145,18 +145,32 @@ async function forgetExpired(transaction: SqlTransaction, now: number): Promise<
   return isDone;
 }
 
-/** Frees a part of what is over. Returns false if more may be left. */
+/** Reads when the next event or id is over. */
+async function readNextEnd(transaction: SqlTransaction, { retention }: SqlStoreContext): Promise<number> {
+  const [first] = await transaction.all<Record<"ended" | "remembered" | "replays", number | null>>(
+    `SELECT (SELECT min(ended_at) FROM {completed}) AS ended,
+      (SELECT min(expires_at) FROM {remembered}) AS remembered, (SELECT min(expires_at) FROM {replays}) AS replays`,
+  );
+  const times = [
+    first?.ended == null ? null : Number(first.ended) + retention.ms,
+    first?.remembered ?? null,
+    first?.replays ?? null,
+  ];
+  return Math.min(...times.map((at) => (at === null ? Number.POSITIVE_INFINITY : Number(at))));
+}
+
+/** Frees a part of what is over. Returns when more is to be done: `now` if something is left. */
 export async function tidy(
   transaction: SqlTransaction,
   now: number,
   context: SqlStoreContext,
   accounts: readonly string[],
-): Promise<boolean> {
+): Promise<number> {
   const done = [
     await freeExpired(transaction, now, context),
     await freeRemoved(transaction, now, context),
     await forgetExpired(transaction, now),
   ];
   for (const account of accounts) done.push(await freeBeyondLimit(transaction, account, now, context));
-  return done.every((is) => is);
+  return done.every((is) => is) ? readNextEnd(transaction, context) : now;
 }

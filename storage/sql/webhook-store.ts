@@ -67,12 +67,18 @@ export function createSqlWebhookStore(
 ): ReturnType<Storage["webhooks"]> {
   const { database, perEndpoint } = context;
   const tidier = createTidier(context);
+  const registry = createSqlRegistry(context);
   return Object.freeze<WebhookStore>({
     maxSleepMs,
     now,
     watch,
     partitionOf: () => 0,
-    ...createSqlRegistry(context),
+    ...registry,
+    async removeWebhook(request) {
+      const isRemoved = await registry.removeWebhook(request);
+      if (isRemoved) tidier.noteRemoved();
+      return isRemoved;
+    },
     ...createSqlHealthNotifications(context),
     ...createSqlDeliveryLog(context),
     append: createAppender(context, tidier, concurrency),
