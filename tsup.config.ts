@@ -17,6 +17,8 @@ const shared: Options = {
     portal: "portal/index.ts",
     memory: "storage/memory/index.ts",
     redis: "storage/redis/index.ts",
+    postgres: "storage/postgres/index.ts",
+    sqlite: "storage/sqlite/index.ts",
     opentelemetry: "telemetry/opentelemetry.ts",
     prometheus: "telemetry/prometheus.ts",
     outbox: "outbox/index.ts",

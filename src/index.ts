@@ -113,7 +113,13 @@ export { type ClinicalEventType, clinicalEvents } from "./webhooks/event-types/c
 export type { BodyForm } from "./webhooks/events/notification.js";
 export type { FhirResource, ParsedResource, ResourceHead } from "./webhooks/fhir.js";
 export type { Registrations, WebhookWithSecret } from "./webhooks/registrations/registrations.js";
-export { createWebhooks, type Emitted, type EventInput, type Webhooks } from "./webhooks/service.js";
+export {
+  createWebhooks,
+  type EmitOptions,
+  type Emitted,
+  type EventInput,
+  type Webhooks,
+} from "./webhooks/service.js";
 export type { DeliveryOptions, SignatureOptions } from "./webhooks/settings/delivery-options.js";
 export type {
   EndpointFailure,

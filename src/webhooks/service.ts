@@ -19,7 +19,7 @@ import { buildSchedule } from "./delivery/retry-schedule.js";
 import { createAppendEvent } from "./emit/append-event.js";
 import { createEmit } from "./emit/emit.js";
 import { createEmitTelemetry } from "./emit/emit-telemetry.js";
-import type { Emitted, EventInput } from "./emit/event-input.js";
+import type { EmitOptions, Emitted, EventInput } from "./emit/event-input.js";
 import { createPrepareEvent } from "./emit/prepare-event.js";
 import { type EventCatalogue, type EventTypeOf, readCatalogue } from "./event-types/catalogue.js";
 import type { clinicalEvents } from "./event-types/clinical-events.js";
@@ -34,7 +34,7 @@ import type { WebhooksOptions } from "./settings/webhooks-options.js";
 import { createStartReminder } from "./start-reminder.js";
 import { withWebhookStoreTimeout } from "./store-timeout.js";
 
-export type { Emitted, EventInput } from "./emit/event-input.js";
+export type { EmitOptions, Emitted, EventInput } from "./emit/event-input.js";
 
 /** The webhook service that {@link createWebhooks} returns. */
 export interface Webhooks<T extends string = string> {
@@ -68,6 +68,8 @@ export interface Webhooks<T extends string = string> {
    * Guarantee: at-least-once delivery from the moment it resolves. If it rejects and you cannot
    * tell whether the event was stored, emit it again with the same `id`.
    *
+   * With a storage on Postgres, `transaction` writes the event in a transaction that you have begun.
+   *
    * @throws `unknown_event_type`, `invalid_argument`, `event_too_large`, `event_conflict`,
    * `storage_full`, `storage_unavailable`.
    *
@@ -79,13 +81,13 @@ export interface Webhooks<T extends string = string> {
    *   related: [practitioner],
    * });
    */
-  emit(event: EventInput<T>): Promise<Emitted>;
+  emit(event: EventInput<T>, options?: EmitOptions): Promise<Emitted>;
   /**
    * Emits several events. All are checked before the first is stored. They are stored in order,
    * each by itself, and the results are in the same order. An error names the item: `field` is
    * `[2].type` if an item was refused, `[2]` if storing stopped at it.
    */
-  emit(events: readonly EventInput<T>[]): Promise<readonly Emitted[]>;
+  emit(events: readonly EventInput<T>[], options?: EmitOptions): Promise<readonly Emitted[]>;
   /** Creates, reads, changes and removes webhooks from the host's own code. */
   readonly registrations: Registrations;
   /** The delivery log: read deliveries, resend, recover missed events, send a test. */
@@ -201,7 +203,7 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
     entitlement,
     clock,
     logger,
-    append,
+    append: (event, webhookId) => append(event, { webhookId }),
     onScheduled,
   });
   const eventTypes = Object.freeze([...catalogue.types.keys()].sort()) as readonly EventTypeOf<C>[];

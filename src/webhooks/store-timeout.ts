@@ -12,6 +12,7 @@ export function withWebhookStoreTimeout(store: WebhookStore, clock: Clock): Webh
   const bounded = withCallTimeout(clock);
   return Object.freeze<WebhookStore>({
     maxSleepMs: store.maxSleepMs,
+    joinsTransactions: store.joinsTransactions,
     now: () => store.now(),
     watch: (listener) => store.watch(listener),
     partitionOf: (webhookId) => store.partitionOf(webhookId),

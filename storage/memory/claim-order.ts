@@ -9,9 +9,9 @@ import {
   FIRST_ATTEMPT_HEAD_START_MS,
   type Lane,
 } from "../../src/webhooks/store.js";
+import { limitConcurrency } from "../slow-start.js";
 import { FifoTimeQueue } from "./fifo-time-queue.js";
 import type { Lease, MemoryDelivery, MemoryEndpoint } from "./records.js";
-import { limitConcurrency } from "../slow-start.js";
 import { deliveryId, type MemoryStoreContext, notifyWorkers, type State } from "./state.js";
 
 const LANES: readonly Lane[] = ["fast", "slow"];

@@ -5,9 +5,9 @@
 
 import type { Attempt, DeliveryState, EventRecord, Lane, WebhookRecord } from "../../src/webhooks/store.js";
 import type { RecentHour } from "../recent-attempts.js";
+import type { SlowStart } from "../slow-start.js";
 import type { FifoTimeQueue, Queued } from "./fifo-time-queue.js";
 import type { OrderedRows, Rows } from "./rows.js";
-import type { SlowStart } from "../slow-start.js";
 
 /**
  * Queue entry, claim and log record in one object. It is in the queue of its endpoint, or in that

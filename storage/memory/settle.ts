@@ -4,11 +4,11 @@
 
 import type { Attempt, EndpointReport, Settlement, SettleResult } from "../../src/webhooks/store.js";
 import { addRecentAttempt } from "../recent-attempts.js";
+import { nextSlowStart } from "../slow-start.js";
 import { attemptBytes, resize } from "./bounds.js";
 import { enqueue, moveToLane, offer, releaseLease } from "./claim-order.js";
 import type { MemoryDelivery, MemoryEndpoint } from "./records.js";
 import { makeRoom, markCompleted, reopen } from "./retention.js";
-import { nextSlowStart } from "../slow-start.js";
 import { findDelivery, isDone, type MemoryStoreContext, type State } from "./state.js";
 import { updateRecord } from "./update-record.js";
 

@@ -4,11 +4,11 @@
  */
 
 import type { WebhookStore } from "../../src/webhooks/store.js";
+import { createBatcher } from "../batcher.js";
 import type { Appended, AppendItem, ClaimingItem } from "./append-codec.js";
 import { createAppendCommon } from "./append-common.js";
 import { type AppendContext, type AppendOptions, createClaimInTime } from "./append-context.js";
 import { createAppendGeneral } from "./append-general.js";
-import { createBatcher } from "../batcher.js";
 import type { Partition } from "./partition.js";
 import { encodeUuid } from "./text-codec.js";
 

@@ -1,8 +1,8 @@
 /** Every option of `redisStorage`: its type for hosts, and the table of defaults and ranges. */
 
 import { oneOf, value, wholeNumber } from "../../src/core/options.js";
-import type { RedisClient } from "./client.js";
 import { sealKeysOption } from "../seal.js";
+import type { RedisClient } from "./client.js";
 
 /** Options of {@link redisStorage}: `url` or `client`, not both. */
 export interface RedisStorageOptions {

@@ -5,6 +5,7 @@
 
 import { type Clock, withTimeout } from "../../src/core/clock.js";
 import type { Logger } from "../../src/core/logger.js";
+import { createClockTime, createServerTime, type ServerTime } from "../server-time.js";
 import type { RedisArgument, RedisClient } from "./client.js";
 import type { RedisClients } from "./clients.js";
 import { type CallOptions, createRedisConnection, type RedisConnection } from "./connection.js";
@@ -14,7 +15,6 @@ import { resultUnknown } from "./redis-errors.js";
 import { createReplicationCheck } from "./replication.js";
 import { SCRIPTS, type Script } from "./scripts.js";
 import { inspectServer, type ServerReport } from "./server-report.js";
-import { createClockTime, createServerTime, type ServerTime } from "../server-time.js";
 import { createWorkerNotifications, type WorkerNotifications } from "./worker-notifications.js";
 
 /** The time to Redis and back, which comes on top of the time-out of WAIT. */

@@ -5,11 +5,11 @@
 
 import type { Clock } from "../../src/core/clock.js";
 import type { Logger } from "../../src/core/logger.js";
+import type { Seal } from "../seal.js";
 import type { RedisArgument } from "./client.js";
 import type { CallOptions } from "./connection.js";
 import type { Partition, PartitionLimits, Partitions } from "./partition.js";
 import type { Script } from "./scripts.js";
-import type { Seal } from "../seal.js";
 
 /** How a script of the webhook store is called. */
 export interface ScriptCall extends CallOptions {

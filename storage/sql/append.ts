@@ -9,10 +9,10 @@ import type { EventRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { Changes } from "./changes.js";
 import type { SqlTransaction } from "./database.js";
 import { addDeliveries, type NewDelivery, toDeliveryId } from "./delivery-rows.js";
+import { remember } from "./remembered-ids.js";
 import type { SqlStoreContext } from "./store-context.js";
 import { encodeText } from "./text.js";
 import { decodeEventTypes } from "./webhook-rows.js";
-import { remember } from "./remembered-ids.js";
 import { bodies, completed, events } from "./webhook-tables.js";
 
 export type AppendRequest = Parameters<WebhookStore["append"]>[0];
@@ -90,7 +90,9 @@ async function readAccounts(
     ["text"],
     names.map((name) => [name]),
   );
-  const accounts = new Map(names.map((name) => [name, { webhooks: [] as Account["webhooks"][number][], pending: 0 }]));
+  const accounts = new Map(
+    names.map((name) => [name, { webhooks: [] as Account["webhooks"][number][], pending: 0 }]),
+  );
   for (const row of rows) {
     const account = accounts.get(row.account);
     account?.webhooks.push({ ...row, types: decodeEventTypes(row.event_types) });
@@ -140,7 +142,16 @@ const insertEvents = (
       const { event, now, rememberMs, webhookId } = own.request;
       const { account, id, type, subject = null, digest, payload } = event;
       return [
-        ...[account, id, type, subject, encodeText(digest), Buffer.byteLength(payload), now, now + rememberMs],
+        ...[
+          account,
+          id,
+          type,
+          subject,
+          encodeText(digest),
+          Buffer.byteLength(payload),
+          now,
+          now + rememberMs,
+        ],
         ...[listReceiverIds(own), webhookId === undefined ? 0 : 1, own.receivers.length],
       ];
     }),
@@ -244,7 +255,8 @@ export async function appendAll(
   );
   return results.map((result, index) => {
     const request = requests[index];
-    const winner = request && late.some((own) => own.request === request) ? first.get(toKey(request.event)) : undefined;
+    const winner =
+      request && late.some((own) => own.request === request) ? first.get(toKey(request.event)) : undefined;
     return request && winner ? toKnownResult(request, winner) : result;
   });
 }

@@ -3,8 +3,8 @@
  * they add, and the next claim adds it up.
  */
 
-import { type EndpointRow, lockEndpoints, offerAndSave } from "./endpoint-rows.js";
 import type { SqlTransaction } from "./database.js";
+import { type EndpointRow, lockEndpoints, offerAndSave } from "./endpoint-rows.js";
 import type { AfterCommit, SqlStoreContext } from "./store-context.js";
 import type { RowOf } from "./table.js";
 import { changes, removals } from "./webhook-tables.js";

@@ -62,7 +62,10 @@ async function addWebhooks(
     try {
       webhooks.set(row.position, decodeWebhook(row, context.seal));
     } catch (error) {
-      context.logger.error({ error, webhookId: row.id }, "a stored webhook cannot be decoded; its deliveries wait");
+      context.logger.error(
+        { error, webhookId: row.id },
+        "a stored webhook cannot be decoded; its deliveries wait",
+      );
       webhooks.set(row.position, undefined);
     }
   }

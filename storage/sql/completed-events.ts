@@ -16,7 +16,8 @@ interface CompleteOptions {
   readonly now: number;
 }
 
-const toKeys = (positions: readonly number[]): readonly SqlValues[] => positions.map((position) => [position]);
+const toKeys = (positions: readonly number[]): readonly SqlValues[] =>
+  positions.map((position) => [position]);
 
 /** Starts the retention of events, or frees them if there is none. */
 export async function keepCompleted(

@@ -124,9 +124,7 @@ async function saveRecords(
     writes.filter(({ record }) => record === null).map(({ key }) => [key]),
   );
   const kept = writes.flatMap(({ key, expectedVersion, record }) =>
-    record === null
-      ? []
-      : [{ key, isNew: expectedVersion === 0, version: expectedVersion + 1, ...record }],
+    record === null ? [] : [{ key, isNew: expectedVersion === 0, version: expectedVersion + 1, ...record }],
   );
   const columns = ["version", "columns", "body", "names", "sequence"] as const;
   const toValues = ({ key, version, columns: own, body, unique }: (typeof kept)[number]) => [
@@ -175,7 +173,10 @@ async function commit(
   await saveNames(transaction, writes, stored);
   await saveRecords(transaction, writes, sequence);
   const keys = writes
-    .filter(({ key, record }) => typeof record?.columns === "string" || typeof stored.get(key)?.columns === "string")
+    .filter(
+      ({ key, record }) =>
+        typeof record?.columns === "string" || typeof stored.get(key)?.columns === "string",
+    )
     .map(({ key }) => key);
   await saveChanges(transaction, { keys, sequence, changesKept });
   return { ok: true, sequence };
@@ -220,11 +221,7 @@ const toChange = ({ key, version, columns }: ChangeRow): ContentChange => ({
   columns: decodeOptional(columns),
 });
 
-export function createSqlContentStore({
-  database,
-  now,
-  changesKept,
-}: SqlContentStoreOptions): ContentStore {
+export function createSqlContentStore({ database, now, changesKept }: SqlContentStoreOptions): ContentStore {
   /** Nonces by sequence. If a sequence has another nonce now, the data was replaced. */
   const known = new Map<number, string>();
   const remember = ({ sequence, nonce }: CommitRow): void => {
@@ -259,7 +256,8 @@ export function createSqlContentStore({
       [Math.max(since, 1)],
     );
     const isKept = first !== undefined && first.sequence <= since + 1;
-    if (!isKept || (first.sequence === since && nonce !== undefined && nonce !== first.nonce)) return "reload";
+    if (!isKept || (first.sequence === since && nonce !== undefined && nonce !== first.nonce))
+      return "reload";
     const rows = await transaction.all<ChangeRow>(
       `SELECT c.key, r.version, r.columns FROM (SELECT DISTINCT key FROM {content_changes} WHERE sequence > $1) AS c
         LEFT JOIN {content_records} r ON r.key = c.key`,
@@ -290,7 +288,7 @@ export function createSqlContentStore({
     allocate: (kind, count) =>
       database.write(async (transaction) => {
         await transaction.lock(`content ids ${kind}`);
-          const [row] = await transaction.all<{ last: number }>(
+        const [row] = await transaction.all<{ last: number }>(
           "SELECT last FROM {content_ids} WHERE kind = $1",
           [kind],
         );

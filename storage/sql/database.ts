@@ -25,7 +25,11 @@ export interface SqlTransaction {
    * Runs a query once for each of `lists`, and returns all rows: those of the first list, then
    * those of the second. Names of columns must differ.
    */
-  forEach<R>(text: string, types: readonly ParameterType[], lists: readonly SqlValues[]): Promise<readonly R[]>;
+  forEach<R>(
+    text: string,
+    types: readonly ParameterType[],
+    lists: readonly SqlValues[],
+  ): Promise<readonly R[]>;
   /**
    * Reads the rows whose `key` is one of `values`, in the order of `key`, and locks them until the
    * transaction ends.
@@ -68,4 +72,9 @@ export interface SqlDatabase {
   write<T>(work: (transaction: SqlTransaction) => Promise<T>, options?: TransactionOptions): Promise<T>;
   /** Runs `work`, which only reads, on one state of the database. */
   read<T>(work: (transaction: SqlTransaction) => Promise<T>): Promise<T>;
+  /**
+   * Runs `work` in the transaction that the host has begun on its connection. Absent: a host cannot
+   * do so with this database.
+   */
+  join?<T>(connection: object, work: (transaction: SqlTransaction) => Promise<T>): Promise<T>;
 }

@@ -138,7 +138,9 @@ async function readStats(
   webhookId: string,
   now: number,
 ): Promise<DeliveryStats | undefined> {
-  const [endpoint] = await transaction.all<EndpointRow>("SELECT * FROM {endpoints} WHERE id = $1", [webhookId]);
+  const [endpoint] = await transaction.all<EndpointRow>("SELECT * FROM {endpoints} WHERE id = $1", [
+    webhookId,
+  ]);
   if (endpoint === undefined) return undefined;
   const { position } = endpoint;
   const [added] = await transaction.all<

@@ -1,8 +1,8 @@
 /** Queues the deliveries of expired leases again. */
 
-import { getQueuePlace } from "./delivery-rows.js";
 import type { SqlTransaction } from "./database.js";
 import type { DeliveryRow } from "./delivery-rows.js";
+import { getQueuePlace } from "./delivery-rows.js";
 import { lockEndpoints, offerAndSave } from "./endpoint-rows.js";
 import type { AfterCommit, SqlStoreContext } from "./store-context.js";
 import { deliveries, leases, queue } from "./webhook-tables.js";

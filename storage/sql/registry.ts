@@ -8,7 +8,6 @@ import type { RegistryMethods } from "../registry-methods.js";
 import type { SqlTransaction } from "./database.js";
 import { type EndpointRow, lockEndpoint, nextTurn, offerAndSave, saveHealth } from "./endpoint-rows.js";
 import { type AfterCommit, type SqlStoreContext, writeAndWake } from "./store-context.js";
-import { endpoints, removals, replays, webhooks } from "./webhook-tables.js";
 import {
   CONFIG_COLUMNS,
   decodeWebhook,
@@ -17,6 +16,7 @@ import {
   readWebhooks,
   readWebhooksOfAccount,
 } from "./webhook-rows.js";
+import { endpoints, removals, replays, webhooks } from "./webhook-tables.js";
 
 type CreateRequest = Parameters<WebhookStore["createWebhook"]>[0];
 type CreateResult = Awaited<ReturnType<WebhookStore["createWebhook"]>>;
@@ -181,13 +181,14 @@ async function createWebhook(
   return { result: "created", webhook: structuredClone(webhook) };
 }
 
-export function createSqlRegistry(context: SqlStoreContext): RegistryMethods & Pick<WebhookStore, "newWebhookId"> {
+export function createSqlRegistry(
+  context: SqlStoreContext,
+): RegistryMethods & Pick<WebhookStore, "newWebhookId"> {
   const { database, seal } = context;
   return {
     newWebhookId: () => randomUUID(),
 
-    createWebhook: (request) =>
-      database.write((transaction) => createWebhook(transaction, request, context)),
+    createWebhook: (request) => database.write((transaction) => createWebhook(transaction, request, context)),
 
     async getWebhook(id) {
       const row = await database.read((transaction) => readWebhook(transaction, id));

@@ -45,10 +45,7 @@ export function countDelivery(
 }
 
 /** Decides if a settlement is applied. */
-export function classifySettlement(
-  { row, token }: SettledDelivery,
-  settlement: Settlement,
-): SettleResult {
+export function classifySettlement({ row, token }: SettledDelivery, settlement: Settlement): SettleResult {
   if (row.state === "delivered" || row.state === "withheld") return "gone";
   if (settlement.outcome.state === "delivered") return "settled";
   if (row.state !== "pending") return "gone";

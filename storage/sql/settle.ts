@@ -149,7 +149,8 @@ export async function settleAll(
   const results = settlements.map((settlement): SettleResult => {
     const endpoint = working.endpoints.get(settlement.webhookId);
     const delivery = working.deliveries.get(settlement.id);
-    if (endpoint?.account !== settlement.account || delivery?.row.endpoint !== endpoint.position) return "gone";
+    if (endpoint?.account !== settlement.account || delivery?.row.endpoint !== endpoint.position)
+      return "gone";
     const result = classifySettlement(delivery, settlement);
     if (result !== "settled") return result;
     const before = { ...endpoint };

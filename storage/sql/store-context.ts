@@ -16,6 +16,8 @@ export interface SqlStoreContext {
   readonly pendingPerAccount: number;
   /** Tells workers that deliveries or health steps may be due at `at`. */
   readonly notifyWorkers: (at: number) => void;
+  /** The same from a transaction of the host, once that commits. Absent: workers find out later. */
+  readonly wakeWithin?: ((transaction: SqlTransaction, at: number) => Promise<unknown>) | undefined;
 }
 
 /**

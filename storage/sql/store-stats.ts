@@ -33,7 +33,9 @@ export async function readStoreStats(
 ): Promise<StoreStats> {
   const [all] = await transaction.all<Counts>(ENDPOINTS);
   const [added] = await transaction.all<Counts>(CHANGES);
-  const [totals] = await transaction.all<Counts>("SELECT events, bytes FROM {totals} WHERE name = 'webhooks'");
+  const [totals] = await transaction.all<Counts>(
+    "SELECT events, bytes FROM {totals} WHERE name = 'webhooks'",
+  );
   const [due] = await transaction.all<Counts>(DUE, [now, perEndpoint]);
   const [leased] = await transaction.all<Counts>(LEASED);
   const sum = (name: string, ...rows: readonly (Counts | undefined)[]): number =>

@@ -81,7 +81,8 @@ export const readWebhooksOfAccount = (
   account: string,
   { after, limit }: { readonly after: number; readonly limit: number },
 ): Promise<readonly WebhookRow[]> =>
-  transaction.all(
-    `${SELECT} WHERE w.account = $1 AND w.position > $2 ORDER BY w.position LIMIT $3`,
-    [account, after, limit],
-  );
+  transaction.all(`${SELECT} WHERE w.account = $1 AND w.position > $2 ORDER BY w.position LIMIT $3`, [
+    account,
+    after,
+    limit,
+  ]);

@@ -1,8 +1,8 @@
 /** The webhook store on SQL, put together from its parts. */
 
-import type { Storage, WebhookStore } from "../../src/webhooks/store.js";
 import { PostbellError } from "../../src/core/errors.js";
-import { createBatcher } from "../batcher.js";
+import type { Storage, WebhookStore } from "../../src/webhooks/store.js";
+import { type Batcher, createBatcher } from "../batcher.js";
 import { type AppendRequest, type AppendResult, appendAll } from "./append.js";
 import { claimDue } from "./claim.js";
 import { createSqlDeliveryLog } from "./delivery-log.js";
@@ -30,6 +30,30 @@ export interface SqlStoreOptions {
 const hasDeliveries = (result: AppendResult | PostbellError | undefined): boolean =>
   result !== undefined && "deliveries" in result && result.deliveries.length > 0;
 
+/** Appends events in transactions of the host: those of one transaction together. */
+function createJoinedAppender(context: SqlStoreContext) {
+  const batchers = new WeakMap<object, Batcher<AppendRequest, AppendResult | PostbellError>>();
+  const { database, wakeWithin } = context;
+  const createOwn = (connection: object) =>
+    createBatcher<AppendRequest, AppendResult | PostbellError>({
+      run: async (requests) => {
+        if (database.join === undefined) throw new TypeError("the database joins no transactions");
+        return database.join(connection, async (transaction) => {
+          const results = await appendAll(transaction, requests, context);
+          if (results.some(hasDeliveries)) await wakeWithin?.(transaction, requests[0]?.now ?? 0);
+          return results;
+        });
+      },
+      most: MOST_APPENDED,
+      concurrency: 1,
+    });
+  return (connection: object, request: AppendRequest) => {
+    const batcher = batchers.get(connection) ?? createOwn(connection);
+    batchers.set(connection, batcher);
+    return batcher.add(request);
+  };
+}
+
 /** Appends events that are emitted at about the same time in one transaction. */
 function createAppender(
   context: SqlStoreContext,
@@ -53,9 +77,13 @@ function createAppender(
     getBytes: ({ event }) => event.payload.length,
     mostBytes: MOST_APPENDED_BYTES,
   });
+  const joined = createJoinedAppender(context);
   return async (request) => {
     // The caller may change its event while it waits for its turn.
-    const result = await batcher.add({ ...request, event: { ...request.event } });
+    const copy = { ...request, event: { ...request.event } };
+    const result = await (copy.transaction === undefined
+      ? batcher.add(copy)
+      : joined(copy.transaction, copy));
     if (result instanceof PostbellError) throw result;
     return result;
   };
@@ -72,6 +100,7 @@ export function createSqlWebhookStore(
     maxSleepMs,
     now,
     watch,
+    joinsTransactions: database.join !== undefined,
     partitionOf: () => 0,
     ...registry,
     async removeWebhook(request) {

@@ -19,23 +19,31 @@ const MOST_NAMED = 5;
 const read = (handle: SqliteHandle, text: string): readonly Record<string, unknown>[] =>
   handle.prepare(text).all() as Record<string, unknown>[];
 
-const readOne = (handle: SqliteHandle, text: string): unknown => Object.values(read(handle, text)[0] ?? {})[0];
+const readOne = (handle: SqliteHandle, text: string): unknown =>
+  Object.values(read(handle, text)[0] ?? {})[0];
 
 function listWarnings(handle: SqliteHandle): readonly string[] {
   const damages = read(handle, `PRAGMA quick_check(${MOST_NAMED})`)
     .map((row) => String(Object.values(row)[0]))
     .filter((text) => text !== "ok")
-    .map((text) => `The file is damaged (${text}). Stop all processes that use it, keep a copy, and restore a backup.`);
+    .map(
+      (text) =>
+        `The file is damaged (${text}). Stop all processes that use it, keep a copy, and restore a backup.`,
+    );
   const mode = String(readOne(handle, "PRAGMA journal_mode"));
   const level = Number(readOne(handle, "PRAGMA synchronous"));
   return [
     ...damages,
     ...(mode === "wal"
       ? []
-      : [`The file is in journal mode ${mode}, not wal: readers and writers wait for each other. Put it on a local disk.`]),
+      : [
+          `The file is in journal mode ${mode}, not wal: readers and writers wait for each other. Put it on a local disk.`,
+        ]),
     ...(level >= 2
       ? []
-      : ["synchronous is below FULL: a power cut may lose what was acknowledged. Do not change it on this database."]),
+      : [
+          "synchronous is below FULL: a power cut may lose what was acknowledged. Do not change it on this database.",
+        ]),
   ];
 }
 

@@ -80,7 +80,10 @@ export function createSqliteDatabase({ open, getClock, closed }: SqliteDatabaseO
     handle ??= await open();
     transaction ??= createSqliteTransaction(handle);
     const clock = getClock();
-    await begin(handle, jobs.some(({ isWrite }) => isWrite));
+    await begin(
+      handle,
+      jobs.some(({ isWrite }) => isWrite),
+    );
     try {
       const results: unknown[] = [];
       const until = clock.monotonic() + MOST_MS;

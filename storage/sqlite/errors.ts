@@ -32,9 +32,12 @@ const DAMAGED =
   "The SQLite file is damaged or is no database; nothing was changed. Stop all processes that use it, keep a copy, and restore a backup.";
 
 const MESSAGES: Readonly<Record<string, string>> = {
-  SQLITE_BUSY: "Another process has held the lock of the SQLite file for too long; nothing was changed. Try again later.",
-  SQLITE_LOCKED: "The SQLite file is locked by another connection of this process; nothing was changed. Try again later.",
-  SQLITE_READONLY: "The SQLite file or its folder is read-only; nothing was changed. Let this process write to both.",
+  SQLITE_BUSY:
+    "Another process has held the lock of the SQLite file for too long; nothing was changed. Try again later.",
+  SQLITE_LOCKED:
+    "The SQLite file is locked by another connection of this process; nothing was changed. Try again later.",
+  SQLITE_READONLY:
+    "The SQLite file or its folder is read-only; nothing was changed. Let this process write to both.",
   SQLITE_CANTOPEN: "The SQLite file cannot be opened. Create its folder, and let this process write to it.",
   SQLITE_CORRUPT: DAMAGED,
   SQLITE_NOTADB: DAMAGED,

@@ -36,7 +36,10 @@ export interface SqliteStorage extends Storage, ContentStorage {
 /** How long the work of another process may wait: SQLite does not tell who else has written. */
 const MAX_SLEEP_MS = 500;
 
-function readSource({ file, database }: Pick<SqliteStorageOptions, "file" | "database">): () => Promise<SqliteHandle> {
+function readSource({
+  file,
+  database,
+}: Pick<SqliteStorageOptions, "file" | "database">): () => Promise<SqliteHandle> {
   if (file !== undefined && database === undefined) return () => openFile(file);
   if (database !== undefined && file === undefined) return async () => database;
   throw new PostbellError(
@@ -65,11 +68,12 @@ function readSource({ file, database }: Pick<SqliteStorageOptions, "file" | "dat
  * const webhooks = createWebhooks({ storage, access });
  */
 export function sqliteStorage(options: SqliteStorageOptions): SqliteStorage {
-  const { file, database: given, sealKeys, limits } = readOptions(
-    "sqliteStorage",
-    sqliteStorageOptions,
-    options,
-  );
+  const {
+    file,
+    database: given,
+    sealKeys,
+    limits,
+  } = readOptions("sqliteStorage", sqliteStorageOptions, options);
   const source = readSource({ file, database: given });
   const seal = createSeal(readSealKeys(sealKeys));
   const watchers = createWatchers();

@@ -5,18 +5,39 @@ import type { DeliveryDispatcher } from "../delivery/dispatcher.js";
 import { type EventRecord, REMEMBER_MS, type WebhookStore } from "../store.js";
 import type { Emitted } from "./event-input.js";
 
-/** Stores an event. With `webhookId`, only that webhook receives it. Throws `event_conflict`. */
-export type AppendEvent = (event: EventRecord, webhookId?: string) => Promise<Emitted>;
+export interface AppendOptions {
+  /** The only webhook that receives the event. */
+  readonly webhookId?: string | undefined;
+  /** The connection of the host's transaction in which the event is written. */
+  readonly transaction?: object | undefined;
+}
+
+/** Stores an event. Throws `event_conflict`. */
+export type AppendEvent = (event: EventRecord, options?: AppendOptions) => Promise<Emitted>;
+
+/** Errors: `invalid_argument` if the storage cannot write in a transaction of the host. */
+function checkTransaction(store: Pick<WebhookStore, "joinsTransactions">, transaction: unknown): void {
+  if (transaction === undefined) return;
+  const problem =
+    store.joinsTransactions !== true
+      ? "This storage cannot write in a transaction of the host. Use postgresStorage, or the outbox."
+      : typeof transaction !== "object" || transaction === null
+        ? "transaction must be the connection on which the transaction was begun."
+        : undefined;
+  if (problem !== undefined) throw new PostbellError("invalid_argument", problem, { field: "transaction" });
+}
 
 /** @param onScheduled called if deliveries were stored. */
 export const createAppendEvent =
   (
-    store: Pick<WebhookStore, "append" | "now">,
+    store: Pick<WebhookStore, "append" | "now" | "joinsTransactions">,
     dispatcher: Pick<DeliveryDispatcher, "reserve">,
     onScheduled: () => void,
   ): AppendEvent =>
-  async (event, webhookId) => {
-    const reservation = dispatcher.reserve();
+  async (event, { webhookId, transaction } = {}) => {
+    checkTransaction(store, transaction);
+    // What a transaction has not committed cannot be claimed.
+    const reservation = transaction === undefined ? dispatcher.reserve() : undefined;
     let appended: Awaited<ReturnType<WebhookStore["append"]>> | undefined;
     try {
       appended = await store.append({
@@ -24,6 +45,7 @@ export const createAppendEvent =
         rememberMs: REMEMBER_MS,
         now: store.now(),
         webhookId,
+        transaction,
         claim: reservation?.request,
       });
     } finally {

@@ -5,13 +5,22 @@ import type { SpanAttributes } from "../../core/telemetry.js";
 import type { EventRecord } from "../store.js";
 import type { AppendEvent } from "./append-event.js";
 import type { EmitTelemetry } from "./emit-telemetry.js";
-import type { Emitted, EventInput } from "./event-input.js";
+import { type EmitOptions, type Emitted, type EventInput, readEmitOptions } from "./event-input.js";
 import type { PrepareEvent } from "./prepare-event.js";
 
 type Note = (attributes: SpanAttributes) => void;
 
 /** Emits one event, or several in order. */
-export type Emit = (input: EventInput | readonly EventInput[]) => Promise<Emitted | readonly Emitted[]>;
+export type Emit = (
+  input: EventInput | readonly EventInput[],
+  options?: EmitOptions,
+) => Promise<Emitted | readonly Emitted[]>;
+
+/** What the host's telemetry knows of a call. */
+interface EmitSpan {
+  readonly trace: string | undefined;
+  readonly note: Note | undefined;
+}
 
 interface EmitContext {
   readonly prepare: PrepareEvent;
@@ -20,26 +29,30 @@ interface EmitContext {
 }
 
 export function createEmit({ prepare, append, report }: EmitContext): Emit {
-  const store = async (event: EventRecord, place?: Place): Promise<Emitted> => {
+  const store = async (event: EventRecord, options: EmitOptions, place?: Place): Promise<Emitted> => {
     try {
-      return await report.event(append(event), toOutcome);
+      return await report.event(append(event, options), toOutcome);
     } catch (error) {
       throw isPostbellError(error) ? toStoreError(error, event, place) : error;
     }
   };
 
-  const emitOne = async (input: EventInput, trace?: string, note?: Note): Promise<Emitted> => {
+  const emitOne = async (
+    input: EventInput,
+    options: EmitOptions,
+    { trace, note }: EmitSpan,
+  ): Promise<Emitted> => {
     const event = await report.event(prepare(input, trace));
     note?.({ "messaging.destination.name": event.type, "messaging.message.id": event.id });
-    const emitted = await store(event);
+    const emitted = await store(event, options);
     note?.({ "postbell.outcome": toOutcome(emitted), "postbell.deliveries": emitted.deliveries.length });
     return emitted;
   };
 
   const emitAll = async (
     inputs: readonly EventInput[],
-    trace?: string,
-    note?: Note,
+    options: EmitOptions,
+    { trace, note }: EmitSpan,
   ): Promise<readonly Emitted[]> => {
     note?.({ "messaging.batch.message_count": inputs.length });
     // Array.from visits holes too, and a hole is not an event.
@@ -52,17 +65,21 @@ export function createEmit({ prepare, append, report }: EmitContext): Emit {
         }
       }),
     );
+    const storeItem = (item: EventRecord, index: number): Promise<Emitted> =>
+      store(item, options, { index, count: inputs.length });
+    // A transaction is stored as a whole or not at all, so nobody asks where storing has stopped.
+    if (options.transaction !== undefined) return Promise.all(prepared.map(storeItem));
     const emitted: Emitted[] = [];
-    for (const [index, item] of prepared.entries()) {
-      emitted.push(await store(item, { index, count: inputs.length }));
-    }
+    for (const [index, item] of prepared.entries()) emitted.push(await storeItem(item, index));
     return emitted;
   };
 
-  return (input) =>
-    report.call<Emitted | readonly Emitted[]>((trace, note) =>
-      isList(input) ? emitAll(input, trace, note) : emitOne(input, trace, note),
+  return async (input, given) => {
+    const options = readEmitOptions(given);
+    return report.call<Emitted | readonly Emitted[]>((trace, note) =>
+      isList(input) ? emitAll(input, options, { trace, note }) : emitOne(input, options, { trace, note }),
     );
+  };
 }
 
 /** The place of an event in a list. */

@@ -34,6 +34,30 @@ export interface EventInput<T extends string = string> {
   readonly occurredAt?: Date | string | undefined;
 }
 
+/** The options of one call of `emit`. */
+export interface EmitOptions {
+  /**
+   * The connection on which you have begun a transaction: a client of `pg`, for a storage on
+   * Postgres in the same database. The event is written in it. It is delivered if you commit, and
+   * never existed if you roll back.
+   */
+  readonly transaction?: object | undefined;
+}
+
+/** Reads the options of a call. Throws `invalid_argument`. */
+export function readEmitOptions(options: EmitOptions | undefined): EmitOptions {
+  if (options === undefined) return {};
+  const isObject = typeof options === "object" && options !== null;
+  const unknown = isObject ? Object.keys(options).find((key) => key !== "transaction") : undefined;
+  if (isObject && unknown === undefined) return { transaction: options.transaction };
+  throw invalidEvent(
+    unknown ?? "options",
+    unknown === undefined
+      ? "The second argument of emit() is an object with options."
+      : `emit() has no option '${unknown}'.`,
+  );
+}
+
 /** The result of emitting one event. */
 export interface Emitted {
   /** The event's id, in lower case. */

@@ -15,6 +15,8 @@ export const REMEMBER_MS = 86_400_000;
 
 /** Appends events, leases due deliveries, and records their results. */
 export interface DeliveryQueueStore {
+  /** True if `append` can write an event in a transaction of the host. Absent: it cannot. */
+  readonly joinsTransactions?: boolean | undefined;
   /**
    * Stores an event with one delivery, due now, for each webhook of its account that is ENABLED at
    * this moment and subscribes to its type: all or nothing. The event is kept for `recover` even if
@@ -33,6 +35,11 @@ export interface DeliveryQueueStore {
      * subscribes to. `recover` never creates a delivery of it. Without a delivery it is not kept.
      */
     readonly webhookId?: string | undefined;
+    /**
+     * The connection on which the host has begun a transaction: the event is written there, and is in
+     * effect once the host commits. Only for a store that `joinsTransactions`.
+     */
+    readonly transaction?: object | undefined;
     /**
      * Set if the caller has free slots: the storage may lease what is due in the same step,
      * including the new deliveries.

@@ -1,0 +1,45 @@
+/** The part of `pg` that the storage uses: a pool, and the clients that it lends. */
+
+/** A query, with the parsers of its values: a pool of the host may have others. */
+export interface PgQuery {
+  readonly text: string;
+  readonly values?: unknown[];
+  readonly types?: { getTypeParser(type: number): (text: string) => unknown };
+}
+
+/** A connection of `pg`: a `Client`, or one that a pool lends. */
+export interface PgClient {
+  /** Runs a query, or several statements without values. */
+  query(query: PgQuery | string): PromiseLike<{ readonly rows: unknown[] }>;
+  /** Adds a listener of `error`, `end` or `notification`. */
+  on(event: string, listener: (given: never) => void): unknown;
+  /** Removes a listener. */
+  removeListener(event: string, listener: () => void): unknown;
+}
+
+/** A client that a pool lends. */
+export interface PgPoolClient extends PgClient {
+  /** Returns the client to its pool; with an error, its connection is closed. */
+  release(error?: Error | boolean): void;
+}
+
+/** A `Pool` of `pg`. */
+export interface PostgresPool {
+  /** Lends a client. */
+  connect(): Promise<PgPoolClient>;
+  /** Ends the pool. The storage only ends a pool that it has made. */
+  end(): Promise<void>;
+}
+
+/** Types that Postgres sends as text and that are numbers here: int8, int2, int4 and numeric. */
+const NUMBERS: ReadonlySet<number> = new Set([20, 21, 23, 1700]);
+
+const TYPES = {
+  getTypeParser: (type: number) => (text: string) => (NUMBERS.has(type) ? Number(text) : text),
+};
+
+/** Runs a query and returns its rows, with numbers as numbers whatever the host has set. */
+export async function runQuery<R>(client: PgClient, text: string, values: unknown[]): Promise<readonly R[]> {
+  const { rows } = await client.query({ text, values, types: TYPES });
+  return rows as R[];
+}

@@ -1,0 +1,123 @@
+/** Transactions on Postgres: each on a connection that the pool lends for it. */
+
+import type { Clock } from "../../src/core/clock.js";
+import { PostbellError } from "../../src/core/errors.js";
+import type { SqlDatabase, SqlTransaction, TransactionOptions } from "../sql/database.js";
+import type { PgClient, PgPoolClient, PostgresPool } from "./client.js";
+import { isConflict, isRefusal, toPostgresError } from "./errors.js";
+import type { PostgresStatements } from "./transaction.js";
+
+/** Shorter than the four seconds that the service gives a storage. */
+const LIMITS = "SET LOCAL statement_timeout = 3000; SET LOCAL lock_timeout = 2000";
+
+const BEGIN = `BEGIN ISOLATION LEVEL READ COMMITTED; ${LIMITS}`;
+
+/** Does not wait for the disk of the server. */
+const BEGIN_LOOSE = `${BEGIN}; SET LOCAL synchronous_commit = off`;
+
+/** One statement sees one state of the database, several see one as of the first. */
+const BEGIN_READ = `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ${LIMITS}`;
+
+/** How often a transaction is run that conflicts with others, and how long it waits in between. */
+const MOST_RUNS = 5;
+const PAUSE_MS = 20;
+
+export interface PostgresDatabaseOptions {
+  readonly pool: () => Promise<PostgresPool>;
+  readonly statements: PostgresStatements;
+  /** Checks that the tables are there. Called before the first transaction; after an error again. */
+  readonly prepare: () => Promise<void>;
+  readonly getClock: () => Clock;
+}
+
+/** A connection that breaks while it is lent tells so, and must not end the process. */
+const ignore = (): void => {};
+
+/** Runs `work` with a client of the pool. A client whose connection failed is not used again. */
+export async function borrow<T>(pool: PostgresPool, work: (client: PgPoolClient) => Promise<T>): Promise<T> {
+  const client = await pool.connect();
+  client.on("error", ignore);
+  let failed: Error | undefined;
+  try {
+    return await work(client);
+  } catch (error) {
+    if (!isRefusal(error) && !(error instanceof PostbellError)) {
+      failed = error instanceof Error ? error : new Error("the connection failed");
+    }
+    throw error;
+  } finally {
+    client.removeListener("error", ignore);
+    client.release(failed);
+  }
+}
+
+async function rollBack(client: PgClient): Promise<void> {
+  await client.query("ROLLBACK");
+}
+
+export function createPostgresDatabase(options: PostgresDatabaseOptions): SqlDatabase {
+  const { statements, prepare, getClock } = options;
+
+  /** Runs `work` between two statements. */
+  const runOnce = async <T>(begin: string, work: (transaction: SqlTransaction) => Promise<T>): Promise<T> => {
+    let isCommitting = false;
+    try {
+      return await borrow(await options.pool(), async (client) => {
+        await client.query(begin);
+        let result: T;
+        try {
+          result = await work(statements.on(client));
+        } catch (error) {
+          await rollBack(client);
+          throw error;
+        }
+        isCommitting = true;
+        await client.query("COMMIT");
+        return result;
+      });
+    } catch (error) {
+      throw isConflict(error) ? error : toPostgresError(error, isCommitting);
+    }
+  };
+
+  const run = async <T>(begin: string, work: (transaction: SqlTransaction) => Promise<T>): Promise<T> => {
+    await prepare();
+    const clock = getClock();
+    for (let runs = 1; ; runs++) {
+      try {
+        return await runOnce(begin, work);
+      } catch (error) {
+        if (!isConflict(error)) throw error;
+        if (runs === MOST_RUNS) throw toPostgresError(error, false);
+        const pause = PAUSE_MS * 2 ** runs * clock.random();
+        await new Promise<void>((resolve) => {
+          clock.setTimeout(resolve, pause);
+        });
+      }
+    }
+  };
+
+  return {
+    write: (work, { isDurable = true }: TransactionOptions = {}) =>
+      run(isDurable ? BEGIN : BEGIN_LOOSE, work),
+    read: (work) => run(BEGIN_READ, work),
+    async join(connection, work) {
+      const client = connection as PgClient;
+      const isClient = typeof client.query === "function" && typeof client.on === "function";
+      // A pool would run each statement on another connection, outside of the transaction.
+      if (!isClient || "totalCount" in client) {
+        throw new PostbellError(
+          "invalid_argument",
+          "transaction must be the client of pg on which the transaction was begun, not the pool.",
+          { field: "transaction" },
+        );
+      }
+      await prepare();
+      try {
+        return await work(statements.on(client));
+      } catch (error) {
+        throw toPostgresError(error, false);
+      }
+    },
+  };
+}

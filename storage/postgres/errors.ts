@@ -1,0 +1,57 @@
+/** Errors of the Postgres storage: every failure becomes a `PostbellError` with a stable code. */
+
+import { isPostbellError, PostbellError } from "../../src/core/errors.js";
+
+/** Returns the code of an error: five characters from Postgres, or a word from the system. */
+function getCode(error: unknown): string {
+  const { code } = (typeof error === "object" && error !== null ? error : {}) as { readonly code?: unknown };
+  return typeof code === "string" && /^[A-Z0-9_]{3,30}$/.test(code) ? code : "error";
+}
+
+/** Conflicts of transactions that ran at the same time: run again, one of them succeeds. */
+const CONFLICTS: ReadonlySet<string> = new Set(["40001", "40P01", "55P03"]);
+
+export const isConflict = (error: unknown): boolean => CONFLICTS.has(getCode(error));
+
+/** True if the connection is still usable: Postgres has refused a statement. */
+export const isRefusal = (error: unknown): boolean => {
+  const code = getCode(error);
+  return code.length === 5 && !code.startsWith("08") && !code.startsWith("57P");
+};
+
+const MESSAGES: Readonly<Record<string, string>> = {
+  "25006": "Postgres is read-only, as a standby is; nothing was changed. Try again later.",
+  "57014": "Postgres took too long and ended the statement; nothing was changed. Try again later.",
+  "42501":
+    "The role of the connection may not do this; nothing was changed. Grant it USAGE on the schema and all rights on its tables and sequences.",
+};
+
+const MISSING: ReadonlySet<string> = new Set(["3F000", "42P01", "42703"]);
+
+/**
+ * Converts the error of a transaction. `wasCommitting`: it failed when COMMIT had been sent, so that
+ * nobody knows if it took effect.
+ */
+export function toPostgresError(error: unknown, wasCommitting: boolean): unknown {
+  if (isPostbellError(error)) return error;
+  const code = getCode(error);
+  if (MISSING.has(code)) {
+    return new PostbellError(
+      "invalid_option",
+      "The tables of Postbell are missing or old. Call storage.migrate(), or run `postbell migrate`, before the services start.",
+      { field: "schema", cause: error },
+    );
+  }
+  if (code === "53100") {
+    return new PostbellError("storage_full", "The disk of Postgres is full; nothing was stored. Make room.", {
+      cause: error,
+    });
+  }
+  const effect =
+    wasCommitting && !isRefusal(error) ? "the change may or may not have been made" : "nothing was changed";
+  const message = MESSAGES[code] ?? `Postgres is not available (${code}); ${effect}. Try again later.`;
+  return new PostbellError("storage_unavailable", message, {
+    effect: wasCommitting && !isRefusal(error) ? "unknown" : "none",
+    cause: error,
+  });
+}

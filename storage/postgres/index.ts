@@ -1,0 +1,144 @@
+/**
+ * `postbell/postgres`: a storage in a schema of the Postgres that the host already has, durable and
+ * shared by any number of processes.
+ *
+ * @module postbell/postgres
+ */
+
+import type { ContentStorage } from "../../src/content/store.js";
+import { type Clock, systemClock } from "../../src/core/clock.js";
+import { type Logger, silentLogger } from "../../src/core/logger.js";
+import { readOptions } from "../../src/core/options.js";
+import type { Storage } from "../../src/webhooks/store.js";
+import { createSeal, readSealKeys } from "../seal.js";
+import { createClockTime, createServerTime, type ServerTime } from "../server-time.js";
+import { createSqlContentStore } from "../sql/content-store.js";
+import { createSqlWebhookStore } from "../sql/webhook-store.js";
+import { checkServer, type PostgresReport } from "./check.js";
+import { type PostgresPool, runQuery } from "./client.js";
+import { borrow, createPostgresDatabase } from "./database.js";
+import { checkLayout, migrate } from "./migrate.js";
+import { createPostgresNotifications } from "./notifications.js";
+import { type PostgresStorageOptions, postgresStorageOptions } from "./options.js";
+import { createPools } from "./pools.js";
+import { listMigrations, type PostgresMigration } from "./schema.js";
+import { createPostgresStatements } from "./transaction.js";
+
+export type { PostgresReport } from "./check.js";
+export type { PgClient, PgPoolClient, PgQuery, PostgresPool } from "./client.js";
+export type { PostgresStorageOptions } from "./options.js";
+export type { PostgresMigration } from "./schema.js";
+
+export interface PostgresStorage extends Storage, ContentStorage {
+  /**
+   * Creates the schema and its tables, or brings them up to date, in one transaction. Several
+   * processes may do so at once, and it changes nothing if there is nothing to do. Errors:
+   * `invalid_option` if a newer version of Postbell has been there, `storage_unavailable`.
+   */
+  migrate(): Promise<{ readonly version: number }>;
+  /** Returns the statements of `migrate`, for hosts that run their migrations themselves. */
+  migrations(): readonly PostgresMigration[];
+  /** Reports settings of the server that may lose data. Errors: `storage_unavailable`. */
+  check(): Promise<PostgresReport>;
+}
+
+/** How long the work of another process may wait, with notifications and without. */
+const MAX_SLEEP_MS = 1_000;
+const MAX_SLEEP_WITHOUT_NOTIFICATIONS_MS = 500;
+
+/** Appends under way at the same time, so that one waits for the disk while the next is written. */
+const APPENDS = 2;
+
+async function readServerTime(pool: PostgresPool): Promise<number> {
+  const text = "SELECT extract(epoch FROM clock_timestamp()) * 1000 AS now";
+  const [row] = await borrow(pool, (client) => runQuery<{ now: number }>(client, text, []));
+  return Number(row?.now);
+}
+
+/**
+ * A storage on Postgres 14 and newer, for webhooks and content together, in a schema of its own.
+ * Call `migrate()` once before the services start.
+ *
+ * Guarantee: everything the contracts of webhook storage and content store require, as durable as
+ * the server is. The server's time counts, so the clocks of the hosts do not matter.
+ * `webhooks.emit(event, { transaction: client })` writes an event in a transaction of the host.
+ *
+ * It opens nothing before the first call. `close()` closes the connections that this storage
+ * opened, and never the pool of the host.
+ *
+ * Errors: `invalid_option` for an unknown or unusable option. Calls also reject with it if the
+ * tables are missing.
+ *
+ * @example
+ * const storage = postgresStorage({ pool });
+ * await storage.migrate();
+ * const webhooks = createWebhooks({ storage, access });
+ */
+export function postgresStorage(options: PostgresStorageOptions): PostgresStorage {
+  const settings = readOptions("postgresStorage", postgresStorageOptions, options);
+  const { url, schema, limits } = settings;
+  const isListening = (settings.connections ?? (url === undefined ? "transaction" : "session")) === "session";
+  const seal = createSeal(readSealKeys(settings.sealKeys));
+  let clock: Clock = systemClock;
+  let logger: Logger = silentLogger;
+  let time: ServerTime | undefined;
+  const pools = createPools({ url, pool: settings.pool }, (error) =>
+    logger.debug({ error }, "a connection to Postgres has ended"),
+  );
+  const getTime = (own: { readonly clock: Clock; readonly logger: Logger }): ServerTime => {
+    if (time === undefined) {
+      ({ clock, logger } = own);
+      time =
+        settings.time === "clock"
+          ? createClockTime(clock)
+          : createServerTime(clock, async () => readServerTime(await pools.main()));
+    }
+    return time;
+  };
+  let isPrepared = false;
+  const database = createPostgresDatabase({
+    pool: pools.main,
+    statements: createPostgresStatements(schema),
+    async prepare() {
+      if (!isPrepared) await checkLayout(await pools.main(), schema);
+      isPrepared = true;
+      await time?.refresh();
+    },
+    getClock: () => clock,
+  });
+  const notifications = createPostgresNotifications({
+    pool: pools.main,
+    ...{ schema, isListening },
+    getClock: () => clock,
+    now: () => time?.now() ?? clock.now(),
+  });
+
+  return Object.freeze<PostgresStorage>({
+    webhooks({ clock: own, logger: ownLogger, perEndpoint, retention }) {
+      const ownTime = getTime({ clock: own, logger: ownLogger });
+      const { pendingPerAccount } = limits;
+      return createSqlWebhookStore(
+        {
+          ...{ database, seal, clock: own, logger: ownLogger, perEndpoint, retention, pendingPerAccount },
+          notifyWorkers: notifications.notify,
+          wakeWithin: notifications.notifyWithin,
+        },
+        {
+          concurrency: APPENDS,
+          maxSleepMs: isListening ? MAX_SLEEP_MS : MAX_SLEEP_WITHOUT_NOTIFICATIONS_MS,
+          now: ownTime.now,
+          watch: notifications.watch,
+        },
+      );
+    },
+    content: (own) =>
+      createSqlContentStore({ database, now: getTime(own).now, changesKept: limits.contentChanges }),
+    migrate: async () => migrate(await pools.main(), schema),
+    migrations: () => listMigrations(schema),
+    check: async () => checkServer(await pools.main(), schema),
+    async close() {
+      notifications.close();
+      await pools.close();
+    },
+  });
+}

@@ -1,0 +1,76 @@
+/** Brings a schema up to date, and checks that it is. */
+
+import { PostbellError } from "../../src/core/errors.js";
+import { LATEST_LAYOUT } from "../sql/layout.js";
+import { type PgClient, type PostgresPool, runQuery } from "./client.js";
+import { borrow } from "./database.js";
+import { toPostgresError } from "./errors.js";
+import { listMigrations } from "./schema.js";
+
+/** Reads the version of the tables: 0 if there are none. */
+async function readVersion(client: PgClient, schema: string): Promise<number> {
+  const name = `"${schema}"."layout"`;
+  const [found] = await runQuery<{ name: string | null }>(client, "SELECT to_regclass($1)::text AS name", [
+    name,
+  ]);
+  if (found?.name == null) return 0;
+  const [row] = await runQuery<{ version: number | null }>(
+    client,
+    `SELECT max(version) AS version FROM ${name}`,
+    [],
+  );
+  return row?.version ?? 0;
+}
+
+function checkKnown(version: number, schema: string): void {
+  if (version <= LATEST_LAYOUT) return;
+  throw new PostbellError(
+    "invalid_option",
+    `postgresStorage: the schema ${schema} has layout ${version}, and this version of Postbell knows layouts up to ${LATEST_LAYOUT}. Use the newer version.`,
+    { field: "schema" },
+  );
+}
+
+/** Runs the missing migrations in one transaction. Several processes may do so at once. */
+export async function migrate(pool: PostgresPool, schema: string): Promise<{ readonly version: number }> {
+  try {
+    return await borrow(pool, async (client) => {
+      await client.query("BEGIN");
+      try {
+        await runQuery(client, "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", [
+          `${schema} migrate`,
+        ]);
+        const version = await readVersion(client, schema);
+        checkKnown(version, schema);
+        for (const migration of listMigrations(schema)) {
+          if (migration.version > version) await client.query(migration.sql);
+        }
+        await client.query("COMMIT");
+      } catch (error) {
+        await client.query("ROLLBACK");
+        throw error;
+      }
+      return { version: LATEST_LAYOUT };
+    });
+  } catch (error) {
+    throw toPostgresError(error, true);
+  }
+}
+
+/** Rejects with `invalid_option` unless the tables have the layout that this version knows. */
+export async function checkLayout(pool: PostgresPool, schema: string): Promise<void> {
+  try {
+    await borrow(pool, async (client) => {
+      const version = await readVersion(client, schema);
+      checkKnown(version, schema);
+      if (version === LATEST_LAYOUT) return;
+      throw new PostbellError(
+        "invalid_option",
+        `postgresStorage: the schema ${schema} has ${version === 0 ? "no tables of Postbell" : `layout ${version}`}. Call storage.migrate(), or run \`postbell migrate\`, before the services start.`,
+        { field: "schema" },
+      );
+    });
+  } catch (error) {
+    throw toPostgresError(error, false);
+  }
+}

@@ -1,0 +1,76 @@
+/** Every option of `postgresStorage`: its type for hosts, and the table of defaults and ranges. */
+
+import { oneOf, value, wholeNumber } from "../../src/core/options.js";
+import { sealKeysOption } from "../seal.js";
+import type { PostgresPool } from "./client.js";
+import { SCHEMA_NAME } from "./schema.js";
+
+/** Options of {@link postgresStorage}: `url` or `pool`, not both. */
+export interface PostgresStorageOptions {
+  /**
+   * The address of the server: `postgres://…`. The storage opens its own connections, with pg, and
+   * closes them. Either this or `pool`.
+   */
+  readonly url?: string | undefined;
+  /** A pool of pg that the host uses too. The storage never ends it. */
+  readonly pool?: PostgresPool | undefined;
+  /** The schema that holds the tables. Default `postbell`. */
+  readonly schema?: string | undefined;
+  /**
+   * With `session`, one connection stays open to hear of the work of other processes at once. With
+   * `transaction`, for a pooler such as PgBouncer in transaction mode, they look for it every half
+   * second. Default `session` with `url`, `transaction` with `pool`.
+   */
+  readonly connections?: "session" | "transaction" | undefined;
+  /**
+   * Keys of 32 bytes, as bytes or in base64. The first seals the secrets of webhooks, and all
+   * unseal them. Without keys, secrets are stored as plain text.
+   */
+  readonly sealKeys?: readonly (Uint8Array | string)[] | undefined;
+  readonly limits?:
+    | {
+        /** Pending deliveries of one account. Default 100 000. */
+        readonly pendingPerAccount?: number | undefined;
+        /**
+         * Changes of content that a process can catch up with. A process that missed more loads the
+         * content again. Default 20 000.
+         */
+        readonly contentChanges?: number | undefined;
+      }
+    | undefined;
+  /**
+   * The source of time: the Postgres server, so that all processes agree, or the `clock` of the
+   * service, for tests. Default `server`.
+   */
+  readonly time?: "server" | "clock" | undefined;
+}
+
+const isPool = (given: unknown): boolean =>
+  typeof given === "object" &&
+  given !== null &&
+  ["connect", "end"].every((method) => typeof (given as Record<string, unknown>)[method] === "function");
+
+const isUrl = (given: unknown): boolean =>
+  typeof given === "string" && /^postgres(?:ql)?:\/\//.test(given) && URL.canParse(given);
+
+export const postgresStorageOptions = {
+  url: value<string | undefined>("a postgres:// URL", isUrl, undefined),
+  pool: value<PostgresPool | undefined>("a pool of pg", isPool, undefined),
+  schema: value(
+    "the name of a schema: at most 48 letters, digits and underscores, not first a digit",
+    (given) => typeof given === "string" && SCHEMA_NAME.test(given),
+    "postbell",
+    "text",
+  ),
+  connections: value<"session" | "transaction" | undefined>(
+    "'session' or 'transaction'",
+    (given) => given === "session" || given === "transaction",
+    undefined,
+  ),
+  sealKeys: sealKeysOption,
+  limits: {
+    pendingPerAccount: wholeNumber("count", 100_000, { min: 1 }),
+    contentChanges: wholeNumber("count", 20_000, { min: 100 }),
+  },
+  time: oneOf(["server", "clock"], "server"),
+};

@@ -1,0 +1,74 @@
+/** The pool of a storage: the host's, or one that is made from a URL when it is first needed. */
+
+import { PostbellError } from "../../src/core/errors.js";
+import type { PostgresPool } from "./client.js";
+
+/** Connections of a pool that is made here: claims, settlements, appends, calls of the REST API. */
+const POOL_SIZE = 8;
+
+/** How long a call waits for a connection: less than the service gives a storage. */
+const CONNECT_MS = 3_000;
+
+export interface Pools {
+  readonly main: () => Promise<PostgresPool>;
+  readonly close: () => Promise<void>;
+}
+
+type OwnPool = PostgresPool & { on(event: "error", listener: (error: Error) => void): unknown };
+type Constructor = new (options: object) => OwnPool;
+
+async function createPool(url: string): Promise<OwnPool> {
+  let Pool: Constructor;
+  try {
+    const module = (await import("pg")) as unknown as { readonly default: { readonly Pool: Constructor } };
+    ({ Pool } = module.default);
+  } catch (cause) {
+    throw new PostbellError(
+      "invalid_option",
+      "postgresStorage({ url }) needs the package pg: npm install pg",
+      { field: "url", cause },
+    );
+  }
+  return new Pool({
+    connectionString: url,
+    max: POOL_SIZE,
+    connectionTimeoutMillis: CONNECT_MS,
+    application_name: "postbell",
+  });
+}
+
+export function createPools(
+  { url, pool }: { readonly url: string | undefined; readonly pool: PostgresPool | undefined },
+  onError: (error: Error) => void,
+): Pools {
+  if ((url === undefined) === (pool === undefined)) {
+    throw new PostbellError(
+      "invalid_option",
+      `postgresStorage: give either url or pool (got ${url === undefined ? "neither" : "both"}).`,
+      { field: "url" },
+    );
+  }
+  let own: Promise<OwnPool> | undefined;
+  let isClosed = false;
+  const open = async (address: string): Promise<OwnPool> => {
+    const made = await createPool(address);
+    // A connection that breaks while nobody uses it: the pool makes another one.
+    made.on("error", onError);
+    return made;
+  };
+  return {
+    async main() {
+      if (isClosed) {
+        throw new PostbellError("storage_unavailable", "The storage is closed.", { effect: "none" });
+      }
+      if (pool !== undefined) return pool;
+      own ??= open(url ?? "");
+      return own;
+    },
+    async close() {
+      if (isClosed) return;
+      isClosed = true;
+      await (await own)?.end();
+    },
+  };
+}

@@ -1,0 +1,132 @@
+/** Events written in transactions of the host: in effect exactly if they commit. */
+
+import pg from "pg";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { createWebhooks } from "../../src/index.js";
+import { type PostgresStorage, postgresStorage } from "../../storage/postgres/index.js";
+import { type DatabaseServer, startDatabase } from "./support/database-server.js";
+
+let server: DatabaseServer;
+let pool: pg.Pool;
+let storage: PostgresStorage;
+let made = 0;
+
+beforeAll(async () => {
+  server = await startDatabase("postgres");
+  pool = new pg.Pool({ ...server.address, user: "postgres", database: "postgres", max: 6 });
+});
+afterAll(async () => {
+  await pool.end();
+  await server.stop();
+});
+beforeEach(async () => {
+  storage = postgresStorage({ pool, schema: `host_${++made}`, time: "clock" });
+  await storage.migrate();
+});
+afterEach(() => storage.close());
+
+const createService = () =>
+  createWebhooks({ storage, access: { authenticate: () => null, canRead: () => true } });
+
+const patient = { resourceType: "Patient", id: "1" } as const;
+const event = { type: "patient.updated", account: "clinic", resource: patient } as const;
+
+async function register(webhooks: ReturnType<typeof createService>) {
+  const { webhook } = await webhooks.registrations.create(
+    { id: "key", account: "clinic" },
+    { url: "https://subscriber.example/hook" },
+  );
+  return webhook.id;
+}
+
+/** Runs `work` in a transaction that ends with `end`. */
+async function inTransaction<T>(end: "COMMIT" | "ROLLBACK", work: (client: pg.PoolClient) => Promise<T>) {
+  const client = await pool.connect();
+  try {
+    await client.query("BEGIN");
+    const result = await work(client);
+    await client.query(end);
+    return result;
+  } finally {
+    client.release();
+  }
+}
+
+test("an event is delivered if its transaction commits, and does not exist before or otherwise", async () => {
+  const webhooks = createService();
+  const webhookId = await register(webhooks);
+  const list = async () => (await webhooks.deliveries.list({ webhookId })).deliveries.map(({ id }) => id);
+
+  const rolledBack = await inTransaction("ROLLBACK", (client) => webhooks.emit(event, { transaction: client }));
+  expect(rolledBack.deliveries).toHaveLength(1);
+  expect(await list()).toEqual([]);
+
+  const committed = await inTransaction("COMMIT", async (client) => {
+    const emitted = await webhooks.emit(event, { transaction: client });
+    expect(await list()).toEqual([]);
+    return emitted;
+  });
+  expect(await list()).toEqual(committed.deliveries.map(({ id }) => id));
+});
+
+test("several events of one transaction are all written, and an id that was emitted before adds nothing", async () => {
+  const webhooks = createService();
+  const webhookId = await register(webhooks);
+  const ids = await inTransaction("COMMIT", async (client) => {
+    const emitted = await webhooks.emit([event, event, event], { transaction: client });
+    const [first] = emitted;
+    const again = await webhooks.emit({ ...event, id: first?.id }, { transaction: client });
+    expect(again).toMatchObject({ id: first?.id, duplicate: true });
+    return emitted.map(({ id }) => id);
+  });
+  const { deliveries } = await webhooks.deliveries.list({ webhookId });
+  expect(deliveries.map(({ eventId }) => eventId).sort()).toEqual([...ids].sort());
+});
+
+test("a transaction that stays open delays no other event, claim or settlement of its webhook", async () => {
+  const webhooks = createService();
+  const webhookId = await register(webhooks);
+  await inTransaction("COMMIT", async (client) => {
+    await webhooks.emit(event, { transaction: client });
+    await webhooks.emit(event);
+    await webhooks.registrations.update(webhookId, { url: "https://subscriber.example/moved" });
+    await webhooks.registrations.remove(webhookId);
+  });
+  // The webhook was removed meanwhile, so the late delivery is deleted too.
+  const store = storage.webhooks({
+    clock: (await import("../../src/core/clock.js")).systemClock,
+    logger: (await import("../../src/core/logger.js")).silentLogger,
+    perEndpoint: 5,
+    retention: { ms: 1_000, events: 10 },
+  });
+  const claim = () =>
+    store.claim({
+      now: store.now(),
+      token: "t",
+      leaseUntil: store.now() + 1_000,
+      room: { fast: 9, slow: 9 },
+    });
+  expect((await claim()).claims).toEqual([]);
+  for (let round = 0; round < 5; round++) await claim();
+  const counts = await pool.query(`SELECT count(*) AS count FROM "host_${made}".deliveries`);
+  expect(Number(counts.rows[0].count)).toBe(0);
+});
+
+test("the pool, another object, and an unknown option are refused with what to change", async () => {
+  const webhooks = createService();
+  await expect(webhooks.emit(event, { transaction: pool })).rejects.toMatchObject({
+    code: "invalid_argument",
+    field: "transaction",
+  });
+  await expect(webhooks.emit(event, { transaction: {} })).rejects.toMatchObject({ field: "transaction" });
+  await expect(webhooks.emit(event, { client: {} } as never)).rejects.toMatchObject({ field: "client" });
+});
+
+test("without the tables, calls say what to do", async () => {
+  const other = postgresStorage({ pool, schema: "nothing_here" });
+  const webhooks = createWebhooks({
+    storage: other,
+    access: { authenticate: () => null, canRead: () => true },
+  });
+  await expect(webhooks.emit(event)).rejects.toMatchObject({ code: "invalid_option", field: "schema" });
+});
