@@ -95,8 +95,8 @@ export function createPostgresStatements(schema: string): PostgresStatements {
     return `DELETE FROM ${toName(table.name)} AS t USING ${toUnnest(types, keys)} WHERE ${where}`;
   };
 
-  const writeLock = (table: Table, key: string): string =>
-    `SELECT t.* FROM ${toName(table.name)} AS t JOIN ${toUnnest([getType(table, key)], ["wanted"])} ON t.${key} = r.wanted
+  const writeLock = (table: Table, key: string, columns: readonly string[]): string =>
+    `SELECT ${columns.map((column) => `t.${column}`).join(", ")} FROM ${toName(table.name)} AS t JOIN ${toUnnest([getType(table, key)], ["wanted"])} ON t.${key} = r.wanted
       ORDER BY t.${key} FOR UPDATE OF t`;
 
   const on = (client: PgClient): SqlTransaction => {
@@ -115,9 +115,9 @@ export function createPostgresStatements(schema: string): PostgresStatements {
           types.length,
           lists,
         ),
-      lockRows: (table, key, values) =>
+      lockRows: (table, key, values, columns = ["*"]) =>
         runRows(
-          texts.get(`lock ${table.name} ${key}`, () => writeLock(table, key)),
+          texts.get(`lock ${table.name} ${key} ${columns.join()}`, () => writeLock(table, key, columns)),
           1,
           values.map((value) => [value]),
         ),

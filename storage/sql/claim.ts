@@ -15,7 +15,6 @@ import { countFreeSlots, type EndpointRow, nextTurn, offer, readHeads, saveQueue
 import { recoverExpired } from "./expired-leases.js";
 import type { AfterCommit, SqlStoreContext } from "./store-context.js";
 import { decodeText } from "./text.js";
-import { decodeWebhook, readWebhooks } from "./webhook-rows.js";
 import { leases, queue } from "./webhook-tables.js";
 
 const LANES: readonly Lane[] = ["fast", "slow"];
@@ -23,12 +22,13 @@ const LANES: readonly Lane[] = ["fast", "slow"];
 /** Endpoints that have fewer due deliveries than their share leave room for another round. */
 const MOST_ROUNDS = 4;
 
-const DUE = `SELECT q.at, d.*, ev.id AS event_id, ev.type, ev.subject, ev.digest, b.payload
+const DUE = `SELECT q.endpoint, q.at, d.position, d.event, d.serial, d.started_at, d.step, d.due_at, d.extra_at,
+    d.postponed, d.crashes, d.is_recovered, ev.id AS event_id, ev.type, ev.subject, ev.digest, b.payload
   FROM {queue} q JOIN {deliveries} d ON d.position = q.delivery
     JOIN {events} ev ON ev.position = d.event LEFT JOIN {bodies} b ON b.event = d.event
   WHERE q.endpoint = $1 AND q.at <= $2 ORDER BY q.at, q.delivery LIMIT $3`;
 
-type DueRow = DeliveryRow & {
+type DueRow = Omit<DeliveryRow, "created_at" | "state" | "reason" | "ended_at" | "queued_at" | "attempts"> & {
   readonly at: number;
   readonly event_id: string;
   readonly type: string;
@@ -47,28 +47,6 @@ interface Claiming {
   readonly claims: Claim[];
   /** Events by position: claims of one event share its record. */
   readonly events: Map<number, EventRecord>;
-  /** Webhooks by position; `undefined` for one whose secret cannot be opened. */
-  readonly webhooks: Map<number, WebhookRecord | undefined>;
-}
-
-/** Reads the webhooks of endpoints that were not read yet. */
-async function addWebhooks(
-  { transaction, context, webhooks }: Claiming,
-  ready: readonly EndpointRow[],
-): Promise<void> {
-  const missing = ready.map(({ position }) => position).filter((position) => !webhooks.has(position));
-  if (missing.length === 0) return;
-  for (const row of await readWebhooks(transaction, missing)) {
-    try {
-      webhooks.set(row.position, decodeWebhook(row, context.seal));
-    } catch (error) {
-      context.logger.error(
-        { error, webhookId: row.id },
-        "a stored webhook cannot be decoded; its deliveries wait",
-      );
-      webhooks.set(row.position, undefined);
-    }
-  }
 }
 
 function getEvent({ events }: Claiming, row: DueRow, account: string): EventRecord {
@@ -146,13 +124,13 @@ async function offerServed(
 
 /** Serves the ready endpoints of a lane once. Returns how many deliveries it leased. */
 async function serveRound(claiming: Claiming, lane: Lane, room: number): Promise<number | undefined> {
-  const { transaction, context, request, webhooks } = claiming;
+  const { transaction, context, request } = claiming;
   const ready = await transaction.all<EndpointRow>(
     `SELECT * FROM {endpoints} WHERE lane = $1 AND ready_at <= $2 ORDER BY ready_at, turn LIMIT $3${transaction.skipLocked}`,
     [lane, request.now, room],
   );
   if (ready.length === 0) return undefined;
-  await addWebhooks(claiming, ready);
+  const webhooks = await context.webhookCache.read(transaction, ready);
   const share = Math.max(1, Math.floor(room / ready.length));
   const byPosition = new Map(ready.map((endpoint) => [endpoint.position, endpoint]));
   const unreadable = new Set(ready.filter(({ position }) => webhooks.get(position) === undefined));
@@ -203,7 +181,6 @@ export async function claimDue(
     ...{ transaction, context, request, after },
     claims: [],
     events: new Map(),
-    webhooks: new Map(),
   };
   for (const lane of LANES) await serveLane(claiming, lane);
   const [next] = await transaction.all<{ at: number | null }>(NEXT);

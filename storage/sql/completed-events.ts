@@ -19,14 +19,24 @@ interface CompleteOptions {
 const toKeys = (positions: readonly number[]): readonly SqlValues[] =>
   positions.map((position) => [position]);
 
-/** Starts the retention of events, or frees them if there is none. */
-export async function keepCompleted(
+/** The columns that completing an event needs. */
+const OPEN_COLUMNS = ["position", "account", "open"] as const satisfies readonly (keyof EventRow)[];
+
+type OpenRow = Pick<EventRow, (typeof OPEN_COLUMNS)[number]>;
+
+/** Starts the retention of events. Without retention, frees them. */
+async function keepCompleted(
   transaction: SqlTransaction,
-  rows: readonly EventRow[],
+  rows: readonly OpenRow[],
   { context: { retention }, now }: CompleteOptions,
 ): Promise<void> {
-  if (retention.ms === 0) return freeEvents(transaction, rows, now);
-  await transaction.remove(completed, ["event"], toKeys(rows.map(({ position }) => position)));
+  if (rows.length === 0) return;
+  if (retention.ms === 0) {
+    const positions = rows.map(({ position }) => position);
+    const whole = await transaction.lockRows<EventRow>(events, "position", positions);
+    await freeEvents(transaction, whole, now);
+    return;
+  }
   await transaction.insert(
     completed,
     ["event", "account", "ended_at"],
@@ -44,14 +54,17 @@ export async function completeEvents(
   options: CompleteOptions,
 ): Promise<void> {
   if (closed.size === 0) return;
-  const locked = await transaction.lockRows<EventRow>(events, "position", [...closed.keys()]);
+  const locked = await transaction.lockRows<OpenRow>(events, "position", [...closed.keys()], OPEN_COLUMNS);
   const rows = locked.map((row) => ({ ...row, open: row.open - (closed.get(row.position) ?? 0) }));
   await transaction.update(
     events,
     ["position"],
     ["open"],
-    rows.map(({ position, open }) => [position, open]),
+    rows.filter(({ position }) => closed.get(position) !== 0).map(({ position, open }) => [position, open]),
   );
+  // A late success is counted for an event that was completed before, which is now kept for longer.
+  const again = locked.filter(({ open }) => open === 0).map(({ position }) => position);
+  await transaction.remove(completed, ["event"], toKeys(again));
   await keepCompleted(
     transaction,
     rows.filter(({ open }) => open === 0),
@@ -68,7 +81,7 @@ export async function reopenEvents(
   positions: readonly number[],
 ): Promise<ReadonlySet<number>> {
   if (positions.length === 0) return new Set();
-  const rows = await transaction.lockRows<EventRow>(events, "position", positions);
+  const rows = await transaction.lockRows<OpenRow>(events, "position", positions, OPEN_COLUMNS);
   await transaction.update(
     events,
     ["position"],

@@ -32,9 +32,14 @@ export interface SqlTransaction {
   ): Promise<readonly R[]>;
   /**
    * Reads the rows whose `key` is one of `values`, in the order of `key`, and locks them until the
-   * transaction ends.
+   * transaction ends. Without `columns`, it reads all.
    */
-  lockRows<R>(table: Table, key: string, values: readonly SqlValue[]): Promise<readonly R[]>;
+  lockRows<R>(
+    table: Table,
+    key: string,
+    values: readonly SqlValue[],
+    columns?: Columns,
+  ): Promise<readonly R[]>;
   /** Inserts rows. A row whose `unless` columns are those of another row is left out. */
   insert(table: Table, columns: Columns, rows: readonly SqlValues[], unless?: Columns): Promise<void>;
   /**

@@ -98,10 +98,15 @@ export async function offerAndSave(
   rows: readonly EndpointRow[],
   { context, now, after }: { context: SqlStoreContext; now: number; after: AfterCommit },
 ): Promise<void> {
-  const heads = await readHeads(transaction, rows);
-  for (const row of rows) {
+  const { perEndpoint } = context;
+  // One that is due and has a free slot stays so, whatever else is in its queue.
+  const isUnchanged = (row: EndpointRow): boolean =>
+    row.ready_at !== null && row.ready_at <= now && countFreeSlots(row, perEndpoint) > 0;
+  const offered = rows.filter((row) => !isUnchanged(row));
+  const heads = await readHeads(transaction, offered);
+  for (const row of offered) {
     const before = row.ready_at;
-    offer(row, heads.get(row.position), { now, perEndpoint: context.perEndpoint });
+    offer(row, heads.get(row.position), { now, perEndpoint });
     if (row.ready_at !== null && (before === null || row.ready_at < before)) noteWake(after, row.ready_at);
   }
   await saveQueues(transaction, rows);

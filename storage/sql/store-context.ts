@@ -5,6 +5,7 @@ import type { Logger } from "../../src/core/logger.js";
 import type { Retention } from "../../src/webhooks/store.js";
 import type { Seal } from "../seal.js";
 import type { SqlDatabase, SqlTransaction, TransactionOptions } from "./database.js";
+import type { WebhookCache } from "./webhook-cache.js";
 
 export interface SqlStoreContext {
   readonly database: SqlDatabase;
@@ -14,6 +15,7 @@ export interface SqlStoreContext {
   readonly perEndpoint: number;
   readonly retention: Retention;
   readonly pendingPerAccount: number;
+  readonly webhookCache: WebhookCache;
   /** Tells workers that deliveries or health steps may be due at `at`. */
   readonly notifyWorkers: (at: number) => void;
   /** The same from a transaction of the host, once that commits. Absent: workers find out later. */

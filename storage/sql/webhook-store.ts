@@ -14,6 +14,7 @@ import { settleAll } from "./settle.js";
 import { noteWake, type SqlStoreContext, writeAndWake } from "./store-context.js";
 import { readStoreStats } from "./store-stats.js";
 import { createTidier, type Tidier } from "./tidier.js";
+import { createWebhookCache } from "./webhook-cache.js";
 
 /** The most events of one transaction, and the most bytes. */
 const MOST_APPENDED = 200;
@@ -90,9 +91,10 @@ function createAppender(
 }
 
 export function createSqlWebhookStore(
-  context: SqlStoreContext,
+  settings: Omit<SqlStoreContext, "webhookCache">,
   { concurrency, maxSleepMs, now, watch }: SqlStoreOptions,
 ): ReturnType<Storage["webhooks"]> {
+  const context = { ...settings, webhookCache: createWebhookCache(settings) };
   const { database, perEndpoint } = context;
   const tidier = createTidier(context);
   const registry = createSqlRegistry(context);

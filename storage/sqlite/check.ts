@@ -39,11 +39,9 @@ function listWarnings(handle: SqliteHandle): readonly string[] {
       : [
           `The file is in journal mode ${mode}, not wal: readers and writers wait for each other. Put it on a local disk.`,
         ]),
-    ...(level >= 2
+    ...(level >= 1
       ? []
-      : [
-          "synchronous is below FULL: a power cut may lose what was acknowledged. Do not change it on this database.",
-        ]),
+      : ["synchronous is OFF: a power cut may destroy the file. Do not change it on this database."]),
   ];
 }
 

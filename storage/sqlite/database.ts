@@ -17,9 +17,13 @@ const BUSY_MS = 3_000;
 const RETRY_MS = 2;
 const MAX_RETRY_MS = 50;
 
+const READ = { isWrite: false, isDurable: false } as const;
+
 interface Job {
   readonly work: (transaction: SqlTransaction, handle: SqliteHandle) => Promise<unknown>;
   readonly isWrite: boolean;
+  /** True if its caller waits until the disk has what it has written. */
+  readonly isDurable: boolean;
   readonly resolve: (result: never) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -34,11 +38,18 @@ export interface SqliteDatabase extends SqlDatabase {
 export interface SqliteDatabaseOptions {
   /** Opens the file, and creates the tables. Called at the first transaction; after an error again. */
   readonly open: () => Promise<SqliteHandle>;
+  /** Resolves when the disk has everything that was committed. */
+  readonly sync: () => Promise<void>;
   readonly getClock: () => Clock;
   readonly closed: () => Error;
 }
 
-export function createSqliteDatabase({ open, getClock, closed }: SqliteDatabaseOptions): SqliteDatabase {
+export function createSqliteDatabase({
+  open,
+  sync,
+  getClock,
+  closed,
+}: SqliteDatabaseOptions): SqliteDatabase {
   let queue: Job[] = [];
   let isRunning = false;
   let isClosed = false;
@@ -99,10 +110,23 @@ export function createSqliteDatabase({ open, getClock, closed }: SqliteDatabaseO
     }
   };
 
+  /** Resolves jobs that are committed. Meanwhile the next transaction may begin. */
+  const resolveAll = (jobs: readonly Job[], results: readonly unknown[]): void => {
+    let synced: Promise<void> | undefined;
+    for (const [index, result] of results.entries()) {
+      const job = jobs[index];
+      if (job === undefined) continue;
+      const { isDurable, resolve, reject } = job;
+      if (isDurable) {
+        synced ??= sync();
+        synced.then(() => resolve(result as never), reject);
+      } else resolve(result as never);
+    }
+  };
+
   const runAlone = async (job: Job): Promise<void> => {
     try {
-      const [result] = await runTogether([job]);
-      job.resolve(result as never);
+      resolveAll([job], await runTogether([job]));
     } catch (error) {
       job.reject(toSqliteError(error));
     }
@@ -113,7 +137,7 @@ export function createSqliteDatabase({ open, getClock, closed }: SqliteDatabaseO
     try {
       const results = await runTogether(jobs);
       queue = [...jobs.slice(results.length), ...queue];
-      for (const [index, result] of results.entries()) jobs[index]?.resolve(result as never);
+      resolveAll(jobs, results);
     } catch {
       for (const job of jobs) await runAlone(job);
     }
@@ -133,18 +157,21 @@ export function createSqliteDatabase({ open, getClock, closed }: SqliteDatabaseO
     onIdle();
   };
 
-  const add = <T>(work: Job["work"], isWrite: boolean): Promise<T> => {
+  const add = <T>(
+    work: Job["work"],
+    { isWrite, isDurable }: Pick<Job, "isWrite" | "isDurable">,
+  ): Promise<T> => {
     if (isClosed) return Promise.reject(closed());
     return new Promise<T>((resolve, reject) => {
-      queue.push({ work, isWrite, resolve: resolve as Job["resolve"], reject });
+      queue.push({ work, isWrite, isDurable, resolve: resolve as Job["resolve"], reject });
       if (!isRunning) void runQueue();
     });
   };
 
   return {
-    write: (work) => add(work, true),
-    read: (work) => add(work, false),
-    exclusive: (work) => add(async (_, own) => work(own), false),
+    write: (work, { isDurable = true } = {}) => add(work, { isWrite: true, isDurable }),
+    read: (work) => add(work, READ),
+    exclusive: (work) => add(async (_, own) => work(own), READ),
     async close() {
       isClosed = true;
       if (isRunning) {

@@ -18,6 +18,7 @@ import { createWatchers } from "../watchers.js";
 import { checkFile, type SqliteReport } from "./check.js";
 import { createSqliteDatabase } from "./database.js";
 import type { SqliteHandle } from "./handle.js";
+import { createLogSync, type LogSync } from "./log-sync.js";
 import { openFile, prepareFile } from "./open.js";
 import { type SqliteStorageOptions, sqliteStorageOptions } from "./options.js";
 
@@ -80,12 +81,14 @@ export function sqliteStorage(options: SqliteStorageOptions): SqliteStorage {
   let clock: Clock = systemClock;
   let time: ServerTime | undefined;
   let handle: SqliteHandle | undefined;
+  let log: LogSync | undefined;
   const database = createSqliteDatabase({
     async open() {
       handle ??= await source();
-      prepareFile(handle);
+      log = createLogSync(prepareFile(handle));
       return handle;
     },
+    sync: async () => log?.wait(),
     getClock: () => clock,
     closed: () => new PostbellError("storage_unavailable", "The storage is closed.", { effect: "none" }),
   });
@@ -115,6 +118,7 @@ export function sqliteStorage(options: SqliteStorageOptions): SqliteStorage {
     check: () => database.exclusive(checkFile),
     async close() {
       await database.close();
+      await log?.close();
       if (file !== undefined) handle?.close();
     },
   });

@@ -27,14 +27,23 @@ export async function openFile(file: string): Promise<SqliteHandle> {
   }
 }
 
-/**
- * WAL lets readers and one writer work at the same time. FULL waits for the disk at each commit, so
- * that a power cut loses nothing that was acknowledged.
- */
+/** WAL lets readers and one writer work at the same time. */
 const SETTINGS = "PRAGMA busy_timeout = 3000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;";
 
-/** From here on, the storage waits for locks itself, without blocking the event loop. */
-const NO_BLOCKING = "PRAGMA busy_timeout = 0;";
+/**
+ * From here on, the storage waits for locks and for the disk itself, without blocking the event
+ * loop.
+ */
+const NO_BLOCKING = "PRAGMA busy_timeout = 0; PRAGMA synchronous = NORMAL;";
+
+/** Returns the path of the file; `undefined` if there is none, or no log beside it. */
+function findLoggedFile(handle: SqliteHandle): string | undefined {
+  const [mode] = handle.prepare("PRAGMA journal_mode").all();
+  const isLogged = (mode as { journal_mode: string }).journal_mode === "wal";
+  const files = handle.prepare("PRAGMA database_list").all() as { name: string; file: string }[];
+  const path = files.find(({ name }) => name === "main")?.file;
+  return isLogged && path ? path : undefined;
+}
 
 function readVersion(handle: SqliteHandle): number {
   handle.exec(fillTableNames("CREATE TABLE IF NOT EXISTS {layout} (version INTEGER NOT NULL)"));
@@ -42,8 +51,11 @@ function readVersion(handle: SqliteHandle): number {
   return Number((row as { version: number | null }).version ?? 0);
 }
 
-/** Creates the tables, or changes those of an older version. */
-export function prepareFile(handle: SqliteHandle): void {
+/**
+ * Creates the tables, or changes those of an older version. Returns the path of the file whose log
+ * has to be synced; `undefined` if SQLite does so itself.
+ */
+export function prepareFile(handle: SqliteHandle): string | undefined {
   handle.exec(SETTINGS);
   handle.exec("BEGIN IMMEDIATE");
   try {
@@ -60,9 +72,11 @@ export function prepareFile(handle: SqliteHandle): void {
       handle.exec(fillTableNames(`INSERT INTO {layout} (version) VALUES (${next})`));
     }
     handle.exec("COMMIT");
-    handle.exec(NO_BLOCKING);
   } catch (error) {
     handle.exec("ROLLBACK");
     throw error;
   }
+  const path = findLoggedFile(handle);
+  handle.exec(path === undefined ? "PRAGMA busy_timeout = 0" : NO_BLOCKING);
+  return path;
 }

@@ -58,8 +58,8 @@ export function createSqliteTransaction(handle: SqliteHandle): SqlTransaction {
     skipLocked: "",
     all: async (text, values = []) => query(text, values),
     forEach: async (text, _, lists) => lists.flatMap((values) => query(text, values)) as never,
-    async lockRows(table, key, values) {
-      const text = `SELECT * FROM {${table.name}} WHERE ${key} = $1`;
+    async lockRows(table, key, values, columns = ["*"]) {
+      const text = `SELECT ${columns.join(", ")} FROM {${table.name}} WHERE ${key} = $1`;
       const sorted = [...values].sort((a, b) => ((a ?? 0) < (b ?? 0) ? -1 : 1));
       return sorted.flatMap((value) => query(text, [value])) as never;
     },
