@@ -9,6 +9,8 @@ export interface PgQuery {
 
 /** A connection of `pg`: a `Client`, or one that a pool lends. */
 export interface PgClient {
+  /** True if statements are sent without waiting for those before them. */
+  readonly pipeline?: boolean | undefined;
   /** Runs a query, or several statements without values. */
   query(query: PgQuery | string): PromiseLike<{ readonly rows: unknown[] }>;
   /** Adds a listener of `error`, `end` or `notification`. */

@@ -51,10 +51,6 @@ export async function borrow<T>(pool: PostgresPool, work: (client: PgPoolClient)
   }
 }
 
-async function rollBack(client: PgClient): Promise<void> {
-  await client.query("ROLLBACK");
-}
-
 export function createPostgresDatabase(options: PostgresDatabaseOptions): SqlDatabase {
   const { statements, prepare, getClock } = options;
 
@@ -63,16 +59,17 @@ export function createPostgresDatabase(options: PostgresDatabaseOptions): SqlDat
     let isCommitting = false;
     try {
       return await borrow(await options.pool(), async (client) => {
-        await client.query(begin);
+        const transaction = statements.on(client);
+        transaction.begin(begin);
         let result: T;
         try {
-          result = await work(statements.on(client));
+          result = await work(transaction);
         } catch (error) {
-          await rollBack(client);
+          await transaction.rollBack();
           throw error;
         }
         isCommitting = true;
-        await client.query("COMMIT");
+        await transaction.commit();
         return result;
       });
     } catch (error) {
@@ -113,8 +110,11 @@ export function createPostgresDatabase(options: PostgresDatabaseOptions): SqlDat
         );
       }
       await prepare();
+      const transaction = statements.on(client);
       try {
-        return await work(statements.on(client));
+        const result = await work(transaction);
+        await transaction.settled();
+        return result;
       } catch (error) {
         throw toPostgresError(error, false);
       }

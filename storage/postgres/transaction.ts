@@ -2,7 +2,8 @@
 
 import type { ParameterType, SqlTransaction, SqlValue, SqlValues } from "../sql/database.js";
 import type { Table } from "../sql/table.js";
-import { type PgClient, runQuery } from "./client.js";
+import type { PgClient } from "./client.js";
+import { createSender } from "./sender.js";
 
 const toText = (value: SqlValue): string =>
   typeof value === "string"
@@ -38,9 +39,20 @@ class StatementTexts {
   }
 }
 
+export interface PostgresTransaction extends SqlTransaction {
+  /** Resolves when all statements have succeeded; rejects with the error of the first that failed. */
+  settled(): Promise<void>;
+  /** Sends the statements that begin the transaction. */
+  begin(text: string): void;
+  /** Rolls back. Rejects if the connection failed. */
+  rollBack(): Promise<void>;
+  /** Commits. Rejects with the error of the first statement that failed: then nothing is stored. */
+  commit(): Promise<void>;
+}
+
 export interface PostgresStatements {
   /** Returns the statements on one connection. */
-  on(client: PgClient): SqlTransaction;
+  on(client: PgClient): PostgresTransaction;
 }
 
 /** Writes the statements for the tables of one schema. */
@@ -99,16 +111,30 @@ export function createPostgresStatements(schema: string): PostgresStatements {
     `SELECT ${columns.map((column) => `t.${column}`).join(", ")} FROM ${toName(table.name)} AS t JOIN ${toUnnest([getType(table, key)], ["wanted"])} ON t.${key} = r.wanted
       ORDER BY t.${key} FOR UPDATE OF t`;
 
-  const on = (client: PgClient): SqlTransaction => {
+  const on = (client: PgClient): PostgresTransaction => {
+    const sender = createSender(client);
+    const run = <R>(text: string, values: unknown[]): Promise<readonly R[]> => sender.send(text, values);
     /** Runs a statement for many rows, if there are any. */
     const runRows = async <R>(
       text: string,
       count: number,
       rows: readonly SqlValues[],
-    ): Promise<readonly R[]> => (rows.length === 0 ? [] : runQuery<R>(client, text, toArrays(count, rows)));
+    ): Promise<readonly R[]> => (rows.length === 0 ? [] : run<R>(text, toArrays(count, rows)));
+    /** Sends a statement whose result nobody reads, and goes on. */
+    const write = async (text: string, count: number, rows: readonly SqlValues[]): Promise<void> => {
+      if (rows.length > 0) sender.sendUnread(text, toArrays(count, rows));
+    };
     return {
       skipLocked: " FOR UPDATE SKIP LOCKED",
-      all: (text, values = []) => runQuery(client, fill(text), [...values]),
+      settled: sender.settled,
+      begin: sender.sendPlain,
+      rollBack: () => sender.sendLast("ROLLBACK"),
+      async commit() {
+        // After a statement that failed, Postgres rolls back instead.
+        sender.sendPlain("COMMIT");
+        await sender.settled();
+      },
+      all: (text, values = []) => run(fill(text), [...values]),
       forEach: (text, types, lists) =>
         runRows(
           texts.get(`each ${types.join()} ${text}`, () => writeForEach(text, types)),
@@ -123,7 +149,7 @@ export function createPostgresStatements(schema: string): PostgresStatements {
         ),
       async insert(table, columns, rows, unless) {
         const key = `insert ${table.name} ${columns.join()} ${unless?.join()}`;
-        await runRows(
+        await write(
           texts.get(key, () => writeInsert(table, columns, unless)),
           columns.length,
           rows,
@@ -138,20 +164,18 @@ export function createPostgresStatements(schema: string): PostgresStatements {
       async update(table, keys, columns, rows) {
         const key = `update ${table.name} ${keys.join()} ${columns.join()}`;
         const text = texts.get(key, () => writeUpdate(table, keys, columns));
-        await runRows(text, keys.length + columns.length, rows);
+        await write(text, keys.length + columns.length, rows);
       },
       async remove(table, keys, rows) {
         const key = `remove ${table.name} ${keys.join()}`;
-        await runRows(
+        await write(
           texts.get(key, () => writeRemove(table, keys)),
           keys.length,
           rows,
         );
       },
       async lock(name) {
-        await runQuery(client, "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", [
-          `${schema} ${name}`,
-        ]);
+        await run("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", [`${schema} ${name}`]);
       },
     };
   };

@@ -217,8 +217,10 @@ export async function appendAll(
   requests: readonly AppendRequest[],
   context: SqlStoreContext,
 ): Promise<readonly (AppendResult | PostbellError)[]> {
-  const known = await readKnown(transaction, requests);
-  const accounts = await readAccounts(transaction, requests);
+  const [known, accounts] = await Promise.all([
+    readKnown(transaction, requests),
+    readAccounts(transaction, requests),
+  ]);
   const seen = new Map<string, Planned>();
   const results = requests.map((request) => {
     const key = toKey(request.event);

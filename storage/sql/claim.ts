@@ -11,7 +11,7 @@ import type {
 import { addUpChanges } from "./changes.js";
 import type { SqlTransaction } from "./database.js";
 import { type DeliveryRow, toDeliveryId } from "./delivery-rows.js";
-import { countFreeSlots, type EndpointRow, nextTurn, offer, readHeads, saveQueues } from "./endpoint-rows.js";
+import { countFreeSlots, type EndpointRow, nextTurn, offer, saveQueues } from "./endpoint-rows.js";
 import { recoverExpired } from "./expired-leases.js";
 import type { AfterCommit, SqlStoreContext } from "./store-context.js";
 import { decodeText } from "./text.js";
@@ -101,66 +101,158 @@ async function lease(
 /** A minute: then a webhook whose secret could not be opened is tried again. */
 const UNREADABLE_MS = 60_000;
 
-/** Offers the endpoints that were served. */
+/** The times of the first deliveries of a queue: those that are taken, and the one after them. */
+const HEADS = "SELECT endpoint, at FROM {queue} WHERE endpoint = $1 ORDER BY at, delivery LIMIT $2";
+
+/** How many deliveries each endpoint gets: its share of the room of its lane. */
+function divideRoom(
+  { request: { room }, context }: Claiming,
+  ready: readonly EndpointRow[],
+): ReadonlyMap<EndpointRow, number> {
+  const left = { ...room };
+  const shares = new Map<EndpointRow, number>();
+  for (const lane of LANES) {
+    const own = ready.filter((endpoint) => endpoint.lane === lane);
+    const share = Math.max(1, Math.floor(left[lane] / own.length));
+    for (const endpoint of own) {
+      const most = Math.min(share, left[lane], countFreeSlots(endpoint, context.perEndpoint));
+      shares.set(endpoint, Math.max(0, most));
+      left[lane] -= Math.max(0, most);
+    }
+  }
+  return shares;
+}
+
+/** Offers the endpoints that were served. `queued`: the times at the beginning of their queues. */
 async function offerServed(
   { transaction, context, request: { now } }: Claiming,
   ready: readonly EndpointRow[],
-  unreadable: ReadonlySet<EndpointRow>,
+  { queued, taken }: { queued: ReadonlyMap<number, readonly number[]>; taken: ReadonlyMap<number, number> },
 ): Promise<void> {
-  const heads = await readHeads(transaction, ready);
   for (const endpoint of ready) {
-    offer(endpoint, heads.get(endpoint.position), {
-      now,
-      perEndpoint: context.perEndpoint,
-      served: true,
-    });
-    if (unreadable.has(endpoint)) {
-      endpoint.ready_at = now + UNREADABLE_MS;
-      endpoint.turn = nextTurn(now);
-    }
+    const { position } = endpoint;
+    const head = queued.get(position)?.[taken.get(position) ?? 0];
+    offer(endpoint, head, { now, perEndpoint: context.perEndpoint, served: true });
   }
   await saveQueues(transaction, ready);
 }
 
-/** Serves the ready endpoints of a lane once. Returns how many deliveries it leased. */
-async function serveRound(claiming: Claiming, lane: Lane, room: number): Promise<number | undefined> {
+const groupTimes = (
+  rows: readonly { readonly endpoint: number; readonly at: number }[],
+): ReadonlyMap<number, readonly number[]> => {
+  const times = new Map<number, number[]>();
+  for (const { endpoint, at } of rows) {
+    const own = times.get(endpoint);
+    if (own === undefined) times.set(endpoint, [at]);
+    else own.push(at);
+  }
+  return times;
+};
+
+/** Serves ready endpoints once. Returns what it leased from each lane. */
+async function serveRound(
+  claiming: Claiming,
+  ready: readonly EndpointRow[],
+): Promise<Readonly<Record<Lane, number>>> {
   const { transaction, context, request } = claiming;
-  const ready = await transaction.all<EndpointRow>(
-    `SELECT * FROM {endpoints} WHERE lane = $1 AND ready_at <= $2 ORDER BY ready_at, turn LIMIT $3${transaction.skipLocked}`,
-    [lane, request.now, room],
-  );
-  if (ready.length === 0) return undefined;
   const webhooks = await context.webhookCache.read(transaction, ready);
-  const share = Math.max(1, Math.floor(room / ready.length));
-  const byPosition = new Map(ready.map((endpoint) => [endpoint.position, endpoint]));
-  const unreadable = new Set(ready.filter(({ position }) => webhooks.get(position) === undefined));
-  const wants = ready
-    .filter((endpoint) => !unreadable.has(endpoint))
-    .map((endpoint) => [
-      ...[endpoint.position, request.now],
-      Math.max(0, Math.min(share, countFreeSlots(endpoint, context.perEndpoint))),
-    ]);
-  const due = await transaction.forEach<DueRow>(DUE, ["int", "int", "int"], wants);
-  const taken = due.flatMap((row) => {
+  const readable = ready.filter(({ position }) => webhooks.has(position));
+  const shares = divideRoom(claiming, readable);
+  const [due, heads] = await Promise.all([
+    transaction.forEach<DueRow>(
+      DUE,
+      ["int", "int", "int"],
+      readable.map((endpoint) => [endpoint.position, request.now, shares.get(endpoint) ?? 0]),
+    ),
+    transaction.forEach<{ endpoint: number; at: number }>(
+      HEADS,
+      ["int", "int"],
+      readable.map((endpoint) => [endpoint.position, (shares.get(endpoint) ?? 0) + 1]),
+    ),
+  ]);
+  const byPosition = new Map(readable.map((endpoint) => [endpoint.position, endpoint]));
+  const taken = new Map<number, number>();
+  const leased = { fast: 0, slow: 0 };
+  const rows = due.flatMap((row) => {
     const endpoint = byPosition.get(row.endpoint);
     const webhook = webhooks.get(row.endpoint);
     if (endpoint === undefined || webhook === undefined) return [];
     endpoint.in_flight += 1;
+    leased[endpoint.lane as Lane] += 1;
+    taken.set(row.endpoint, (taken.get(row.endpoint) ?? 0) + 1);
     return [{ row, claim: toClaim(claiming, row, endpoint, webhook) }];
   });
-  if (taken.length > 0) await lease(claiming, taken);
-  for (const { claim } of taken) claiming.claims.push(claim);
-  await offerServed(claiming, ready, unreadable);
-  return taken.length;
+  if (rows.length > 0) await lease(claiming, rows);
+  for (const { claim } of rows) claiming.claims.push(claim);
+  await postponeUnreadable(
+    claiming,
+    ready.filter(({ position }) => !webhooks.has(position)),
+  );
+  await offerServed(claiming, readable, { queued: groupTimes(heads), taken });
+  return leased;
 }
 
-async function serveLane(claiming: Claiming, lane: Lane): Promise<void> {
-  let room = claiming.request.room[lane];
-  for (let round = 0; round < MOST_ROUNDS && room > 0; round++) {
-    const leased = await serveRound(claiming, lane, room);
-    if (leased === undefined) return;
-    room -= leased;
+async function postponeUnreadable(
+  { transaction, request: { now } }: Claiming,
+  unreadable: readonly EndpointRow[],
+): Promise<void> {
+  for (const endpoint of unreadable) {
+    endpoint.ready_at = now + UNREADABLE_MS;
+    endpoint.turn = nextTurn(now);
   }
+  await saveQueues(transaction, unreadable);
+}
+
+/** There are changes to add up, or leases that have expired. Both may make endpoints ready. */
+const HAS_UPKEEP = `EXISTS (SELECT 1 FROM {changes}) OR EXISTS (SELECT 1 FROM {leases} WHERE until <= $1)`;
+
+const READY = `SELECT * FROM {endpoints} WHERE ready_at <= $1 AND lane = $2`;
+const IN_TURN = " ORDER BY ready_at, turn LIMIT $3";
+
+/** Reads the endpoints that are ready, and locks them. */
+async function readReady(
+  { transaction, request: { now } }: Claiming,
+  room: Readonly<Record<Lane, number>>,
+  condition = "",
+): Promise<readonly EndpointRow[]> {
+  const text = `${READY}${condition}${IN_TURN}${transaction.skipLocked}`;
+  const rows = await Promise.all(
+    LANES.filter((lane) => room[lane] > 0).map((lane) =>
+      transaction.all<EndpointRow>(text, [now, lane, room[lane]]),
+    ),
+  );
+  return rows.flat().map((row) => ({ ...row }));
+}
+
+/**
+ * Reads the endpoints that are ready, after what makes endpoints ready. That locks endpoints in
+ * their order, so no endpoint may be locked before it.
+ */
+async function readFirst(claiming: Claiming): Promise<{ ready: readonly EndpointRow[]; isAddedUp: boolean }> {
+  const { transaction, request, context, after } = claiming;
+  const { now, room } = request;
+  const [ready, [upkeep]] = await Promise.all([
+    readReady(claiming, room, ` AND NOT (${HAS_UPKEEP})`),
+    transaction.all<{ due: number }>(`SELECT CASE WHEN ${HAS_UPKEEP} THEN 1 ELSE 0 END AS due`, [now]),
+  ]);
+  if (upkeep?.due !== 1) return { ready, isAddedUp: true };
+  const isAddedUp = await addUpChanges(transaction, now, { context, after });
+  await recoverExpired(transaction, now, { context, after });
+  return { ready: await readReady(claiming, room), isAddedUp };
+}
+
+/** True if another round could lease more. */
+function isMoreReady(
+  { context, request: { now } }: Claiming,
+  ready: readonly EndpointRow[],
+  left: Readonly<Record<Lane, number>>,
+): boolean {
+  return LANES.some((lane) => {
+    const own = ready.filter((endpoint) => endpoint.lane === lane);
+    const isServable = (row: EndpointRow): boolean =>
+      row.ready_at !== null && row.ready_at <= now && countFreeSlots(row, context.perEndpoint) > 0;
+    return left[lane] > 0 && own.some(isServable);
+  });
 }
 
 const NEXT = `SELECT min(at) AS at FROM (
@@ -168,21 +260,33 @@ const NEXT = `SELECT min(at) AS at FROM (
   UNION ALL SELECT min(ready_at) FROM {endpoints} WHERE lane = 'slow' AND ready_at IS NOT NULL
   UNION ALL SELECT min(until) FROM {leases}) AS times`;
 
-/** Leases what is due, in a transaction. */
+/**
+ * Leases what is due, in a transaction. Returns a function that gives the response: the last query
+ * is sent, and read when the transaction has committed.
+ */
 export async function claimDue(
   transaction: SqlTransaction,
   request: ClaimRequest,
   { context, after }: { readonly context: SqlStoreContext; readonly after: AfterCommit },
-): Promise<ClaimResponse> {
-  const { now } = request;
-  const isAddedUp = await addUpChanges(transaction, now, { context, after });
-  await recoverExpired(transaction, now, { context, after });
+): Promise<() => Promise<ClaimResponse>> {
   const claiming: Claiming = {
     ...{ transaction, context, request, after },
     claims: [],
     events: new Map(),
   };
-  for (const lane of LANES) await serveLane(claiming, lane);
-  const [next] = await transaction.all<{ at: number | null }>(NEXT);
-  return { claims: claiming.claims, nextAt: isAddedUp ? (next?.at ?? null) : now };
+  let { ready, isAddedUp } = await readFirst(claiming);
+  let left = request.room;
+  for (let round = 1; ready.length > 0; round++) {
+    const leased = await serveRound({ ...claiming, request: { ...request, room: left } }, ready);
+    left = { fast: left.fast - leased.fast, slow: left.slow - leased.slow };
+    if (round === MOST_ROUNDS || !isMoreReady(claiming, ready, left)) break;
+    ready = await readReady(claiming, left);
+  }
+  const next = transaction.all<{ at: number | null }>(NEXT);
+  // It is awaited only after the commit, which reports the error of a transaction that failed.
+  next.catch(() => {});
+  return async () => {
+    const [row] = await next;
+    return { claims: claiming.claims, nextAt: isAddedUp ? (row?.at ?? null) : request.now };
+  };
 }

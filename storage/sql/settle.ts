@@ -75,16 +75,18 @@ async function readWorking(
   settlements: readonly Settlement[],
 ): Promise<Working> {
   const ids = [...new Set(settlements.map(({ webhookId }) => webhookId))];
-  const locked = await transaction.lockRows<EndpointRow>(endpoints, "id", ids);
+  const [locked, leased] = await Promise.all([
+    transaction.lockRows<EndpointRow>(endpoints, "id", ids),
+    transaction.forEach<LeasedRow>(
+      BY_LEASE,
+      ["text"],
+      [...new Set(settlements.map(({ id }) => id))].map((id) => [id]),
+    ),
+  ]);
   const working: Working = {
     endpoints: new Map(locked.map((endpoint) => [endpoint.id, { ...endpoint }])),
     deliveries: new Map(),
   };
-  const leased = await transaction.forEach<LeasedRow>(
-    BY_LEASE,
-    ["text"],
-    [...new Set(settlements.map(({ id }) => id))].map((id) => [id]),
-  );
   for (const { lease_id, token, ...row } of leased) working.deliveries.set(lease_id, toSettled(row, token));
   await readUnleased(
     transaction,

@@ -115,12 +115,13 @@ export function createSqlWebhookStore(
     append: createAppender(context, tidier, concurrency),
     async claim(request) {
       await tidier.tidy(request.now);
-      return writeAndWake(
+      const respond = await writeAndWake(
         context,
         (transaction, after) => claimDue(transaction, request, { context, after }),
         // A lost lease has its deliveries claimed again, as if the process had died.
         { isDurable: false },
       );
+      return respond();
     },
     async settle(settlements) {
       if (settlements.length === 0) return [];

@@ -22,7 +22,14 @@ afterAll(async () => {
 const createPair = (connections: "session" | "transaction") => async () => {
   const schema = `contract_${++made}`;
   const pools = [1, 2].map(
-    () => new pg.Pool({ ...server.address, user: "postgres", database: "postgres", max: 4 }),
+    () =>
+      new pg.Pool({
+        ...server.address,
+        user: "postgres",
+        database: "postgres",
+        max: 4,
+        pipeline: connections === "session",
+      }),
   );
   const [storage, peer] = pools.map((pool) => postgresStorage({ pool, schema, connections, time: "clock" }));
   if (!storage || !peer) throw new Error("two pools make two storages");
