@@ -4,6 +4,8 @@
 export interface PgQuery {
   readonly text: string;
   readonly values?: unknown[];
+  /** The name under which the server keeps the plan of the statement. */
+  readonly name?: string;
   readonly types?: { getTypeParser(type: number): (text: string) => unknown };
 }
 
@@ -41,7 +43,13 @@ const TYPES = {
 };
 
 /** Runs a query and returns its rows, with numbers as numbers whatever the host has set. */
-export async function runQuery<R>(client: PgClient, text: string, values: unknown[]): Promise<readonly R[]> {
-  const { rows } = await client.query({ text, values, types: TYPES });
+export async function runQuery<R>(
+  client: PgClient,
+  text: string,
+  values: unknown[],
+  name?: string,
+): Promise<readonly R[]> {
+  const query = { text, values, types: TYPES };
+  const { rows } = await client.query(name === undefined ? query : { ...query, name });
   return rows as R[];
 }

@@ -98,7 +98,7 @@ export function postgresStorage(options: PostgresStorageOptions): PostgresStorag
   let isPrepared = false;
   const database = createPostgresDatabase({
     pool: pools.main,
-    statements: createPostgresStatements(schema),
+    statements: createPostgresStatements(schema, isListening),
     async prepare() {
       if (!isPrepared) await checkLayout(await pools.main(), schema);
       isPrepared = true;

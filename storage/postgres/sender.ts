@@ -18,7 +18,8 @@ export interface Sender {
   settled(): Promise<void>;
 }
 
-export function createSender(client: PgClient): Sender {
+/** `nameOf`: returns the name under which the server keeps the plan of a text, if it may. */
+export function createSender(client: PgClient, nameOf: (text: string) => string | undefined): Sender {
   /** The last statement: those of a connection without `pipeline` are sent one after another. */
   let last: Promise<unknown> = Promise.resolve();
   let failure: { readonly error: unknown } | undefined;
@@ -40,13 +41,13 @@ export function createSender(client: PgClient): Sender {
     settled,
     async send(text, values) {
       try {
-        return await start(() => runQuery(client, text, values));
+        return await start(() => runQuery(client, text, values, nameOf(text)));
       } catch (error) {
         throw failure?.error ?? error;
       }
     },
     sendUnread(text, values) {
-      start(() => runQuery(client, text, values)).catch(() => {});
+      start(() => runQuery(client, text, values, nameOf(text))).catch(() => {});
     },
     async sendLast(text) {
       await start(() => client.query(text));

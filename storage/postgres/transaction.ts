@@ -1,5 +1,6 @@
 /** Statements on a connection to Postgres: one for many rows, which travel as arrays. */
 
+import { createHash } from "node:crypto";
 import type { ParameterType, SqlTransaction, SqlValue, SqlValues } from "../sql/database.js";
 import type { Table } from "../sql/table.js";
 import type { PgClient } from "./client.js";
@@ -55,9 +56,20 @@ export interface PostgresStatements {
   on(client: PgClient): PostgresTransaction;
 }
 
-/** Writes the statements for the tables of one schema. */
-export function createPostgresStatements(schema: string): PostgresStatements {
+/** Names texts, so that every process gives a text the same name. */
+const createNames = (): ((text: string) => string) => {
+  const names = new StatementTexts();
+  return (text) =>
+    names.get(text, () => `postbell_${createHash("sha256").update(text).digest("hex").slice(0, 24)}`);
+};
+
+/**
+ * Writes the statements for the tables of one schema. `isPrepared`: the server plans each text once
+ * for a connection. A pooler of transactions gives each transaction another connection.
+ */
+export function createPostgresStatements(schema: string, isPrepared: boolean): PostgresStatements {
   const texts = new StatementTexts();
+  const nameOf = isPrepared ? createNames() : () => undefined;
   const toName = (name: string): string => `"${schema}"."${name}"`;
   const fill = (text: string): string =>
     texts.get(text, () => text.replace(/\{([a-z_]+)\}/g, (_, name: string) => toName(name)));
@@ -72,6 +84,12 @@ export function createPostgresStatements(schema: string): PostgresStatements {
       : `(SELECT 1 AS place, i.* FROM (${inner}) AS i)`;
     return `SELECT q.* FROM unnest(${parameters.join(", ")}) WITH ORDINALITY AS r(${names.join(", ")}, list)
       CROSS JOIN LATERAL ${ordered} AS q ORDER BY r.list, q.place`;
+  };
+
+  const writeForEachOf = (text: string, outer: string): string => {
+    const inner = fill(text).replace(/\$([1-9][0-9]?)/g, "r.a$1");
+    return `SELECT q.* FROM (SELECT row_number() OVER () AS list, o.* FROM (${fill(outer)}) AS o) AS r
+      CROSS JOIN LATERAL (SELECT row_number() OVER () AS place, i.* FROM (${inner}) AS i) AS q ORDER BY r.list, q.place`;
   };
 
   const writeInsert = (table: Table, columns: readonly string[], unless?: readonly string[]): string => {
@@ -112,7 +130,7 @@ export function createPostgresStatements(schema: string): PostgresStatements {
       ORDER BY t.${key} FOR UPDATE OF t`;
 
   const on = (client: PgClient): PostgresTransaction => {
-    const sender = createSender(client);
+    const sender = createSender(client, nameOf);
     const run = <R>(text: string, values: unknown[]): Promise<readonly R[]> => sender.send(text, values);
     /** Runs a statement for many rows, if there are any. */
     const runRows = async <R>(
@@ -126,6 +144,7 @@ export function createPostgresStatements(schema: string): PostgresStatements {
     };
     return {
       skipLocked: " FOR UPDATE SKIP LOCKED",
+      lockOnly: (alias) => ` FOR UPDATE OF ${alias}`,
       settled: sender.settled,
       begin: sender.sendPlain,
       rollBack: () => sender.sendLast("ROLLBACK"),
@@ -140,6 +159,11 @@ export function createPostgresStatements(schema: string): PostgresStatements {
           texts.get(`each ${types.join()} ${text}`, () => writeForEach(text, types)),
           types.length,
           lists,
+        ),
+      forEachOf: (text, outer) =>
+        run(
+          texts.get(`of ${outer.text} ${text}`, () => writeForEachOf(text, outer.text)),
+          [...outer.values],
         ),
       lockRows: (table, key, values, columns = ["*"]) =>
         runRows(

@@ -104,25 +104,6 @@ const UNREADABLE_MS = 60_000;
 /** The times of the first deliveries of a queue: those that are taken, and the one after them. */
 const HEADS = "SELECT endpoint, at FROM {queue} WHERE endpoint = $1 ORDER BY at, delivery LIMIT $2";
 
-/** How many deliveries each endpoint gets: its share of the room of its lane. */
-function divideRoom(
-  { request: { room }, context }: Claiming,
-  ready: readonly EndpointRow[],
-): ReadonlyMap<EndpointRow, number> {
-  const left = { ...room };
-  const shares = new Map<EndpointRow, number>();
-  for (const lane of LANES) {
-    const own = ready.filter((endpoint) => endpoint.lane === lane);
-    const share = Math.max(1, Math.floor(left[lane] / own.length));
-    for (const endpoint of own) {
-      const most = Math.min(share, left[lane], countFreeSlots(endpoint, context.perEndpoint));
-      shares.set(endpoint, Math.max(0, most));
-      left[lane] -= Math.max(0, most);
-    }
-  }
-  return shares;
-}
-
 /** Offers the endpoints that were served. `queued`: the times at the beginning of their queues. */
 async function offerServed(
   { transaction, context, request: { now } }: Claiming,
@@ -148,6 +129,25 @@ const groupTimes = (
   }
   return times;
 };
+
+/** How many deliveries each endpoint gets: its share of the room of its lane. */
+function divideRoom(
+  { request: { room }, context }: Claiming,
+  ready: readonly EndpointRow[],
+): ReadonlyMap<EndpointRow, number> {
+  const left = { ...room };
+  const shares = new Map<EndpointRow, number>();
+  for (const lane of LANES) {
+    const own = ready.filter((endpoint) => endpoint.lane === lane);
+    const share = Math.max(1, Math.floor(left[lane] / own.length));
+    for (const endpoint of own) {
+      const most = Math.min(share, left[lane], countFreeSlots(endpoint, context.perEndpoint));
+      shares.set(endpoint, Math.max(0, most));
+      left[lane] -= Math.max(0, most);
+    }
+  }
+  return shares;
+}
 
 /** Serves ready endpoints once. Returns what it leased from each lane. */
 async function serveRound(
@@ -255,10 +255,26 @@ function isMoreReady(
   });
 }
 
-const NEXT = `SELECT min(at) AS at FROM (
-  SELECT min(ready_at) AS at FROM {endpoints} WHERE lane = 'fast' AND ready_at IS NOT NULL
-  UNION ALL SELECT min(ready_at) FROM {endpoints} WHERE lane = 'slow' AND ready_at IS NOT NULL
-  UNION ALL SELECT min(until) FROM {leases}) AS times`;
+const NEXT = `SELECT
+  (SELECT min(ready_at) FROM {endpoints} WHERE lane = 'fast' AND ready_at IS NOT NULL) AS fast,
+  (SELECT min(ready_at) FROM {endpoints} WHERE lane = 'slow' AND ready_at IS NOT NULL) AS slow,
+  (SELECT min(until) FROM {leases}) AS lease`;
+
+/** When an endpoint of each lane is ready, and when a lease expires; null for never. */
+type NextRow = Readonly<Record<Lane | "lease", number | null>>;
+
+/** Returns the earliest of times; `null` for never. */
+const findEarliest = (times: readonly (number | null)[]): number | null =>
+  times.reduce<number | null>(
+    (first, at) => (first === null || (at !== null && at < first) ? at : first),
+    null,
+  );
+
+/** A response, and whether other transactions held the locks of everything that was due. */
+export interface ClaimAttempt {
+  readonly response: ClaimResponse;
+  readonly isLocked: boolean;
+}
 
 /**
  * Leases what is due, in a transaction. Returns a function that gives the response: the last query
@@ -268,7 +284,7 @@ export async function claimDue(
   transaction: SqlTransaction,
   request: ClaimRequest,
   { context, after }: { readonly context: SqlStoreContext; readonly after: AfterCommit },
-): Promise<() => Promise<ClaimResponse>> {
+): Promise<() => Promise<ClaimAttempt>> {
   const claiming: Claiming = {
     ...{ transaction, context, request, after },
     claims: [],
@@ -282,11 +298,15 @@ export async function claimDue(
     if (round === MOST_ROUNDS || !isMoreReady(claiming, ready, left)) break;
     ready = await readReady(claiming, left);
   }
-  const next = transaction.all<{ at: number | null }>(NEXT);
+  const next = transaction.all<NextRow>(NEXT);
   // It is awaited only after the commit, which reports the error of a transaction that failed.
   next.catch(() => {});
   return async () => {
-    const [row] = await next;
-    return { claims: claiming.claims, nextAt: isAddedUp ? (row?.at ?? null) : request.now };
+    const [row = { fast: null, slow: null, lease: null }] = await next;
+    const { claims } = claiming;
+    const { now, room } = request;
+    const isDue = LANES.some((lane) => room[lane] > 0 && (row[lane] ?? Number.POSITIVE_INFINITY) <= now);
+    const nextAt = isAddedUp ? findEarliest([row.fast, row.slow, row.lease]) : now;
+    return { response: { claims, nextAt }, isLocked: claims.length === 0 && isDue };
   };
 }

@@ -11,6 +11,12 @@ import { bodies, completed, deliveries, events } from "./webhook-tables.js";
 
 export type EventRow = RowOf<typeof events>;
 
+/** The columns that completing an event needs. */
+const OPEN_COLUMNS = ["position", "account", "open"] as const satisfies readonly (keyof EventRow)[];
+
+/** An event, with how many of its deliveries are pending. */
+export type OpenEvent = Pick<EventRow, (typeof OPEN_COLUMNS)[number]>;
+
 interface CompleteOptions {
   readonly context: SqlStoreContext;
   readonly now: number;
@@ -19,15 +25,10 @@ interface CompleteOptions {
 const toKeys = (positions: readonly number[]): readonly SqlValues[] =>
   positions.map((position) => [position]);
 
-/** The columns that completing an event needs. */
-const OPEN_COLUMNS = ["position", "account", "open"] as const satisfies readonly (keyof EventRow)[];
-
-type OpenRow = Pick<EventRow, (typeof OPEN_COLUMNS)[number]>;
-
 /** Starts the retention of events. Without retention, frees them. */
 async function keepCompleted(
   transaction: SqlTransaction,
-  rows: readonly OpenRow[],
+  rows: readonly OpenEvent[],
   { context: { retention }, now }: CompleteOptions,
 ): Promise<void> {
   if (rows.length === 0) return;
@@ -51,10 +52,21 @@ async function keepCompleted(
 export async function completeEvents(
   transaction: SqlTransaction,
   closed: ReadonlyMap<number, number>,
-  options: CompleteOptions,
+  options: CompleteOptions & {
+    /** Events that the transaction has locked, by position. */
+    readonly known?: ReadonlyMap<number, OpenEvent>;
+  },
 ): Promise<void> {
   if (closed.size === 0) return;
-  const locked = await transaction.lockRows<OpenRow>(events, "position", [...closed.keys()], OPEN_COLUMNS);
+  const { known = new Map<number, OpenEvent>() } = options;
+  const positions = [...closed.keys()];
+  const missing = positions.filter((position) => !known.has(position));
+  const locked = [
+    ...positions.flatMap((position) => known.get(position) ?? []),
+    ...(missing.length === 0
+      ? []
+      : await transaction.lockRows<OpenEvent>(events, "position", missing, OPEN_COLUMNS)),
+  ];
   const rows = locked.map((row) => ({ ...row, open: row.open - (closed.get(row.position) ?? 0) }));
   await transaction.update(
     events,
@@ -64,7 +76,7 @@ export async function completeEvents(
   );
   // A late success is counted for an event that was completed before, which is now kept for longer.
   const again = locked.filter(({ open }) => open === 0).map(({ position }) => position);
-  await transaction.remove(completed, ["event"], toKeys(again));
+  if (again.length > 0) await transaction.remove(completed, ["event"], toKeys(again));
   await keepCompleted(
     transaction,
     rows.filter(({ open }) => open === 0),
@@ -81,7 +93,7 @@ export async function reopenEvents(
   positions: readonly number[],
 ): Promise<ReadonlySet<number>> {
   if (positions.length === 0) return new Set();
-  const rows = await transaction.lockRows<OpenRow>(events, "position", positions, OPEN_COLUMNS);
+  const rows = await transaction.lockRows<OpenEvent>(events, "position", positions, OPEN_COLUMNS);
   await transaction.update(
     events,
     ["position"],

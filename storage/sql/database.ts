@@ -31,6 +31,14 @@ export interface SqlTransaction {
     lists: readonly SqlValues[],
   ): Promise<readonly R[]>;
   /**
+   * Runs a query once for each row of another query, whose columns `a1`, `a2` … are its parameters.
+   * Returns all rows, in the order of those of the other query.
+   */
+  forEachOf<R>(
+    text: string,
+    outer: { readonly text: string; readonly values: SqlValues },
+  ): Promise<readonly R[]>;
+  /**
    * Reads the rows whose `key` is one of `values`, in the order of `key`, and locks them until the
    * transaction ends. Without `columns`, it reads all.
    */
@@ -60,6 +68,8 @@ export interface SqlTransaction {
   lock(name: string): Promise<void>;
   /** The text that ends a query which locks its rows and leaves out those that are locked. */
   readonly skipLocked: string;
+  /** Returns the text that ends a query which locks the rows of one of its tables. */
+  readonly lockOnly: (alias: string) => string;
 }
 
 /** How a transaction is run. */

@@ -96,14 +96,25 @@ export async function readHeads(
 export async function offerAndSave(
   transaction: SqlTransaction,
   rows: readonly EndpointRow[],
-  { context, now, after }: { context: SqlStoreContext; now: number; after: AfterCommit },
+  {
+    context,
+    now,
+    after,
+    heads: known,
+  }: {
+    readonly context: SqlStoreContext;
+    readonly now: number;
+    readonly after: AfterCommit;
+    /** The heads of the queues, if they are known. */
+    readonly heads?: ReadonlyMap<number, number> | undefined;
+  },
 ): Promise<void> {
   const { perEndpoint } = context;
   // One that is due and has a free slot stays so, whatever else is in its queue.
   const isUnchanged = (row: EndpointRow): boolean =>
     row.ready_at !== null && row.ready_at <= now && countFreeSlots(row, perEndpoint) > 0;
   const offered = rows.filter((row) => !isUnchanged(row));
-  const heads = await readHeads(transaction, offered);
+  const heads = known ?? (await readHeads(transaction, offered));
   for (const row of offered) {
     const before = row.ready_at;
     offer(row, heads.get(row.position), { now, perEndpoint });

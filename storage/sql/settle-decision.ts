@@ -17,9 +17,12 @@ import { encodeText } from "./text.js";
 /** Attempts that one delivery keeps. The schedule has 14; further ones come from `resend`. */
 const MAX_ATTEMPTS_KEPT = 50;
 
+/** The columns of a delivery that settlements read or change. */
+export type SettledRow = Omit<DeliveryRow, "serial" | "created_at">;
+
 /** A delivery in the course of a transaction that settles it. */
 export interface SettledDelivery {
-  readonly row: DeliveryRow;
+  readonly row: SettledRow;
   /** The token of its lease; `null` without one. */
   token: string | null;
   /** True if it had a lease when the transaction began. */
@@ -53,7 +56,7 @@ export function classifySettlement({ row, token }: SettledDelivery, settlement: 
 }
 
 /** Adds an attempt, and makes it the last one of its endpoint. */
-function addAttempt(row: DeliveryRow, endpoint: EndpointRow, attempt: Attempt): void {
+function addAttempt(row: SettledRow, endpoint: EndpointRow, attempt: Attempt): void {
   const line = encodeText(JSON.stringify(attempt));
   const lines = row.attempts === "" ? [] : row.attempts.split("\n");
   row.attempts = [...lines, line].slice(-MAX_ATTEMPTS_KEPT).join("\n");

@@ -2,22 +2,38 @@
 
 import { parseDeliveryId } from "../../src/webhooks/delivery/delivery-id.js";
 import type { DeliveryState, Settlement, SettleResult } from "../../src/webhooks/store.js";
-import { completeEvents } from "./completed-events.js";
+import { completeEvents, type OpenEvent } from "./completed-events.js";
 import type { SqlTransaction } from "./database.js";
 import type { DeliveryRow } from "./delivery-rows.js";
 import { type EndpointRow, offerAndSave, saveHealth } from "./endpoint-rows.js";
-import { applySettlement, classifySettlement, type SettledDelivery } from "./settle-decision.js";
+import {
+  applySettlement,
+  classifySettlement,
+  type SettledDelivery,
+  type SettledRow,
+} from "./settle-decision.js";
 import { type AfterCommit, noteWake, type SqlStoreContext } from "./store-context.js";
 import { deliveries, endpoints, leases, queue } from "./webhook-tables.js";
 
-const BY_LEASE =
-  "SELECT l.id AS lease_id, l.token, d.* FROM {leases} l JOIN {deliveries} d ON d.position = l.delivery WHERE l.id = $1";
+const BY_LEASE = `SELECT l.id AS lease_id, l.token, ev.account, ev.open, d.position, d.endpoint, d.event, d.state, d.reason,
+    d.started_at, d.step, d.due_at, d.extra_at, d.ended_at, d.postponed, d.crashes, d.is_recovered, d.queued_at, d.attempts
+  FROM {leases} l JOIN {deliveries} d ON d.position = l.delivery JOIN {events} ev ON ev.position = d.event
+  WHERE l.id = $1`;
+
+/** When the first delivery of an endpoint may be claimed. */
+const HEAD = `SELECT position AS endpoint, (SELECT min(at) FROM {queue} q WHERE q.endpoint = ep.position) AS at
+  FROM {endpoints} ep WHERE id = $1`;
 
 /** Finds a delivery without a lease: it waits, or is completed. */
 const BY_KEY = `SELECT d.* FROM {events} ev JOIN {deliveries} d ON d.event = ev.position
   WHERE ev.account = $1 AND ev.id = $2 AND d.endpoint = $3 AND d.serial = $4`;
 
-type LeasedRow = DeliveryRow & { readonly lease_id: string; readonly token: string };
+type LeasedRow = SettledRow & {
+  readonly lease_id: string;
+  readonly token: string;
+  readonly account: string;
+  readonly open: number;
+};
 
 const CHANGED_COLUMNS = [
   "state",
@@ -39,9 +55,13 @@ interface Working {
   readonly endpoints: ReadonlyMap<string, EndpointRow>;
   /** By id of the delivery. */
   readonly deliveries: Map<string, SettledDelivery>;
+  /** The events of leased deliveries, by position. */
+  readonly events: Map<number, OpenEvent>;
+  /** When the first delivery of each queue may be claimed, by the position of its endpoint. */
+  readonly heads: Map<number, number | undefined>;
 }
 
-const toSettled = (row: DeliveryRow, token: string | null): SettledDelivery => ({
+const toSettled = (row: SettledRow, token: string | null): SettledDelivery => ({
   row,
   token,
   wasLeased: token !== null,
@@ -60,7 +80,7 @@ async function readUnleased(
     const key = parseDeliveryId(id);
     const endpoint = working.endpoints.get(webhookId);
     if (key === undefined || endpoint === undefined || working.deliveries.has(id)) continue;
-    const [row] = await transaction.all<DeliveryRow>(BY_KEY, [
+    const [row] = await transaction.all<SettledRow>(BY_KEY, [
       account,
       key.eventId,
       endpoint.position,
@@ -70,24 +90,41 @@ async function readUnleased(
   }
 }
 
+/** Lists the ids of leases in the order of their events, so that all processes lock events in it. */
+function listLeaseIds(settlements: readonly Settlement[]): readonly (readonly string[])[] {
+  const getEventId = (id: string): string => id.slice(id.indexOf(".") + 1);
+  const ids = [...new Set(settlements.map(({ id }) => id))];
+  return ids.sort((a, b) => (getEventId(a) < getEventId(b) ? -1 : 1)).map((id) => [id]);
+}
+
 async function readWorking(
   transaction: SqlTransaction,
   settlements: readonly Settlement[],
 ): Promise<Working> {
-  const ids = [...new Set(settlements.map(({ webhookId }) => webhookId))];
-  const [locked, leased] = await Promise.all([
-    transaction.lockRows<EndpointRow>(endpoints, "id", ids),
+  const webhookIds = [...new Set(settlements.map(({ webhookId }) => webhookId))];
+  const [locked, leased, heads] = await Promise.all([
+    transaction.lockRows<EndpointRow>(endpoints, "id", webhookIds),
     transaction.forEach<LeasedRow>(
-      BY_LEASE,
+      BY_LEASE + transaction.lockOnly("ev"),
       ["text"],
-      [...new Set(settlements.map(({ id }) => id))].map((id) => [id]),
+      listLeaseIds(settlements),
+    ),
+    transaction.forEach<{ endpoint: number; at: number | null }>(
+      HEAD,
+      ["text"],
+      webhookIds.map((id) => [id]),
     ),
   ]);
   const working: Working = {
     endpoints: new Map(locked.map((endpoint) => [endpoint.id, { ...endpoint }])),
     deliveries: new Map(),
+    events: new Map(),
+    heads: new Map(heads.map(({ endpoint, at }) => [endpoint, at ?? undefined])),
   };
-  for (const { lease_id, token, ...row } of leased) working.deliveries.set(lease_id, toSettled(row, token));
+  for (const { lease_id, token, account, open, ...row } of leased) {
+    working.deliveries.set(lease_id, toSettled(row, token));
+    working.events.set(row.event, { position: row.event, account, open });
+  }
   await readUnleased(
     transaction,
     settlements.filter(({ id }) => !working.deliveries.has(id)),
@@ -127,6 +164,22 @@ async function saveDeliveries(transaction: SqlTransaction, { deliveries: all }: 
   );
 }
 
+/**
+ * Works out the heads of the queues after the changes. `undefined` if a delivery left a queue: then
+ * they have to be read.
+ */
+function findHeads({ deliveries: all, heads }: Working): ReadonlyMap<number, number> | undefined {
+  const found = new Map<number, number>();
+  for (const [endpoint, at] of heads) if (at !== undefined) found.set(endpoint, at);
+  for (const { row, isChanged, queuedBefore } of all.values()) {
+    if (!isChanged) continue;
+    if (queuedBefore !== null) return undefined;
+    if (row.state !== "pending") continue;
+    found.set(row.endpoint, Math.min(found.get(row.endpoint) ?? row.queued_at, row.queued_at));
+  }
+  return found;
+}
+
 /** The events of deliveries that were completed, and how many of each were pending. */
 function listClosed({ deliveries: all }: Working): ReadonlyMap<number, number> {
   const closed = new Map<number, number>();
@@ -163,9 +216,10 @@ export async function settleAll(
   });
   const now = settlements[0]?.now ?? 0;
   await saveDeliveries(transaction, working);
-  await offerAndSave(transaction, [...touched], { context, now, after });
+  const heads = findHeads(working);
+  await offerAndSave(transaction, [...touched], { context, now, after, heads });
   await saveHealth(transaction, [...unhealthy]);
   for (const { notice_at } of unhealthy) if (notice_at !== null) noteWake(after, notice_at);
-  await completeEvents(transaction, listClosed(working), { context, now });
+  await completeEvents(transaction, listClosed(working), { context, now, known: working.events });
   return results;
 }

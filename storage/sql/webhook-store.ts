@@ -1,10 +1,10 @@
 /** The webhook store on SQL, put together from its parts. */
 
 import { PostbellError } from "../../src/core/errors.js";
-import type { Storage, WebhookStore } from "../../src/webhooks/store.js";
+import type { ClaimRequest, Storage, WebhookStore } from "../../src/webhooks/store.js";
 import { type Batcher, createBatcher } from "../batcher.js";
 import { type AppendRequest, type AppendResult, appendAll } from "./append.js";
-import { claimDue } from "./claim.js";
+import { type ClaimAttempt, claimDue } from "./claim.js";
 import { createSqlDeliveryLog } from "./delivery-log.js";
 import { createSqlHealthNotifications } from "./health-notifications.js";
 import { recover } from "./recover.js";
@@ -90,6 +90,19 @@ function createAppender(
   };
 }
 
+/** How often a claim is tried again that found everything locked. */
+const MOST_TRIES = 50;
+
+async function claimOnce(context: SqlStoreContext, request: ClaimRequest): Promise<ClaimAttempt> {
+  const respond = await writeAndWake(
+    context,
+    (transaction, after) => claimDue(transaction, request, { context, after }),
+    // A lost lease has its deliveries claimed again, as if the process had died.
+    { isDurable: false },
+  );
+  return respond();
+}
+
 export function createSqlWebhookStore(
   settings: Omit<SqlStoreContext, "webhookCache">,
   { concurrency, maxSleepMs, now, watch }: SqlStoreOptions,
@@ -115,13 +128,11 @@ export function createSqlWebhookStore(
     append: createAppender(context, tidier, concurrency),
     async claim(request) {
       await tidier.tidy(request.now);
-      const respond = await writeAndWake(
-        context,
-        (transaction, after) => claimDue(transaction, request, { context, after }),
-        // A lost lease has its deliveries claimed again, as if the process had died.
-        { isDurable: false },
-      );
-      return respond();
+      for (let tries = 1; ; tries++) {
+        const { response, isLocked } = await claimOnce(context, request);
+        // A settlement that holds the locks is short. Without it, a caller would see nothing due.
+        if (!isLocked || tries === MOST_TRIES) return response;
+      }
     },
     async settle(settlements) {
       if (settlements.length === 0) return [];
