@@ -7,6 +7,7 @@ import type { Clock } from "../../src/core/clock.js";
 import type { SqlDatabase, SqlTransaction } from "../sql/database.js";
 import { isBusy, toSqliteError } from "./errors.js";
 import type { SqliteHandle } from "./handle.js";
+import { rollBack } from "./open.js";
 import { createSqliteTransaction } from "./transaction.js";
 
 /** A transaction that has run for so long is committed before further work is added to it. */
@@ -63,14 +64,13 @@ export function createSqliteDatabase({
       getClock().setTimeout(resolve, ms);
     });
 
-  /** Begins a transaction, and waits for the lock without blocking the event loop. */
-  const begin = async (own: SqliteHandle, isWrite: boolean): Promise<void> => {
+  /** Tries until no other connection holds the lock, without blocking the event loop. */
+  const whenUnlocked = async <T>(attempt: () => Promise<T>): Promise<T> => {
     const clock = getClock();
     const until = clock.monotonic() + BUSY_MS;
     for (let delay = RETRY_MS; ; delay = Math.min(2 * delay, MAX_RETRY_MS)) {
       try {
-        own.exec(isWrite ? "BEGIN IMMEDIATE" : "BEGIN");
-        return;
+        return await attempt();
       } catch (error) {
         if (!isBusy(error) || clock.monotonic() >= until) throw error;
         await wait(delay * (0.5 + clock.random()));
@@ -78,23 +78,11 @@ export function createSqliteDatabase({
     }
   };
 
-  const rollBack = (own: SqliteHandle): void => {
-    try {
-      own.exec("ROLLBACK");
-    } catch {
-      // SQLite has ended the transaction itself: there was no room, or the disk has failed.
-    }
-  };
-
-  /** Runs jobs in one transaction. Returns the results of those for which there was time. */
-  const runTogether = async (jobs: readonly Job[]): Promise<readonly unknown[]> => {
+  const runOnce = async (jobs: readonly Job[]): Promise<readonly unknown[]> => {
     handle ??= await open();
     transaction ??= createSqliteTransaction(handle);
     const clock = getClock();
-    await begin(
-      handle,
-      jobs.some(({ isWrite }) => isWrite),
-    );
+    handle.exec(jobs.some(({ isWrite }) => isWrite) ? "BEGIN IMMEDIATE" : "BEGIN");
     try {
       const results: unknown[] = [];
       const until = clock.monotonic() + MOST_MS;
@@ -109,6 +97,10 @@ export function createSqliteDatabase({
       throw error;
     }
   };
+
+  /** Runs jobs in one transaction. Returns the results of those for which there was time. */
+  const runTogether = (jobs: readonly Job[]): Promise<readonly unknown[]> =>
+    whenUnlocked(() => runOnce(jobs));
 
   /** Resolves jobs that are committed. Meanwhile the next transaction may begin. */
   const resolveAll = (jobs: readonly Job[], results: readonly unknown[]): void => {
@@ -132,14 +124,18 @@ export function createSqliteDatabase({
     }
   };
 
-  /** Runs jobs together. If one of them fails, none has had an effect, and each is run alone. */
+  /**
+   * Runs jobs together. If one of them fails, none has had an effect, and each is run alone. A lock
+   * has kept all of them waiting for long enough.
+   */
   const runJobs = async (jobs: readonly Job[]): Promise<void> => {
     try {
       const results = await runTogether(jobs);
       queue = [...jobs.slice(results.length), ...queue];
       resolveAll(jobs, results);
-    } catch {
-      for (const job of jobs) await runAlone(job);
+    } catch (error) {
+      if (isBusy(error)) for (const { reject } of jobs) reject(toSqliteError(error));
+      else for (const job of jobs) await runAlone(job);
     }
   };
 

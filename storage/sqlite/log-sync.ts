@@ -7,6 +7,7 @@
  */
 
 import { type FileHandle, open } from "node:fs/promises";
+import { dirname } from "node:path";
 import { PostbellError } from "../../src/core/errors.js";
 
 export interface LogSync {
@@ -24,9 +25,18 @@ export function createLogSync(path: string | undefined): LogSync {
   let running: Promise<void> | undefined;
   let next: Promise<void> | undefined;
 
+  /** SQLite may have created the log just now: its name has to be on the disk too. */
+  const openLog = async (): Promise<FileHandle> => {
+    const opened = await open(`${path}-wal`, "r+");
+    // Windows opens no folders, and needs none of this.
+    const folder = await open(dirname(path), "r").catch(() => undefined);
+    await folder?.sync().catch(() => {});
+    await folder?.close();
+    return opened;
+  };
   const sync = async (): Promise<void> => {
     try {
-      log ??= await open(`${path}-wal`, "r+");
+      log ??= await openLog();
       await log.datasync();
     } catch (cause) {
       throw new PostbellError(

@@ -27,14 +27,23 @@ export async function openFile(file: string): Promise<SqliteHandle> {
   }
 }
 
-/** WAL lets readers and one writer work at the same time. */
-const SETTINGS = "PRAGMA busy_timeout = 3000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;";
-
 /**
- * From here on, the storage waits for locks and for the disk itself, without blocking the event
- * loop.
+ * WAL lets readers and one writer work at the same time. The storage waits for locks itself,
+ * without blocking the event loop.
  */
-const NO_BLOCKING = "PRAGMA busy_timeout = 0; PRAGMA synchronous = NORMAL;";
+const SETTINGS = "PRAGMA busy_timeout = 0; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;";
+
+/** From here on, the storage waits for the disk itself, without blocking the event loop. */
+const NO_BLOCKING = "PRAGMA synchronous = NORMAL;";
+
+/** Ends a transaction that has failed. */
+export function rollBack(handle: SqliteHandle): void {
+  try {
+    handle.exec("ROLLBACK");
+  } catch {
+    // SQLite has ended the transaction itself: there was no room, or the disk has failed.
+  }
+}
 
 /** Returns the path of the file; `undefined` if there is none, or no log beside it. */
 function findLoggedFile(handle: SqliteHandle): string | undefined {
@@ -53,7 +62,7 @@ function readVersion(handle: SqliteHandle): number {
 
 /**
  * Creates the tables, or changes those of an older version. Returns the path of the file whose log
- * has to be synced; `undefined` if SQLite does so itself.
+ * has to be synced; `undefined` if SQLite does so itself. Throws if another process holds the lock.
  */
 export function prepareFile(handle: SqliteHandle): string | undefined {
   handle.exec(SETTINGS);
@@ -73,10 +82,10 @@ export function prepareFile(handle: SqliteHandle): string | undefined {
     }
     handle.exec("COMMIT");
   } catch (error) {
-    handle.exec("ROLLBACK");
+    rollBack(handle);
     throw error;
   }
   const path = findLoggedFile(handle);
-  handle.exec(path === undefined ? "PRAGMA busy_timeout = 0" : NO_BLOCKING);
+  if (path !== undefined) handle.exec(NO_BLOCKING);
   return path;
 }
