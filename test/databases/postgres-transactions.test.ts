@@ -57,7 +57,9 @@ test("an event is delivered if its transaction commits, and does not exist befor
   const webhookId = await register(webhooks);
   const list = async () => (await webhooks.deliveries.list({ webhookId })).deliveries.map(({ id }) => id);
 
-  const rolledBack = await inTransaction("ROLLBACK", (client) => webhooks.emit(event, { transaction: client }));
+  const rolledBack = await inTransaction("ROLLBACK", (client) =>
+    webhooks.emit(event, { transaction: client }),
+  );
   expect(rolledBack.deliveries).toHaveLength(1);
   expect(await list()).toEqual([]);
 

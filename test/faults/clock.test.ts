@@ -13,7 +13,8 @@ import {
   startService,
   WHOLE_BOOKS,
 } from "./support/redis-service.js";
-import { eventually, newEvent, type OpenStore, openStore } from "./support/redis-store.js";
+import { type OpenStore, openStore } from "./support/redis-store.js";
+import { eventually, newEvent } from "./support/store-driver.js";
 
 const HOUR_MS = 3_600_000;
 const RETRY_MS = 300;

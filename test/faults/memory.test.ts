@@ -9,7 +9,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { decodeUuid, encodeUuid } from "../../storage/redis/text-codec.js";
 import { manualClock } from "../../testing/manual-clock.js";
 import { type RedisServer, startRedis } from "../support/redis-server.js";
-import { codeOf, eventually, newEvent, openStore } from "./support/redis-store.js";
+import { openStore } from "./support/redis-store.js";
+import { codeOf, eventually, newEvent } from "./support/store-driver.js";
 
 const DAY_MS = 86_400_000;
 

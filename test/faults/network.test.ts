@@ -17,7 +17,8 @@ import {
   startService,
   WHOLE_BOOKS,
 } from "./support/redis-service.js";
-import { codeOf, eventually, newEvent, openStore } from "./support/redis-store.js";
+import { openStore } from "./support/redis-store.js";
+import { codeOf, eventually, newEvent } from "./support/store-driver.js";
 
 const HOST = "127.0.0.1";
 const RESUMED_MS = 5_000;

@@ -9,7 +9,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createPartitions } from "../../storage/redis/partition.js";
 import { encodeUuid } from "../../storage/redis/text-codec.js";
 import { type RedisServer, startRedis } from "../support/redis-server.js";
-import { codeOf, eventually, newEvent, type OpenStore, openStore } from "./support/redis-store.js";
+import { type OpenStore, openStore } from "./support/redis-store.js";
+import { codeOf, eventually, newEvent } from "./support/store-driver.js";
 
 const RESUMED_MS = 2_000;
 /** The first webhook of the first account, as `createPartitions` numbers them. */

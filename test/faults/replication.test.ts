@@ -9,7 +9,8 @@ import { Redis } from "ioredis";
 import { describe, expect, test } from "vitest";
 import { type RedisServer, startRedis } from "../support/redis-server.js";
 import { startProxy, type TcpProxy } from "../support/tcp-proxy.js";
-import { codeOf, eventually, newEvent, type OpenStore, openStore } from "./support/redis-store.js";
+import { type OpenStore, openStore } from "./support/redis-store.js";
+import { codeOf, eventually, newEvent } from "./support/store-driver.js";
 
 const HOST = "127.0.0.1";
 const PROMOTION_MS = 5_000;

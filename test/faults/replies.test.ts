@@ -12,7 +12,8 @@ import { type RedisClient, redisStorage } from "../../storage/redis/index.js";
 import { SCRIPTS, type Script } from "../../storage/redis/scripts.js";
 import { type RedisServer, startCluster, startRedis } from "../support/redis-server.js";
 import { type Command, errorReply, startCommandProxy } from "./support/redis-command-proxy.js";
-import { codeOf, eventually, newEvent, type OpenStore, openStore } from "./support/redis-store.js";
+import { type OpenStore, openStore } from "./support/redis-store.js";
+import { codeOf, eventually, newEvent } from "./support/store-driver.js";
 
 const SETTLED_MS = 4_500;
 const RESUMED_MS = 5_000;

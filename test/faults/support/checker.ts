@@ -1,6 +1,5 @@
-/** Compares what was promised, what the endpoints got, and what Redis holds. */
+/** Compares what was promised, what the endpoints got, and what the storage holds. */
 
-import { Redis } from "ioredis";
 import { onTestFinished } from "vitest";
 import { silentLogger } from "../../../src/core/logger.js";
 import {
@@ -10,10 +9,10 @@ import {
   systemClock,
   type WebhookStore,
 } from "../../../src/index.js";
-import { redisStorage } from "../../../storage/redis/index.js";
-import { manualClock } from "../../../testing/manual-clock.js";
+import { type ManualClock, manualClock } from "../../../testing/manual-clock.js";
 import { KEY, type Ledger } from "./ledger.js";
 import type { Subscriber } from "./ledger-subscriber.js";
+import type { StorageAddress, StorageInspector, StorageUnderTest } from "./storage-under-test.js";
 import { eventually } from "./worker-host.js";
 
 const AFTER_RETENTION_MS = 5 * 24 * 3_600_000;
@@ -35,55 +34,60 @@ export interface Books {
   readonly pending: number;
   readonly leased: number;
   /** Counters and places that were wrong. */
-  readonly repaired: number;
+  readonly faults: readonly string[];
 }
 
 export interface Checker {
-  /** A connection of the test itself. */
-  readonly redis: Redis;
+  readonly inspector: StorageInspector;
   readonly store: WebhookStore;
   readonly delivery: (id: string) => Promise<DeliveryRecord>;
-  /** Resolves once nothing is pending; the server may be away meanwhile. */
+  /** Resolves once nothing is pending; the server may be unavailable meanwhile. */
   readonly drained: (withinMs?: number) => Promise<void>;
-  readonly books: (ledger: Ledger, subscriber: Subscriber) => Promise<Books>;
-  /** Removes all webhooks, lets the retention pass, and gives the keys that are still there. */
+  readonly books: (ledger: Pick<Ledger, "promised">, subscriber: Subscriber) => Promise<Books>;
+  /** Removes all webhooks, lets the retention pass, and lists what is still stored. */
   readonly leftovers: (ledger: Ledger) => Promise<readonly string[]>;
 }
 
-/** All that stays of a storage that holds nothing. */
-export const emptyStorage = (prefix: string): readonly string[] => [
-  `{${prefix}:0}:meta`,
-  `{${prefix}}:layout`,
-];
-
-export const balanced: Pick<Books, "lost" | "unsigned" | "pending" | "leased" | "repaired"> = {
+export const balanced: Pick<Books, "lost" | "unsigned" | "pending" | "leased" | "faults"> = {
   lost: 0,
   unsigned: 0,
   pending: 0,
   leased: 0,
-  repaired: 0,
+  faults: [],
 };
 
-/** Calls `step`, which frees a part, until `left` gets no smaller. */
-async function tidy(step: () => Promise<unknown>, left: () => Promise<number>): Promise<void> {
-  for (let before = Number.POSITIVE_INFINITY, now = await left(); now < before; now = await left()) {
-    before = now;
-    await step();
+/** So many claims in a row that free nothing say that there is nothing to free. */
+const IDLE_CLAIMS = 5;
+/** A storage may look for what is over once a second only. */
+const BETWEEN_CLAIMS_MS = 2_000;
+
+/** Claims, which frees a part of what is over, until nothing is left or no claim frees anything. */
+async function tidy(store: WebhookStore, clock: ManualClock, inspector: StorageInspector): Promise<void> {
+  let before = "";
+  for (let idle = 0; idle < IDLE_CLAIMS; ) {
+    await clock.advance(BETWEEN_CLAIMS_MS);
+    const now = store.now();
+    await store.claim({ now, token: "tidy", leaseUntil: now, room: { fast: 0, slow: 0 } });
+    const left = await inspector.findLeftovers();
+    if (left.length === 0) return;
+    const { events, ended, bytes } = await store.stats();
+    const after = JSON.stringify([left, events, ended, bytes]);
+    idle = after === before ? idle + 1 : 0;
+    before = after;
   }
 }
 
 /** Closes with the test that opened it. */
-export function openChecker(url: string, prefix: string): Checker {
-  const redis = new Redis(url);
-  redis.on("error", () => {});
-  const storage = redisStorage({ url, prefix });
+export function openChecker(on: StorageUnderTest, address: StorageAddress): Checker {
+  const storage = on.open(address);
+  const inspector = on.inspect(address);
   onTestFinished(async () => {
-    redis.disconnect();
+    await inspector.close();
     await storage.close();
   });
   const store = storage.webhooks(context());
   return {
-    redis,
+    inspector,
     store,
     async delivery(id) {
       const found = await store.getDelivery(id);
@@ -113,7 +117,7 @@ export function openChecker(url: string, prefix: string): Checker {
         unsigned: received.filter(({ isSigned }) => !isSigned).length,
         pending,
         leased,
-        repaired: (await storage.check()).repaired,
+        faults: await inspector.findFaults(),
       };
     },
     async leftovers({ webhooks: { registrations } }) {
@@ -121,18 +125,14 @@ export function openChecker(url: string, prefix: string): Checker {
       for (const { id } of webhooks) await registrations.remove(id);
       const clock = manualClock(Date.now() + AFTER_RETENTION_MS);
       // The same records, at a time that this process decides.
-      const later = redisStorage({ url, prefix, time: "clock" });
+      const later = on.open(address, { time: "clock" });
       const tidied = later.webhooks(context(clock));
-      const now = clock.now();
-      await tidy(
-        () => tidied.claim({ now, token: "tidy", leaseUntil: now, room: { fast: 0, slow: 0 } }),
-        async () => {
-          const { events, ended, bytes } = await tidied.stats();
-          return events + ended + bytes + (await redis.hlen(`{${prefix}:0}:removals`));
-        },
-      );
+      await tidy(tidied, clock, inspector);
+      // The retention of what was pending begins when the storage removes it.
+      await clock.advance(AFTER_RETENTION_MS);
+      await tidy(tidied, clock, inspector);
       await later.close();
-      return (await redis.keys(`{${prefix}*`)).sort();
+      return inspector.findLeftovers();
     },
   };
 }

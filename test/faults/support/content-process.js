@@ -2,11 +2,11 @@
 // number of the commit, and some that all processes fight for.
 import { appendFileSync } from "node:fs";
 import { systemClock } from "postbell";
-import { redisStorage } from "postbell/redis";
+import { openStorage } from "./open-storage.js";
 
-const { redis, prefix, journal, name } = JSON.parse(process.env.CONTENT_OPTIONS ?? "{}");
+const { storage, journal, name } = JSON.parse(process.env.CONTENT_OPTIONS ?? "{}");
 const logger = { debug() {}, info() {}, warn() {}, error() {} };
-const store = redisStorage({ url: redis, prefix }).content({ clock: systemClock, logger });
+const store = (await openStorage(storage)).content({ clock: systemClock, logger });
 
 const SHARED = Array.from({ length: 12 }, (_, place) => `post/shared-${place}`);
 const below = (count) => Math.floor(Math.random() * count);
@@ -33,6 +33,6 @@ for (;;) {
     // Written before whatever comes next, so that it is there also where that is the end.
     if (ok) appendFileSync(journal, `${number}\n`);
   } catch {
-    // Redis is unavailable for a moment; the result of the commit is read again.
+    // The storage is unavailable for a moment; the result of the commit is read again.
   }
 }

@@ -7,8 +7,8 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { onTestFinished } from "vitest";
 import { createWebhooks, type Emitted, isPostbellError, type Webhooks } from "../../../src/index.js";
-import { redisStorage } from "../../../storage/redis/index.js";
 import type { Subscriber } from "./ledger-subscriber.js";
+import type { StorageUnderTest } from "./storage-under-test.js";
 import type { WorkerOptions } from "./worker-host.js";
 
 export const KEY = { id: "key-1", account: "clinic" };
@@ -35,10 +35,11 @@ export interface Ledger {
 
 /** Closes with the test that opened it. */
 export function openLedger(
-  { redis, prefix, ca, webhooks: options = {} }: WorkerOptions,
+  on: StorageUnderTest,
+  { storage: address, ca, webhooks: options = {} }: WorkerOptions,
   subscriber: Subscriber,
 ): Ledger {
-  const storage = redisStorage({ url: redis, prefix });
+  const storage = on.open(address);
   onTestFinished(() => storage.close());
   const webhooks: Webhooks = createWebhooks({
     ...options,

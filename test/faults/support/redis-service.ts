@@ -12,7 +12,7 @@ import { type RedisStorage, type RedisStorageOptions, redisStorage } from "../..
 import { issue, makeAuthority } from "../../support/certificates.js";
 import { type Endpoint, type ReceivedRequest, reply, startEndpoint } from "../../support/https-endpoint.js";
 import { freshPrefix } from "../../support/redis.js";
-import { eventually, type LogEntry, listLogger } from "./redis-store.js";
+import { eventually, type LogEntry, listLogger } from "./store-driver.js";
 
 export const ACCOUNT = "clinic";
 const SUBSCRIBER = { id: "key-1", account: ACCOUNT };

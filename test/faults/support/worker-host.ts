@@ -16,19 +16,16 @@ import type {
   WebhooksOptions,
   WebhookWithSecret,
 } from "../../../src/index.js";
-import type { RedisStorageOptions } from "../../../storage/redis/index.js";
+import type { StorageAddress } from "./storage-under-test.js";
 
 /** Settings that are passed to the process as JSON. */
 export interface WorkerOptions {
-  /** URL of the server, or of a proxy before it. */
-  readonly redis: string;
-  readonly prefix: string;
+  readonly storage: StorageAddress;
   /** Trusted authority of the endpoints. */
   readonly ca: string;
   readonly webhooks?:
     | Pick<WebhooksOptions, "delivery" | "retry" | "health" | "limits" | "awaitStorage">
     | undefined;
-  readonly storage?: Pick<RedisStorageOptions, "durability"> | undefined;
   /** Where to kill itself (worker-process.js). */
   readonly crashAt?: string | undefined;
   /** Of the resource whose event kills the process. */

@@ -2,14 +2,12 @@
 // WH_CRASH_AT names.
 import { appendFileSync } from "node:fs";
 import { createWebhooks } from "postbell";
-import { redisStorage } from "postbell/redis";
+import { openStorage } from "./open-storage.js";
 
 const {
-  redis,
-  prefix,
+  storage: address,
   journal,
   webhooks: options = {},
-  storage: storageOptions = {},
   ...settings
 } = JSON.parse(process.env.WH_OPTIONS ?? "{}");
 
@@ -93,7 +91,7 @@ const canRead = (_subscriber, resource) => {
   return new Promise((resolve) => setTimeout(resolve, settings.answerAfterMs, true));
 };
 
-const storage = redisStorage({ url: redis, prefix, ...storageOptions });
+const storage = await openStorage(address);
 const webhooks = createWebhooks({
   ...options,
   storage: { ...storage, webhooks: (context) => watched(storage.webhooks(context)) },

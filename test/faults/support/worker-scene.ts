@@ -1,14 +1,14 @@
 /**
- * The environment of a test with processes: Redis, an endpoint, a host that emits, a checker, and
- * workers as it needs them.
+ * The environment of a test with processes: a storage, an endpoint, a host that emits, a checker,
+ * and workers as it needs them.
  */
 
-import { randomUUID } from "node:crypto";
 import { type Checker, openChecker } from "./checker.js";
 import { type Ledger, openLedger } from "./ledger.js";
 import { type Subscriber, type SubscriberOptions, startSubscriber } from "./ledger-subscriber.js";
+import type { StorageUnderTest } from "./storage-under-test.js";
 import { startWorker, type Worker, type WorkerOptions } from "./worker-host.js";
-import { expireLeases, ownersOf } from "./worker-leases.js";
+import { ownersOf } from "./worker-leases.js";
 
 /**
  * Retries follow within half a second; the deadline is far longer than a busy machine holds an
@@ -33,21 +33,25 @@ export interface Scene {
 }
 
 export async function openScene(
-  url: string,
+  on: StorageUnderTest,
   {
     subscriber: answers,
     ...changes
   }: Partial<WorkerOptions> & { readonly subscriber?: SubscriberOptions } = {},
 ): Promise<Scene> {
-  const prefix = `scene-${randomUUID()}`;
   const subscriber = await startSubscriber(answers);
-  const options: WorkerOptions = { redis: url, prefix, ca: subscriber.ca, webhooks: QUICK, ...changes };
-  const checker = openChecker(url, prefix);
+  const options: WorkerOptions = {
+    storage: await on.fresh(),
+    ca: subscriber.ca,
+    webhooks: QUICK,
+    ...changes,
+  };
+  const checker = openChecker(on, options.storage);
   const prepare: Scene["prepare"] = (more) => startWorker({ ...options, ...more });
   return {
     options,
     subscriber,
-    ledger: openLedger(options, subscriber),
+    ledger: openLedger(on, options, subscriber),
     checker,
     prepare,
     async launch(more) {
@@ -55,6 +59,6 @@ export async function openScene(
       await worker.start();
       return worker;
     },
-    expire: (...workers) => expireLeases(checker.redis, prefix, workers.flatMap(ownersOf)),
+    expire: (...workers) => checker.inspector.expireLeases(workers.flatMap(ownersOf)),
   };
 }

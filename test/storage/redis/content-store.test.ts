@@ -10,7 +10,7 @@ import { type RedisStorageOptions, redisStorage } from "../../../storage/redis/i
 import { put } from "../../../testing/content-store-contract/fixture.js";
 import { manualClock } from "../../../testing/manual-clock.js";
 import { contentFaults } from "../../faults/support/content-checker.js";
-import { listLogger } from "../../faults/support/redis-store.js";
+import { listLogger } from "../../faults/support/store-driver.js";
 import { type Call, callsOf } from "../../support/content-call.js";
 import { contentSite } from "../../support/content-site.js";
 import { eventually } from "../../support/eventually.js";

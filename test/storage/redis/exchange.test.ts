@@ -8,7 +8,8 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 
 import type { Claim, EventRecord } from "../../../src/webhooks/store.js";
 import { encodeUuid } from "../../../storage/redis/text-codec.js";
 import { manualClock } from "../../../testing/manual-clock.js";
-import { newEvent, type OpenStore, openStore } from "../../faults/support/redis-store.js";
+import { type OpenStore, openStore } from "../../faults/support/redis-store.js";
+import { newEvent } from "../../faults/support/store-driver.js";
 import { eventually } from "../../support/eventually.js";
 import { heldClient, isScript } from "../../support/held-client.js";
 import { freshPrefix, redisUrl } from "../../support/redis.js";

@@ -1,0 +1,56 @@
+/** Postgres as a storage under test: each address is a schema of its own. */
+
+import pg from "pg";
+import { type PostgresStorage, postgresStorage } from "../../../storage/postgres/index.js";
+import { startDatabase } from "../../databases/support/database-server.js";
+import { inspectSql, type SqlConnection } from "./sql-inspector.js";
+import type { StorageAddress, StorageUnderTest } from "./storage-under-test.js";
+
+type PostgresAddress = Extract<StorageAddress, { readonly kind: "postgres" }>;
+
+/** Returns the URL and the schema of an address, which must be one on Postgres. */
+export function toPostgres(address: StorageAddress): PostgresAddress {
+  if (address.kind !== "postgres") throw new Error(`${address.kind} is not Postgres.`);
+  return address;
+}
+
+export function connectPostgres({ url, schema }: PostgresAddress): SqlConnection {
+  const pool = new pg.Pool({ connectionString: url, max: 2 });
+  // The server is killed while nothing runs on a connection.
+  pool.on("error", () => {});
+  return {
+    all: async (text) => (await pool.query(text.replace(/\{(\w+)\}/g, `"${schema}".$1`))).rows as never,
+    async listTables() {
+      const { rows } = await pool.query("SELECT tablename FROM pg_tables WHERE schemaname = $1", [schema]);
+      return rows.map(({ tablename }: { tablename: string }) => tablename);
+    },
+    close: () => pool.end(),
+  };
+}
+
+const open = ({ url, schema }: PostgresAddress, time?: "clock"): PostgresStorage =>
+  postgresStorage({ url, schema, ...(time !== undefined && { time }) });
+
+/** Starts a Postgres server of its own. */
+export async function startPostgresUnderTest(): Promise<StorageUnderTest> {
+  const server = await startDatabase("postgres");
+  if (!("port" in server.address)) throw new Error("Postgres listens on a port.");
+  const { port } = server.address;
+  const urlOf = (on: number): string => `postgres://postgres@127.0.0.1:${on}/postgres`;
+  let schemas = 0;
+  return {
+    kind: "postgres",
+    server: { name: "Postgres", port, kill: server.kill, restart: server.restart },
+    async fresh() {
+      const address: PostgresAddress = { kind: "postgres", url: urlOf(port), schema: `faults_${++schemas}` };
+      const storage = open(address);
+      await storage.migrate();
+      await storage.close();
+      return address;
+    },
+    open: (address, { time } = {}) => open(toPostgres(address), time),
+    inspect: (address) => inspectSql(connectPostgres(toPostgres(address))),
+    through: (address, on) => ({ ...toPostgres(address), url: urlOf(on) }),
+    stop: server.stop,
+  };
+}
