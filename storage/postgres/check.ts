@@ -5,7 +5,7 @@ import { borrow } from "./database.js";
 import { toPostgresError } from "./errors.js";
 import { checkLayout } from "./migrate.js";
 
-/** What `check` found. `ok` is true if there is no warning. */
+/** The result of `check`. `ok` is true if there is no warning. */
 export interface PostgresReport {
   readonly ok: boolean;
   /** Sentences that say what is wrong and what to change. */

@@ -1,12 +1,18 @@
 /** The part of `pg` that the storage uses: a pool, and the clients that it lends. */
 
+/** The parsers of values. */
+export interface PgTypes {
+  /** Returns the parser of a type, by its number in Postgres. */
+  getTypeParser(type: number): (text: string) => unknown;
+}
+
 /** A query, with the parsers of its values: a pool of the host may have others. */
 export interface PgQuery {
   readonly text: string;
   readonly values?: unknown[];
   /** The name under which the server keeps the plan of the statement. */
   readonly name?: string;
-  readonly types?: { getTypeParser(type: number): (text: string) => unknown };
+  readonly types?: PgTypes;
 }
 
 /** A connection of `pg`: a `Client`, or one that a pool lends. */

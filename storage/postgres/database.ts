@@ -4,8 +4,8 @@ import type { Clock } from "../../src/core/clock.js";
 import { PostbellError } from "../../src/core/errors.js";
 import type { SqlDatabase, SqlTransaction, TransactionOptions } from "../sql/database.js";
 import type { PgClient, PgPoolClient, PostgresPool } from "./client.js";
-import { isConflict, isRefusal, toPostgresError } from "./errors.js";
-import type { PostgresStatements } from "./transaction.js";
+import { isRefusal, isTransactionConflict, toPostgresError } from "./errors.js";
+import type { PostgresTransaction } from "./transaction.js";
 
 /** Shorter than the four seconds that the service gives a storage. */
 const LIMITS = "SET LOCAL statement_timeout = 3000; SET LOCAL lock_timeout = 2000";
@@ -24,8 +24,9 @@ const PAUSE_MS = 20;
 
 export interface PostgresDatabaseOptions {
   readonly pool: () => Promise<PostgresPool>;
-  readonly statements: PostgresStatements;
-  /** Checks that the tables are there. Called before the first transaction; after an error again. */
+  /** Returns the statements of one transaction on a connection. */
+  readonly createTransaction: (client: PgClient) => PostgresTransaction;
+  /** Checks that the tables exist. Called before each transaction. */
   readonly prepare: () => Promise<void>;
   readonly getClock: () => Clock;
 }
@@ -52,14 +53,14 @@ export async function borrow<T>(pool: PostgresPool, work: (client: PgPoolClient)
 }
 
 export function createPostgresDatabase(options: PostgresDatabaseOptions): SqlDatabase {
-  const { statements, prepare, getClock } = options;
+  const { createTransaction, prepare, getClock } = options;
 
   /** Runs `work` between two statements. */
   const runOnce = async <T>(begin: string, work: (transaction: SqlTransaction) => Promise<T>): Promise<T> => {
     let isCommitting = false;
     try {
       return await borrow(await options.pool(), async (client) => {
-        const transaction = statements.on(client);
+        const transaction = createTransaction(client);
         transaction.begin(begin);
         let result: T;
         try {
@@ -73,7 +74,7 @@ export function createPostgresDatabase(options: PostgresDatabaseOptions): SqlDat
         return result;
       });
     } catch (error) {
-      throw isConflict(error) ? error : toPostgresError(error, isCommitting);
+      throw isTransactionConflict(error) ? error : toPostgresError(error, isCommitting);
     }
   };
 
@@ -84,7 +85,7 @@ export function createPostgresDatabase(options: PostgresDatabaseOptions): SqlDat
       try {
         return await runOnce(begin, work);
       } catch (error) {
-        if (!isConflict(error)) throw error;
+        if (!isTransactionConflict(error)) throw error;
         if (runs === MOST_RUNS) throw toPostgresError(error, false);
         const pause = PAUSE_MS * 2 ** runs * clock.random();
         await new Promise<void>((resolve) => {
@@ -110,7 +111,7 @@ export function createPostgresDatabase(options: PostgresDatabaseOptions): SqlDat
         );
       }
       await prepare();
-      const transaction = statements.on(client);
+      const transaction = createTransaction(client);
       try {
         const result = await work(transaction);
         await transaction.settled();

@@ -11,7 +11,7 @@ function getCode(error: unknown): string {
 /** Conflicts of transactions that ran at the same time: run again, one of them succeeds. */
 const CONFLICTS: ReadonlySet<string> = new Set(["40001", "40P01", "55P03"]);
 
-export const isConflict = (error: unknown): boolean => CONFLICTS.has(getCode(error));
+export const isTransactionConflict = (error: unknown): boolean => CONFLICTS.has(getCode(error));
 
 /** True if the connection is still usable: Postgres has refused a statement. */
 export const isRefusal = (error: unknown): boolean => {
@@ -29,7 +29,7 @@ const MESSAGES: Readonly<Record<string, string>> = {
 const MISSING: ReadonlySet<string> = new Set(["3F000", "42P01", "42703"]);
 
 /**
- * Converts the error of a transaction. `wasCommitting`: it failed when COMMIT had been sent, so that
+ * Converts the error of a transaction. `wasCommitting`: it failed after COMMIT had been sent, so
  * nobody knows if it took effect.
  */
 export function toPostgresError(error: unknown, wasCommitting: boolean): unknown {

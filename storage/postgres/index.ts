@@ -22,10 +22,11 @@ import { createPostgresNotifications } from "./notifications.js";
 import { type PostgresStorageOptions, postgresStorageOptions } from "./options.js";
 import { createPools } from "./pools.js";
 import { listMigrations, type PostgresMigration } from "./schema.js";
-import { createPostgresStatements } from "./transaction.js";
+import { createPostgresStatements } from "./statements.js";
+import { createPostgresTransaction } from "./transaction.js";
 
 export type { PostgresReport } from "./check.js";
-export type { PgClient, PgPoolClient, PgQuery, PostgresPool } from "./client.js";
+export type { PgClient, PgPoolClient, PgQuery, PgTypes, PostgresPool } from "./client.js";
 export type { PostgresStorageOptions } from "./options.js";
 export type { PostgresMigration } from "./schema.js";
 
@@ -46,7 +47,7 @@ export interface PostgresStorage extends Storage, ContentStorage {
 const MAX_SLEEP_MS = 1_000;
 const MAX_SLEEP_WITHOUT_NOTIFICATIONS_MS = 500;
 
-/** Appends under way at the same time, so that one waits for the disk while the next is written. */
+/** Concurrent appends: one waits for the disk while the next is written. */
 const APPENDS = 2;
 
 async function readServerTime(pool: PostgresPool): Promise<number> {
@@ -95,10 +96,11 @@ export function postgresStorage(options: PostgresStorageOptions): PostgresStorag
     }
     return time;
   };
+  const statements = createPostgresStatements(schema, isListening);
   let isPrepared = false;
   const database = createPostgresDatabase({
     pool: pools.main,
-    statements: createPostgresStatements(schema, isListening),
+    createTransaction: (client) => createPostgresTransaction(client, schema, statements),
     async prepare() {
       if (!isPrepared) await checkLayout(await pools.main(), schema);
       isPrepared = true;

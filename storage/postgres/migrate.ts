@@ -7,7 +7,7 @@ import { borrow } from "./database.js";
 import { toPostgresError } from "./errors.js";
 import { listMigrations } from "./schema.js";
 
-/** Reads the version of the tables: 0 if there are none. */
+/** Reads the version of the tables; 0 without tables. */
 async function readVersion(client: PgClient, schema: string): Promise<number> {
   const name = `"${schema}"."layout"`;
   const [found] = await runQuery<{ name: string | null }>(client, "SELECT to_regclass($1)::text AS name", [

@@ -45,13 +45,18 @@ export interface PostgresStorageOptions {
   readonly time?: "server" | "clock" | undefined;
 }
 
+const MAX_URL = 2_000;
+
 const isPool = (given: unknown): boolean =>
   typeof given === "object" &&
   given !== null &&
   ["connect", "end"].every((method) => typeof (given as Record<string, unknown>)[method] === "function");
 
 const isUrl = (given: unknown): boolean =>
-  typeof given === "string" && /^postgres(?:ql)?:\/\//.test(given) && URL.canParse(given);
+  typeof given === "string" &&
+  given.length <= MAX_URL &&
+  /^postgres(?:ql)?:\/\//.test(given) &&
+  URL.canParse(given);
 
 export const postgresStorageOptions = {
   url: value<string | undefined>("a postgres:// URL", isUrl, undefined),

@@ -34,7 +34,7 @@ async function createPool(url: string): Promise<OwnPool> {
     max: POOL_SIZE,
     connectionTimeoutMillis: CONNECT_MS,
     application_name: "postbell",
-    // Statements are sent without waiting for those before them: a transaction takes few round trips.
+    // Statements are sent without waiting for those before them: few round trips a transaction.
     pipeline: true,
   });
 }

@@ -4,18 +4,22 @@
  */
 
 import { PostbellError } from "../../src/core/errors.js";
-import { subscribes } from "../../src/webhooks/event-types/subscription.js";
 import type { EventRecord, WebhookStore } from "../../src/webhooks/store.js";
+import {
+  type AppendRequest,
+  encodeReceivers,
+  type PlannedEvent,
+  planEvent,
+  readAccounts,
+} from "./append-plan.js";
 import { Changes } from "./changes.js";
 import type { SqlTransaction } from "./database.js";
 import { addDeliveries, type NewDelivery, toDeliveryId } from "./delivery-rows.js";
 import { remember } from "./remembered-ids.js";
 import type { SqlStoreContext } from "./store-context.js";
-import { encodeText } from "./text.js";
-import { decodeEventTypes } from "./webhook-rows.js";
+import { encodeStoredText } from "./text.js";
 import { bodies, completed, events } from "./webhook-tables.js";
 
-export type AppendRequest = Parameters<WebhookStore["append"]>[0];
 export type AppendResult = Awaited<ReturnType<WebhookStore["append"]>>;
 
 const KNOWN = `SELECT account, id, digest, receivers FROM {events} WHERE account = $1 AND id = $2
@@ -27,31 +31,6 @@ interface KnownRow {
   readonly id: string;
   readonly digest: string;
   readonly receivers: string;
-}
-
-const RECEIVERS = `SELECT w.account, w.id, w.position, w.event_types, e.status, e.pending
-  FROM {webhooks} w JOIN {endpoints} e ON e.position = w.position WHERE w.account = $1 ORDER BY w.position`;
-
-interface ReceiverRow {
-  readonly account: string;
-  readonly id: string;
-  readonly position: number;
-  readonly event_types: string | null;
-  readonly status: string;
-  readonly pending: number;
-}
-
-/** An account, as the events of one batch see it. */
-interface Account {
-  readonly webhooks: readonly (ReceiverRow & { readonly types: readonly string[] | null })[];
-  pending: number;
-}
-
-/** An event that is new, with the webhooks that get it. */
-interface Planned {
-  readonly request: AppendRequest;
-  readonly receivers: readonly ReceiverRow[];
-  readonly isKept: boolean;
 }
 
 const NUL = "\u0000";
@@ -67,7 +46,7 @@ const toResult = (
 });
 
 const toKnownResult = ({ event }: AppendRequest, { digest, receivers }: KnownRow): AppendResult =>
-  digest === encodeText(event.digest)
+  digest === encodeStoredText(event.digest)
     ? toResult("duplicate", event.id, JSON.parse(receivers) as string[])
     : { result: "conflict" };
 
@@ -80,57 +59,10 @@ async function readKnown(
   return new Map(rows.map((row) => [toKey(row), row]));
 }
 
-async function readAccounts(
-  transaction: SqlTransaction,
-  requests: readonly AppendRequest[],
-): Promise<ReadonlyMap<string, Account>> {
-  const names = [...new Set(requests.map(({ event }) => event.account))];
-  const rows = await transaction.forEach<ReceiverRow>(
-    RECEIVERS,
-    ["text"],
-    names.map((name) => [name]),
-  );
-  const accounts = new Map(
-    names.map((name) => [name, { webhooks: [] as Account["webhooks"][number][], pending: 0 }]),
-  );
-  for (const row of rows) {
-    const account = accounts.get(row.account);
-    account?.webhooks.push({ ...row, types: decodeEventTypes(row.event_types) });
-    if (account) account.pending += row.pending;
-  }
-  return accounts;
-}
-
-/** Decides which webhooks get an event, and if the event is kept. */
-function plan(
-  request: AppendRequest,
-  account: Account | undefined,
-  { retention, pendingPerAccount }: SqlStoreContext,
-): Planned | PostbellError {
-  const { event, webhookId } = request;
-  const receivers = (account?.webhooks ?? []).filter(
-    ({ status, types, id }) =>
-      status === "ENABLED" && (webhookId === undefined ? subscribes(types, event.type) : id === webhookId),
-  );
-  if (account !== undefined && account.pending + receivers.length > pendingPerAccount) {
-    return new PostbellError(
-      "storage_full",
-      `The account has reached limits.pendingPerAccount (${pendingPerAccount}); nothing was stored. Raise it, or try again later.`,
-      { field: "limits.pendingPerAccount" },
-    );
-  }
-  if (account !== undefined) account.pending += receivers.length;
-  // An event without receivers is stored only if a webhook may recover it later.
-  const isRecoverable = webhookId === undefined && retention.ms > 0 && (account?.webhooks.length ?? 0) > 0;
-  return { request, receivers, isKept: receivers.length > 0 || isRecoverable };
-}
-
-const listReceiverIds = ({ receivers }: Planned): string => JSON.stringify(receivers.map(({ id }) => id));
-
 /** Inserts events. Returns their positions; none for one that another process has just inserted. */
 const insertEvents = (
   transaction: SqlTransaction,
-  planned: readonly Planned[],
+  planned: readonly PlannedEvent[],
 ): Promise<readonly (number | undefined)[]> =>
   transaction.insertNumbered(
     events,
@@ -147,26 +79,26 @@ const insertEvents = (
           id,
           type,
           subject,
-          encodeText(digest),
+          encodeStoredText(digest),
           Buffer.byteLength(payload),
           now,
           now + rememberMs,
         ],
-        ...[listReceiverIds(own), webhookId === undefined ? 0 : 1, own.receivers.length],
+        ...[encodeReceivers(own), webhookId === undefined ? 0 : 1, own.receivers.length],
       ];
     }),
     ["account", "id"],
   );
 
 /** Remembers the ids of events that are not kept. */
-const rememberIds = (transaction: SqlTransaction, planned: readonly Planned[]): Promise<void> =>
+const rememberIds = (transaction: SqlTransaction, planned: readonly PlannedEvent[]): Promise<void> =>
   remember(
     transaction,
     planned.map((own) => {
       const { event, now, rememberMs } = own.request;
       const { account, id, digest } = event;
       return {
-        ...{ account, id, digest: encodeText(digest), receivers: listReceiverIds(own) },
+        ...{ account, id, digest: encodeStoredText(digest), receivers: encodeReceivers(own) },
         expires_at: now + rememberMs,
       };
     }),
@@ -175,8 +107,8 @@ const rememberIds = (transaction: SqlTransaction, planned: readonly Planned[]): 
 /** Stores events that are kept. Returns those that another process stored first. */
 async function storeKept(
   transaction: SqlTransaction,
-  planned: readonly Planned[],
-): Promise<readonly Planned[]> {
+  planned: readonly PlannedEvent[],
+): Promise<readonly PlannedEvent[]> {
   const positions = await insertEvents(transaction, planned);
   const stored = planned.flatMap((own, index) => {
     const position = positions[index];
@@ -185,7 +117,7 @@ async function storeKept(
   await transaction.insert(
     bodies,
     ["event", "payload"],
-    stored.map(({ position, request }) => [position, encodeText(request.event.payload)]),
+    stored.map(({ position, request }) => [position, encodeStoredText(request.event.payload)]),
   );
   const now = planned[0]?.request.now ?? 0;
   const added = stored.flatMap(({ position, receivers }) =>
@@ -221,7 +153,7 @@ export async function appendAll(
     readKnown(transaction, requests),
     readAccounts(transaction, requests),
   ]);
-  const seen = new Map<string, Planned>();
+  const seen = new Map<string, PlannedEvent>();
   const results = requests.map((request) => {
     const key = toKey(request.event);
     const stored = known.get(key);
@@ -229,10 +161,10 @@ export async function appendAll(
     const same = seen.get(key);
     if (same !== undefined) {
       const { digest, account, id } = same.request.event;
-      const receivers = listReceiverIds(same);
-      return toKnownResult(request, { account, id, digest: encodeText(digest), receivers });
+      const receivers = encodeReceivers(same);
+      return toKnownResult(request, { account, id, digest: encodeStoredText(digest), receivers });
     }
-    const planned = plan(request, accounts.get(request.event.account), context);
+    const planned = planEvent(request, accounts.get(request.event.account), context);
     if (planned instanceof PostbellError) return planned;
     seen.set(key, planned);
     return toResult(

@@ -4,7 +4,8 @@
  */
 
 import type { SqlTransaction } from "./database.js";
-import { type EndpointRow, lockEndpoints, offerAndSave } from "./endpoint-rows.js";
+import type { EndpointRow } from "./endpoint-row.js";
+import { lockEndpoints, offerAndSave } from "./endpoint-rows.js";
 import type { AfterCommit, SqlStoreContext } from "./store-context.js";
 import type { RowOf } from "./table.js";
 import { changes, removals } from "./webhook-tables.js";

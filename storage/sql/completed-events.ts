@@ -9,13 +9,13 @@ import type { SqlStoreContext } from "./store-context.js";
 import type { RowOf } from "./table.js";
 import { bodies, completed, deliveries, events } from "./webhook-tables.js";
 
-export type EventRow = RowOf<typeof events>;
+export type StoredEventRow = RowOf<typeof events>;
 
 /** The columns that completing an event needs. */
-const OPEN_COLUMNS = ["position", "account", "open"] as const satisfies readonly (keyof EventRow)[];
+const OPEN_COLUMNS = ["position", "account", "open"] as const satisfies readonly (keyof StoredEventRow)[];
 
 /** An event, with how many of its deliveries are pending. */
-export type OpenEvent = Pick<EventRow, (typeof OPEN_COLUMNS)[number]>;
+export type OpenEvent = Pick<StoredEventRow, (typeof OPEN_COLUMNS)[number]>;
 
 interface CompleteOptions {
   readonly context: SqlStoreContext;
@@ -34,7 +34,7 @@ async function keepCompleted(
   if (rows.length === 0) return;
   if (retention.ms === 0) {
     const positions = rows.map(({ position }) => position);
-    const whole = await transaction.lockRows<EventRow>(events, "position", positions);
+    const whole = await transaction.lockRows<StoredEventRow>(events, "position", positions);
     await freeEvents(transaction, whole, now);
     return;
   }
@@ -107,7 +107,7 @@ export async function reopenEvents(
 /** Deletes events with their deliveries, and remembers their ids as long as necessary. */
 export async function freeEvents(
   transaction: SqlTransaction,
-  rows: readonly EventRow[],
+  rows: readonly StoredEventRow[],
   now: number,
 ): Promise<void> {
   if (rows.length === 0) return;

@@ -1,6 +1,6 @@
 /** The tables of the content store. */
 
-import type { Table } from "./table.js";
+import type { SqlTable } from "./table.js";
 
 export const contentRecords = {
   name: "content_records",
@@ -17,37 +17,37 @@ export const contentRecords = {
   },
   primaryKey: ["key"],
   isUpdatedInPlace: true,
-} as const satisfies Table;
+} as const satisfies SqlTable;
 
 /** The record that holds each unique name. */
 export const contentNames = {
   name: "content_names",
   columns: { name: "text", key: "text" },
   primaryKey: ["name"],
-} as const satisfies Table;
+} as const satisfies SqlTable;
 
 /** The last id that was allocated, by kind. */
 export const contentIds = {
   name: "content_ids",
   columns: { kind: "text", last: "int" },
   primaryKey: ["kind"],
-} as const satisfies Table;
+} as const satisfies SqlTable;
 
-/** What each commit changed of records with columns. */
+/** The records with columns that each commit changed. */
 export const contentChanges = {
   name: "content_changes",
   columns: { sequence: "int", key: "text" },
   primaryKey: ["sequence", "key"],
-} as const satisfies Table;
+} as const satisfies SqlTable;
 
 /** The commits whose changes are kept, with the nonce that was generated for each. */
 export const contentCommits = {
   name: "content_commits",
   columns: { sequence: "int", nonce: "text" },
   primaryKey: ["sequence"],
-} as const satisfies Table;
+} as const satisfies SqlTable;
 
-export const CONTENT_TABLES: readonly Table[] = [
+export const CONTENT_TABLES: readonly SqlTable[] = [
   contentRecords,
   contentNames,
   contentIds,

@@ -4,7 +4,7 @@
  * because a round trip costs much.
  */
 
-import type { Table } from "./table.js";
+import type { SqlTable } from "./table.js";
 
 export type SqlValue = string | number | null;
 
@@ -31,39 +31,31 @@ export interface SqlTransaction {
     lists: readonly SqlValues[],
   ): Promise<readonly R[]>;
   /**
-   * Runs a query once for each row of another query, whose columns `a1`, `a2` … are its parameters.
-   * Returns all rows, in the order of those of the other query.
-   */
-  forEachOf<R>(
-    text: string,
-    outer: { readonly text: string; readonly values: SqlValues },
-  ): Promise<readonly R[]>;
-  /**
    * Reads the rows whose `key` is one of `values`, in the order of `key`, and locks them until the
    * transaction ends. Without `columns`, it reads all.
    */
   lockRows<R>(
-    table: Table,
+    table: SqlTable,
     key: string,
     values: readonly SqlValue[],
     columns?: Columns,
   ): Promise<readonly R[]>;
   /** Inserts rows. A row whose `unless` columns are those of another row is left out. */
-  insert(table: Table, columns: Columns, rows: readonly SqlValues[], unless?: Columns): Promise<void>;
+  insert(table: SqlTable, columns: Columns, rows: readonly SqlValues[], unless?: Columns): Promise<void>;
   /**
    * Inserts rows into a table with positions, and returns their positions, in order. With `unless`,
    * a row whose columns are those of another row is left out, and has no position.
    */
   insertNumbered(
-    table: Table,
+    table: SqlTable,
     columns: Columns,
     rows: readonly SqlValues[],
     unless?: Columns,
   ): Promise<readonly (number | undefined)[]>;
   /** Sets columns of the rows that have these keys. Each row: the keys, then the columns. */
-  update(table: Table, keys: Columns, columns: Columns, rows: readonly SqlValues[]): Promise<void>;
+  update(table: SqlTable, keys: Columns, columns: Columns, rows: readonly SqlValues[]): Promise<void>;
   /** Deletes the rows that have these keys. */
-  remove(table: Table, keys: Columns, rows: readonly SqlValues[]): Promise<void>;
+  remove(table: SqlTable, keys: Columns, rows: readonly SqlValues[]): Promise<void>;
   /** Waits until no other transaction holds the lock of this name, and holds it until the end. */
   lock(name: string): Promise<void>;
   /** The text that ends a query which locks its rows and leaves out those that are locked. */

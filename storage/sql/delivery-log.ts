@@ -15,9 +15,9 @@ import { type RecentHour, sumRecentAttempts } from "../recent-attempts.js";
 import { SUM_OF_CHANGES } from "./changes.js";
 import type { SqlTransaction, SqlValue } from "./database.js";
 import { type DeliveryRow, toDeliveryId } from "./delivery-rows.js";
-import type { EndpointRow } from "./endpoint-rows.js";
+import type { EndpointRow } from "./endpoint-row.js";
 import type { SqlStoreContext } from "./store-context.js";
-import { decodeText } from "./text.js";
+import { decodeStoredText } from "./text.js";
 
 /** The most deliveries that a page with a filter examines. */
 const MOST_EXAMINED = 1_000;
@@ -36,7 +36,7 @@ type LoggedRow = DeliveryRow & {
 };
 
 const decodeAttempts = (lines: string): readonly Attempt[] =>
-  lines === "" ? [] : lines.split("\n").map((line) => JSON.parse(decodeText(line)) as Attempt);
+  lines === "" ? [] : lines.split("\n").map((line) => JSON.parse(decodeStoredText(line)) as Attempt);
 
 const toRecord = (row: LoggedRow): DeliveryRecord => ({
   id: toDeliveryId(row.webhook_id, row.event_id, row.serial),
@@ -55,7 +55,10 @@ const toRecord = (row: LoggedRow): DeliveryRecord => ({
 });
 
 /** Finds a delivery by its id. */
-export async function findDelivery(transaction: SqlTransaction, id: string): Promise<LoggedRow | undefined> {
+export async function findLoggedDelivery(
+  transaction: SqlTransaction,
+  id: string,
+): Promise<LoggedRow | undefined> {
   const key = parseDeliveryId(id);
   if (key === undefined) return undefined;
   const [row] = await transaction.all<LoggedRow>(
@@ -181,7 +184,7 @@ async function readEvent(
   );
   if (row === undefined) return undefined;
   const { type, subject, digest, payload } = row;
-  const event = { id, account, type, digest: decodeText(digest), payload: decodeText(payload) };
+  const event = { id, account, type, digest: decodeStoredText(digest), payload: decodeStoredText(payload) };
   return subject === null ? event : { ...event, subject };
 }
 
@@ -190,7 +193,7 @@ export function createSqlDeliveryLog({
 }: SqlStoreContext): Pick<WebhookStore, "getDelivery" | "getEvent" | "listDeliveries" | "deliveryStats"> {
   return {
     async getDelivery(id) {
-      const row = await database.read((transaction) => findDelivery(transaction, id));
+      const row = await database.read((transaction) => findLoggedDelivery(transaction, id));
       return row && toRecord(row);
     },
     getEvent: ({ account, id }) => database.read((transaction) => readEvent(transaction, account, id)),

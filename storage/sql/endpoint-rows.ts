@@ -2,11 +2,9 @@
 
 import { limitConcurrency } from "../slow-start.js";
 import type { SqlTransaction } from "./database.js";
+import type { EndpointRow } from "./endpoint-row.js";
 import { type AfterCommit, noteWake, type SqlStoreContext } from "./store-context.js";
-import type { RowOf } from "./table.js";
 import { endpoints } from "./webhook-tables.js";
-
-export type EndpointRow = RowOf<typeof endpoints>;
 
 /** The columns that claims and settlements change. The health is written by who changes it. */
 const QUEUE_COLUMNS = [
@@ -36,7 +34,7 @@ const HEALTH_COLUMNS = [
 let lastTurn = 0;
 
 /** Returns a number larger than all before, in this process and, a millisecond later, in others. */
-export function nextTurn(now: number): number {
+export function nextTurnNumber(now: number): number {
   lastTurn = Math.max(lastTurn + 1, now * 1_024);
   return lastTurn;
 }
@@ -65,7 +63,7 @@ export const countFreeSlots = ({ slow_start, in_flight }: EndpointRow, perEndpoi
  * the first delivery of its queue may be claimed; `undefined` if the queue is empty. An endpoint
  * that is already due keeps its turn, unless it was just `served`: then the others come first.
  */
-export function offer(
+export function offerEndpoint(
   endpoint: EndpointRow,
   head: number | undefined,
   { now, perEndpoint, served = false }: { now: number; perEndpoint: number; served?: boolean },
@@ -77,7 +75,7 @@ export function offer(
   const { ready_at } = endpoint;
   if (!served && ready_at !== null && ready_at <= now && head <= now) return;
   endpoint.ready_at = Math.max(head, now);
-  endpoint.turn = nextTurn(now);
+  endpoint.turn = nextTurnNumber(now);
 }
 
 const HEADS = "SELECT endpoint, at FROM {queue} WHERE endpoint = $1 ORDER BY at, delivery LIMIT 1";
@@ -117,7 +115,7 @@ export async function offerAndSave(
   const heads = known ?? (await readHeads(transaction, offered));
   for (const row of offered) {
     const before = row.ready_at;
-    offer(row, heads.get(row.position), { now, perEndpoint });
+    offerEndpoint(row, heads.get(row.position), { now, perEndpoint });
     if (row.ready_at !== null && (before === null || row.ready_at < before)) noteWake(after, row.ready_at);
   }
   await saveQueues(transaction, rows);

@@ -2,9 +2,10 @@
 
 import type { WebhookRecord, WebhookStore } from "../../src/webhooks/store.js";
 import type { SqlTransaction } from "./database.js";
-import { type EndpointRow, lockEndpoint, saveHealth } from "./endpoint-rows.js";
+import type { EndpointRow } from "./endpoint-row.js";
+import { lockEndpoint, saveHealth } from "./endpoint-rows.js";
 import { noteWake, type SqlStoreContext, writeAndWake } from "./store-context.js";
-import { decodeWebhook, readWebhooks } from "./webhook-rows.js";
+import { decodeWebhookRow, readWebhooks } from "./webhook-rows.js";
 
 type HealthMethods = Pick<WebhookStore, "claimHealthNotifications" | "settleHealthNotification">;
 type ClaimRequest = Parameters<WebhookStore["claimHealthNotifications"]>[0];
@@ -30,7 +31,7 @@ async function claimSteps(
   );
   const webhooks = rows.flatMap((row): WebhookRecord[] => {
     try {
-      return [decodeWebhook(row, seal)];
+      return [decodeWebhookRow(row, seal)];
     } catch (error) {
       logger.error({ error, webhookId: row.id }, "a stored webhook cannot be decoded; its health step waits");
       return [];

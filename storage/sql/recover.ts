@@ -6,7 +6,8 @@ import { validateCursor } from "../cursor.js";
 import { reopenEvents } from "./completed-events.js";
 import type { SqlTransaction } from "./database.js";
 import { addDeliveries, type NewDelivery } from "./delivery-rows.js";
-import { type EndpointRow, lockEndpoint, offerAndSave } from "./endpoint-rows.js";
+import type { EndpointRow } from "./endpoint-row.js";
+import { lockEndpoint, offerAndSave } from "./endpoint-rows.js";
 import type { AfterCommit, SqlStoreContext } from "./store-context.js";
 import { decodeEventTypes } from "./webhook-rows.js";
 
@@ -29,7 +30,7 @@ interface ExaminedRow {
   readonly is_test: number;
 }
 
-/** How an event stands with the webhook: its deliveries in all, those that did not fail, the last. */
+/** The deliveries of an event to the webhook: how many, how many that did not fail, the last. */
 interface StandingRow {
   readonly event: number;
   readonly count: number;

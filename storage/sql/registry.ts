@@ -6,11 +6,12 @@ import type { WebhookRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { validateCursor } from "../cursor.js";
 import type { RegistryMethods } from "../registry-methods.js";
 import type { SqlTransaction } from "./database.js";
-import { type EndpointRow, lockEndpoint, nextTurn, offerAndSave, saveHealth } from "./endpoint-rows.js";
+import type { EndpointRow } from "./endpoint-row.js";
+import { lockEndpoint, nextTurnNumber, offerAndSave, saveHealth } from "./endpoint-rows.js";
 import { type AfterCommit, type SqlStoreContext, writeAndWake } from "./store-context.js";
 import {
   CONFIG_COLUMNS,
-  decodeWebhook,
+  decodeWebhookRow,
   encodeConfig,
   readWebhook,
   readWebhooks,
@@ -55,7 +56,7 @@ async function findEarlierCreate(
     }
   }
   const known = await readWebhook(transaction, webhook.id);
-  return known && { result: "created", webhook: decodeWebhook(known, seal) };
+  return known && { result: "created", webhook: decodeWebhookRow(known, seal) };
 }
 
 const NEW_ENDPOINT = {
@@ -88,7 +89,7 @@ async function addWebhook(
     position: position ?? 0,
     id,
     account,
-    turn: nextTurn(now),
+    turn: nextTurnNumber(now),
     status: webhook.status,
     updated_at: webhook.updatedAt,
     generation: webhook.generation,
@@ -108,6 +109,10 @@ async function addWebhook(
   );
 }
 
+/** Returns the fields that have a value; an absent one leaves a webhook as it is. */
+const omitAbsent = (fields: UpdateRequest["change"]): Partial<WebhookRecord> =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+
 /** The fields that a change gives a webhook, with their effects on its health. */
 function applyChange(
   record: WebhookRecord,
@@ -118,11 +123,8 @@ function applyChange(
   const startsAgain = isEnabled || (url !== undefined && url !== record.url);
   return {
     ...record,
-    url: url ?? record.url,
-    status: status ?? record.status,
-    eventTypes: eventTypes === undefined ? record.eventTypes : eventTypes,
+    ...omitAbsent({ url, status, eventTypes, subscriberId }),
     ...(rotation && rotateSecret(record, rotation, now)),
-    subscriberId: subscriberId ?? record.subscriberId,
     updatedAt: Math.max(now, record.updatedAt + 1),
     generation: record.generation + (startsAgain ? 1 : 0),
     ...((startsAgain || isDisabled) && { failingSince: null, warnedAt: null, noticeAt: null }),
@@ -140,7 +142,7 @@ async function changeWebhook(
   const endpoint = await lockEndpoint(transaction, request);
   const [row] = endpoint ? await readWebhooks(transaction, [endpoint.position]) : [];
   if (endpoint === undefined || row === undefined) return { result: "not_found" };
-  const record = decodeWebhook(row, context.seal);
+  const record = decodeWebhookRow(row, context.seal);
   if (owner !== undefined && owner !== record.subscriberId) return { result: "not_owner" };
   if (change.status === "ENABLED" && record.status === "DISABLED") {
     const { enabled } = await countWebhooks(transaction, account);
@@ -192,7 +194,7 @@ export function createSqlRegistry(
 
     async getWebhook(id) {
       const row = await database.read((transaction) => readWebhook(transaction, id));
-      return row && decodeWebhook(row, seal);
+      return row && decodeWebhookRow(row, seal);
     },
 
     async listWebhooks({ account, cursor, limit }) {
@@ -202,7 +204,7 @@ export function createSqlRegistry(
       );
       const shown = rows.slice(0, limit);
       return {
-        webhooks: shown.map((row) => decodeWebhook(row, seal)),
+        webhooks: shown.map((row) => decodeWebhookRow(row, seal)),
         next: rows.length > limit ? String(shown.at(-1)?.position ?? after) : null,
       };
     },

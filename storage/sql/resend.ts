@@ -1,11 +1,12 @@
 /** Requests one more attempt of a delivery. */
 
-import { parseDeliveryId } from "../../src/webhooks/delivery/delivery-id.js";
+import { type DeliveryKey, parseDeliveryId } from "../../src/webhooks/delivery/delivery-id.js";
 import type { WebhookStore } from "../../src/webhooks/store.js";
 import { reopenEvents } from "./completed-events.js";
 import type { SqlTransaction } from "./database.js";
 import { addDeliveries, type DeliveryRow, getQueuePlace, toDeliveryId } from "./delivery-rows.js";
-import { type EndpointRow, lockEndpoint, offerAndSave } from "./endpoint-rows.js";
+import type { EndpointRow } from "./endpoint-row.js";
+import { lockEndpoint, offerAndSave } from "./endpoint-rows.js";
 import type { AfterCommit, SqlStoreContext } from "./store-context.js";
 import { deliveries, queue } from "./webhook-tables.js";
 
@@ -70,6 +71,17 @@ async function addLater(
   return serial + 1;
 }
 
+/** Reads the deliveries of the same event to the same webhook, the latest first. */
+async function readSiblings(
+  transaction: SqlTransaction,
+  { webhookId, eventId, serial }: DeliveryKey,
+  endpoint: EndpointRow,
+): Promise<readonly SiblingRow[]> {
+  const values = [endpoint.position, endpoint.account, eventId, `${webhookId}.${eventId}`];
+  const siblings = await transaction.all<SiblingRow>(SIBLINGS, values);
+  return siblings.some((row) => row.serial === serial) ? siblings : [];
+}
+
 export async function resend(
   transaction: SqlTransaction,
   { id, account, force, now }: ResendRequest,
@@ -81,10 +93,9 @@ export async function resend(
   const locked = await lockEndpoint(transaction, { id: webhookId, account });
   if (locked === undefined) return undefined;
   const endpoint = { ...locked };
-  const values = [endpoint.position, account, eventId, `${webhookId}.${eventId}`];
-  const siblings = await transaction.all<SiblingRow>(SIBLINGS, values);
+  const siblings = await readSiblings(transaction, key, endpoint);
   const [latest] = siblings;
-  if (latest === undefined || siblings.every(({ serial }) => serial !== key.serial)) return undefined;
+  if (latest === undefined) return undefined;
   const toResult = (serial: number, isInFlight = false) => ({
     id: toDeliveryId(webhookId, eventId, serial),
     isInFlight,

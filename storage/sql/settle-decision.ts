@@ -1,4 +1,4 @@
-/** What a settlement changes of its delivery and its endpoint. Changes the rows it is given. */
+/** Applies a settlement to the rows of its delivery and its endpoint. Does no I/O. */
 
 import {
   type Attempt,
@@ -11,8 +11,8 @@ import {
 import { addRecentAttempt, type RecentHour } from "../recent-attempts.js";
 import { nextSlowStart } from "../slow-start.js";
 import { type DeliveryRow, getQueuePlace } from "./delivery-rows.js";
-import type { EndpointRow } from "./endpoint-rows.js";
-import { encodeText } from "./text.js";
+import type { EndpointRow } from "./endpoint-row.js";
+import { encodeStoredText } from "./text.js";
 
 /** Attempts that one delivery keeps. The schedule has 14; further ones come from `resend`. */
 const MAX_ATTEMPTS_KEPT = 50;
@@ -57,7 +57,7 @@ export function classifySettlement({ row, token }: SettledDelivery, settlement: 
 
 /** Adds an attempt, and makes it the last one of its endpoint. */
 function addAttempt(row: SettledRow, endpoint: EndpointRow, attempt: Attempt): void {
-  const line = encodeText(JSON.stringify(attempt));
+  const line = encodeStoredText(JSON.stringify(attempt));
   const lines = row.attempts === "" ? [] : row.attempts.split("\n");
   row.attempts = [...lines, line].slice(-MAX_ATTEMPTS_KEPT).join("\n");
   endpoint.last_attempt = JSON.stringify({ ...attempt, excerpt: null });

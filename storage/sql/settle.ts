@@ -1,11 +1,12 @@
-/** Records the results of claims: reads the rows of all, decides in memory, writes the changed ones. */
+/** Records the results of claims: reads the rows of all, decides, and writes those that changed. */
 
 import { parseDeliveryId } from "../../src/webhooks/delivery/delivery-id.js";
 import type { DeliveryState, Settlement, SettleResult } from "../../src/webhooks/store.js";
 import { completeEvents, type OpenEvent } from "./completed-events.js";
 import type { SqlTransaction } from "./database.js";
 import type { DeliveryRow } from "./delivery-rows.js";
-import { type EndpointRow, offerAndSave, saveHealth } from "./endpoint-rows.js";
+import type { EndpointRow } from "./endpoint-row.js";
+import { offerAndSave, saveHealth } from "./endpoint-rows.js";
 import {
   applySettlement,
   classifySettlement,
@@ -90,7 +91,7 @@ async function readUnleased(
   }
 }
 
-/** Lists the ids of leases in the order of their events, so that all processes lock events in it. */
+/** Lists the ids of leases by event, so that all processes lock events in the same order. */
 function listLeaseIds(settlements: readonly Settlement[]): readonly (readonly string[])[] {
   const getEventId = (id: string): string => id.slice(id.indexOf(".") + 1);
   const ids = [...new Set(settlements.map(({ id }) => id))];
@@ -193,7 +194,7 @@ function listClosed({ deliveries: all }: Working): ReadonlyMap<number, number> {
 const HEALTH = ["failing_since", "warned_at", "notice_at"] as const;
 
 /** Settles deliveries of any endpoints in a transaction. Returns a result for each, in order. */
-export async function settleAll(
+export async function recordSettlements(
   transaction: SqlTransaction,
   settlements: readonly Settlement[],
   { context, after }: { readonly context: SqlStoreContext; readonly after: AfterCommit },

@@ -22,10 +22,7 @@ export interface SqlStoreContext {
   readonly wakeWithin?: ((transaction: SqlTransaction, at: number) => Promise<unknown>) | undefined;
 }
 
-/**
- * What a transaction asks to be done after it has committed. A transaction that is run again starts
- * with a new one.
- */
+/** Gathers what to do after a commit. Each run of a transaction has its own. */
 export interface AfterCommit {
   /** When workers should claim: the earliest of all times that were noted. */
   wakeAt: number;

@@ -3,7 +3,7 @@
 /** `position`: a number that the database gives to a row, and that grows. `?`: may be null. */
 export type ColumnType = "position" | "int" | "int?" | "text" | "text?";
 
-export interface Table {
+export interface SqlTable {
   readonly name: string;
   readonly columns: Readonly<Record<string, ColumnType>>;
   /** The columns of the primary key, if no column is a `position`. */
@@ -41,13 +41,13 @@ export type RowOf<T extends { readonly columns: Readonly<Record<string, ColumnTy
 export interface SchemaDialect {
   readonly types: Readonly<Record<ColumnType, string>>;
   /** Returns the text after the closing bracket of a table. */
-  readonly suffix: (table: Table) => string;
+  readonly suffix: (table: SqlTable) => string;
   /** Returns the name of a table or an index with its schema. */
   readonly name: (name: string) => string;
 }
 
 /** Returns the statements that create a table and its indexes. */
-export function describeTable(table: Table, { types, suffix, name }: SchemaDialect): readonly string[] {
+export function describeTable(table: SqlTable, { types, suffix, name }: SchemaDialect): readonly string[] {
   const columns = Object.entries(table.columns).map(([column, type]) => `${column} ${types[type]}`);
   const keys = table.primaryKey === undefined ? [] : [`PRIMARY KEY (${table.primaryKey.join(", ")})`];
   const unique = (table.unique ?? []).map((list) => `UNIQUE (${list.join(", ")})`);

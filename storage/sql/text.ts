@@ -7,10 +7,10 @@ const MARK = "\u0001";
  * Returns the text itself, unless a database could not store it, or could take it for an encoded
  * one.
  */
-export const encodeText = (text: string): string =>
+export const encodeStoredText = (text: string): string =>
   text.includes("\u0000") || text.startsWith(MARK) || /\p{Surrogate}/u.test(text)
     ? MARK + JSON.stringify(text)
     : text;
 
-export const decodeText = (stored: string): string =>
+export const decodeStoredText = (stored: string): string =>
   stored.startsWith(MARK) ? (JSON.parse(stored.slice(1)) as string) : stored;

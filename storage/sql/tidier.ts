@@ -1,4 +1,4 @@
-/** Decides when a process frees what is past its retention: often enough, and not at every claim. */
+/** Decides when a process frees what is past its retention: not at every claim. */
 
 import type { SqlStoreContext } from "./store-context.js";
 import { tidy } from "./upkeep.js";

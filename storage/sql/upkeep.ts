@@ -3,7 +3,7 @@
  * with claims, in a transaction of its own.
  */
 
-import { completeEvents, type EventRow, freeEvents } from "./completed-events.js";
+import { completeEvents, freeEvents, type StoredEventRow } from "./completed-events.js";
 import type { SqlTransaction } from "./database.js";
 import type { DeliveryRow } from "./delivery-rows.js";
 import type { SqlStoreContext } from "./store-context.js";
@@ -40,7 +40,7 @@ async function freeCompleted(
 ): Promise<boolean> {
   if (positions.length === 0) return true;
   const taken = await takeWithinBudget(transaction, positions);
-  const rows = await transaction.lockRows<EventRow>(events, "position", taken);
+  const rows = await transaction.lockRows<StoredEventRow>(events, "position", taken);
   await freeEvents(
     transaction,
     rows.filter(({ open }) => open === 0),

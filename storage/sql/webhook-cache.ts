@@ -5,8 +5,8 @@ import type { Logger } from "../../src/core/logger.js";
 import type { WebhookRecord, WebhookStatus } from "../../src/webhooks/store.js";
 import type { Seal } from "../seal.js";
 import type { SqlTransaction } from "./database.js";
-import type { EndpointRow } from "./endpoint-rows.js";
-import { decodeWebhook, readWebhooks } from "./webhook-rows.js";
+import type { EndpointRow } from "./endpoint-row.js";
+import { decodeWebhookRow, readWebhooks } from "./webhook-rows.js";
 
 const MAX_WEBHOOKS = 2_000;
 
@@ -63,7 +63,7 @@ export function createWebhookCache({
       }
       for (const row of await readWebhooks(transaction, missing)) {
         try {
-          const record = decodeWebhook(row, seal);
+          const record = decodeWebhookRow(row, seal);
           cache.set(row.position, record);
           found.set(row.position, record);
         } catch (error) {

@@ -3,7 +3,7 @@
 import type { WebhookRecord, WebhookStatus } from "../../src/webhooks/store.js";
 import type { Seal } from "../seal.js";
 import type { SqlTransaction, SqlValues } from "./database.js";
-import type { EndpointRow } from "./endpoint-rows.js";
+import type { EndpointRow } from "./endpoint-row.js";
 import type { RowOf } from "./table.js";
 import type { webhooks } from "./webhook-tables.js";
 
@@ -17,7 +17,7 @@ const SELECT = `SELECT w.*, e.status, e.updated_at, e.generation, e.failing_sinc
   FROM {webhooks} w JOIN {endpoints} e ON e.position = w.position`;
 
 /** Returns a frozen record, because claims share it. */
-export const decodeWebhook = (row: WebhookRow, seal: Seal): WebhookRecord =>
+export const decodeWebhookRow = (row: WebhookRow, seal: Seal): WebhookRecord =>
   Object.freeze<WebhookRecord>({
     id: row.id,
     account: row.account,

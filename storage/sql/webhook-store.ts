@@ -3,14 +3,15 @@
 import { PostbellError } from "../../src/core/errors.js";
 import type { ClaimRequest, Storage, WebhookStore } from "../../src/webhooks/store.js";
 import { type Batcher, createBatcher } from "../batcher.js";
-import { type AppendRequest, type AppendResult, appendAll } from "./append.js";
-import { type ClaimAttempt, claimDue } from "./claim.js";
+import { type AppendResult, appendAll } from "./append.js";
+import type { AppendRequest } from "./append-plan.js";
+import { type ClaimAttempt, leaseDue } from "./claim.js";
 import { createSqlDeliveryLog } from "./delivery-log.js";
 import { createSqlHealthNotifications } from "./health-notifications.js";
 import { recover } from "./recover.js";
 import { createSqlRegistry } from "./registry.js";
 import { resend } from "./resend.js";
-import { settleAll } from "./settle.js";
+import { recordSettlements } from "./settle.js";
 import { noteWake, type SqlStoreContext, writeAndWake } from "./store-context.js";
 import { readStoreStats } from "./store-stats.js";
 import { createTidier, type Tidier } from "./tidier.js";
@@ -21,7 +22,7 @@ const MOST_APPENDED = 200;
 const MOST_APPENDED_BYTES = 4_000_000;
 
 export interface SqlStoreOptions {
-  /** How many appends may be under way, each in a transaction of its own. */
+  /** The most concurrent appends, each in a transaction of its own. */
   readonly concurrency: number;
   readonly maxSleepMs: number;
   readonly now: () => number;
@@ -96,7 +97,7 @@ const MOST_TRIES = 50;
 async function claimOnce(context: SqlStoreContext, request: ClaimRequest): Promise<ClaimAttempt> {
   const respond = await writeAndWake(
     context,
-    (transaction, after) => claimDue(transaction, request, { context, after }),
+    (transaction, after) => leaseDue(transaction, request, { context, after }),
     // A lost lease has its deliveries claimed again, as if the process had died.
     { isDurable: false },
   );
@@ -137,7 +138,7 @@ export function createSqlWebhookStore(
     async settle(settlements) {
       if (settlements.length === 0) return [];
       const results = await writeAndWake(context, (transaction, after) =>
-        settleAll(transaction, settlements, { context, after }),
+        recordSettlements(transaction, settlements, { context, after }),
       );
       const completed = settlements.filter(({ outcome }) => outcome.state !== "pending");
       tidier.noteCompleted(completed.map(({ account }) => account));

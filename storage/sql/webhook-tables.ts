@@ -1,8 +1,8 @@
 /** The tables of the webhook store. Rows refer to each other by position. */
 
-import type { Table } from "./table.js";
+import type { SqlTable } from "./table.js";
 
-/** What users set of a webhook. */
+/** The settings of webhooks, which users change. */
 export const webhooks = {
   name: "webhooks",
   columns: {
@@ -20,11 +20,11 @@ export const webhooks = {
   },
   unique: [["id"]],
   indexes: [{ columns: ["account", "position"] }],
-} as const satisfies Table;
+} as const satisfies SqlTable;
 
 /**
- * What deliveries change of a webhook, with the same position. Who changes the queue, the leases or
- * the health of an endpoint holds the lock of its row.
+ * The part of a webhook that deliveries change, with the same position. A transaction that changes
+ * the queue, the leases or the health of an endpoint holds the lock of its row.
  */
 export const endpoints = {
   name: "endpoints",
@@ -61,11 +61,11 @@ export const endpoints = {
     { columns: ["lane", "ready_at", "turn"], present: "ready_at" },
     { columns: ["notice_at"], present: "notice_at" },
   ],
-} as const satisfies Table;
+} as const satisfies SqlTable;
 
 /**
- * What transactions that lock no endpoint add to the counts of endpoints: appends, and retention.
- * The next claim adds them up. The row with endpoint 0 changes the totals.
+ * Counts that transactions add without locking an endpoint: appends, and retention. The next claim
+ * adds them up. A row with endpoint 0 changes the totals.
  */
 export const changes = {
   name: "changes",
@@ -80,14 +80,14 @@ export const changes = {
     events: "int",
     bytes: "int",
   },
-} as const satisfies Table;
+} as const satisfies SqlTable;
 
 /** One row: how many events are stored, and how many bytes they have. */
 export const totals = {
   name: "totals",
   columns: { name: "text", events: "int", bytes: "int" },
   primaryKey: ["name"],
-} as const satisfies Table;
+} as const satisfies SqlTable;
 
 export const events = {
   name: "events",
@@ -111,14 +111,14 @@ export const events = {
   unique: [["account", "id"]],
   indexes: [{ columns: ["account", "stored_at", "position"] }],
   isUpdatedInPlace: true,
-} as const satisfies Table;
+} as const satisfies SqlTable;
 
 /** The payloads of events, apart from their counts: a payload is written once. */
 export const bodies = {
   name: "bodies",
   columns: { event: "int", payload: "text" },
   primaryKey: ["event"],
-} as const satisfies Table;
+} as const satisfies SqlTable;
 
 /** The events without a pending delivery, by when they became so. */
 export const completed = {
@@ -126,7 +126,7 @@ export const completed = {
   columns: { event: "int", account: "text", ended_at: "int" },
   primaryKey: ["event"],
   indexes: [{ columns: ["ended_at"] }, { columns: ["account", "ended_at", "event"] }],
-} as const satisfies Table;
+} as const satisfies SqlTable;
 
 /** The ids of events that are not stored any more. */
 export const remembered = {
@@ -134,7 +134,7 @@ export const remembered = {
   columns: { account: "text", id: "text", digest: "text", receivers: "text", expires_at: "int" },
   primaryKey: ["account", "id"],
   indexes: [{ columns: ["expires_at"] }],
-} as const satisfies Table;
+} as const satisfies SqlTable;
 
 export const deliveries = {
   name: "deliveries",
@@ -162,14 +162,14 @@ export const deliveries = {
   unique: [["event", "endpoint", "serial"]],
   indexes: [{ columns: ["endpoint", "created_at", "position"] }],
   isUpdatedInPlace: true,
-} as const satisfies Table;
+} as const satisfies SqlTable;
 
 /** The deliveries that wait, by endpoint and by when they may be claimed. */
 export const queue = {
   name: "queue",
   columns: { endpoint: "int", at: "int", delivery: "int" },
   primaryKey: ["endpoint", "at", "delivery"],
-} as const satisfies Table;
+} as const satisfies SqlTable;
 
 /** The deliveries in flight, by their ids. */
 export const leases = {
@@ -177,14 +177,14 @@ export const leases = {
   columns: { id: "text", delivery: "int", endpoint: "int", token: "text", until: "int" },
   primaryKey: ["id"],
   indexes: [{ columns: ["until"] }],
-} as const satisfies Table;
+} as const satisfies SqlTable;
 
 /** The positions of removed webhooks whose deliveries are still to be deleted. */
 export const removals = {
   name: "removals",
   columns: { endpoint: "int" },
   primaryKey: ["endpoint"],
-} as const satisfies Table;
+} as const satisfies SqlTable;
 
 /** Creates that are remembered for their `Idempotency-Key`. */
 export const replays = {
@@ -192,9 +192,9 @@ export const replays = {
   columns: { account: "text", key: "text", digest: "text", webhook: "text", expires_at: "int" },
   primaryKey: ["account", "key"],
   indexes: [{ columns: ["expires_at"] }],
-} as const satisfies Table;
+} as const satisfies SqlTable;
 
-export const WEBHOOK_TABLES: readonly Table[] = [
+export const WEBHOOK_TABLES: readonly SqlTable[] = [
   webhooks,
   endpoints,
   changes,

@@ -2,7 +2,7 @@
 
 import type { SqliteHandle } from "./handle.js";
 
-/** What `check` found. `ok` is true if there is no warning. */
+/** The result of `check`. `ok` is true if there is no warning. */
 export interface SqliteReport {
   readonly ok: boolean;
   /** Sentences that say what is wrong and what to change. */

@@ -1,6 +1,6 @@
 /**
- * Transactions on a SQLite file. What is asked for in one turn of the event loop is one transaction,
- * so that a commit, which waits for the disk, serves all of it.
+ * Transactions on a SQLite file. The calls of one turn of the event loop share one transaction, so
+ * they wait for the disk once.
  */
 
 import type { Clock } from "../../src/core/clock.js";
@@ -9,14 +9,10 @@ import { isBusy, toSqliteError } from "./errors.js";
 import type { SqliteHandle } from "./handle.js";
 import { rollBack } from "./open.js";
 import { createSqliteTransaction } from "./transaction.js";
+import { whenUnlocked } from "./when-unlocked.js";
 
 /** A transaction that has run for so long is committed before further work is added to it. */
 const MOST_MS = 10;
-
-/** How long a process waits for the lock of another one, and how often it asks. */
-const BUSY_MS = 3_000;
-const RETRY_MS = 2;
-const MAX_RETRY_MS = 50;
 
 const READ = { isWrite: false, isDurable: false } as const;
 
@@ -30,19 +26,37 @@ interface Job {
 }
 
 export interface SqliteDatabase extends SqlDatabase {
-  /** Runs `work` while no transaction is under way. */
+  /** Runs `work` while no transaction is running. */
   exclusive<T>(work: (handle: SqliteHandle) => T): Promise<T>;
-  /** Resolves when no transaction is under way. Later ones are rejected. */
+  /** Resolves when no transaction is running. Later ones are rejected. */
   close(): Promise<void>;
 }
 
 export interface SqliteDatabaseOptions {
-  /** Opens the file, and creates the tables. Called at the first transaction; after an error again. */
+  /** Opens the file and creates the tables. Called first, and again after it failed. */
   readonly open: () => Promise<SqliteHandle>;
   /** Resolves when the disk has everything that was committed. */
   readonly sync: () => Promise<void>;
   readonly getClock: () => Clock;
   readonly closed: () => Error;
+}
+
+/** Resolves jobs that are committed. Meanwhile the next transaction may begin. */
+function resolveAll(
+  jobs: readonly Job[],
+  results: readonly unknown[],
+  sync: SqliteDatabaseOptions["sync"],
+): void {
+  let synced: Promise<void> | undefined;
+  for (const [index, result] of results.entries()) {
+    const job = jobs[index];
+    if (job === undefined) continue;
+    const { isDurable, resolve, reject } = job;
+    if (isDurable) {
+      synced ??= sync();
+      synced.then(() => resolve(result as never), reject);
+    } else resolve(result as never);
+  }
 }
 
 export function createSqliteDatabase({
@@ -58,25 +72,6 @@ export function createSqliteDatabase({
   let onIdle = (): void => {};
   let handle: SqliteHandle | undefined;
   let transaction: SqlTransaction | undefined;
-
-  const wait = (ms: number): Promise<void> =>
-    new Promise((resolve) => {
-      getClock().setTimeout(resolve, ms);
-    });
-
-  /** Tries until no other connection holds the lock, without blocking the event loop. */
-  const whenUnlocked = async <T>(attempt: () => Promise<T>): Promise<T> => {
-    const clock = getClock();
-    const until = clock.monotonic() + BUSY_MS;
-    for (let delay = RETRY_MS; ; delay = Math.min(2 * delay, MAX_RETRY_MS)) {
-      try {
-        return await attempt();
-      } catch (error) {
-        if (!isBusy(error) || clock.monotonic() >= until) throw error;
-        await wait(delay * (0.5 + clock.random()));
-      }
-    }
-  };
 
   const runOnce = async (jobs: readonly Job[]): Promise<readonly unknown[]> => {
     handle ??= await open();
@@ -100,25 +95,11 @@ export function createSqliteDatabase({
 
   /** Runs jobs in one transaction. Returns the results of those for which there was time. */
   const runTogether = (jobs: readonly Job[]): Promise<readonly unknown[]> =>
-    whenUnlocked(() => runOnce(jobs));
-
-  /** Resolves jobs that are committed. Meanwhile the next transaction may begin. */
-  const resolveAll = (jobs: readonly Job[], results: readonly unknown[]): void => {
-    let synced: Promise<void> | undefined;
-    for (const [index, result] of results.entries()) {
-      const job = jobs[index];
-      if (job === undefined) continue;
-      const { isDurable, resolve, reject } = job;
-      if (isDurable) {
-        synced ??= sync();
-        synced.then(() => resolve(result as never), reject);
-      } else resolve(result as never);
-    }
-  };
+    whenUnlocked(getClock(), () => runOnce(jobs));
 
   const runAlone = async (job: Job): Promise<void> => {
     try {
-      resolveAll([job], await runTogether([job]));
+      resolveAll([job], await runTogether([job]), sync);
     } catch (error) {
       job.reject(toSqliteError(error));
     }
@@ -132,7 +113,7 @@ export function createSqliteDatabase({
     try {
       const results = await runTogether(jobs);
       queue = [...jobs.slice(results.length), ...queue];
-      resolveAll(jobs, results);
+      resolveAll(jobs, results, sync);
     } catch (error) {
       if (isBusy(error)) for (const { reject } of jobs) reject(toSqliteError(error));
       else for (const job of jobs) await runAlone(job);
@@ -142,7 +123,7 @@ export function createSqliteDatabase({
   const runQueue = async (): Promise<void> => {
     isRunning = true;
     while (queue.length > 0) {
-      // What other callers ask for in this turn goes with it.
+      // Calls of the same turn go with it.
       await new Promise((resolve) => setImmediate(resolve));
       const jobs = queue;
       queue = [];

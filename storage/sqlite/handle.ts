@@ -1,13 +1,11 @@
-/** The part of a SQLite driver that the storage uses: `node:sqlite`, better-sqlite3 and their like. */
-
-import type { SqlValue } from "../sql/database.js";
+/** The part of a SQLite driver that the storage uses: `node:sqlite`, better-sqlite3 or libsql. */
 
 /** A statement of `node:sqlite` or better-sqlite3. */
 export interface SqliteStatement {
   /** Runs a query and returns its rows as objects. */
-  all(...values: SqlValue[]): unknown[];
+  all(...values: (string | number | null)[]): unknown[];
   /** Runs a statement that returns no rows. */
-  run(...values: SqlValue[]): {
+  run(...values: (string | number | null)[]): {
     readonly changes: number | bigint;
     readonly lastInsertRowid: number | bigint;
   };

@@ -59,11 +59,6 @@ export function createSqliteTransaction(handle: SqliteHandle): SqlTransaction {
     lockOnly: () => "",
     all: async (text, values = []) => query(text, values),
     forEach: async (text, _, lists) => lists.flatMap((values) => query(text, values)) as never,
-    async forEachOf(text, outer) {
-      const lists = query<Record<string, SqlValue>>(outer.text, outer.values);
-      // The columns come in the order of the query.
-      return lists.flatMap((row) => query(text, Object.values(row))) as never;
-    },
     async lockRows(table, key, values, columns = ["*"]) {
       const text = `SELECT ${columns.join(", ")} FROM {${table.name}} WHERE ${key} = $1`;
       const sorted = [...values].sort((a, b) => ((a ?? 0) < (b ?? 0) ? -1 : 1));

@@ -135,7 +135,9 @@ describe("the house", () => {
           !isBelow("src", to) &&
           !isBelow("storage", to) &&
           !isBuiltin(to) &&
-          !(["ioredis", "lru-cache"].includes(to) && isBelow("storage/redis", from)),
+          !(["ioredis", "lru-cache"].includes(to) && isBelow("storage/redis", from)) &&
+          !(to === "lru-cache" && isBelow("storage/sql", from)) &&
+          !(to === "pg" && isBelow("storage/postgres", from)),
       );
     const ofMedia = [...files, ...images]
       .flatMap(listAllImports)

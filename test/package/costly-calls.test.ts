@@ -32,6 +32,7 @@ const ALLOWED: { readonly [fileAndCall: string]: string } = {
   "notify/transport.ts new URL": "an option of the host",
   "notify/recipients.ts new URL": "what a function of the host gives",
   "notify/recipients.ts URL.canParse": "what a function of the host gives",
+  "storage/postgres/options.ts URL.canParse": "an option of the host",
   "storage/redis/options.ts URL.canParse": "an option of the host",
   "adapters/fetch.ts new URL": "the URL of a Request, which has been parsed: its host is in ASCII",
   "cli/command.ts new URL": "an argument of whoever runs the command",

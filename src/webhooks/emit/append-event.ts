@@ -5,7 +5,7 @@ import type { DeliveryDispatcher } from "../delivery/dispatcher.js";
 import { type EventRecord, REMEMBER_MS, type WebhookStore } from "../store.js";
 import type { Emitted } from "./event-input.js";
 
-export interface AppendOptions {
+export interface AppendEventOptions {
   /** The only webhook that receives the event. */
   readonly webhookId?: string | undefined;
   /** The connection of the host's transaction in which the event is written. */
@@ -13,7 +13,7 @@ export interface AppendOptions {
 }
 
 /** Stores an event. Throws `event_conflict`. */
-export type AppendEvent = (event: EventRecord, options?: AppendOptions) => Promise<Emitted>;
+export type AppendEvent = (event: EventRecord, options?: AppendEventOptions) => Promise<Emitted>;
 
 /** Errors: `invalid_argument` if the storage cannot write in a transaction of the host. */
 function checkTransaction(store: Pick<WebhookStore, "joinsTransactions">, transaction: unknown): void {
@@ -36,7 +36,7 @@ export const createAppendEvent =
   ): AppendEvent =>
   async (event, { webhookId, transaction } = {}) => {
     checkTransaction(store, transaction);
-    // What a transaction has not committed cannot be claimed.
+    // Nobody can claim the deliveries of a transaction before it commits.
     const reservation = transaction === undefined ? dispatcher.reserve() : undefined;
     let appended: Awaited<ReturnType<WebhookStore["append"]>> | undefined;
     try {

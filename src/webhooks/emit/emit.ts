@@ -16,7 +16,7 @@ export type Emit = (
   options?: EmitOptions,
 ) => Promise<Emitted | readonly Emitted[]>;
 
-/** What the host's telemetry knows of a call. */
+/** The span of a call in the host's telemetry. */
 interface EmitSpan {
   readonly trace: string | undefined;
   readonly note: Note | undefined;

@@ -36,8 +36,8 @@ export interface DeliveryQueueStore {
      */
     readonly webhookId?: string | undefined;
     /**
-     * The connection on which the host has begun a transaction: the event is written there, and is in
-     * effect once the host commits. Only for a store that `joinsTransactions`.
+     * The connection on which the host has begun a transaction. The event is written there, and is
+     * in effect once the host commits. Only for a store that `joinsTransactions`.
      */
     readonly transaction?: object | undefined;
     /**

@@ -1,4 +1,4 @@
-/** The contracts of storage and content store on SQLite: in one process, and over two connections. */
+/** The contracts of storage and content store on SQLite: in one process, over two connections. */
 
 import { describe, test } from "vitest";
 import { sqliteStorage } from "../../../storage/sqlite/index.js";

@@ -5,21 +5,24 @@
 
 import { type PgClient, runQuery } from "./client.js";
 
-export interface Sender {
+export interface StatementSender {
   /** Sends a query. It rejects with the error of the first statement that failed. */
-  send<R>(text: string, values: unknown[]): Promise<readonly R[]>;
+  readonly send: <R>(text: string, values: unknown[]) => Promise<readonly R[]>;
   /** Sends a statement. If it fails, later calls reject. */
-  sendUnread(text: string, values: unknown[]): void;
+  readonly sendUnread: (text: string, values: unknown[]) => void;
   /** Sends one or several statements without values, in the same way. */
-  sendPlain(text: string): void;
+  readonly sendPlain: (text: string) => void;
   /** Sends a statement without values, and waits for it whatever became of those before. */
-  sendLast(text: string): Promise<void>;
-  /** Resolves when all statements have succeeded; rejects with the error of the first that failed. */
-  settled(): Promise<void>;
+  readonly sendLast: (text: string) => Promise<void>;
+  /** Resolves when all statements succeeded; rejects with the error of the first that failed. */
+  readonly settled: () => Promise<void>;
 }
 
 /** `nameOf`: returns the name under which the server keeps the plan of a text, if it may. */
-export function createSender(client: PgClient, nameOf: (text: string) => string | undefined): Sender {
+export function createStatementSender(
+  client: PgClient,
+  nameOf: (text: string) => string | undefined,
+): StatementSender {
   /** The last statement: those of a connection without `pipeline` are sent one after another. */
   let last: Promise<unknown> = Promise.resolve();
   let failure: { readonly error: unknown } | undefined;

@@ -1,0 +1,162 @@
+/** Commits changes of content: all of them, or none after a conflict. */
+
+import { randomUUID } from "node:crypto";
+import type { ContentBasis, ContentCommit, ContentWrite } from "../../src/content/store.js";
+import type { RecordRow } from "./content-rows.js";
+import { contentChanges, contentCommits, contentNames, contentRecords } from "./content-tables.js";
+import type { SqlTransaction } from "./database.js";
+import type { RowOf } from "./table.js";
+
+/** The most commits whose changes are forgotten with one new commit. */
+const MOST_FORGOTTEN = 100;
+export type CommitRow = RowOf<typeof contentCommits>;
+type StoredRow = Pick<RecordRow, "key" | "version" | "columns" | "names">;
+
+const NOTHING: CommitRow = { sequence: 0, nonce: "" };
+
+export async function readLastCommit(transaction: SqlTransaction): Promise<CommitRow> {
+  const [last] = await transaction.all<CommitRow>(
+    "SELECT sequence, nonce FROM {content_commits} ORDER BY sequence DESC LIMIT 1",
+  );
+  return last ?? NOTHING;
+}
+
+/** Reads what a commit compares: the version, the columns and the names of each record. */
+async function readStored(
+  transaction: SqlTransaction,
+  keys: readonly string[],
+): Promise<ReadonlyMap<string, StoredRow>> {
+  const rows = await transaction.forEach<StoredRow>(
+    "SELECT key, version, columns, names FROM {content_records} WHERE key = $1",
+    ["text"],
+    [...new Set(keys)].map((key) => [key]),
+  );
+  return new Map(rows.map((row) => [row.key, row]));
+}
+
+type Conflict = Extract<ContentCommit, { readonly ok: false }>["conflict"];
+
+/** Finds a record that has changed since the caller read it. */
+function findChanged(
+  stored: ReadonlyMap<string, StoredRow>,
+  writes: readonly ContentWrite[],
+  basis: readonly ContentBasis[],
+): Conflict | undefined {
+  const getVersion = (key: string): number => stored.get(key)?.version ?? 0;
+  const changed =
+    basis.find(({ key, version }) => getVersion(key) !== version) ??
+    writes.find(({ key, expectedVersion }) => getVersion(key) !== expectedVersion);
+  return changed && { key: changed.key };
+}
+
+/** Finds a unique name that a write claims and another record holds. */
+async function findTakenName(
+  transaction: SqlTransaction,
+  writes: readonly ContentWrite[],
+): Promise<Conflict | undefined> {
+  const names = writes.flatMap(({ record }) => record?.unique ?? []);
+  const rows = await transaction.forEach<RowOf<typeof contentNames>>(
+    "SELECT name, key FROM {content_names} WHERE name = $1",
+    ["text"],
+    names.map((name) => [name]),
+  );
+  const holders = new Map(rows.map(({ name, key }) => [name, key]));
+  const written = new Set(writes.map(({ key }) => key));
+  const claimed = new Map<string, string>();
+  for (const { key, record } of writes) {
+    for (const name of record?.unique ?? []) {
+      // A record of the same commit releases the names that it does not claim again.
+      const holder = claimed.get(name) ?? holders.get(name);
+      const isFree = holder === undefined || holder === key || (!claimed.has(name) && written.has(holder));
+      if (!isFree) return { key, unique: name };
+      claimed.set(name, key);
+    }
+  }
+  return undefined;
+}
+
+async function saveNames(
+  transaction: SqlTransaction,
+  writes: readonly ContentWrite[],
+  stored: ReadonlyMap<string, StoredRow>,
+): Promise<void> {
+  const released = writes.flatMap(({ key }) => JSON.parse(stored.get(key)?.names ?? "[]") as string[]);
+  await transaction.remove(
+    contentNames,
+    ["name"],
+    released.map((name) => [name]),
+  );
+  const claimed = writes.flatMap(({ key, record }) =>
+    [...new Set(record?.unique ?? [])].map((name) => [name, key]),
+  );
+  await transaction.insert(contentNames, ["name", "key"], claimed);
+}
+
+async function saveRecords(
+  transaction: SqlTransaction,
+  writes: readonly ContentWrite[],
+  sequence: number,
+): Promise<void> {
+  await transaction.remove(
+    contentRecords,
+    ["key"],
+    writes.filter(({ record }) => record === null).map(({ key }) => [key]),
+  );
+  const kept = writes.flatMap(({ key, expectedVersion, record }) =>
+    record === null ? [] : [{ key, isNew: expectedVersion === 0, version: expectedVersion + 1, ...record }],
+  );
+  const columns = ["version", "columns", "body", "names", "sequence"] as const;
+  const toValues = ({ key, version, columns: own, body, unique }: (typeof kept)[number]) => [
+    ...[key, version, own, body, JSON.stringify(unique), sequence],
+  ];
+  const added = kept.filter(({ isNew }) => isNew).map(toValues);
+  await transaction.insert(contentRecords, ["key", ...columns], added);
+  const changed = kept.filter(({ isNew }) => !isNew).map(toValues);
+  await transaction.update(contentRecords, ["key"], columns, changed);
+}
+
+/** Records what a commit has changed, and forgets the oldest commits beyond those that are kept. */
+async function saveChanges(
+  transaction: SqlTransaction,
+  { keys, sequence, changesKept }: { keys: readonly string[]; sequence: number; changesKept: number },
+): Promise<void> {
+  await transaction.insert(contentCommits, ["sequence", "nonce"], [[sequence, randomUUID()]]);
+  await transaction.insert(
+    contentChanges,
+    ["sequence", "key"],
+    keys.map((key) => [sequence, key]),
+  );
+  const old = await transaction.all<{ sequence: number }>(
+    `SELECT sequence FROM {content_commits} WHERE sequence <= $1 ORDER BY sequence LIMIT ${MOST_FORGOTTEN}`,
+    [sequence - changesKept],
+  );
+  const sequences = old.map((row) => [row.sequence]);
+  await transaction.remove(contentChanges, ["sequence"], sequences);
+  await transaction.remove(contentCommits, ["sequence"], sequences);
+}
+
+export async function commitContent(
+  transaction: SqlTransaction,
+  writes: readonly ContentWrite[],
+  basis: readonly ContentBasis[],
+  changesKept: number,
+): Promise<ContentCommit> {
+  await transaction.lock("content");
+  const stored = await readStored(
+    transaction,
+    [...basis, ...writes].map(({ key }) => key),
+  );
+  const conflict = findChanged(stored, writes, basis) ?? (await findTakenName(transaction, writes));
+  if (conflict) return { ok: false, conflict };
+  const sequence = (await readLastCommit(transaction)).sequence + 1;
+  await saveNames(transaction, writes, stored);
+  await saveRecords(transaction, writes, sequence);
+  const keys = writes
+    .filter(
+      ({ key, record }) =>
+        typeof record?.columns === "string" || typeof stored.get(key)?.columns === "string",
+    )
+    .map(({ key }) => key);
+  await saveChanges(transaction, { keys, sequence, changesKept });
+  return { ok: true, sequence };
+}

@@ -1,0 +1,129 @@
+/** Serves the endpoints that are ready: each gets its share of the room of its lane. */
+
+import type { Claim, Lane, WebhookRecord } from "../../src/webhooks/store.js";
+import { type Claiming, DUE, type DueRow, lease, toLeasedClaim } from "./due-deliveries.js";
+import type { EndpointRow } from "./endpoint-row.js";
+import { countFreeSlots, nextTurnNumber, offerEndpoint, saveQueues } from "./endpoint-rows.js";
+
+export const LANES: readonly Lane[] = ["fast", "slow"];
+
+/** A minute: then a webhook whose secret could not be opened is tried again. */
+const UNREADABLE_MS = 60_000;
+
+/** The times of the first deliveries of a queue: those that are taken, and the one after them. */
+const HEADS = "SELECT endpoint, at FROM {queue} WHERE endpoint = $1 ORDER BY at, delivery LIMIT $2";
+
+/** Offers the endpoints that were served. `queued`: the times at the beginning of their queues. */
+async function offerServed(
+  { transaction, context, request: { now } }: Claiming,
+  ready: readonly EndpointRow[],
+  { queued, taken }: { queued: ReadonlyMap<number, readonly number[]>; taken: ReadonlyMap<number, number> },
+): Promise<void> {
+  for (const endpoint of ready) {
+    const { position } = endpoint;
+    const head = queued.get(position)?.[taken.get(position) ?? 0];
+    offerEndpoint(endpoint, head, { now, perEndpoint: context.perEndpoint, served: true });
+  }
+  await saveQueues(transaction, ready);
+}
+
+const groupTimes = (
+  rows: readonly { readonly endpoint: number; readonly at: number }[],
+): ReadonlyMap<number, readonly number[]> => {
+  const times = new Map<number, number[]>();
+  for (const { endpoint, at } of rows) {
+    const own = times.get(endpoint);
+    if (own === undefined) times.set(endpoint, [at]);
+    else own.push(at);
+  }
+  return times;
+};
+
+/** How many deliveries each endpoint gets: its share of the room of its lane. */
+function divideRoom(
+  { request: { room }, context }: Claiming,
+  ready: readonly EndpointRow[],
+): ReadonlyMap<EndpointRow, number> {
+  const left = { ...room };
+  const shares = new Map<EndpointRow, number>();
+  for (const lane of LANES) {
+    const own = ready.filter((endpoint) => endpoint.lane === lane);
+    const share = Math.max(1, Math.floor(left[lane] / own.length));
+    for (const endpoint of own) {
+      const most = Math.min(share, left[lane], countFreeSlots(endpoint, context.perEndpoint));
+      shares.set(endpoint, Math.max(0, most));
+      left[lane] -= Math.max(0, most);
+    }
+  }
+  return shares;
+}
+
+/** The deliveries that a round leases, and how many of each endpoint and each lane they are. */
+interface Taken {
+  readonly rows: readonly { readonly row: DueRow; readonly claim: Claim }[];
+  readonly taken: ReadonlyMap<number, number>;
+  readonly leased: Readonly<Record<Lane, number>>;
+}
+
+function takeDue(
+  claiming: Claiming,
+  due: readonly DueRow[],
+  { readable, webhooks }: { readable: readonly EndpointRow[]; webhooks: ReadonlyMap<number, WebhookRecord> },
+): Taken {
+  const byPosition = new Map(readable.map((endpoint) => [endpoint.position, endpoint]));
+  const taken = new Map<number, number>();
+  const leased = { fast: 0, slow: 0 };
+  const rows = due.flatMap((row) => {
+    const endpoint = byPosition.get(row.endpoint);
+    const webhook = webhooks.get(row.endpoint);
+    if (endpoint === undefined || webhook === undefined) return [];
+    endpoint.in_flight += 1;
+    leased[endpoint.lane as Lane] += 1;
+    taken.set(row.endpoint, (taken.get(row.endpoint) ?? 0) + 1);
+    return [{ row, claim: toLeasedClaim(claiming, row, endpoint, webhook) }];
+  });
+  return { rows, taken, leased };
+}
+
+/** Serves ready endpoints once. Returns what it leased from each lane. */
+export async function serveRound(
+  claiming: Claiming,
+  ready: readonly EndpointRow[],
+): Promise<Readonly<Record<Lane, number>>> {
+  const { transaction, context, request } = claiming;
+  const webhooks = await context.webhookCache.read(transaction, ready);
+  const readable = ready.filter(({ position }) => webhooks.has(position));
+  const shares = divideRoom(claiming, readable);
+  const [due, heads] = await Promise.all([
+    transaction.forEach<DueRow>(
+      DUE,
+      ["int", "int", "int"],
+      readable.map((endpoint) => [endpoint.position, request.now, shares.get(endpoint) ?? 0]),
+    ),
+    transaction.forEach<{ endpoint: number; at: number }>(
+      HEADS,
+      ["int", "int"],
+      readable.map((endpoint) => [endpoint.position, (shares.get(endpoint) ?? 0) + 1]),
+    ),
+  ]);
+  const { rows, taken, leased } = takeDue(claiming, due, { readable, webhooks });
+  if (rows.length > 0) await lease(claiming, rows);
+  for (const { claim } of rows) claiming.claims.push(claim);
+  await postponeUnreadable(
+    claiming,
+    ready.filter(({ position }) => !webhooks.has(position)),
+  );
+  await offerServed(claiming, readable, { queued: groupTimes(heads), taken });
+  return leased;
+}
+
+async function postponeUnreadable(
+  { transaction, request: { now } }: Claiming,
+  unreadable: readonly EndpointRow[],
+): Promise<void> {
+  for (const endpoint of unreadable) {
+    endpoint.ready_at = now + UNREADABLE_MS;
+    endpoint.turn = nextTurnNumber(now);
+  }
+  await saveQueues(transaction, unreadable);
+}
