@@ -68,7 +68,7 @@ export interface Webhooks<T extends string = string> {
    * Guarantee: at-least-once delivery from the moment it resolves. If it rejects and you cannot
    * tell whether the event was stored, emit it again with the same `id`.
    *
-   * With a storage on Postgres, `transaction` writes the event in a transaction that you began.
+   * With a storage on Postgres or SQLite, `transaction` writes it in a transaction that you began.
    *
    * @throws `unknown_event_type`, `invalid_argument`, `event_too_large`, `event_conflict`,
    * `storage_full`, `storage_unavailable`.

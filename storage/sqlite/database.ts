@@ -7,6 +7,7 @@ import type { Clock } from "../../src/core/clock.js";
 import type { SqlDatabase, SqlTransaction } from "../sql/database.js";
 import { isBusy, toSqliteError } from "./errors.js";
 import type { SqliteHandle } from "./handle.js";
+import { createJoin } from "./join.js";
 import { rollBack } from "./open.js";
 import { createSqliteTransaction } from "./transaction.js";
 import { whenUnlocked } from "./when-unlocked.js";
@@ -72,6 +73,7 @@ export function createSqliteDatabase({
   let onIdle = (): void => {};
   let handle: SqliteHandle | undefined;
   let transaction: SqlTransaction | undefined;
+  const join = createJoin();
 
   const runOnce = async (jobs: readonly Job[]): Promise<readonly unknown[]> => {
     handle ??= await open();
@@ -149,6 +151,14 @@ export function createSqliteDatabase({
     write: (work, { isDurable = true } = {}) => add(work, { isWrite: true, isDurable }),
     read: (work) => add(work, READ),
     exclusive: (work) => add(async (_, own) => work(own), READ),
+    async join(connection, work) {
+      const own = handle ?? (await add<SqliteHandle>(async (_, opened) => opened, READ));
+      try {
+        return await work(join(connection, own));
+      } catch (error) {
+        throw toSqliteError(error);
+      }
+    },
     async close() {
       isClosed = true;
       if (isRunning) {

@@ -58,6 +58,9 @@ function readSource({
  * acknowledged survives a killed process and, with a disk that keeps its word, a power cut. What is
  * asked for in one turn of the event loop is one transaction, which waits for the disk once.
  *
+ * `webhooks.emit(event, { transaction: database })` writes an event in a transaction that the host
+ * has begun on another connection to the same file.
+ *
  * It opens nothing before the first call. `close()` closes the file, and never the database of the
  * host.
  *

@@ -20,7 +20,7 @@ function checkTransaction(store: Pick<WebhookStore, "joinsTransactions">, transa
   if (transaction === undefined) return;
   const problem =
     store.joinsTransactions !== true
-      ? "This storage cannot write in a transaction of the host. Use postgresStorage, or the outbox."
+      ? "This storage cannot write in a transaction of the host. Use postgresStorage or sqliteStorage, or the outbox."
       : typeof transaction !== "object" || transaction === null
         ? "transaction must be the connection on which the transaction was begun."
         : undefined;

@@ -37,9 +37,9 @@ export interface EventInput<T extends string = string> {
 /** The options of one call of `emit`. */
 export interface EmitOptions {
   /**
-   * The connection on which you have begun a transaction: a client of `pg`, for a storage on
-   * Postgres in the same database. The event is written in it. It is delivered if you commit, and
-   * never existed if you roll back.
+   * The connection on which you have begun a transaction, in the database of the storage: a client
+   * of `pg`, or another open database of the same SQLite file. The event is written in it. It is
+   * delivered if you commit, and never existed if you roll back.
    */
   readonly transaction?: object | undefined;
 }

@@ -1,0 +1,82 @@
+/** Events written in transactions of the host on the same SQLite file. */
+
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { createWebhooks } from "../../../src/index.js";
+import { type SqliteHandle, type SqliteStorage, sqliteStorage } from "../../../storage/sqlite/index.js";
+import { createDatabaseFile, openDatabase } from "../../support/sqlite.js";
+
+let file: ReturnType<typeof createDatabaseFile>;
+let own: SqliteHandle;
+let host: SqliteHandle;
+let storage: SqliteStorage;
+
+beforeEach(() => {
+  file = createDatabaseFile();
+  own = openDatabase(file.path);
+  host = openDatabase(file.path);
+  storage = sqliteStorage({ database: own });
+});
+afterEach(async () => {
+  await storage.close();
+  host.close();
+  own.close();
+  file.destroy();
+});
+
+const patient = { resourceType: "Patient", id: "1" } as const;
+const event = { type: "patient.updated", account: "clinic", resource: patient } as const;
+
+async function createService() {
+  const webhooks = createWebhooks({
+    storage,
+    access: { authenticate: () => null, canRead: () => true },
+  });
+  const { webhook } = await webhooks.registrations.create(
+    { id: "key", account: "clinic" },
+    { url: "https://subscriber.example/hook" },
+  );
+  const list = async () =>
+    (await webhooks.deliveries.list({ webhookId: webhook.id })).deliveries.map(({ id }) => id);
+  return { webhooks, list };
+}
+
+test("an event is stored if its transaction commits, and does not exist otherwise", async () => {
+  const { webhooks, list } = await createService();
+  host.exec("CREATE TABLE patients (id TEXT)");
+
+  host.exec("BEGIN IMMEDIATE");
+  host.exec("INSERT INTO patients VALUES ('1')");
+  const rolledBack = await webhooks.emit(event, { transaction: host });
+  expect(rolledBack.deliveries).toHaveLength(1);
+  host.exec("ROLLBACK");
+  expect(await list()).toEqual([]);
+
+  host.exec("BEGIN IMMEDIATE");
+  host.exec("INSERT INTO patients VALUES ('2')");
+  const committed = await webhooks.emit([event, event], { transaction: host });
+  expect(await list()).toEqual([]);
+  host.exec("COMMIT");
+  const ids = committed.flatMap(({ deliveries }) => deliveries.map(({ id }) => id));
+  expect((await list()).sort()).toEqual(ids.sort());
+  expect(host.prepare("SELECT id FROM patients").all()).toMatchObject([{ id: "2" }]);
+});
+
+test("the storage's own database, one without a transaction, and other objects are refused", async () => {
+  const { webhooks, list } = await createService();
+  for (const transaction of [own, host, {}]) {
+    await expect(webhooks.emit(event, { transaction })).rejects.toMatchObject({
+      code: "invalid_argument",
+      field: "transaction",
+    });
+  }
+  expect(await list()).toEqual([]);
+});
+
+test("the memory storage refuses a transaction", async () => {
+  const { memoryStorage } = await import("../../../storage/memory/index.js");
+  const webhooks = createWebhooks({
+    storage: memoryStorage(),
+    access: { authenticate: () => null, canRead: () => true },
+  });
+  await expect(webhooks.emit(event, { transaction: host })).rejects.toMatchObject({ field: "transaction" });
+});
