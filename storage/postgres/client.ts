@@ -17,6 +17,8 @@ export interface PgQuery {
 
 /** A connection of `pg`: a `Client`, or one that a pool lends. */
 export interface PgClient {
+  /** The socket of the connection. */
+  readonly connection?: { readonly stream?: { destroy(): unknown } | undefined } | undefined;
   /** True if statements are sent without waiting for those before them. */
   readonly pipeline?: boolean | undefined;
   /** Runs a query, or several statements without values. */

@@ -1,6 +1,6 @@
 /** Transactions on Postgres: each on a connection that the pool lends for it. */
 
-import type { Clock } from "../../src/core/clock.js";
+import { type Clock, systemClock } from "../../src/core/clock.js";
 import { PostbellError } from "../../src/core/errors.js";
 import type { SqlDatabase, SqlTransaction, TransactionOptions } from "../sql/database.js";
 import type { PgClient, PgPoolClient, PostgresPool } from "./client.js";
@@ -34,10 +34,25 @@ export interface PostgresDatabaseOptions {
 /** A connection that breaks while it is lent tells so, and must not end the process. */
 const ignore = (): void => {};
 
-/** Runs `work` with a client of the pool. A client whose connection failed is not used again. */
-export async function borrow<T>(pool: PostgresPool, work: (client: PgPoolClient) => Promise<T>): Promise<T> {
+/**
+ * A transaction takes less, because its statements have limits. If it does not end, its connection
+ * has fallen silent, which neither pg nor the system notices for a quarter of an hour.
+ */
+const SILENT_MS = 8_000;
+
+/**
+ * Runs `work` with a client of the pool. A client whose connection failed is not used again. After
+ * `limitMs` the connection is cut, so that what waits for it rejects; `null` sets no limit.
+ */
+export async function borrow<T>(
+  pool: PostgresPool,
+  work: (client: PgPoolClient) => Promise<T>,
+  limitMs: number | null = SILENT_MS,
+): Promise<T> {
   const client = await pool.connect();
   client.on("error", ignore);
+  const cut = (): void => void client.connection?.stream?.destroy();
+  const timer = limitMs === null ? undefined : systemClock.setTimeout(cut, limitMs);
   let failed: Error | undefined;
   try {
     return await work(client);
@@ -47,6 +62,7 @@ export async function borrow<T>(pool: PostgresPool, work: (client: PgPoolClient)
     }
     throw error;
   } finally {
+    systemClock.clearTimeout(timer);
     client.removeListener("error", ignore);
     client.release(failed);
   }

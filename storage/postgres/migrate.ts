@@ -31,27 +31,34 @@ function checkKnown(version: number, schema: string): void {
   );
 }
 
+/** Changing large tables takes as long as it takes. */
+const NO_LIMIT = null;
+
 /** Runs the missing migrations in one transaction. Several processes may do so at once. */
 export async function migrate(pool: PostgresPool, schema: string): Promise<{ readonly version: number }> {
   try {
-    return await borrow(pool, async (client) => {
-      await client.query("BEGIN");
-      try {
-        await runQuery(client, "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", [
-          `${schema} migrate`,
-        ]);
-        const version = await readVersion(client, schema);
-        checkKnown(version, schema);
-        for (const migration of listMigrations(schema)) {
-          if (migration.version > version) await client.query(migration.sql);
+    return await borrow(
+      pool,
+      async (client) => {
+        await client.query("BEGIN");
+        try {
+          await runQuery(client, "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", [
+            `${schema} migrate`,
+          ]);
+          const version = await readVersion(client, schema);
+          checkKnown(version, schema);
+          for (const migration of listMigrations(schema)) {
+            if (migration.version > version) await client.query(migration.sql);
+          }
+          await client.query("COMMIT");
+        } catch (error) {
+          await client.query("ROLLBACK");
+          throw error;
         }
-        await client.query("COMMIT");
-      } catch (error) {
-        await client.query("ROLLBACK");
-        throw error;
-      }
-      return { version: LATEST_LAYOUT };
-    });
+        return { version: LATEST_LAYOUT };
+      },
+      NO_LIMIT,
+    );
   } catch (error) {
     throw toPostgresError(error, true);
   }

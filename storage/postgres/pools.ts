@@ -1,10 +1,14 @@
 /** The pool of a storage: the host's, or one that is made from a URL when it is first needed. */
 
+import { systemClock } from "../../src/core/clock.js";
 import { PostbellError } from "../../src/core/errors.js";
-import type { PostgresPool } from "./client.js";
+import type { PgClient, PostgresPool } from "./client.js";
 
 /** Connections of a pool that is made here: claims, settlements, appends, calls of the REST API. */
 const POOL_SIZE = 8;
+
+/** How long closing waits for the goodbye of the server, which may have fallen silent. */
+const GOODBYE_MS = 1_000;
 
 /** How long a call waits for a connection: less than the service gives a storage. */
 const CONNECT_MS = 3_000;
@@ -14,7 +18,10 @@ export interface Pools {
   readonly close: () => Promise<void>;
 }
 
-type OwnPool = PostgresPool & { on(event: "error", listener: (error: Error) => void): unknown };
+interface OwnPool extends PostgresPool {
+  on(event: "error", listener: (error: Error) => void): unknown;
+  on(event: "connect" | "remove", listener: (client: PgClient) => void): unknown;
+}
 type Constructor = new (options: object) => OwnPool;
 
 async function createPool(url: string): Promise<OwnPool> {
@@ -34,6 +41,7 @@ async function createPool(url: string): Promise<OwnPool> {
     max: POOL_SIZE,
     connectionTimeoutMillis: CONNECT_MS,
     application_name: "postbell",
+    keepAlive: true,
     // Statements are sent without waiting for those before them: few round trips a transaction.
     pipeline: true,
   });
@@ -52,10 +60,13 @@ export function createPools(
   }
   let own: Promise<OwnPool> | undefined;
   let isClosed = false;
+  const clients = new Set<PgClient>();
   const open = async (address: string): Promise<OwnPool> => {
     const made = await createPool(address);
     // A connection that breaks while nobody uses it: the pool makes another one.
     made.on("error", onError);
+    made.on("connect", (client) => clients.add(client));
+    made.on("remove", (client) => clients.delete(client));
     return made;
   };
   return {
@@ -70,7 +81,11 @@ export function createPools(
     async close() {
       if (isClosed) return;
       isClosed = true;
+      const timer = systemClock.setTimeout(() => {
+        for (const { connection } of clients) connection?.stream?.destroy();
+      }, GOODBYE_MS);
       await (await own)?.end();
+      systemClock.clearTimeout(timer);
     },
   };
 }
