@@ -26,6 +26,11 @@ export interface TcpProxy {
   readonly mode: (mode: ProxyMode) => Promise<void>;
   /** Resets every open connection on both sides. */
   readonly cutAll: () => void;
+  /**
+   * Forwards nothing more on the connections that are open, not even their end, as a firewall does
+   * that has forgotten them. New ones are not affected.
+   */
+  readonly freezeAll: () => void;
   /** TCP connections accepted so far. */
   readonly connections: () => number;
   /** TCP connections open now. */
@@ -39,6 +44,7 @@ interface Connection {
   /** Since the mode was set. */
   requestBytes: number;
   hasLostBytes: boolean;
+  isFrozen: boolean;
 }
 
 /**
@@ -99,6 +105,7 @@ export async function startProxy(target: ProxyTarget): Promise<TcpProxy> {
   ): void => {
     let sent = Promise.resolve();
     const pass = (step: () => void): void => {
+      if (connection.isFrozen) return;
       if (loses()) {
         connection.hasLostBytes = true;
         return;
@@ -114,7 +121,13 @@ export async function startProxy(target: ProxyTarget): Promise<TcpProxy> {
   const accept = (client: net.Socket): void => {
     accepted++;
     const upstream = net.connect({ ...target, noDelay: true, allowHalfOpen: true });
-    const connection: Connection = { client, upstream, requestBytes: 0, hasLostBytes: false };
+    const connection: Connection = {
+      client,
+      upstream,
+      requestBytes: 0,
+      hasLostBytes: false,
+      isFrozen: false,
+    };
     open.add(connection);
 
     const sendRequest = (chunk: Buffer): void => {
@@ -160,6 +173,9 @@ export async function startProxy(target: ProxyTarget): Promise<TcpProxy> {
       for (const connection of open) cut(connection);
     },
     connections: () => accepted,
+    freezeAll: () => {
+      for (const connection of open) connection.isFrozen = true;
+    },
     openConnections: () => [...open].filter(({ client }) => !client.destroyed).length,
     stop: () =>
       new Promise((resolve) => {

@@ -49,9 +49,9 @@ const OPEN = {
     };
     return { ...storage, close };
   },
-  async postgres({ url, schema }, count) {
+  async postgres({ url, schema, connections = "session" }, count) {
     const { postgresStorage } = await import("postbell/postgres");
-    if (!count) return postgresStorage({ url, schema });
+    if (!count) return postgresStorage({ url, schema, connections });
     const pool = await openPool(url, count);
     const storage = postgresStorage({ pool, schema });
     const close = async () => {

@@ -28,8 +28,8 @@ export function connectPostgres({ url, schema }: PostgresAddress): SqlConnection
   };
 }
 
-const open = ({ url, schema }: PostgresAddress, time?: "clock"): PostgresStorage =>
-  postgresStorage({ url, schema, ...(time !== undefined && { time }) });
+const open = ({ url, schema, connections }: PostgresAddress, time?: "clock"): PostgresStorage =>
+  postgresStorage({ url, schema, connections, ...(time !== undefined && { time }) });
 
 /** Starts a Postgres server of its own. */
 export async function startPostgresUnderTest(): Promise<StorageUnderTest> {

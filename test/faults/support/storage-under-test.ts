@@ -11,7 +11,12 @@ export type StorageAddress =
       readonly durability?: "standard" | "replicated" | undefined;
     }
   | { readonly kind: "sqlite"; readonly file: string }
-  | { readonly kind: "postgres"; readonly url: string; readonly schema: string };
+  | {
+      readonly kind: "postgres";
+      readonly url: string;
+      readonly schema: string;
+      readonly connections?: "session" | "transaction";
+    };
 
 /** A storage that is opened at an address. */
 export type OpenStorage = Storage & ContentStorage;
