@@ -4,7 +4,7 @@ import { type Clock, systemClock } from "../../src/core/clock.js";
 import { PostbellError } from "../../src/core/errors.js";
 import type { SqlDatabase, SqlTransaction, TransactionOptions } from "../sql/database.js";
 import type { PgClient, PgPoolClient, PostgresPool } from "./client.js";
-import { isRefusal, isTransactionConflict, toPostgresError } from "./errors.js";
+import { isRefusal, isStalePlan, isTransactionConflict, toPostgresError } from "./errors.js";
 import type { PostgresTransaction } from "./transaction.js";
 
 /** Shorter than the four seconds that the service gives a storage. */
@@ -22,10 +22,15 @@ const BEGIN_READ = `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ${LIMITS}`;
 const MOST_RUNS = 5;
 const PAUSE_MS = 20;
 
+/** How many connections with stale plans a transaction tries: more than a pool usually has. */
+const MOST_STALE = 20;
+
 export interface PostgresDatabaseOptions {
   readonly pool: () => Promise<PostgresPool>;
   /** Returns the statements of one transaction on a connection. */
   readonly createTransaction: (client: PgClient) => PostgresTransaction;
+  /** The same on a connection of the host, which may lead through a pooler. */
+  readonly joinTransaction: (client: PgClient) => PostgresTransaction;
   /** Checks that the tables exist. Called before each transaction. */
   readonly prepare: () => Promise<void>;
   readonly getClock: () => Clock;
@@ -69,7 +74,7 @@ export async function borrow<T>(
 }
 
 export function createPostgresDatabase(options: PostgresDatabaseOptions): SqlDatabase {
-  const { createTransaction, prepare, getClock } = options;
+  const { createTransaction, joinTransaction, prepare, getClock } = options;
 
   /** Runs `work` between two statements. */
   const runOnce = async <T>(begin: string, work: (transaction: SqlTransaction) => Promise<T>): Promise<T> => {
@@ -90,19 +95,21 @@ export function createPostgresDatabase(options: PostgresDatabaseOptions): SqlDat
         return result;
       });
     } catch (error) {
-      throw isTransactionConflict(error) ? error : toPostgresError(error, isCommitting);
+      throw isTransactionConflict(error) || isStalePlan(error) ? error : toPostgresError(error, isCommitting);
     }
   };
 
   const run = async <T>(begin: string, work: (transaction: SqlTransaction) => Promise<T>): Promise<T> => {
     await prepare();
     const clock = getClock();
-    for (let runs = 1; ; runs++) {
+    let stale = 0;
+    for (let runs = 0; ; ) {
       try {
         return await runOnce(begin, work);
       } catch (error) {
-        if (!isTransactionConflict(error)) throw error;
-        if (runs === MOST_RUNS) throw toPostgresError(error, false);
+        // Its connection is not used again.
+        if (isStalePlan(error) && stale++ < MOST_STALE) continue;
+        if (!isTransactionConflict(error) || ++runs === MOST_RUNS) throw toPostgresError(error, false);
         const pause = PAUSE_MS * 2 ** runs * clock.random();
         await new Promise<void>((resolve) => {
           clock.setTimeout(resolve, pause);
@@ -127,7 +134,7 @@ export function createPostgresDatabase(options: PostgresDatabaseOptions): SqlDat
         );
       }
       await prepare();
-      const transaction = createTransaction(client);
+      const transaction = joinTransaction(client);
       try {
         const result = await work(transaction);
         await transaction.settled();

@@ -13,10 +13,18 @@ const CONFLICTS: ReadonlySet<string> = new Set(["40001", "40P01", "55P03"]);
 
 export const isTransactionConflict = (error: unknown): boolean => CONFLICTS.has(getCode(error));
 
+/**
+ * Plans that the server has kept for a connection, and that fit no more: a table was changed, or the
+ * connection is not the one that they were made on. A new connection has none.
+ */
+const STALE_PLANS: ReadonlySet<string> = new Set(["0A000", "26000", "42P05"]);
+
+export const isStalePlan = (error: unknown): boolean => STALE_PLANS.has(getCode(error));
+
 /** True if the connection is still usable: Postgres has refused a statement. */
 export const isRefusal = (error: unknown): boolean => {
   const code = getCode(error);
-  return code.length === 5 && !code.startsWith("08") && !code.startsWith("57P");
+  return code.length === 5 && !STALE_PLANS.has(code) && !code.startsWith("08") && !code.startsWith("57P");
 };
 
 const MESSAGES: Readonly<Record<string, string>> = {

@@ -97,10 +97,12 @@ export function postgresStorage(options: PostgresStorageOptions): PostgresStorag
     return time;
   };
   const statements = createPostgresStatements(schema, isListening);
+  const unprepared = createPostgresStatements(schema, false);
   let isPrepared = false;
   const database = createPostgresDatabase({
     pool: pools.main,
     createTransaction: (client) => createPostgresTransaction(client, schema, statements),
+    joinTransaction: (client) => createPostgresTransaction(client, schema, unprepared),
     async prepare() {
       if (!isPrepared) await checkLayout(await pools.main(), schema);
       isPrepared = true;
