@@ -72,6 +72,7 @@ export default defineConfig({
           fileParallelism: false,
           testTimeout: 120_000,
           hookTimeout: 120_000,
+          disableConsoleIntercept: true,
         },
       },
       {

@@ -3,4 +3,4 @@
 import { describeChaos } from "../faults/support/chaos-suite.js";
 import { startPostgresUnderTest } from "../faults/support/postgres-under-test.js";
 
-describeChaos({ start: startPostgresUnderTest, workers: 2 });
+describeChaos({ start: () => startPostgresUnderTest(), workers: 2 });

@@ -4,5 +4,5 @@ import { describeCrashPoints } from "../faults/support/crash-point-suite.js";
 import { startPostgresUnderTest } from "../faults/support/postgres-under-test.js";
 import { describeStatementCrashes } from "../faults/support/statement-suite.js";
 
-describeCrashPoints(startPostgresUnderTest);
+describeCrashPoints(() => startPostgresUnderTest());
 describeStatementCrashes({ start: startPostgresUnderTest, alsoSent: true });

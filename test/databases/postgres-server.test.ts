@@ -258,6 +258,33 @@ describe("a transaction that Postgres refuses", () => {
   });
 });
 
+describe("tables that change while a process runs", () => {
+  it("are read as they are now: a migration of a newer version may add to them", async () => {
+    const address = toPostgres(await on().fresh());
+    const storage = on().open(address);
+    onTestFinished(() => storage.close());
+    const { append, drain, register, store } = driveStore(storage);
+    const { id: webhookId } = await register();
+    const deliver = async (): Promise<void> => {
+      await Promise.all(Array.from({ length: 5 }, () => append(newEvent("clinic"))));
+      expect(await drain()).toHaveLength(5);
+      await store.listDeliveries({ webhookId, limit: 10 });
+    };
+    await deliver();
+    const client = await connect();
+    const { rows } = await client.query("SELECT tablename FROM pg_tables WHERE schemaname = $1", [
+      address.schema,
+    ]);
+    for (const { tablename } of rows as { tablename: string }[]) {
+      await client.query(`ALTER TABLE "${address.schema}"."${tablename}" ADD COLUMN later text`);
+    }
+    await deliver();
+    const inspector = on().inspect(address);
+    expect(await inspector.findFaults()).toEqual([]);
+    await inspector.close();
+  });
+});
+
 describe("a process whose clock is wrong", () => {
   const HOUR_MS = 3_600_000;
   const NEAR_MS = 10_000;

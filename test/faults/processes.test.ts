@@ -17,7 +17,7 @@ describe("on SQLite", () => {
 
 describe("on Redis", () => {
   describeProcesses(() => startRedisUnderTest("aof-everysec"));
-  describeEndWithoutServer(() => startRedisUnderTest("aof-always"));
+  describeEndWithoutServer(() => startRedisUnderTest("aof-always"), { connectMs: 0 });
 });
 
 describe("workers on Redis", () => {

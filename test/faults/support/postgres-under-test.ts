@@ -3,6 +3,7 @@
 import pg from "pg";
 import { type PostgresStorage, postgresStorage } from "../../../storage/postgres/index.js";
 import { startDatabase } from "../../databases/support/database-server.js";
+import { startPgBouncer } from "../../databases/support/pgbouncer.js";
 import { inspectSql, type SqlConnection } from "./sql-inspector.js";
 import type { StorageAddress, StorageUnderTest } from "./storage-under-test.js";
 
@@ -14,7 +15,7 @@ export function toPostgres(address: StorageAddress): PostgresAddress {
   return address;
 }
 
-export function connectPostgres({ url, schema }: PostgresAddress): SqlConnection {
+function connectPostgres({ url, schema }: PostgresAddress): SqlConnection {
   const pool = new pg.Pool({ connectionString: url, max: 2 });
   // The server is killed while nothing runs on a connection.
   pool.on("error", () => {});
@@ -31,26 +32,40 @@ export function connectPostgres({ url, schema }: PostgresAddress): SqlConnection
 const open = ({ url, schema, connections }: PostgresAddress, time?: "clock"): PostgresStorage =>
   postgresStorage({ url, schema, connections, ...(time !== undefined && { time }) });
 
+interface PostgresOptions {
+  /** Puts PgBouncer in transaction mode before the server. */
+  readonly isPooled?: boolean;
+}
+
 /** Starts a Postgres server of its own. */
-export async function startPostgresUnderTest(): Promise<StorageUnderTest> {
+export async function startPostgresUnderTest({
+  isPooled = false,
+}: PostgresOptions = {}): Promise<StorageUnderTest> {
   const server = await startDatabase("postgres");
   if (!("port" in server.address)) throw new Error("Postgres listens on a port.");
   const { port } = server.address;
+  const pooler = isPooled ? await startPgBouncer(port) : undefined;
   const urlOf = (on: number): string => `postgres://postgres@127.0.0.1:${on}/postgres`;
   let schemas = 0;
   return {
     kind: "postgres",
     server: { name: "Postgres", port, kill: server.kill, restart: server.restart },
     async fresh() {
-      const address: PostgresAddress = { kind: "postgres", url: urlOf(port), schema: `faults_${++schemas}` };
+      const address: PostgresAddress = {
+        ...{ kind: "postgres", url: urlOf(pooler?.port ?? port), schema: `faults_${++schemas}` },
+        connections: isPooled ? "transaction" : "session",
+      };
       const storage = open(address);
       await storage.migrate();
       await storage.close();
       return address;
     },
     open: (address, { time } = {}) => open(toPostgres(address), time),
-    inspect: (address) => inspectSql(connectPostgres(toPostgres(address))),
+    inspect: (address) => inspectSql(connectPostgres({ ...toPostgres(address), url: urlOf(port) })),
     through: (address, on) => ({ ...toPostgres(address), url: urlOf(on) }),
-    stop: server.stop,
+    async stop() {
+      await pooler?.stop();
+      await server.stop();
+    },
   };
 }

@@ -464,12 +464,18 @@ export function describeProcesses(start: () => Promise<StorageUnderTest>): void 
   });
 }
 
-/** Declares the tests in which the server of a storage is unavailable at the end of a process. */
-export function describeEndWithoutServer(start: () => Promise<StorageUnderTest>): void {
+/**
+ * Declares the tests in which the server of a storage is unavailable at the end of a process.
+ * `connectMs`: how long a process waits for a connection that it has begun to open.
+ */
+export function describeEndWithoutServer(
+  start: () => Promise<StorageUnderTest>,
+  { connectMs }: { readonly connectMs: number },
+): void {
   const on = startForTests(start);
   const GRACE_MS = 500;
   /** Time that a busy machine may need in addition to the grace. */
-  const MARGIN_MS = 1_500;
+  const MARGIN_MS = 1_500 + connectMs;
 
   /** True if a timer or a connection that nobody waits for keeps the process alive. */
   const end = async (worker: Worker): Promise<{ readonly exit: Exit; readonly isInTime: boolean }> => {
