@@ -14,8 +14,8 @@ const CONFLICTS: ReadonlySet<string> = new Set(["40001", "40P01", "55P03"]);
 export const isTransactionConflict = (error: unknown): boolean => CONFLICTS.has(getCode(error));
 
 /**
- * Plans that the server has kept for a connection, and that fit no more: a table was changed, or the
- * connection is not the one that they were made on. A new connection has none.
+ * Plans that the server has kept for a connection, and that fit no more: a table was changed, or
+ * they were made on another connection. A new connection has none.
  */
 const STALE_PLANS: ReadonlySet<string> = new Set(["0A000", "26000", "42P05"]);
 

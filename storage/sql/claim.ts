@@ -19,6 +19,22 @@ const HAS_UPKEEP = `EXISTS (SELECT 1 FROM {changes}) OR EXISTS (SELECT 1 FROM {l
 const READY = `SELECT * FROM {endpoints} WHERE ready_at <= $1 AND lane = $2`;
 const IN_TURN = " ORDER BY ready_at, turn LIMIT $3";
 
+/**
+ * Waits for the lock of one endpoint that is ready. The transaction must not hold the lock of
+ * another one: two that wait for each other would not end.
+ */
+async function waitForReady({
+  transaction,
+  request: { now, room },
+}: Claiming): Promise<readonly EndpointRow[]> {
+  const text = `SELECT * FROM {endpoints} ep WHERE ready_at <= $1 AND lane = $2 ORDER BY ready_at, turn LIMIT 1${transaction.lockOnly("ep")}`;
+  for (const lane of LANES) {
+    const rows = room[lane] > 0 ? await transaction.all<EndpointRow>(text, [now, lane]) : [];
+    if (rows.length > 0) return rows.map((row) => ({ ...row }));
+  }
+  return [];
+}
+
 /** Reads the endpoints that are ready, and locks them. */
 async function readReady(
   { transaction, request: { now } }: Claiming,
@@ -93,19 +109,30 @@ export interface ClaimAttempt {
 export async function leaseDue(
   transaction: SqlTransaction,
   request: ClaimRequest,
-  { context, after }: { readonly context: SqlStoreContext; readonly after: AfterCommit },
+  {
+    context,
+    after,
+    isWaiting,
+  }: {
+    readonly context: SqlStoreContext;
+    readonly after: AfterCommit;
+    /** True if an earlier attempt found the locks of all endpoints taken: now it waits for one. */
+    readonly isWaiting: boolean;
+  },
 ): Promise<() => Promise<ClaimAttempt>> {
   const claiming: Claiming = {
     ...{ transaction, context, request, after },
     claims: [],
     events: new Map(),
   };
-  let { ready, isAddedUp } = await readFirst(claiming);
+  let { ready, isAddedUp } = isWaiting
+    ? { ready: await waitForReady(claiming), isAddedUp: true }
+    : await readFirst(claiming);
   let left = request.room;
   for (let round = 1; ready.length > 0; round++) {
     const leased = await serveRound({ ...claiming, request: { ...request, room: left } }, ready);
     left = { fast: left.fast - leased.fast, slow: left.slow - leased.slow };
-    if (round === MOST_ROUNDS || !isMoreReady(claiming, ready, left)) break;
+    if (isWaiting || round === MOST_ROUNDS || !isMoreReady(claiming, ready, left)) break;
     ready = await readReady(claiming, left);
   }
   const next = transaction.all<NextRow>(NEXT);

@@ -91,13 +91,17 @@ function createAppender(
   };
 }
 
-/** How often a claim is tried again that found everything locked. */
-const MOST_TRIES = 50;
+/** How often a claim is tried that finds the locks of all endpoints taken. */
+const MOST_TRIES = 5;
 
-async function claimOnce(context: SqlStoreContext, request: ClaimRequest): Promise<ClaimAttempt> {
+async function claimOnce(
+  context: SqlStoreContext,
+  request: ClaimRequest,
+  isWaiting: boolean,
+): Promise<ClaimAttempt> {
   const respond = await writeAndWake(
     context,
-    (transaction, after) => leaseDue(transaction, request, { context, after }),
+    (transaction, after) => leaseDue(transaction, request, { context, after, isWaiting }),
     // A lost lease has its deliveries claimed again, as if the process had died.
     { isDurable: false },
   );
@@ -130,8 +134,8 @@ export function createSqlWebhookStore(
     async claim(request) {
       await tidier.tidy(request.now);
       for (let tries = 1; ; tries++) {
-        const { response, isLocked } = await claimOnce(context, request);
-        // A settlement that holds the locks is short. Without it, a caller would see nothing due.
+        const { response, isLocked } = await claimOnce(context, request, tries > 1);
+        // A caller must not take what others have locked for nothing that is due.
         if (!isLocked || tries === MOST_TRIES) return response;
       }
     },
