@@ -25,3 +25,9 @@ it("runs the example on Postgres: what is rolled back is not emitted", async () 
 it("runs the whole host: Postgres, the outbox, Redis and an orderly stop", async () => {
   expect(await runOnPostgres("production.js")).toMatch(/Saved and delivered: p1, p2\.\nStopped\.\n$/);
 });
+
+it("loses nothing to kill -9 with the storage on Postgres, and sends nothing that was rolled back", async () => {
+  expect(await runOnPostgres("postgres.js")).toMatch(
+    /grace, killed before the commit: SIGKILL\njoan, killed after the commit: SIGKILL\nmary: 204\nDelivered: ada, joan, mary\. Sent for what was not committed: nothing\.\n$/,
+  );
+});
