@@ -9,7 +9,10 @@ import { startDatabase } from "./support/database-server.js";
 const programs = guides.flatMap(programsOf).filter(({ note }) => note === "postgres");
 
 it("runs what the guides do on Postgres: the row of the host and the event are there together", async () => {
-  expect(programs.map(({ path }) => path)).toEqual(["docs/guides/outbox.md"]);
+  expect(programs.map(({ path }) => path)).toEqual([
+    "docs/guides/choose-a-storage.md",
+    "docs/guides/outbox.md",
+  ]);
   const server = await startDatabase("postgres");
   onTestFinished(() => server.stop());
   if (!("port" in server.address)) throw new Error("Postgres listens on a port");
@@ -22,8 +25,8 @@ it("runs what the guides do on Postgres: the row of the host and the event are t
   const client = new pg.Client({ connectionString: databaseUrl });
   await client.connect();
   const { rows } = await client.query(
-    "SELECT (SELECT count(*)::int FROM patients) AS patients, (SELECT count(*)::int FROM postbell_outbox) AS events",
+    "SELECT (SELECT count(*)::int FROM patients) AS patients, (SELECT count(*)::int FROM postbell_outbox) AS events, (SELECT count(*)::int FROM postbell.remembered) AS emitted",
   );
   await client.end();
-  expect(rows).toEqual([{ patients: 1, events: 1 }]);
+  expect(rows).toEqual([{ patients: 2, events: 1, emitted: 1 }]);
 });

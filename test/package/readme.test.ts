@@ -12,7 +12,9 @@ import type { Option, OptionTable } from "../../src/core/options.js";
 import { verifySignature } from "../../src/signature/signature.js";
 import { webhooksOptions } from "../../src/webhooks/options.js";
 import { memoryStorageOptions } from "../../storage/memory/options.js";
+import { postgresStorageOptions } from "../../storage/postgres/options.js";
 import { redisStorageOptions } from "../../storage/redis/options.js";
+import { sqliteStorageOptions } from "../../storage/sqlite/options.js";
 import { blocksOf, guides, linksOf, readme } from "../support/markdown.js";
 
 const textOf = (wanted: string): string => {
@@ -67,6 +69,8 @@ describe("docs/options.md", () => {
     const tables = [
       webhooksOptions,
       memoryStorageOptions,
+      sqliteStorageOptions,
+      postgresStorageOptions,
       redisStorageOptions,
       receiverOptions,
       outboxOptions,
