@@ -1,248 +1,51 @@
-/**
- * Content on Redis: processes that see each other's writes, die in the middle of them, are cut off,
- * and lose their data.
- */
+/** Content on Redis and on SQLite: processes that share it, and a server that fails. */
 
-import { type ChildProcess, fork } from "node:child_process";
-import { once } from "node:events";
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import { silentLogger } from "../../src/core/logger.js";
-import { type RedisStorageOptions, redisStorage } from "../../storage/redis/index.js";
-import { manualClock } from "../../testing/manual-clock.js";
-import { type Call, callsOf } from "../support/content-call.js";
-import { contentSite } from "../support/content-site.js";
-import { freshPrefix } from "../support/redis.js";
-import { type RedisServer, startRedis } from "../support/redis-server.js";
-import { startProxy } from "../support/tcp-proxy.js";
-import { contentFaults } from "./support/content-checker.js";
-import { eventually } from "./support/worker-host.js";
+import { Redis } from "ioredis";
+import { describe, expect, it } from "vitest";
+import {
+  createPost,
+  describeContent,
+  describeContentWithoutServer,
+  toolsFor,
+} from "./support/content-suite.js";
+import { startRedisUnderTest, toRedis } from "./support/redis-under-test.js";
+import { startSqliteUnderTest } from "./support/sqlite-under-test.js";
+import { startForTests } from "./support/start-for-tests.js";
+import type { StorageAddress } from "./support/storage-under-test.js";
 
-const INTERLEAVINGS = Number(process.env["CONTENT_INTERLEAVINGS"] ?? 10_000);
-const KILLS = Number(process.env["CONTENT_KILLS"] ?? 40);
+const turnsOf = (standard: number): number => Number(process.env["CONTENT_INTERLEAVINGS"] ?? standard);
 
-let server: RedisServer;
-/** Keeps nothing on disk, where many turns count. */
-let quick: RedisServer;
-beforeAll(async () => {
-  [server, quick] = await Promise.all([startRedis({ persistence: "aof-always" }), startRedis()]);
+describe("on SQLite", () => {
+  describeContent({ start: startSqliteUnderTest, turns: turnsOf(2_000) });
 });
-afterAll(() => Promise.all([server.stop(), quick.stop()]));
 
-/** A service with a connection of its own, as a process has it. */
-function serviceOn(prefix: string, url = server.url, limits: RedisStorageOptions["limits"] = {}): Call {
-  const storage = redisStorage({ url, prefix, limits });
-  onTestFinished(() => storage.close());
-  return callsOf(contentSite({ storage }));
-}
-
-const create = async (call: Call, title: string): Promise<number> => {
-  const { status, body } = await call("POST /posts", {
-    as: "administrator",
-    body: { title, status: "publish" },
-  });
-  expect(status).toBe(201);
-  return body.id as number;
-};
-
-const totalOf = async (call: Call): Promise<string | undefined> =>
-  (await call("GET /posts")).headers["X-WP-Total"];
-
-describe("two processes", () => {
-  it(`see each other's writes with the next read, in ${INTERLEAVINGS} random turns`, {
-    timeout: 600_000,
-  }, async () => {
-    const prefix = freshPrefix();
-    const calls = [serviceOn(prefix, quick.url), serviceOn(prefix, quick.url)] as const;
-    const chance = manualClock(0, { seed: 20 });
-    const below = (count: number): number => Math.floor(chance.random() * count);
-    const titles = new Map<number, string>();
-    const counts = { created: 0, renamed: 0, removed: 0, read: 0 };
-
-    async function write(call: Call, turn: number): Promise<number> {
-      const known = [...titles.keys()];
-      const id = known[below(known.length)];
-      const title = `Title ${turn}`;
-      if (id === undefined || known.length < 5 || (known.length < 40 && below(3) === 0)) {
-        counts.created += 1;
-        const made = await create(call, title);
-        titles.set(made, title);
-        return made;
-      }
-      if (below(3) === 0) {
-        counts.removed += 1;
-        titles.delete(id);
-        await call(`DELETE /posts/${id}`, { as: "administrator", query: { force: true } });
-        return id;
-      }
-      counts.renamed += 1;
-      titles.set(id, title);
-      await call(`PUT /posts/${id}`, { as: "administrator", body: { title } });
-      return id;
-    }
-
-    for (let turn = 0; turn < INTERLEAVINGS; turn += 1) {
-      const writer = below(2);
-      const reader = calls[1 - writer] as Call;
-      // Reads in flight during the write must not share their result with a read after it.
-      const meanwhile = Array.from({ length: below(3) }, () => totalOf(reader));
-      const id = await write(calls[writer] as Call, turn);
-      const { status, body } = await reader(`GET /posts/${id}`);
-      expect(status === 200 ? body.title.rendered : undefined).toBe(titles.get(id));
-      expect(await totalOf(reader)).toBe(String(titles.size));
-      counts.read += 2 + meanwhile.length;
-      await Promise.all(meanwhile);
-    }
-    console.log(`content, two processes: ${JSON.stringify(counts)}, none stale`);
-    expect(await contentFaults(quick.url, prefix)).toEqual([]);
-  });
-
-  it("never leave half of a commit where one is killed, nor lose what was acknowledged", {
-    timeout: 300_000,
-  }, async () => {
-    const prefix = freshPrefix();
-    const dir = mkdtempSync(join(tmpdir(), "postbell-content-"));
-    onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
-    const journalOf = (name: string): string => join(dir, name);
-    const start = (name: string): ChildProcess =>
-      fork(join(import.meta.dirname, "support/content-process.js"), {
-        env: {
-          ...process.env,
-          CONTENT_OPTIONS: JSON.stringify({ redis: server.url, prefix, journal: journalOf(name), name }),
-        },
-      });
-    const names = ["one", "two"];
-    const acknowledged = (name: string): number =>
-      existsSync(journalOf(name)) ? readFileSync(journalOf(name), "utf8").split("\n").length - 1 : 0;
-    const children = new Map(names.map((name) => [name, start(name)]));
-    onTestFinished(() => {
-      for (const child of children.values()) child.kill("SIGKILL");
-    });
-    const storage = redisStorage({ url: server.url, prefix });
-    onTestFinished(() => storage.close());
-    const store = storage.content({ clock: manualClock(0), logger: silentLogger });
-
-    for (let kill = 0; kill < KILLS; kill += 1) {
-      const name = names[kill % 2] as string;
-      const before = acknowledged(name);
-      await eventually(() => acknowledged(name) > before, `${name} commits`);
-      await sleep(Math.random() * 30);
-      const child = children.get(name) as ChildProcess;
-      child.kill("SIGKILL");
-      await once(child, "exit");
-      const lines = readFileSync(journalOf(name), "utf8").trim().split("\n");
-      const [left, right] = await store.read([`post/${name}-left`, `post/${name}-right`]);
-      expect(left?.body).toBe(right?.body);
-      expect(Number(left?.body)).toBeGreaterThanOrEqual(Number(lines.at(-1)));
-      children.set(name, start(name));
-    }
-    for (const child of children.values()) {
-      child.kill("SIGKILL");
-      if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
-    }
-    expect(await contentFaults(server.url, prefix)).toEqual([]);
-    const commits = names.reduce((sum, name) => sum + acknowledged(name), 0);
-    console.log(`content: ${KILLS} kills during ${commits} acknowledged commits, nothing half, nothing lost`);
-  });
+describe("on Redis", () => {
+  describeContent({ start: () => startRedisUnderTest("aof-everysec"), turns: turnsOf(10_000) });
+  describeContentWithoutServer(() => startRedisUnderTest("aof-always"));
 });
 
 describe("a Redis that goes away", () => {
-  it("and comes back from its log has every acknowledged write, and the services go on", async () => {
-    const prefix = freshPrefix();
-    const calls = [serviceOn(prefix), serviceOn(prefix)] as const;
-    const stored: number[] = [];
-    const statuses = new Set<number>();
-    let isOver = false;
-    const writing = calls.map(async (call) => {
-      while (!isOver) {
-        const { status, body } = await call("POST /posts", {
-          as: "administrator",
-          body: { title: "Post", status: "publish" },
-        });
-        statuses.add(status);
-        if (status === 201) stored.push(body.id);
-        else await sleep(20);
-      }
-    });
-    for (let round = 0; round < 3; round += 1) {
-      const before = stored.length;
-      await eventually(() => stored.length > before + 20, "posts are stored");
-      await server.kill();
-      await sleep(200);
-      await server.restart();
-    }
-    const before = stored.length;
-    await eventually(() => stored.length > before + 20, "posts are stored again");
-    isOver = true;
-    await Promise.all(writing);
-    expect([...statuses].filter((status) => status !== 201 && status !== 503)).toEqual([]);
-    for (const call of calls) {
-      for (const id of stored) expect((await call(`GET /posts/${id}`)).status).toBe(200);
-    }
-    expect(await contentFaults(server.url, prefix)).toEqual([]);
-    console.log(`content: ${stored.length} posts stored over three crashes of Redis, none lost`);
-  });
-
-  it("in the middle of an answer stores each write once", async () => {
-    const prefix = freshPrefix();
-    const proxy = await startProxy({ host: "127.0.0.1", port: server.port });
-    onTestFinished(() => proxy.stop());
-    const call = serviceOn(prefix, `redis://127.0.0.1:${proxy.port}`);
-    const straight = serviceOn(prefix);
-    const titles: string[] = [];
-    await totalOf(call);
-    for (let round = 0; round < 30; round += 1) {
-      const title = `Cut ${round}`;
-      const asking = call("POST /posts", { as: "administrator", body: { title, status: "publish" } });
-      await sleep(Math.random() * 4);
-      await proxy.mode("swallow");
-      await sleep(2);
-      proxy.cutAll();
-      await proxy.mode("pass");
-      const { status } = await asking;
-      expect([201, 503]).toContain(status);
-      if (status === 201) titles.push(title);
-    }
-    const { body } = await straight("GET /posts", { query: { per_page: 100 } });
-    const found = body.map((post: { title: { rendered: string } }) => post.title.rendered);
-    expect(new Set(found).size).toBe(found.length);
-    expect(found).toEqual(expect.arrayContaining(titles));
-    console.log(`content: ${titles.length} of 30 writes answered through a cut, none twice`);
-  });
+  const on = startForTests(() => startRedisUnderTest("aof-always"));
+  const { serviceOn, faultsIn } = toolsFor(on);
+  const flushAll = async (address: StorageAddress): Promise<void> => {
+    const redis = new Redis(toRedis(address).url);
+    await redis.flushall();
+    redis.disconnect();
+  };
 
   it("and comes back empty, or filled by another process, is never answered for with what was there", async () => {
-    const prefix = freshPrefix();
-    const [first, second] = [serviceOn(prefix), serviceOn(prefix)] as const;
-    const id = await create(first, "Gone");
+    const address = await on().fresh();
+    const [first, second] = [serviceOn(address), serviceOn(address)] as const;
+    const id = await createPost(first, "Gone");
     expect((await second(`GET /posts/${id}`)).status).toBe(200);
-    await server.cli("FLUSHALL");
+    await flushAll(address);
     expect((await first(`GET /posts/${id}`)).status).toBe(404);
     // As many commits as there were, and more: the numbers alone say nothing.
-    for (const title of ["New", "Newer", "Newest"]) await create(first, title);
+    for (const title of ["New", "Newer", "Newest"]) await createPost(first, title);
     const { body } = await second("GET /posts");
     const titlesOf = (posts: readonly { readonly title: { readonly rendered: string } }[]) =>
       posts.map(({ title }) => title.rendered).sort();
     expect(titlesOf(body)).toEqual(["New", "Newer", "Newest"]);
-    expect(await contentFaults(server.url, prefix)).toEqual([]);
+    expect(await faultsIn(address)).toEqual([]);
   });
-});
-
-it("a process that was cut off for longer than changes are stored reloads, with requests in flight", async () => {
-  const prefix = freshPrefix();
-  const [first, second] = [
-    serviceOn(prefix, server.url, { contentChanges: 100 }),
-    serviceOn(prefix, server.url, { contentChanges: 100 }),
-  ] as const;
-  const ids = await Promise.all(Array.from({ length: 60 }, (_, post) => create(first, `Post ${post}`)));
-  expect(await totalOf(second)).toBe("60");
-  for (const id of ids.slice(0, 50)) {
-    await first(`DELETE /posts/${id}`, { as: "administrator", query: { force: true } });
-  }
-  for (let post = 0; post < 100; post += 1) await create(first, `Later ${post}`);
-  const totals = await Promise.all(Array.from({ length: 50 }, () => totalOf(second)));
-  expect(new Set(totals)).toEqual(new Set(["110"]));
-  expect((await second(`GET /posts/${ids[0]}`)).status).toBe(404);
 });

@@ -5,7 +5,7 @@ import { type PostgresStorage, postgresStorage } from "../../../storage/postgres
 import { startDatabase } from "../../databases/support/database-server.js";
 import { startPgBouncer } from "../../databases/support/pgbouncer.js";
 import { inspectSql, type SqlConnection } from "./sql-inspector.js";
-import type { StorageAddress, StorageUnderTest } from "./storage-under-test.js";
+import type { OpenOptions, StorageAddress, StorageUnderTest } from "./storage-under-test.js";
 
 type PostgresAddress = Extract<StorageAddress, { readonly kind: "postgres" }>;
 
@@ -29,8 +29,10 @@ function connectPostgres({ url, schema }: PostgresAddress): SqlConnection {
   };
 }
 
-const open = ({ url, schema, connections }: PostgresAddress, time?: "clock"): PostgresStorage =>
-  postgresStorage({ url, schema, connections, ...(time !== undefined && { time }) });
+const open = (
+  { url, schema, connections }: PostgresAddress,
+  { time, contentChanges }: OpenOptions = {},
+): PostgresStorage => postgresStorage({ url, schema, connections, time, limits: { contentChanges } });
 
 interface PostgresOptions {
   /** Puts PgBouncer in transaction mode before the server. */
@@ -60,7 +62,7 @@ export async function startPostgresUnderTest({
       await storage.close();
       return address;
     },
-    open: (address, { time } = {}) => open(toPostgres(address), time),
+    open: (address, options) => open(toPostgres(address), options),
     inspect: (address) => inspectSql(connectPostgres({ ...toPostgres(address), url: urlOf(port) })),
     through: (address, on) => ({ ...toPostgres(address), url: urlOf(on) }),
     async stop() {

@@ -5,7 +5,12 @@ import { Redis } from "ioredis";
 import { type RedisStorage, redisStorage } from "../../../storage/redis/index.js";
 import { type RedisOptions, startRedis } from "../../support/redis-server.js";
 import { contentFaults } from "./content-checker.js";
-import type { StorageAddress, StorageInspector, StorageUnderTest } from "./storage-under-test.js";
+import type {
+  OpenOptions,
+  StorageAddress,
+  StorageInspector,
+  StorageUnderTest,
+} from "./storage-under-test.js";
 
 type RedisAddress = Extract<StorageAddress, { readonly kind: "redis" }>;
 
@@ -78,13 +83,13 @@ export async function startRedisUnderTest(
   persistence: NonNullable<RedisOptions["persistence"]>,
 ): Promise<StorageUnderTest> {
   const server = await startRedis({ persistence });
-  const open = ({ url, prefix }: RedisAddress, time?: "clock"): RedisStorage =>
-    redisStorage({ url, prefix, ...(time !== undefined && { time }) });
+  const open = ({ url, prefix }: RedisAddress, { time, contentChanges }: OpenOptions = {}): RedisStorage =>
+    redisStorage({ url, prefix, time, limits: { contentChanges } });
   return {
     kind: "redis",
     server: { name: "Redis", ...server },
     fresh: async () => ({ kind: "redis", url: server.url, prefix: `scene-${randomUUID()}` }),
-    open: (address, { time } = {}) => open(toRedis(address), time),
+    open: (address, options) => open(toRedis(address), options),
     inspect: (address) => inspectRedis(toRedis(address), open(toRedis(address))),
     through: (address, port) => ({ ...toRedis(address), url: `redis://127.0.0.1:${port}` }),
     stop: server.stop,

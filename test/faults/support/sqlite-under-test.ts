@@ -20,9 +20,9 @@ export function toFile(address: StorageAddress): string {
 }
 
 /** Opens a storage that closes its file, on every version of Node. */
-export function openSqlite(file: string): SqliteStorage {
+export function openSqlite(file: string, contentChanges?: number): SqliteStorage {
   const database = openDatabase(file);
-  const storage = sqliteStorage({ database });
+  const storage = sqliteStorage({ database, limits: { contentChanges } });
   let isOpen = true;
   return {
     ...storage,
@@ -56,7 +56,7 @@ export async function startSqliteUnderTest(): Promise<StorageUnderTest> {
     kind: "sqlite",
     server: undefined,
     fresh: async () => ({ kind: "sqlite", file: join(dir, `${++files}.db`) }),
-    open: (address) => openSqlite(toFile(address)),
+    open: (address, { contentChanges } = {}) => openSqlite(toFile(address), contentChanges),
     inspect: (address) => inspectSql(connectSqlite(toFile(address))),
     through() {
       throw new Error("No server, no proxy.");

@@ -47,6 +47,13 @@ export interface KillableServer {
   readonly restart: () => Promise<void>;
 }
 
+export interface OpenOptions {
+  /** Takes the time of the host, not that of the server. */
+  readonly time?: "clock" | undefined;
+  /** How many changes of content the storage keeps. */
+  readonly contentChanges?: number | undefined;
+}
+
 /** Offers empty storages of one kind. */
 export interface StorageUnderTest {
   readonly kind: StorageAddress["kind"];
@@ -54,8 +61,7 @@ export interface StorageUnderTest {
   readonly server: KillableServer | undefined;
   /** Resolves with an address where nothing is stored. */
   readonly fresh: () => Promise<StorageAddress>;
-  /** Opens the storage in this process. With `time: "clock"` it takes the time of its host. */
-  readonly open: (address: StorageAddress, options?: { readonly time?: "clock" }) => OpenStorage;
+  readonly open: (address: StorageAddress, options?: OpenOptions) => OpenStorage;
   readonly inspect: (address: StorageAddress) => StorageInspector;
   /** Returns the same storage behind a proxy on this port. */
   readonly through: (address: StorageAddress, port: number) => StorageAddress;
