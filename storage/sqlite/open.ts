@@ -4,7 +4,7 @@ import { PostbellError } from "../../src/core/errors.js";
 import { describeLayout, LATEST_LAYOUT } from "../sql/layout.js";
 import { toSqliteError } from "./errors.js";
 import type { SqliteHandle } from "./handle.js";
-import { fillTableNames, sqliteSchema } from "./schema.js";
+import { fillTableNames, sqliteSchema, toTableName } from "./schema.js";
 
 /** Opens a file with the SQLite of Node. Errors: `invalid_option` if this Node has none. */
 export async function openFile(file: string): Promise<SqliteHandle> {
@@ -54,28 +54,29 @@ function findLoggedFile(handle: SqliteHandle): string | undefined {
   return isLogged && path ? path : undefined;
 }
 
+/** Reads the version of the tables: 0 if there are no tables yet. */
 function readVersion(handle: SqliteHandle): number {
-  handle.exec(fillTableNames("CREATE TABLE IF NOT EXISTS {layout} (version INTEGER NOT NULL)"));
+  const tables = handle
+    .prepare(`SELECT name FROM sqlite_master WHERE name = '${toTableName("layout")}'`)
+    .all();
+  if (tables.length === 0) return 0;
   const [row] = handle.prepare(fillTableNames("SELECT max(version) AS version FROM {layout}")).all();
-  return Number((row as { version: number | null }).version ?? 0);
+  const version = Number((row as { version: number | null }).version ?? 0);
+  if (version > LATEST_LAYOUT) {
+    throw new PostbellError(
+      "invalid_option",
+      `sqliteStorage: the file has layout ${version}, and this version of Postbell knows layouts up to ${LATEST_LAYOUT}. Use the newer version.`,
+      { field: "file" },
+    );
+  }
+  return version;
 }
 
-/**
- * Creates the tables, or changes those of an older version. Returns the path of the file whose log
- * has to be synced; `undefined` if SQLite does so itself. Throws if another process holds the lock.
- */
-export function prepareFile(handle: SqliteHandle): string | undefined {
-  handle.exec(SETTINGS);
+function changeTables(handle: SqliteHandle): void {
   handle.exec("BEGIN IMMEDIATE");
   try {
     const version = readVersion(handle);
-    if (version > LATEST_LAYOUT) {
-      throw new PostbellError(
-        "invalid_option",
-        `sqliteStorage: the file has layout ${version}, and this version of Postbell knows layouts up to ${LATEST_LAYOUT}. Use the newer version.`,
-        { field: "file" },
-      );
-    }
+    handle.exec(fillTableNames("CREATE TABLE IF NOT EXISTS {layout} (version INTEGER NOT NULL)"));
     for (let next = version + 1; next <= LATEST_LAYOUT; next++) {
       for (const statement of describeLayout(next, sqliteSchema)) handle.exec(statement);
       handle.exec(fillTableNames(`INSERT INTO {layout} (version) VALUES (${next})`));
@@ -85,6 +86,16 @@ export function prepareFile(handle: SqliteHandle): string | undefined {
     rollBack(handle);
     throw error;
   }
+}
+
+/**
+ * Creates the tables, or changes those of an older version. Returns the path of the file whose log
+ * has to be synced; `undefined` if SQLite does so itself. Throws if another process holds the lock.
+ */
+export function prepareFile(handle: SqliteHandle): string | undefined {
+  handle.exec(SETTINGS);
+  // Tables that are up to date need no lock, which a transaction of the host may hold right now.
+  if (readVersion(handle) < LATEST_LAYOUT) changeTables(handle);
   const path = findLoggedFile(handle);
   if (path !== undefined) handle.exec(NO_BLOCKING);
   return path;

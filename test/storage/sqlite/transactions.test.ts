@@ -80,3 +80,17 @@ test("the memory storage refuses a transaction", async () => {
   });
   await expect(webhooks.emit(event, { transaction: host })).rejects.toMatchObject({ field: "transaction" });
 });
+
+test("a process may emit in a transaction before it has done anything else", async () => {
+  await createService();
+  const [second, other] = [openDatabase(file.path), openDatabase(file.path)];
+  const later = createWebhooks({
+    storage: sqliteStorage({ database: second }),
+    access: { authenticate: () => null, canRead: () => true },
+  });
+  other.exec("BEGIN IMMEDIATE");
+  expect((await later.emit(event, { transaction: other })).deliveries).toHaveLength(1);
+  other.exec("COMMIT");
+  second.close();
+  other.close();
+});
