@@ -2,7 +2,8 @@
 
 const hasNodeSqlite = process.getBuiltinModule?.("node:sqlite") !== undefined;
 
-async function openDatabase(file) {
+/** @param {string} file */
+export async function openDatabase(file) {
   if (hasNodeSqlite) return new (process.getBuiltinModule("node:sqlite").DatabaseSync)(file);
   return new (await import("libsql")).default(file);
 }

@@ -15,7 +15,8 @@ export function toPostgres(address: StorageAddress): PostgresAddress {
   return address;
 }
 
-function connectPostgres({ url, schema }: PostgresAddress): SqlConnection {
+export function connectPostgres(address: StorageAddress): SqlConnection {
+  const { url, schema } = toPostgres(address);
   const pool = new pg.Pool({ connectionString: url, max: 2 });
   // The server is killed while nothing runs on a connection.
   pool.on("error", () => {});

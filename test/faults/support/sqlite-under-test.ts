@@ -34,8 +34,8 @@ export function openSqlite(file: string, contentChanges?: number): SqliteStorage
   };
 }
 
-function connectSqlite(file: string): SqlConnection {
-  const database = openDatabase(file);
+export function connectSqlite(address: StorageAddress): SqlConnection {
+  const database = openDatabase(toFile(address));
   database.exec(`PRAGMA busy_timeout = ${BUSY_MS}`);
   return {
     all: async (text) => database.prepare(text.replace(/\{(\w+)\}/g, `${PREFIX}$1`)).all() as never,
@@ -57,7 +57,7 @@ export async function startSqliteUnderTest(): Promise<StorageUnderTest> {
     server: undefined,
     fresh: async () => ({ kind: "sqlite", file: join(dir, `${++files}.db`) }),
     open: (address, { contentChanges } = {}) => openSqlite(toFile(address), contentChanges),
-    inspect: (address) => inspectSql(connectSqlite(toFile(address))),
+    inspect: (address) => inspectSql(connectSqlite(address)),
     through() {
       throw new Error("No server, no proxy.");
     },
