@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** `postbell`: the command for receivers of webhooks, and for import and export of sites. */
+/** `postbell`: the command for receivers of webhooks, for sites, and for storages. */
 
 import { redisStorage } from "../storage/redis/index.js";
 import { main } from "./main.js";

@@ -124,7 +124,7 @@ describe("postbell import", () => {
   });
 
   it.each([
-    ["", /listen, verify, replay, plan, import or export/],
+    ["", /listen, verify, replay, plan, import, export, migrate or backup/],
     ["remove", /no command 'remove'/],
     ["remove import", /no command 'remove'/],
     ["--prefix export import @site.xml --redis redis://h", /command is missing/],
