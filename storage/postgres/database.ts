@@ -2,7 +2,7 @@
 
 import { type Clock, systemClock } from "../../src/core/clock.js";
 import { PostbellError } from "../../src/core/errors.js";
-import type { SqlDatabase, SqlTransaction, TransactionOptions } from "../sql/database.js";
+import type { ReadOptions, SqlDatabase, SqlTransaction, TransactionOptions } from "../sql/database.js";
 import type { PgClient, PgPoolClient, PostgresPool } from "./client.js";
 import { isRefusal, isStalePlan, isTransactionConflict, toPostgresError } from "./errors.js";
 import type { PostgresTransaction } from "./transaction.js";
@@ -76,12 +76,19 @@ export async function borrow<T>(
 export function createPostgresDatabase(options: PostgresDatabaseOptions): SqlDatabase {
   const { createTransaction, joinTransaction, prepare, getClock } = options;
 
-  /** Runs `work` between two statements. */
-  const runOnce = async <T>(begin: string, work: (transaction: SqlTransaction) => Promise<T>): Promise<T> => {
+  /**
+   * Runs `work` between two statements. Without `begin`, its only statement runs on its own: in one
+   * round trip, and with the limit of the connection only.
+   */
+  const runOnce = async <T>(
+    begin: string | undefined,
+    work: (transaction: SqlTransaction) => Promise<T>,
+  ): Promise<T> => {
     let isCommitting = false;
     try {
       return await borrow(await options.pool(), async (client) => {
         const transaction = createTransaction(client);
+        if (begin === undefined) return work(transaction);
         transaction.begin(begin);
         let result: T;
         try {
@@ -99,7 +106,10 @@ export function createPostgresDatabase(options: PostgresDatabaseOptions): SqlDat
     }
   };
 
-  const run = async <T>(begin: string, work: (transaction: SqlTransaction) => Promise<T>): Promise<T> => {
+  const run = async <T>(
+    begin: string | undefined,
+    work: (transaction: SqlTransaction) => Promise<T>,
+  ): Promise<T> => {
     await prepare();
     const clock = getClock();
     let stale = 0;
@@ -121,7 +131,8 @@ export function createPostgresDatabase(options: PostgresDatabaseOptions): SqlDat
   return {
     write: (work, { isDurable = true }: TransactionOptions = {}) =>
       run(isDurable ? BEGIN : BEGIN_LOOSE, work),
-    read: (work) => run(BEGIN_READ, work),
+    read: (work, { isOneStatement = false }: ReadOptions = {}) =>
+      run(isOneStatement ? undefined : BEGIN_READ, work),
     async join(connection, work) {
       const client = connection as PgClient;
       const isClient = typeof client.query === "function" && typeof client.on === "function";

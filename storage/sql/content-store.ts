@@ -18,6 +18,8 @@ const PAGE = 1_000;
 /** Commits whose nonces this process knows. */
 const COMMITS_KNOWN = 100;
 
+const ONE_STATEMENT = { isOneStatement: true } as const;
+
 export interface SqlContentStoreOptions {
   readonly database: SqlDatabase;
   readonly now: () => number;
@@ -37,11 +39,13 @@ export function createSqlContentStore({ database, now, changesKept }: SqlContent
 
   async function* scan(): AsyncGenerator<readonly ContentChange[]> {
     for (let after = ""; ; ) {
-      const rows = await database.read((transaction) =>
-        transaction.all<ChangeRow>(
-          `SELECT key, version, columns FROM {content_records} WHERE key > $1 AND columns IS NOT NULL ORDER BY key LIMIT ${PAGE}`,
-          [after],
-        ),
+      const rows = await database.read(
+        (transaction) =>
+          transaction.all<ChangeRow>(
+            `SELECT key, version, columns FROM {content_records} WHERE key > $1 AND columns IS NOT NULL ORDER BY key LIMIT ${PAGE}`,
+            [after],
+          ),
+        ONE_STATEMENT,
       );
       if (rows.length > 0) yield rows.map(toContentChange);
       if (rows.length < PAGE) return;
@@ -74,17 +78,19 @@ export function createSqlContentStore({ database, now, changesKept }: SqlContent
   return Object.freeze<ContentStore>({
     now,
     async load() {
-      const last = await database.read(readLastCommit);
+      const last = await database.read(readLastCommit, ONE_STATEMENT);
       remember(last);
       return { sequence: last.sequence, batches: scan() };
     },
     async read(keys) {
-      const rows = await database.read((transaction) =>
-        transaction.forEach<RecordRow>(
-          "SELECT * FROM {content_records} WHERE key = $1",
-          ["text"],
-          [...new Set(keys)].map((key) => [encodeStoredText(key)]),
-        ),
+      const rows = await database.read(
+        (transaction) =>
+          transaction.forEach<RecordRow>(
+            "SELECT * FROM {content_records} WHERE key = $1",
+            ["text"],
+            [...new Set(keys)].map((key) => [encodeStoredText(key)]),
+          ),
+        ONE_STATEMENT,
       );
       const records = new Map(rows.map(toContentRecord).map((record) => [record.key, record]));
       return keys.map((key) => records.get(key));
@@ -111,6 +117,11 @@ export function createSqlContentStore({ database, now, changesKept }: SqlContent
       );
       return decodeConflict(result);
     },
-    changes: (since) => database.read((transaction) => readChanges(transaction, since)),
+    async changes(since) {
+      const { sequence, nonce } = await database.read(readLastCommit, ONE_STATEMENT);
+      // Most often nothing has changed, and this read is all.
+      if (sequence === since && nonce === known.get(since)) return { sequence, changes: [] };
+      return database.read((transaction) => readChanges(transaction, since));
+    },
   });
 }
