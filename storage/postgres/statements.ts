@@ -99,7 +99,7 @@ export function createPostgresStatements(schema: string, isPrepared: boolean): P
     lockRows: memoize((table: SqlTable, key: string, columns: Columns) => {
       const list = columns.map((column) => `t.${column}`).join(", ");
       return `SELECT ${list} FROM ${toName(table.name)} AS t JOIN ${toUnnest(table, [key])} ON t.${key} = r.${key}
-        ORDER BY t.${key} FOR UPDATE OF t`;
+        ORDER BY t.position FOR UPDATE OF t`;
     }),
   };
 }

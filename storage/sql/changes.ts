@@ -5,8 +5,6 @@
 
 import type { SqlTransaction } from "./database.js";
 import type { EndpointRow } from "./endpoint-row.js";
-import { lockEndpoints, offerAndSave } from "./endpoint-rows.js";
-import type { AfterCommit, SqlStoreContext } from "./store-context.js";
 import type { RowOf } from "./table.js";
 import { changes, removals } from "./webhook-tables.js";
 
@@ -54,27 +52,29 @@ export class Changes {
 /** Selects what is not added up yet, for one endpoint. */
 export const SUM_OF_CHANGES = FIELDS.map((field) => `coalesce(sum(${field}), 0) AS ${field}`).join(", ");
 
-type ChangeRow = RowOf<typeof changes>;
+export type CountChangeRow = RowOf<typeof changes>;
 
-/**
- * Adds up the changes that are written, and offers their endpoints. Returns false if some may be
- * left for the next call.
- */
-export async function addUpChanges(
-  transaction: SqlTransaction,
-  now: number,
-  { context, after }: { readonly context: SqlStoreContext; readonly after: AfterCommit },
-): Promise<boolean> {
-  const rows = await transaction.all<ChangeRow>(
+/** Reads changes that no other claim adds up, and locks them. */
+export const readChanges = (transaction: SqlTransaction): Promise<readonly CountChangeRow[]> =>
+  transaction.all<CountChangeRow>(
     `SELECT * FROM {changes} ORDER BY position LIMIT ${MOST_CHANGES}${transaction.skipLocked}`,
   );
-  if (rows.length === 0) return true;
+
+/** True if there may be more changes than were read. */
+export const isFull = (rows: readonly CountChangeRow[]): boolean => rows.length === MOST_CHANGES;
+
+/** Adds changes up in the rows of their endpoints. Returns what they add to the totals. */
+export async function addUpChanges(
+  transaction: SqlTransaction,
+  rows: readonly CountChangeRow[],
+  locked: readonly EndpointRow[],
+): Promise<{ readonly events: number; readonly bytes: number }> {
   await transaction.remove(
     changes,
     ["position"],
     rows.map(({ position }) => [position]),
   );
-  const summed = new Map<number, ChangeRow>();
+  const summed = new Map<number, CountChangeRow>();
   for (const row of rows) {
     const sum = summed.get(row.endpoint);
     if (sum === undefined) summed.set(row.endpoint, { ...row });
@@ -82,20 +82,24 @@ export async function addUpChanges(
   }
   const { events = 0, bytes = 0 } = summed.get(NO_ENDPOINT) ?? {};
   summed.delete(NO_ENDPOINT);
-  const locked = await lockEndpoints(transaction, summed.keys());
   for (const endpoint of locked) addCounts(endpoint, summed.get(endpoint.position));
-  await offerAndSave(transaction, locked, { context, now, after });
   await removeLate(transaction, summed, locked);
-  if (events !== 0 || bytes !== 0) {
-    await transaction.all(
-      "UPDATE {totals} SET events = events + $1, bytes = bytes + $2 WHERE name = 'webhooks'",
-      [events, bytes],
-    );
-  }
-  return rows.length < MOST_CHANGES;
+  return { events, bytes };
 }
 
-function addCounts(endpoint: EndpointRow, change: ChangeRow | undefined): void {
+/** Changes the totals. Every claim needs their row, so this comes last in a transaction. */
+export async function addToTotals(
+  transaction: SqlTransaction,
+  { events, bytes }: { readonly events: number; readonly bytes: number },
+): Promise<void> {
+  if (events === 0 && bytes === 0) return;
+  await transaction.all(
+    "UPDATE {totals} SET events = events + $1, bytes = bytes + $2 WHERE name = 'webhooks'",
+    [events, bytes],
+  );
+}
+
+function addCounts(endpoint: EndpointRow, change: CountChangeRow | undefined): void {
   if (change === undefined) return;
   for (const field of COUNTS) endpoint[field] += change[field];
 }
@@ -103,7 +107,7 @@ function addCounts(endpoint: EndpointRow, change: ChangeRow | undefined): void {
 /** Has deliveries deleted that were added while their webhook was removed. */
 async function removeLate(
   transaction: SqlTransaction,
-  summed: ReadonlyMap<number, ChangeRow>,
+  summed: ReadonlyMap<number, CountChangeRow>,
   locked: readonly EndpointRow[],
 ): Promise<void> {
   const known = new Set(locked.map(({ position }) => position));

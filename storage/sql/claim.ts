@@ -1,12 +1,11 @@
 /** Leases due deliveries: endpoints take turns in their lane, deliveries within their endpoint. */
 
 import type { ClaimRequest, ClaimResponse, Lane } from "../../src/webhooks/store.js";
-import { addUpChanges } from "./changes.js";
+import { catchUp } from "./catch-up.js";
 import type { SqlTransaction } from "./database.js";
 import type { Claiming } from "./due-deliveries.js";
 import type { EndpointRow } from "./endpoint-row.js";
-import { countFreeSlots } from "./endpoint-rows.js";
-import { recoverExpired } from "./expired-leases.js";
+import { countFreeSlots, lockEndpoints } from "./endpoint-rows.js";
 import { LANES, serveRound } from "./serve-endpoints.js";
 import type { AfterCommit, SqlStoreContext } from "./store-context.js";
 
@@ -19,18 +18,26 @@ const HAS_UPKEEP = `EXISTS (SELECT 1 FROM {changes}) OR EXISTS (SELECT 1 FROM {l
 const READY = `SELECT * FROM {endpoints} WHERE ready_at <= $1 AND lane = $2`;
 const IN_TURN = " ORDER BY ready_at, turn LIMIT $3";
 
+const FIRST_READY =
+  "SELECT position FROM {endpoints} WHERE ready_at <= $1 AND lane = $2 ORDER BY ready_at, turn LIMIT 1";
+
 /**
  * Waits for the lock of one endpoint that is ready. The transaction must not hold the lock of
- * another one: two that wait for each other would not end.
+ * another one: two that wait for each other would not end. So it is found before it is locked,
+ * since a query that locks also keeps the lock of a row that is not ready any more.
  */
 async function waitForReady({
   transaction,
   request: { now, room },
 }: Claiming): Promise<readonly EndpointRow[]> {
-  const text = `SELECT * FROM {endpoints} ep WHERE ready_at <= $1 AND lane = $2 ORDER BY ready_at, turn LIMIT 1${transaction.lockOnly("ep")}`;
   for (const lane of LANES) {
-    const rows = room[lane] > 0 ? await transaction.all<EndpointRow>(text, [now, lane]) : [];
-    if (rows.length > 0) return rows.map((row) => ({ ...row }));
+    if (room[lane] <= 0) continue;
+    const [first] = await transaction.all<{ position: number }>(FIRST_READY, [now, lane]);
+    if (first === undefined) continue;
+    const rows = await lockEndpoints(transaction, [first.position]);
+    return rows
+      .filter((row) => row.lane === lane && (row.ready_at ?? now + 1) <= now)
+      .map((row) => ({ ...row }));
   }
   return [];
 }
@@ -61,9 +68,10 @@ async function readFirst(claiming: Claiming): Promise<{ ready: readonly Endpoint
     readReady(claiming, room, ` AND NOT (${HAS_UPKEEP})`),
     transaction.all<{ due: number }>(`SELECT CASE WHEN ${HAS_UPKEEP} THEN 1 ELSE 0 END AS due`, [now]),
   ]);
-  if (upkeep?.due !== 1) return { ready, isAddedUp: true };
-  const isAddedUp = await addUpChanges(transaction, now, { context, after });
-  await recoverExpired(transaction, now, { context, after });
+  const isCaughtUp = upkeep?.due !== 1;
+  // Changes that came between the two queries wait for the next claim: this one holds locks.
+  if (isCaughtUp || ready.length > 0) return { ready, isAddedUp: isCaughtUp };
+  const isAddedUp = await catchUp(transaction, now, { context, after });
   return { ready: await readReady(claiming, room), isAddedUp };
 }
 

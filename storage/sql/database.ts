@@ -31,8 +31,9 @@ export interface SqlTransaction {
     lists: readonly SqlValues[],
   ): Promise<readonly R[]>;
   /**
-   * Reads the rows whose `key` is one of `values`, in the order of `key`, and locks them until the
-   * transaction ends. Without `columns`, it reads all.
+   * Reads the rows of a table with positions whose `key` is one of `values`, and locks them until
+   * the transaction ends: in the order of their positions, whatever the key, so that transactions
+   * that lock the same rows do not wait for each other. Without `columns`, it reads all.
    */
   lockRows<R>(
     table: SqlTable,

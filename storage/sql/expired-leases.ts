@@ -3,8 +3,7 @@
 import type { SqlTransaction } from "./database.js";
 import type { DeliveryRow } from "./delivery-rows.js";
 import { getQueuePlace } from "./delivery-rows.js";
-import { lockEndpoints, offerAndSave } from "./endpoint-rows.js";
-import type { AfterCommit, SqlStoreContext } from "./store-context.js";
+import type { EndpointRow } from "./endpoint-row.js";
 import { deliveries, leases, queue } from "./webhook-tables.js";
 
 /** The most expired leases that one claim ends. */
@@ -27,22 +26,28 @@ async function readExpired(
   );
 }
 
-export async function recoverExpired(
-  transaction: SqlTransaction,
-  now: number,
-  { context, after }: { readonly context: SqlStoreContext; readonly after: AfterCommit },
-): Promise<void> {
-  const found = await transaction.all<{ id: string; endpoint: number }>(
+/** A lease that has expired, unless it is settled before its endpoint is locked. */
+export interface ExpiredLease {
+  readonly id: string;
+  readonly endpoint: number;
+}
+
+/** Lists leases that have expired. Locks nothing. */
+export const listExpired = (transaction: SqlTransaction, now: number): Promise<readonly ExpiredLease[]> =>
+  transaction.all<ExpiredLease>(
     `SELECT id, endpoint FROM {leases} WHERE until <= $1 ORDER BY until LIMIT ${MOST_EXPIRED}`,
     [now],
   );
-  if (found.length === 0) return;
-  const locked = await lockEndpoints(
-    transaction,
-    found.map(({ endpoint }) => endpoint),
-  );
+
+/** Ends leases of endpoints that are locked. Counts them in the rows of these endpoints. */
+export async function recoverExpired(
+  transaction: SqlTransaction,
+  found: readonly ExpiredLease[],
+  { locked, now }: { readonly locked: readonly EndpointRow[]; readonly now: number },
+): Promise<void> {
   const byPosition = new Map(locked.map((endpoint) => [endpoint.position, endpoint]));
   const ids = found.filter(({ endpoint }) => byPosition.has(endpoint)).map(({ id }) => id);
+  if (ids.length === 0) return;
   const expired = await readExpired(transaction, ids, now);
   for (const { endpoint } of expired) {
     const own = byPosition.get(endpoint);
@@ -64,5 +69,4 @@ export async function recoverExpired(
     ["endpoint", "at", "delivery"],
     expired.map((row) => [row.endpoint, getQueuePlace(row, now), row.position]),
   );
-  await offerAndSave(transaction, locked, { context, now, after });
 }

@@ -1,0 +1,30 @@
+/** Makes endpoints ready for a claim: adds up what others have changed, and ends expired leases. */
+
+import { addToTotals, addUpChanges, isFull, readChanges } from "./changes.js";
+import type { SqlTransaction } from "./database.js";
+import { lockEndpoints, offerAndSave } from "./endpoint-rows.js";
+import { listExpired, recoverExpired } from "./expired-leases.js";
+import type { AfterCommit, SqlStoreContext } from "./store-context.js";
+
+/**
+ * Returns false if some changes may be left for the next claim. Locks all endpoints at once and in
+ * their order, and the totals after them: transactions that take locks one by one would wait for
+ * each other.
+ */
+export async function catchUp(
+  transaction: SqlTransaction,
+  now: number,
+  { context, after }: { readonly context: SqlStoreContext; readonly after: AfterCommit },
+): Promise<boolean> {
+  const [rows, expired] = await Promise.all([readChanges(transaction), listExpired(transaction, now)]);
+  if (rows.length === 0 && expired.length === 0) return true;
+  const locked = await lockEndpoints(
+    transaction,
+    [...rows, ...expired].map(({ endpoint }) => endpoint),
+  );
+  const totals = await addUpChanges(transaction, rows, locked);
+  await recoverExpired(transaction, expired, { locked, now });
+  await offerAndSave(transaction, locked, { context, now, after });
+  await addToTotals(transaction, totals);
+  return !isFull(rows);
+}
