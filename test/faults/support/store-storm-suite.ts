@@ -22,7 +22,7 @@ const RETENTION = { ms: 300, events: 40 };
 
 const DAY_MS = 86_400_000;
 
-/** What all stores share, and chance. */
+/** The state that all stores share, and chance. */
 interface Storm {
   readonly below: (count: number) => number;
   readonly webhookIds: string[];
