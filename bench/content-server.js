@@ -1,8 +1,7 @@
 // One server of the content benchmark, in a process of its own: `content-server.js <fastify|express|koa>`, then a message with
-// `constants` to send, or without, to mount the content interface: in memory, or where `redis` (a
-// URL) is given, there, with that `consistency`. Answers with its origin, and to "cpu" with what it
-// has used.
-import { randomUUID } from "node:crypto";
+// `constants` to send, or without, to mount the content interface on the storage that
+// `openContentStorage` opens, with that `consistency`. Answers with its origin, and to "cpu" with
+// what it has used.
 import { once } from "node:events";
 import { createServer } from "node:http";
 import express from "express";
@@ -11,8 +10,7 @@ import Koa from "koa";
 import { expressAdapter } from "postbell/express";
 import { fastifyAdapter } from "postbell/fastify";
 import { koaAdapter } from "postbell/koa";
-import { memoryStorage } from "postbell/memory";
-import { redisStorage } from "postbell/redis";
+import { openContentStorage } from "./content-address.js";
 import { makeSite } from "./content-site.js";
 
 const PREFIX = "/api";
@@ -55,9 +53,9 @@ const hosts = {
   },
 };
 
-const [{ constants, redis, consistency }] = await once(process, "message");
+const [{ constants, consistency, ...address }] = await once(process, "message");
 process.once("disconnect", () => process.exit(0));
-const storage = redis ? redisStorage({ url: redis, prefix: randomUUID() }) : memoryStorage();
+const storage = await openContentStorage(address);
 const service =
   constants === undefined ? (await makeSite(POSTS, { storage, consistency })).content : undefined;
 await service?.start();

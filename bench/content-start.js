@@ -1,13 +1,13 @@
-// One process that starts on content in Redis: writes a site of `posts` first where told to, else
-// answers with what the start took.
+// One process that starts on content in a storage (see `openContentStorage`): writes a site of
+// `posts` first where told to, else answers with what the start took.
 import { once } from "node:events";
 import { performance } from "node:perf_hooks";
 import { createContent } from "postbell";
-import { redisStorage } from "postbell/redis";
+import { openContentStorage } from "./content-address.js";
 import { makeSite } from "./content-site.js";
 
-const [{ redis, posts }] = await once(process, "message");
-const storage = redisStorage({ url: redis, prefix: "start" });
+const [{ posts, ...address }] = await once(process, "message");
+const storage = await openContentStorage({ ...address, name: "start" });
 if (posts) {
   await makeSite(posts, { storage });
   process.send?.({});
