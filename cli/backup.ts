@@ -1,84 +1,83 @@
-/** `postbell backup`: copies the file of a storage on SQLite while processes use it. */
+/** `postbell backup`: copies a SQLite file while processes use it. */
 
-import { access, rename, rm, stat } from "node:fs/promises";
-import { createRequire } from "node:module";
-import { resolve } from "node:path";
-import type { SqliteHandle } from "../storage/sqlite/handle.js";
-import { openFile } from "../storage/sqlite/open.js";
-import { defineCommand, EXIT, printable, wrongUsage } from "./command.js";
+import { existsSync } from "node:fs";
+import { chmod, open, rename, rm, stat } from "node:fs/promises";
+import { dirname } from "node:path";
+import type { SqliteHandle } from "../storage/sqlite/index.js";
+import { defineCommand, EXIT, printable } from "./command.js";
+import { openSqlite } from "./open-sqlite.js";
 
-const exists = (path: string): Promise<boolean> =>
-  access(path).then(
-    () => true,
-    () => false,
-  );
+/** How long the copy waits for a lock that another process holds. */
+const BUSY_MS = 10_000;
 
-/** Opens a file with the SQLite of Node, or with a driver that the current folder has installed. */
-async function openDatabase(file: string): Promise<SqliteHandle> {
-  if (process.getBuiltinModule?.("node:sqlite") !== undefined) return openFile(file);
-  const require = createRequire(resolve("package.json"));
-  for (const name of ["better-sqlite3", "libsql"]) {
-    try {
-      const Database = require(name) as new (path: string) => SqliteHandle;
-      return new Database(file);
-    } catch (error) {
-      const { code } = error as NodeJS.ErrnoException;
-      if (code !== "MODULE_NOT_FOUND") throw error;
-    }
-  }
-  throw wrongUsage(
-    "This version of Node has no SQLite: use Node 22.13 or newer, or install better-sqlite3 or libsql here.",
-  );
-}
+/** SQLite reads the log of a deleted database into a new one of that name. */
+const SIDE_FILES = ["", "-wal", "-shm", "-journal"];
 
-/** Copies one state of the database, and checks the copy. */
-async function copy(from: string, to: string): Promise<void> {
-  const source = await openDatabase(from);
-  try {
-    source.exec("PRAGMA busy_timeout = 10000");
-    source.prepare("VACUUM INTO ?").run(to);
-  } finally {
-    source.close();
-  }
-  const copied = await openDatabase(to);
-  try {
-    const [row] = copied.prepare("PRAGMA quick_check(1)").all() as Record<string, unknown>[];
-    const [found] = Object.values(row ?? {});
-    if (found !== "ok")
-      throw new Error(`The copy is damaged, and so is ${printable(from)}: ${String(found)}.`);
-  } finally {
-    copied.close();
-  }
-}
+export const backUpSqlite = defineCommand({
+  usage: "backup FILE TO [options]",
+  summary: "copy the file of sqliteStorage(), also while processes use it",
+  details: `Writes the state of one moment to TO, without what the file no longer uses. Other processes may read and
+write FILE meanwhile. Only the owner may read TO, because it contains secrets. TO must not exist.
 
-export const backup = defineCommand({
-  usage: "backup FILE COPY [options]",
-  summary: "copy the SQLite file of a storage while processes use it",
-  details: `  --json              print the path and size of COPY as JSON
-
-COPY is one state of the file, complete by itself. It must not exist yet, and only its owner should read it:
-it contains what the file contains.`,
+  --json              print the path and size of TO as JSON`,
   options: { json: { type: "boolean", default: false } },
-  read({ json }, operands) {
-    const [file, to, ...others] = operands;
-    if (file === undefined || to === undefined || others.length > 0)
-      throw new Error("backup takes two paths: the file, and the copy to write.");
+  read({ json }, [file, to, ...more]) {
+    if (!file) throw new Error("The file to copy is missing.");
+    if (!to) throw new Error("The file to write is missing: give it after the file to copy.");
+    if (more.length > 0) throw new Error(`There is an unexpected argument: '${printable(more[0] ?? "")}'.`);
     return { file, to, json };
   },
   async run({ file, to, json }, { stdout }) {
-    if (!(await exists(file))) throw wrongUsage(`There is no file ${printable(file)}.`);
-    if (await exists(to)) throw wrongUsage(`${printable(to)} exists already; nothing was written.`);
-    const part = `${to}.part`;
-    await rm(part, { force: true });
-    try {
-      await copy(file, part);
-      await rename(part, to);
-    } catch (error) {
-      await rm(part, { force: true });
-      throw error;
+    // Opening it would create it.
+    if (!existsSync(file)) throw new Error(`There is no file ${printable(file)}.`);
+    const obstacle = SIDE_FILES.map((suffix) => to + suffix).find((path) => existsSync(path));
+    if (obstacle !== undefined) {
+      throw new Error(`${printable(obstacle)} exists. Remove it, or give another file to write.`);
     }
+    await writeCopy(file, to);
     const { size } = await stat(to);
-    stdout.write(json ? `${JSON.stringify({ copy: to, bytes: size })}\n` : `${to}: ${size} bytes.\n`);
+    stdout.write(
+      json ? `${JSON.stringify({ output: to, bytes: size })}\n` : `${printable(to)}: ${size} bytes.\n`,
+    );
     return EXIT.done;
   },
 });
+
+/** The copy has its name only when it is complete and on the disk. */
+async function writeCopy(file: string, to: string): Promise<void> {
+  const part = `${to}.part`;
+  await rm(part, { force: true });
+  // SQLite writes into an empty file, which keeps its mode. A new one would be readable by all.
+  await (await open(part, "wx", 0o600)).close();
+  await chmod(part, 0o600);
+  try {
+    const database = openSqlite(file);
+    try {
+      copyInto(database, part);
+    } finally {
+      database.close();
+    }
+    await sync(part);
+    await rename(part, to);
+    await sync(dirname(to));
+  } catch (error) {
+    await rm(part, { force: true });
+    throw error;
+  }
+}
+
+function copyInto(database: SqliteHandle, part: string): void {
+  database.exec(`PRAGMA busy_timeout = ${BUSY_MS}`);
+  const tables = database.prepare("SELECT name FROM sqlite_master WHERE type = 'table'").all();
+  if (tables.length === 0) throw new Error("The file to copy has no tables.");
+  database.prepare("VACUUM INTO ?").run(part);
+}
+
+async function sync(path: string): Promise<void> {
+  const handle = await open(path, "r");
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}

@@ -1,11 +1,11 @@
 /** Parses the command line: the table of commands, and the choice of one. */
 
-import { backup } from "./backup.js";
+import { backUpSqlite } from "./backup.js";
 import { type Action, type Command, EXIT, printable } from "./command.js";
 import { exportSite } from "./export.js";
 import { importSite } from "./import.js";
 import { listen } from "./listen.js";
-import { migrate } from "./migrate.js";
+import { migratePostgres } from "./migrate.js";
 import { plan } from "./plan.js";
 import { replay } from "./replay.js";
 import { verify } from "./verify.js";
@@ -17,8 +17,8 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   plan,
   import: importSite,
   export: exportSite,
-  migrate,
-  backup,
+  migrate: migratePostgres,
+  backup: backUpSqlite,
 };
 
 const EXIT_CODES = "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not valid (verify), 130 interrupted.";

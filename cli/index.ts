@@ -1,5 +1,8 @@
 #!/usr/bin/env node
-/** `postbell`: the command for receivers of webhooks, for sites, and for storages. */
+/**
+ * `postbell`: the command for receivers of webhooks, for import and export of sites, and for the
+ * databases of storages.
+ */
 
 import { redisStorage } from "../storage/redis/index.js";
 import { main } from "./main.js";

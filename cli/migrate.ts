@@ -1,31 +1,22 @@
-/** `postbell migrate`: creates the tables of the storage on Postgres, or brings them up to date. */
+/** `postbell migrate`: creates the tables on Postgres, or brings them up to date. */
 
-import { type PostgresStorage, postgresStorage } from "../storage/postgres/index.js";
+import { postgresStorage } from "../storage/postgres/index.js";
 import { defineCommand, EXIT, refuseOperands, wrongUsage } from "./command.js";
 
-/** Opens the storage, whose errors name the options of `postgresStorage`. */
-function openPostgres(url: string, schema: string): PostgresStorage {
-  try {
-    return postgresStorage({ url, schema });
-  } catch (error) {
-    // The message of another error could quote the URL, with its password.
-    throw wrongUsage(
-      error instanceof Error && error.message.includes("schema")
-        ? "--schema must be at most 48 letters, digits and underscores, not first a digit."
-        : "--postgres must be a postgres:// URL.",
-    );
-  }
-}
+/** Takes the place of an address, because the statements are the same for every server. */
+const NO_SERVER = "postgres://localhost";
 
-export const migrate = defineCommand({
-  usage: "migrate [--postgres URL] [options]",
-  summary: "create the tables of the storage on Postgres, or bring them up to date",
-  details: `  --postgres URL      default: DATABASE_URL in the environment, where no other user sees its password
-  --schema NAME       default: postbell
-  --print             print the SQL of all steps, the oldest first, instead of running it
-  --json              print the version of the tables as JSON
+export const migratePostgres = defineCommand({
+  usage: "migrate --postgres URL [options]",
+  summary: "create the tables of postgresStorage() on Postgres, or bring them up to date",
+  details: `Runs what is missing in one transaction. It is safe to repeat, and to run in several processes at once.
 
-Several processes may do so at once. A schema of a newer version of Postbell is refused.`,
+  --postgres URL      Postgres of the storage: postgres://...; the default is the environment variable
+                      POSTBELL_POSTGRES. Use that for a URL with a password, because other users of this
+                      machine can read it in the list of processes
+  --schema NAME       schema of the tables, as given to postgresStorage(); default postbell
+  --print             print the SQL of all versions, and connect to no server
+  --json              print the result as JSON`,
   options: {
     postgres: { type: "string", default: "" },
     schema: { type: "string", default: "postbell" },
@@ -34,28 +25,33 @@ Several processes may do so at once. A schema of a newer version of Postbell is 
   },
   read({ postgres, schema, print, json }, operands) {
     refuseOperands(operands);
-    return { postgres, schema, print, json };
+    return { postgres, schema, isPrinted: print, json };
   },
-  async run({ postgres, schema, print, json }, { env, stdout }) {
-    const url = postgres || (env["DATABASE_URL"] ?? "");
-    if (url === "" && !print) throw wrongUsage("--postgres is missing, and so is DATABASE_URL.");
-    const storage = openPostgres(url || "postgres://localhost", schema);
+  async run({ postgres, schema, isPrinted, json }, { env, stdout }) {
+    const url = isPrinted ? NO_SERVER : postgres || env["POSTBELL_POSTGRES"] || "";
+    if (url === "") {
+      throw wrongUsage("--postgres is missing, and POSTBELL_POSTGRES is not set: give the URL of Postgres.");
+    }
+    const storage = postgresStorage({ url, schema });
     try {
-      if (print) {
-        stdout.write(
-          storage
-            .migrations()
-            .map(({ version, sql }) => `-- ${version}\nBEGIN;\n${sql}\nCOMMIT;\n`)
-            .join("\n"),
-        );
+      if (isPrinted) {
+        const migrations = storage.migrations();
+        stdout.write(json ? `${JSON.stringify({ schema, migrations })}\n` : formatSql(migrations));
         return EXIT.done;
       }
       const { version } = await storage.migrate();
-      const text = `The tables in ${schema} have version ${version}.`;
-      stdout.write(`${json ? JSON.stringify({ schema, version }) : text}\n`);
+      stdout.write(
+        json
+          ? `${JSON.stringify({ schema, version })}\n`
+          : `The schema ${schema} is up to date: layout ${version}.\n`,
+      );
       return EXIT.done;
     } finally {
       await storage.close();
     }
   },
 });
+
+/** Each version is one transaction, as `postbell migrate` runs it. */
+const formatSql = (migrations: readonly { readonly version: number; readonly sql: string }[]): string =>
+  migrations.map(({ version, sql }) => `-- Layout ${version}\nBEGIN;\n${sql}\nCOMMIT;\n`).join("\n");
