@@ -334,7 +334,7 @@ async function register(store, count, perAccount) {
   }
 }
 
-async function append(store, count, accounts) {
+async function append(store, count, accounts, rememberMs = 24 * HOUR) {
   for (const batch of batches(count)) {
     await Promise.all(
       batch.map((index) =>
@@ -343,7 +343,7 @@ async function append(store, count, accounts) {
             ...{ id: randomUUID(), account: `a${index % accounts}`, type: "patient.updated" },
             ...{ digest: "d", payload: "x".repeat(200) },
           },
-          rememberMs: 24 * HOUR,
+          rememberMs,
           now: store.now(),
         }),
       ),
@@ -423,7 +423,7 @@ async function size(kind) {
   const sizes = [];
   for (let part = 1; part <= 10; part++) {
     for (let done = 0; done < KEPT / 10; done += 2_000) {
-      await append(store, Math.min(2_000, KEPT / 10), 10);
+      await append(store, Math.min(2_000, KEPT / 10), 10, 1_000);
       await work(store, Number.POSITIVE_INFINITY);
     }
     sizes.push(`${Math.round((await bytes()) / 1e6)}`);

@@ -15,10 +15,16 @@ export interface PgQuery {
   readonly types?: PgTypes;
 }
 
+/** The socket of a connection. */
+export interface PgSocket {
+  /** Ends the connection at once. */
+  destroy(): unknown;
+}
+
 /** A connection of `pg`: a `Client`, or one that a pool lends. */
 export interface PgClient {
   /** The socket of the connection. */
-  readonly connection?: { readonly stream?: { destroy(): unknown } | undefined } | undefined;
+  readonly connection?: { readonly stream?: PgSocket | undefined } | undefined;
   /** True if statements are sent without waiting for those before them. */
   readonly pipeline?: boolean | undefined;
   /** Runs a query, or several statements without values. */

@@ -2,7 +2,7 @@
 
 import { type Clock, systemClock } from "../../src/core/clock.js";
 import { PostbellError } from "../../src/core/errors.js";
-import type { ReadOptions, SqlDatabase, SqlTransaction, TransactionOptions } from "../sql/database.js";
+import type { SqlDatabase, SqlReadOptions, SqlTransaction, TransactionOptions } from "../sql/database.js";
 import type { PgClient, PgPoolClient, PostgresPool } from "./client.js";
 import { isRefusal, isStalePlan, isTransactionConflict, toPostgresError } from "./errors.js";
 import type { PostgresTransaction } from "./transaction.js";
@@ -131,7 +131,7 @@ export function createPostgresDatabase(options: PostgresDatabaseOptions): SqlDat
   return {
     write: (work, { isDurable = true }: TransactionOptions = {}) =>
       run(isDurable ? BEGIN : BEGIN_LOOSE, work),
-    read: (work, { isOneStatement = false }: ReadOptions = {}) =>
+    read: (work, { isOneStatement = false }: SqlReadOptions = {}) =>
       run(isOneStatement ? undefined : BEGIN_READ, work),
     async join(connection, work) {
       const client = connection as PgClient;

@@ -26,7 +26,7 @@ import { createPostgresStatements } from "./statements.js";
 import { createPostgresTransaction } from "./transaction.js";
 
 export type { PostgresReport } from "./check.js";
-export type { PgClient, PgPoolClient, PgQuery, PgTypes, PostgresPool } from "./client.js";
+export type { PgClient, PgPoolClient, PgQuery, PgSocket, PgTypes, PostgresPool } from "./client.js";
 export type { PostgresStorageOptions } from "./options.js";
 export type { PostgresMigration } from "./schema.js";
 

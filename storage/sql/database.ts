@@ -75,7 +75,7 @@ export interface TransactionOptions {
 }
 
 /** How a read is run. */
-export interface ReadOptions {
+export interface SqlReadOptions {
   /**
    * True if `work` runs one statement and nothing else. A database whose statements cost a round
    * trip then needs no transaction around it. Default false.
@@ -88,7 +88,7 @@ export interface SqlDatabase {
   /** Runs `work` in a transaction. It may be run several times, until one of them commits. */
   write<T>(work: (transaction: SqlTransaction) => Promise<T>, options?: TransactionOptions): Promise<T>;
   /** Runs `work`, which only reads, on one state of the database. */
-  read<T>(work: (transaction: SqlTransaction) => Promise<T>, options?: ReadOptions): Promise<T>;
+  read<T>(work: (transaction: SqlTransaction) => Promise<T>, options?: SqlReadOptions): Promise<T>;
   /**
    * Runs `work` in the transaction that the host has begun on its connection. Absent: a host cannot
    * do so with this database.
