@@ -2,6 +2,7 @@
 
 import type { SqlTransaction, SqlValue, SqlValues } from "../sql/database.js";
 import type { PgClient } from "./client.js";
+import { DELIVERY_VALUES, EVENT_VALUES, listEventValues } from "./insert-events.js";
 import { createStatementSender } from "./statement-sender.js";
 import type { PostgresStatements } from "./statements.js";
 
@@ -37,16 +38,29 @@ export function createPostgresTransaction(
   statements: PostgresStatements,
 ): PostgresTransaction {
   const sender = createStatementSender(client, (text) => statements.nameOf(text));
-  /** Runs a statement for many rows, if there are any. */
+  /** Runs a statement for many rows, or the one for a single row. */
   const runRows = async <R>(
-    text: string,
+    [forMany, forOne]: readonly [forMany: () => string, forOne: () => string],
     count: number,
     rows: readonly SqlValues[],
-  ): Promise<readonly R[]> => (rows.length === 0 ? [] : sender.send<R>(text, toArrays(count, rows)));
-  /** Sends a statement whose result nobody reads, and goes on. */
-  const write = async (text: string, count: number, rows: readonly SqlValues[]): Promise<void> => {
-    if (rows.length > 0) sender.sendUnread(text, toArrays(count, rows));
+  ): Promise<readonly R[]> => {
+    const [first, ...others] = rows;
+    if (first === undefined) return [];
+    if (others.length === 0) return sender.send<R>(forOne(), [...first]);
+    return sender.send<R>(forMany(), toArrays(count, rows));
   };
+  /** Sends a statement whose result nobody reads, and goes on. */
+  const write = async (
+    [forMany, forOne]: readonly [forMany: () => string, forOne: () => string],
+    count: number,
+    rows: readonly SqlValues[],
+  ): Promise<void> => {
+    const [first, ...others] = rows;
+    if (first === undefined) return;
+    if (others.length === 0) sender.sendUnread(forOne(), [...first]);
+    else sender.sendUnread(forMany(), toArrays(count, rows));
+  };
+  const { single } = statements;
 
   return {
     skipLocked: " FOR UPDATE SKIP LOCKED",
@@ -60,23 +74,46 @@ export function createPostgresTransaction(
       await sender.settled();
     },
     all: (text, values = []) => sender.send(statements.query(text), [...values]),
-    forEach: (text, types, lists) => runRows(statements.forEach(text, types), types.length, lists),
+    forEach: (text, types, lists) =>
+      runRows([() => statements.forEach(text, types), () => statements.query(text)], types.length, lists),
     lockRows: (table, key, values, columns = ["*"]) =>
       runRows(
-        statements.lockRows(table, key, columns),
+        [() => statements.lockRows(table, key, columns), () => single.lockRows(table, key, columns)],
         1,
         values.map((value) => [value]),
       ),
     insert: (table, columns, rows, unless) =>
-      write(statements.insert(table, columns, unless), columns.length, rows),
+      write(
+        [() => statements.insert(table, columns, unless), () => single.insert(table, columns, unless)],
+        columns.length,
+        rows,
+      ),
     async insertNumbered(table, columns, rows, unless) {
-      const text = statements.insertNumbered(table, columns, unless);
-      const inserted = await runRows<{ position: number | null }>(text, columns.length, rows);
-      return inserted.map(({ position }) => position ?? undefined);
+      const inserted = await runRows<{ position: number | null }>(
+        [
+          () => statements.insertNumbered(table, columns, unless),
+          () => single.insertNumbered(table, columns, unless),
+        ],
+        columns.length,
+        rows,
+      );
+      // A single row that was left out returns nothing.
+      return rows.map((_, index) => inserted[index]?.position ?? undefined);
+    },
+    async insertEvents(added, now) {
+      const { times, events, deliveries } = listEventValues(added, now);
+      const values = [...times, ...toArrays(EVENT_VALUES, events), ...toArrays(DELIVERY_VALUES, deliveries)];
+      const rows = await sender.send<{ position: number | null }>(statements.insertEvents, values);
+      return rows.map(({ position }) => position ?? undefined);
     },
     update: (table, keys, columns, rows) =>
-      write(statements.update(table, keys, columns), keys.length + columns.length, rows),
-    remove: (table, keys, rows) => write(statements.remove(table, keys), keys.length, rows),
+      write(
+        [() => statements.update(table, keys, columns), () => single.update(table, keys, columns)],
+        keys.length + columns.length,
+        rows,
+      ),
+    remove: (table, keys, rows) =>
+      write([() => statements.remove(table, keys), () => single.remove(table, keys)], keys.length, rows),
     async lock(name) {
       await sender.send("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", [`${schema} ${name}`]);
     },

@@ -12,13 +12,12 @@ import {
   planEvent,
   readAccounts,
 } from "./append-plan.js";
-import { Changes } from "./changes.js";
-import type { SqlTransaction } from "./database.js";
-import { addDeliveries, type NewDelivery, toDeliveryId } from "./delivery-rows.js";
+import type { NewEvent, SqlTransaction } from "./database.js";
+import { toDeliveryId } from "./delivery-rows.js";
+import { insertEvents } from "./new-events.js";
 import { remember } from "./remembered-ids.js";
 import type { SqlStoreContext } from "./store-context.js";
 import { encodeStoredText } from "./text.js";
-import { bodies, completed, events } from "./webhook-tables.js";
 
 export type AppendResult = Awaited<ReturnType<WebhookStore["append"]>>;
 
@@ -59,36 +58,20 @@ async function readKnown(
   return new Map(rows.map((row) => [toKey(row), row]));
 }
 
-/** Inserts events. Returns their positions; none for one that another process has just inserted. */
-const insertEvents = (
-  transaction: SqlTransaction,
-  planned: readonly PlannedEvent[],
-): Promise<readonly (number | undefined)[]> =>
-  transaction.insertNumbered(
-    events,
-    [
-      ...["account", "id", "type", "subject", "digest", "bytes", "stored_at", "remember_until"],
-      ...["receivers", "is_test", "open"],
-    ],
-    planned.map((own) => {
-      const { event, now, rememberMs, webhookId } = own.request;
-      const { account, id, type, subject = null, digest, payload } = event;
-      return [
-        ...[
-          account,
-          id,
-          type,
-          subject,
-          encodeStoredText(digest),
-          Buffer.byteLength(payload),
-          now,
-          now + rememberMs,
-        ],
-        ...[encodeReceivers(own), webhookId === undefined ? 0 : 1, own.receivers.length],
-      ];
-    }),
-    ["account", "id"],
-  );
+const toNewEvent = (own: PlannedEvent): NewEvent => {
+  const { event, now, rememberMs, webhookId } = own.request;
+  const { account, id, type, subject = null, digest, payload } = event;
+  return {
+    ...{ account, id, type, subject },
+    digest: encodeStoredText(digest),
+    payload: encodeStoredText(payload),
+    bytes: Buffer.byteLength(payload),
+    rememberUntil: now + rememberMs,
+    receivers: encodeReceivers(own),
+    isTest: webhookId !== undefined,
+    endpoints: own.receivers.map(({ position }) => position),
+  };
+};
 
 /** Remembers the ids of events that are not kept. */
 const rememberIds = (transaction: SqlTransaction, planned: readonly PlannedEvent[]): Promise<void> =>
@@ -109,34 +92,13 @@ async function storeKept(
   transaction: SqlTransaction,
   planned: readonly PlannedEvent[],
 ): Promise<readonly PlannedEvent[]> {
-  const positions = await insertEvents(transaction, planned);
-  const stored = planned.flatMap((own, index) => {
-    const position = positions[index];
-    return position === undefined ? [] : [{ ...own, position }];
-  });
-  await transaction.insert(
-    bodies,
-    ["event", "payload"],
-    stored.map(({ position, request }) => [position, encodeStoredText(request.event.payload)]),
-  );
+  if (planned.length === 0) return [];
   const now = planned[0]?.request.now ?? 0;
-  const added = stored.flatMap(({ position, receivers }) =>
-    receivers.map(
-      (webhook): NewDelivery => ({ endpoint: webhook.position, event: position, serial: 0, dueAt: now }),
-    ),
-  );
-  await addDeliveries(transaction, added, now);
-  await transaction.insert(
-    completed,
-    ["event", "account", "ended_at"],
-    stored
-      .filter(({ receivers }) => receivers.length === 0)
-      .map(({ position, request }) => [position, request.event.account, now]),
-  );
-  const counted = new Changes();
-  for (const { endpoint } of added) counted.add(endpoint, "pending", 1);
-  for (const { request } of stored) counted.addTotals(1, Buffer.byteLength(request.event.payload));
-  await counted.save(transaction);
+  const added = planned.map(toNewEvent);
+  const positions =
+    transaction.insertEvents === undefined
+      ? await insertEvents(transaction, added, now)
+      : await transaction.insertEvents(added, now);
   return planned.filter((_, index) => positions[index] === undefined);
 }
 
