@@ -46,6 +46,10 @@ export interface SchemaDialect {
   readonly name: (name: string) => string;
 }
 
+/** True if the primary key is one column with numbers. */
+export const isKeyedByNumber = ({ primaryKey = [], columns }: SqlTable): boolean =>
+  primaryKey.length === 1 && columns[primaryKey[0] ?? ""] === "int";
+
 /** Returns the statements that create a table and its indexes. */
 export function describeTable(table: SqlTable, { types, suffix, name }: SchemaDialect): readonly string[] {
   const columns = Object.entries(table.columns).map(([column, type]) => `${column} ${types[type]}`);

@@ -1,6 +1,6 @@
 /** How SQLite writes the tables, and the names that they have in a file. */
 
-import type { SchemaDialect } from "../sql/table.js";
+import { isKeyedByNumber, type SchemaDialect } from "../sql/table.js";
 
 /** A file may hold tables of the host too. */
 const PREFIX = "postbell_";
@@ -19,6 +19,7 @@ export const sqliteSchema: SchemaDialect = {
     text: "TEXT NOT NULL",
     "text?": "TEXT",
   },
-  suffix: ({ primaryKey }) => (primaryKey === undefined ? "" : " WITHOUT ROWID"),
+  // A row of a table without rowid that is longer than a quarter of a page is read in two parts.
+  suffix: (table) => (table.primaryKey === undefined || isKeyedByNumber(table) ? "" : " WITHOUT ROWID"),
   name: toTableName,
 };
