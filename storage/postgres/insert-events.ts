@@ -10,17 +10,17 @@ import type { NewEvent, SqlValues } from "../sql/database.js";
 export const writeInsertEvents = (toName: (name: string) => string): string => `WITH given AS MATERIALIZED (
     SELECT nextval('${toName("events_position_seq")}') AS position, u.*
       FROM unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::bigint[], $9::bigint[], $10::text[], $11::bigint[], $12::bigint[], $13::text[])
-        WITH ORDINALITY AS u(account, id, type, subject, digest, bytes, remember_until, receivers, is_test, open, payload, place)
+        WITH ORDINALITY AS u(account, id, type, subject, digest, bytes, remember_until, receivers, is_test, deliveries, payload, place)
   ), stored AS (
-    INSERT INTO ${toName("events")} (position, account, id, type, subject, digest, bytes, stored_at, remember_until, receivers, is_test, open)
-      SELECT position, account, id, type, subject, digest, bytes, $1::bigint, remember_until, receivers, is_test, open FROM given ORDER BY place
+    INSERT INTO ${toName("events")} (position, account, id, type, subject, digest, bytes, stored_at, remember_until, receivers, is_test, deliveries)
+      SELECT position, account, id, type, subject, digest, bytes, $1::bigint, remember_until, receivers, is_test, deliveries FROM given ORDER BY place
       ON CONFLICT (account, id) DO NOTHING RETURNING position
   ), kept AS MATERIALIZED (
     SELECT given.* FROM given JOIN stored ON stored.position = given.position
   ), body AS (
     INSERT INTO ${toName("bodies")} (event, payload) SELECT position, payload FROM kept
   ), ended AS (
-    INSERT INTO ${toName("completed")} (event, account, ended_at) SELECT position, account, $1::bigint FROM kept WHERE open = 0
+    INSERT INTO ${toName("completed")} (event, account, ended_at) SELECT position, account, $1::bigint FROM kept WHERE deliveries = 0
   ), wanted AS MATERIALIZED (
     SELECT nextval('${toName("deliveries_position_seq")}') AS position, kept.position AS event, d.endpoint
       FROM unnest($14::bigint[], $15::bigint[]) WITH ORDINALITY AS d(place, endpoint, turn) JOIN kept ON kept.place = d.place

@@ -3,7 +3,7 @@
 import { addToTotals, addUpChanges, isFull, readChanges } from "./changes.js";
 import type { SqlTransaction } from "./database.js";
 import { lockEndpoints, offerAndSave } from "./endpoint-rows.js";
-import { listExpired, recoverExpired } from "./expired-leases.js";
+import { findExpired, recoverExpired } from "./expired-leases.js";
 import type { AfterCommit, SqlStoreContext } from "./store-context.js";
 
 /**
@@ -16,12 +16,12 @@ export async function catchUp(
   now: number,
   { context, after }: { readonly context: SqlStoreContext; readonly after: AfterCommit },
 ): Promise<boolean> {
-  const [rows, expired] = await Promise.all([readChanges(transaction), listExpired(transaction, now)]);
-  if (rows.length === 0 && expired.length === 0) return true;
-  const locked = await lockEndpoints(
-    transaction,
-    [...rows, ...expired].map(({ endpoint }) => endpoint),
-  );
+  const [rows, expired] = await Promise.all([readChanges(transaction), findExpired(transaction, now)]);
+  if (rows.length === 0 && expired.leases.length === 0) return true;
+  const locked = await lockEndpoints(transaction, [
+    ...rows.map(({ endpoint }) => endpoint),
+    ...expired.endpoints,
+  ]);
   const totals = await addUpChanges(transaction, rows, locked);
   await recoverExpired(transaction, expired, { locked, now });
   await offerAndSave(transaction, locked, { context, now, after });

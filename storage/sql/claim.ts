@@ -6,6 +6,7 @@ import type { SqlTransaction } from "./database.js";
 import type { Claiming } from "./due-deliveries.js";
 import type { EndpointRow } from "./endpoint-row.js";
 import { countFreeSlots, lockEndpoints } from "./endpoint-rows.js";
+import { addLease } from "./lease-rows.js";
 import { LANES, serveRound } from "./serve-endpoints.js";
 import type { AfterCommit, SqlStoreContext } from "./store-context.js";
 
@@ -130,7 +131,7 @@ export async function leaseDue(
 ): Promise<() => Promise<ClaimAttempt>> {
   const claiming: Claiming = {
     ...{ transaction, context, request, after },
-    claims: [],
+    ...{ claims: [], positions: [] },
     events: new Map(),
   };
   let { ready, isAddedUp } = isWaiting
@@ -143,6 +144,8 @@ export async function leaseDue(
     if (isWaiting || round === MOST_ROUNDS || !isMoreReady(claiming, ready, left)) break;
     ready = await readReady(claiming, left);
   }
+  const { token, leaseUntil } = request;
+  await addLease(transaction, { token, until: leaseUntil, positions: claiming.positions });
   const next = transaction.all<NextRow>(NEXT);
   // It is awaited only after the commit, which reports the error of a transaction that failed.
   next.catch(() => {});

@@ -11,11 +11,8 @@ import { bodies, completed, deliveries, events } from "./webhook-tables.js";
 
 export type StoredEventRow = RowOf<typeof events>;
 
-/** The columns that completing an event needs. */
-const OPEN_COLUMNS = ["position", "account", "open"] as const satisfies readonly (keyof StoredEventRow)[];
-
-/** An event, with how many of its deliveries are pending. */
-export type OpenEvent = Pick<StoredEventRow, (typeof OPEN_COLUMNS)[number]>;
+/** An event one of whose deliveries is completed. */
+export type CompletableEvent = Pick<StoredEventRow, "position" | "account">;
 
 interface CompleteOptions {
   readonly context: SqlStoreContext;
@@ -25,10 +22,22 @@ interface CompleteOptions {
 const toKeys = (positions: readonly number[]): readonly SqlValues[] =>
   positions.map((position) => [position]);
 
-/** Starts the retention of events. Without retention, frees them. */
-async function keepCompleted(
+/** Locks events, so that no other transaction adds or completes a delivery of them. */
+export const lockEvents = (
   transaction: SqlTransaction,
-  rows: readonly OpenEvent[],
+  positions: readonly number[],
+): Promise<readonly CompletableEvent[]> =>
+  transaction.lockRows<CompletableEvent>(
+    events,
+    "position",
+    [...new Set(positions)],
+    ["position", "account"],
+  );
+
+/** Starts the retention of events without a pending delivery. Without retention, frees them. */
+export async function keepCompleted(
+  transaction: SqlTransaction,
+  rows: readonly CompletableEvent[],
   { context: { retention }, now }: CompleteOptions,
 ): Promise<void> {
   if (rows.length === 0) return;
@@ -42,50 +51,37 @@ async function keepCompleted(
     completed,
     ["event", "account", "ended_at"],
     rows.map(({ position, account }) => [position, account, now]),
+    ["event"],
   );
 }
 
 /**
- * Counts deliveries of events as completed. `closed` says how many of each event were pending.
- * Events whose last pending delivery is among them are completed.
+ * Completes those of the locked events that have no pending delivery any more. One that was
+ * completed before is kept for longer: a late success was counted for it.
  */
 export async function completeEvents(
   transaction: SqlTransaction,
-  closed: ReadonlyMap<number, number>,
-  options: CompleteOptions & {
-    /** Events that the transaction has locked, by position. */
-    readonly known?: ReadonlyMap<number, OpenEvent>;
-  },
+  locked: readonly CompletableEvent[],
+  options: CompleteOptions,
 ): Promise<void> {
-  if (closed.size === 0) return;
-  const { known = new Map<number, OpenEvent>() } = options;
-  const positions = [...closed.keys()];
-  const missing = positions.filter((position) => !known.has(position));
-  const locked = [
-    ...positions.flatMap((position) => known.get(position) ?? []),
-    ...(missing.length === 0
-      ? []
-      : await transaction.lockRows<OpenEvent>(events, "position", missing, OPEN_COLUMNS)),
-  ];
-  const rows = locked.map((row) => ({ ...row, open: row.open - (closed.get(row.position) ?? 0) }));
-  await transaction.update(
-    events,
-    ["position"],
-    ["open"],
-    rows.filter(({ position }) => closed.get(position) !== 0).map(({ position, open }) => [position, open]),
+  if (locked.length === 0) return;
+  const keys = toKeys(locked.map(({ position }) => position));
+  const open = await transaction.forEach<{ event: number }>(
+    "SELECT event FROM {deliveries} WHERE event = $1 AND state = 'pending' LIMIT 1",
+    ["int"],
+    keys,
   );
-  // A late success is counted for an event that was completed before, which is now kept for longer.
-  const again = locked.filter(({ open }) => open === 0).map(({ position }) => position);
-  if (again.length > 0) await transaction.remove(completed, ["event"], toKeys(again));
+  await transaction.remove(completed, ["event"], keys);
+  const isOpen = new Set(open.map(({ event }) => event));
   await keepCompleted(
     transaction,
-    rows.filter(({ open }) => open === 0),
+    locked.filter(({ position }) => !isOpen.has(position)),
     options,
   );
 }
 
 /**
- * Counts one more pending delivery of each event, which is then not completed any more. Returns the
+ * Counts one more delivery of each event, which is then not completed any more. Returns the
  * positions of the events that are still stored.
  */
 export async function reopenEvents(
@@ -93,30 +89,31 @@ export async function reopenEvents(
   positions: readonly number[],
 ): Promise<ReadonlySet<number>> {
   if (positions.length === 0) return new Set();
-  const rows = await transaction.lockRows<OpenEvent>(events, "position", positions, OPEN_COLUMNS);
+  const rows = await transaction.lockRows<Pick<StoredEventRow, "position" | "deliveries">>(
+    events,
+    "position",
+    positions,
+    ["position", "deliveries"],
+  );
   await transaction.update(
     events,
     ["position"],
-    ["open"],
-    rows.map(({ position, open }) => [position, open + 1]),
+    ["deliveries"],
+    rows.map(({ position, deliveries: count }) => [position, count + 1]),
   );
   await transaction.remove(completed, ["event"], toKeys(positions));
   return new Set(rows.map(({ position }) => position));
 }
 
-/** Deletes events with their deliveries, and remembers their ids as long as necessary. */
-export async function freeEvents(
+type FreedDelivery = Pick<DeliveryRow, "position" | "endpoint" | "event" | "state" | "reason">;
+
+/** Deletes events that are locked, with their deliveries. */
+async function deleteEvents(
   transaction: SqlTransaction,
   rows: readonly StoredEventRow[],
-  now: number,
+  own: readonly FreedDelivery[],
 ): Promise<void> {
-  if (rows.length === 0) return;
   const keys = toKeys(rows.map(({ position }) => position));
-  const own = await transaction.forEach<Pick<DeliveryRow, "position" | "endpoint" | "state" | "reason">>(
-    "SELECT position, endpoint, state, reason FROM {deliveries} WHERE event = $1",
-    ["int"],
-    keys,
-  );
   const counted = new Changes();
   for (const { endpoint, state, reason } of own) {
     counted.add(endpoint, state as DeliveryState, -1);
@@ -125,16 +122,42 @@ export async function freeEvents(
   for (const { bytes } of rows) counted.addTotals(-1, -bytes);
   await transaction.remove(deliveries, ["position"], toKeys(own.map(({ position }) => position)));
   await transaction.remove(bodies, ["event"], keys);
-  await transaction.remove(completed, ["event"], keys);
   await transaction.remove(events, ["position"], keys);
+  await counted.save(transaction);
+}
+
+/**
+ * Deletes events that are locked, and remembers their ids as long as necessary. One that has a
+ * pending delivery stays: it was resent while another process completed it.
+ */
+export async function freeEvents(
+  transaction: SqlTransaction,
+  rows: readonly StoredEventRow[],
+  now: number,
+): Promise<void> {
+  if (rows.length === 0) return;
+  const keys = toKeys(rows.map(({ position }) => position));
+  const own = await transaction.forEach<FreedDelivery>(
+    "SELECT position, endpoint, event, state, reason FROM {deliveries} WHERE event = $1",
+    ["int"],
+    keys,
+  );
+  const open = new Set(own.filter(({ state }) => state === "pending").map(({ event }) => event));
+  const freed = rows.filter(({ position }) => !open.has(position));
+  await transaction.remove(completed, ["event"], keys);
+  if (freed.length === 0) return;
+  await deleteEvents(
+    transaction,
+    freed,
+    own.filter(({ event }) => !open.has(event)),
+  );
   await remember(
     transaction,
-    rows
+    freed
       .filter(({ remember_until }) => remember_until > now)
       .map(({ account, id, digest, receivers, remember_until }) => ({
         ...{ account, id, digest, receivers },
         expires_at: remember_until,
       })),
   );
-  await counted.save(transaction);
 }

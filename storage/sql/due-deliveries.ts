@@ -1,4 +1,4 @@
-/** Reads due deliveries with their events, and leases them. */
+/** Reads due deliveries with their events, and takes them out of the queue. */
 
 import type { Claim, ClaimRequest, EventRecord, Lane, WebhookRecord } from "../../src/webhooks/store.js";
 import type { SqlTransaction } from "./database.js";
@@ -6,7 +6,7 @@ import { type DeliveryRow, toDeliveryId } from "./delivery-rows.js";
 import type { EndpointRow } from "./endpoint-row.js";
 import type { AfterCommit, SqlStoreContext } from "./store-context.js";
 import { decodeStoredText } from "./text.js";
-import { leases, queue } from "./webhook-tables.js";
+import { queue } from "./webhook-tables.js";
 
 export const DUE = `SELECT q.endpoint, q.at, d.position, d.event, d.serial, d.started_at, d.step, d.due_at, d.extra_at,
     d.postponed, d.crashes, d.is_recovered, ev.id AS event_id, ev.type, ev.subject, ev.digest, b.payload
@@ -34,6 +34,8 @@ export interface Claiming {
   readonly request: ClaimRequest;
   readonly after: AfterCommit;
   readonly claims: Claim[];
+  /** The positions of the claimed deliveries. */
+  readonly positions: number[];
   /** Events by position: claims of one event share its record. */
   readonly events: Map<number, EventRecord>;
 }
@@ -59,8 +61,10 @@ export function toLeasedClaim(
   webhook: WebhookRecord,
 ): Claim {
   const event = getEvent(claiming, row, endpoint.account);
+  const id = toDeliveryId(endpoint.id, event.id, row.serial);
+  claiming.context.claimedPositions.set(id, row.position);
   return {
-    id: toDeliveryId(endpoint.id, event.id, row.serial),
+    id,
     token: claiming.request.token,
     lane: endpoint.lane as Lane,
     webhook,
@@ -75,19 +79,15 @@ export function toLeasedClaim(
   };
 }
 
-/** Moves deliveries from the queue to the leases. */
-export async function lease(
-  { transaction, request: { token, leaseUntil } }: Claiming,
-  taken: readonly { readonly row: DueRow; readonly claim: Claim }[],
+/** Takes deliveries out of the queue. */
+export async function takeFromQueue(
+  { transaction, positions }: Claiming,
+  taken: readonly DueRow[],
 ): Promise<void> {
   await transaction.remove(
     queue,
     ["endpoint", "at", "delivery"],
-    taken.map(({ row }) => [row.endpoint, row.at, row.position]),
+    taken.map((row) => [row.endpoint, row.at, row.position]),
   );
-  await transaction.insert(
-    leases,
-    ["id", "delivery", "endpoint", "token", "until"],
-    taken.map(({ row, claim }) => [claim.id, row.position, row.endpoint, token, leaseUntil]),
-  );
+  for (const { position } of taken) positions.push(position);
 }

@@ -1,72 +1,72 @@
 /** Queues the deliveries of expired leases again. */
 
 import type { SqlTransaction } from "./database.js";
-import type { DeliveryRow } from "./delivery-rows.js";
-import { getQueuePlace } from "./delivery-rows.js";
+import { type DeliveryRow, getQueuePlace } from "./delivery-rows.js";
 import type { EndpointRow } from "./endpoint-row.js";
+import { decodePositions, type LeaseRow, removeLeases } from "./lease-rows.js";
 import { deliveries, leases, queue } from "./webhook-tables.js";
 
-/** The most expired leases that one claim ends. */
-const MOST_EXPIRED = 300;
+/** The most expired leases that one claim ends: each has the deliveries of one claim. */
+const MOST_EXPIRED = 4;
 
-interface Expired extends DeliveryRow {
-  readonly id: string;
+/** Leases that have expired, and the endpoints of their deliveries. */
+export interface ExpiredLeases {
+  readonly leases: readonly number[];
+  readonly endpoints: readonly number[];
 }
 
-/** Reads the expired leases whose endpoints are locked, with their deliveries. */
-async function readExpired(
-  transaction: SqlTransaction,
-  ids: readonly string[],
-  now: number,
-): Promise<readonly Expired[]> {
-  return transaction.forEach<Expired>(
-    "SELECT l.id, d.* FROM {leases} l JOIN {deliveries} d ON d.position = l.delivery WHERE l.id = $1 AND l.until <= $2",
-    ["text", "int"],
-    ids.map((id) => [id, now]),
-  );
-}
-
-/** A lease that has expired, unless it is settled before its endpoint is locked. */
-export interface ExpiredLease {
-  readonly id: string;
-  readonly endpoint: number;
-}
-
-/** Lists leases that have expired. Locks nothing. */
-export const listExpired = (transaction: SqlTransaction, now: number): Promise<readonly ExpiredLease[]> =>
-  transaction.all<ExpiredLease>(
-    `SELECT id, endpoint FROM {leases} WHERE until <= $1 ORDER BY until LIMIT ${MOST_EXPIRED}`,
+/** Finds leases that have expired. Locks nothing. */
+export async function findExpired(transaction: SqlTransaction, now: number): Promise<ExpiredLeases> {
+  const rows = await transaction.all<LeaseRow>(
+    `SELECT * FROM {leases} WHERE until <= $1 ORDER BY until LIMIT ${MOST_EXPIRED}`,
     [now],
   );
+  const found = await transaction.forEach<{ endpoint: number }>(
+    "SELECT endpoint FROM {deliveries} WHERE position = $1",
+    ["int"],
+    rows.flatMap((row) => decodePositions(row).map((position) => [position])),
+  );
+  return {
+    leases: rows.map(({ position }) => position),
+    endpoints: [...new Set(found.map(({ endpoint }) => endpoint))],
+  };
+}
+
+/** A delivery that a lease names is not in flight if it was completed, or is in the queue. */
+const IN_FLIGHT = `SELECT d.* FROM {deliveries} d
+  WHERE d.position = $1 AND d.state = 'pending' AND NOT EXISTS (
+    SELECT 1 FROM {queue} q WHERE q.endpoint = d.endpoint AND q.at = d.queued_at AND q.delivery = d.position)`;
 
 /** Ends leases of endpoints that are locked. Counts them in the rows of these endpoints. */
 export async function recoverExpired(
   transaction: SqlTransaction,
-  found: readonly ExpiredLease[],
+  expired: ExpiredLeases,
   { locked, now }: { readonly locked: readonly EndpointRow[]; readonly now: number },
 ): Promise<void> {
+  if (expired.leases.length === 0) return;
   const byPosition = new Map(locked.map((endpoint) => [endpoint.position, endpoint]));
-  const ids = found.filter(({ endpoint }) => byPosition.has(endpoint)).map(({ id }) => id);
-  if (ids.length === 0) return;
-  const expired = await readExpired(transaction, ids, now);
-  for (const { endpoint } of expired) {
+  // What another process has settled or recovered meanwhile is not in these rows any more.
+  const rows = await transaction.lockRows<LeaseRow>(leases, "position", expired.leases);
+  const inFlight = await transaction.forEach<DeliveryRow>(
+    IN_FLIGHT,
+    ["int"],
+    rows.flatMap((row) => decodePositions(row).map((position) => [position])),
+  );
+  const recovered = inFlight.filter(({ endpoint }) => byPosition.has(endpoint));
+  for (const { endpoint } of recovered) {
     const own = byPosition.get(endpoint);
     if (own) own.in_flight -= 1;
   }
-  await transaction.remove(
-    leases,
-    ["id"],
-    expired.map(({ id }) => [id]),
-  );
+  await removeLeases(transaction, rows);
   await transaction.update(
     deliveries,
     ["position"],
     ["crashes", "is_recovered", "queued_at"],
-    expired.map((row) => [row.position, row.crashes + 1, 1, getQueuePlace(row, now)]),
+    recovered.map((row) => [row.position, row.crashes + 1, 1, getQueuePlace(row, now)]),
   );
   await transaction.insert(
     queue,
     ["endpoint", "at", "delivery"],
-    expired.map((row) => [row.endpoint, getQueuePlace(row, now), row.position]),
+    recovered.map((row) => [row.endpoint, getQueuePlace(row, now), row.position]),
   );
 }

@@ -7,7 +7,7 @@ import { bodies, completed, events } from "./webhook-tables.js";
 
 const COLUMNS = [
   ...["account", "id", "type", "subject", "digest", "bytes", "stored_at", "remember_until"],
-  ...["receivers", "is_test", "open"],
+  ...["receivers", "is_test", "deliveries"],
 ] as const;
 
 /**

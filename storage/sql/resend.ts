@@ -18,13 +18,14 @@ interface SiblingRow
     DeliveryRow,
     "position" | "event" | "serial" | "state" | "started_at" | "due_at" | "extra_at" | "queued_at"
   > {
-  readonly token: string | null;
+  /** Its position if it waits in the queue; null if it is in flight, or completed. */
+  readonly waiting: number | null;
 }
 
 /** The latest deliveries of an event to a webhook, the latest first. */
-const SIBLINGS = `SELECT d.position, d.event, d.serial, d.state, d.started_at, d.due_at, d.extra_at, d.queued_at, l.token
+const SIBLINGS = `SELECT d.position, d.event, d.serial, d.state, d.started_at, d.due_at, d.extra_at, d.queued_at, q.delivery AS waiting
   FROM {events} ev JOIN {deliveries} d ON d.event = ev.position AND d.endpoint = $1
-    LEFT JOIN {leases} l ON l.id = $4 || CASE d.serial WHEN 0 THEN '' ELSE '.' || CAST(d.serial AS text) END
+    LEFT JOIN {queue} q ON q.endpoint = d.endpoint AND q.at = d.queued_at AND q.delivery = d.position
   WHERE ev.account = $2 AND ev.id = $3 ORDER BY d.serial DESC`;
 
 /** Moves a waiting delivery to now. */
@@ -74,10 +75,10 @@ async function addLater(
 /** Reads the deliveries of the same event to the same webhook, the latest first. */
 async function readSiblings(
   transaction: SqlTransaction,
-  { webhookId, eventId, serial }: DeliveryKey,
+  { eventId, serial }: DeliveryKey,
   endpoint: EndpointRow,
 ): Promise<readonly SiblingRow[]> {
-  const values = [endpoint.position, endpoint.account, eventId, `${webhookId}.${eventId}`];
+  const values = [endpoint.position, endpoint.account, eventId];
   const siblings = await transaction.all<SiblingRow>(SIBLINGS, values);
   return siblings.some((row) => row.serial === serial) ? siblings : [];
 }
@@ -101,9 +102,9 @@ export async function resend(
     isInFlight,
   });
   const open = siblings.filter(({ state }) => state === "pending");
-  const inFlight = open.find(({ token }) => token !== null);
+  const inFlight = open.find((row) => row.waiting === null);
   if (inFlight && !force) return toResult(inFlight.serial, true);
-  const waiting = open.findLast(({ token }) => token === null);
+  const waiting = open.findLast((row) => row.waiting !== null);
   if (waiting && (waiting.extra_at ?? waiting.due_at) <= now) return toResult(waiting.serial);
   if (waiting) await moveToNow(transaction, waiting, endpoint, now);
   const serial = waiting ? waiting.serial : await addLater(transaction, latest, endpoint, now);

@@ -1,7 +1,7 @@
 /** Serves the endpoints that are ready: each gets its share of the room of its lane. */
 
 import type { Claim, Lane, WebhookRecord } from "../../src/webhooks/store.js";
-import { type Claiming, DUE, type DueRow, lease, toLeasedClaim } from "./due-deliveries.js";
+import { type Claiming, DUE, type DueRow, takeFromQueue, toLeasedClaim } from "./due-deliveries.js";
 import type { EndpointRow } from "./endpoint-row.js";
 import { countFreeSlots, nextTurnNumber, offerEndpoint, saveQueues } from "./endpoint-rows.js";
 
@@ -107,7 +107,10 @@ export async function serveRound(
     ),
   ]);
   const { rows, taken, leased } = takeDue(claiming, due, { readable, webhooks });
-  if (rows.length > 0) await lease(claiming, rows);
+  await takeFromQueue(
+    claiming,
+    rows.map(({ row }) => row),
+  );
   for (const { claim } of rows) claiming.claims.push(claim);
   await postponeUnreadable(
     claiming,

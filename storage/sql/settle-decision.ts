@@ -23,10 +23,12 @@ export type SettledRow = Omit<DeliveryRow, "serial" | "created_at">;
 /** A delivery in the course of a transaction that settles it. */
 export interface SettledDelivery {
   readonly row: SettledRow;
-  /** The token of its lease; `null` without one. */
+  readonly account: string;
+  /** True if its event has no other delivery. */
+  readonly isOnly: boolean;
+  isInFlight: boolean;
+  /** The token of its lease, if that is one of those that settle; else `null`. */
   token: string | null;
-  /** True if it had a lease when the transaction began. */
-  readonly wasLeased: boolean;
   /** Its state when the transaction began. */
   readonly before: DeliveryState;
   /** Its place in the queue when the transaction began; `null` if it had none. */
@@ -95,7 +97,8 @@ export function applySettlement(
   const { row } = delivery;
   const { now, outcome, startedAt, attempt, endpoint: seen } = settlement;
   delivery.isChanged = true;
-  if (delivery.token !== null) endpoint.in_flight -= 1;
+  if (delivery.isInFlight) endpoint.in_flight -= 1;
+  delivery.isInFlight = false;
   delivery.token = null;
   row.started_at = startedAt ?? row.started_at;
   row.is_recovered = 0;

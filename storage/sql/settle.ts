@@ -2,11 +2,12 @@
 
 import { parseDeliveryId } from "../../src/webhooks/delivery/delivery-id.js";
 import type { DeliveryState, Settlement, SettleResult } from "../../src/webhooks/store.js";
-import { completeEvents, type OpenEvent } from "./completed-events.js";
-import type { SqlTransaction } from "./database.js";
+import { type CompletableEvent, completeEvents, keepCompleted, lockEvents } from "./completed-events.js";
+import type { SqlTransaction, SqlValues } from "./database.js";
 import type { DeliveryRow } from "./delivery-rows.js";
 import type { EndpointRow } from "./endpoint-row.js";
 import { offerAndSave, saveHealth } from "./endpoint-rows.js";
+import { decodePositions, type LeaseRow, lockLeases, shrinkLeases } from "./lease-rows.js";
 import {
   applySettlement,
   classifySettlement,
@@ -14,154 +15,159 @@ import {
   type SettledRow,
 } from "./settle-decision.js";
 import { type AfterCommit, noteWake, type SqlStoreContext } from "./store-context.js";
-import { deliveries, endpoints, leases, queue } from "./webhook-tables.js";
+import { deliveries, endpoints, queue } from "./webhook-tables.js";
 
-const BY_LEASE = `SELECT l.id AS lease_id, l.token, ev.account, ev.open, d.position, d.endpoint, d.event, d.state, d.reason,
+const FOUND = `SELECT $1 AS id, ev.account, ev.deliveries AS siblings, d.position, d.endpoint, d.event, d.state, d.reason,
     d.started_at, d.step, d.due_at, d.extra_at, d.ended_at, d.postponed, d.crashes, d.is_recovered, d.queued_at, d.attempts
-  FROM {leases} l JOIN {deliveries} d ON d.position = l.delivery JOIN {events} ev ON ev.position = d.event
-  WHERE l.id = $1`;
+  FROM {deliveries} d JOIN {events} ev ON ev.position = d.event`;
+
+const BY_POSITION = `${FOUND} WHERE d.position = $2`;
+
+/**
+ * The queries in brackets leave Postgres one index to read deliveries by, whatever it knows of how
+ * many there are.
+ */
+const BY_KEY = `${FOUND} WHERE d.event = (SELECT position FROM {events} WHERE account = $2 AND id = $3)
+    AND d.endpoint = (SELECT position FROM {endpoints} WHERE id = $4) AND d.serial = $5`;
+
+/** The deliveries among some that wait in the queue: they are not in flight. */
+const QUEUED = "SELECT delivery FROM {queue} WHERE endpoint = $1 AND at = $2 AND delivery = $3";
 
 /** When the first delivery of an endpoint may be claimed. */
 const HEAD = `SELECT position AS endpoint, (SELECT min(at) FROM {queue} q WHERE q.endpoint = ep.position) AS at
   FROM {endpoints} ep WHERE id = $1`;
 
-/** Finds a delivery without a lease: it waits, or is completed. */
-const BY_KEY = `SELECT d.* FROM {events} ev JOIN {deliveries} d ON d.event = ev.position
-  WHERE ev.account = $1 AND ev.id = $2 AND d.endpoint = $3 AND d.serial = $4`;
-
-type LeasedRow = SettledRow & {
-  readonly lease_id: string;
-  readonly token: string;
+type FoundRow = SettledRow & {
+  readonly id: string;
   readonly account: string;
-  readonly open: number;
+  /** How many deliveries its event has had. */
+  readonly siblings: number;
 };
 
-const CHANGED_COLUMNS = [
-  "state",
-  "reason",
-  "started_at",
-  "step",
-  "due_at",
-  "extra_at",
-  "ended_at",
-  "postponed",
-  "crashes",
-  "is_recovered",
-  "queued_at",
-  "attempts",
+/** The columns that change when a delivery is completed, and those when it waits again. */
+const ENDED_COLUMNS = [
+  ...["state", "reason", "started_at", "ended_at", "is_recovered", "attempts"],
+] as const satisfies readonly (keyof DeliveryRow)[];
+const WAITING_COLUMNS = [
+  ...["started_at", "step", "due_at", "extra_at", "postponed", "crashes"],
+  ...["is_recovered", "queued_at", "attempts"],
 ] as const satisfies readonly (keyof DeliveryRow)[];
 
 /** The rows that a list of settlements is about. */
 interface Working {
   readonly endpoints: ReadonlyMap<string, EndpointRow>;
   /** By id of the delivery. */
-  readonly deliveries: Map<string, SettledDelivery>;
-  /** The events of leased deliveries, by position. */
-  readonly events: Map<number, OpenEvent>;
+  readonly deliveries: ReadonlyMap<string, SettledDelivery>;
   /** When the first delivery of each queue may be claimed, by the position of its endpoint. */
-  readonly heads: Map<number, number | undefined>;
+  readonly heads: ReadonlyMap<number, number>;
+  readonly leases: readonly LeaseRow[];
 }
 
-const toSettled = (row: SettledRow, token: string | null): SettledDelivery => ({
-  row,
-  token,
-  wasLeased: token !== null,
-  before: row.state as DeliveryState,
-  queuedBefore: token === null && row.state === "pending" ? row.queued_at : null,
-  isChanged: false,
-});
+/** Finds out which deliveries are in flight, and under whose lease. */
+async function addLeases(
+  transaction: SqlTransaction,
+  rows: readonly FoundRow[],
+  leases: readonly LeaseRow[],
+): Promise<ReadonlyMap<string, SettledDelivery>> {
+  const tokens = new Map(
+    leases.flatMap((row) => decodePositions(row).map((position) => [position, row.token])),
+  );
+  const others = rows.filter(({ position, state }) => state === "pending" && !tokens.has(position));
+  const queued = await transaction.forEach<{ delivery: number }>(
+    QUEUED,
+    ["int", "int", "int"],
+    others.map((row) => [row.endpoint, row.queued_at, row.position]),
+  );
+  const isQueued = new Set(queued.map(({ delivery }) => delivery));
+  return new Map(
+    rows.map((row) => {
+      const before = row.state as DeliveryState;
+      const isWaiting = isQueued.has(row.position);
+      const delivery: SettledDelivery = {
+        ...{ row, account: row.account, before, isChanged: false },
+        isOnly: row.siblings === 1,
+        isInFlight: before === "pending" && !isWaiting,
+        token: tokens.get(row.position) ?? null,
+        queuedBefore: isWaiting ? row.queued_at : null,
+      };
+      return [row.id, delivery];
+    }),
+  );
+}
 
-/** Reads the deliveries that have no lease. */
-async function readUnleased(
+/** Reads the deliveries of settlements, each once. */
+async function readDeliveries(
   transaction: SqlTransaction,
   settlements: readonly Settlement[],
-  working: Working,
-): Promise<void> {
-  for (const { id, account, webhookId } of settlements) {
+  { claimedPositions }: SqlStoreContext,
+): Promise<readonly FoundRow[]> {
+  const known = new Map<string, SqlValues>();
+  const others = new Map<string, SqlValues>();
+  for (const { id, account } of settlements) {
+    const position = claimedPositions.get(id);
     const key = parseDeliveryId(id);
-    const endpoint = working.endpoints.get(webhookId);
-    if (key === undefined || endpoint === undefined || working.deliveries.has(id)) continue;
-    const [row] = await transaction.all<SettledRow>(BY_KEY, [
-      account,
-      key.eventId,
-      endpoint.position,
-      key.serial,
-    ]);
-    if (row) working.deliveries.set(id, toSettled({ ...row }, null));
+    if (position !== undefined) known.set(id, [id, position]);
+    else if (key !== undefined) others.set(id, [id, account, key.eventId, key.webhookId, key.serial]);
   }
-}
-
-/** Lists the ids of leases by event, so that all processes lock events in the same order. */
-function listLeaseIds(settlements: readonly Settlement[]): readonly (readonly string[])[] {
-  const getEventId = (id: string): string => id.slice(id.indexOf(".") + 1);
-  const ids = [...new Set(settlements.map(({ id }) => id))];
-  return ids.sort((a, b) => (getEventId(a) < getEventId(b) ? -1 : 1)).map((id) => [id]);
+  const found = await Promise.all([
+    transaction.forEach<FoundRow>(BY_POSITION, ["text", "int"], [...known.values()]),
+    transaction.forEach<FoundRow>(BY_KEY, ["text", "text", "text", "text", "int"], [...others.values()]),
+  ]);
+  return found.flat();
 }
 
 async function readWorking(
   transaction: SqlTransaction,
   settlements: readonly Settlement[],
+  context: SqlStoreContext,
 ): Promise<Working> {
   const webhookIds = [...new Set(settlements.map(({ webhookId }) => webhookId))];
-  const [locked, leased, heads] = await Promise.all([
+  const [locked, leases, found, heads] = await Promise.all([
     transaction.lockRows<EndpointRow>(endpoints, "id", webhookIds),
-    transaction.forEach<LeasedRow>(
-      BY_LEASE + transaction.lockOnly("ev"),
-      ["text"],
-      listLeaseIds(settlements),
-    ),
+    lockLeases(transaction, [...new Set(settlements.map(({ token }) => token))]),
+    readDeliveries(transaction, settlements, context),
     transaction.forEach<{ endpoint: number; at: number | null }>(
       HEAD,
       ["text"],
       webhookIds.map((id) => [id]),
     ),
   ]);
-  const working: Working = {
+  return {
     endpoints: new Map(locked.map((endpoint) => [endpoint.id, { ...endpoint }])),
-    deliveries: new Map(),
-    events: new Map(),
-    heads: new Map(heads.map(({ endpoint, at }) => [endpoint, at ?? undefined])),
+    deliveries: await addLeases(transaction, found, leases),
+    heads: new Map(heads.flatMap(({ endpoint, at }) => (at === null ? [] : [[endpoint, at]]))),
+    leases,
   };
-  for (const { lease_id, token, account, open, ...row } of leased) {
-    working.deliveries.set(lease_id, toSettled(row, token));
-    working.events.set(row.event, { position: row.event, account, open });
-  }
-  await readUnleased(
-    transaction,
-    settlements.filter(({ id }) => !working.deliveries.has(id)),
-    working,
-  );
-  return working;
 }
 
 /** Writes the deliveries that have changed, with their leases and their places in the queue. */
-async function saveDeliveries(transaction: SqlTransaction, { deliveries: all }: Working): Promise<void> {
-  const changed = [...all].filter(([, { isChanged }]) => isChanged);
-  const leased = changed.filter(([, { wasLeased }]) => wasLeased);
-  await transaction.remove(
-    leases,
-    ["id"],
-    leased.map(([id]) => [id]),
-  );
-  await transaction.update(
-    deliveries,
-    ["position"],
-    CHANGED_COLUMNS,
-    changed.map(([, { row }]) => [row.position, ...CHANGED_COLUMNS.map((column) => row[column])]),
-  );
+async function saveDeliveries(transaction: SqlTransaction, working: Working): Promise<void> {
+  const changed = [...working.deliveries.values()].filter(({ isChanged }) => isChanged);
+  const ended = changed.filter(({ row }) => row.state !== "pending");
+  const waiting = changed.filter(({ row }) => row.state === "pending");
+  await shrinkLeases(transaction, working.leases, new Set(changed.map(({ row }) => row.position)));
+  for (const [columns, own] of [
+    [ENDED_COLUMNS, ended],
+    [WAITING_COLUMNS, waiting],
+  ] as const) {
+    await transaction.update(
+      deliveries,
+      ["position"],
+      columns,
+      own.map(({ row }) => [row.position, ...columns.map((column) => row[column])]),
+    );
+  }
   await transaction.remove(
     queue,
     ["endpoint", "at", "delivery"],
-    changed.flatMap(([, { row, queuedBefore }]) =>
+    changed.flatMap(({ row, queuedBefore }) =>
       queuedBefore === null ? [] : [[row.endpoint, queuedBefore, row.position]],
     ),
   );
   await transaction.insert(
     queue,
     ["endpoint", "at", "delivery"],
-    changed.flatMap(([, { row }]) =>
-      row.state === "pending" ? [[row.endpoint, row.queued_at, row.position]] : [],
-    ),
+    waiting.map(({ row }) => [row.endpoint, row.queued_at, row.position]),
   );
 }
 
@@ -170,8 +176,7 @@ async function saveDeliveries(transaction: SqlTransaction, { deliveries: all }: 
  * they have to be read.
  */
 function findHeads({ deliveries: all, heads }: Working): ReadonlyMap<number, number> | undefined {
-  const found = new Map<number, number>();
-  for (const [endpoint, at] of heads) if (at !== undefined) found.set(endpoint, at);
+  const found = new Map(heads);
   for (const { row, isChanged, queuedBefore } of all.values()) {
     if (!isChanged) continue;
     if (queuedBefore !== null) return undefined;
@@ -181,14 +186,20 @@ function findHeads({ deliveries: all, heads }: Working): ReadonlyMap<number, num
   return found;
 }
 
-/** The events of deliveries that were completed, and how many of each were pending. */
-function listClosed({ deliveries: all }: Working): ReadonlyMap<number, number> {
-  const closed = new Map<number, number>();
-  for (const { row, before, isChanged } of all.values()) {
-    if (!isChanged || row.state === "pending") continue;
-    closed.set(row.event, (closed.get(row.event) ?? 0) + (before === "pending" ? 1 : 0));
-  }
-  return closed;
+/**
+ * The events of deliveries that were completed. `alone` have no other delivery, so that they need
+ * no lock; a late success counts for one that may be completed already.
+ */
+function listEnded({ deliveries: all }: Working): {
+  readonly alone: readonly CompletableEvent[];
+  readonly others: readonly number[];
+} {
+  const ended = [...all.values()].filter(({ row, isChanged }) => isChanged && row.state !== "pending");
+  const isAlone = ({ isOnly, before }: SettledDelivery): boolean => isOnly && before === "pending";
+  return {
+    alone: ended.filter(isAlone).map(({ row, account }) => ({ position: row.event, account })),
+    others: ended.filter((delivery) => !isAlone(delivery)).map(({ row }) => row.event),
+  };
 }
 
 const HEALTH = ["failing_since", "warned_at", "notice_at"] as const;
@@ -199,7 +210,7 @@ export async function recordSettlements(
   settlements: readonly Settlement[],
   { context, after }: { readonly context: SqlStoreContext; readonly after: AfterCommit },
 ): Promise<readonly SettleResult[]> {
-  const working = await readWorking(transaction, settlements);
+  const working = await readWorking(transaction, settlements, context);
   const touched = new Set<EndpointRow>();
   const unhealthy = new Set<EndpointRow>();
   const results = settlements.map((settlement): SettleResult => {
@@ -216,11 +227,14 @@ export async function recordSettlements(
     return result;
   });
   const now = settlements[0]?.now ?? 0;
+  const ended = listEnded(working);
+  const locked = await lockEvents(transaction, ended.others);
   await saveDeliveries(transaction, working);
   const heads = findHeads(working);
   await offerAndSave(transaction, [...touched], { context, now, after, heads });
   await saveHealth(transaction, [...unhealthy]);
   for (const { notice_at } of unhealthy) if (notice_at !== null) noteWake(after, notice_at);
-  await completeEvents(transaction, listClosed(working), { context, now, known: working.events });
+  await completeEvents(transaction, locked, { context, now });
+  await keepCompleted(transaction, ended.alone, { context, now });
   return results;
 }

@@ -1,5 +1,6 @@
 /** The context that all parts of one webhook store on SQL share. */
 
+import type { LRUCache } from "lru-cache";
 import type { Clock } from "../../src/core/clock.js";
 import type { Logger } from "../../src/core/logger.js";
 import type { Retention } from "../../src/webhooks/store.js";
@@ -16,6 +17,8 @@ export interface SqlStoreContext {
   readonly retention: Retention;
   readonly pendingPerAccount: number;
   readonly webhookCache: WebhookCache;
+  /** The positions of deliveries that this process has claimed lately, by their ids. */
+  readonly claimedPositions: LRUCache<string, number>;
   /** Tells workers that deliveries or health steps may be due at `at`. */
   readonly notifyWorkers: (at: number) => void;
   /** The same from a transaction of the host, once that commits. Absent: workers find out later. */

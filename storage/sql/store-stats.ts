@@ -8,7 +8,7 @@ import type { SqlTransaction } from "./database.js";
 const MOST_COUNTED = 100_000;
 
 const ENDPOINTS = `SELECT count(*) AS webhooks,
-    coalesce(sum(pending), 0) AS pending, coalesce(sum(delivered + failed + withheld), 0) AS ended,
+    coalesce(sum(pending), 0) AS pending, coalesce(sum(in_flight), 0) AS leased, coalesce(sum(delivered + failed + withheld), 0) AS ended,
     coalesce(sum(CASE WHEN status = 'DISABLED' THEN 1 ELSE 0 END), 0) AS disabled,
     coalesce(sum(CASE WHEN status = 'ENABLED' AND warned_at IS NOT NULL THEN 1 ELSE 0 END), 0) AS warned,
     coalesce(sum(CASE WHEN status = 'ENABLED' AND warned_at IS NULL AND failing_since IS NOT NULL THEN 1 ELSE 0 END), 0) AS failing
@@ -21,8 +21,6 @@ const CHANGES = `SELECT ${SUM_OF_CHANGES} FROM {changes}
 const DUE = `SELECT count(*) AS due FROM (
   SELECT 1 FROM {endpoints} ep JOIN {queue} q ON q.endpoint = ep.position AND q.at <= $1
   WHERE ep.in_flight < coalesce(ep.slow_start, $2) AND ep.in_flight < $2 LIMIT ${MOST_COUNTED}) AS due`;
-
-const LEASED = `SELECT count(*) AS leased FROM {leases} l JOIN {endpoints} ep ON ep.position = l.endpoint`;
 
 type Counts = Readonly<Record<string, number>>;
 
@@ -37,7 +35,6 @@ export async function readStoreStats(
     "SELECT events, bytes FROM {totals} WHERE name = 'webhooks'",
   );
   const [due] = await transaction.all<Counts>(DUE, [now, perEndpoint]);
-  const [leased] = await transaction.all<Counts>(LEASED);
   const sum = (name: string, ...rows: readonly (Counts | undefined)[]): number =>
     rows.reduce((total, row) => total + Number(row?.[name] ?? 0), 0);
   const webhooks = sum("webhooks", all);
@@ -50,7 +47,7 @@ export async function readStoreStats(
     webhooks,
     events: sum("events", totals, added),
     pending: sum("pending", all, added),
-    leased: sum("leased", leased),
+    leased: sum("leased", all),
     due: sum("due", due),
     endpoints: { ok: webhooks - endpoints.failing - endpoints.warned - endpoints.disabled, ...endpoints },
     ended: sum("ended", all) + sum("delivered", added) + sum("failed", added) + sum("withheld", added),

@@ -3,11 +3,11 @@
  * with claims, in a transaction of its own.
  */
 
-import { completeEvents, freeEvents, type StoredEventRow } from "./completed-events.js";
+import { completeEvents, freeEvents, lockEvents, type StoredEventRow } from "./completed-events.js";
 import type { SqlTransaction } from "./database.js";
 import type { DeliveryRow } from "./delivery-rows.js";
 import type { SqlStoreContext } from "./store-context.js";
-import { deliveries, events, leases, queue, remembered, removals, replays } from "./webhook-tables.js";
+import { deliveries, events, queue, remembered, removals, replays } from "./webhook-tables.js";
 
 /** The most rows that one call frees. */
 const MOST_FREED = 200;
@@ -32,7 +32,7 @@ async function takeWithinBudget(
   return taken;
 }
 
-/** Frees completed events. Their rows are locked, so one that is resent meanwhile stays. */
+/** Frees completed events. */
 async function freeCompleted(
   transaction: SqlTransaction,
   positions: readonly number[],
@@ -41,11 +41,7 @@ async function freeCompleted(
   if (positions.length === 0) return true;
   const taken = await takeWithinBudget(transaction, positions);
   const rows = await transaction.lockRows<StoredEventRow>(events, "position", taken);
-  await freeEvents(
-    transaction,
-    rows.filter(({ open }) => open === 0),
-    now,
-  );
+  await freeEvents(transaction, rows, now);
   return positions.length < MOST_FREED && taken.length === positions.length;
 }
 
@@ -112,13 +108,9 @@ async function freeRemoved(
     ["endpoint", "at", "delivery"],
     rows.map(({ queued_at, position }) => [endpoint, queued_at, position]),
   );
-  await transaction.remove(leases, ["endpoint"], [[endpoint]]);
   await transaction.remove(deliveries, ["position"], keys);
-  const closed = new Map<number, number>();
-  for (const { event, state } of rows) {
-    if (state === "pending") closed.set(event, (closed.get(event) ?? 0) + 1);
-  }
-  await completeEvents(transaction, closed, { context, now });
+  const closed = rows.filter(({ state }) => state === "pending").map(({ event }) => event);
+  await completeEvents(transaction, await lockEvents(transaction, closed), { context, now });
   return false;
 }
 

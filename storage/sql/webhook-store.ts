@@ -1,5 +1,6 @@
 /** The webhook store on SQL, put together from its parts. */
 
+import { LRUCache } from "lru-cache";
 import { PostbellError } from "../../src/core/errors.js";
 import type { ClaimRequest, Storage, WebhookStore } from "../../src/webhooks/store.js";
 import { type Batcher, createBatcher } from "../batcher.js";
@@ -20,6 +21,9 @@ import { createWebhookCache } from "./webhook-cache.js";
 /** The most events of one transaction, and the most bytes. */
 const MOST_APPENDED = 200;
 const MOST_APPENDED_BYTES = 4_000_000;
+
+/** More than a process has in flight. One that is not known costs two more reads. */
+const MOST_CLAIMED = 10_000;
 
 export interface SqlStoreOptions {
   /** The most concurrent appends, each in a transaction of its own. */
@@ -109,10 +113,14 @@ async function claimOnce(
 }
 
 export function createSqlWebhookStore(
-  settings: Omit<SqlStoreContext, "webhookCache">,
+  settings: Omit<SqlStoreContext, "webhookCache" | "claimedPositions">,
   { concurrency, maxSleepMs, now, watch }: SqlStoreOptions,
 ): ReturnType<Storage["webhooks"]> {
-  const context = { ...settings, webhookCache: createWebhookCache(settings) };
+  const context: SqlStoreContext = {
+    ...settings,
+    webhookCache: createWebhookCache(settings),
+    claimedPositions: new LRUCache({ max: MOST_CLAIMED }),
+  };
   const { database, perEndpoint } = context;
   const tidier = createTidier(context);
   const registry = createSqlRegistry(context);

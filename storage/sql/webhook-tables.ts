@@ -105,8 +105,8 @@ export const events = {
     receivers: "text",
     /** 1 for a test of one webhook, which no other webhook receives or recovers. */
     is_test: "int",
-    /** How many of its deliveries are pending. */
-    open: "int",
+    /** How many deliveries it has had. One with several is locked when one of them is completed. */
+    deliveries: "int",
   },
   unique: [["account", "id"]],
   indexes: [{ columns: ["account", "stored_at", "position"] }],
@@ -120,7 +120,7 @@ export const bodies = {
   primaryKey: ["event"],
 } as const satisfies SqlTable;
 
-/** The events without a pending delivery, by when they became so. */
+/** The events without a pending delivery, by when they became so. Freeing one checks it again. */
 export const completed = {
   name: "completed",
   columns: { event: "int", account: "text", ended_at: "int" },
@@ -171,12 +171,17 @@ export const queue = {
   primaryKey: ["endpoint", "at", "delivery"],
 } as const satisfies SqlTable;
 
-/** The deliveries in flight, by their ids. */
+/** What each claim has leased and not settled yet: one row, however many deliveries it has. */
 export const leases = {
   name: "leases",
-  columns: { id: "text", delivery: "int", endpoint: "int", token: "text", until: "int" },
-  primaryKey: ["id"],
-  indexes: [{ columns: ["until"] }],
+  columns: {
+    position: "position",
+    token: "text",
+    until: "int",
+    /** A JSON list of positions. */
+    deliveries: "text",
+  },
+  indexes: [{ columns: ["token"] }, { columns: ["until"] }],
 } as const satisfies SqlTable;
 
 /** The positions of removed webhooks whose deliveries are still to be deleted. */

@@ -15,10 +15,14 @@ export interface SqlConnection {
 
 const COUNTED = ["delivered", "failed", "withheld", "pending"];
 
+/** A delivery is in the list of a lease: `[1,22,333]`. */
+const LISTED = `',' || substr(deliveries, 2, length(deliveries) - 2) || ',' LIKE '%,' || CAST(d.position AS text) || ',%'`;
+
 /** Queries for rows that break an invariant. Each describes them in the column `fault`. */
 const DISAGREEMENTS: readonly string[] = [
   `SELECT 'in_flight of ' || id AS fault FROM {endpoints} ep
-    WHERE in_flight <> (SELECT count(*) FROM {leases} WHERE endpoint = ep.position)`,
+    WHERE in_flight <> (SELECT count(*) FROM {deliveries} d WHERE endpoint = ep.position AND state = 'pending'
+      AND NOT EXISTS (SELECT 1 FROM {queue} WHERE delivery = d.position))`,
   ...COUNTED.map(
     (state) => `SELECT 'count of ${state} of ' || id AS fault FROM {endpoints} ep
     WHERE ${state} + (SELECT coalesce(sum(${state}), 0) FROM {changes} WHERE endpoint = ep.position)
@@ -27,19 +31,20 @@ const DISAGREEMENTS: readonly string[] = [
   `SELECT 'places of delivery ' || position AS fault FROM {deliveries} d
     WHERE endpoint IN (SELECT position FROM {endpoints})
       AND (SELECT count(*) FROM {queue} WHERE delivery = d.position)
-        + (SELECT count(*) FROM {leases} WHERE delivery = d.position)
-        <> CASE WHEN state = 'pending' THEN 1 ELSE 0 END`,
+        + (SELECT count(*) FROM {leases} WHERE ${LISTED})
+        <> CASE WHEN state = 'pending' THEN 1 ELSE 0 END
+      AND NOT (state <> 'pending' AND (SELECT count(*) FROM {queue} WHERE delivery = d.position) = 0)`,
   `SELECT 'queue holds what is gone: ' || delivery AS fault FROM {queue}
     WHERE delivery NOT IN (SELECT position FROM {deliveries})`,
-  `SELECT 'lease of what is gone: ' || id AS fault FROM {leases}
-    WHERE delivery NOT IN (SELECT position FROM {deliveries})`,
+  "SELECT 'empty lease: ' || position AS fault FROM {leases} WHERE deliveries = '[]'",
   `SELECT 'never served: ' || id AS fault FROM {endpoints} ep WHERE ready_at IS NULL AND in_flight = 0
     AND EXISTS (SELECT 1 FROM {queue} WHERE endpoint = ep.position)
     AND NOT EXISTS (SELECT 1 FROM {changes} WHERE endpoint = ep.position)`,
-  `SELECT 'open of event ' || id AS fault FROM {events} e
-    WHERE open <> (SELECT count(*) FROM {deliveries} WHERE event = e.position AND state = 'pending')`,
+  `SELECT 'deliveries of event ' || id AS fault FROM {events} e
+    WHERE deliveries < (SELECT count(*) FROM {deliveries} WHERE event = e.position)`,
   `SELECT 'completion of event ' || id AS fault FROM {events} e
-    WHERE (SELECT count(*) FROM {completed} WHERE event = e.position) <> CASE WHEN open = 0 THEN 1 ELSE 0 END`,
+    WHERE (SELECT count(*) FROM {completed} WHERE event = e.position)
+      <> CASE WHEN EXISTS (SELECT 1 FROM {deliveries} WHERE event = e.position AND state = 'pending') THEN 0 ELSE 1 END`,
   `SELECT 'body of event ' || id AS fault FROM {events} e
     WHERE (SELECT count(*) FROM {bodies} WHERE event = e.position) <> 1`,
   `SELECT 'body of nothing: ' || event AS fault FROM {bodies} WHERE event NOT IN (SELECT position FROM {events})`,
@@ -92,9 +97,9 @@ export function inspectSql({ all, listTables, close }: SqlConnection): StorageIn
       if (owners.length === 0) return 0;
       const isOwned = owners.map((owner) => `substr(token, 1, ${owner.length + 1}) = ${quote(`${owner}.`)}`);
       const ended = await all(
-        `UPDATE {leases} SET until = 1 WHERE until > 1 AND (${isOwned.join(" OR ")}) RETURNING id`,
+        `UPDATE {leases} SET until = 1 WHERE until > 1 AND (${isOwned.join(" OR ")}) RETURNING deliveries`,
       );
-      return ended.length;
+      return ended.flatMap(({ deliveries }) => JSON.parse(String(deliveries)) as number[]).length;
     },
     async endNoticeLeases() {
       await all("UPDATE {endpoints} SET notice_at = 1 WHERE notice_at IS NOT NULL RETURNING id");
