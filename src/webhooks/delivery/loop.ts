@@ -2,7 +2,7 @@
  * Decides when to claim deliveries: while slots are free and something is due. Sleeps otherwise.
  */
 
-import type { ClaimRequest } from "../store.js";
+import type { Claim, ClaimRequest, Lane } from "../store.js";
 import { type ClaimedBatch, createClaimer, type PendingClaim } from "./claimer.js";
 import type { DeliveryContext } from "./context.js";
 import type { Flights } from "./flights.js";
@@ -66,6 +66,21 @@ export interface Loop {
   stats(): LoopStats;
 }
 
+/** The lanes that may have more due than a claim returned. */
+type Backlog = Readonly<Record<Lane, boolean>>;
+
+const NO_BACKLOG: Backlog = { fast: false, slow: false };
+
+/**
+ * Finds the lanes that may have more, after a claim that left something due. A slow lane that did
+ * not use up its room has nothing more: its free slots would have the store called for nothing
+ * while the fast lane is busy.
+ */
+function findBacklog(claims: readonly Claim[], { room }: ClaimRequest): Backlog {
+  const slow = claims.reduce((count, { lane }) => count + (lane === "slow" ? 1 : 0), 0);
+  return { fast: true, slow: slow >= room.slow };
+}
+
 function readLoopStats(
   { clock, store, outage }: LoopContext,
   passes: PassRunner,
@@ -86,18 +101,21 @@ export function createLoop(context: LoopContext): Loop {
   const claimer = createClaimer(context);
   let unwatch = (): void => {};
   /**
-   * True if the last claim returned fewer deliveries than were due because no slot was free. Then a
-   * freed slot wakes the loop. The store notifies the loop of everything that becomes due later.
+   * The lanes of which the last claim may have returned fewer deliveries than were due, because no
+   * slot was free. Then a freed slot wakes the loop. The store notifies the loop of everything that
+   * becomes due later.
    */
-  let hasBacklog = false;
+  let backlog: Backlog = NO_BACKLOG;
 
   /** After a pass, every delivery that is due and has a slot is in flight. */
   const pass = async (): Promise<void> => {
     healthTimer.startIfDue();
     const room = flights.room();
     // Without room there is nothing to claim: the flight that frees a slot wakes the loop.
-    hasBacklog = room.fast + room.slow === 0;
-    if (hasBacklog) return;
+    if (room.fast + room.slow === 0) {
+      backlog = { fast: true, slow: true };
+      return;
+    }
     const pending = claimer.prepare(room, flights.freedCount());
     const result = await claimer.send(pending.request);
     outage.ended();
@@ -120,7 +138,7 @@ export function createLoop(context: LoopContext): Loop {
   };
 
   const wakeIfBacklogged = (): void => {
-    if (hasBacklog && flights.hasRoom()) passes.request();
+    if (flights.hasRoom(backlog)) passes.request();
   };
 
   const notifyDue = (at: number): void => {
@@ -141,12 +159,13 @@ export function createLoop(context: LoopContext): Loop {
   /**
    * Takes over the claimed deliveries. Then claims again if there was too little room, or sleeps.
    */
-  const accept = async ({ claims, nextAt }: ClaimedBatch, pending: PendingClaim): Promise<void> => {
+  const accept = async (claimed: ClaimedBatch, pending: PendingClaim): Promise<void> => {
+    const { claims, nextAt } = claimed;
     await flights.take(claims, pending.claimedAt);
     if (!passes.isRunning()) return;
     const { now } = pending.request;
     // Due by now, maybe not yet when the request was built: settlements since then count later.
-    hasBacklog = nextAt !== null && nextAt <= store.now();
+    backlog = nextAt !== null && nextAt <= store.now() ? findBacklog(claims, pending.request) : NO_BACKLOG;
     // A slot that was freed during the claim could not wake the loop: the backlog was unknown then.
     if (claims.length > 0 || (nextAt ?? 0) > now || flights.freedCount() > pending.freedBefore)
       wakeIfBacklogged();
@@ -155,7 +174,7 @@ export function createLoop(context: LoopContext): Loop {
   };
 
   const reserve = (): Reservation | undefined => {
-    if (!passes.isRunning() || hasBacklog) return undefined;
+    if (!passes.isRunning() || backlog.fast || backlog.slow) return undefined;
     const room = flights.reserve();
     if (room === undefined) return undefined;
     const pending = claimer.prepare(room, flights.freedCount());

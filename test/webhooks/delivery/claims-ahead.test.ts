@@ -95,14 +95,44 @@ describe("claims ahead of free slots", () => {
   });
 });
 
+describe("a slot that is freed while enough claims wait", () => {
+  it("leads to no call of the storage, although the slow lane has free slots", async () => {
+    let calls = 0;
+    const endpoint = holdingEndpoint();
+    let isHolding = false;
+    const { register, quiet, ...harness } = await startHarness({
+      change: ({ claim }) => ({
+        claim(request) {
+          calls += 1;
+          return claim(request);
+        },
+      }),
+      answer: (...request) => (isHolding ? endpoint.answer(...request) : Promise.resolve(response(204))),
+      options: { delivery: { concurrency: 4, slowConcurrency: 4, perEndpoint: 20 } },
+    });
+    await register();
+    await harness.emit();
+    await quiet();
+    isHolding = true;
+    await emitTimes(harness, 15);
+    await quiet();
+    expect(endpoint.open).toHaveLength(4);
+    const before = calls;
+    endpoint.open.shift()?.hold.resolve(response(204));
+    await quiet();
+    expect(calls - before).toBe(0);
+  });
+});
+
 describe("the queue of claims ahead", () => {
   const claim = (id: string): { readonly claim: Claim; readonly claimedAt: number } => ({
     claim: { id } as Claim,
     claimedAt: 0,
   });
 
-  it("asks for more when half are left, and for no more than 64", () => {
-    const ahead = createClaimsAhead(1_000);
+  it("asks for more when half are left, and for no more than 64 before it knows the rate", () => {
+    const clock = manualClock(START);
+    const ahead = createClaimsAhead(1_000, clock);
     expect(ahead.room()).toBe(64);
     for (let index = 0; index < 64; index++) ahead.add(claim(`${index}`));
     expect(ahead.room()).toBe(0);
@@ -112,6 +142,26 @@ describe("the queue of claims ahead", () => {
     expect(ahead.room()).toBe(32);
     expect(ahead.drain()).toHaveLength(32);
     expect(ahead.next()).toBeUndefined();
-    expect(createClaimsAhead(3).room()).toBe(3);
+    expect(createClaimsAhead(3, clock).room()).toBe(3);
+  });
+
+  it("holds what goes out within a tenth of a second, but never more than 512", async () => {
+    const clock = manualClock(START);
+    const ahead = createClaimsAhead(1_000, clock);
+    const send = (count: number): void => {
+      for (let index = 0; index < count; index++) {
+        ahead.add(claim("sent"));
+        ahead.next();
+      }
+    };
+    send(100);
+    await clock.advance(50);
+    expect(ahead.room()).toBe(200);
+    send(10_000);
+    await clock.advance(50);
+    expect(ahead.room()).toBe(512);
+    send(1);
+    await clock.advance(10 * SECOND);
+    expect(ahead.room()).toBe(64);
   });
 });
