@@ -18,7 +18,7 @@ import { checkServer, type PostgresReport } from "./check.js";
 import { type PostgresPool, runQuery } from "./client.js";
 import { borrow, createPostgresDatabase } from "./database.js";
 import { checkLayout, migrate } from "./migrate.js";
-import { createPostgresNotifications } from "./notifications.js";
+import { createPostgresNotifications, toChannel } from "./notifications.js";
 import { type PostgresStorageOptions, postgresStorageOptions } from "./options.js";
 import { createPools } from "./pools.js";
 import { listMigrations, type PostgresMigration } from "./schema.js";
@@ -96,13 +96,14 @@ export function postgresStorage(options: PostgresStorageOptions): PostgresStorag
     }
     return time;
   };
+  const channel = isListening ? toChannel(schema) : undefined;
   const statements = createPostgresStatements(schema, isListening);
   const unprepared = createPostgresStatements(schema, false);
   let isPrepared = false;
   const database = createPostgresDatabase({
     pool: pools.main,
     createTransaction: (client) => createPostgresTransaction(client, schema, statements),
-    joinTransaction: (client) => createPostgresTransaction(client, schema, unprepared),
+    joinTransaction: (client) => createPostgresTransaction(client, schema, unprepared, channel),
     async prepare() {
       if (!isPrepared) await checkLayout(await pools.main(), schema);
       isPrepared = true;
@@ -125,7 +126,6 @@ export function postgresStorage(options: PostgresStorageOptions): PostgresStorag
         {
           ...{ database, seal, clock: own, logger: ownLogger, perEndpoint, retention, pendingPerAccount },
           notifyWorkers: notifications.notify,
-          wakeWithin: notifications.notifyWithin,
         },
         {
           concurrency: APPENDS,

@@ -4,18 +4,18 @@
  */
 
 import type { Clock, Timer } from "../../src/core/clock.js";
-import type { SqlTransaction } from "../sql/database.js";
 import { createWatchers, type Watchers } from "../watchers.js";
 import { type PgPoolClient, type PostgresPool, runQuery } from "./client.js";
 import { borrow } from "./database.js";
 
 const RECONNECT_MS = 1_000;
 
+/** Returns the name of the channel of a schema. */
+export const toChannel = (schema: string): string => `postbell_${schema}`;
+
 const NOTIFY = "SELECT pg_notify($1, $2)";
 
 export interface PostgresNotifications extends Watchers {
-  /** Notifies from a transaction, once that commits; absent without listeners. */
-  readonly notifyWithin: ((transaction: SqlTransaction, at: number) => Promise<unknown>) | undefined;
   readonly close: () => void;
 }
 
@@ -35,7 +35,7 @@ export function createPostgresNotifications({
   getClock,
   now,
 }: PostgresNotificationsOptions): PostgresNotifications {
-  const channel = `postbell_${schema}`;
+  const channel = toChannel(schema);
   const watchers = createWatchers();
   let listeners = 0;
   let client: PgPoolClient | undefined;
@@ -94,9 +94,6 @@ export function createPostgresNotifications({
   };
 
   return {
-    notifyWithin: isListening
-      ? (transaction, at) => transaction.all(NOTIFY, [channel, String(at)])
-      : undefined,
     notify(at) {
       // A process that waits for work takes its own.
       if (listeners > 0) watchers.notify(at);

@@ -3,7 +3,8 @@
 import { createHash } from "node:crypto";
 import type { Columns, ParameterType } from "../sql/database.js";
 import type { SqlTable } from "../sql/table.js";
-import { writeInsertEvents } from "./insert-events.js";
+import { writeFunctionCalls } from "./append-functions.js";
+import { writeForEach } from "./for-each.js";
 
 /** Statements for one row. Their parameters are its values. */
 export interface SingleRowStatements {
@@ -28,7 +29,8 @@ export interface PostgresStatements {
    * counts where the server keeps no plans.
    */
   readonly single: SingleRowStatements;
-  readonly insertEvents: string;
+  /** Calls of the functions that append events. */
+  readonly appends: { readonly read: string; readonly insert: string };
   /** Returns the name of the plan that the server keeps for a text; `undefined` without plans. */
   nameOf(text: string): string | undefined;
 }
@@ -64,15 +66,6 @@ const toUnnest = (table: SqlTable, columns: Columns): string =>
   `unnest(${toArrays(table, columns)}) AS r(${columns.join(", ")})`;
 
 const toCondition = (keys: Columns): string => keys.map((key) => `t.${key} = r.${key}`).join(" AND ");
-
-/** Runs `inner` for each list of values. Only a query with an order needs its place in it. */
-function writeForEach(inner: string, types: readonly ParameterType[]): string {
-  const arrays = types.map((type, index) => `$${index + 1}::${type === "int" ? "bigint" : "text"}[]`);
-  const names = types.map((_, index) => `a${index + 1}`);
-  const place = inner.includes("ORDER BY") ? "row_number() OVER ()" : "1";
-  return `SELECT q.* FROM unnest(${arrays.join(", ")}) WITH ORDINALITY AS r(${names.join(", ")}, list)
-    CROSS JOIN LATERAL (SELECT ${place} AS place, i.* FROM (${inner}) AS i) AS q ORDER BY r.list, q.place`;
-}
 
 /** The parameters `$1`, `$2` … */
 const toParameters = (columns: Columns): string => columns.map((_, index) => `$${index + 1}`).join(", ");
@@ -116,12 +109,10 @@ export function createPostgresStatements(schema: string, isPrepared: boolean): P
   return {
     query: fill,
     single: createSingleRowStatements(toName),
-    insertEvents: writeInsertEvents(toName),
+    appends: writeFunctionCalls(toName),
     // Every process gives a text the same name.
     nameOf: (text) => (isPrepared ? `postbell_${hash(text)}` : undefined),
-    forEach: memoize((text: string, types: readonly ParameterType[]) =>
-      writeForEach(fill(text).replace(/\$([1-9][0-9]?)/g, "r.a$1"), types),
-    ),
+    forEach: memoize((text: string, types: readonly ParameterType[]) => writeForEach(fill(text), types)),
     insert: memoize(
       (table: SqlTable, columns: Columns, unless: Columns | undefined) =>
         `INSERT INTO ${toName(table.name)} (${columns.join(", ")}) SELECT * FROM ${toUnnest(table, columns)}${toConflict(unless)}`,

@@ -1,8 +1,16 @@
 /** Statements on a connection to Postgres: one for many rows, which travel as arrays. */
 
 import type { SqlTransaction, SqlValue, SqlValues } from "../sql/database.js";
+import {
+  ASSUMED_VALUES,
+  DELIVERY_VALUES,
+  decodeRead,
+  EVENT_VALUES,
+  KEY_VALUES,
+  listAssumed,
+  listEventValues,
+} from "./append-functions.js";
 import type { PgClient } from "./client.js";
-import { DELIVERY_VALUES, EVENT_VALUES, listEventValues } from "./insert-events.js";
 import { createStatementSender } from "./statement-sender.js";
 import type { PostgresStatements } from "./statements.js";
 
@@ -20,6 +28,8 @@ const toArrays = (count: number, rows: readonly SqlValues[]): string[] =>
     (_, column) => `{${rows.map((row) => toText(row[column] ?? null)).join(",")}}`,
   );
 
+const NOTHING_ASSUMED = Array.from({ length: ASSUMED_VALUES }, () => null);
+
 export interface PostgresTransaction extends SqlTransaction {
   /** Sends the statements that begin the transaction. */
   readonly begin: (text: string) => void;
@@ -31,11 +41,15 @@ export interface PostgresTransaction extends SqlTransaction {
   readonly settled: () => Promise<void>;
 }
 
-/** Returns the statements of one transaction on a connection. */
+/**
+ * Returns the statements of one transaction on a connection. `channel`: where appends notify once
+ * the transaction commits.
+ */
 export function createPostgresTransaction(
   client: PgClient,
   schema: string,
   statements: PostgresStatements,
+  channel?: string,
 ): PostgresTransaction {
   const sender = createStatementSender(client, (text) => statements.nameOf(text));
   /** Runs a statement for many rows, or the one for a single row. */
@@ -100,11 +114,26 @@ export function createPostgresTransaction(
       // A single row that was left out returns nothing.
       return rows.map((_, index) => inserted[index]?.position ?? undefined);
     },
-    async insertEvents(added, now) {
-      const { times, events, deliveries } = listEventValues(added, now);
-      const values = [...times, ...toArrays(EVENT_VALUES, events), ...toArrays(DELIVERY_VALUES, deliveries)];
-      const rows = await sender.send<{ position: number | null }>(statements.insertEvents, values);
-      return rows.map(({ position }) => position ?? undefined);
+    appends: {
+      async read(keys, accounts) {
+        const names = accounts.map((name) => [name]);
+        const values = [...toArrays(KEY_VALUES, keys), ...toArrays(1, names)];
+        const [row] = await sender.send<Parameters<typeof decodeRead>[0]>(statements.appends.read, values);
+        return row === undefined ? { known: [], receivers: [] } : decodeRead(row);
+      },
+      async insert(added, now, assumed) {
+        const { times, events, deliveries } = listEventValues(added, now);
+        const accounts = listAssumed(assumed);
+        const rows = await sender.send<{ position: number | null }>(statements.appends.insert, [
+          ...times,
+          ...toArrays(EVENT_VALUES, events),
+          ...toArrays(DELIVERY_VALUES, deliveries),
+          deliveries.length > 0 ? (channel ?? null) : null,
+          ...(accounts === null ? NOTHING_ASSUMED : toArrays(ASSUMED_VALUES, accounts)),
+        ]);
+        // The function returns a row for each event, or none.
+        return rows.length < added.length ? undefined : rows.map(({ position }) => position ?? undefined);
+      },
     },
     update: (table, keys, columns, rows) =>
       write(

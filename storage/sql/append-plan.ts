@@ -3,23 +3,11 @@
 import { PostbellError } from "../../src/core/errors.js";
 import { subscribes } from "../../src/webhooks/event-types/subscription.js";
 import type { WebhookStore } from "../../src/webhooks/store.js";
-import type { SqlTransaction } from "./database.js";
+import type { ReceiverRow } from "./append-queries.js";
 import type { SqlStoreContext } from "./store-context.js";
 import { decodeEventTypes } from "./webhook-rows.js";
 
 export type AppendRequest = Parameters<WebhookStore["append"]>[0];
-
-const RECEIVERS = `SELECT w.account, w.id, w.position, w.event_types, e.status, e.pending
-  FROM {webhooks} w JOIN {endpoints} e ON e.position = w.position WHERE w.account = $1 ORDER BY w.position`;
-
-interface ReceiverRow {
-  readonly account: string;
-  readonly id: string;
-  readonly position: number;
-  readonly event_types: string | null;
-  readonly status: string;
-  readonly pending: number;
-}
 
 /** An account, as the events of one batch see it. */
 export interface AccountState {
@@ -34,17 +22,11 @@ export interface PlannedEvent {
   readonly isKept: boolean;
 }
 
-/** Reads the webhooks of the accounts of events. */
-export async function readAccounts(
-  transaction: SqlTransaction,
-  requests: readonly AppendRequest[],
-): Promise<ReadonlyMap<string, AccountState>> {
-  const names = [...new Set(requests.map(({ event }) => event.account))];
-  const rows = await transaction.forEach<ReceiverRow>(
-    RECEIVERS,
-    ["text"],
-    names.map((name) => [name]),
-  );
+/** Groups webhooks by their accounts. */
+export function groupReceivers(
+  names: readonly string[],
+  rows: readonly ReceiverRow[],
+): ReadonlyMap<string, AccountState> {
   const accounts = new Map(
     names.map((name) => [name, { webhooks: [] as AccountState["webhooks"][number][], pending: 0 }]),
   );

@@ -4,6 +4,7 @@
  * because a round trip costs much.
  */
 
+import type { KnownRow, ReceiverRow } from "./append-queries.js";
 import type { SqlTable } from "./table.js";
 
 export type SqlValue = string | number | null;
@@ -32,6 +33,35 @@ export interface NewEvent {
   readonly isTest: boolean;
   /** The positions of these webhooks. */
   readonly endpoints: readonly number[];
+}
+
+/** What a plan made without reading takes for granted. */
+export interface AssumedAccount {
+  readonly account: string;
+  /** The positions and versions of its webhooks, as `position:version,position:version`. */
+  readonly webhooks: string;
+  /** The most deliveries that may be pending before the events are added. */
+  readonly mostPending: number;
+}
+
+/** What appending events reads and writes, in one round trip each. */
+export interface AppendStatements {
+  /** Runs `KNOWN` for each of `keys`, and `RECEIVERS` for each of `accounts`. */
+  read(
+    keys: readonly SqlValues[],
+    accounts: readonly string[],
+  ): Promise<{ readonly known: readonly KnownRow[]; readonly receivers: readonly ReceiverRow[] }>;
+  /**
+   * Inserts events with everything that belongs to them, as `insertEvents` of `new-events.ts` does.
+   * In a transaction of the host, it also notifies the workers once that commits. With `assumed`,
+   * it returns `undefined` and inserts nothing if one of the events is known, or an account is not
+   * as assumed.
+   */
+  insert(
+    events: readonly NewEvent[],
+    now: number,
+    assumed?: readonly AssumedAccount[],
+  ): Promise<readonly (number | undefined)[] | undefined>;
 }
 
 /** A transaction. Its methods reject with the error of the database. */
@@ -74,14 +104,8 @@ export interface SqlTransaction {
   update(table: SqlTable, keys: Columns, columns: Columns, rows: readonly SqlValues[]): Promise<void>;
   /** Deletes the rows that have these keys. */
   remove(table: SqlTable, keys: Columns, rows: readonly SqlValues[]): Promise<void>;
-  /**
-   * Inserts events with everything that belongs to them, as `insertEvents` of `new-events.ts` does.
-   * Absent where that costs no more.
-   */
-  readonly insertEvents?: (
-    events: readonly NewEvent[],
-    now: number,
-  ) => Promise<readonly (number | undefined)[]>;
+  /** Absent where the statements above cost no more. */
+  readonly appends?: AppendStatements;
   /** Waits until no other transaction holds the lock of this name, and holds it until the end. */
   lock(name: string): Promise<void>;
   /** The text that ends a query which locks its rows and leaves out those that are locked. */

@@ -5,6 +5,7 @@ import type { Clock } from "../../src/core/clock.js";
 import type { Logger } from "../../src/core/logger.js";
 import type { Retention } from "../../src/webhooks/store.js";
 import type { Seal } from "../seal.js";
+import type { ReceiverRow } from "./append-queries.js";
 import type { SqlDatabase, SqlTransaction, TransactionOptions } from "./database.js";
 import type { WebhookCache } from "./webhook-cache.js";
 
@@ -17,12 +18,12 @@ export interface SqlStoreContext {
   readonly retention: Retention;
   readonly pendingPerAccount: number;
   readonly webhookCache: WebhookCache;
+  /** The webhooks of accounts as they were lately. What is planned by them is checked again. */
+  readonly receivers: LRUCache<string, readonly ReceiverRow[]>;
   /** The positions of deliveries that this process has claimed lately, by their ids. */
   readonly claimedPositions: LRUCache<string, number>;
   /** Tells workers that deliveries or health steps may be due at `at`. */
   readonly notifyWorkers: (at: number) => void;
-  /** The same from a transaction of the host, once that commits. Absent: workers find out later. */
-  readonly wakeWithin?: ((transaction: SqlTransaction, at: number) => Promise<unknown>) | undefined;
 }
 
 /** Gathers what to do after a commit. Each run of a transaction has its own. */

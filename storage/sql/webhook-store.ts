@@ -22,6 +22,9 @@ import { createWebhookCache } from "./webhook-cache.js";
 const MOST_APPENDED = 200;
 const MOST_APPENDED_BYTES = 4_000_000;
 
+/** The most accounts whose webhooks a process keeps. */
+const MOST_ACCOUNTS = 2_000;
+
 /** More than a process has in flight. One that is not known costs two more reads. */
 const MOST_CLAIMED = 10_000;
 
@@ -39,16 +42,12 @@ const hasDeliveries = (result: AppendResult | PostbellError | undefined): boolea
 /** Appends events in transactions of the host: those of one transaction together. */
 function createJoinedAppender(context: SqlStoreContext) {
   const batchers = new WeakMap<object, Batcher<AppendRequest, AppendResult | PostbellError>>();
-  const { database, wakeWithin } = context;
+  const { database } = context;
   const createOwn = (connection: object) =>
     createBatcher<AppendRequest, AppendResult | PostbellError>({
       run: async (requests) => {
         if (database.join === undefined) throw new TypeError("the database joins no transactions");
-        return database.join(connection, async (transaction) => {
-          const results = await appendAll(transaction, requests, context);
-          if (results.some(hasDeliveries)) await wakeWithin?.(transaction, requests[0]?.now ?? 0);
-          return results;
-        });
+        return database.join(connection, (transaction) => appendAll(transaction, requests, context));
       },
       most: MOST_APPENDED,
       concurrency: 1,
@@ -113,12 +112,13 @@ async function claimOnce(
 }
 
 export function createSqlWebhookStore(
-  settings: Omit<SqlStoreContext, "webhookCache" | "claimedPositions">,
+  settings: Omit<SqlStoreContext, "webhookCache" | "receivers" | "claimedPositions">,
   { concurrency, maxSleepMs, now, watch }: SqlStoreOptions,
 ): ReturnType<Storage["webhooks"]> {
   const context: SqlStoreContext = {
     ...settings,
     webhookCache: createWebhookCache(settings),
+    receivers: new LRUCache({ max: MOST_ACCOUNTS }),
     claimedPositions: new LRUCache({ max: MOST_CLAIMED }),
   };
   const { database, perEndpoint } = context;
