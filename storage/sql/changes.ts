@@ -8,89 +8,115 @@ import type { EndpointRow } from "./endpoint-row.js";
 import type { RowOf } from "./table.js";
 import { changes, removals } from "./webhook-tables.js";
 
-/** The endpoint of changes of the totals. */
-const NO_ENDPOINT = 0;
+/** The most endpoints of one row, and the most rows that one claim adds up. */
+export const MOST_COUNTED_TOGETHER = 200;
+const MOST_ROWS = 30;
 
-/** The most changes that one claim adds up. */
-const MOST_CHANGES = 1_000;
+const FIELDS = ["pending", "delivered", "failed", "withheld", "failed_tests"] as const;
 
-const COUNTS = ["pending", "delivered", "failed", "withheld", "failed_tests"] as const;
-const TOTALS = ["events", "bytes"] as const;
-const FIELDS = [...COUNTS, ...TOTALS] as const;
+/** What is added to the counts of an endpoint. */
+export type CountChange = Record<(typeof FIELDS)[number], number>;
 
-type Change = Record<(typeof FIELDS)[number], number>;
+/** The position of an endpoint, and what is added, in the order of {@link FIELDS}; 0 may be left out. */
+type EndpointCounts = readonly number[];
+
+export type ChangeRow = RowOf<typeof changes>;
+
+const noChange = (): CountChange => ({ pending: 0, delivered: 0, failed: 0, withheld: 0, failed_tests: 0 });
+
+const decodeCounts = ({ counts }: Pick<ChangeRow, "counts">): readonly EndpointCounts[] =>
+  JSON.parse(counts) as EndpointCounts[];
 
 /** Gathers what a transaction adds to counts. */
 export class Changes {
-  readonly #byEndpoint = new Map<number, Change>();
+  readonly #byEndpoint = new Map<number, CountChange>();
+  #events = 0;
+  #bytes = 0;
 
-  add(endpoint: number, field: keyof Change, by: number): void {
-    let change = this.#byEndpoint.get(endpoint);
-    if (change === undefined) {
-      change = { pending: 0, delivered: 0, failed: 0, withheld: 0, failed_tests: 0, events: 0, bytes: 0 };
-      this.#byEndpoint.set(endpoint, change);
-    }
+  add(endpoint: number, field: keyof CountChange, by: number): void {
+    const change = this.#byEndpoint.get(endpoint) ?? noChange();
     change[field] += by;
+    this.#byEndpoint.set(endpoint, change);
   }
 
   addTotals(events: number, bytes: number): void {
-    this.add(NO_ENDPOINT, "events", events);
-    this.add(NO_ENDPOINT, "bytes", bytes);
+    this.#events += events;
+    this.#bytes += bytes;
   }
 
   /** Writes what was gathered. Called once, at the end of the transaction. */
   async save(transaction: SqlTransaction): Promise<void> {
-    if (this.#byEndpoint.size === 0) return;
-    await transaction.insert(
-      changes,
-      ["endpoint", ...FIELDS],
-      [...this.#byEndpoint].map(([endpoint, change]) => [endpoint, ...FIELDS.map((field) => change[field])]),
-    );
+    const counts = [...this.#byEndpoint].map(([endpoint, change]) => [
+      endpoint,
+      ...FIELDS.map((field) => change[field]),
+    ]);
+    if (counts.length === 0 && this.#events === 0) return;
+    const rows: (string | number)[][] = [];
+    for (let from = 0; from === 0 || from < counts.length; from += MOST_COUNTED_TOGETHER) {
+      const part = JSON.stringify(counts.slice(from, from + MOST_COUNTED_TOGETHER));
+      rows.push(from === 0 ? [part, this.#events, this.#bytes] : [part, 0, 0]);
+    }
+    await transaction.insert(changes, ["counts", "events", "bytes"], rows);
   }
 }
 
-/** Selects what is not added up yet, for one endpoint. */
-export const SUM_OF_CHANGES = FIELDS.map((field) => `coalesce(sum(${field}), 0) AS ${field}`).join(", ");
+/** What changes add to each endpoint, by position, and to the totals. */
+export interface SummedChanges {
+  readonly byEndpoint: ReadonlyMap<number, CountChange>;
+  readonly events: number;
+  readonly bytes: number;
+}
 
-export type CountChangeRow = RowOf<typeof changes>;
+export function sumChanges(rows: readonly ChangeRow[]): SummedChanges {
+  const byEndpoint = new Map<number, CountChange>();
+  let [events, bytes] = [0, 0];
+  for (const row of rows) {
+    events += row.events;
+    bytes += row.bytes;
+    for (const [endpoint = 0, ...added] of decodeCounts(row)) {
+      const change = byEndpoint.get(endpoint) ?? noChange();
+      for (const [index, field] of FIELDS.entries()) change[field] += added[index] ?? 0;
+      byEndpoint.set(endpoint, change);
+    }
+  }
+  return { byEndpoint, events, bytes };
+}
+
+/** Sums all changes that are not added up yet. */
+export const readAllChanges = async (transaction: SqlTransaction): Promise<SummedChanges> =>
+  sumChanges(await transaction.all<ChangeRow>("SELECT * FROM {changes}"));
 
 /** Reads changes that no other claim adds up, and locks them. */
-export const readChanges = (transaction: SqlTransaction): Promise<readonly CountChangeRow[]> =>
-  transaction.all<CountChangeRow>(
-    `SELECT * FROM {changes} ORDER BY position LIMIT ${MOST_CHANGES}${transaction.skipLocked}`,
+export const readChanges = (transaction: SqlTransaction): Promise<readonly ChangeRow[]> =>
+  transaction.all<ChangeRow>(
+    `SELECT * FROM {changes} ORDER BY position LIMIT ${MOST_ROWS}${transaction.skipLocked}`,
   );
 
 /** True if there may be more changes than were read. */
-export const isFull = (rows: readonly CountChangeRow[]): boolean => rows.length === MOST_CHANGES;
+export const isFull = (rows: readonly ChangeRow[]): boolean => rows.length === MOST_ROWS;
 
-/** Adds changes up in the rows of their endpoints. Returns what they add to the totals. */
+/** Deletes changes, and adds them up in the rows of their endpoints. */
 export async function addUpChanges(
   transaction: SqlTransaction,
-  rows: readonly CountChangeRow[],
-  locked: readonly EndpointRow[],
-): Promise<{ readonly events: number; readonly bytes: number }> {
+  rows: readonly ChangeRow[],
+  { summed, locked }: { readonly summed: SummedChanges; readonly locked: readonly EndpointRow[] },
+): Promise<void> {
   await transaction.remove(
     changes,
     ["position"],
     rows.map(({ position }) => [position]),
   );
-  const summed = new Map<number, CountChangeRow>();
-  for (const row of rows) {
-    const sum = summed.get(row.endpoint);
-    if (sum === undefined) summed.set(row.endpoint, { ...row });
-    else for (const field of FIELDS) sum[field] += row[field];
+  for (const endpoint of locked) {
+    const change = summed.byEndpoint.get(endpoint.position);
+    if (change !== undefined) for (const field of FIELDS) endpoint[field] += change[field];
   }
-  const { events = 0, bytes = 0 } = summed.get(NO_ENDPOINT) ?? {};
-  summed.delete(NO_ENDPOINT);
-  for (const endpoint of locked) addCounts(endpoint, summed.get(endpoint.position));
   await removeLate(transaction, summed, locked);
-  return { events, bytes };
 }
 
 /** Changes the totals. Every claim needs their row, so this comes last in a transaction. */
 export async function addToTotals(
   transaction: SqlTransaction,
-  { events, bytes }: { readonly events: number; readonly bytes: number },
+  { events, bytes }: Pick<SummedChanges, "events" | "bytes">,
 ): Promise<void> {
   if (events === 0 && bytes === 0) return;
   await transaction.all(
@@ -99,23 +125,18 @@ export async function addToTotals(
   );
 }
 
-function addCounts(endpoint: EndpointRow, change: CountChangeRow | undefined): void {
-  if (change === undefined) return;
-  for (const field of COUNTS) endpoint[field] += change[field];
-}
-
 /** Has deliveries deleted that were added while their webhook was removed. */
 async function removeLate(
   transaction: SqlTransaction,
-  summed: ReadonlyMap<number, CountChangeRow>,
+  { byEndpoint }: SummedChanges,
   locked: readonly EndpointRow[],
 ): Promise<void> {
   const known = new Set(locked.map(({ position }) => position));
-  const late = [...summed.values()].filter(({ endpoint, pending }) => !known.has(endpoint) && pending > 0);
+  const late = [...byEndpoint].filter(([endpoint, { pending }]) => !known.has(endpoint) && pending > 0);
   await transaction.insert(
     removals,
     ["endpoint"],
-    late.map(({ endpoint }) => [endpoint]),
+    late.map(([endpoint]) => [endpoint]),
     ["endpoint"],
   );
 }

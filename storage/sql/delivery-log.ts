@@ -12,7 +12,7 @@ import type {
 } from "../../src/webhooks/store.js";
 import { validateCursor } from "../cursor.js";
 import { type RecentHour, sumRecentAttempts } from "../recent-attempts.js";
-import { SUM_OF_CHANGES } from "./changes.js";
+import { readAllChanges } from "./changes.js";
 import type { SqlTransaction, SqlValue } from "./database.js";
 import { type DeliveryRow, toDeliveryId } from "./delivery-rows.js";
 import type { EndpointRow } from "./endpoint-row.js";
@@ -146,9 +146,7 @@ async function readStats(
   ]);
   if (endpoint === undefined) return undefined;
   const { position } = endpoint;
-  const [added] = await transaction.all<
-    Record<"pending" | "delivered" | "failed" | "withheld" | "failed_tests", number>
-  >(`SELECT ${SUM_OF_CHANGES} FROM {changes} WHERE endpoint = $1`, [position]);
+  const added = (await readAllChanges(transaction)).byEndpoint.get(position);
   const [head] = await transaction.all<Pick<DeliveryRow, "extra_at" | "due_at">>(
     `SELECT d.extra_at, d.due_at FROM {queue} q JOIN {deliveries} d ON d.position = q.delivery
       WHERE q.endpoint = $1 ORDER BY q.at, q.delivery LIMIT 1`,
@@ -156,11 +154,11 @@ async function readStats(
   );
   const last = endpoint.last_attempt === null ? null : (JSON.parse(endpoint.last_attempt) as Attempt);
   return {
-    pending: endpoint.pending + Number(added?.pending),
-    delivered: endpoint.delivered + Number(added?.delivered),
-    failed: endpoint.failed + Number(added?.failed),
-    withheld: endpoint.withheld + Number(added?.withheld),
-    failedTests: endpoint.failed_tests + Number(added?.failed_tests),
+    pending: endpoint.pending + (added?.pending ?? 0),
+    delivered: endpoint.delivered + (added?.delivered ?? 0),
+    failed: endpoint.failed + (added?.failed ?? 0),
+    withheld: endpoint.withheld + (added?.withheld ?? 0),
+    failedTests: endpoint.failed_tests + (added?.failed_tests ?? 0),
     lastDay: sumRecentAttempts(JSON.parse(endpoint.recent) as RecentHour[], now),
     nextDueAt: head ? (head.extra_at ?? head.due_at) : null,
     lastAttempt: last && toSummary(last),

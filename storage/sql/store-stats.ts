@@ -1,7 +1,7 @@
 /** Counts what a webhook store on SQL holds. */
 
 import type { StoreStats } from "../../src/webhooks/store.js";
-import { SUM_OF_CHANGES } from "./changes.js";
+import { type CountChange, readAllChanges, type SummedChanges } from "./changes.js";
 import type { SqlTransaction } from "./database.js";
 
 /** Counting more would take long. A gauge that stays at this figure says enough. */
@@ -14,9 +14,7 @@ const ENDPOINTS = `SELECT count(*) AS webhooks,
     coalesce(sum(CASE WHEN status = 'ENABLED' AND warned_at IS NULL AND failing_since IS NOT NULL THEN 1 ELSE 0 END), 0) AS failing
   FROM {endpoints}`;
 
-/** Changes of endpoints that are still there, and of the totals. */
-const CHANGES = `SELECT ${SUM_OF_CHANGES} FROM {changes}
-  WHERE endpoint = 0 OR endpoint IN (SELECT position FROM {endpoints})`;
+const POSITIONS = "SELECT position FROM {endpoints}";
 
 const DUE = `SELECT count(*) AS due FROM (
   SELECT 1 FROM {endpoints} ep JOIN {queue} q ON q.endpoint = ep.position AND q.at <= $1
@@ -24,13 +22,31 @@ const DUE = `SELECT count(*) AS due FROM (
 
 type Counts = Readonly<Record<string, number>>;
 
+/** Adds up the changes of endpoints that are still there. */
+async function sumOfEndpoints(
+  transaction: SqlTransaction,
+  { byEndpoint }: SummedChanges,
+): Promise<CountChange> {
+  const total = { pending: 0, delivered: 0, failed: 0, withheld: 0, failed_tests: 0 };
+  if (byEndpoint.size === 0) return total;
+  for (const { position } of await transaction.all<{ position: number }>(POSITIONS)) {
+    const change = byEndpoint.get(position);
+    total.pending += change?.pending ?? 0;
+    total.delivered += change?.delivered ?? 0;
+    total.failed += change?.failed ?? 0;
+    total.withheld += change?.withheld ?? 0;
+  }
+  return total;
+}
+
 export async function readStoreStats(
   transaction: SqlTransaction,
   now: number,
   perEndpoint: number,
 ): Promise<StoreStats> {
   const [all] = await transaction.all<Counts>(ENDPOINTS);
-  const [added] = await transaction.all<Counts>(CHANGES);
+  const changes = await readAllChanges(transaction);
+  const added = await sumOfEndpoints(transaction, changes);
   const [totals] = await transaction.all<Counts>(
     "SELECT events, bytes FROM {totals} WHERE name = 'webhooks'",
   );
@@ -45,12 +61,12 @@ export async function readStoreStats(
   };
   return {
     webhooks,
-    events: sum("events", totals, added),
-    pending: sum("pending", all, added),
+    events: sum("events", totals) + changes.events,
+    pending: sum("pending", all) + added.pending,
     leased: sum("leased", all),
     due: sum("due", due),
     endpoints: { ok: webhooks - endpoints.failing - endpoints.warned - endpoints.disabled, ...endpoints },
-    ended: sum("ended", all) + sum("delivered", added) + sum("failed", added) + sum("withheld", added),
-    bytes: sum("bytes", totals, added),
+    ended: sum("ended", all) + added.delivered + added.failed + added.withheld,
+    bytes: sum("bytes", totals) + changes.bytes,
   };
 }

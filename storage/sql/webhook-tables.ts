@@ -65,18 +65,15 @@ export const endpoints = {
 
 /**
  * Counts that transactions add without locking an endpoint: appends, and retention. The next claim
- * adds them up. A row with endpoint 0 changes the totals.
+ * adds them up. A row has those of many endpoints, since Postgres reads rows that were deleted
+ * again and again until it vacuums the table.
  */
 export const changes = {
   name: "changes",
   columns: {
     position: "position",
-    endpoint: "int",
-    pending: "int",
-    delivered: "int",
-    failed: "int",
-    withheld: "int",
-    failed_tests: "int",
+    /** A JSON list of `EndpointCounts`. */
+    counts: "text",
     events: "int",
     bytes: "int",
   },
