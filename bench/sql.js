@@ -104,7 +104,8 @@ const postbell = (kind) => async (origin, count) => {
     storage,
     access: { authenticate: () => null, canRead: () => true },
     destinations: { allowHttp: true, allowPrivateNetworks: true, ca: cert },
-    delivery: { concurrency: CONCURRENCY, slowConcurrency: CONCURRENCY, perEndpoint: CONCURRENCY },
+    // The others limit no endpoint, and a limit counts claims that wait and settlements too.
+    delivery: { concurrency: CONCURRENCY, slowConcurrency: CONCURRENCY, perEndpoint: 10 * CONCURRENCY },
   });
   for (let index = 0; index < ENDPOINTS; index++) {
     const owner = { id: "key", account: `a${index}` };
@@ -167,6 +168,7 @@ const graphileWorker = (worker) => async (origin, count) => {
   const schema = `graphile_${++made}`;
   const pgPool = newPool(CONCURRENCY);
   pgPool.on("error", () => {});
+  pgPool.on("connect", (client) => client.on("error", () => {}));
   const logger = new Logger(() => () => {});
   const utils = await makeWorkerUtils({ pgPool, schema, logger });
   await utils.migrate();

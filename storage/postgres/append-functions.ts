@@ -13,7 +13,6 @@ import {
   RECEIVERS_TYPES,
   type ReceiverRow,
 } from "../sql/append-queries.js";
-import { MOST_COUNTED_TOGETHER } from "../sql/changes.js";
 import type { AssumedAccount, NewEvent, ParameterType, SqlValues } from "../sql/database.js";
 import { writeForEach } from "./for-each.js";
 
@@ -50,13 +49,9 @@ const writeInsert = (toName: ToName): string => `WITH given AS MATERIALIZED (
     INSERT INTO ${toName("queue")} (endpoint, at, delivery) SELECT endpoint, $2::bigint, position FROM wanted
   ), counted AS (
     INSERT INTO ${toName("changes")} (counts, events, bytes)
-      SELECT coalesce(json_agg(json_build_array(c.endpoint, c.pending)) FILTER (WHERE c.endpoint IS NOT NULL), '[]')::text,
-          CASE WHEN part = 0 THEN (SELECT count(*) FROM kept) ELSE 0 END,
-          CASE WHEN part = 0 THEN (SELECT coalesce(sum(bytes), 0) FROM kept) ELSE 0 END
-        FROM generate_series(0, ((SELECT count(DISTINCT endpoint) FROM wanted) - 1) / ${MOST_COUNTED_TOGETHER}) AS part
-          LEFT JOIN (SELECT endpoint, count(*) AS pending, row_number() OVER () - 1 AS turn FROM wanted GROUP BY endpoint) AS c
-            ON c.turn / ${MOST_COUNTED_TOGETHER} = part
-        WHERE EXISTS (SELECT 1 FROM kept) GROUP BY part
+      SELECT (SELECT coalesce(json_agg(json_build_array(endpoint, pending)), '[]')::text
+          FROM (SELECT endpoint, count(*) AS pending FROM wanted GROUP BY endpoint) AS added), count(*), sum(bytes)
+        FROM kept HAVING count(*) > 0
   ) SELECT stored.position FROM given LEFT JOIN stored ON stored.position = given.position ORDER BY given.place`;
 
 /** Writes the condition that an event is known, or that an account is not as assumed. */

@@ -1,6 +1,6 @@
 /** Makes endpoints ready for a claim: adds up what others have changed, and ends expired leases. */
 
-import { addToTotals, addUpChanges, isFull, readChanges, sumChanges } from "./changes.js";
+import { addToTotals, addUpChanges, readChanges, sumChanges } from "./changes.js";
 import type { SqlTransaction } from "./database.js";
 import { lockEndpoints, offerAndSave } from "./endpoint-rows.js";
 import { findExpired, recoverExpired } from "./expired-leases.js";
@@ -16,13 +16,16 @@ export async function catchUp(
   now: number,
   { context, after }: { readonly context: SqlStoreContext; readonly after: AfterCommit },
 ): Promise<boolean> {
-  const [rows, expired] = await Promise.all([readChanges(transaction), findExpired(transaction, now)]);
-  if (rows.length === 0 && expired.leases.length === 0) return true;
+  const [{ rows, isAll }, expired] = await Promise.all([
+    readChanges(transaction),
+    findExpired(transaction, now),
+  ]);
+  if (rows.length === 0 && expired.leases.length === 0) return isAll;
   const summed = sumChanges(rows);
   const locked = await lockEndpoints(transaction, [...summed.byEndpoint.keys(), ...expired.endpoints]);
   await addUpChanges(transaction, rows, { summed, locked });
   await recoverExpired(transaction, expired, { locked, now });
   await offerAndSave(transaction, locked, { context, now, after });
   await addToTotals(transaction, summed);
-  return !isFull(rows);
+  return isAll;
 }

@@ -8,9 +8,9 @@ import type { EndpointRow } from "./endpoint-row.js";
 import type { RowOf } from "./table.js";
 import { changes, removals } from "./webhook-tables.js";
 
-/** The most endpoints of one row, and the most rows that one claim adds up. */
-export const MOST_COUNTED_TOGETHER = 200;
+/** The most rows that one claim reads, and about how many counts of endpoints it adds up. */
 const MOST_ROWS = 30;
+const MOST_COUNTS = 2_000;
 
 const FIELDS = ["pending", "delivered", "failed", "withheld", "failed_tests"] as const;
 
@@ -20,12 +20,19 @@ export type CountChange = Record<(typeof FIELDS)[number], number>;
 /** The position of an endpoint, and what is added, in the order of {@link FIELDS}; 0 may be left out. */
 type EndpointCounts = readonly number[];
 
-export type ChangeRow = RowOf<typeof changes>;
+type ChangeRow = RowOf<typeof changes>;
 
 const noChange = (): CountChange => ({ pending: 0, delivered: 0, failed: 0, withheld: 0, failed_tests: 0 });
 
-const decodeCounts = ({ counts }: Pick<ChangeRow, "counts">): readonly EndpointCounts[] =>
-  JSON.parse(counts) as EndpointCounts[];
+/** A row of changes, decoded. */
+export interface StoredChange extends Pick<ChangeRow, "position" | "events" | "bytes"> {
+  readonly counts: readonly EndpointCounts[];
+}
+
+const decodeChange = ({ counts, ...row }: ChangeRow): StoredChange => ({
+  ...row,
+  counts: JSON.parse(counts) as EndpointCounts[],
+});
 
 /** Gathers what a transaction adds to counts. */
 export class Changes {
@@ -51,12 +58,11 @@ export class Changes {
       ...FIELDS.map((field) => change[field]),
     ]);
     if (counts.length === 0 && this.#events === 0) return;
-    const rows: (string | number)[][] = [];
-    for (let from = 0; from === 0 || from < counts.length; from += MOST_COUNTED_TOGETHER) {
-      const part = JSON.stringify(counts.slice(from, from + MOST_COUNTED_TOGETHER));
-      rows.push(from === 0 ? [part, this.#events, this.#bytes] : [part, 0, 0]);
-    }
-    await transaction.insert(changes, ["counts", "events", "bytes"], rows);
+    await transaction.insert(
+      changes,
+      ["counts", "events", "bytes"],
+      [[JSON.stringify(counts), this.#events, this.#bytes]],
+    );
   }
 }
 
@@ -67,13 +73,13 @@ export interface SummedChanges {
   readonly bytes: number;
 }
 
-export function sumChanges(rows: readonly ChangeRow[]): SummedChanges {
+export function sumChanges(rows: readonly StoredChange[]): SummedChanges {
   const byEndpoint = new Map<number, CountChange>();
   let [events, bytes] = [0, 0];
   for (const row of rows) {
     events += row.events;
     bytes += row.bytes;
-    for (const [endpoint = 0, ...added] of decodeCounts(row)) {
+    for (const [endpoint = 0, ...added] of row.counts) {
       const change = byEndpoint.get(endpoint) ?? noChange();
       for (const [index, field] of FIELDS.entries()) change[field] += added[index] ?? 0;
       byEndpoint.set(endpoint, change);
@@ -84,21 +90,33 @@ export function sumChanges(rows: readonly ChangeRow[]): SummedChanges {
 
 /** Sums all changes that are not added up yet. */
 export const readAllChanges = async (transaction: SqlTransaction): Promise<SummedChanges> =>
-  sumChanges(await transaction.all<ChangeRow>("SELECT * FROM {changes}"));
+  sumChanges((await transaction.all<ChangeRow>("SELECT * FROM {changes}")).map(decodeChange));
 
-/** Reads changes that no other claim adds up, and locks them. */
-export const readChanges = (transaction: SqlTransaction): Promise<readonly ChangeRow[]> =>
-  transaction.all<ChangeRow>(
+/**
+ * Reads changes that no other claim adds up, and locks them. `isAll`: no more were found than are
+ * added up at once.
+ */
+export async function readChanges(
+  transaction: SqlTransaction,
+): Promise<{ readonly rows: readonly StoredChange[]; readonly isAll: boolean }> {
+  const found = await transaction.all<ChangeRow>(
     `SELECT * FROM {changes} ORDER BY position LIMIT ${MOST_ROWS}${transaction.skipLocked}`,
   );
-
-/** True if there may be more changes than were read. */
-export const isFull = (rows: readonly ChangeRow[]): boolean => rows.length === MOST_ROWS;
+  const rows: StoredChange[] = [];
+  let left = MOST_COUNTS;
+  for (const row of found) {
+    if (left <= 0) break;
+    const change = decodeChange(row);
+    rows.push(change);
+    left -= change.counts.length;
+  }
+  return { rows, isAll: rows.length < MOST_ROWS && rows.length === found.length };
+}
 
 /** Deletes changes, and adds them up in the rows of their endpoints. */
 export async function addUpChanges(
   transaction: SqlTransaction,
-  rows: readonly ChangeRow[],
+  rows: readonly StoredChange[],
   { summed, locked }: { readonly summed: SummedChanges; readonly locked: readonly EndpointRow[] },
 ): Promise<void> {
   await transaction.remove(
