@@ -1,4 +1,4 @@
-/** What appending events reads. */
+/** The queries of appending events. */
 
 /** An event that is stored or remembered, by its account and its id. */
 export const KNOWN = `SELECT account, id, digest, receivers FROM {events} WHERE account = $1 AND id = $2

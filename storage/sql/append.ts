@@ -47,7 +47,7 @@ const toKnownResult = ({ event }: AppendRequest, { digest, receivers }: KnownRow
     ? toResult("duplicate", event.id, JSON.parse(receivers) as string[])
     : { result: "conflict" };
 
-/** What was read, or is assumed, before events are planned. */
+/** The state that events are planned by, as it was read or is assumed. */
 interface ReadState {
   readonly known: ReadonlyMap<string, KnownRow>;
   readonly accounts: ReadonlyMap<string, AccountState>;
@@ -153,7 +153,7 @@ function planAll(
   return { requests, results, planned: [...seen.values()] };
 }
 
-/** Returns the results of a plan, of which other processes have stored some events first. */
+/** Returns the results of a plan. `late`: events that other processes have stored first. */
 async function listResults(
   transaction: SqlTransaction,
   { requests, results }: Plan,

@@ -14,10 +14,10 @@ const MOST_COUNTS = 2_000;
 
 const FIELDS = ["pending", "delivered", "failed", "withheld", "failed_tests"] as const;
 
-/** What is added to the counts of an endpoint. */
+/** An addition to the counts of an endpoint. */
 export type CountChange = Record<(typeof FIELDS)[number], number>;
 
-/** The position of an endpoint, and what is added, in the order of {@link FIELDS}; 0 may be left out. */
+/** The position of an endpoint, and additions in the order of `FIELDS`. Zeros may be missing. */
 type EndpointCounts = readonly number[];
 
 type ChangeRow = RowOf<typeof changes>;
@@ -66,7 +66,7 @@ export class Changes {
   }
 }
 
-/** What changes add to each endpoint, by position, and to the totals. */
+/** Sums of changes: for each endpoint, by position, and for the totals. */
 export interface SummedChanges {
   readonly byEndpoint: ReadonlyMap<number, CountChange>;
   readonly events: number;

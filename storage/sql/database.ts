@@ -35,7 +35,7 @@ export interface NewEvent {
   readonly endpoints: readonly number[];
 }
 
-/** What a plan made without reading takes for granted. */
+/** An account as a plan takes it for granted that was made without reading. */
 export interface AssumedAccount {
   readonly account: string;
   /** The positions and versions of its webhooks, as `position:version,position:version`. */
@@ -44,7 +44,7 @@ export interface AssumedAccount {
   readonly mostPending: number;
 }
 
-/** What appending events reads and writes, in one round trip each. */
+/** Reads and writes of appending events, in one round trip each. */
 export interface AppendStatements {
   /** Runs `KNOWN` for each of `keys`, and `RECEIVERS` for each of `accounts`. */
   read(

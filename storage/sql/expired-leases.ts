@@ -45,7 +45,7 @@ export async function recoverExpired(
 ): Promise<void> {
   if (expired.leases.length === 0) return;
   const byPosition = new Map(locked.map((endpoint) => [endpoint.position, endpoint]));
-  // What another process has settled or recovered meanwhile is not in these rows any more.
+  // Another process may have settled or recovered some meanwhile: they are not in these rows.
   const rows = await transaction.lockRows<LeaseRow>(leases, "position", expired.leases);
   const inFlight = await transaction.forEach<DeliveryRow>(
     IN_FLIGHT,

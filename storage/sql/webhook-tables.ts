@@ -168,7 +168,7 @@ export const queue = {
   primaryKey: ["endpoint", "at", "delivery"],
 } as const satisfies SqlTable;
 
-/** What each claim has leased and not settled yet: one row, however many deliveries it has. */
+/** The leases of each claim that are not settled yet: one row, however many deliveries it has. */
 export const leases = {
   name: "leases",
   columns: {

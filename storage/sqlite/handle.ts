@@ -22,9 +22,9 @@ export interface SqliteHandle {
 }
 
 /**
- * Writes `$1`, `$2` … as `?`, and lists which value goes to each place. SQLite plans by a limit that
- * is a plain parameter, so it would compile the statement again for each value: ten times the cost
- * of reading a row.
+ * Writes `$1`, `$2` … as `?`, and lists which value goes to each place. SQLite plans by a limit
+ * that is a plain parameter, so it would compile the statement again for each value. That costs ten
+ * times as much as reading a row.
  */
 export function compileParameters(text: string): {
   readonly text: string;

@@ -3,7 +3,7 @@
 import type { Clock } from "../../core/clock.js";
 import type { Logger } from "../../core/logger.js";
 import type { WebhooksSettings } from "../settings/settings.js";
-import type { Claim, Lane } from "../store.js";
+import type { Claim } from "../store.js";
 import type { MakeAttempt } from "./attempt.js";
 import type { AttemptResult } from "./attempt-result.js";
 import { createClaimsAhead } from "./claims-ahead.js";
@@ -32,8 +32,6 @@ export interface Flights {
   readonly isEmpty: () => boolean;
   /** The number of deliveries to claim. */
   readonly room: () => FreeSlots;
-  /** True if there is room for deliveries of one of these lanes. */
-  readonly hasRoom: (lanes: Readonly<Record<Lane, boolean>>) => boolean;
   /**
    * Reserves slots for claims that another call carries, and returns the maximum for that call.
    * Returns `undefined` if no slot is free.
@@ -152,9 +150,6 @@ export function createFlights(context: FlightsContext): Flights {
       flights.size >= maxFlights
         ? NO_ROOM
         : { fast: slots.free("fast") + ahead.room(), slow: slots.free("slow") },
-    hasRoom: (lanes) =>
-      flights.size < maxFlights &&
-      ((lanes.fast && slots.free("fast") + ahead.room() > 0) || (lanes.slow && slots.free("slow") > 0)),
     reserve: () =>
       isOpen && ahead.size() === 0 && flights.size < maxFlights ? slots.reserve(MAX_RESERVED) : undefined,
     endReservation(reserved) {

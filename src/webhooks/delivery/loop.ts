@@ -81,6 +81,12 @@ function findBacklog(claims: readonly Claim[], { room }: ClaimRequest): Backlog 
   return { fast: true, slow: slow >= room.slow };
 }
 
+function hasRoomFor(backlog: Backlog, flights: Pick<Flights, "room">): boolean {
+  if (!backlog.fast && !backlog.slow) return false;
+  const { fast, slow } = flights.room();
+  return (backlog.fast && fast > 0) || (backlog.slow && slow > 0);
+}
+
 function readLoopStats(
   { clock, store, outage }: LoopContext,
   passes: PassRunner,
@@ -101,9 +107,8 @@ export function createLoop(context: LoopContext): Loop {
   const claimer = createClaimer(context);
   let unwatch = (): void => {};
   /**
-   * The lanes of which the last claim may have returned fewer deliveries than were due, because no
-   * slot was free. Then a freed slot wakes the loop. The store notifies the loop of everything that
-   * becomes due later.
+   * The lanes in which more may be due than the last claim returned, because no slot was free. Then
+   * a freed slot wakes the loop. The store notifies the loop of everything that becomes due later.
    */
   let backlog: Backlog = NO_BACKLOG;
 
@@ -138,7 +143,7 @@ export function createLoop(context: LoopContext): Loop {
   };
 
   const wakeIfBacklogged = (): void => {
-    if (flights.hasRoom(backlog)) passes.request();
+    if (hasRoomFor(backlog, flights)) passes.request();
   };
 
   const notifyDue = (at: number): void => {

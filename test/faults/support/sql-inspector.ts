@@ -15,7 +15,7 @@ export interface SqlConnection {
 
 const COUNTED = ["pending", "delivered", "failed", "withheld"] as const;
 
-/** What is counted, what there is, and what is still to be added: one statement, for one state. */
+/** Counts, the rows that are counted, and changes to be added: one statement, for one state. */
 const COUNTS = `SELECT 'counted' AS kind, position AS endpoint, ${COUNTED.join(", ")}, 0 AS events, 0 AS bytes, '[]' AS counts FROM {endpoints}
   UNION ALL SELECT 'stored', endpoint, ${COUNTED.map((state) => `sum(CASE WHEN state = '${state}' THEN 1 ELSE 0 END)`).join(", ")}, 0, 0, '[]'
     FROM {deliveries} WHERE endpoint IN (SELECT position FROM {endpoints}) GROUP BY endpoint

@@ -101,10 +101,10 @@ describe("a slot that is freed while enough claims wait", () => {
     const endpoint = holdingEndpoint();
     let isHolding = false;
     const { register, quiet, ...harness } = await startHarness({
-      change: ({ claim }) => ({
+      change: (store) => ({
         claim(request) {
           calls += 1;
-          return claim(request);
+          return store.claim(request);
         },
       }),
       answer: (...request) => (isHolding ? endpoint.answer(...request) : Promise.resolve(response(204))),
