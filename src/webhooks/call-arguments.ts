@@ -66,7 +66,7 @@ export function readCallArguments<T extends object>(
     );
     throw new PostbellError(
       "invalid_argument",
-      `${call}() has no field '${key.slice(0, 40)}'; did you mean '${hint}'?`,
+      `${call}() has no field '${key.slice(0, 40)}'; ${hint === undefined ? `it takes ${known.join(", ")}.` : `did you mean '${hint}'?`}`,
       { field: key.slice(0, 40) },
     );
   }

@@ -388,4 +388,15 @@ describe("a misspelt argument in-process", () => {
     });
     await expect(registrations.list(given as never)).rejects.toMatchObject({ code: "invalid_argument" });
   });
+
+  it("names the fields that a call takes, where none is near to the one given", async () => {
+    const { webhooks } = registrationApi();
+    const { registrations } = webhooks;
+    await expect(registrations.get("id", { account: "acme" } as never)).rejects.toThrow(
+      "get() has no field 'account'; it takes as.",
+    );
+    await expect(registrations.list({ acount: "acme" } as never)).rejects.toThrow(
+      "list() has no field 'acount'; did you mean 'account'?",
+    );
+  });
 });
