@@ -92,6 +92,17 @@ export function sumChanges(rows: readonly StoredChange[]): SummedChanges {
 export const readAllChanges = async (transaction: SqlTransaction): Promise<SummedChanges> =>
   sumChanges((await transaction.all<ChangeRow>("SELECT * FROM {changes}")).map(decodeChange));
 
+/** Sums the changes of one endpoint that are not added up yet. */
+export async function readChangesOf(
+  transaction: SqlTransaction,
+  endpoint: number,
+): Promise<CountChange | undefined> {
+  const rows = await transaction.all<ChangeRow>("SELECT * FROM {changes} WHERE counts LIKE $1", [
+    `%[${endpoint},%`,
+  ]);
+  return sumChanges(rows.map(decodeChange)).byEndpoint.get(endpoint);
+}
+
 /**
  * Reads changes that no other claim adds up, and locks them. `isAll`: no more were found than are
  * added up at once.

@@ -12,7 +12,7 @@ import type {
 } from "../../src/webhooks/store.js";
 import { validateCursor } from "../cursor.js";
 import { type RecentHour, sumRecentAttempts } from "../recent-attempts.js";
-import { readAllChanges } from "./changes.js";
+import { readChangesOf } from "./changes.js";
 import type { SqlTransaction, SqlValue } from "./database.js";
 import { type DeliveryRow, toDeliveryId } from "./delivery-rows.js";
 import type { EndpointRow } from "./endpoint-row.js";
@@ -146,7 +146,7 @@ async function readStats(
   ]);
   if (endpoint === undefined) return undefined;
   const { position } = endpoint;
-  const added = (await readAllChanges(transaction)).byEndpoint.get(position);
+  const added = await readChangesOf(transaction, position);
   const [head] = await transaction.all<Pick<DeliveryRow, "extra_at" | "due_at">>(
     `SELECT d.extra_at, d.due_at FROM {queue} q JOIN {deliveries} d ON d.position = q.delivery
       WHERE q.endpoint = $1 ORDER BY q.at, q.delivery LIMIT 1`,

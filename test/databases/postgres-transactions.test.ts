@@ -71,6 +71,27 @@ test("an event is delivered if its transaction commits, and does not exist befor
   expect(await list()).toEqual(committed.deliveries.map(({ id }) => id));
 });
 
+test("an event goes to the webhooks as another process has left them since the last one", async () => {
+  const webhooks = createService();
+  const first = await register(webhooks);
+  const emit = () => inTransaction("COMMIT", (client) => webhooks.emit(event, { transaction: client }));
+  const listReceivers = async () => (await emit()).deliveries.map(({ webhookId }) => webhookId).sort();
+  expect(await listReceivers()).toEqual([first]);
+
+  const elsewhere = postgresStorage({ pool, schema: `host_${made}`, time: "clock" });
+  const other = createWebhooks({
+    storage: elsewhere,
+    access: { authenticate: () => null, canRead: () => true },
+  });
+  const second = await register(other);
+  expect(await listReceivers()).toEqual([first, second].sort());
+  await other.registrations.update(first, { eventTypes: ["patient.created"] });
+  expect(await listReceivers()).toEqual([second]);
+  await other.registrations.remove(second);
+  expect(await listReceivers()).toEqual([]);
+  await elsewhere.close();
+});
+
 test("several events of one transaction are all written, and an id that was emitted before adds nothing", async () => {
   const webhooks = createService();
   const webhookId = await register(webhooks);

@@ -1,0 +1,52 @@
+/** Rows that a race between two processes may leave behind. */
+
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { silentLogger } from "../../../src/core/logger.js";
+import { type SqliteHandle, type SqliteStorage, sqliteStorage } from "../../../storage/sqlite/index.js";
+import { manualClock } from "../../../testing/manual-clock.js";
+import { createDatabaseFile, openDatabase } from "../../support/sqlite.js";
+
+const START = Date.UTC(2026, 0, 1);
+const HOUR = 3_600_000;
+
+let file: ReturnType<typeof createDatabaseFile>;
+let database: SqliteHandle;
+let storage: SqliteStorage;
+
+beforeEach(() => {
+  file = createDatabaseFile();
+  database = openDatabase(file.path);
+  storage = sqliteStorage({ database });
+});
+afterEach(async () => {
+  await storage.close();
+  database.close();
+  file.destroy();
+});
+
+test("an event that counts as completed although a delivery is pending is delivered, and not freed", async () => {
+  const clock = manualClock(START);
+  const retention = { ms: 1_000, events: 100 };
+  const store = storage.webhooks({ clock, logger: silentLogger, perEndpoint: 5, retention });
+  const account = "clinic";
+  const id = store.newWebhookId(account);
+  await store.createWebhook({
+    webhook: {
+      ...{ id, account, subscriberId: "key", status: "ENABLED", url: "https://subscriber.example/" },
+      ...{ eventTypes: null, createdAt: START, updatedAt: START, secret: "s", previousSecret: null },
+      ...{ rotateAt: null, generation: 0, failingSince: null, warnedAt: null, noticeAt: null },
+    },
+    ...{ enabledLimit: 10, accountLimit: 10, idempotency: null, now: START },
+  });
+  const event = { id: "e1", account, type: "patient.updated", digest: "d", payload: "{}" };
+  await store.append({ event, rememberMs: HOUR, now: START });
+  // As after a resend that ran beside the settlement of the only delivery.
+  database.exec("INSERT INTO postbell_completed (event, account, ended_at) VALUES (1, 'clinic', 0)");
+
+  await clock.advance(10_000);
+  const now = store.now();
+  const request = { now, token: "t", leaseUntil: now + HOUR, room: { fast: 5, slow: 5 } };
+  const { claims } = await store.claim(request);
+  expect(claims.map((claim) => claim.event.id)).toEqual(["e1"]);
+  expect(await store.stats()).toMatchObject({ events: 1, pending: 1, leased: 1 });
+});
