@@ -10,34 +10,30 @@ export const LANES: readonly Lane[] = ["fast", "slow"];
 /** A minute: then a webhook whose secret could not be opened is tried again. */
 const UNREADABLE_MS = 60_000;
 
-/** The times of the first deliveries of a queue: those that are taken, and the one after them. */
-const HEADS = "SELECT endpoint, at FROM {queue} WHERE endpoint = $1 ORDER BY at, delivery LIMIT $2";
+/** When the first delivery of a queue may be claimed after as many due ones as are taken. */
+const NEXT_HEAD = `SELECT $1 AS endpoint, min(at) AS at FROM (
+    SELECT at FROM (SELECT at FROM {queue} WHERE endpoint = $1 AND at <= $2 ORDER BY at, delivery LIMIT 1 OFFSET $3) AS due
+    UNION ALL SELECT min(at) FROM {queue} WHERE endpoint = $1 AND at > $2) AS next`;
 
-/** Offers the endpoints that were served. `queued`: the times at the beginning of their queues. */
+/** Offers the endpoints that were served. `heads`: what is first in their queues now. */
 async function offerServed(
   { transaction, context, request: { now } }: Claiming,
   ready: readonly EndpointRow[],
-  { queued, taken }: { queued: ReadonlyMap<number, readonly number[]>; taken: ReadonlyMap<number, number> },
+  heads: readonly HeadRow[],
 ): Promise<void> {
+  const first = new Map(heads.map(({ endpoint, at }) => [endpoint, at]));
   for (const endpoint of ready) {
-    const { position } = endpoint;
-    const head = queued.get(position)?.[taken.get(position) ?? 0];
+    const head = first.get(endpoint.position) ?? undefined;
     offerEndpoint(endpoint, head, { now, perEndpoint: context.perEndpoint, served: true });
   }
   await saveQueues(transaction, ready);
 }
 
-const groupTimes = (
-  rows: readonly { readonly endpoint: number; readonly at: number }[],
-): ReadonlyMap<number, readonly number[]> => {
-  const times = new Map<number, number[]>();
-  for (const { endpoint, at } of rows) {
-    const own = times.get(endpoint);
-    if (own === undefined) times.set(endpoint, [at]);
-    else own.push(at);
-  }
-  return times;
-};
+interface HeadRow {
+  readonly endpoint: number;
+  /** Null if nothing else waits. */
+  readonly at: number | null;
+}
 
 /** How many deliveries each endpoint gets: its share of the room of its lane. */
 function divideRoom(
@@ -58,10 +54,9 @@ function divideRoom(
   return shares;
 }
 
-/** The deliveries that a round leases, and how many of each endpoint and each lane they are. */
+/** The deliveries that a round leases, and how many of each lane they are. */
 interface Taken {
   readonly rows: readonly { readonly row: DueRow; readonly claim: Claim }[];
-  readonly taken: ReadonlyMap<number, number>;
   readonly leased: Readonly<Record<Lane, number>>;
 }
 
@@ -71,7 +66,6 @@ function takeDue(
   { readable, webhooks }: { readable: readonly EndpointRow[]; webhooks: ReadonlyMap<number, WebhookRecord> },
 ): Taken {
   const byPosition = new Map(readable.map((endpoint) => [endpoint.position, endpoint]));
-  const taken = new Map<number, number>();
   const leased = { fast: 0, slow: 0 };
   const rows = due.flatMap((row) => {
     const endpoint = byPosition.get(row.endpoint);
@@ -79,10 +73,9 @@ function takeDue(
     if (endpoint === undefined || webhook === undefined) return [];
     endpoint.in_flight += 1;
     leased[endpoint.lane as Lane] += 1;
-    taken.set(row.endpoint, (taken.get(row.endpoint) ?? 0) + 1);
     return [{ row, claim: toLeasedClaim(claiming, row, endpoint, webhook) }];
   });
-  return { rows, taken, leased };
+  return { rows, leased };
 }
 
 /** Serves ready endpoints once. Returns what it leased from each lane. */
@@ -100,13 +93,13 @@ export async function serveRound(
       ["int", "int", "int"],
       readable.map((endpoint) => [endpoint.position, request.now, shares.get(endpoint) ?? 0]),
     ),
-    transaction.forEach<{ endpoint: number; at: number }>(
-      HEADS,
-      ["int", "int"],
-      readable.map((endpoint) => [endpoint.position, (shares.get(endpoint) ?? 0) + 1]),
+    transaction.forEach<HeadRow>(
+      NEXT_HEAD,
+      ["int", "int", "int"],
+      readable.map((endpoint) => [endpoint.position, request.now, shares.get(endpoint) ?? 0]),
     ),
   ]);
-  const { rows, taken, leased } = takeDue(claiming, due, { readable, webhooks });
+  const { rows, leased } = takeDue(claiming, due, { readable, webhooks });
   await takeFromQueue(
     claiming,
     rows.map(({ row }) => row),
@@ -116,7 +109,7 @@ export async function serveRound(
     claiming,
     ready.filter(({ position }) => !webhooks.has(position)),
   );
-  await offerServed(claiming, readable, { queued: groupTimes(heads), taken });
+  await offerServed(claiming, readable, heads);
   return leased;
 }
 
