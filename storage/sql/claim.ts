@@ -131,7 +131,8 @@ export async function leaseDue(
 ): Promise<() => Promise<ClaimAttempt>> {
   const claiming: Claiming = {
     ...{ transaction, context, request, after },
-    ...{ claims: [], positions: [] },
+    claims: [],
+    rows: new Map(),
     events: new Map(),
   };
   let { ready, isAddedUp } = isWaiting
@@ -145,7 +146,9 @@ export async function leaseDue(
     ready = await readReady(claiming, left);
   }
   const { token, leaseUntil } = request;
-  await addLease(transaction, { token, until: leaseUntil, positions: claiming.positions });
+  const positions = [...claiming.rows.values()].map(({ position }) => position);
+  await addLease(transaction, { token, until: leaseUntil, positions });
+  if (positions.length > 0) context.claimed.set(token, claiming.rows);
   const next = transaction.all<NextRow>(NEXT);
   // It is awaited only after the commit, which reports the error of a transaction that failed.
   next.catch(() => {});

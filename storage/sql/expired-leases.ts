@@ -32,7 +32,7 @@ export async function findExpired(transaction: SqlTransaction, now: number): Pro
   };
 }
 
-/** A delivery that a lease names is not in flight if it was completed, or is in the queue. */
+/** The deliveries that a lease names are in flight, unless their webhook was removed. */
 const IN_FLIGHT = `SELECT d.* FROM {deliveries} d
   WHERE d.position = $1 AND d.state = 'pending' AND NOT EXISTS (
     SELECT 1 FROM {queue} q WHERE q.endpoint = d.endpoint AND q.at = d.queued_at AND q.delivery = d.position)`;

@@ -1,7 +1,8 @@
 /** Serves the endpoints that are ready: each gets its share of the room of its lane. */
 
 import type { Claim, Lane, WebhookRecord } from "../../src/webhooks/store.js";
-import { type Claiming, DUE, type DueRow, takeFromQueue, toLeasedClaim } from "./due-deliveries.js";
+import { type Claiming, takeFromQueue, toLeasedClaim } from "./due-deliveries.js";
+import { DUE, type DueRow } from "./due-row.js";
 import type { EndpointRow } from "./endpoint-row.js";
 import { countFreeSlots, nextTurnNumber, offerEndpoint, saveQueues } from "./endpoint-rows.js";
 

@@ -22,6 +22,7 @@ export type SettledRow = Omit<DeliveryRow, "serial" | "created_at">;
 
 /** A delivery in the course of a transaction that settles it. */
 export interface SettledDelivery {
+  readonly id: string;
   readonly row: SettledRow;
   readonly account: string;
   /** True if its event has no other delivery. */
@@ -57,12 +58,10 @@ export function classifySettlement({ row, token }: SettledDelivery, settlement: 
   return token === settlement.token ? "settled" : "stale";
 }
 
-/** Adds an attempt, and makes it the last one of its endpoint. */
-function addAttempt(row: SettledRow, endpoint: EndpointRow, attempt: Attempt): void {
+function addAttempt(row: SettledRow, attempt: Attempt): void {
   const line = encodeStoredText(JSON.stringify(attempt));
   const lines = row.attempts === "" ? [] : row.attempts.split("\n");
   row.attempts = [...lines, line].slice(-MAX_ATTEMPTS_KEPT).join("\n");
-  endpoint.last_attempt = JSON.stringify({ ...attempt, excerpt: null });
 }
 
 /** Applies the report of an attempt to its endpoint: its lane, its slow start, its health. */
@@ -82,12 +81,21 @@ function applyReport(endpoint: EndpointRow, seen: EndpointReport, perEndpoint: n
   }
 }
 
-function countRecent(endpoint: EndpointRow, now: number, isOk: boolean, durationMs: number): void {
-  const hours = JSON.parse(endpoint.recent) as readonly RecentHour[];
-  endpoint.recent = JSON.stringify(addRecentAttempt(hours, now, { isOk, durationMs }));
+/** Counts the attempts of settlements of one endpoint, in their order, in its row. */
+export function countAttempts(endpoint: EndpointRow, settlements: readonly Settlement[]): void {
+  let hours = JSON.parse(endpoint.recent) as readonly RecentHour[];
+  let last: Attempt | undefined;
+  for (const { now, attempt, endpoint: seen } of settlements) {
+    if (attempt === null) continue;
+    last = attempt;
+    if (seen === null) continue;
+    hours = addRecentAttempt(hours, now, { isOk: seen.ok, durationMs: attempt.durationMs });
+  }
+  endpoint.recent = JSON.stringify(hours);
+  if (last !== undefined) endpoint.last_attempt = JSON.stringify({ ...last, excerpt: null });
 }
 
-/** Applies a settlement that was classified as `settled`. */
+/** Applies a settlement that was classified as `settled`, but for {@link countAttempts}. */
 export function applySettlement(
   delivery: SettledDelivery,
   endpoint: EndpointRow,
@@ -102,9 +110,8 @@ export function applySettlement(
   delivery.token = null;
   row.started_at = startedAt ?? row.started_at;
   row.is_recovered = 0;
-  if (attempt !== null) addAttempt(row, endpoint, attempt);
+  if (attempt !== null) addAttempt(row, attempt);
   if (seen !== null) applyReport(endpoint, seen, perEndpoint);
-  if (attempt !== null && seen !== null) countRecent(endpoint, now, seen.ok, attempt.durationMs);
   countDelivery(endpoint, row, -1);
   if (outcome.state === "pending") {
     row.step = outcome.step;

@@ -6,6 +6,7 @@ import type { Logger } from "../../src/core/logger.js";
 import type { Retention } from "../../src/webhooks/store.js";
 import type { Seal } from "../seal.js";
 import type { ReceiverRow } from "./append-queries.js";
+import type { ClaimedDeliveries } from "./claimed-deliveries.js";
 import type { SqlDatabase, SqlTransaction, TransactionOptions } from "./database.js";
 import type { WebhookCache } from "./webhook-cache.js";
 
@@ -20,8 +21,7 @@ export interface SqlStoreContext {
   readonly webhookCache: WebhookCache;
   /** The webhooks of accounts as they were lately. What is planned by them is checked again. */
   readonly receivers: LRUCache<string, readonly ReceiverRow[]>;
-  /** The positions of deliveries that this process has claimed lately, by their ids. */
-  readonly claimedPositions: LRUCache<string, number>;
+  readonly claimed: ClaimedDeliveries;
   /** Tells workers that deliveries or health steps may be due at `at`. */
   readonly notifyWorkers: (at: number) => void;
 }

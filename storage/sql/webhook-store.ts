@@ -7,6 +7,7 @@ import { type Batcher, createBatcher } from "../batcher.js";
 import { type AppendResult, appendAll } from "./append.js";
 import type { AppendRequest } from "./append-plan.js";
 import { type ClaimAttempt, leaseDue } from "./claim.js";
+import { createClaimedDeliveries, forgetClaimed } from "./claimed-deliveries.js";
 import { createSqlDeliveryLog } from "./delivery-log.js";
 import { createSqlHealthNotifications } from "./health-notifications.js";
 import { recover } from "./recover.js";
@@ -24,9 +25,6 @@ const MOST_APPENDED_BYTES = 4_000_000;
 
 /** The most accounts whose webhooks a process keeps. */
 const MOST_ACCOUNTS = 2_000;
-
-/** More than a process has in flight. One that is not known costs two more reads. */
-const MOST_CLAIMED = 10_000;
 
 export interface SqlStoreOptions {
   /** The most concurrent appends, each in a transaction of its own. */
@@ -112,14 +110,14 @@ async function claimOnce(
 }
 
 export function createSqlWebhookStore(
-  settings: Omit<SqlStoreContext, "webhookCache" | "receivers" | "claimedPositions">,
+  settings: Omit<SqlStoreContext, "webhookCache" | "receivers" | "claimed">,
   { concurrency, maxSleepMs, now, watch }: SqlStoreOptions,
 ): ReturnType<Storage["webhooks"]> {
   const context: SqlStoreContext = {
     ...settings,
     webhookCache: createWebhookCache(settings),
     receivers: new LRUCache({ max: MOST_ACCOUNTS }),
-    claimedPositions: new LRUCache({ max: MOST_CLAIMED }),
+    claimed: createClaimedDeliveries(),
   };
   const { database, perEndpoint } = context;
   const tidier = createTidier(context);
@@ -152,6 +150,7 @@ export function createSqlWebhookStore(
       const results = await writeAndWake(context, (transaction, after) =>
         recordSettlements(transaction, settlements, { context, after }),
       );
+      forgetClaimed(context.claimed, settlements);
       const completed = settlements.filter(({ outcome }) => outcome.state !== "pending");
       tidier.noteCompleted(completed.map(({ account }) => account));
       return results;

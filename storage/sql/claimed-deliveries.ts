@@ -1,0 +1,25 @@
+/**
+ * The rows of deliveries that this process has claimed. While a lease names a delivery, only
+ * settling it changes its row, so it is not read again.
+ */
+
+import { LRUCache } from "lru-cache";
+import type { Settlement } from "../../src/webhooks/store.js";
+import type { DueRow } from "./due-row.js";
+
+/** More than a process has in flight. One that is not known is read when it is settled. */
+const MOST_CLAIMED = 10_000;
+
+/** The rows of each claim, by its token, and by the ids of the deliveries. */
+export type ClaimedDeliveries = LRUCache<string, Map<string, DueRow>>;
+
+export const createClaimedDeliveries = (): ClaimedDeliveries =>
+  new LRUCache({ maxSize: MOST_CLAIMED, sizeCalculation: ({ size }) => size });
+
+/** Forgets deliveries that were settled. */
+export function forgetClaimed(claimed: ClaimedDeliveries, settlements: readonly Settlement[]): void {
+  for (const { id, token } of settlements) {
+    const rows = claimed.get(token);
+    if (rows?.delete(id) && rows.size === 0) claimed.delete(token);
+  }
+}
