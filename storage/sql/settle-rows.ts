@@ -137,7 +137,8 @@ function listClaimed(
 
 /**
  * Locks the leases of deliveries that are in flight under other claims than those that settle them:
- * a late success takes them out of these leases. That is rare, and there are few leases.
+ * a late success takes them out of these leases. That is rare, and there are few leases. Two that
+ * wait for each other are ended by Postgres, and run again.
  */
 async function lockOthers(
   transaction: SqlTransaction,
