@@ -16,7 +16,7 @@ import type { PostgresStatements } from "./statements.js";
 
 const toText = (value: SqlValue): string =>
   typeof value === "string"
-    ? `"${value.replace(/["\\]/g, "\\$&")}"`
+    ? `"${value.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`
     : value === null
       ? "NULL"
       : String(value);
