@@ -24,8 +24,8 @@ export interface RedisClient {
   disconnect(reconnect?: boolean): void;
   /** Closes the connection once all sent commands have a reply. */
   quit(): Promise<unknown>;
-  /** Creates another client for the same server, with the same options. */
-  duplicate(): RedisClient;
+  /** Creates another client for the same server, with the same options but for those given. */
+  duplicate(options?: object): RedisClient;
   /** For a Cluster: its connections to the nodes. */
   nodes?(role: "master"): readonly (RedisClient & {
     readonly options: { readonly host?: string | undefined; readonly port?: number | undefined };

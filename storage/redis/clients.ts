@@ -79,7 +79,12 @@ export function createRedisClients(
   const main = once(async () =>
     "client" in source ? source.client : adopt(await createClient(source.url, random)),
   );
-  const second = once(async () => adopt((await main()).duplicate()));
+  // Who listens subscribes again when a connection is ready. The promise that ioredis makes for
+  // doing so is nobody's: its rejection would end the process.
+  const second = once(async () => {
+    const client = await main();
+    return adopt(client.isCluster ? client.duplicate() : client.duplicate({ autoResubscribe: false }));
+  });
   return {
     isOwn: "url" in source,
     main,

@@ -122,6 +122,39 @@ describe("an error reply (F21)", () => {
     await close();
   });
 
+  test("to a subscription made again does not end the process, and a later connection listens again", async () => {
+    const unhandled: unknown[] = [];
+    const note = (error: unknown): void => void unhandled.push(error);
+    process.on("unhandledRejection", note);
+    const proxy = await startCommandProxy(redis);
+    const admin = new Redis(redis.url);
+    const { store, storage } = openStore({ url: proxy.url });
+    let wakes = 0;
+    const unwatch = store.watch(() => wakes++);
+    await eventually(() => wakes > 0, { ms: RESUMED_MS, what: "the subscription" });
+
+    let refused = 0;
+    proxy.decide(({ name }) => {
+      if (name !== "SUBSCRIBE") return "pass";
+      refused++;
+      return errorReply("NOPERM User default has no permissions to access a channel");
+    });
+    await admin.call("CLIENT", "KILL", "TYPE", "pubsub");
+    await eventually(() => refused > 0, { ms: RESUMED_MS, what: "the refusal" });
+    await store.stats();
+    proxy.decide(() => "pass");
+    const before = wakes;
+    await admin.call("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes");
+    await eventually(() => wakes > before, { ms: RESUMED_MS, what: "the new subscription" });
+    expect(unhandled).toEqual([]);
+
+    process.off("unhandledRejection", note);
+    unwatch();
+    await storage.close();
+    admin.disconnect();
+    await proxy.stop();
+  });
+
   test("that lasts, is told as storage_unavailable within seconds, and as nothing else", async () => {
     const answers = [...PASSING, DEMOTED].map(async (text) => {
       const { proxy, opened, claimed, close } = await openBehindProxy();
