@@ -66,12 +66,14 @@ export async function completeEvents(
 ): Promise<void> {
   if (locked.length === 0) return;
   const keys = toKeys(locked.map(({ position }) => position));
+  // In this order: a settlement without the lock of its event may commit in between, and the row
+  // that it inserts must not be removed for a delivery that was pending before.
+  await transaction.remove(completed, ["event"], keys);
   const open = await transaction.forEach<{ event: number }>(
     "SELECT event FROM {deliveries} WHERE event = $1 AND state = 'pending' LIMIT 1",
     ["int"],
     keys,
   );
-  await transaction.remove(completed, ["event"], keys);
   const isOpen = new Set(open.map(({ event }) => event));
   await keepCompleted(
     transaction,
@@ -128,7 +130,7 @@ async function deleteEvents(
 
 /**
  * Deletes events that are locked, and remembers their ids as long as necessary. One that has a
- * pending delivery stays: it was resent while another process completed it.
+ * pending delivery stays: it was resent or recovered while its only one was in flight.
  */
 export async function freeEvents(
   transaction: SqlTransaction,

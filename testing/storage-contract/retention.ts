@@ -57,6 +57,50 @@ export function testRetention(it: DeclareTest): void {
     assert.equal((await s.readDelivery(claim.id)).state, "delivered");
   });
 
+  it("an event that was resent while in flight is kept for the retention period after the resend", async (s) => {
+    const { account } = await s.register();
+    const { ids } = await s.emit();
+    const id = only(ids);
+    const first = only(await s.claim());
+    await s.store.resend({ id, account, force: true, now: s.now() });
+    await s.deliver(first);
+    await s.postpone(only(await s.claim()), RETENTION.ms);
+    await s.advance(RETENTION.ms);
+    await s.tidy();
+    const second = only(await s.claim());
+    assert.equal(second.id, `${id}.1`);
+    await s.deliver(second);
+    await s.advance(RETENTION.ms - 1);
+    await s.tidy();
+    assert.equal((await s.readDelivery(second.id)).state, "delivered");
+    await s.advance(1);
+    await s.tidy();
+    assert.equal((await s.store.stats()).events, 0);
+  });
+
+  it(
+    "an event that was recovered while in flight is freed, whichever delivery completes last",
+    async (s) => {
+      await s.register();
+      await repeat(30, () => s.emit());
+      const first = await s.claim();
+      const { id: second } = await s.register();
+      assert.equal(await s.recoverAll(second), 30);
+      const recovered = await s.claim({ by: s.peer });
+      assert.equal(recovered.length, 30);
+      for (const [index, claim] of first.entries()) {
+        const other = recovered[index];
+        assert.ok(other);
+        await Promise.all([s.deliver(claim), s.deliver(other, { by: s.peer })]);
+      }
+      await s.advance(RETENTION.ms);
+      await s.tidy();
+      const { events, pending } = await s.store.stats();
+      assert.deepEqual({ events, pending }, { events: 0, pending: 0 });
+    },
+    { perEndpoint: 30 },
+  );
+
   it(
     "beyond retention.events the event that completed first is freed, and pending ones stay",
     async (s) => {
