@@ -1,13 +1,17 @@
 /**
- * The rows of deliveries that this process has claimed. While a lease names a delivery, only
- * settling it changes its row, so it is not read again.
+ * The rows of deliveries that this process has claimed. While a lease names a delivery, nothing
+ * but settling it changes its row, so it is not read again. Its event may get another delivery
+ * meanwhile, which `completed` allows for.
  */
 
 import { LRUCache } from "lru-cache";
 import type { Settlement } from "../../src/webhooks/store.js";
 import type { DueRow } from "./due-row.js";
 
-/** More than a process has in flight. One that is not known is read when it is settled. */
+/**
+ * More than a process has in flight by default. A claim counts in full until its last delivery is
+ * settled. A delivery that is not known is read when it is settled.
+ */
 const MOST_CLAIMED = 10_000;
 
 /** The rows of each claim, by its token, and by the ids of the deliveries. */

@@ -44,7 +44,7 @@ export function toLeasedClaim(
 ): Claim {
   const event = getEvent(claiming, row, endpoint.account);
   const id = toDeliveryId(endpoint.id, event.id, row.serial);
-  // The row is kept until the last delivery of its claim is settled; the payload is not.
+  // The row is kept until its delivery is settled; the payload is not.
   row.payload = null;
   claiming.rows.set(id, row);
   return {

@@ -32,7 +32,10 @@ export async function findExpired(transaction: SqlTransaction, now: number): Pro
   };
 }
 
-/** The deliveries that a lease names are in flight, unless their webhook was removed. */
+/**
+ * The deliveries that a lease names are in flight, unless their webhook was removed. Checked again,
+ * so that a wrong lease queues nothing twice.
+ */
 const IN_FLIGHT = `SELECT d.* FROM {deliveries} d
   WHERE d.position = $1 AND d.state = 'pending' AND NOT EXISTS (
     SELECT 1 FROM {queue} q WHERE q.endpoint = d.endpoint AND q.at = d.queued_at AND q.delivery = d.position)`;

@@ -11,7 +11,7 @@ export const LANES: readonly Lane[] = ["fast", "slow"];
 /** A minute: then a webhook whose secret could not be opened is tried again. */
 const UNREADABLE_MS = 60_000;
 
-/** When the first delivery of a queue may be claimed after as many due ones as are taken. */
+/** When the next delivery of a queue may be claimed, once the share of its endpoint is taken. */
 const NEXT_HEAD = `SELECT $1 AS endpoint, min(at) AS at FROM (
     SELECT at FROM (SELECT at FROM {queue} WHERE endpoint = $1 AND at <= $2 ORDER BY at, delivery LIMIT 1 OFFSET $3) AS due
     UNION ALL SELECT min(at) FROM {queue} WHERE endpoint = $1 AND at > $2) AS next`;

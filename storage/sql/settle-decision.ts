@@ -25,7 +25,7 @@ export interface SettledDelivery {
   readonly id: string;
   readonly row: SettledRow;
   readonly account: string;
-  /** True if its event has no other delivery. */
+  /** True if its event had no other delivery when the row was read. */
   readonly isOnly: boolean;
   isInFlight: boolean;
   /** The token of its lease, if that is one of those that settle; else `null`. */

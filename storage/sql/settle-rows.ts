@@ -14,7 +14,7 @@ import { endpoints, leases } from "./webhook-tables.js";
  * The queries in brackets leave Postgres one index to read deliveries by, whatever it knows of how
  * many there are.
  */
-const FOUND = `SELECT $1 AS id, ev.account, ev.deliveries AS siblings, d.position, d.endpoint, d.event, d.state, d.reason,
+const FOUND = `SELECT $1 AS id, ev.account, ev.deliveries AS event_deliveries, d.position, d.endpoint, d.event, d.state, d.reason,
     d.started_at, d.step, d.due_at, d.extra_at, d.ended_at, d.postponed, d.crashes, d.is_recovered, d.queued_at, d.attempts
   FROM {deliveries} d JOIN {events} ev ON ev.position = d.event
   WHERE d.event = (SELECT position FROM {events} WHERE account = $2 AND id = $3)
@@ -32,7 +32,7 @@ interface FoundRow extends SettledRow {
   readonly id: string;
   readonly account: string;
   /** How many deliveries its event has had. */
-  readonly siblings: number;
+  readonly event_deliveries: number;
 }
 
 /** A delivery that this process has claimed, and its settlement. */
@@ -77,7 +77,7 @@ function toClaimed({ settlement: { id, account, token }, row }: ClaimedRow): Set
       queued_at: row.at,
       attempts: row.attempts ?? "",
     },
-    isOnly: row.siblings === 1,
+    isOnly: row.event_deliveries === 1,
     isInFlight: true,
     token,
     before: "pending",
@@ -111,7 +111,7 @@ async function readDeliveries(
     const isWaiting = waiting.has(row.position);
     return {
       ...{ id: row.id, row, account: row.account, before, isChanged: false },
-      isOnly: row.siblings === 1,
+      isOnly: row.event_deliveries === 1,
       isInFlight: before === "pending" && !isWaiting,
       token: tokens.get(row.position) ?? null,
       queuedBefore: isWaiting ? row.queued_at : null,
@@ -119,7 +119,7 @@ async function readDeliveries(
   });
 }
 
-/** Lists the settlements of deliveries that this process has claimed and that are still leased. */
+/** Lists the settlements of deliveries that are still leased under the claim of this process. */
 function listClaimed(
   settlements: readonly Settlement[],
   tokens: ReadonlyMap<number, string>,
@@ -137,14 +137,20 @@ function listClaimed(
 
 /**
  * Locks the leases of deliveries that are in flight under other claims than those that settle them:
- * a late success takes them out of these leases. That is rare, and there are few leases. Two that
- * wait for each other are ended by Postgres, and run again.
+ * a late success takes them out of these leases. That is rare, and there are few leases. Of
+ * transactions that wait for each other, Postgres ends one, which is run again.
  */
 async function lockOthers(
   transaction: SqlTransaction,
+  settlements: readonly Settlement[],
   deliveries: readonly SettledDelivery[],
 ): Promise<readonly LeaseRow[]> {
-  const late = deliveries.filter(({ isInFlight, token }) => isInFlight && token === null);
+  const delivered = new Set(
+    settlements.filter(({ outcome }) => outcome.state === "delivered").map(({ id }) => id),
+  );
+  const late = deliveries.filter(
+    ({ id, isInFlight, token }) => isInFlight && token === null && delivered.has(id),
+  );
   if (late.length === 0) return [];
   const positions = new Set(late.map(({ row }) => row.position));
   const all = await transaction.all<LeaseRow>("SELECT * FROM {leases}");
@@ -184,6 +190,6 @@ export async function readWorking(
     endpoints: new Map(locked.map((endpoint) => [endpoint.id, { ...endpoint }])),
     deliveries: new Map(deliveries.map((delivery) => [delivery.id, delivery])),
     heads: new Map(heads.flatMap(({ endpoint, at }) => (at === null ? [] : [[endpoint, at]]))),
-    leases: [...own, ...(await lockOthers(transaction, others))],
+    leases: [...own, ...(await lockOthers(transaction, settlements, others))],
   };
 }

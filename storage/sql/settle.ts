@@ -73,8 +73,8 @@ function findHeads({ deliveries: all, heads }: Working): ReadonlyMap<number, num
 }
 
 /**
- * The events of deliveries that were completed. `alone` have no other delivery, so that they need
- * no lock; a late success counts for one that may be completed already.
+ * The events of deliveries that were completed. `alone` had no other delivery when they were read,
+ * and need no lock; a late success counts for one that may be completed already.
  */
 function listEnded({ deliveries: all }: Working): {
   readonly alone: readonly CompletableEvent[];

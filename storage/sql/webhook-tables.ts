@@ -117,7 +117,10 @@ export const bodies = {
   primaryKey: ["event"],
 } as const satisfies SqlTable;
 
-/** The events without a pending delivery, by when they became so. Freeing one checks it again. */
+/**
+ * The events without a pending delivery, by when they became so. One that was resent or recovered
+ * while its only delivery was in flight may be here too, so freeing an event checks it again.
+ */
 export const completed = {
   name: "completed",
   columns: { event: "int", account: "text", ended_at: "int" },

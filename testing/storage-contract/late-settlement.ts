@@ -67,6 +67,27 @@ export function testLateSuccesses(it: DeclareTest): void {
     assert.equal(claims.length, 5);
   });
 
+  it("delivered counts for one of several deliveries that were taken over, and the others stay leased", async (s) => {
+    await s.register();
+    await repeat(4, () => s.emit());
+    const [late] = await s.claim();
+    assert.ok(late);
+    await s.advance(LEASE_MS);
+    const taken = await s.claim({ by: s.peer });
+    assert.equal(taken.length, 4);
+    assert.equal(await s.deliver(late), "settled");
+    assert.deepEqual(await s.claim(), []);
+    assert.equal((await s.store.stats()).leased, 3);
+    const [first, ...others] = taken.filter(({ id }) => id !== late.id);
+    assert.ok(first);
+    assert.equal(await s.postpone(first, HOUR_MS, { by: s.peer }), "settled");
+    await s.advance(LEASE_MS);
+    const again = await s.claim();
+    assert.deepEqual(new Set(again.map(({ id }) => id)), new Set(others.map(({ id }) => id)));
+    const { pending, leased, ended } = await s.store.stats();
+    assert.deepEqual({ pending, leased, ended }, { pending: 3, leased: 2, ended: 1 });
+  });
+
   it("delivered counts while the delivery waits for a retry", async (s) => {
     const { claim } = await s.leaseDelivery();
     await s.advance(LEASE_MS);

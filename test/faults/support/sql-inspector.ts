@@ -53,8 +53,7 @@ const DISAGREEMENTS: readonly string[] = [
     WHERE endpoint IN (SELECT position FROM {endpoints})
       AND (SELECT count(*) FROM {queue} WHERE delivery = d.position)
         + (SELECT count(*) FROM {leases} WHERE ${LISTED})
-        <> CASE WHEN state = 'pending' THEN 1 ELSE 0 END
-      AND NOT (state <> 'pending' AND (SELECT count(*) FROM {queue} WHERE delivery = d.position) = 0)`,
+        <> CASE WHEN state = 'pending' THEN 1 ELSE 0 END`,
   `SELECT 'queue holds what is gone: ' || delivery AS fault FROM {queue}
     WHERE delivery NOT IN (SELECT position FROM {deliveries})`,
   "SELECT 'empty lease: ' || position AS fault FROM {leases} WHERE deliveries = '[]'",
@@ -65,7 +64,8 @@ const DISAGREEMENTS: readonly string[] = [
     WHERE deliveries < (SELECT count(*) FROM {deliveries} WHERE event = e.position)`,
   `SELECT 'completion of event ' || id AS fault FROM {events} e
     WHERE (SELECT count(*) FROM {completed} WHERE event = e.position)
-      <> CASE WHEN EXISTS (SELECT 1 FROM {deliveries} WHERE event = e.position AND state = 'pending') THEN 0 ELSE 1 END`,
+      <> CASE WHEN EXISTS (SELECT 1 FROM {deliveries} WHERE event = e.position AND state = 'pending') THEN 0 ELSE 1 END
+      AND NOT (deliveries > 1 AND EXISTS (SELECT 1 FROM {completed} WHERE event = e.position))`,
   `SELECT 'body of event ' || id AS fault FROM {events} e
     WHERE (SELECT count(*) FROM {bodies} WHERE event = e.position) <> 1`,
   `SELECT 'body of nothing: ' || event AS fault FROM {bodies} WHERE event NOT IN (SELECT position FROM {events})`,
