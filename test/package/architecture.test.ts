@@ -73,9 +73,13 @@ const everything = TOP_ROOMS.flatMap((room) => filesBelow(room));
 
 /** Longer than the limit, with the reason. */
 const LONG_FUNCTIONS = new Set([
-  // State machines: every part reads what the others change.
-  "src/outbound/channel.ts createChannel",
-  "src/outbound/response-reader.ts createResponseReader",
+  // Tables of data.
+  "src/content/terms/term-fields.ts termFields",
+  "src/content/users/user-routes.ts userRoutes",
+  // The parts of a service, put together in the order of their dependence.
+  "src/webhooks/service.ts createWebhooks",
+  // Every part reads what the others change.
+  "src/webhooks/delivery/flights.ts createFlights",
 ]);
 
 /** The libraries that the page is built with. */
@@ -298,16 +302,16 @@ describe("the house", () => {
 
   it("keeps files short enough to hold one idea", () => {
     const sources = [...everything, ...filesBelow("storage", /\.lua$/)];
-    const tooLong = sources.filter((file) => countLines(file) > 250);
+    const tooLong = sources.filter((file) => countLines(file) > 350);
     expect(tooLong.map((file) => `${file} ${countLines(file)} lines`)).toEqual([]);
   });
 
-  it("keeps functions on a screen, and factories in sight", () => {
+  it("keeps functions on a screen, nested ones counted apart", () => {
     const functions = everything.flatMap(measureFunctions);
     const offenders = functions.filter(
-      ({ file, name, lines, parameters, complexity, isFactory, isComponent }) =>
+      ({ file, name, lines, parameters, complexity, isComponent }) =>
         // A component has the markup that it renders, with a line for nearly every attribute.
-        (lines > (isComponent ? 80 : isFactory ? 120 : 40) && !LONG_FUNCTIONS.has(`${file} ${name}`)) ||
+        (lines > (isComponent ? 80 : 60) && !LONG_FUNCTIONS.has(`${file} ${name}`)) ||
         parameters > 4 ||
         complexity > (COMPLEX_FUNCTIONS.get(`${file} ${name}`) ?? 12),
     );
