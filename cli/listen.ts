@@ -74,7 +74,8 @@ ${secretDetails}
     });
     const { port: listeningPort } = server.address() as AddressInfo;
     const scheme = tls === undefined ? "http" : "https";
-    const warning = secrets.length === 0 ? " Nothing is verified: there is no secret." : "";
+    const warning =
+      secrets.length === 0 ? " Nothing is verified: give the webhook's secret with --secret-file." : "";
     io.stderr.write(
       `Listening on ${scheme}://${host.includes(":") ? `[${host}]` : host}:${listeningPort}/.${warning}\n`,
     );

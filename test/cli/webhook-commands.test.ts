@@ -92,8 +92,11 @@ interface Listening {
   readonly interrupt: () => Promise<unknown>;
 }
 
-async function listening(...args: readonly string[]): Promise<Listening> {
+const listening = (...args: readonly string[]): Promise<Listening> => listeningWithInput("", ...args);
+
+async function listeningWithInput(stdin: string, ...args: readonly string[]): Promise<Listening> {
   const child = spawn(process.execPath, [COMMAND, "listen", "--port", "0", ...args]);
+  child.stdin.end(stdin);
   const ended = new Promise((done) => child.once("exit", (code, signal) => done(signal ?? code)));
   let [out, errors] = ["", ""];
   onTestFinished(() => {
@@ -159,6 +162,46 @@ describe("postbell listen", () => {
       expect(out()).not.toContain("\u001b");
     },
   );
+
+  it(
+    "takes the secret from the response of a registration, on the standard input or in a file",
+    LIMIT,
+    async () => {
+      const response = JSON.stringify({ webhook: { id: randomUUID(), status: "ENABLED" }, secret: SECRET });
+      const file = join(folder, "response.json");
+      writeFileSync(file, response);
+      const body = bodyOf();
+      for (const [stdin, from] of [
+        [response, "-"],
+        [`${SECRET}\n`, "-"],
+        ["", file],
+      ] as const) {
+        const { url, out, errors, interrupt } = await listeningWithInput(stdin, "--secret-file", from);
+        expect(await post(url, body, signatureOf(body))).toBe(204);
+        expect(await interrupt()).toBe(130);
+        expect(out()).toContain(" valid patient.updated");
+        expect(errors()).not.toContain("Nothing is verified");
+      }
+    },
+  );
+
+  it.each([
+    [
+      '{"error":{"code":"unauthorized","message":"The key is\\u001b[2J unknown."}}',
+      /has no secret\. It is an error: The key is\?\[2J unknown\./,
+    ],
+    ['{"webhook":{}}', /^postbell: The response in the standard input has no secret\.$/m],
+    ['{"secret":', /^postbell: The JSON in the standard input cannot be parsed\.$/m],
+    ["", /^postbell: There is no secret in the standard input\.$/m],
+  ])("ends with a clear error if the standard input has no secret: %s", LIMIT, async (stdin, message) => {
+    const { code, errors } = await run(["listen", "--port", "0", "--secret-file", "-"], {}, stdin);
+    expect(errors).toMatch(message);
+    expect(code).toBe(1);
+    expect(await told(["verify", "-", "--secret-file", "-"])).toMatchObject({
+      code: 2,
+      errors: expect.stringContaining("cannot be both the request and the secret"),
+    });
+  });
 
   it(
     "responds with the given statuses in turn, and prints JSON, with the record if asked",
