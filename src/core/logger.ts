@@ -35,10 +35,18 @@ export const silentLogger: Logger = Object.freeze({
 const toLine = (fields: object, message: string): string =>
   `postbell: ${message}${Object.keys(fields).length === 0 ? "" : ` ${JSON.stringify(fields)}`}`;
 
-/** The default logger: a host that has not chosen one still learns of what went wrong. */
+/** True unless the process runs in production or in tests, by the convention of Express and others. */
+const isDevelopment = (): boolean => ["development", "", undefined].includes(process.env["NODE_ENV"]);
+
+/**
+ * The default logger. A host that has not chosen one still learns of what went wrong: warnings and
+ * errors always, and in development also each failed attempt and other normal events.
+ */
 export const consoleLogger: Logger = Object.freeze({
   debug: silent,
-  info: silent,
+  info(fields: object, message: string): void {
+    if (isDevelopment()) console.info(toLine(fields, message));
+  },
   warn: (fields: object, message: string) => console.warn(toLine(fields, message)),
   error: (fields: object, message: string) => console.error(toLine(fields, message)),
 });

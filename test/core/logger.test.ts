@@ -66,6 +66,25 @@ describe("the logger of the host", () => {
     ]);
   });
 
+  it.each([
+    [undefined, true],
+    ["", true],
+    ["development", true],
+    ["test", false],
+    ["production", false],
+  ])(
+    "by default shows normal events, such as a failed attempt, in development: NODE_ENV=%s",
+    (mode, isShown) => {
+      const info = vi.spyOn(console, "info").mockImplementation(() => {});
+      vi.stubEnv("NODE_ENV", mode);
+      guardedLogger(hostOptions.logger.default).info({ status: 500 }, "a delivery attempt failed");
+      vi.unstubAllEnvs();
+      const lines = info.mock.calls;
+      info.mockRestore();
+      expect(lines).toEqual(isShown ? [['postbell: a delivery attempt failed {"status":500}']] : []);
+    },
+  );
+
   it("may be pino as it is", () => {
     const lines: string[] = [];
     const logger = pino({ base: null, timestamp: false }, { write: (line: string) => void lines.push(line) });
