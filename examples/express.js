@@ -1,28 +1,20 @@
-// A real Express host with Postbell mounted, and a real HTTPS subscriber beside it. `npm start`
+// An Express host with Postbell mounted, and a subscriber with a server of its own. `npm start`
 // shows one event arrive and goes on serving; `npm start -- --once` ends after it, with exit code 0
 // if the verified notification came, and 1 if not.
 import { createHash } from "node:crypto";
 import { createServer } from "node:http";
-import { createServer as createHttpsServer } from "node:https";
 import express from "express";
 import { createContent, createWebhooks } from "postbell";
 import { expressAdapter } from "postbell/express";
 import { memoryStorage } from "postbell/memory";
 import { nodeAdapter } from "postbell/node";
 import { createReceiver } from "postbell/receiver";
-import { generate } from "selfsigned";
 import { users, writeSample } from "./support/sample-content.js";
 
 const once = process.argv.includes("--once");
 const apiKey = "demo-key";
 const editorKey = "editor-key";
 const say = (...words) => console.log(...words);
-
-/** A certificate for localhost, made on the spot, that only this process trusts. */
-const certificate = await generate([{ name: "commonName", value: "localhost" }], {
-  keySize: 2048,
-  extensions: [{ name: "subjectAltName", altNames: [{ type: 2, value: "localhost" }] }],
-});
 
 // 1. The host: its own application, with the registration API and the content interface of its
 // website under /api.
@@ -37,8 +29,8 @@ const webhooks = createWebhooks({
     authenticate: (key) => keys.get(createHash("sha256").update(key).digest("hex")),
     canRead: () => true,
   },
-  // The subscriber of this example lives on this machine, behind its own certificate.
-  destinations: { allowPrivateNetworks: true, ca: certificate.cert },
+  // Development only: the subscriber of this example is on this machine, without TLS.
+  destinations: { allowHttp: true, allowPrivateNetworks: true },
   // Three days in under a minute, for the show: leave `retry` out for the real schedule.
   retry: { intervalsMs: [2_000, 4_000], everyMs: 8_000, windowMs: 40_000 },
 });
@@ -60,8 +52,8 @@ app.put("/patients/:id", express.json(), async (request, response) => {
   response.json({ patient: resource, event: emitted.id, deliveries: emitted.deliveries.length });
 });
 
-// 2. The subscriber: an HTTPS server of somebody else.
-const subscriber = createHttpsServer({ key: certificate.private, cert: certificate.cert });
+// 2. The subscriber: somebody else's server.
+const subscriber = createServer();
 
 const listen = (server, port) =>
   new Promise((resolve, reject) => {
@@ -69,7 +61,7 @@ const listen = (server, port) =>
     server.listen(port, "127.0.0.1", () => resolve(server.address().port));
   });
 
-const endpoint = `https://localhost:${await listen(subscriber, 0)}/`;
+const endpoint = `http://127.0.0.1:${await listen(subscriber, 0)}/`;
 const hostServer = createServer(app);
 const base = `http://127.0.0.1:${await listen(hostServer, once ? 0 : Number(process.env.PORT ?? 3000))}`;
 await webhooks.start();
@@ -113,7 +105,7 @@ const { id } = await webhooks.emit({
   resource: patients.get("p1"),
 });
 say(
-  `Emitted patient.updated, event ${id}. A failed attempt is repeated after 2 s here (15 min in earnest; this schedule is compressed).`,
+  `Emitted patient.updated, event ${id}. A failed attempt is repeated after 2 s here (15 min by default; this schedule is compressed).`,
 );
 
 const deadline = setTimeout(() => arrived(false), 30_000);

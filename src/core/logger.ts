@@ -35,7 +35,7 @@ export const silentLogger: Logger = Object.freeze({
 const toLine = (fields: object, message: string): string =>
   `postbell: ${message}${Object.keys(fields).length === 0 ? "" : ` ${JSON.stringify(fields)}`}`;
 
-/** True unless the process runs in production or in tests, by the convention of Express and others. */
+/** True unless `NODE_ENV` says that the process runs in production or in tests. */
 const isDevelopment = (): boolean => ["development", "", undefined].includes(process.env["NODE_ENV"]);
 
 /**

@@ -117,7 +117,6 @@ const of = (languages: readonly string[], kind: "runs" | "verifies") =>
 
 /** Blocks for a reader with a machine of his own, each with its reason. */
 const NOT_RUN: readonly string[] = [
-  "README.md: not-run: it installs the package and a framework from the registry",
   "README.md: not-run: it needs the SQLite of Node 22.13; examples/sqlite.js is run by a test",
   "README.md: not-run: it installs and builds this folder; CI runs it",
   "README.md: not-run: it installs and builds this folder; CI runs it",
@@ -137,7 +136,7 @@ const NOT_RUN: readonly string[] = [
 
 describe("the blocks of the guides", () => {
   it("are of languages that are run or parsed, and those that are not run say why", () => {
-    const known = ["", "continues", "verifies", "postgres"];
+    const known = ["", "continues", "verifies", "postgres", "first-screen"];
     const notRun = programs.filter(({ note }) => !known.includes(note));
     expect(notRun.map(({ path, note }) => `${path}: ${note}`)).toEqual(NOT_RUN);
     const languages = new Set(programs.map(({ language }) => language));
@@ -179,22 +178,6 @@ describe("the blocks of the guides", () => {
         expect([wrong, accepts(program, surroundings, wrong)]).toEqual([wrong, false]);
     });
   }
-
-  it("asks the first program of the README with curl, and gets a secret and a list", async () => {
-    const [host] = of(["js"], "runs").filter(({ path }) => path === "README.md");
-    const shell = of(["sh"], "runs").find(({ path }) => path === "README.md");
-    if (!host || !shell) throw new Error("The README has no program, or no line for curl.");
-    const surroundings = surroundingsOf(host);
-    const wrong = await run(host, surroundings, async (origin) => {
-      const printed = await runShell(shell, surroundings, origin);
-      const [registered, listed] = printed.split(/(?<=\})(?=\{)/);
-      expect(JSON.parse(registered ?? "")).toHaveProperty("secret");
-      expect(JSON.parse(listed ?? "")).toMatchObject({
-        webhooks: [{ url: "https://hooks.example.com/in" }],
-      });
-    });
-    expect(wrong).toBe("");
-  });
 
   it.each(of(["ts"], "runs"))("compile as they stand: $name", async (program) => {
     expect(await compile(program, surroundingsOf(program))).toBe("");

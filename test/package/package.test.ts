@@ -1,8 +1,8 @@
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { dirname, join, resolve } from "node:path";
+import { readFileSync, renameSync, rmSync } from "node:fs";
+import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { installPackedPackage } from "../support/packed-package.js";
 
 const root = resolve(import.meta.dirname, "../..");
 const { name, exports } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
@@ -14,43 +14,15 @@ const entries = Object.keys(exports)
   .map((path) => name + path.slice(1));
 
 /**
- * Names of all that the package in `folder` needs at run time, whatever they need in turn included.
- */
-function neededBy(folder: string, known = new Set<string>()): ReadonlySet<string> {
-  const { dependencies = {} } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as {
-    dependencies?: Record<string, string>;
-  };
-  for (const dependency of Object.keys(dependencies)) {
-    if (known.has(dependency)) continue;
-    known.add(dependency);
-    neededBy(join(root, "node_modules", dependency), known);
-  }
-  return known;
-}
-
-/**
  * A consumer's folder with the packed tarball unpacked into it, and what the package needs at run
  * time beside it.
  */
 let consumer: string;
+let tarball: string;
 
 beforeAll(() => {
-  consumer = mkdtempSync(join(tmpdir(), "postbell-consumer-"));
-  const packed = execFileSync("npm", ["pack", "--json", "--ignore-scripts", "--pack-destination", consumer], {
-    cwd: root,
-    encoding: "utf8",
-  });
-  const [{ filename }] = JSON.parse(packed) as [{ filename: string }];
-  const target = join(consumer, "node_modules", name);
-  execFileSync("mkdir", ["-p", target]);
-  execFileSync("tar", ["-xzf", join(consumer, filename), "-C", target, "--strip-components=1"]);
-  // And the peer that an entry cannot be loaded without.
-  for (const dependency of [...neededBy(root), "@opentelemetry/api"]) {
-    const folder = join(consumer, "node_modules", dependency);
-    execFileSync("mkdir", ["-p", dirname(folder)]);
-    execFileSync("cp", ["-r", join(root, "node_modules", dependency), folder]);
-  }
-  writeFileSync(join(consumer, "package.json"), "{}");
+  // With the peer that an entry cannot be loaded without.
+  ({ folder: consumer, tarball } = installPackedPackage("@opentelemetry/api"));
 });
 
 afterAll(() => rmSync(consumer, { recursive: true, force: true }));
@@ -107,7 +79,7 @@ describe("the packed tarball", () => {
   });
 
   it("holds the build, the licence and the notes, and no source, test or path of a machine", () => {
-    const files = execFileSync("tar", ["-tzf", join(consumer, `${name}-${version()}.tgz`)], {
+    const files = execFileSync("tar", ["-tzf", tarball], {
       encoding: "utf8",
     })
       .trim()
@@ -125,6 +97,3 @@ describe("the packed tarball", () => {
     expect(leaks).toEqual([]);
   });
 });
-
-const version = (): string =>
-  (JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { version: string }).version;

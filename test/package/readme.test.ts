@@ -25,9 +25,12 @@ const textOf = (wanted: string): string => {
 const blocks = blocksOf(readme);
 
 describe("the README", () => {
-  it("shows working code within its first 20 lines", () => {
-    const start = readme.text.split("\n").slice(0, 20).join("\n");
-    expect(start).toContain(`\`\`\`js\n${blocks.find(({ language }) => language === "js")?.code}\`\`\``);
+  it("starts with a first screen that a test runs", () => {
+    const untilFirstHeading = readme.text.slice(0, readme.text.indexOf("\n## "));
+    expect(untilFirstHeading.split("\n").length).toBeLessThan(50);
+    expect(blocksOf({ ...readme, text: untilFirstHeading }).map(({ note }) => note)).toEqual(
+      blocks.flatMap(({ note }) => (note === "first-screen" ? [note] : [])),
+    );
   });
 
   it("holds the two commands that CI takes from it, each on a line of its own", () => {

@@ -134,7 +134,8 @@ const withoutLog = (stderr: string): string =>
     .filter((line) => !line.startsWith("postbell: "))
     .join("\n");
 
-const answers = async (url: string, child: ChildProcess, stderr: () => string): Promise<void> => {
+/** Waits until a program answers. */
+export const answers = async (url: string, child: ChildProcess, stderr: () => string): Promise<void> => {
   while (child.exitCode === null) {
     const isUp = await fetch(url).then(
       () => true,

@@ -9,8 +9,8 @@ export interface Block {
   /** First word of the info string. */
   readonly language: string;
   /**
-   * The marker that follows it: `continues`, `verifies`, `postgres` (runs with a DATABASE_URL), or
-   * `not-run: <reason>`.
+   * The marker that follows it: `continues`, `verifies`, `postgres` (runs with a DATABASE_URL),
+   * `first-screen` (test/package/first-screen.test.ts runs them together), or `not-run: <reason>`.
    */
   readonly note: string;
   readonly code: string;

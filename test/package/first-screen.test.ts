@@ -1,0 +1,100 @@
+/** The README's first screen, typed from top to bottom in an empty folder. */
+
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { expect, it, onTestFinished } from "vitest";
+import { answers } from "../support/guide-programs.js";
+import { blocksOf, readme } from "../support/markdown.js";
+import { installPackedPackage, packPackage } from "../support/packed-package.js";
+
+/**
+ * With `FIRST_SCREEN=as-typed`, as CI sets it, npm installs from the registry and the ports are the
+ * README's. Otherwise ports are free ones, since a test shares its machine.
+ */
+const isAsTyped = process.env["FIRST_SCREEN"] === "as-typed";
+const LIMIT = { timeout: 300_000 };
+
+const freePort = (): Promise<number> =>
+  new Promise((done) => {
+    const probe = createServer().listen(0, "127.0.0.1", () => {
+      const { port } = probe.address() as { readonly port: number };
+      probe.close(() => done(port));
+    });
+  });
+
+const firstScreen = blocksOf(readme).filter(({ note }) => note === "first-screen");
+const codeOf = (language: string): readonly string[] =>
+  firstScreen.filter((block) => block.language === language).map(({ code }) => code);
+
+/** Starts a command in a process group of its own, which ends with the test. */
+function start(folder: string, command: readonly [string, ...string[]]) {
+  const [program, ...args] = command;
+  const child: ChildProcess = spawn(program, args, {
+    cwd: folder,
+    detached: true,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let output = "";
+  const waiting = new Set<() => void>();
+  const collect = (chunk: Buffer): void => {
+    output += chunk.toString();
+    for (const look of waiting) look();
+  };
+  child.stdout?.on("data", collect);
+  child.stderr?.on("data", collect);
+  const exit = new Promise<number | null>((done) => child.once("exit", done));
+  onTestFinished(() => {
+    if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid, "SIGKILL");
+  });
+  const shows = (pattern: RegExp): Promise<void> =>
+    new Promise((done, fail) => {
+      const look = (): void => void (pattern.test(output) && done());
+      waiting.add(look);
+      look();
+      void exit.then(() => fail(new Error(`It ended before it showed ${pattern}:\n${output}`)));
+    });
+  return { child, shows, exit, output: () => output };
+}
+
+it("shows a signed notification arrive and be verified", LIMIT, async () => {
+  const [install = "", register = "", change = "", ...more] = codeOf("sh");
+  const [server = "", ...others] = codeOf("js");
+  expect([more, others]).toEqual([[], []]);
+  expect(install).toBe("npm install postbell express\n");
+  expect(server.trim().split("\n").filter(Boolean).length).toBeLessThanOrEqual(20);
+
+  const { folder, tarball } = isAsTyped ? packPackage() : installPackedPackage("express");
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  if (isAsTyped)
+    execFileSync(
+      "npm",
+      install
+        .trim()
+        .split(" ")
+        .slice(1)
+        .map((word) => (word === "postbell" ? tarball : word)),
+      {
+        cwd: folder,
+      },
+    );
+  const [hostPort, endpointPort] = isAsTyped ? [3000, 8484] : [await freePort(), await freePort()];
+  const typed = (code: string): string =>
+    code.replaceAll("3000", String(hostPort)).replaceAll("8484", String(endpointPort));
+
+  writeFileSync(join(folder, "server.mjs"), typed(server));
+  const host = start(folder, [process.execPath, "server.mjs"]);
+  await answers(`http://127.0.0.1:${hostPort}/`, host.child, host.output);
+  const listener = typed(register).replace(
+    "npx postbell listen",
+    `$& ${isAsTyped ? "" : `--port ${endpointPort}`}`,
+  );
+  const subscriber = start(folder, ["bash", "-c", listener]);
+  await subscriber.shows(/Listening on http:\/\/127\.0\.0\.1:\d+\/\.\n/);
+  const trigger = start(folder, ["bash", "-c", typed(change)]);
+  expect(await trigger.exit).toBe(0);
+  expect(trigger.output()).toMatch(/"deliveries":\[\{"id":/);
+  await subscriber.shows(/ valid patient\.updated .*, Patient, signature \d+ s old, .*response 204/);
+  if (isAsTyped) console.log(subscriber.output());
+});
