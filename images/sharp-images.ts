@@ -9,7 +9,7 @@ import { type ImageSize, imageSize } from "../src/content/media/image-size.js";
 import type { ImageRefusal, ImageSource, ImageTool, MadeImage } from "../src/content/media/image-tool.js";
 import { systemClock } from "../src/core/clock.js";
 import { createConcurrencyLimit } from "../src/core/concurrency-limit.js";
-import { PostbellError } from "../src/core/errors.js";
+import { importFromPackage } from "../src/core/import-package.js";
 import { readOptions } from "../src/core/options.js";
 import { type SharpImagesOptions, sharpImagesOptions } from "./options.js";
 import { planStages, type Stage } from "./stages.js";
@@ -175,13 +175,8 @@ function inFormat(image: Sharp, mimeType: string): Sharp {
   }
 }
 
-async function loadSharp(): Promise<MakeSharp> {
-  try {
-    return (await import("sharp")).default;
-  } catch (cause) {
-    throw new PostbellError("invalid_option", "sharpImages: install the package `sharp` beside postbell.", {
-      field: "images",
-      cause,
-    });
-  }
-}
+const loadSharp = (): Promise<MakeSharp> =>
+  importFromPackage(() => import("sharp"), "default", {
+    message: "sharpImages needs the package sharp: npm install sharp.",
+    field: "images",
+  });

@@ -1,6 +1,6 @@
 /** Opens the connection to the mail server, or uses the host's own transporter. */
 
-import { PostbellError } from "../src/core/errors.js";
+import { importFromPackage } from "../src/core/import-package.js";
 import type { SmtpNotifierOptions, Transporter } from "./options.js";
 
 interface OpenTransport {
@@ -17,12 +17,16 @@ export async function openTransport(
   timeoutMs: number,
 ): Promise<OpenTransport> {
   if (isTransporter(transport)) return { transporter: transport, close: () => {} };
-  const nodemailer = await loadNodemailer();
+  const createTransport = await importFromPackage<CreateTransport>(
+    () => import("nodemailer"),
+    "createTransport",
+    { message: "smtpNotifier needs the package nodemailer: npm install nodemailer.", field: "transport" },
+  );
   const preset = {
     ...{ pool: true, maxConnections: 1, idleTimeout: IDLE_MS },
     ...{ connectionTimeout: timeoutMs, greetingTimeout: timeoutMs, socketTimeout: timeoutMs },
   };
-  const made = nodemailer.createTransport(
+  const made = createTransport(
     typeof transport === "string" ? withPreset(transport, preset) : optionsWithPreset(transport, preset),
   );
   // The mail that met an error reports it. Without a listener, the event would crash the process.
@@ -55,22 +59,7 @@ function optionsWithPreset(given: object, preset: Preset): object {
   return { ...preset, ...("auth" in given ? { requireTLS: true } : {}), ...given };
 }
 
-interface Nodemailer {
-  createTransport(options: string | object): Transporter & {
-    on(event: "error", listener: () => void): unknown;
-    close(): void;
-  };
-}
-
-async function loadNodemailer(): Promise<Nodemailer> {
-  try {
-    // Every version has a default export; before 10 it was CommonJS.
-    return (await import("nodemailer")).default as Nodemailer;
-  } catch (cause) {
-    throw new PostbellError(
-      "invalid_option",
-      "smtpNotifier: nodemailer is missing: install the package `nodemailer`.",
-      { field: "transport", cause },
-    );
-  }
-}
+type CreateTransport = (options: string | object) => Transporter & {
+  on(event: "error", listener: () => void): unknown;
+  close(): void;
+};

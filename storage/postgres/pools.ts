@@ -2,6 +2,7 @@
 
 import { systemClock } from "../../src/core/clock.js";
 import { PostbellError } from "../../src/core/errors.js";
+import { importFromPackage } from "../../src/core/import-package.js";
 import type { PgClient, PostgresPool } from "./client.js";
 
 /** Connections of a pool that is made here: claims, settlements, appends, calls of the REST API. */
@@ -25,17 +26,10 @@ interface OwnPool extends PostgresPool {
 type Constructor = new (options: object) => OwnPool;
 
 async function createPool(url: string): Promise<OwnPool> {
-  let Pool: Constructor;
-  try {
-    const module = (await import("pg")) as unknown as { readonly default: { readonly Pool: Constructor } };
-    ({ Pool } = module.default);
-  } catch (cause) {
-    throw new PostbellError(
-      "invalid_option",
-      "postgresStorage({ url }) needs the package pg: npm install pg",
-      { field: "url", cause },
-    );
-  }
+  const Pool = await importFromPackage<Constructor>(() => import("pg"), "Pool", {
+    message: "postgresStorage({ url }) needs the package pg: npm install pg.",
+    field: "url",
+  });
   return new Pool({
     connectionString: url,
     max: POOL_SIZE,

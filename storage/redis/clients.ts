@@ -3,7 +3,7 @@
  * duplicating the client of the host. Clients that were made here are closed here.
  */
 
-import { PostbellError } from "../../src/core/errors.js";
+import { importFromPackage } from "../../src/core/import-package.js";
 import type { Logger } from "../../src/core/logger.js";
 import type { RedisClient } from "./client.js";
 import { classifyRedisError, storageClosed } from "./redis-errors.js";
@@ -25,16 +25,10 @@ export interface RedisClients {
 type Constructor = new (url: string, options: object) => RedisClient;
 
 async function createClient(url: string, random: () => number): Promise<RedisClient> {
-  let Redis: Constructor;
-  try {
-    ({ Redis } = (await import("ioredis")) as unknown as { Redis: Constructor });
-  } catch (cause) {
-    throw new PostbellError(
-      "invalid_option",
-      "redisStorage({ url }) needs the package ioredis: npm install ioredis",
-      { field: "url", cause },
-    );
-  }
+  const Redis = await importFromPackage<Constructor>(() => import("ioredis"), "Redis", {
+    message: "redisStorage({ url }) needs the package ioredis: npm install ioredis.",
+    field: "url",
+  });
   return new Redis(url, {
     lazyConnect: true,
     // Calls check `status` before they send. The queue of the client would have no bound.

@@ -1,7 +1,16 @@
 /** The package as a host gets it: packed, and unpacked into a folder of its own. */
 
 import { execFileSync } from "node:child_process";
-import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 
@@ -9,10 +18,17 @@ const root = resolve(import.meta.dirname, "../..");
 
 /** Adds what a package needs at run time, whatever that needs in turn included, to `known`. */
 function collectNeeded(folder: string, known: Set<string>): void {
-  const { dependencies = {} } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as {
+  const { dependencies = {}, optionalDependencies = {} } = JSON.parse(
+    readFileSync(join(folder, "package.json"), "utf8"),
+  ) as {
     readonly dependencies?: Readonly<Record<string, string>>;
+    readonly optionalDependencies?: Readonly<Record<string, string>>;
   };
-  for (const dependency of Object.keys(dependencies)) {
+  // Binaries for other platforms are not installed.
+  const optional = Object.keys(optionalDependencies).filter((dependency) =>
+    existsSync(join(root, "node_modules", dependency)),
+  );
+  for (const dependency of [...Object.keys(dependencies), ...optional]) {
     if (known.has(dependency)) continue;
     known.add(dependency);
     collectNeeded(join(root, "node_modules", dependency), known);
