@@ -1,7 +1,7 @@
-/**
- * The one error class of the package, and all its codes. Test the code and not `instanceof`,
- * because a package may be loaded twice.
- */
+/** The one error class of the package, and all its codes. */
+
+/** Marks the errors of every copy of the package, so that each copy knows those of the others. */
+const BRAND = Symbol.for("postbell.error");
 
 /** The codes of all errors. They are stable. */
 export type ErrorCode =
@@ -69,7 +69,8 @@ const DEFAULT_EFFECTS: Partial<Record<ErrorCode, "none" | "unknown">> = {
 
 /**
  * The error that calls of the package throw or reject with. Test its `code` with {@link
- * isPostbellError}.
+ * isPostbellError}. `instanceof PostbellError` is true for the errors of every entry point, of both
+ * module systems, and of other installed copies of the package.
  *
  * @example
  * try {
@@ -122,13 +123,20 @@ export class PostbellError extends Error {
   }
 }
 
+Object.defineProperty(PostbellError.prototype, BRAND, { value: true });
+// Not in the class: where a class names itself, the build renames it, also in what Node prints.
+Object.defineProperty(PostbellError, Symbol.hasInstance, {
+  value(this: unknown, thrown: unknown): boolean {
+    // Subclasses inherit this function. Each knows its own instances only.
+    if (this !== PostbellError) return Function.prototype[Symbol.hasInstance].call(this, thrown);
+    return typeof thrown === "object" && thrown !== null && BRAND in thrown;
+  },
+});
+
 /**
- * True for a Postbell error, if given with this code. Works even if the package was loaded twice.
+ * True for a Postbell error, if given with this code. Works for the errors of every copy of the
+ * package, like `instanceof PostbellError`.
  */
 export function isPostbellError(error: unknown, code?: ErrorCode): error is PostbellError {
-  return (
-    error instanceof Error &&
-    error.name === "PostbellError" &&
-    (code === undefined || (error as PostbellError).code === code)
-  );
+  return error instanceof PostbellError && (code === undefined || error.code === code);
 }

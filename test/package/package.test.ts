@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { readFileSync, renameSync, rmSync } from "node:fs";
+import { cpSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { installPackedPackage } from "../support/packed-package.js";
@@ -60,6 +60,39 @@ describe("the packed tarball", () => {
         console.log(deliveries.map(({ state }) => state).join());
       })();`;
     expect(node("--no-experimental-require-module", "-e", script)).toBe("delivered");
+  });
+
+  it("has one class of errors for all entries, both module systems and other copies", () => {
+    const modules = join(consumer, "node_modules");
+    cpSync(join(modules, name), join(modules, "copy"), { recursive: true });
+    const refusing = {
+      postbell: "createWebhooks",
+      "postbell/memory": "memoryStorage",
+      "postbell/receiver": "createReceiver",
+      "postbell/images": "sharpImages",
+      "postbell/postgres": "postgresStorage",
+      "./node_modules/copy/dist/memory.js": "memoryStorage",
+      "./node_modules/copy/dist/memory.cjs": "memoryStorage",
+    };
+    const judge = `
+      const judge = async (load, { PostbellError, isPostbellError }) => {
+        for (const [entry, call] of Object.entries(${JSON.stringify(refusing)})) {
+          const module = await load(entry);
+          try {
+            module[call]({ nonsense: 1 });
+          } catch (error) {
+            const answers = [error instanceof PostbellError, isPostbellError(error, "invalid_option")];
+            console.log(entry, error.constructor.name, ...answers);
+          }
+        }
+      };`;
+    const expected = Object.keys(refusing).map((entry) => `${entry} PostbellError true true`);
+    const esm = `${judge} await judge((entry) => import(entry), await import("postbell"));`;
+    const cjs = `${judge}
+      const load = (entry) => entry.endsWith(".js") ? import(entry) : require(entry);
+      void judge(load, require("postbell"));`;
+    expect(node("--input-type=module", "-e", esm).split("\n")).toEqual(expected);
+    expect(node("-e", cjs).split("\n")).toEqual(expected);
   });
 
   it("needs OpenTelemetry's API for its binding alone, which says what is missing", () => {

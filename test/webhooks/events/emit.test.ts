@@ -404,7 +404,10 @@ describe("a storage that refuses", () => {
 
   it.each([
     new PostbellError("storage_unavailable", "no answer"),
-    Object.assign(new Error("no answer"), { name: "PostbellError", code: "storage_unavailable" }),
+    Object.assign(new Error("no answer"), {
+      [Symbol.for("postbell.error")]: true,
+      code: "storage_unavailable",
+    }),
   ])(
     "away: the error reaches the emitter by its code, whichever copy of the package made it",
     async (thrown) => {
