@@ -15,7 +15,7 @@ import { memoryStorageOptions } from "../../storage/memory/options.js";
 import { postgresStorageOptions } from "../../storage/postgres/options.js";
 import { redisStorageOptions } from "../../storage/redis/options.js";
 import { sqliteStorageOptions } from "../../storage/sqlite/options.js";
-import { blocksOf, guides, linksOf, readme } from "../support/markdown.js";
+import { blocksOf, guides, homeLinksOf, linksOf, readme } from "../support/markdown.js";
 
 const textOf = (wanted: string): string => {
   const file = guides.find(({ path }) => path === wanted);
@@ -45,7 +45,7 @@ describe("the README", () => {
   });
 
   it("links to every guide and reference page", () => {
-    const linked = new Set(linksOf(readme).map(({ path }) => path));
+    const linked = new Set([...linksOf(readme), ...homeLinksOf(readme)].map(({ path }) => path));
     const pages = guides.map(({ path }) => path).filter((path) => /^docs\/(?!README|decisions\/)/.test(path));
     expect(pages.filter((path) => !linked.has(path))).toEqual([]);
   });

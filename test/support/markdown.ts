@@ -27,16 +27,19 @@ export interface MarkdownFile {
 const read = (path: string): MarkdownFile => ({ path, text: readFileSync(join(root, path), "utf8") });
 
 function below(folder: string): MarkdownFile[] {
-  return readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
-    .filter((name) => name.endsWith(".md"))
-    .sort()
-    .map((name) => read(join(folder, name)));
+  return (
+    readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
+      // The API reference is generated.
+      .filter((name) => name.endsWith(".md") && !/^api[\\/]/.test(name))
+      .sort()
+      .map((name) => read(join(folder, name)))
+  );
 }
 
 export const readme = read("README.md");
 
 /** The files whose blocks are run. */
-export const guides = [readme, ...below("docs").filter(({ path }) => !path.startsWith("docs/api/"))];
+export const guides = [readme, ...below("docs")];
 
 export const allMarkdown: readonly MarkdownFile[] = [
   readme,
@@ -79,7 +82,22 @@ export interface Link {
   readonly anchor: string | undefined;
 }
 
-/** The links of a file to files of the project. */
+/** Where files are that the package leaves out. Packed files link to them there. */
+const HOME =
+  /^https:\/\/(?:github\.com\/postbell\/postbell\/(?:blob|tree)|raw\.githubusercontent\.com\/postbell\/postbell)\/main\//;
+
+/** The links of a file to files of the project on the homepage, read as files of this clone. */
+export function homeLinksOf({ text }: MarkdownFile): Link[] {
+  return [...withoutCode(text).matchAll(/\]\((https:[^)\s]*)\)/g)]
+    .map(([, target = ""]) => target)
+    .filter((target) => HOME.test(target))
+    .map((target) => {
+      const [path = "", anchor] = target.replace(HOME, "").split("#");
+      return { path, anchor };
+    });
+}
+
+/** The relative links of a file to files of the project. */
 export function linksOf({ path, text }: MarkdownFile): Link[] {
   return [...withoutCode(text).matchAll(/\]\((?!\w+:)([^)\s]*)\)/g)].map(([, target = ""]) => {
     const [file = "", anchor] = target.split("#");
