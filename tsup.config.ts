@@ -1,3 +1,5 @@
+import { readdirSync, writeFileSync } from "node:fs";
+import { build } from "esbuild";
 import { defineConfig, type Options } from "tsup";
 import { portalAppForEsbuild } from "./scripts/portal-app.js";
 
@@ -31,18 +33,35 @@ const shared: Options = {
   noExternal: ["fastest-levenshtein", "lru-cache", "p-queue", "eventemitter3", "p-timeout"],
 };
 
-const javascript: Options[] = [
-  {
-    ...shared,
-    // The command is run, not required, so it has no other form.
-    entry: { ...(shared.entry as Record<string, string>), cli: "cli/index.ts" },
-    format: "esm",
-    splitting: true,
-    sourcemap: true,
-  },
-  // Not split: tsup 8.5.1 exports a class of a shared CommonJS chunk before it is defined, and its source maps name the folder it ran in.
-  { ...shared, format: "cjs", splitting: false, sourcemap: false },
-];
+const javascript: Options = {
+  ...shared,
+  // The command is run, not required, so it has no other form.
+  entry: { ...(shared.entry as Record<string, string>), cli: "cli/index.ts" },
+  format: "esm",
+  splitting: true,
+  // Without source maps: the code is not minified, and the sources are not in the package.
+  onSuccess: writeCommonJs,
+};
+
+/**
+ * Translates the ES modules, file by file, so that the entries share their chunks in both forms.
+ * esbuild itself splits ES modules only, and tsup 8.5.1 exports a class of a shared CommonJS chunk
+ * before it is defined.
+ */
+async function writeCommonJs(): Promise<void> {
+  const modules = readdirSync("dist").filter((name) => name.endsWith(".js") && name !== "cli.js");
+  const { outputFiles } = await build({
+    entryPoints: modules.map((name) => `dist/${name}`),
+    outdir: "dist",
+    outExtension: { ".js": ".cjs" },
+    format: "cjs",
+    platform: "node",
+    target: shared.target as string,
+    write: false,
+  });
+  for (const { path, text } of outputFiles)
+    writeFileSync(path, text.replaceAll(/\brequire\("(\.\/[\w-]+)\.js"\)/g, 'require("$1.cjs")'));
+}
 
 // The types of both forms come from one run of the compiler, which takes longer than everything else.
 const declarations: Options = {
@@ -60,4 +79,4 @@ const declarations: Options = {
 };
 
 // `npm start` builds with `--no-dts`: running the examples needs no types.
-export default defineConfig(({ dts }) => (dts === false ? javascript : [...javascript, declarations]));
+export default defineConfig(({ dts }) => (dts === false ? javascript : [javascript, declarations]));

@@ -111,22 +111,32 @@ describe("the packed tarball", () => {
     }
   });
 
-  it("holds the build, the licence and the notes, and no source, test or path of a machine", () => {
-    const files = execFileSync("tar", ["-tzf", tarball], {
-      encoding: "utf8",
-    })
-      .trim()
-      .split("\n");
-    expect(files).toEqual(
-      expect.arrayContaining(["package/LICENSE", "package/README.md", "package/THIRD_PARTY_NOTICES.md"]),
+  it("holds the build, the guides, the licence and the notes", () => {
+    expect(packedFiles()).toEqual(
+      expect.arrayContaining([
+        ...["LICENSE", "README.md", "CHANGELOG.md", "SECURITY.md", "THIRD_PARTY_NOTICES.md"],
+        ...["docs/options.md", "docs/guides/mount.md", "examples/express.js", "dist/index.d.cts"],
+      ]),
     );
-    expect(files.filter((file) => /^package\/(?:src|test|bench|scripts)\//.test(file))).toEqual([]);
-    const built = files.filter((file) => /\.(?:c?js|d\.c?ts|map)$/.test(file));
-    const leaks = built.filter((file) =>
-      readFileSync(join(consumer, "node_modules", name, file.slice("package/".length)), "utf8").includes(
-        root,
-      ),
-    );
+  });
+
+  it("holds no source, test, generated reference, picture or source map, and no path of a machine", () => {
+    const files = packedFiles();
+    const unwanted = /^(?:src|test|bench|scripts|docs\/api|docs\/decisions)\/|\.(?:map|png)$/;
+    expect(files.filter((file) => unwanted.test(file))).toEqual([]);
+    const built = files.filter((file) => /\.(?:c?js|d\.c?ts)$/.test(file));
+    const leaks = built.filter((file) => {
+      const text = readFileSync(join(consumer, "node_modules", name, file), "utf8");
+      return text.includes(root) || text.includes("sourceMappingURL");
+    });
+    expect(built.length).toBeGreaterThan(100);
     expect(leaks).toEqual([]);
   });
 });
+
+/** The paths of the tarball, without the folder that npm puts around them. */
+const packedFiles = (): string[] =>
+  execFileSync("tar", ["-tzf", tarball], { encoding: "utf8" })
+    .trim()
+    .split("\n")
+    .map((file) => file.replace(/^package\//, ""));
