@@ -21,7 +21,7 @@ const send = async () => ({
 /** Resolves to the state in which a delivery ended. */
 async function deliver(storage) {
   const account = `account-${randomUUID()}`;
-  const webhooks = createWebhooks({ storage, access, delivery: { send } });
+  const webhooks = createWebhooks({ storage, access, delivery: { send }, logger: false });
   const { webhook } = await webhooks.registrations.create(
     { id: "key-1", account },
     { url: "https://hooks.example.com/in" },
