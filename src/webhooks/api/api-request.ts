@@ -52,14 +52,26 @@ export function parseBodyFields(
 }
 
 /**
- * True if the query has `include=<name>`.
+ * Returns what a query asks to include: a list such as `include=stats,event_types`. Names are
+ * those that the route serves.
  *
- * @throws PostbellError `invalid_argument` for any other value.
+ * @throws PostbellError `invalid_argument` for an unknown or repeated name.
  */
-export function parseInclude(query: URLSearchParams, name: string): boolean {
+export function parseInclude<N extends string>(
+  query: URLSearchParams,
+  names: readonly N[],
+): Readonly<Record<N, boolean>> {
   const include = query.get("include");
-  if (include === null || include === name) return include === name;
-  throw new PostbellError("invalid_argument", `include must be '${name}'.`, { field: "include" });
+  // No valid list is longer, so that nothing longer is split.
+  const isShort = include === null || include.length <= names.join().length;
+  const asked = include === null ? [] : isShort ? include.split(",") : [""];
+  const isValid = new Set(asked).size === asked.length && asked.every((name) => names.includes(name as N));
+  if (!isValid) {
+    const known = names.map((name) => `'${name}'`).join(" or ");
+    const list = names.length === 1 ? "" : ", or a list of them with commas, each once";
+    throw new PostbellError("invalid_argument", `include must be ${known}${list}.`, { field: "include" });
+  }
+  return Object.fromEntries(names.map((name) => [name, asked.includes(name)])) as Record<N, boolean>;
 }
 
 /** Returns `limit` and `cursor` of a query. A `limit` that is not a number becomes NaN. */

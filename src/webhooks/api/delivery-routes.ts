@@ -72,7 +72,7 @@ export function deliveryRoutes({
       async handle(call) {
         const { id: webhookId } = await findWebhook(call);
         const query = new URLSearchParams(call.request.query);
-        const isWithAttempts = parseInclude(query, "attempts");
+        const { attempts: isWithAttempts } = parseInclude(query, ["attempts"]);
         const page = deliveries.list({
           webhookId,
           eventId: query.get("event_id") ?? undefined,
@@ -99,7 +99,7 @@ export function deliveryRoutes({
       ...operations.readDeliveryRequest,
       async handle(call) {
         const id = await findDeliveryId(call);
-        const includeBody = parseInclude(new URLSearchParams(call.request.query), "body");
+        const { body: includeBody } = parseInclude(new URLSearchParams(call.request.query), ["body"]);
         return toJsonResponse(200, await deliveries.request(id, { includeBody, as: call.subscriber }));
       },
     },

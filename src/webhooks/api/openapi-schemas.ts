@@ -45,6 +45,11 @@ export const webhookSchemas: JsonObject = {
       createdDate: { type: "string", format: "date-time" },
       updatedDate: { type: "string", format: "date-time" },
       stats: componentRef("schemas", "Stats"),
+      event_types: {
+        type: ["array", "null"],
+        items: componentRef("schemas", "EventTypePattern"),
+        description: "Only with `include=event_types`. Null: every type, also future ones.",
+      },
     },
     additionalProperties: false,
     examples: [EXAMPLE_WEBHOOK],

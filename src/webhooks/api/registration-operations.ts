@@ -35,11 +35,19 @@ const eventTypes: JsonObject = {
 
 const status: JsonObject = { type: "string", enum: ["ENABLED", "DISABLED"] };
 
-const includeStats: JsonObject = {
+const include: JsonObject = {
   name: "include",
   in: "query",
-  description: "`stats` adds the statistics of each webhook, as `stats`.",
-  schema: { const: "stats" },
+  description:
+    "What to add to each webhook: `stats` its statistics, `event_types` its subscription. Several are separated by commas.",
+  style: "form",
+  explode: false,
+  schema: {
+    type: "array",
+    minItems: 1,
+    uniqueItems: true,
+    items: { type: "string", enum: ["stats", "event_types"] },
+  },
 };
 
 export const registrationOperations = {
@@ -86,7 +94,7 @@ export const registrationOperations = {
     summary: "List the account's webhooks",
     description:
       "Oldest first. A page with statistics counts as one more request of the account for each webhook on it.",
-    parameters: [limitParameter, cursorParameter, includeStats],
+    parameters: [limitParameter, cursorParameter, include],
     response: {
       status: 200,
       description: "A page of webhooks.",
@@ -100,7 +108,7 @@ export const registrationOperations = {
     path: "/v1/webhooks/:webhookId",
     tag: "Webhooks",
     summary: "Read a webhook",
-    parameters: [includeStats],
+    parameters: [include],
     response: { status: 200, description: "The webhook.", schema: webhookRef, example: EXAMPLE_WEBHOOK },
     errors: [400, 404],
   },

@@ -66,12 +66,27 @@ function parseChange(body: unknown): Change {
   };
 }
 
-/** Adds the statistics of webhooks. Leaves out those that were deleted meanwhile. */
-async function withStats(deliveries: Pick<Deliveries, "stats">, webhooks: readonly Webhook[]) {
+const INCLUDED = ["stats", "event_types"] as const;
+type Included = Readonly<Record<(typeof INCLUDED)[number], boolean>>;
+
+/** The webhook with what a request asked to include. */
+async function toFullResource(deliveries: Pick<Deliveries, "stats">, webhook: Webhook, include: Included) {
+  return {
+    ...toResource(webhook),
+    ...(include.event_types && { event_types: webhook.eventTypes }),
+    ...(include.stats && { stats: await deliveries.stats({ webhookId: webhook.id }) }),
+  };
+}
+
+/** Leaves out webhooks that were deleted since the list was read. */
+async function toFullResources(
+  deliveries: Pick<Deliveries, "stats">,
+  webhooks: readonly Webhook[],
+  include: Included,
+) {
   const read = async (webhook: Webhook) => {
     try {
-      const stats = await deliveries.stats({ webhookId: webhook.id });
-      return [{ ...toResource(webhook), stats }];
+      return [await toFullResource(deliveries, webhook, include)];
     } catch (error) {
       if (isPostbellError(error, "not_found")) return [];
       throw error;
@@ -108,22 +123,18 @@ export function registrationRoutes({
       ...operations.listWebhooks,
       async handle({ request, subscriber, charge }) {
         const query = new URLSearchParams(request.query);
-        const isWithStats = parseInclude(query, "stats");
+        const include = parseInclude(query, INCLUDED);
         const page = { account: subscriber.account, ...parsePage(query) };
         const { webhooks, next } = await registrations.list(page);
-        if (!isWithStats) return toJsonResponse(200, { webhooks: webhooks.map(toResource), next });
-        charge(webhooks.length);
-        return toJsonResponse(200, { webhooks: await withStats(deliveries, webhooks), next });
+        if (include.stats) charge(webhooks.length);
+        return toJsonResponse(200, { webhooks: await toFullResources(deliveries, webhooks, include), next });
       },
     },
     {
       ...operations.readWebhook,
       async handle(call) {
-        const isWithStats = parseInclude(new URLSearchParams(call.request.query), "stats");
-        const webhook = await findWebhook(call);
-        if (!isWithStats) return toJsonResponse(200, toResource(webhook));
-        const stats = await deliveries.stats({ webhookId: webhook.id });
-        return toJsonResponse(200, { ...toResource(webhook), stats });
+        const include = parseInclude(new URLSearchParams(call.request.query), INCLUDED);
+        return toJsonResponse(200, await toFullResource(deliveries, await findWebhook(call), include));
       },
     },
     {

@@ -42,7 +42,16 @@ describe("include=stats", () => {
       expect(JSON.stringify((await read(path)).json)).not.toContain("stats");
   });
 
-  it.each(["attempts", "", "Stats", "stats,stats"])("refuses include=%s", async (include) => {
+  it.each([
+    "attempts",
+    "",
+    "Stats",
+    "stats,stats",
+    "stats,",
+    "event_types,stats,stats",
+    "eventTypes",
+    "stats ,event_types",
+  ])("refuses include=%s", async (include) => {
     const { register, read } = await startLog();
     const { id } = await register();
     for (const path of ["/webhooks", `/webhooks/${id}`])
@@ -50,6 +59,29 @@ describe("include=stats", () => {
         status: 400,
         json: { error: { code: "invalid_argument", field: "include" } },
       });
+  });
+
+  it("adds the subscription of each webhook, alone or with the statistics", async () => {
+    const { webhooks, register, read } = await startLog();
+    const all = await register();
+    const { webhook: some } = await webhooks.registrations.create(OWNER, {
+      url: "https://hooks.example.com/some",
+      eventTypes: ["patient.*", "consent.created"],
+    });
+    const list = async (query: string) => (await read("/webhooks", query)).json.webhooks;
+    const [first, second] = await list("include=event_types");
+    expect([first, second]).toEqual([
+      { ...(await read(`/webhooks/${all.id}`)).json, event_types: null },
+      { ...(await read(`/webhooks/${some.id}`)).json, event_types: ["patient.*", "consent.created"] },
+    ]);
+    expect((await read(`/webhooks/${some.id}`, "include=event_types")).json).toEqual(second);
+    const both = (await read(`/webhooks/${some.id}`, "include=event_types%2Cstats")).json;
+    expect(both).toMatchObject({ ...second, stats: { eventTypes: second.event_types } });
+    const foreign = await read(`/webhooks/${some.id}`, "include=event_types", {
+      id: "key-2",
+      account: "other",
+    });
+    expect([foreign.status, foreign.json.error.code]).toEqual([404, "not_found"]);
   });
 
   it("costs an account one more request for each webhook of a list", async () => {
