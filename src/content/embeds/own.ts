@@ -3,6 +3,7 @@
 import { parseUrl } from "../../core/parse-url.js";
 import { trimEnd } from "../../core/trim-end.js";
 import type { Caller } from "../auth/caller.js";
+import { getMediaUrl } from "../media/media-url.js";
 import type { Post, PostColumns, PostType } from "../records/records.js";
 import type { ContentRepository } from "../repository/content-repository.js";
 import type { Site } from "../site.js";
@@ -73,9 +74,9 @@ export function createOwnEmbeds({ repository, site, users, anonymous }: OwnEmbed
     if (!mayBeSeen(image) || !image.mimeType.startsWith("image/")) return {};
     const [whole] = image.id === post.id ? [post] : await repository.posts([image.id]);
     if (!whole?.media) return {};
-    const { name, elsewhere, width, height } = whole.media;
+    const { width, height } = whole.media;
     return {
-      thumbnail_url: elsewhere || site.upload(name),
+      thumbnail_url: getMediaUrl(whole.media, site),
       thumbnail_width: width,
       thumbnail_height: height,
     };

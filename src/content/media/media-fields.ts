@@ -16,6 +16,7 @@ import type { MediaFile } from "../records/records.js";
 import { ALL, EDIT, FULL } from "../rest/record-fields.js";
 import { toImageMeta } from "./image-metadata.js";
 import { missingSizes, uploadedImage } from "./image-versions.js";
+import { getFileBaseName, getMediaUrl } from "./media-url.js";
 
 const NO_FILE: MediaFile = { name: "", bytes: 0, altText: "", width: 0, height: 0, sizes: {} };
 
@@ -67,14 +68,6 @@ const imageField = (
   read: (view) => (isImage(view) ? read(getFile(view)) : undefined),
 });
 
-/** Returns the address of a file of the item. An imported item may have files on another host. */
-function toAddress({ elsewhere, name: own }: MediaFile, name: string, { upload }: FieldView["site"]): string {
-  if (elsewhere === undefined || elsewhere === "") return upload(name);
-  return name === own ? elsewhere : elsewhere.slice(0, elsewhere.lastIndexOf("/") + 1) + basename(name);
-}
-
-const basename = (name: string): string => name.slice(name.lastIndexOf("/") + 1);
-
 /** Returns the file and its smaller versions, in WordPress's form. */
 function readDetails(view: FieldView): Json {
   const file = getFile(view);
@@ -83,20 +76,20 @@ function readDetails(view: FieldView): Json {
   const all = Object.entries(sizes).map(([size, version]) => [
     size,
     {
-      file: basename(version.name),
+      file: getFileBaseName(version.name),
       width: version.width,
       height: version.height,
       filesize: version.bytes,
       mime_type: version.mimeType,
-      source_url: toAddress(file, version.name, view.site),
+      source_url: getMediaUrl(file, view.site, version.name),
     },
   ]);
   const full = {
-    file: basename(name),
+    file: getFileBaseName(name),
     width,
     height,
     mime_type: view.post.mimeType,
-    source_url: toAddress(file, name, view.site),
+    source_url: getMediaUrl(file, view.site),
   };
   return {
     width,
@@ -105,7 +98,7 @@ function readDetails(view: FieldView): Json {
     filesize: bytes,
     sizes: { ...Object.fromEntries(all), ...(all.length > 0 ? { full } : {}) },
     image_meta: toImageMeta(file),
-    ...(original === undefined ? {} : { original_image: basename(original.name) }),
+    ...(original === undefined ? {} : { original_image: getFileBaseName(original.name) }),
     ...(parentImage === undefined
       ? {}
       : { parent_image: { attachment_id: parentImage.id, file: parentImage.name } }),
@@ -172,7 +165,7 @@ export const mediaFields: PostFields = {
   },
   source_url: {
     schema: readonlySchema("URL to the original attachment file.", "string", ALL),
-    read: (view) => toAddress(getFile(view), getFile(view).name, view.site),
+    read: (view) => getMediaUrl(getFile(view), view.site),
   },
   missing_image_sizes: {
     schema: readonlySchema("List of the missing image sizes of the attachment.", "array", EDIT),
@@ -180,7 +173,7 @@ export const mediaFields: PostFields = {
   },
   filename: {
     schema: readonlySchema("Original attachment file name.", "string", FULL),
-    read: (view) => basename(uploadedImage(getFile(view)).name),
+    read: (view) => getFileBaseName(uploadedImage(getFile(view)).name),
   },
   filesize: {
     schema: readonlySchema("Attachment file size, in bytes.", "integer", FULL),

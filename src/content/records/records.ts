@@ -220,8 +220,15 @@ export interface User {
   readonly name: string;
   readonly roles: readonly string[];
   readonly description?: string | undefined;
+  /**
+   * The URL of a page about him; public. Quotes and control characters are removed; a URL whose
+   * scheme can run a script, such as `javascript:` or `data:`, is shown as an empty text.
+   */
   readonly url?: string | undefined;
-  /** URLs of his pictures by their width in pixels: `{ "96": "https://…" }`. */
+  /**
+   * URLs of his pictures by their width in pixels: `{ "96": "https://…" }`. They are cleaned like
+   * `url`.
+   */
   readonly avatarUrls?: { readonly [pixels: string]: string } | undefined;
   /** Returned in the context `edit` only. */
   readonly email?: string | undefined;

@@ -3,6 +3,8 @@
  * read it. Never fetches one.
  */
 
+import { MAX_URL_LENGTH, parseUrl } from "../../core/parse-url.js";
+
 /** WordPress's list without the schemes of services that are gone. */
 export const URL_SCHEMES: readonly string[] = [
   ...[
@@ -68,16 +70,31 @@ export const isScriptUrl = (text: string): boolean =>
  * gets `http://` (`example.org/x`, also `about`); `/about`, `#top` and `?a=1` stay relative.
  *
  * Guarantee: the result is empty or safe by {@link isSafeUrl}; cleaning it again changes nothing.
- * Empty for `javascript:` and other schemes that are not allowed.
+ * Empty for `javascript:` and other schemes that are not allowed, and for more than
+ * {@link MAX_URL_LENGTH} characters.
  */
 export function cleanUrl(url: string): string {
+  if (url.length > MAX_URL_LENGTH) return "";
   const clean = url
     .trim()
     .replaceAll(" ", "%20")
     .replace(/["<>\\^`{}\s\p{C}]/gu, "");
   if (clean === "" || !isSafeUrl(clean)) return "";
   const isHost = !clean.includes(":") && !/^[/#?]/.test(clean) && !/^[a-z0-9-]+\.php/i.test(clean);
-  return isHost ? `http://${clean}` : clean;
+  const whole = isHost ? `http://${clean}` : clean;
+  return whole.length > MAX_URL_LENGTH ? "" : whole;
+}
+
+/**
+ * Returns an `http:` or `https:` URL as the URL parser writes it, with `'` escaped too: no quotes,
+ * angle brackets, blanks or control characters, so that it is safe in HTML, XML and headers.
+ * Returns an empty text for anything else, and for more than {@link MAX_URL_LENGTH} characters.
+ */
+export function toWebUrl(text: string): string {
+  const url = parseUrl(text);
+  if (url?.protocol !== "https:" && url?.protocol !== "http:") return "";
+  const written = url.href.replaceAll("'", "%27");
+  return written.length > MAX_URL_LENGTH ? "" : written;
 }
 
 /** Matches the empty text, and texts that {@link cleanUrl} does not empty; for OpenAPI. */

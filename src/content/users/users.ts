@@ -8,6 +8,7 @@ import { PostbellError } from "../../core/errors.js";
 import type { Logger } from "../../core/logger.js";
 import type { User } from "../records/records.js";
 import { RestError } from "../rest/error.js";
+import { cleanUrl } from "../text/urls.js";
 
 /**
  * The users of a host as functions, for a host with many users or with users that change. Both
@@ -84,9 +85,13 @@ function readUser(given: unknown): User | undefined {
     name,
     roles: Object.freeze([...roles]),
     description: description ?? "",
-    url: url ?? "",
+    url: cleanUrl(url ?? ""),
     email: email ?? "",
-    avatarUrls: Object.freeze({ ...avatarUrls }),
+    avatarUrls: Object.freeze(
+      Object.fromEntries(
+        Object.entries(avatarUrls ?? {}).map(([pixels, picture]) => [pixels, cleanUrl(picture)]),
+      ),
+    ),
   });
 }
 

@@ -3,10 +3,12 @@
 import { toText } from "../../schema/text-of.js";
 import { getCollection } from "../collections.js";
 import { toImageMeta } from "../media/image-metadata.js";
+import { getFileBaseName } from "../media/media-url.js";
 import type { SiteIndex } from "../query/site-index.js";
 import type { MediaFile, MenuItem, Post } from "../records/records.js";
 import type { Site } from "../site.js";
 import { formatDate } from "../text/dates.js";
+import { cleanUrl, toWebUrl } from "../text/urls.js";
 import { serializePhp } from "./php-serialize.js";
 import { escapeXml, writeCdata, writeElement } from "./xml.js";
 
@@ -46,7 +48,7 @@ export function writeItem(post: Post, { site, index, getLogin }: ExportContext):
     writeElement("wp:post_type", post.type),
     writeElement("wp:post_password", post.password),
     writeElement("wp:is_sticky", post.sticky ? 1 : 0),
-    media === null ? "" : writeElement("wp:attachment_url", media.elsewhere ?? site.upload(media.name)),
+    media === null ? "" : writeElement("wp:attachment_url", getExportedUrl(media, site)),
     ...writeAssignments(post, index),
     ...listMeta(post).map(
       ([name, value]) =>
@@ -90,9 +92,11 @@ function listMeta(post: Post): Meta {
   ];
 }
 
-const toMeta = (name: string, value: string): Meta => (value === "" ? [] : [[name, value]]);
+/** Returns an empty text for a file that was imported without its bytes and without a valid URL. */
+const getExportedUrl = ({ elsewhere, name }: MediaFile, site: Site): string =>
+  elsewhere === undefined ? site.upload(name) : toWebUrl(elsewhere);
 
-const getBaseName = (name: string): string => name.slice(name.lastIndexOf("/") + 1);
+const toMeta = (name: string, value: string): Meta => (value === "" ? [] : [[name, value]]);
 
 function listMediaMeta(file: MediaFile, mimeType: string): Meta {
   const { name, width, height, bytes, sizes, altText } = file;
@@ -103,7 +107,7 @@ function listMediaMeta(file: MediaFile, mimeType: string): Meta {
       Object.entries(sizes).map(([size, version]) => [
         size,
         {
-          file: getBaseName(version.name),
+          file: getFileBaseName(version.name),
           width: version.width,
           height: version.height,
           "mime-type": version.mimeType,
@@ -129,6 +133,6 @@ function listMenuItemMeta(item: MenuItem, { id, parent }: Post): Meta {
     ["_menu_item_target", item.target],
     ["_menu_item_classes", serializePhp(item.classes)],
     ["_menu_item_xfn", item.xfn.join(" ")],
-    ["_menu_item_url", item.url],
+    ["_menu_item_url", cleanUrl(item.url)],
   ];
 }

@@ -64,7 +64,7 @@ export function createFileImport({
     try {
       const bytes = await abortable(source(file), signal);
       if (bytes === null) return undefined;
-      const name = path || (parseUrl(file.url)?.pathname ?? file.title);
+      const name = file.path || (parseUrl(file.url)?.pathname ?? file.title);
       const upload = await stageImportedFile(limitBytes(bytes, maxBytes, signal), name, {
         files,
         maxPixels: images?.maxPixels,

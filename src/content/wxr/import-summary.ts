@@ -1,5 +1,7 @@
 /** Counts what an import does, and collects a limited number of warnings and names. */
 
+import { trimEnd } from "../../core/trim-end.js";
+import { toWebUrl } from "../text/urls.js";
 import type { ImportCounts, ImportProgress, ImportSummary, ImportWarning } from "./options.js";
 import type { WxrSite } from "./types.js";
 
@@ -50,7 +52,7 @@ export function createImportSummary(): ImportSummaryBuilder {
     summary: (progress, { version, title, url }) => ({
       ...progress,
       version,
-      site: { title, url },
+      site: { title, url: trimEnd(toWebUrl(url), "/") },
       kinds: Object.fromEntries(kinds),
       notHeld: Object.fromEntries(notHeld),
       warnings,

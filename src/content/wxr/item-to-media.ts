@@ -7,6 +7,7 @@ import { parseImageMeta } from "../media/image-metadata.js";
 import { findMimeType } from "../media/media-type.js";
 import type { ImageMetadata, MediaFile } from "../records/records.js";
 import { stripAll } from "../text/plain.js";
+import { toWebUrl } from "../text/urls.js";
 import { type PhpArray, type PhpValue, unserializePhp } from "./php-serialize.js";
 import type { WxrItem } from "./types.js";
 
@@ -21,11 +22,8 @@ function toCount(value: PhpValue | undefined): number {
   return Number.isSafeInteger(count) && count > 0 ? count : 0;
 }
 
-const isWebUrl = (url: string): boolean => /^https?:\/\//i.test(url) && parseUrl(url) !== undefined;
-
 /** Returns the last segment of the path of a URL, or an empty text. */
-const getLastSegment = (url: string): string =>
-  isWebUrl(url) ? (parseUrl(url)?.pathname.split("/").at(-1) ?? "") : "";
+const getLastSegment = (url: string): string => parseUrl(toWebUrl(url))?.pathname.split("/").at(-1) ?? "";
 
 function toFileName(path: string, url: string): string {
   if (isFileName(path)) return path;
@@ -69,7 +67,7 @@ export function toMedia(
       width: toCount(known.get("width")),
       height: toCount(known.get("height")),
       sizes: Object.fromEntries(sizes),
-      elsewhere: isWebUrl(item.attachmentUrl) ? item.attachmentUrl : "",
+      elsewhere: toWebUrl(item.attachmentUrl),
       ...(metadata === undefined ? {} : { metadata }),
     },
   };

@@ -1,14 +1,23 @@
 /** Options, progress and summary of an import. */
 
 import type { ReadableBody } from "../../http/types.js";
+import { toWebUrl } from "../text/urls.js";
 import type { WxrItem } from "./types.js";
 
 /** A media file of the site that is imported. */
 export interface ImportedFile {
-  /** URL of the file on the other site; may be empty. */
+  /**
+   * An `http:` or `https:` URL of the file on the other site, as the URL parser writes it. Empty if
+   * the file of the import has no such URL.
+   */
   readonly url: string;
-  /** Path below the uploads of that site, such as `2026/11/heart.png`; may be empty. */
+  /**
+   * Path below the uploads of that site, such as `2026/11/heart.png`. It has no segment `..` or
+   * `.`, no `\\` and no control characters, and does not begin with `/`. Empty if the file of the
+   * import has no such path.
+   */
   readonly path: string;
+  /** The title in the file, unchecked. */
   readonly title: string;
 }
 
@@ -102,8 +111,16 @@ export interface ImportSummary extends ImportProgress {
   readonly moreWarnings: number;
 }
 
+const MAX_PATH = 1024;
+
+/** A host may join the path with a folder of its own: the path must not lead out of it. */
+const isRelativePath = (path: string): boolean =>
+  path.length <= MAX_PATH &&
+  !/[\\:\p{C}]/u.test(path) &&
+  path.split("/").every((segment) => !["", ".", ".."].includes(segment));
+
 export const getItemFile = ({ attachmentUrl, title }: WxrItem, path: string): ImportedFile => ({
-  url: attachmentUrl,
-  path,
+  url: toWebUrl(attachmentUrl),
+  path: isRelativePath(path) ? path : "",
   title,
 });

@@ -8,6 +8,7 @@ import type { MenuItem, Post, PostColumns, Term } from "../../records/records.js
 import type { ItemLink } from "../../rest/types.js";
 import { getTaxonomy } from "../../terms/taxonomies.js";
 import { listTermAncestors, termLink } from "../../terms/term-fields.js";
+import { cleanUrl } from "../../text/urls.js";
 import type { FieldView } from "../post-field.js";
 import { postPath } from "../post-links.js";
 
@@ -77,7 +78,8 @@ export function resolveMenuItemUrl(view: FieldView): string {
   // The front page lists the posts. No other type has an archive.
   if (type === "post_type_archive") return object === "post" ? view.site.home : "";
   const target = findTarget(view);
-  if (target === undefined) return url;
+  // An earlier version may have stored it unchecked.
+  if (target === undefined) return cleanUrl(url);
   if ("post" in target) return view.site.link(target.post, view.index);
   return termLink(target.term, getTaxonomy(target.term.taxonomy), view.site, view.index);
 }
