@@ -7,7 +7,7 @@ import type { SiteZone } from "./text/dates.js";
 import { makeExcerpt } from "./text/excerpt.js";
 import { stripAll } from "./text/plain.js";
 import { renderContent, renderExcerpt, renderTitle } from "./text/render.js";
-import { sanitiseHtml, sanitiseTitle } from "./text/sanitise-html.js";
+import { sanitiseHtml, sanitiseSteps, sanitiseTitle } from "./text/sanitise-html.js";
 import { toSlug } from "./text/slug.js";
 
 type TextField = "title" | "content" | "excerpt";
@@ -139,7 +139,7 @@ export function createSite(
   const safely =
     (byDefault: typeof renderContent) =>
     (raw: string, { isTrusted }: Post): string =>
-      byDefault(raw, { isTrusted, uploads });
+      byDefault(raw, { isTrusted, sanitise: (html) => sanitiseSteps(html, { uploads }) });
   return {
     name,
     description,

@@ -3,6 +3,29 @@
 /** Resolves in the next turn of the event loop. */
 export const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
+/**
+ * Work in small steps: a generator that yields wherever other work may run, at least every few
+ * milliseconds, and returns the result.
+ */
+export type Steps<T> = Generator<void, T>;
+
+/** Does the work at once and returns its result. */
+export function runSteps<T>(steps: Steps<T>): T {
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done === true) return value;
+  }
+}
+
+/** Does one step in each turn of the event loop. Resolves with the result. */
+export async function runInTurns<T>(steps: Steps<T>): Promise<T> {
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done === true) return value;
+    await nextTurn();
+  }
+}
+
 /** Characters to process before yielding: a few milliseconds of parsing or writing JSON. */
 export const TURN_CHARACTERS = 262_144;
 

@@ -3,6 +3,7 @@
  * when a block is rendered, so the HTML in them is sanitised, too.
  */
 
+import type { Steps } from "../../core/next-turn.js";
 import type { BlockDelimiter } from "./blocks.js";
 import { stripTags } from "./markup.js";
 import { isScriptUrl } from "./urls.js";
@@ -11,7 +12,7 @@ export interface AttributeRules {
   /** Removes the characters that the sanitiser uses itself, from any string. */
   readonly withoutMarks: (text: string) => string;
   /** Sanitises the HTML of one string. */
-  readonly sanitise: (html: string) => string;
+  readonly sanitise: (html: string) => Steps<string>;
   readonly isAllowedTag: (name: string) => boolean;
 }
 
@@ -33,33 +34,35 @@ const escapeLoneSigns = (text: string): string =>
  * stays as it is, byte for byte. Another one is written as WordPress's serialiser would. One whose
  * attributes are no JSON loses them.
  */
-export function createDelimiterFilter(rules: AttributeRules): (delimiter: BlockDelimiter) => string {
+export function createDelimiterFilter(rules: AttributeRules): (delimiter: BlockDelimiter) => Steps<string> {
   let budget = MAX_HTML_STRINGS;
-  const harmless = (raw: string): string => {
+  function* harmless(raw: string): Steps<string> {
     const text = rules.withoutMarks(raw);
     if (!TAG_START.test(text)) return isScriptUrl(text) ? "" : text;
     budget -= 1;
     const written = escapeLoneSigns(text);
-    const clean = budget >= 0 ? rules.sanitise(written) : stripTags(text);
+    const clean = budget >= 0 ? yield* rules.sanitise(written) : stripTags(text);
     if (isScriptUrl(stripTags(clean))) return "";
     return clean === written ? text : clean;
-  };
+  }
   return (delimiter) => filterDelimiter(delimiter, harmless, rules);
 }
 
-function filterDelimiter(
+function* filterDelimiter(
   { kind, name, attributes, text }: BlockDelimiter,
-  harmless: (text: string) => string,
+  harmless: (text: string) => Steps<string>,
   { isAllowedTag }: AttributeRules,
-): string {
+): Steps<string> {
   if (attributes === "") return text;
   const slash = kind === "close" ? "/" : "";
   const end = kind === "void" ? "/" : "";
   let json = "";
   try {
+    const clean = new Map<string, string>();
+    for (const written of listStrings(attributes)) clean.set(written, yield* harmless(written));
     let isChanged = /--|[<>]/.test(attributes);
     const value: unknown = JSON.parse(attributes, (key, item: unknown) => {
-      const filtered = filterValue(item, harmless);
+      const filtered = filterValue(item, (written) => clean.get(written) ?? "");
       const isRefused =
         name === "core/template-part" &&
         key === "tagName" &&
@@ -73,6 +76,19 @@ function filterDelimiter(
     // No JSON, or deeper than the parser goes: the block stays, its attributes do not.
   }
   return `<!-- ${slash}wp:${name.replace(/^core\//, "")} ${json}${end}-->`;
+}
+
+/** The texts and names of the JSON, each once. */
+function listStrings(json: string): ReadonlySet<string> {
+  const strings = new Set<string>();
+  JSON.parse(json, (_, value: unknown) => {
+    if (typeof value === "string") strings.add(value);
+    else if (typeof value === "object" && value !== null && !Array.isArray(value)) {
+      for (const name of Object.keys(value)) strings.add(name);
+    }
+    return value;
+  });
+  return strings;
 }
 
 /** The value itself if it is harmless. Its members are filtered already. */

@@ -1,7 +1,8 @@
 /** The excerpt of a post whose author wrote none: the first words of its content. */
 
+import { runSteps, type Steps } from "../../core/next-turn.js";
 import { splitBlocks } from "./blocks.js";
-import { stripTags } from "./markup.js";
+import { stripToken, tokenGroups } from "./markup.js";
 
 /** WordPress's list of blocks whose text reads on its own, and of those that only hold others. */
 const READABLE_BLOCKS: ReadonlySet<string> = new Set(
@@ -16,13 +17,29 @@ const READABLE_BLOCKS: ReadonlySet<string> = new Set(
 /**
  * At most `words` words of the content up to `<!--more-->` or the first page break, without tags,
  * short codes and blocks that are no text; with ` [&hellip;]` where words are left out. Raw text
- * with entities, to be rendered as an excerpt; no `<` is left in it. Linear.
+ * with entities, to be rendered as an excerpt; no `<` is left in it. Linear; what
+ * follows the last word is not read.
  */
-export function makeExcerpt(content: string, words = 55): string {
-  const readable = readableBlocks(withoutShortCodes(teaserOf(content)));
-  const found = stripTags(readable, { apart: true })
-    .split(/[\n\r\t ]+/)
-    .filter((word) => word !== "");
+export const makeExcerpt = (content: string, words = 55): string => runSteps(excerptSteps(content, words));
+
+/** Does the same in steps. */
+export function* excerptSteps(content: string, words: number): Steps<string> {
+  const found: string[] = [];
+  // The text since the last blank, whose word may go on.
+  let rest: string[] = [];
+  for (const group of tokenGroups(readableBlocks(withoutShortCodes(teaserOf(content))))) {
+    const text = group.map((token) => stripToken(token, { apart: true })).join("");
+    rest.push(text);
+    if (/[\n\r\t ]/.test(text)) {
+      const split = rest.join("").split(/[\n\r\t ]+/);
+      rest = split.slice(-1);
+      for (const word of split.slice(0, -1)) if (word !== "") found.push(word);
+    }
+    if (found.length > words) break;
+    yield;
+  }
+  const last = rest.join("");
+  if (last !== "") found.push(last);
   if (found.length <= words) return found.join(" ");
   return `${found.slice(0, Math.max(0, words)).join(" ")} [&hellip;]`;
 }

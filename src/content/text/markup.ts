@@ -27,24 +27,26 @@ const RAW_TEXT: ReadonlyMap<string, RegExp> = new Map([
 const TAG = /<(\/?)([a-zA-Z][^\s/<>]*)(?:[\s/][^<>]*)?>|<[!?/][^<>]*>/y;
 
 /**
- * Splits `html` into tokens, in order; their texts joined are `html`. A `<` that begins no tag is
- * text. Linear.
+ * Yields the tokens of `html`, in order; their texts joined are `html`. A `<` that begins no tag is
+ * text. Linear; what follows the last token that is taken is not read.
  */
-export function tokenise(html: string): HtmlToken[] {
-  const tokens: HtmlToken[] = [];
+export function* tokenise(html: string): Generator<HtmlToken, void> {
   let textFrom = 0;
   let hasCommentEnd = true;
   const findEnd = createEndFinder(html);
-  const push = (kind: HtmlToken["kind"], start: number, end: number, name = ""): void => {
-    if (end > start) tokens.push({ kind, text: html.slice(start, end), name, isClosing: false });
-  };
+  const slice = (kind: HtmlToken["kind"], start: number, end: number, name = ""): HtmlToken => ({
+    kind,
+    text: html.slice(start, end),
+    name,
+    isClosing: false,
+  });
   for (let at = html.indexOf("<"); at !== -1; at = html.indexOf("<", at)) {
     if (hasCommentEnd && html.startsWith("<!--", at)) {
       const end = html.indexOf("-->", at + 4);
       hasCommentEnd = end !== -1;
       if (hasCommentEnd) {
-        push("text", textFrom, at);
-        push("comment", at, end + 3);
+        if (at > textFrom) yield slice("text", textFrom, at);
+        yield slice("comment", at, end + 3);
         at = textFrom = end + 3;
         continue;
       }
@@ -55,19 +57,19 @@ export function tokenise(html: string): HtmlToken[] {
       at += 1;
       continue;
     }
-    push("text", textFrom, at);
-    at = textFrom = TAG.lastIndex;
-    const [text, slash, name = ""] = match;
+    if (at > textFrom) yield slice("text", textFrom, at);
+    const [text, slash, given = ""] = match;
+    at = textFrom = at + text.length;
     const isClosing = slash === "/";
-    tokens.push({ kind: "tag", text, name: name.toLowerCase(), isClosing });
-    const close = isClosing ? undefined : RAW_TEXT.get(name.toLowerCase());
+    const name = given.toLowerCase();
+    yield { kind: "tag", text, name, isClosing };
+    const close = isClosing ? undefined : RAW_TEXT.get(name);
     if (close === undefined) continue;
     const end = findEnd(close, at);
-    push("raw", at, end, name.toLowerCase());
+    if (end > at) yield slice("raw", at, end, name);
     at = textFrom = end;
   }
-  push("text", textFrom, html.length);
-  return tokens;
+  if (html.length > textFrom) yield slice("text", textFrom, html.length);
 }
 
 /** Finds where an element's raw text ends. An element that is never closed has no raw text. */
@@ -81,6 +83,21 @@ function createEndFinder(html: string): (close: RegExp, from: number) => number 
     unclosed.add(close);
     return from;
   };
+}
+
+/** Tokens that are processed in one step: about a millisecond. */
+export const TOKENS_PER_STEP = 1_024;
+
+/** Yields the tokens of `html` like {@link tokenise}, in groups of one step each. */
+export function* tokenGroups(html: string): Generator<readonly HtmlToken[], void> {
+  let group: HtmlToken[] = [];
+  for (const token of tokenise(html)) {
+    group.push(token);
+    if (group.length < TOKENS_PER_STEP) continue;
+    yield group;
+    group = [];
+  }
+  yield group;
 }
 
 /** Elements that stand on their own lines: between them words do not run together. */
@@ -100,11 +117,14 @@ export const BLOCK_ELEMENTS: ReadonlySet<string> = new Set(
 export function stripTags(html: string, { apart = false }: { readonly apart?: boolean } = {}): string {
   if (!html.includes("<")) return html;
   let text = "";
-  for (const token of tokenise(html)) {
-    if (token.kind === "text") text += token.text.replaceAll("<", "&lt;");
-    else if (apart && (token.name === "br" || BLOCK_ELEMENTS.has(token.name))) text += " ";
-  }
+  for (const token of tokenise(html)) text += stripToken(token, { apart });
   return text;
+}
+
+/** Returns what {@link stripTags} keeps of a token. */
+export function stripToken({ kind, text, name }: HtmlToken, { apart }: { readonly apart: boolean }): string {
+  if (kind === "text") return text.replaceAll("<", "&lt;");
+  return apart && (name === "br" || BLOCK_ELEMENTS.has(name)) ? " " : "";
 }
 
 /** Escapes markup, so that it is shown as text. */

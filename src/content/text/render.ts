@@ -3,10 +3,11 @@
  * but whether its author is trusted.
  */
 
+import { runSteps, type Steps } from "../../core/next-turn.js";
 import { hasBlocks, renderBlocks } from "./blocks.js";
-import { paragraphs } from "./paragraphs.js";
-import { sanitiseHtml, sanitiseTitle } from "./sanitise-html.js";
-import { texturise } from "./texturise.js";
+import { paragraphSteps } from "./paragraphs.js";
+import { sanitiseSteps, sanitiseTitleSteps } from "./sanitise-html.js";
+import { texturiseSteps } from "./texturise.js";
 
 export interface RenderOptions {
   /**
@@ -14,27 +15,40 @@ export interface RenderOptions {
    * shown, even if it was sanitised before it was stored.
    */
   readonly isTrusted: boolean;
-  /** The URL under which the site's uploads are. Default: none. */
-  readonly uploads?: string | undefined;
+  /** Sanitises a content or an excerpt. Default: {@link sanitiseSteps} without uploads. */
+  readonly sanitise?: (raw: string) => Steps<string>;
 }
 
 /** The title with typographic signs, on one line of HTML. */
-export const renderTitle = (raw: string, { isTrusted }: RenderOptions): string =>
-  texturise(isTrusted ? raw : sanitiseTitle(raw)).trim();
+export function* titleSteps(raw: string, { isTrusted }: RenderOptions): Steps<string> {
+  return (yield* texturiseSteps(isTrusted ? raw : yield* sanitiseTitleSteps(raw))).trim();
+}
 
 /**
  * The content as HTML: with blocks, what they hold; without, in paragraphs. Typographic signs as
  * WordPress sets them. Short codes, smilies and blocks that a program fills are shown as they are
  * written.
  */
-export function renderContent(raw: string, options: RenderOptions): string {
-  const safe = safeHtml(raw, options);
-  return hasBlocks(safe) ? texturise(renderBlocks(safe)) : paragraphs(texturise(safe));
+export function* contentSteps(raw: string, options: RenderOptions): Steps<string> {
+  const safe = yield* safeHtml(raw, options);
+  if (hasBlocks(safe)) return yield* texturiseSteps(renderBlocks(safe));
+  return yield* paragraphSteps(yield* texturiseSteps(safe));
 }
 
 /** The excerpt, written or made, as HTML in paragraphs. */
-export const renderExcerpt = (raw: string, options: RenderOptions): string =>
-  paragraphs(texturise(safeHtml(raw, options)));
+export function* renderedExcerptSteps(raw: string, options: RenderOptions): Steps<string> {
+  return yield* paragraphSteps(yield* texturiseSteps(yield* safeHtml(raw, options)));
+}
 
-const safeHtml = (raw: string, { isTrusted, uploads }: RenderOptions): string =>
-  isTrusted ? raw : sanitiseHtml(raw, { uploads });
+function* safeHtml(raw: string, { isTrusted, sanitise = sanitiseSteps }: RenderOptions): Steps<string> {
+  return isTrusted ? raw : yield* sanitise(raw);
+}
+
+const atOnce =
+  (steps: typeof contentSteps) =>
+  (raw: string, options: RenderOptions): string =>
+    runSteps(steps(raw, options));
+
+export const renderTitle = atOnce(titleSteps);
+export const renderContent = atOnce(contentSteps);
+export const renderExcerpt = atOnce(renderedExcerptSteps);

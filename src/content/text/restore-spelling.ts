@@ -3,7 +3,8 @@
  * `&copy;` as `©`, and editors and authors expect their text unchanged.
  */
 
-import { Parser } from "htmlparser2";
+import type { Steps } from "../../core/next-turn.js";
+import { createSteppedParser } from "./stepped-parser.js";
 
 /** A tag or a text between two tags. */
 interface Token {
@@ -40,27 +41,35 @@ const isUnambiguous = ({ kind, source }: Token): boolean =>
  * references, no angle brackets, no attribute twice. So the result means the same as `sanitised`.
  * Linear.
  */
-export function restoreSpelling(raw: string, sanitised: string): string {
+export function* restoreSpelling(raw: string, sanitised: string): Steps<string> {
   if (raw === sanitised) return sanitised;
   const spellings = new Map<string, { readonly sources: string[]; used: number }>();
-  for (const { kind, meaning, source } of splitTokens(raw).filter(isUnambiguous)) {
-    const spelling = spellings.get(kind + meaning);
-    if (spelling === undefined) spellings.set(kind + meaning, { sources: [source], used: 0 });
-    else spelling.sources.push(source);
-  }
-  return splitTokens(sanitised)
-    .map(({ kind, meaning, source }) => {
+  for (const tokens of splitTokens(raw)) {
+    for (const { kind, meaning, source } of tokens.filter(isUnambiguous)) {
       const spelling = spellings.get(kind + meaning);
-      if (spelling === undefined) return source;
-      spelling.used += 1;
-      return spelling.sources[spelling.used - 1] ?? source;
-    })
-    .join("");
+      if (spelling === undefined) spellings.set(kind + meaning, { sources: [source], used: 0 });
+      else spelling.sources.push(source);
+    }
+    yield;
+  }
+  let restored = "";
+  for (const tokens of splitTokens(sanitised)) {
+    for (const { kind, meaning, source } of tokens) {
+      const spelling = spellings.get(kind + meaning);
+      restored += spelling?.sources[spelling.used] ?? source;
+      if (spelling !== undefined) spelling.used += 1;
+    }
+    yield;
+  }
+  return restored;
 }
 
-/** Tags and texts in order. Of sanitised HTML, their sources joined are `html`. */
-function splitTokens(html: string): Token[] {
-  const tokens: Token[] = [];
+/**
+ * Yields the tags and texts in order, in groups of one step each. Of sanitised HTML, their sources
+ * joined are `html`.
+ */
+function* splitTokens(html: string): Generator<readonly Token[], void> {
+  let tokens: Token[] = [];
   let text = "";
   let textFrom = 0;
   const endText = (end: number, next: number): void => {
@@ -74,7 +83,7 @@ function splitTokens(html: string): Token[] {
     tokens.push({ kind, meaning, source: html.slice(parser.startIndex, end) });
   };
   const endComment = (): void => endText(parser.startIndex, parser.endIndex + 1);
-  const parser = new Parser({
+  const { parser, parse } = createSteppedParser({
     ontext: (part) => {
       text += part;
     },
@@ -90,7 +99,10 @@ function splitTokens(html: string): Token[] {
     oncomment: endComment,
     onprocessinginstruction: endComment,
   });
-  parser.end(html);
+  for (const _ of parse(html)) {
+    yield tokens;
+    tokens = [];
+  }
   endText(html.length, html.length);
-  return tokens;
+  yield tokens;
 }

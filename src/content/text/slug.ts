@@ -86,9 +86,7 @@ function baseOf(character: string): string | undefined {
 
 /** Not what is between them, be it a script: WordPress keeps it too. */
 const withoutTags = (text: string): string =>
-  tokenise(text)
-    .map(({ kind, text: part }) => (kind === "text" || kind === "raw" ? part : ""))
-    .join("");
+  [...tokenise(text)].map(({ kind, text: part }) => (kind === "text" || kind === "raw" ? part : "")).join("");
 
 /** Runs of octets that are UTF-8 as the characters they stand for; others stay. */
 function decodedOctets(text: string): string {

@@ -3,7 +3,8 @@
  * rules for English.
  */
 
-import { tokenise } from "./markup.js";
+import { runSteps, type Steps } from "../../core/next-turn.js";
+import { tokenGroups } from "./markup.js";
 
 /** Elements whose text is shown as written. */
 const VERBATIM: ReadonlySet<string> = new Set(["pre", "code", "kbd", "style", "script", "tt"]);
@@ -15,14 +16,22 @@ const AMPERSAND = /&(?!#\d{1,8};|#x[\da-f]{1,7};|[a-z][a-z1-4]{0,31};)/gi;
  * stay as they are. An `&` that begins no reference becomes `&#038;`. Inserts references only, so
  * safe HTML stays safe. Linear.
  */
-export function texturise(html: string): string {
+export const texturise = (html: string): string => runSteps(texturiseSteps(html));
+
+/** Does the same in steps. */
+export function* texturiseSteps(html: string): Steps<string> {
   let verbatim = 0;
   let result = "";
-  for (const { kind, text, name, isClosing } of tokenise(html)) {
-    if (kind === "tag" && VERBATIM.has(name)) verbatim = Math.max(0, verbatim + (isClosing ? -1 : 1));
-    if (kind === "comment" || kind === "raw") result += text;
-    else
-      result += (kind === "text" && verbatim === 0 ? replaceSigns(text) : text).replace(AMPERSAND, "&#038;");
+  for (const group of tokenGroups(html)) {
+    for (const { kind, text, name, isClosing } of group) {
+      if (kind === "tag" && VERBATIM.has(name)) verbatim = Math.max(0, verbatim + (isClosing ? -1 : 1));
+      if (kind === "comment" || kind === "raw") result += text;
+      else {
+        const set = kind === "text" && verbatim === 0 ? yield* replaceSigns(text) : text;
+        result += set.replace(AMPERSAND, "&#038;");
+      }
+    }
+    yield;
   }
   return result;
 }
@@ -50,16 +59,32 @@ interface OpenQuotes {
   isSingle: boolean;
 }
 
-function replaceSigns(text: string): string {
+const SIGN = /\.\.\.|``|''|["']|-+| \(tm\)/g;
+
+/** Signs that are replaced in one step. */
+const SIGNS_PER_STEP = 4_096;
+
+function* replaceSigns(text: string): Steps<string> {
   const open: OpenQuotes = { isDouble: false, isSingle: false };
-  return text.replace(/\.\.\.|``|''|["']|-+| \(tm\)/g, (sign: string, at: number) => {
-    const fixed = FIXED_SIGNS.get(sign);
-    if (fixed !== undefined) return fixed;
-    const before = text.slice(Math.max(0, at - 6), at);
-    const after = text.slice(at + sign.length, at + sign.length + 6);
-    if (sign.startsWith("-")) return replaceDashes(sign.length, before, after);
-    return sign === '"' ? replaceDouble(open, before, after) : replaceSingle(open, before, after);
-  });
+  let result = "";
+  let from = 0;
+  let count = 0;
+  for (const { 0: sign, index: at } of text.matchAll(SIGN)) {
+    result += text.slice(from, at) + replaceSign(sign, text, at, open);
+    from = at + sign.length;
+    count += 1;
+    if (count % SIGNS_PER_STEP === 0) yield;
+  }
+  return result + text.slice(from);
+}
+
+function replaceSign(sign: string, text: string, at: number, open: OpenQuotes): string {
+  const fixed = FIXED_SIGNS.get(sign);
+  if (fixed !== undefined) return fixed;
+  const before = text.slice(Math.max(0, at - 6), at);
+  const after = text.slice(at + sign.length, at + sign.length + 6);
+  if (sign.startsWith("-")) return replaceDashes(sign.length, before, after);
+  return sign === '"' ? replaceDouble(open, before, after) : replaceSingle(open, before, after);
 }
 
 function replaceDouble(open: OpenQuotes, before: string, after: string): string {

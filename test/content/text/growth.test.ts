@@ -110,7 +110,7 @@ const TEXTS = [...SHAPES, ...SURROUNDED];
 const FUNCTIONS: { readonly [name: string]: (text: string) => unknown } = {
   sanitiseHtml,
   sanitiseTitle,
-  tokenise,
+  tokenise: (text) => [...tokenise(text)],
   stripTags,
   stripAll,
   cleanClasses: (text) => cleanClasses([text]),
