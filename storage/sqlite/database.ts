@@ -5,9 +5,9 @@
 
 import type { Clock } from "../../src/core/clock.js";
 import type { SqlDatabase, SqlTransaction } from "../sql/database.js";
-import { isBusy, toSqliteError } from "./errors.js";
+import { isBusy, requireOpen, toSqliteError } from "./errors.js";
 import type { SqliteHandle } from "./handle.js";
-import { createJoin } from "./join.js";
+import { createJoin, requireOpenConnection } from "./join.js";
 import { rollBack } from "./open.js";
 import { createSqliteTransaction } from "./transaction.js";
 import { whenUnlocked } from "./when-unlocked.js";
@@ -77,6 +77,7 @@ export function createSqliteDatabase({
 
   const runOnce = async (jobs: readonly Job[]): Promise<readonly unknown[]> => {
     handle ??= await open();
+    requireOpen(handle);
     transaction ??= createSqliteTransaction(handle);
     const clock = getClock();
     handle.exec(jobs.some(({ isWrite }) => isWrite) ? "BEGIN IMMEDIATE" : "BEGIN");
@@ -91,6 +92,8 @@ export function createSqliteDatabase({
       return results;
     } catch (error) {
       rollBack(handle);
+      // If it was closed meanwhile, the driver has thrown an error of its own.
+      requireOpen(handle);
       throw error;
     }
   };
@@ -152,10 +155,15 @@ export function createSqliteDatabase({
     read: (work) => add(work, READ),
     exclusive: (work) => add(async (_, own) => work(own), READ),
     async join(connection, work) {
+      if (isClosed) throw closed();
       const own = handle ?? (await add<SqliteHandle>(async (_, opened) => opened, READ));
       try {
-        return await work(join(connection, own));
+        const result = await work(join(connection, own));
+        // Statements of libsql go on after their database was closed, and change nothing.
+        requireOpenConnection(connection);
+        return result;
       } catch (error) {
+        requireOpenConnection(connection);
         throw toSqliteError(error);
       }
     },

@@ -1,6 +1,7 @@
 /** Errors of the SQLite storage: every failure of a driver becomes a `PostbellError`. */
 
 import { isPostbellError, PostbellError } from "../../src/core/errors.js";
+import { isClosed, type SqliteHandle } from "./handle.js";
 
 /** The primary result codes of SQLite that have an error of their own here. */
 const RESULTS: Readonly<Record<number, string>> = {
@@ -57,4 +58,14 @@ export function toSqliteError(error: unknown): unknown {
   }
   const message = MESSAGES[code] ?? `SQLite failed (${code}); nothing was changed. Try again later.`;
   return new PostbellError("storage_unavailable", message, { effect: "none", cause: error });
+}
+
+/** Errors: `storage_unavailable` if the host has closed the database that the storage uses. */
+export function requireOpen(handle: SqliteHandle): void {
+  if (!isClosed(handle)) return;
+  throw new PostbellError(
+    "storage_unavailable",
+    "The database that sqliteStorage was given is closed; nothing was changed. Call storage.close() before you close it.",
+    { effect: "none" },
+  );
 }

@@ -22,6 +22,15 @@ export interface SqliteHandle {
 }
 
 /**
+ * True if a database was closed. Check it before anything else: to read `inTransaction` of a closed
+ * database of libsql ends the process. `open` of `node:sqlite` is a method.
+ */
+export function isClosed(database: object): boolean {
+  const { open, isOpen } = database as { readonly open?: unknown; readonly isOpen?: unknown };
+  return open === false || isOpen === false;
+}
+
+/**
  * Writes `$1`, `$2` … as `?`, and lists which value goes to each place. SQLite plans by a limit
  * that is a plain parameter, so it would compile the statement again for each value. That costs ten
  * times as much as reading a row.

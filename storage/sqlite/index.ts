@@ -17,6 +17,7 @@ import { createSqlWebhookStore } from "../sql/webhook-store.js";
 import { createWatchers } from "../watchers.js";
 import { checkFile, type SqliteReport } from "./check.js";
 import { createSqliteDatabase } from "./database.js";
+import { requireOpen } from "./errors.js";
 import type { SqliteHandle } from "./handle.js";
 import { createLogSync, type LogSync } from "./log-sync.js";
 import { openFile, prepareFile } from "./open.js";
@@ -36,6 +37,18 @@ export interface SqliteStorage extends Storage, ContentStorage {
 
 /** How long the work of another process may wait: SQLite does not tell who else has written. */
 const MAX_SLEEP_MS = 500;
+
+/**
+ * Moves what is in the log to the file. SQLite does so when the file is closed, but libsql keeps it
+ * open until its statements are garbage.
+ */
+function emptyLog(handle: SqliteHandle): void {
+  try {
+    handle.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+  } catch {
+    // Another process uses the file, or the disk has failed. The log keeps everything.
+  }
+}
 
 function readSource({
   file,
@@ -85,9 +98,11 @@ export function sqliteStorage(options: SqliteStorageOptions): SqliteStorage {
   let time: ServerTime | undefined;
   let handle: SqliteHandle | undefined;
   let log: LogSync | undefined;
+  let closing: Promise<void> | undefined;
   const database = createSqliteDatabase({
     async open() {
       handle ??= await source();
+      requireOpen(handle);
       log = createLogSync(prepareFile(handle));
       return handle;
     },
@@ -102,6 +117,14 @@ export function sqliteStorage(options: SqliteStorageOptions): SqliteStorage {
       time = createClockTime(own);
     }
     return time;
+  };
+
+  const closeAll = async (): Promise<void> => {
+    await database.close();
+    await log?.close();
+    if (file === undefined || handle === undefined) return;
+    emptyLog(handle);
+    handle.close();
   };
 
   return Object.freeze<SqliteStorage>({
@@ -119,10 +142,9 @@ export function sqliteStorage(options: SqliteStorageOptions): SqliteStorage {
     content: ({ clock: own }) =>
       createSqlContentStore({ database, now: getTime(own).now, changesKept: limits.contentChanges }),
     check: () => database.exclusive(checkFile),
-    async close() {
-      await database.close();
-      await log?.close();
-      if (file !== undefined) handle?.close();
+    close() {
+      closing ??= closeAll();
+      return closing;
     },
   });
 }

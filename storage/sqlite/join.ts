@@ -2,7 +2,7 @@
 
 import { PostbellError } from "../../src/core/errors.js";
 import type { SqlTransaction } from "../sql/database.js";
-import type { SqliteHandle } from "./handle.js";
+import { isClosed, type SqliteHandle } from "./handle.js";
 import { createSqliteTransaction } from "./transaction.js";
 
 /** Tells if a transaction is open: better-sqlite3 and libsql, or `node:sqlite`. */
@@ -14,10 +14,19 @@ interface Connection extends Partial<SqliteHandle> {
 const refuse = (message: string): PostbellError =>
   new PostbellError("invalid_argument", message, { field: "transaction" });
 
+/** Errors: `invalid_argument` for a connection that the host has closed. */
+export function requireOpenConnection(connection: object): void {
+  if (!isClosed(connection)) return;
+  throw refuse(
+    "transaction is a closed database, so the event is not stored. Wait for emit() before you commit, and close the database after that.",
+  );
+}
+
 /** Returns the statements on a connection of the host. `own`: the one of the storage. */
 export function createJoin(): (connection: object, own: SqliteHandle) => SqlTransaction {
   const known = new WeakMap<object, SqlTransaction>();
   return (connection, own) => {
+    requireOpenConnection(connection);
     const { prepare, exec, inTransaction, isTransaction } = connection as Connection;
     if (typeof prepare !== "function" || typeof exec !== "function" || connection === own) {
       throw refuse(

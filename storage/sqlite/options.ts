@@ -2,7 +2,7 @@
 
 import { value, wholeNumber } from "../../src/core/options.js";
 import { sealKeysOption } from "../seal.js";
-import type { SqliteHandle } from "./handle.js";
+import { isClosed, type SqliteHandle } from "./handle.js";
 
 /** Options of {@link sqliteStorage}: `file` or `database`, not both. */
 export interface SqliteStorageOptions {
@@ -40,7 +40,8 @@ const isHandle = (given: unknown): boolean =>
   given !== null &&
   ["prepare", "exec", "close"].every(
     (method) => typeof (given as Record<string, unknown>)[method] === "function",
-  );
+  ) &&
+  !isClosed(given);
 
 export const sqliteStorageOptions = {
   file: value<string | undefined>(
