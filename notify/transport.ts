@@ -1,5 +1,6 @@
 /** Opens the connection to the mail server, or uses the host's own transporter. */
 
+import { ignoreErrors } from "../src/core/error-events.js";
 import { importFromPackage } from "../src/core/import-package.js";
 import type { SmtpNotifierOptions, Transporter } from "./options.js";
 
@@ -16,7 +17,11 @@ export async function openTransport(
   transport: SmtpNotifierOptions["transport"],
   timeoutMs: number,
 ): Promise<OpenTransport> {
-  if (isTransporter(transport)) return { transporter: transport, close: () => {} };
+  // The mail that met an error reports it. Without a listener, the event would crash the process.
+  if (isTransporter(transport)) {
+    ignoreErrors(transport);
+    return { transporter: transport, close: () => {} };
+  }
   const createTransport = await importFromPackage<CreateTransport>(
     () => import("nodemailer"),
     "createTransport",
@@ -29,8 +34,7 @@ export async function openTransport(
   const made = createTransport(
     typeof transport === "string" ? withPreset(transport, preset) : optionsWithPreset(transport, preset),
   );
-  // The mail that met an error reports it. Without a listener, the event would crash the process.
-  made.on("error", () => {});
+  ignoreErrors(made);
   return { transporter: made, close: () => made.close() };
 }
 
@@ -59,7 +63,4 @@ function optionsWithPreset(given: object, preset: Preset): object {
   return { ...preset, ...("auth" in given ? { requireTLS: true } : {}), ...given };
 }
 
-type CreateTransport = (options: string | object) => Transporter & {
-  on(event: "error", listener: () => void): unknown;
-  close(): void;
-};
+type CreateTransport = (options: string | object) => Transporter & { close(): void };

@@ -3,6 +3,7 @@
  * stops leaves no transaction open.
  */
 
+import { guardPool, ignoreErrors } from "../src/core/error-events.js";
 import { PostbellError } from "../src/core/errors.js";
 import { readOptions, value } from "../src/core/options.js";
 import { createAdd, type SqlSource, selectRowKeys, toClaim, toParkedRow, toStats } from "./sql-source.js";
@@ -55,6 +56,9 @@ const epochMs = (time: string): string => `(extract(epoch FROM ${time}) * 1000):
 /**
  * Creates a source on a table in Postgres 12 or newer. Does no I/O yet.
  *
+ * Losing a connection does not end the process: the pool gets a listener of `error`, and so do the
+ * clients that it lends or that `add` takes. A pool keeps it, however many sources use it.
+ *
  * @throws `invalid_option`
  */
 export function pgSource(options: PgSourceOptions): SqlSource<PgConnection> {
@@ -64,6 +68,8 @@ export function pgSource(options: PgSourceOptions): SqlSource<PgConnection> {
       field: "pool",
     });
   }
+  // There is no close(), and a pool without users has idle connections too.
+  guardPool(pool);
   const name = quoteIdentifier(table, '"');
   const index = quoteIdentifier(`${table.split(".").at(-1)}_due`, '"');
   const run = async (text: string, values: unknown[] = []): Promise<Rows> => {
@@ -96,6 +102,7 @@ CREATE INDEX IF NOT EXISTS ${index} ON ${name} (due_at);
       await pool.query(`SELECT pg_advisory_xact_lock(hashtext('${table}'));\n${schema}`);
     },
     add: createAdd(pool, async (connection: PgConnection, rows) => {
+      ignoreErrors(connection);
       const ids = rows.map(({ id }) => id);
       const events = rows.map(({ event }) => event);
       await connection.query(

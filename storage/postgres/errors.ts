@@ -3,7 +3,7 @@
 import { isPostbellError, PostbellError } from "../../src/core/errors.js";
 
 /** Returns the code of an error: five characters from Postgres, or a word from the system. */
-function getCode(error: unknown): string {
+export function getCode(error: unknown): string {
   const { code } = (typeof error === "object" && error !== null ? error : {}) as { readonly code?: unknown };
   return typeof code === "string" && /^[A-Z0-9_]{3,30}$/.test(code) ? code : "error";
 }

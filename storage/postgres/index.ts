@@ -17,6 +17,7 @@ import { createSqlWebhookStore } from "../sql/webhook-store.js";
 import { checkServer, type PostgresReport } from "./check.js";
 import { type PostgresPool, runQuery } from "./client.js";
 import { borrow, createPostgresDatabase } from "./database.js";
+import { getCode } from "./errors.js";
 import { checkLayout, migrate } from "./migrate.js";
 import { createPostgresNotifications, toChannel } from "./notifications.js";
 import { type PostgresStorageOptions, postgresStorageOptions } from "./options.js";
@@ -47,6 +48,9 @@ export interface PostgresStorage extends Storage, ContentStorage {
 const MAX_SLEEP_MS = 1_000;
 const MAX_SLEEP_WITHOUT_NOTIFICATIONS_MS = 500;
 
+/** A restarted server ends all connections, so one line a minute tells of them. */
+const LOSS_LOG_MS = 60_000;
+
 /** Concurrent appends: one waits for the disk while the next is written. */
 const APPENDS = 2;
 
@@ -67,6 +71,9 @@ async function readServerTime(pool: PostgresPool): Promise<number> {
  * It opens nothing before the first call. `close()` closes the connections that this storage
  * opened, and never the pool of the host.
  *
+ * Losing a connection does not end the process. Until `close()`, a pool of the host has a listener
+ * of `error`, and the clients that it lends have one too.
+ *
  * Errors: `invalid_option` for an unknown or unusable option. Calls also reject with it if the
  * tables are missing.
  *
@@ -83,9 +90,17 @@ export function postgresStorage(options: PostgresStorageOptions): PostgresStorag
   let clock: Clock = systemClock;
   let logger: Logger = silentLogger;
   let time: ServerTime | undefined;
-  const pools = createPools({ url, pool: settings.pool }, (error) =>
-    logger.debug({ error }, "a connection to Postgres has ended"),
-  );
+  let lost = 0;
+  let lossLoggedAt = Number.NEGATIVE_INFINITY;
+  const pools = createPools({ url, pool: settings.pool }, (error) => {
+    lost += 1;
+    if (clock.monotonic() - lossLoggedAt < LOSS_LOG_MS) return;
+    logger.info(
+      { code: getCode(error), ...(lost > 1 && { omitted: lost - 1 }) },
+      "an idle connection to Postgres has ended; the pool opens another one when it needs it",
+    );
+    [lost, lossLoggedAt] = [0, clock.monotonic()];
+  });
   const getTime = (own: { readonly clock: Clock; readonly logger: Logger }): ServerTime => {
     if (time === undefined) {
       ({ clock, logger } = own);

@@ -49,11 +49,14 @@ export function createPostgresNotifications({
     const at = Number(payload);
     if (Number.isFinite(at)) watchers.notify(at);
   };
-  /** Listens again later. What was published meanwhile is lost, so workers then claim. */
-  const onEnd = (): void => {
-    if (client === undefined) return;
-    client.release(true);
+  /**
+   * Listens again later. What was published meanwhile is lost, so workers then claim. A connection
+   * may tell several times that it has ended, also when another one has taken its place.
+   */
+  const onEnd = (ended: PgPoolClient | undefined): void => {
+    if (client === undefined || client !== ended) return;
     client = undefined;
+    ended.release(true);
     if (!isClosed) timer = getClock().setTimeout(() => void listen(), RECONNECT_MS);
   };
 
@@ -63,14 +66,13 @@ export function createPostgresNotifications({
     try {
       const lent = await (await pool()).connect();
       client = lent;
-      lent.on("error", onEnd);
-      lent.on("end", onEnd);
+      for (const event of ["error", "end"]) lent.on(event, () => onEnd(lent));
       lent.on("notification", onNotification);
       await lent.query(`LISTEN "${channel}"`);
       watchers.notify(now());
-      if (isClosed) onEnd();
+      if (isClosed) onEnd(lent);
     } catch {
-      if (client !== undefined) onEnd();
+      if (client !== undefined) onEnd(client);
       else if (!isClosed) timer = getClock().setTimeout(() => void listen(), RECONNECT_MS);
     } finally {
       isConnecting = false;
@@ -113,7 +115,7 @@ export function createPostgresNotifications({
     close() {
       isClosed = true;
       getClock().clearTimeout(timer);
-      onEnd();
+      onEnd(client);
     },
   };
 }

@@ -12,7 +12,10 @@ export interface PostgresStorageOptions {
    * closes them. Either this or `pool`.
    */
   readonly url?: string | undefined;
-  /** A pool of pg that the host uses too. The storage never ends it. */
+  /**
+   * A pool of pg that the host uses too. The storage never ends it. Until `close()`, it has a
+   * listener of `error`, so that connections that the server ends do not end the process.
+   */
   readonly pool?: PostgresPool | undefined;
   /** The schema that holds the tables. Default `postbell`. */
   readonly schema?: string | undefined;

@@ -1,6 +1,7 @@
 /** The pool of a storage: the host's, or one that is made from a URL when it is first needed. */
 
 import { systemClock } from "../../src/core/clock.js";
+import { guardPool } from "../../src/core/error-events.js";
 import { PostbellError } from "../../src/core/errors.js";
 import { importFromPackage } from "../../src/core/import-package.js";
 import type { PgClient, PostgresPool } from "./client.js";
@@ -20,7 +21,6 @@ export interface Pools {
 }
 
 interface OwnPool extends PostgresPool {
-  on(event: "error", listener: (error: Error) => void): unknown;
   on(event: "connect" | "remove", listener: (client: PgClient) => void): unknown;
 }
 type Constructor = new (options: object) => OwnPool;
@@ -41,9 +41,13 @@ async function createPool(url: string): Promise<OwnPool> {
   });
 }
 
+/**
+ * `onLost` is called with the error of an idle connection that ended. A pool of the host is guarded
+ * from now on until `close`, because its idle connections may end before the first call.
+ */
 export function createPools(
   { url, pool }: { readonly url: string | undefined; readonly pool: PostgresPool | undefined },
-  onError: (error: Error) => void,
+  onLost: (error: unknown) => void,
 ): Pools {
   if ((url === undefined) === (pool === undefined)) {
     throw new PostbellError(
@@ -55,10 +59,10 @@ export function createPools(
   let own: Promise<OwnPool> | undefined;
   let isClosed = false;
   const clients = new Set<PgClient>();
+  const removeGuard = guardPool(pool, onLost);
   const open = async (address: string): Promise<OwnPool> => {
     const made = await createPool(address);
-    // A connection that breaks while nobody uses it: the pool makes another one.
-    made.on("error", onError);
+    guardPool(made, onLost);
     made.on("connect", (client) => clients.add(client));
     made.on("remove", (client) => clients.delete(client));
     return made;
@@ -75,6 +79,7 @@ export function createPools(
     async close() {
       if (isClosed) return;
       isClosed = true;
+      removeGuard();
       const timer = systemClock.setTimeout(() => {
         for (const { connection } of clients) connection?.stream?.destroy();
       }, GOODBYE_MS);

@@ -135,6 +135,31 @@ test("a transaction that stays open delays no other event, claim or settlement o
   expect(Number(counts.rows[0].count)).toBe(0);
 });
 
+test("a connection that ends while the event is prepared has emit reject, and not the process end", async () => {
+  const host = new pg.Client({ ...server.address, user: "postgres", database: "postgres" });
+  await host.connect();
+  const ended = new Promise((resolve) => host.once("end", resolve));
+  const webhooks = createWebhooks({
+    storage,
+    access: { authenticate: () => null, canRead: () => true },
+    async resolveReference() {
+      const { rows } = await pool.query(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE state = 'idle in transaction'",
+      );
+      expect(rows).toHaveLength(1);
+      await ended;
+      return null;
+    },
+  });
+  await register(webhooks);
+  await host.query("BEGIN");
+  const resource = { ...patient, generalPractitioner: [{ reference: "Practitioner/1" }] };
+  await expect(webhooks.emit({ ...event, resource }, { transaction: host })).rejects.toMatchObject({
+    code: "storage_unavailable",
+    effect: "none",
+  });
+});
+
 test("the pool, another object, and an unknown option are refused with what to change", async () => {
   const webhooks = createService();
   await expect(webhooks.emit(event, { transaction: pool })).rejects.toMatchObject({

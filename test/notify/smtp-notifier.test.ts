@@ -3,6 +3,7 @@
  * three days pass at once.
  */
 
+import { EventEmitter } from "node:events";
 import { createTransport } from "nodemailer";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { type MailFacts, type SmtpNotifierOptions, smtpNotifier } from "../../notify/index.js";
@@ -435,6 +436,14 @@ describe("a mail server", () => {
       );
     }
     expect(logins).toHaveLength(2);
+  });
+
+  it("may be lost by the host's own transporter between two mails", async () => {
+    const transporter = Object.assign(new EventEmitter(), { sendMail: async () => ({ accepted: [TO] }) });
+    const { notifier } = notifierFor({ url: "" }, { transport: transporter });
+    await notifier.warning(WARNING);
+    expect(transporter.emit("error", new Error("the token could not be renewed"))).toBe(true);
+    await notifier.disabled(DISABLED);
   });
 
   it("is reached through the host's own transporter, which stays open", async () => {

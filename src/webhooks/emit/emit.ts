@@ -1,5 +1,6 @@
 /** `emit`: prepares events, stores them in order, and reports how it went. */
 
+import { ignoreErrors } from "../../core/error-events.js";
 import { isPostbellError, PostbellError } from "../../core/errors.js";
 import type { SpanAttributes } from "../../core/telemetry.js";
 import type { EventRecord } from "../store.js";
@@ -76,6 +77,8 @@ export function createEmit({ prepare, append, report }: EmitContext): Emit {
 
   return async (input, given) => {
     const options = readEmitOptions(given);
+    // A connection of the host may end while the event is prepared. Its next statement rejects.
+    ignoreErrors(options.transaction);
     return report.call<Emitted | readonly Emitted[]>((trace, note) =>
       isList(input) ? emitAll(input, options, { trace, note }) : emitOne(input, options, { trace, note }),
     );

@@ -39,8 +39,6 @@ const crashing = (object, name) => {
 const open = () => {
   if (kind === "postgres") {
     const pool = new pg.Pool({ ...address, user: "postgres", database: "postgres" });
-    pool.on("error", () => {});
-    pool.on("connect", (client) => client.on("error", () => {}));
     return { source: pgSource({ pool, table: TABLE }), end: () => pool.end() };
   }
   const pool = mysql.createPool({ ...address, user: "root", database: "host" });
