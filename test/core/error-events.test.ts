@@ -1,12 +1,14 @@
 /** `error` events of what a host has passed: without a listener, each would end its process. */
 
 import { EventEmitter } from "node:events";
+import { Readable } from "node:stream";
 import pg from "pg";
 import { describe, expect, it } from "vitest";
 import { pgSource } from "../../outbox/index.js";
 import { createWebhooks } from "../../src/index.js";
 import { postgresStorage } from "../../storage/postgres/index.js";
 import { manualClock } from "../../testing/index.js";
+import { contentSite } from "../support/content-site.js";
 import { recordingLogger } from "../support/registration-api.js";
 
 /** A pool that connects to nothing. */
@@ -85,5 +87,22 @@ describe("what is passed to a call", () => {
     for (let added = 0; added < 20; added++) await source.add(client, event);
     client.emit("error", loss());
     expect(client.listenerCount("error")).toBe(1);
+  });
+
+  it("may be a stream that fails while the import looks up its user", async () => {
+    const stream = new Readable({ read() {} });
+    const failed = new Promise((resolve) => stream.once("close", resolve));
+    const admin = { id: 1, slug: "admin", name: "Admin", roles: ["administrator"] };
+    const site = contentSite({
+      users: {
+        async get() {
+          stream.destroy(new Error("no such file"));
+          await failed;
+          return admin;
+        },
+        list: () => ({ users: [admin], total: 1 }),
+      },
+    });
+    await expect(site.import(stream, { as: 1 })).rejects.toThrow("no such file");
   });
 });

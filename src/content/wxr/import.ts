@@ -3,6 +3,7 @@
  * repeated: it finds the records that an earlier one stored.
  */
 
+import { ignoreErrors } from "../../core/error-events.js";
 import { PostbellError } from "../../core/errors.js";
 import type { ReadableBody } from "../../http/types.js";
 import type { Caller } from "../auth/caller.js";
@@ -46,6 +47,8 @@ export function createImport(dependencies: ImportDependencies): Import {
 
   return async (source, options) => {
     const { as, authors = {}, trust: isTrusted = false, files: wanted = "skip", signal } = options;
+    // A stream may fail before its first byte is wanted, as one of a missing file does.
+    ignoreErrors(source);
     const caller = await asUser(as);
     if (wanted !== "skip" && files === undefined) {
       throw new PostbellError(
