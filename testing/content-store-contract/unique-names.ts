@@ -43,6 +43,21 @@ export function testUniqueNames(it: DeclareContentTest): void {
     );
   });
 
+  it("hundreds of names of one stem are held one by one, and each free one can be taken", async (s) => {
+    const toName = (n: number): string => `slug/page/0/${"x".repeat(190)}-${n}`;
+    const putOne = (n: number): ContentWrite => put(`post/${n}`, 0, { unique: [toName(n)] });
+    for (let start = 0; start < 600; start += 200)
+      await s.commit(...Array.from({ length: 200 }, (_, n) => putOne(start + n)));
+    for (const n of [0, 199, 200, 599])
+      await s.refuse([put("post/700", 0, { unique: [toName(n)] })], "post/700", toName(n));
+    await s.commit(remove("post/399", 1), put("post/7", 1, { unique: [toName(600)] }));
+    await s.commit(
+      put("post/700", 0, { unique: [toName(399)] }),
+      put("post/701", 0, { unique: [toName(7)] }),
+    );
+    await s.refuse([put("post/702", 0, { unique: [toName(600)] })], "post/702", toName(600));
+  });
+
   it("names rotate among the records of one commit unless another record holds one of them", async (s) => {
     const names = ["slug/a", "slug/b", "slug/c"];
     const putAll = (version: number, shift: number): readonly ContentWrite[] =>

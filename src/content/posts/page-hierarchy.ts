@@ -28,11 +28,12 @@ export function reparentChildren(
   return children.map((child) => {
     const moved = { ...child, parent: removed.parent };
     if (moved.type !== "page" || !hasUniqueSlug(moved) || moved.slug === "") return moved;
-    const isHeld = (slug: string): boolean =>
-      index
-        .withSlug("page", slug)
-        .some((id) => id !== moved.id && id !== removed.id && index.post(id)?.parent === moved.parent);
-    const slug = uniqueSlug(moved.slug, (wanted) => assigned.has(wanted) || isHeld(wanted));
+    const isMoving = (id: number): boolean => id === moved.id || id === removed.id;
+    const isTaken = (slug: string): boolean => assigned.has(slug) || index.isSlugTaken(moved, slug, isMoving);
+    const slug = uniqueSlug(moved.slug, isTaken, {
+      nextFree: (stem, from) => index.nextFreeSlug(moved, stem, from),
+      vacated: [removed.slug],
+    });
     assigned.add(slug);
     return { ...moved, slug };
   });

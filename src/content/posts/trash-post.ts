@@ -1,8 +1,8 @@
 /** Moves a post to the trash. */
 
 import type { Post } from "../records/records.js";
-import { uniqueSlug } from "../text/slug.js";
-import { isSlugTaken } from "./post-slug.js";
+import { cutSlug } from "../text/slug.js";
+import { findFreeSlug } from "./post-slug.js";
 import type { WriteContext } from "./write-context.js";
 
 const SUFFIX = "__trashed";
@@ -12,7 +12,7 @@ const MAX_BASE = 191;
 /** Returns the record in the trash. It gives up its slug, so that other posts can have it. */
 export function trashPost(post: Post, { site, index, now }: WriteContext): Post {
   const isMarked = post.slug.endsWith(SUFFIX) || post.slug === "";
-  const slug = isMarked ? post.slug : `${post.slug.slice(0, MAX_BASE)}${SUFFIX}`;
+  const slug = isMarked ? post.slug : `${cutSlug(post.slug, MAX_BASE)}${SUFFIX}`;
   const trashed: Post = {
     ...post,
     status: "trash",
@@ -20,5 +20,5 @@ export function trashPost(post: Post, { site, index, now }: WriteContext): Post 
     modified: site.zone.toLocal(now),
     modifiedGmt: now,
   };
-  return { ...trashed, slug: slug === "" ? "" : uniqueSlug(slug, isSlugTaken(trashed, index)) };
+  return { ...trashed, slug: slug === "" ? "" : findFreeSlug(trashed, slug, index) };
 }

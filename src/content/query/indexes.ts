@@ -3,6 +3,7 @@
 import type { PostColumns, PostType } from "../records/records.js";
 import type { MultiMap } from "./multi-map.js";
 import type { StatusPartitions } from "./partitions.js";
+import type { PostSlugs } from "./post-slugs.js";
 import type { PostRow } from "./row.js";
 import type { TermIndex } from "./term-index.js";
 
@@ -10,8 +11,7 @@ export interface Indexes {
   readonly rows: ReadonlyMap<number, PostRow>;
   readonly partitions: StatusPartitions;
   readonly terms: TermIndex;
-  /** By `type/slug`. */
-  readonly slugs: MultiMap<string>;
+  readonly slugs: PostSlugs;
   readonly stickies: MultiMap<PostType>;
   readonly defaultCategory: () => number | undefined;
 }

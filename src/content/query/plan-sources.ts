@@ -19,13 +19,17 @@ type SourcePart = Pick<Source, "part" | "tests">;
 
 /** Returns the ids that a driving index names itself; `undefined` for one that reads parts. */
 export function listNamedIds(
-  { slugs, stickies }: Indexes,
+  { rows, slugs, stickies }: Indexes,
   types: readonly PostType[],
   drivingIndex: DrivingIndex,
 ): readonly number[] | undefined {
   if (drivingIndex.by === "id") return drivingIndex.ids;
   if (drivingIndex.by === "slug") {
-    return types.flatMap((type) => drivingIndex.slugs.flatMap((slug) => slugs.get(`${type}/${slug}`)));
+    return types.flatMap((type) =>
+      drivingIndex.slugs
+        .flatMap((slug) => slugs.withSlug(type, slug))
+        .filter((id) => rows.get(id)?.columns.type === type),
+    );
   }
   return drivingIndex.by === "sticky" ? types.flatMap((type) => stickies.get(type)) : undefined;
 }

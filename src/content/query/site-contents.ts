@@ -5,6 +5,7 @@ import type { ContentChange } from "../store.js";
 import { type Indexes, isOrphan } from "./indexes.js";
 import { createMultiMap, type MultiMap } from "./multi-map.js";
 import { createStatusPartitions } from "./partitions.js";
+import { createPostSlugs } from "./post-slugs.js";
 import { DEFAULT_ORDERING, EFFECTIVE_STATUSES, type PostRow, type StoredColumns, toPostRow } from "./row.js";
 import { type Compare, SortedList } from "./sorted-list.js";
 import { createTermIndex } from "./term-index.js";
@@ -43,28 +44,28 @@ export function createSiteContents(defaultCategory: () => number | undefined): S
   const others = new Map<string, { readonly version: number; readonly columns: string }>();
   const terms = createTermIndex();
   const partitions = createStatusPartitions((row) => isOrphan(row, terms));
-  const slugs = createMultiMap<string>();
+  const slugs = createPostSlugs();
   const stickies = createMultiMap<PostType>();
   const children = createMultiMap<number>();
   const targets = createMultiMap<string>();
   const scheduled = new SortedList<PostRow>();
 
   function enter(row: PostRow, { added }: RowMoves): void {
-    const { id, type, slug, parent, target, sticky } = row.columns;
+    const { id, type, parent, target, sticky } = row.columns;
     rows.set(id, row);
     added.add(row);
-    if (slug !== "") slugs.add(`${type}/${slug}`, id);
+    slugs.add(row.columns);
     if (parent !== 0) children.add(parent, id);
     if (target !== "") targets.add(target, id);
     if (sticky) stickies.add(type, id);
   }
 
   function leave(row: PostRow, { removed, added }: RowMoves): void {
-    const { id, type, slug, parent, target } = row.columns;
+    const { id, type, parent, target } = row.columns;
     rows.delete(id);
     // A row that came with the same changes is in no list yet.
     if (!added.delete(row)) removed.add(row);
-    slugs.remove(`${type}/${slug}`, id);
+    slugs.remove(row.columns);
     children.remove(parent, id);
     targets.remove(target, id);
     stickies.remove(type, id);

@@ -7,6 +7,7 @@ import type { ContentChange } from "../store.js";
 import { findPosts, type SearchTexts } from "./find.js";
 import { isOrphan } from "./indexes.js";
 import type { Part } from "./partitions.js";
+import type { PostSlugs } from "./post-slugs.js";
 import { DEFAULT_ORDERING, type EffectiveStatus, type StoredColumns } from "./row.js";
 import {
   createSiteContents,
@@ -17,6 +18,7 @@ import {
   TERM_PREFIX,
 } from "./site-contents.js";
 import { countBefore } from "./sorted-list.js";
+import type { TermIndex } from "./term-index.js";
 import type { PostPage, PostQuery } from "./types.js";
 
 export type { SearchTexts } from "./find.js";
@@ -63,6 +65,19 @@ export interface SiteIndex {
   readonly targeting: (target: string) => readonly number[];
   /** Returns the ids, ascending, of the posts of the type with that slug, in any status. */
   readonly withSlug: (type: PostType, slug: string) => readonly number[];
+  /**
+   * True if another post than the ignored ones has the slug, in any status, and its address would
+   * be the one of `post`.
+   */
+  readonly isSlugTaken: PostSlugs["isTaken"];
+  /** As in `SlugIndex`, for slugs of `post`. All posts count. */
+  readonly nextFreeSlug: PostSlugs["nextFree"];
+  /** The same for slugs of terms. */
+  readonly nextFreeTermSlug: TermIndex["nextFreeSlug"];
+  /**
+   * Returns the terms below `parent` with this name, by id. Upper and lower case are the same.
+   */
+  readonly termsByName: TermIndex["withName"];
   /** Returns the earliest `dateGmt` of a post with the status `future`. */
   readonly nextDue: () => number | undefined;
   /**
@@ -165,7 +180,12 @@ export function createSiteIndex({ defaultCategory = () => undefined }: SiteIndex
         : ids.filter((child) => contents.rows.get(child)?.columns.type === type);
     },
     targeting: (target) => contents.targets.get(target),
-    withSlug: (type, slug) => contents.slugs.get(`${type}/${slug}`),
+    withSlug: (type, slug) =>
+      contents.slugs.withSlug(type, slug).filter((id) => contents.rows.get(id)?.columns.type === type),
+    isSlugTaken: (post, slug, isIgnored) => contents.slugs.isTaken(post, slug, isIgnored),
+    nextFreeSlug: (post, stem, from) => contents.slugs.nextFree(post, stem, from),
+    nextFreeTermSlug: (taxonomy, stem, from) => contents.terms.nextFreeSlug(taxonomy, stem, from),
+    termsByName: (taxonomy, parent, name) => contents.terms.withName(taxonomy, parent, name),
     nextDue: () => contents.scheduled.at(0)?.columns.dateGmt ?? undefined,
     due: (now) =>
       contents.scheduled

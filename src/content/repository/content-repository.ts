@@ -84,7 +84,7 @@ export function createContentRepository({
       const { transaction, writes, expected, events } = openTransaction(store, index);
       const result = await decide(transaction);
       if (writes.length === 0) return result;
-      const committed = await store.commit(writes, expected);
+      const committed = await store.commit(writes, [...expected.values()]);
       if (!committed.ok) continue;
       await seeOwnWrites(writes);
       for (const event of events) changed(event);

@@ -48,7 +48,7 @@ export interface OpenTransaction {
   readonly transaction: Transaction;
   readonly writes: readonly ContentWrite[];
   /** Records that must still have these versions. */
-  readonly expected: readonly ContentBasis[];
+  readonly expected: ReadonlyMap<string, ContentBasis>;
   /** The changes to tell the host after the commit. */
   readonly events: readonly ContentChanged[];
 }
@@ -56,7 +56,7 @@ export interface OpenTransaction {
 /** Opens a transaction on the state that `index` shows. */
 export function openTransaction(store: ContentStore, index: SiteIndex): OpenTransaction {
   const writes: ContentWrite[] = [];
-  const expected: ContentBasis[] = [];
+  const expected = new Map<string, ContentBasis>();
   const events: ContentChanged[] = [];
 
   function write(key: string, expectedVersion: number, record: ContentWrite["record"]): void {
@@ -90,7 +90,10 @@ export function openTransaction(store: ContentStore, index: SiteIndex): OpenTran
     removeRevision: (id, version) => write(`revision/${id}`, version, null),
     putOption: (name, value) => writes.push(toSiteOptionWrite(index, name, value)),
     putUserMeta: (userId, stored) => writes.push(toUserMetaWrite(userId, stored)),
-    expectUnchanged: (key) => expected.push({ key, version: index.version(key) }),
+    expectUnchanged(key) {
+      // The first version counts: what was decided since then rests on it.
+      if (!expected.has(key)) expected.set(key, { key, version: index.version(key) });
+    },
   };
   return { transaction, writes, expected, events };
 }

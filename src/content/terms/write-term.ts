@@ -124,8 +124,8 @@ function assertUniqueName(
   wantedSlug: string,
   { definition: { isHierarchical }, index }: TermContext,
 ): void {
-  const siblings = isHierarchical ? index.termChildren(taxonomy, parent) : index.terms(taxonomy);
-  const twin = siblings.find((other) => other.name.toLowerCase() === name.toLowerCase());
+  // Terms of a flat taxonomy have no parent.
+  const [twin] = index.termsByName(taxonomy, parent, name);
   if (twin === undefined) return;
   const holder = index
     .termsBySlug(taxonomy, wantedSlug)
@@ -148,5 +148,8 @@ function findFreeSlug(wanted: string, term: Term, index: ContentRepository["inde
     slug = `${slug}-${ancestor.slug}`;
     if (!isTaken(slug)) break;
   }
-  return uniqueSlug(slug, isTaken);
+  return uniqueSlug(slug, isTaken, {
+    nextFree: (stem, from) => index.nextFreeTermSlug(term.taxonomy, stem, from),
+    vacated: [index.term(term.id)?.slug],
+  });
 }

@@ -120,22 +120,55 @@ function trimDashes(slug: string): string {
   return slug.slice(start, slug.endsWith("-") ? -1 : undefined);
 }
 
+export interface FreeNumbers {
+  /**
+   * Returns the lowest number from `from` on for which `<stem>-<number>` may be free, so that taken
+   * ones need not be tried one by one; a number with more digits if all others are taken. Default:
+   * returns `from`.
+   */
+  readonly nextFree?: ((stem: string, from: number) => number) | undefined;
+  /** Slugs that `nextFree` may skip, because their records are about to give them up. */
+  readonly vacated?: readonly (string | undefined)[] | undefined;
+}
+
 /**
- * `wanted`, or `wanted` with the first of `-2`, `-3` … that `isTaken` does not refuse, cut so that
- * it stays within 200 bytes and no encoded character is cut. `isTaken` must refuse only finitely
- * many.
+ * Returns `wanted`, or `wanted` with the lowest of `-2`, `-3` … that `isTaken` does not refuse, cut
+ * so that it stays within 200 bytes and no encoded character is cut. `isTaken` must refuse only
+ * finitely many.
  */
-export function uniqueSlug(wanted: string, isTaken: (slug: string) => boolean, first = 2): string {
-  const whole = cutTo(wanted, MAX_LENGTH);
+export function uniqueSlug(
+  wanted: string,
+  isTaken: (slug: string) => boolean,
+  { nextFree = (_, from) => from, vacated = [] }: FreeNumbers = {},
+): string {
+  const whole = cutSlug(wanted, MAX_LENGTH);
   if (!isTaken(whole)) return whole;
-  for (let count = first; ; count += 1) {
-    const suffix = `-${count}`;
-    const slug = cutTo(wanted, MAX_LENGTH - suffix.length) + suffix;
-    if (!isTaken(slug)) return slug;
+  for (let digits = 1; ; digits += 1) {
+    const lowest = Math.max(10 ** (digits - 1), 2);
+    const limit = 10 ** digits;
+    const stem = cutSlug(wanted, MAX_LENGTH - digits - 1);
+    const isRefused = (number: number): boolean => isTaken(`${stem}-${number}`);
+    let found = nextFree(stem, lowest);
+    while (found < limit && isRefused(found)) found = nextFree(stem, found + 1);
+    for (const slug of vacated) {
+      const number = readSuffix(slug, stem);
+      if (number >= lowest && number < found && !isRefused(number)) found = number;
+    }
+    if (found < limit) return `${stem}-${found}`;
   }
 }
 
-function cutTo(slug: string, length: number): string {
+/** Returns the number after `stem`; 0 for another slug. */
+function readSuffix(slug: string | undefined, stem: string): number {
+  const suffix = slug?.startsWith(`${stem}-`) ? slug.slice(stem.length + 1) : "";
+  return /^[1-9]\d{0,8}$/.test(suffix) ? Number(suffix) : 0;
+}
+
+/**
+ * Returns at most `length` bytes of a slug, without half of an encoded character or a dash at the
+ * end.
+ */
+export function cutSlug(slug: string, length: number): string {
   if (slug.length <= length) return slug;
   let end = length;
   // Back to the start of an encoded character: before each of its octets stands another, but before

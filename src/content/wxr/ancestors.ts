@@ -13,10 +13,10 @@ export function listAncestorIds(
   parent: number,
   getParent: (id: number) => number,
 ): readonly number[] | undefined {
-  const ancestors: number[] = [];
+  const ancestors = new Set<number>();
   for (let at = parent; at !== 0; at = getParent(at)) {
-    if (at === id || ancestors.includes(at) || ancestors.length === MAX_DEPTH) return undefined;
-    ancestors.push(at);
+    if (at === id || ancestors.has(at) || ancestors.size === MAX_DEPTH) return undefined;
+    ancestors.add(at);
   }
-  return ancestors;
+  return [...ancestors];
 }

@@ -53,25 +53,20 @@ export function createPostImport(options: PostImportOptions): PostImport {
   const candidates = createCandidateSelection(options);
   const imported = createImportedPosts(repository);
   const build = createPostBuilder(options);
-  const slugNumbers = new Map<string, number>();
   let isStarted = false;
 
   const beginPlacement = (transaction: Transaction): Placement =>
     createPlacement({
       index,
       site: write.site,
-      numbers: slugNumbers,
       expectUnchanged: (id) => transaction.expectUnchanged(`post/${id}`),
     });
-  const commitPlacement = ({ nextNumbers }: Placement): void => {
-    for (const [key, number] of nextNumbers) slugNumbers.set(key, number);
-  };
   const toTargets = (getId: (identity: string) => number | undefined): ReferenceTargets => ({
     post: (id, menu) => getId(candidates.toIdentity(id, menu)),
     term: terms.findIdByFileId,
   });
   const pending = createPendingPosts({
-    ...{ repository, summary, beginPlacement, commitPlacement },
+    ...{ repository, summary, beginPlacement },
     targets: toTargets(imported.getId),
   });
 
@@ -79,13 +74,12 @@ export function createPostImport(options: PostImportOptions): PostImport {
     const used = new Set<string>();
     try {
       let attempts = 0;
-      const { stored, placement } = await repository.change((transaction) => {
+      const stored = await repository.change((transaction) => {
         // A conflict may mean that another import has stored some of these posts.
         if (attempts > 0) imported.refresh();
         attempts += 1;
         return storeIn(transaction, group, files);
       });
-      commitPlacement(placement);
       for (const result of stored) {
         if (result.post !== undefined) used.add(result.candidate.identity);
         report(result);
@@ -100,14 +94,14 @@ export function createPostImport(options: PostImportOptions): PostImport {
     transaction: Transaction,
     group: readonly ImportCandidate[],
     files: Files,
-  ): Promise<{ readonly stored: readonly StoredPost[]; readonly placement: Placement }> {
+  ): Promise<readonly StoredPost[]> {
     const before = await imported.load(group.map(({ identity }) => identity));
     const added = group.filter(({ identity }) => !before.has(identity));
     const firstId = added.length === 0 ? 0 : await transaction.newIds("post", added.length);
     const newIds = new Map(added.map(({ identity }, place) => [identity, firstId + place]));
     const targets = toTargets((identity) => newIds.get(identity) ?? imported.getId(identity));
     const placement = beginPlacement(transaction);
-    const stored = group.map((candidate): StoredPost => {
+    return group.map((candidate): StoredPost => {
       const { identity, state } = candidate;
       const previous = before.get(identity);
       const id = previous?.id ?? newIds.get(identity) ?? 0;
@@ -119,7 +113,6 @@ export function createPostImport(options: PostImportOptions): PostImport {
       transaction.putPost(built.post);
       return { ...built, candidate, id, result: previous === undefined ? "created" : "updated" };
     });
-    return { stored, placement };
   }
 
   function report({ candidate, id, result, unknownMeta = [], pending: waiting }: StoredPost): void {

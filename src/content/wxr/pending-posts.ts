@@ -30,30 +30,26 @@ export function createPendingPosts({
   summary,
   targets,
   beginPlacement,
-  commitPlacement,
 }: {
   readonly repository: ContentRepository;
   readonly summary: ImportSummaryBuilder;
   readonly targets: ReferenceTargets;
   readonly beginPlacement: (transaction: Transaction) => Placement;
-  readonly commitPlacement: (placement: Placement) => void;
 }): PendingPosts {
   const pending: PendingPost[] = [];
 
   async function resolveBatch(batch: readonly PendingPost[]): Promise<void> {
-    const { warnings, placement } = await repository.change(async (transaction) => {
+    const warnings = await repository.change(async (transaction) => {
       const posts = await repository.posts(batch.map(({ id }) => id));
       const placement = beginPlacement(transaction);
-      const warnings = batch.flatMap((entry, place) => {
+      return batch.flatMap((entry, place) => {
         const before = posts[place];
         if (before === undefined) return [];
         const { post, notes } = resolvePost(entry, before, targets, placement);
         if (!isDeepStrictEqual({ ...before }, post)) transaction.putPost(post);
         return notes;
       });
-      return { warnings, placement };
     });
-    commitPlacement(placement);
     for (const { line, message } of warnings) summary.warn(line, message);
   }
 

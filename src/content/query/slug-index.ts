@@ -1,0 +1,109 @@
+/**
+ * Indexes slugs within their scope, and finds the lowest free number after a stem (`news-2`,
+ * `news-3` …) without trying one after the other. Knows no post and no term.
+ */
+
+import { createMultiMap, type MultiMap } from "./multi-map.js";
+
+/** Keys are `<scope>/<slug>`, or only the slug. */
+export interface SlugIndex extends Pick<MultiMap<string>, "get" | "some"> {
+  readonly add: (key: string, id: number) => void;
+  readonly remove: (key: string, id: number) => void;
+  /**
+   * Returns the lowest number from `from` on, with as many digits as `from`, for which nobody has
+   * the key `<stem>-<number>`. Returns the first number with more digits if all are taken.
+   */
+  readonly nextFree: (stem: string, from: number) => number;
+}
+
+/** The numbers of one stem that have the same count of digits. */
+interface Numbers {
+  /** Every lower number is taken, except {@link holes}. */
+  next: number;
+  /** The free numbers below {@link next}, ascending. */
+  readonly holes: number[];
+}
+
+/**
+ * Stems whose numbers are remembered: those that were asked for last. Others are counted again, so
+ * that the index takes no memory for stems that nobody asks for.
+ */
+const MAX_STEMS = 1_000;
+/** Longer numbers are no suffix: a site would need as many records. */
+const SUFFIX = /^[1-9]\d{0,8}$/;
+
+/** Returns the first number with more digits than `number`. */
+const getLimit = (number: number): number => 10 ** String(number).length;
+
+/** WordPress begins with 2. */
+const getFirst = (limit: number): number => Math.max(limit / 10, 2);
+
+/** Returns the place of the first of the ascending `numbers` that is at least `from`. */
+function findPlace(numbers: readonly number[], from: number): number {
+  let [low, high] = [0, numbers.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((numbers[middle] as number) < from) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+export function createSlugIndex(): SlugIndex {
+  const ids = createMultiMap<string>();
+  /** By `<stem>-<limit>`, the one that was asked for last at the end. */
+  const remembered = new Map<string, Numbers>();
+
+  const isTaken = (stem: string, number: number): boolean => ids.some(`${stem}-${number}`, () => true);
+
+  /** Calls `change` if the numbers of this key are remembered. */
+  function update(key: string, change: (numbers: Numbers, number: number) => void): void {
+    if (remembered.size === 0) return;
+    const dash = key.lastIndexOf("-");
+    const suffix = key.slice(dash + 1);
+    if (dash === -1 || !SUFFIX.test(suffix)) return;
+    const number = Number(suffix);
+    const numbers = remembered.get(`${key.slice(0, dash)}-${getLimit(number)}`);
+    if (numbers !== undefined && number < numbers.next && number >= 2) change(numbers, number);
+  }
+
+  function remember(stem: string, limit: number): Numbers {
+    const key = `${stem}-${limit}`;
+    const numbers = remembered.get(key) ?? { next: getFirst(limit), holes: [] };
+    remembered.delete(key);
+    remembered.set(key, numbers);
+    const [oldest] = remembered.keys();
+    if (remembered.size > MAX_STEMS && oldest !== undefined) remembered.delete(oldest);
+    return numbers;
+  }
+
+  return {
+    get: ids.get,
+    some: ids.some,
+    add(key, id) {
+      if (!ids.add(key, id)) return;
+      update(key, ({ holes }, number) => {
+        const place = findPlace(holes, number);
+        if (holes[place] === number) holes.splice(place, 1);
+      });
+    },
+    remove(key, id) {
+      if (!ids.remove(key, id)) return;
+      update(key, (numbers, number) => {
+        const { holes } = numbers;
+        holes.splice(findPlace(holes, number), 0, number);
+        for (; holes.at(-1) === numbers.next - 1; numbers.next -= 1) holes.pop();
+      });
+    },
+    nextFree(stem, from) {
+      const limit = getLimit(from);
+      const numbers = remember(stem, limit);
+      const hole = numbers.holes[findPlace(numbers.holes, from)];
+      if (hole !== undefined) return hole;
+      while (numbers.next < limit && isTaken(stem, numbers.next)) numbers.next += 1;
+      let number = Math.max(from, numbers.next);
+      while (number > numbers.next && number < limit && isTaken(stem, number)) number += 1;
+      return number;
+    },
+  };
+}
