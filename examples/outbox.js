@@ -22,6 +22,8 @@ const eventOf = (id) => ({
 async function onPostgres(connectionString) {
   const { default: pg } = await import("pg");
   const pool = new pg.Pool({ connectionString });
+  // A restart of Postgres ends its connections. Without a listener, it would end this process.
+  pool.on("error", (error) => say(`A connection to Postgres has ended: ${error.message}`));
   const source = pgSource({ pool });
   await source.install(); // in earnest: source.schema() in a migration
   await pool.query("CREATE TABLE IF NOT EXISTS example_patients (id text PRIMARY KEY, saved_at timestamptz)");

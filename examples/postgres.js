@@ -16,6 +16,9 @@ if (!DATABASE_URL) throw new Error("Set DATABASE_URL to a Postgres database.");
 
 async function serve() {
   const pool = new pg.Pool({ connectionString: DATABASE_URL });
+  // A restart of Postgres ends its connections. Without these listeners, it would end this process.
+  pool.on("error", (error) => console.warn(`A connection to Postgres has ended: ${error.message}`));
+  pool.on("connect", (client) => client.on("error", () => {})); // its next statement rejects
   const storage = postgresStorage({ url: DATABASE_URL }); // or { pool }
   await storage.migrate(); // in earnest: `postbell migrate`, or the host's own migrations
   await pool.query("CREATE TABLE IF NOT EXISTS patients (id text PRIMARY KEY, name text NOT NULL)");

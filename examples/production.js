@@ -18,14 +18,17 @@ import { localRedis } from "./support/local-redis.js";
 import { startSubscriber } from "./support/subscriber.js";
 
 const isOnce = process.argv.includes("--once");
-const { DATABASE_URL, REDIS_URL, PORT = 3000, API_KEY = "demo-key" } = process.env;
+const { DATABASE_URL, REDIS_URL, PORT = 3000, API_KEY = "demo-key", SUBSCRIBER_CA } = process.env;
 if (!DATABASE_URL) throw new Error("Set DATABASE_URL to a Postgres database.");
 const ownRedis = REDIS_URL ? undefined : await localRedis();
 const endpoint = isOnce ? await startSubscriber() : undefined;
+const ca = endpoint?.ca ?? SUBSCRIBER_CA;
 
 // 1. The parts. Nothing runs yet.
 const account = { id: "key-1", account: "clinic" };
 const pool = new pg.Pool({ connectionString: DATABASE_URL });
+// A restart of Postgres ends its connections. Without a listener, it would end this process.
+pool.on("error", (error) => console.warn(`A connection to Postgres has ended: ${error.message}`));
 const storage = redisStorage({ url: REDIS_URL ?? ownRedis.url, prefix: "clinic" });
 const webhooks = createWebhooks({
   storage,
@@ -34,7 +37,7 @@ const webhooks = createWebhooks({
     canRead: () => true, // in earnest: may this subscriber read this record?
   },
   // The endpoint of `--once` is on this machine, behind a certificate of its own.
-  ...(endpoint && { destinations: { allowPrivateNetworks: true, ca: endpoint.ca } }),
+  ...(ca && { destinations: { allowPrivateNetworks: true, ca } }),
 });
 const source = pgSource({ pool });
 const box = outbox({ webhooks, source });

@@ -44,6 +44,8 @@ export interface RedisServer {
 
 export interface RedisCluster {
   readonly nodes: readonly { readonly host: string; readonly port: number }[];
+  /** Kills all masters at once and starts them again; takes commands when it resolves. */
+  readonly restart: () => Promise<void>;
   readonly stop: () => Promise<void>;
 }
 
@@ -223,7 +225,7 @@ async function clusterIsReady(servers: readonly RedisServer[]): Promise<void> {
   }
 }
 
-export async function startCluster(masters = 3): Promise<RedisCluster> {
+export async function startCluster(masters = 3, persistence?: Persistence): Promise<RedisCluster> {
   const servers: RedisServer[] = [];
   const stop = async (): Promise<void> => {
     await Promise.all(servers.map((server) => server.stop()));
@@ -231,7 +233,10 @@ export async function startCluster(masters = 3): Promise<RedisCluster> {
   try {
     while (servers.length < masters) {
       servers.push(
-        await startRedis({ args: ["--cluster-enabled", "yes", "--cluster-node-timeout", "30000"] }),
+        await startRedis({
+          args: ["--cluster-enabled", "yes", "--cluster-node-timeout", "30000"],
+          persistence,
+        }),
       );
     }
     await joinCluster(servers);
@@ -240,5 +245,13 @@ export async function startCluster(masters = 3): Promise<RedisCluster> {
     await stop();
     throw error;
   }
-  return { nodes: servers.map(({ port }) => ({ host: HOST, port })), stop };
+  return {
+    nodes: servers.map(({ port }) => ({ host: HOST, port })),
+    async restart() {
+      await Promise.all(servers.map((server) => server.kill()));
+      await Promise.all(servers.map((server) => server.restart()));
+      await clusterIsReady(servers);
+    },
+    stop,
+  };
 }

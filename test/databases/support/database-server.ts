@@ -16,8 +16,11 @@ const run = promisify(execFile);
 export interface DatabaseServer {
   /** For `pg`: host and port. For `mysql2`: the path of the socket. */
   readonly address: { readonly host: string; readonly port: number } | { readonly socketPath: string };
-  /** As a power cut: no last write, no goodbye. */
-  readonly kill: () => Promise<void>;
+  /**
+   * As a power cut: no last write, no goodbye. With SIGINT, Postgres ends in order, and tells the
+   * clients.
+   */
+  readonly kill: (signal?: "SIGKILL" | "SIGINT") => Promise<void>;
   /** Same place, same data; takes connections when it resolves. */
   readonly restart: () => Promise<void>;
   readonly stop: () => Promise<void>;
@@ -136,8 +139,8 @@ export async function startDatabase(kind: keyof typeof RECIPES): Promise<Databas
   let running = await launch(recipe, dir, port);
   return {
     address: recipe.address(dir, port),
-    kill: async () => {
-      running.child.kill("SIGKILL");
+    kill: async (signal = "SIGKILL") => {
+      running.child.kill(signal);
       await running.exited;
     },
     restart: async () => {
