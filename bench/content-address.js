@@ -6,17 +6,10 @@ import { postgresStorage } from "postbell/postgres";
 import { redisStorage } from "postbell/redis";
 import { sqliteStorage } from "postbell/sqlite";
 
-/** A storage in a file, on every version of Node. */
-async function openFile(file) {
-  if (process.getBuiltinModule?.("node:sqlite")) return sqliteStorage({ file });
-  const { default: Database } = await import("libsql");
-  return sqliteStorage({ database: new Database(file) });
-}
-
 export async function openContentStorage({ redis, postgres, sqlite, name }) {
   const own = name ?? `bench_${randomUUID().replaceAll("-", "")}`;
   if (redis) return redisStorage({ url: redis, prefix: own });
-  if (sqlite) return openFile(`${sqlite}-${own}`);
+  if (sqlite) return sqliteStorage({ file: `${sqlite}-${own}` });
   if (!postgres) return memoryStorage();
   const storage = postgresStorage({ url: postgres, schema: own });
   await storage.migrate();

@@ -1,11 +1,12 @@
 /** `postbell backup`: copies a SQLite file while processes use it. */
 
-import { existsSync } from "node:fs";
+import { existsSync, lstatSync } from "node:fs";
 import { chmod, open, rename, rm, stat } from "node:fs/promises";
-import { dirname } from "node:path";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
 import type { SqliteHandle } from "../storage/sqlite/index.js";
+import { importPackage, openFile } from "../storage/sqlite/open-file.js";
 import { defineCommand, EXIT, printable } from "./command.js";
-import { openSqlite } from "./open-sqlite.js";
 
 /** How long the copy waits for a lock that another process holds. */
 const BUSY_MS = 10_000;
@@ -18,6 +19,7 @@ export const backUpSqlite = defineCommand({
   summary: "copy the file of sqliteStorage(), also while processes use it",
   details: `Writes the state of one moment to TO, without what the file no longer uses. Other processes may read and
 write FILE meanwhile. Only the owner may read TO, because it contains secrets. TO must not exist.
+FILE must not be a symbolic link.
 
   --json              print the path and size of TO as JSON`,
   options: { json: { type: "boolean", default: false } },
@@ -30,7 +32,7 @@ write FILE meanwhile. Only the owner may read TO, because it contains secrets. T
   async run({ file, to, json }, { stdout }) {
     // Opening it would create it.
     if (!existsSync(file)) throw new Error(`There is no file ${printable(file)}.`);
-    const obstacle = SIDE_FILES.map((suffix) => to + suffix).find((path) => existsSync(path));
+    const obstacle = listFiles(to).find((path) => lstatSync(path, { throwIfNoEntry: false }) !== undefined);
     if (obstacle !== undefined) {
       throw new Error(`${printable(obstacle)} exists. Remove it, or give another file to write.`);
     }
@@ -43,15 +45,21 @@ write FILE meanwhile. Only the owner may read TO, because it contains secrets. T
   },
 });
 
+const listFiles = (path: string): readonly string[] => SIDE_FILES.map((suffix) => path + suffix);
+
+/** Loads a driver from where Postbell is installed, or from the folder that the command runs in. */
+const loadDriver = (name: string): Promise<unknown> =>
+  importPackage(name).catch(() => createRequire(join(process.cwd(), "package.json"))(name));
+
 /** The copy has its name only when it is complete and on the disk. */
 async function writeCopy(file: string, to: string): Promise<void> {
   const part = `${to}.part`;
-  await rm(part, { force: true });
+  for (const path of listFiles(part)) await rm(path, { force: true });
   // SQLite writes into an empty file, which keeps its mode. A new one would be readable by all.
   await (await open(part, "wx", 0o600)).close();
   await chmod(part, 0o600);
   try {
-    const database = openSqlite(file);
+    const database = await openFile(file, loadDriver);
     try {
       copyInto(database, part);
     } finally {

@@ -1,5 +1,5 @@
 // Events that survive a killed process, with nothing installed but Node: records and webhooks are
-// in one SQLite file. Needs Node 22.13 or newer; on older versions it takes libsql, if installed.
+// in one SQLite file. Before Node 22.13: npm install libsql.
 //
 //   node examples/sqlite.js          serves on http://127.0.0.1:3000
 //   node examples/sqlite.js --once   kills itself between record and event, and shows what is left
@@ -13,14 +13,7 @@ import { crashAt, showCrashes } from "./support/show-crashes.js";
 const { FILE = "clinic.db", PORT = 3000, API_KEY = "demo-key", SUBSCRIBER_CA: ca } = process.env;
 
 async function serve() {
-  // Two connections to one file: the storage has one for itself, the host's transactions have the
-  // other.
-  const records = await openDatabase(FILE);
-  const own = await openDatabase(FILE);
-  const storage = sqliteStorage({ database: own }); // or { file: FILE }
-  records.exec(
-    "PRAGMA busy_timeout = 1000; CREATE TABLE IF NOT EXISTS patients (id TEXT PRIMARY KEY, name TEXT NOT NULL)",
-  );
+  const storage = sqliteStorage({ file: FILE });
   const webhooks = createWebhooks({
     storage,
     access: {
@@ -29,6 +22,14 @@ async function serve() {
     },
     ...(ca && { destinations: { allowPrivateNetworks: true, ca } }),
   });
+
+  await webhooks.start();
+  // Another connection to the same file, for the host's transactions. The storage has created the
+  // file, so that only its owner may read it.
+  const records = await openDatabase(FILE);
+  records.exec(
+    "PRAGMA busy_timeout = 1000; CREATE TABLE IF NOT EXISTS patients (id TEXT PRIMARY KEY, name TEXT NOT NULL)",
+  );
 
   /** Writes a record and its event in one transaction: both are there, or neither. */
   async function savePatient(id, name, crash) {
@@ -62,7 +63,6 @@ async function serve() {
     );
   });
 
-  await webhooks.start();
   server.listen(PORT, "127.0.0.1", () =>
     console.log(`Listening on http://127.0.0.1:${server.address().port}`),
   );
@@ -71,7 +71,6 @@ async function serve() {
     server.close();
     await webhooks.stop();
     await storage.close();
-    own.close();
     records.close();
   };
   for (const signal of ["SIGTERM", "SIGINT"]) process.once(signal, () => void stop());

@@ -8,7 +8,7 @@ import type { SqlDatabase, SqlTransaction } from "../sql/database.js";
 import { isBusy, requireOpen, toSqliteError } from "./errors.js";
 import type { SqliteHandle } from "./handle.js";
 import { createJoin, requireOpenConnection } from "./join.js";
-import { rollBack } from "./open.js";
+import { rollBack } from "./prepare-file.js";
 import { createSqliteTransaction } from "./transaction.js";
 import { whenUnlocked } from "./when-unlocked.js";
 

@@ -44,6 +44,10 @@ const MESSAGES: Readonly<Record<string, string>> = {
   SQLITE_NOTADB: DAMAGED,
 };
 
+/** Creates the error of a file that cannot be created or opened. */
+export const cannotOpen = (cause: unknown): PostbellError =>
+  new PostbellError("storage_unavailable", MESSAGES["SQLITE_CANTOPEN"] ?? "", { effect: "none", cause });
+
 /** Converts an error of a driver whose transaction was rolled back. */
 export function toSqliteError(error: unknown): unknown {
   if (isPostbellError(error)) return error;

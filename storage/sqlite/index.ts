@@ -20,8 +20,9 @@ import { createSqliteDatabase } from "./database.js";
 import { requireOpen } from "./errors.js";
 import type { SqliteHandle } from "./handle.js";
 import { createLogSync, type LogSync } from "./log-sync.js";
-import { openFile, prepareFile } from "./open.js";
+import { openFile } from "./open-file.js";
 import { type SqliteStorageOptions, sqliteStorageOptions } from "./options.js";
+import { prepareFile } from "./prepare-file.js";
 
 export type { SqliteReport } from "./check.js";
 export type { SqliteHandle, SqliteStatement } from "./handle.js";
@@ -78,7 +79,8 @@ function readSource({
  * host.
  *
  * Errors: `invalid_option` for an unknown or unusable option. The first call also rejects with it
- * if this Node has no SQLite, or if a newer version of Postbell has written the file.
+ * if there is no SQLite, if the path is that of a symbolic link, or if a newer version of Postbell
+ * has written the file.
  *
  * @example
  * const storage = sqliteStorage({ file: "postbell.db" });

@@ -7,8 +7,9 @@ import { isClosed, type SqliteHandle } from "./handle.js";
 /** Options of {@link sqliteStorage}: `file` or `database`, not both. */
 export interface SqliteStorageOptions {
   /**
-   * The path of the file, which is created if it does not exist. It is opened with the SQLite of
-   * Node, at the first call. Either this or `database`.
+   * The path of the file, which is opened at the first call: with `node:sqlite` if this Node has
+   * it, else with the package `libsql` or `better-sqlite3`. It is created if it does not exist,
+   * readable by its owner only. A symbolic link is refused. Either this or `database`.
    */
   readonly file?: string | undefined;
   /**

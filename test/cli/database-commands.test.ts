@@ -1,7 +1,16 @@
 /** The commands for databases of storages. What needs a Postgres server is in test/databases. */
 
 import { execFile } from "node:child_process";
-import { existsSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  unlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PassThrough, Readable } from "node:stream";
@@ -115,6 +124,30 @@ describe("postbell backup", () => {
       });
     }
     expect(existsSync(join(folder, "deleted.db"))).toBe(false);
+  });
+
+  it("follows no link, neither to the file to copy nor to the file to write", async () => {
+    const [file, target] = [join(folder, "own.db"), join(folder, "target.db")];
+    await openService(file).register();
+    const link = join(folder, "link.db");
+    symlinkSync(file, link);
+    expect(await run("backup", link, target)).toMatchObject({
+      code: 2,
+      errors: expect.stringMatching(/must not be a symbolic link/),
+    });
+    for (const name of ["copy.db", "copy.db-wal"]) {
+      const dangling = join(folder, name);
+      symlinkSync(target, dangling);
+      expect(await run("backup", file, join(folder, "copy.db"))).toMatchObject({
+        code: 1,
+        errors: expect.stringMatching(/exists\. Remove it/),
+      });
+      unlinkSync(dangling);
+    }
+    // Whatever an interrupted backup, or somebody else, has left where the copy is written.
+    for (const suffix of ["", "-journal", "-wal"]) symlinkSync(target, join(folder, `copy.db.part${suffix}`));
+    expect(await run("backup", file, join(folder, "copy.db"))).toMatchObject({ code: 0 });
+    expect(existsSync(target)).toBe(false);
   });
 
   it("leaves nothing behind when it fails", async () => {

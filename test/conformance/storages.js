@@ -14,21 +14,6 @@ import { startRedis } from "../../scripts/private-redis.js";
 
 const createName = () => `conformance_${randomUUID().replaceAll("-", "")}`;
 
-/** A storage in a file, on every version of Node. */
-async function openFile(file) {
-  if (process.getBuiltinModule?.("node:sqlite")) return sqliteStorage({ file });
-  const { default: Database } = await import("libsql");
-  const database = new Database(file);
-  const storage = sqliteStorage({ database });
-  return {
-    ...storage,
-    async close() {
-      await storage.close();
-      database.close();
-    },
-  };
-}
-
 export const STORAGES = {
   memory: async () => ({ open: async () => memoryStorage(), stop: async () => {} }),
   async SQLite() {
@@ -36,7 +21,7 @@ export const STORAGES = {
     const remove = () => rmSync(dir, { recursive: true, force: true });
     process.once("exit", remove);
     return {
-      open: () => openFile(join(dir, `${createName()}.db`)),
+      open: async () => sqliteStorage({ file: join(dir, `${createName()}.db`) }),
       stop: async () => remove(),
     };
   },

@@ -1,31 +1,9 @@
-/** Opens a SQLite file: its settings, and the tables of Postbell in it. */
+/** Prepares an open SQLite file: its settings, and the tables of Postbell in it. */
 
 import { PostbellError } from "../../src/core/errors.js";
 import { describeLayout, LATEST_LAYOUT } from "../sql/layout.js";
-import { toSqliteError } from "./errors.js";
 import type { SqliteHandle } from "./handle.js";
 import { fillTableNames, sqliteSchema, toTableName } from "./schema.js";
-
-/** Opens a file with the SQLite of Node. Errors: `invalid_option` if this Node has none. */
-export async function openFile(file: string): Promise<SqliteHandle> {
-  let sqlite: { readonly DatabaseSync: new (path: string) => SqliteHandle };
-  try {
-    // A name that a bundler cannot see: it would look for a package that is called `sqlite`.
-    const name = ["node", "sqlite"].join(":");
-    sqlite = (await import(name)) as typeof sqlite;
-  } catch (cause) {
-    throw new PostbellError(
-      "invalid_option",
-      "sqliteStorage: this version of Node has no node:sqlite. Use Node 22.13 or newer, or give an open database of better-sqlite3 or libsql in `database`.",
-      { field: "file", cause },
-    );
-  }
-  try {
-    return new sqlite.DatabaseSync(file);
-  } catch (error) {
-    throw toSqliteError(error);
-  }
-}
 
 /**
  * WAL lets readers and one writer work at the same time. The storage waits for locks itself,

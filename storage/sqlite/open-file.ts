@@ -1,0 +1,105 @@
+/**
+ * Opens a SQLite file with the first driver that there is: that of Node, libsql, better-sqlite3. A
+ * new file may be read by its owner only.
+ */
+
+import { lstat, open } from "node:fs/promises";
+import { resolve } from "node:path";
+import { PostbellError } from "../../src/core/errors.js";
+import { cannotOpen, getResultCode, toSqliteError } from "./errors.js";
+import type { SqliteHandle } from "./handle.js";
+
+type Constructor = new (path: string) => SqliteHandle;
+
+/** Packages with a SQLite, in the order in which they are tried. */
+const PACKAGES = ["libsql", "better-sqlite3"] as const;
+
+/** Loads a package. Rejects if it is not installed. */
+export type LoadPackage = (name: string) => Promise<unknown>;
+
+/**
+ * Bundlers must not look for the packages: most hosts have one of them at most, and their native
+ * parts cannot be bundled.
+ */
+export const importPackage: LoadPackage = (name) => import(/* webpackIgnore: true */ /* @vite-ignore */ name);
+
+/** A package of CommonJS is its own default, unless a bundler has made a namespace of it. */
+const toConstructor = (loaded: unknown): Constructor =>
+  ((loaded as { readonly default?: Constructor }).default ?? loaded) as Constructor;
+
+const isMissing = (error: unknown): boolean =>
+  ["ERR_MODULE_NOT_FOUND", "MODULE_NOT_FOUND"].includes((error as NodeJS.ErrnoException).code ?? "");
+
+/** Errors: `invalid_option` if there is no driver. Names those that are installed and broken. */
+async function findDriver(load: LoadPackage): Promise<Constructor> {
+  const builtin = process.getBuiltinModule("node:sqlite") as
+    | { readonly DatabaseSync: Constructor }
+    | undefined;
+  if (builtin !== undefined) return builtin.DatabaseSync;
+  const broken: string[] = [];
+  let cause: unknown;
+  for (const name of PACKAGES) {
+    try {
+      const Database = toConstructor(await load(name));
+      // better-sqlite3 loads its native part now, which another version of Node may have built.
+      new Database(":memory:").close();
+      return Database;
+    } catch (error) {
+      cause ??= error;
+      if (isMissing(error)) continue;
+      if (broken.length === 0) cause = error;
+      broken.push(`${name} is installed, but cannot be loaded.`);
+    }
+  }
+  throw new PostbellError(
+    "invalid_option",
+    [
+      "A SQLite file needs a driver, and this version of Node has none.",
+      ...broken,
+      "Install one: npm install libsql. Or use Node 22.13 or newer.",
+    ].join(" "),
+    { field: "file", cause },
+  );
+}
+
+/** The files that SQLite opens besides the file itself. */
+const SUFFIXES = ["", "-wal", "-shm", "-journal"];
+
+/**
+ * Creates the file if it does not exist. SQLite gives its mode to the log, and would follow a link
+ * to a place that somebody else has chosen.
+ */
+async function createFile(path: string): Promise<void> {
+  try {
+    await (await open(path, "wx", 0o600)).close();
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== "EEXIST") throw cannotOpen(cause);
+  }
+  for (const suffix of SUFFIXES) {
+    const found = await lstat(path + suffix).catch(() => undefined);
+    if (!found?.isSymbolicLink()) continue;
+    throw new PostbellError(
+      "invalid_option",
+      `The SQLite file must not be a symbolic link, nor the files beside it (${JSON.stringify(path + suffix)} is one). Give the path of the file itself.`,
+      { field: "file" },
+    );
+  }
+}
+
+/**
+ * Opens a file, which is created for its owner if it does not exist. Errors: `invalid_option` if
+ * there is no driver, or the path is that of a link; `storage_unavailable`.
+ */
+export async function openFile(file: string, load: LoadPackage = importPackage): Promise<SqliteHandle> {
+  const Database = await findDriver(load);
+  if (file === ":memory:") return new Database(file);
+  // An absolute path: libsql takes some names for addresses of servers.
+  const path = resolve(file);
+  await createFile(path);
+  try {
+    return new Database(path);
+  } catch (error) {
+    // Not every driver gives a code.
+    throw getResultCode(error) === undefined ? cannotOpen(error) : toSqliteError(error);
+  }
+}
