@@ -28,7 +28,7 @@ const ADDRESSED: ReadonlySet<PostType> = new Set<PostType>(["post", "page", "att
 const getScope = ({ type, parent }: AddressedPost): string =>
   type === "page" || type === "attachment" ? `page/${parent}/` : `${type}/`;
 
-/** The key of the posts that `post` must not share a slug with: an attachment looks at all types. */
+/** The key of the posts that must not have the slug of `post`: an attachment looks at all types. */
 const toKey = (post: AddressedPost, slug: string): string =>
   post.type === "attachment" ? slug : `${getScope(post)}${slug}`;
 

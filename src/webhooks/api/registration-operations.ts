@@ -45,6 +45,7 @@ const include: JsonObject = {
   schema: {
     type: "array",
     minItems: 1,
+    maxItems: 2,
     uniqueItems: true,
     items: { type: "string", enum: ["stats", "event_types"] },
   },

@@ -41,8 +41,8 @@ export interface EmitOptions {
    * of `pg`, or another open database of the same SQLite file. The event is written in it. It is
    * delivered if you commit, and never existed if you roll back.
    *
-   * If the connection ends, the next statement on it rejects. The client gets a listener of `error`,
-   * so that this does not end the process.
+   * If the connection ends, the next statement on it rejects. The client gets a listener of
+   * `error`, so that this does not end the process.
    */
   readonly transaction?: object | undefined;
 }
