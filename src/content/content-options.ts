@@ -180,15 +180,29 @@ export interface EmbedOptions {
   /** The size of the embeds cached in memory, in bytes; 0 caches none. Default: 4 MiB. */
   readonly cacheBytes?: number | undefined;
   /**
-   * Destinations in addition to public hosts over HTTPS at the default port. Default: none. Meant
-   * for tests and local networks.
+   * Destinations in addition to public hosts over HTTPS at the default port. Default: none.
+   *
+   * @example
+   * // In production: a wiki in your own network.
+   * destinations: { allow: ["wiki.internal"] }
    */
   readonly destinations?:
     | {
-        /** Allows plain HTTP. Default: `false`. */
+        /** Allows plain HTTP. Default: `false`. For development and tests. */
         readonly allowHttp?: boolean | undefined;
-        /** Allows private addresses, and any port. Default: `false`. */
+        /**
+         * Allows all private addresses, and ports other than the default one, except those of other
+         * protocols. Default: `false`. For development and tests: editors can then reach your whole
+         * network. In production, list what may be reached in `allow`.
+         */
         readonly allowPrivateNetworks?: boolean | undefined;
+        /**
+         * Hosts that may be reached although they are not public: at most 256 CIDR blocks
+         * (`10.20.0.0/16`) and host names (`wiki.internal`, `*.svc.cluster.local`), by the rules of
+         * `destinations.allow` of `createWebhooks`. Default: none. The default port is still
+         * required.
+         */
+        readonly allow?: readonly string[] | undefined;
         /** PEM certificates trusted in addition to Node's built-in roots. Default: none. */
         readonly ca?: string | Uint8Array | undefined;
         /** Resolves a name to addresses. Default: the system's DNS servers. */

@@ -1,5 +1,6 @@
 /** Puts the routes of the content service together. */
 
+import { createAddressPolicy } from "../outbound/destination-options.js";
 import type { ContentParts, MediaParts } from "./content-parts.js";
 import { editorRoutes } from "./editor/editor-routes.js";
 import type { LinkedPages } from "./editor/linked-pages.js";
@@ -30,7 +31,7 @@ export interface Embeds {
 
 /** Every route except those that the REST server adds: index, batch and OpenAPI. */
 export function createContentRoutes(
-  { limits, editor, embeds: { destinations: policy } }: ContentSettings,
+  { limits, editor, embeds: { destinations } }: ContentSettings,
   parts: ContentParts,
   { images, postTypes }: MediaParts,
   embeds: Embeds,
@@ -60,7 +61,8 @@ export function createContentRoutes(
     ...typeRoutes(namespace),
     ...editorRoutes({
       ...shared,
-      ...{ editor, clock, logger: parts.logger, postTypes, pages: embeds.pages, policy },
+      ...{ editor, clock, logger: parts.logger, postTypes, pages: embeds.pages },
+      policy: createAddressPolicy(destinations),
       menuAt: menuLocations.menuAt,
       anonymous: parts.callers.anonymous,
     }),

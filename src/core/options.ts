@@ -13,6 +13,8 @@ export interface Option<T> {
   readonly unit: string;
   /** Returns `undefined` if `value` is accepted, else the end of the sentence "must be …". */
   readonly expected: (value: unknown) => string | undefined;
+  /** For a list that `expected` accepts: the same check for each item. */
+  readonly expectedItem?: ((item: unknown) => string | undefined) | undefined;
 }
 
 export type OptionTable = { readonly [key: string]: Option<unknown> | OptionTable };
@@ -83,6 +85,24 @@ export function value<T>(
   return { default: defaultValue, unit, expected: (given) => (accepts(given) ? undefined : what) };
 }
 
+/**
+ * An option for a list of at most `max` texts. `what` describes them in the plural, and
+ * `expectedItem` checks each.
+ */
+export function listOf(
+  what: string,
+  max: number,
+  expectedItem: (item: unknown) => string | undefined,
+): Option<readonly string[]> {
+  return {
+    default: Object.freeze([]),
+    unit: "list",
+    expected: (given) =>
+      Array.isArray(given) && given.length <= max ? undefined : `a list of at most ${max} ${what}`,
+    expectedItem,
+  };
+}
+
 const HOOK = "a function";
 
 /**
@@ -114,6 +134,10 @@ const quote = (given: unknown): string =>
       : typeof given === "string" && /^[^:/@]{0,40}$/.test(given)
         ? JSON.stringify(given)
         : `a value of type ${Array.isArray(given) ? "array" : typeof given}`;
+
+/** As {@link quote}, with the start of a text that may be an address, but holds no password. */
+const quoteItem = (item: unknown): string =>
+  typeof item === "string" && !item.includes("@") ? JSON.stringify(item.slice(0, 80)) : quote(item);
 
 /**
  * Returns the values of `table` from `input`, with the default for a key that is absent or
@@ -178,6 +202,24 @@ function readOption(
   const found = group[key];
   if (found === undefined) return option.default;
   const expected = option.expected(found);
-  if (expected === undefined) return typeof found === "function" ? found.bind(group) : found;
-  throw invalidOption(factory, `${field} must be ${expected}, not ${quote(found)}.`, field);
+  if (expected !== undefined) {
+    throw invalidOption(factory, `${field} must be ${expected}, not ${quote(found)}.`, field);
+  }
+  if (option.expectedItem) checkItems(factory, option.expectedItem, found as readonly unknown[], field);
+  return typeof found === "function" ? found.bind(group) : found;
+}
+
+function checkItems(
+  factory: string,
+  expectedItem: (item: unknown) => string | undefined,
+  items: readonly unknown[],
+  field: string,
+): void {
+  // Array.from visits holes too.
+  for (const [index, item] of Array.from(items).entries()) {
+    const expected = expectedItem(item);
+    if (expected === undefined) continue;
+    const path = `${field}[${index}]`;
+    throw invalidOption(factory, `${path} must be ${expected} (got ${quoteItem(item)}).`, path);
+  }
 }

@@ -6,16 +6,29 @@
 import { BlockList, isIP } from "node:net";
 import { MAX_URL_LENGTH, parseUrl } from "../core/parse-url.js";
 
+export type Family = "ipv4" | "ipv6";
+
 export interface AddressPolicy {
   /** Allows `http:` as well as `https:` (R3). Default false. */
   readonly allowHttp?: boolean | undefined;
   /**
-   * Allows hosts that are not on the public internet: private, loopback, link-local, reserved and
-   * cloud-platform addresses (R5, R7), and names such as `localhost` or `intranet` (part of R6).
-   * Never allows an invalid host: the unspecified addresses (0.0.0.0/8, `::`), multicast, the
-   * broadcast address, malformed names. Default false.
+   * Allows all hosts that are not on the public internet: private, loopback and reserved addresses
+   * (R5), and names such as `localhost` or `intranet` (part of R6). Default false.
+   *
+   * No policy allows the unspecified addresses (0.0.0.0/8, `::`), multicast, the broadcast address,
+   * malformed names, link-local and cloud-platform addresses (R7), or blocked ports (R8).
    */
   readonly allowPrivateNetworks?: boolean | undefined;
+  /** Allows some of these hosts. Default: none. */
+  readonly allow?: AllowedHosts | undefined;
+}
+
+/** The parsed list of `destinations.allow`. */
+export interface AllowedHosts {
+  /** An address in one of these is allowed. */
+  readonly blocks: Readonly<Record<Family, BlockList>>;
+  /** A name is allowed, with its private addresses. `.example.org` stands for all names below. */
+  readonly names: ReadonlySet<string>;
 }
 
 /**
@@ -30,6 +43,8 @@ export interface AddressRefusal {
   readonly rule: AddressRule;
   /** One sentence that says what to change. It does not repeat the URL or the address. */
   readonly message: string;
+  /** The option of the host that would allow it. */
+  readonly allowedBy?: "allow" | "allowHttp" | undefined;
 }
 
 /** The target of an allowed URL. */
@@ -71,8 +86,6 @@ const BLOCKED_PORTS: ReadonlySet<number> = new Set([
   3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080,
 ]);
 
-type Family = "ipv4" | "ipv6";
-
 /** One list per family: in a shared list, an IPv4-mapped rule would match every IPv4 address. */
 function networks(family: Family, prefixes: readonly string[]): BlockList {
   const list = new BlockList();
@@ -83,19 +96,25 @@ function networks(family: Family, prefixes: readonly string[]): BlockList {
   return list;
 }
 
-/**
- * The unspecified addresses, multicast and broadcast, also as IPv4-mapped IPv6: never a host to
- * connect to.
- */
+/** Prefixes of 96 bits before an IPv4 address: IPv4-mapped, IPv4-translated (SIIT), NAT64. */
+const IPV4_FOLLOWS = ["::ffff:", "::ffff:0:", "64:ff9b::"];
+
+/** Returns the IPv6 blocks that lead to IPv4 blocks, 6to4 (RFC 3056) included. */
+function embed(blocks: readonly string[], prefixes: readonly string[] = IPV4_FOLLOWS): readonly string[] {
+  return blocks.flatMap((block) => {
+    const [address = "", length = ""] = block.split("/");
+    const hex = Buffer.from(address.split(".").map(Number)).toString("hex");
+    const sixToFour = `2002:${hex.slice(0, 4)}:${hex.slice(4)}::/${16 + Number(length)}`;
+    return [...prefixes.map((prefix) => `${prefix}${address}/${96 + Number(length)}`), sixToFour];
+  });
+}
+
+const NO_HOST_IPV4 = ["0.0.0.0/8", "224.0.0.0/4", "255.255.255.255/32"];
+
+/** The unspecified addresses, multicast and broadcast: never a host to connect to. */
 const NO_HOST: Readonly<Record<Family, BlockList>> = {
-  ipv4: networks("ipv4", ["0.0.0.0/8", "224.0.0.0/4", "255.255.255.255/32"]),
-  ipv6: networks("ipv6", [
-    "::/128",
-    "ff00::/8",
-    "::ffff:0:0/104",
-    "::ffff:e000:0/100",
-    "::ffff:ffff:ffff/128",
-  ]),
+  ipv4: networks("ipv4", NO_HOST_IPV4),
+  ipv6: networks("ipv6", ["::/128", "ff00::/8", ...embed(NO_HOST_IPV4)]),
 };
 
 /**
@@ -130,16 +149,38 @@ const NOT_PUBLIC_IPV6 = networks("ipv6", [
   "3fff::/20", // documentation, RFC 9637
 ]);
 
+const PLATFORM_IPV4 = [
+  "100.100.100.200/32", // Alibaba Cloud
+  "168.63.129.16/32", // Azure, a public address
+  "169.254.0.0/16", // link-local: metadata of most clouds, credentials of ECS and EKS
+  "192.0.0.192/32", // Oracle Cloud Classic
+];
+
 /**
- * Azure's platform services use a public address:
- * https://learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16
+ * Services that a cloud offers to its machines, such as metadata and credentials, and all
+ * link-local addresses, where most of them are. No option allows them.
  */
-const CLOUD_PLATFORM_IPV4 = networks("ipv4", ["168.63.129.16/32"]);
+const PLATFORM: Readonly<Record<Family, BlockList>> = {
+  ipv4: networks("ipv4", PLATFORM_IPV4),
+  ipv6: networks("ipv6", [
+    "fe80::/10", // link-local
+    "fd00:ec2::/32", // AWS
+    "fd20:ce::254/128", // Google Cloud
+    "fd00:c1::a9fe:a9fe/128", // Oracle Cloud
+    "fd00:100::100:200/128", // Alibaba Cloud
+    "fd00:a9fe:a9fe::1/128", // Akamai
+    "fd00:42::42/128", // Scaleway
+    ...embed(PLATFORM_IPV4, [...IPV4_FOLLOWS, "::"]),
+    // An IPv4 address is embedded somewhere in these, where no rule of text finds it.
+    "64:ff9b:1::/48", // NAT64 of a local network, RFC 8215
+    "2001::/32", // Teredo
+  ]),
+};
 
 const ALLOWED: AddressCheck = Object.freeze({ ok: true });
 
-function refuse(rule: AddressRule, message: string): AddressRefusal {
-  return Object.freeze({ ok: false, rule, message });
+function refuse(rule: AddressRule, message: string, allowedBy?: AddressRefusal["allowedBy"]): AddressRefusal {
+  return Object.freeze({ ok: false, rule, message, allowedBy });
 }
 
 function isPublic(address: string, family: Family): boolean {
@@ -148,41 +189,56 @@ function isPublic(address: string, family: Family): boolean {
     : GLOBAL_UNICAST_IPV6.check(address, family) && !NOT_PUBLIC_IPV6.check(address, family);
 }
 
+/** True if the list has the name, or `*.` and a domain above it. */
+function isListed(name: string, { allow }: AddressPolicy): boolean {
+  if (allow === undefined || allow.names.size === 0) return false;
+  const { names } = allow;
+  return names.has(name) || [...name.matchAll(/\./g)].some(({ index }) => names.has(name.slice(index)));
+}
+
 /**
  * Checks whether a connection to this IP address is allowed (R5, R7). A text that is not an
- * address, or has a zone, is refused. IPv4-mapped addresses are refused unless private networks are
- * allowed.
+ * address, or has a zone, is refused. IPv6 addresses that embed an IPv4 address are refused unless
+ * private networks are allowed, or the IPv6 address itself.
+ *
+ * @param hostname the name that has the address, as in {@link AllowedTarget}: a name that the
+ * policy allows may have private addresses.
  */
-export function checkAddress(address: string, policy: AddressPolicy = {}): AddressCheck {
+export function checkAddress(address: string, policy: AddressPolicy = {}, hostname = ""): AddressCheck {
   const version = address.includes("%") ? 0 : isIP(address);
   if (version === 0) return refuse("R5", "The host has no usable IP address: use a host with a public one.");
   const family = version === 4 ? "ipv4" : "ipv6";
   if (NO_HOST[family].check(address, family)) {
     return refuse("R5", "The address is unspecified, multicast or broadcast: use the address of one host.");
   }
-  if (policy.allowPrivateNetworks) return ALLOWED;
-  if (!isPublic(address, family)) {
-    return refuse("R5", "The address is private or reserved: use a host with a public address.");
+  const isPlatform = PLATFORM[family].check(address, family);
+  const isOpen =
+    policy.allowPrivateNetworks ||
+    policy.allow?.blocks[family].check(address, family) ||
+    isListed(hostname, policy);
+  if (!isOpen && !isPublic(address, family)) {
+    const message = "The address is private or reserved: use a host with a public address.";
+    return refuse("R5", message, isPlatform ? undefined : "allow");
   }
-  if (family === "ipv4" && CLOUD_PLATFORM_IPV4.check(address, family)) {
-    return refuse("R7", "The address belongs to a cloud platform's own services: use a host of your own.");
-  }
-  return ALLOWED;
+  return isPlatform
+    ? refuse("R7", "The address is link-local or of a cloud platform's own services: use a host of your own.")
+    : ALLOWED;
 }
 
+/** True for a name with valid lengths, in lower case and without a trailing dot. */
+export const isHostName = (name: string): boolean =>
+  name.length <= MAX_NAME_LENGTH &&
+  name.split(".").every((label) => label !== "" && label.length <= MAX_LABEL_LENGTH);
+
 function checkHostName(name: string, policy: AddressPolicy): AddressCheck {
-  const labels = name.split(".");
-  if (
-    name.length > MAX_NAME_LENGTH ||
-    labels.some((label) => label === "" || label.length > MAX_LABEL_LENGTH)
-  ) {
+  if (!isHostName(name)) {
     return refuse("R6", "The host is no valid name: use labels of 1 to 63 characters, 253 in all.");
   }
-  if (policy.allowPrivateNetworks) return ALLOWED;
-  if (labels.length < 2)
-    return refuse("R6", "The host is a name without a domain: use its full public name.");
+  if (policy.allowPrivateNetworks || isListed(name, policy)) return ALLOWED;
+  if (!name.includes("."))
+    return refuse("R6", "The host is a name without a domain: use its full public name.", "allow");
   if (PRIVATE_NAME.test(name)) {
-    return refuse("R6", "The host is a name of a private network: use a name in the public DNS.");
+    return refuse("R6", "The host is a name of a private network: use a name in the public DNS.", "allow");
   }
   return ALLOWED;
 }
@@ -210,7 +266,8 @@ function parseAllowedUrl(text: string, policy: AddressPolicy): URL | AddressRefu
   if (url === undefined) return refuse("R2", "This is no absolute URL: use the form https://host/path.");
   const isSecure = url.protocol === "https:";
   if (!isSecure && !(policy.allowHttp && url.protocol === "http:")) {
-    return refuse("R3", "The URL must begin with https://.");
+    const allowedBy = url.protocol === "http:" ? "allowHttp" : undefined;
+    return refuse("R3", "The URL must begin with https://.", allowedBy);
   }
   const authority = WEB_URL.exec(text)?.groups?.["authority"];
   if (authority === undefined)

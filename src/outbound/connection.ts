@@ -100,7 +100,7 @@ export function openConnection(
     plain.on("error", onError);
     plain.once("connect", () => {
       if (isSettled) return;
-      const peer = checkAddress(plain.remoteAddress ?? "", policy);
+      const peer = checkAddress(plain.remoteAddress ?? "", policy, target.hostname);
       if (!peer.ok) fail(refusalFailure(peer));
       else if (target.isSecure) attempt(() => shakeHands(plain));
       else succeed(plain);
@@ -112,7 +112,7 @@ export function openConnection(
     if (isSettled) return;
     if (addresses.length === 0) return fail(classifyError({ code: "ENODATA" }, "dns"));
     for (const address of addresses) {
-      const verdict = checkAddress(address, policy);
+      const verdict = checkAddress(address, policy, target.hostname);
       if (!verdict.ok) return fail(refusalFailure(verdict));
     }
     dial(addresses);

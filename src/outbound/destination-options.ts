@@ -1,24 +1,53 @@
 /** The options that define which hosts may be reached, for deliveries and embeds. */
 
-import { flag, hook, type Option } from "../core/options.js";
+import { BlockList, isIP } from "node:net";
+import { flag, hook, listOf, type Option } from "../core/options.js";
+import { parseUrl } from "../core/parse-url.js";
+import { type AddressPolicy, type Family, isHostName } from "./address-policy.js";
 import { checkCertificates } from "./certificates.js";
 import type { Resolve } from "./resolver.js";
 
 /**
  * Which hosts may be reached. By default only public hosts, over HTTPS.
  *
+ * No option opens link-local addresses, metadata and other services of cloud platforms
+ * (169.254.169.254, fd00:ec2::254, 168.63.129.16 …), unspecified, multicast and broadcast
+ * addresses, or the ports of other protocols.
+ *
  * @example
- * // In a test, the endpoint is a server of the test itself.
+ * // In production: subscribers in one subnet, and one host by its name.
+ * destinations: { allow: ["10.20.0.0/16", "hooks.internal"] }
+ * @example
+ * // In development and tests, the endpoint is a server on this machine.
  * destinations: { allowHttp: true, allowPrivateNetworks: true }
  */
 export interface DestinationOptions {
-  /** Allows `http:` URLs. Default false. For tests. */
+  /**
+   * Allows `http:` URLs. Default false. For development and tests: without TLS, everybody on the
+   * way can read what is delivered.
+   */
   readonly allowHttp?: boolean | undefined;
   /**
-   * Allows hosts that are not public, on any port. Default false. For tests and for subscribers
-   * inside your network: everybody who may register a URL can then reach that network.
+   * Allows all hosts that are not public. Default false. For development and tests: everybody who
+   * may register a URL can then reach your whole network. In production, list what may be reached
+   * in `allow`.
    */
   readonly allowPrivateNetworks?: boolean | undefined;
+  /**
+   * Hosts that may be reached although they are not public, at most 256. Default: none. An entry is
+   * one of these:
+   *
+   * - a CIDR block, `10.20.0.0/16` or `fd12:3456::/48`: allows the addresses in it. A single
+   *   address is the block of that address. An IPv4 block does not allow IPv6 addresses that embed
+   *   its addresses.
+   * - a host name, `hooks.internal`: allows this name, and every private address that it resolves
+   *   to. Case and a trailing dot do not matter. List only names whose DNS you control.
+   * - `*.` and a name, `*.svc.cluster.local`: the same for all names below it.
+   *
+   * It is checked when a webhook is registered, and at each connection for every address of the
+   * name and for the connected peer. It does not allow `http:` URLs: see `allowHttp`.
+   */
+  readonly allow?: readonly string[] | undefined;
   /**
    * Certificates in PEM that are trusted in addition to Node's built-in roots.
    * `NODE_EXTRA_CA_CERTS` is then ignored. Default: Node's roots. Set it for endpoints with
@@ -32,6 +61,64 @@ export interface DestinationOptions {
   readonly resolve?: Resolve | undefined;
 }
 
+/** The most entries of `destinations.allow`: each may be compared for each connection. */
+const MAX_ALLOWED_HOSTS = 256;
+/** A wildcard and the longest name with a trailing dot. */
+const MAX_ENTRY_LENGTH = 256;
+const CIDR_BLOCK = /^(?<address>[0-9a-f.:]{2,45})\/(?<length>[0-9]{1,3})$/i;
+
+/** An entry of `destinations.allow`: a block of addresses, or a name as `AllowedHosts` has it. */
+type AllowEntry =
+  | { readonly family: Family; readonly address: string; readonly length: number }
+  | { readonly name: string };
+
+/** Parses a CIDR block, or an address as the block of that address. */
+function parseBlock(entry: string): AllowEntry | undefined {
+  const block = CIDR_BLOCK.exec(entry)?.groups;
+  const address = block?.["address"] ?? entry;
+  const version = address.includes("%") ? 0 : isIP(address);
+  if (version === 0) return undefined;
+  const bits = version === 4 ? 32 : 128;
+  const length = Number(block?.["length"] ?? bits);
+  return length <= bits ? { family: version === 4 ? "ipv4" : "ipv6", address, length } : undefined;
+}
+
+/** Parses a host name, or `*.` and a name. */
+function parseName(entry: string): AllowEntry | undefined {
+  const isWildcard = entry.startsWith("*.");
+  const written = isWildcard ? entry.slice(2) : entry;
+  if (/[^\p{L}\p{N}\p{M}._-]/u.test(written)) return undefined;
+  const name = parseUrl(`https://${written}`)?.hostname.replace(/\.$/, "") ?? "";
+  // The parser turns `127.1` and `0x7f.1` into addresses.
+  if (!isHostName(name) || isIP(name) !== 0) return undefined;
+  return { name: isWildcard ? `.${name}` : name };
+}
+
+const parseAllowEntry = (entry: unknown): AllowEntry | undefined =>
+  typeof entry === "string" && entry.length <= MAX_ENTRY_LENGTH
+    ? (parseBlock(entry) ?? parseName(entry))
+    : undefined;
+
+/** Checks an entry of `destinations.allow`: returns the end of "must be …", or `undefined`. */
+const checkAllowEntry = (entry: unknown): string | undefined =>
+  parseAllowEntry(entry) === undefined ? "a CIDR block or a host name" : undefined;
+
+/** Returns the policy of checked options. Copies the list, so later changes have no effect. */
+export function createAddressPolicy({
+  allowHttp,
+  allowPrivateNetworks,
+  allow = [],
+}: DestinationOptions): AddressPolicy {
+  const blocks = { ipv4: new BlockList(), ipv6: new BlockList() };
+  const names = new Set<string>();
+  for (const entry of allow.map(parseAllowEntry)) {
+    if (entry === undefined) continue;
+    if ("name" in entry) names.add(entry.name);
+    else blocks[entry.family].addSubnet(entry.address, entry.length, entry.family);
+  }
+  return Object.freeze({ allowHttp, allowPrivateNetworks, allow: Object.freeze({ blocks, names }) });
+}
+
 const certificates: Option<string | Uint8Array | undefined> = {
   default: undefined,
   unit: "certificates in PEM",
@@ -41,6 +128,7 @@ const certificates: Option<string | Uint8Array | undefined> = {
 export const destinationOptions = {
   allowHttp: flag(false),
   allowPrivateNetworks: flag(false),
+  allow: listOf("CIDR blocks and host names", MAX_ALLOWED_HOSTS, checkAllowEntry),
   ca: certificates,
   resolve: hook<Resolve>(),
 };

@@ -2,6 +2,7 @@
 
 import type { Clock } from "../core/clock.js";
 import { createOutboundClient } from "../outbound/client.js";
+import { createAddressPolicy } from "../outbound/destination-options.js";
 import type { OutboundClient, Send } from "../outbound/types.js";
 import { guardSend } from "./delivery/send.js";
 import type { WebhooksSettings } from "./settings/settings.js";
@@ -19,12 +20,13 @@ export function createSender({
   readonly settings: Pick<WebhooksSettings, "delivery" | "destinations">;
   readonly clock: Clock;
 }): Sender {
+  const policy = createAddressPolicy(destinations);
   // Created with the first request, so that a service that never sends holds nothing.
   let client: OutboundClient | undefined;
   const sendThroughClient: Send = (request) => {
     client ??= createOutboundClient({
       clock,
-      policy: destinations,
+      policy,
       ca: destinations.ca && Buffer.from(destinations.ca),
       resolve: destinations.resolve,
     });

@@ -161,7 +161,9 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
   const now = (): number => store.now();
 
   const entitlement = createEntitlement({ store, settings, clock });
-  const registrations = createRegistrations({ store, settings, catalogue, entitlement });
+  const registrationParts = { store, settings, catalogue, entitlement };
+  const registrations = createRegistrations({ ...registrationParts, namesOptions: true });
+  const forSubscribers = createRegistrations({ ...registrationParts, namesOptions: false });
 
   const sender = createSender({ settings, clock });
   const schedule = buildSchedule(settings.retry);
@@ -210,7 +212,9 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
   const openApi = cacheDocument(() => describeWebhooksOpenApi(settings, catalogue, "/"));
 
   return Object.freeze<Webhooks<EventTypeOf<C>>>({
-    ...createApiHandlers({ settings, registrations, deliveries, eventTypes, openApi, clock, logger }),
+    ...createApiHandlers({
+      ...{ settings, registrations: forSubscribers, deliveries, eventTypes, openApi, clock, logger },
+    }),
     // One function with the overloads of the interface.
     emit: emit as Webhooks<EventTypeOf<C>>["emit"],
     registrations,

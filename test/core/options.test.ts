@@ -56,6 +56,10 @@ const OPTIONS: Readonly<
   body: { bad: ["Notification", "", 1, true, null], good: ["notification", "envelope"] },
   "destinations.allowHttp": { bad: NO_FLAGS, good: [true, false] },
   "destinations.allowPrivateNetworks": { bad: NO_FLAGS, good: [true, false] },
+  "destinations.allow": {
+    bad: [1, true, null, {}, "10.0.0.0/8", new Set(["a"]), Array(257).fill("10.0.0.1")],
+    good: [[], Array(256).fill("10.0.0.1"), ["0.0.0.0/0", "::/0", "*.internal"]],
+  },
   "destinations.ca": { bad: [1, true, null, {}, [], "pem"], good: [ROOT, Buffer.from(ROOT)] },
   "destinations.resolve": { bad: NO_FUNCTIONS, good: [noop] },
   "delivery.concurrency": { bad: [...NO_NUMBERS, 0, 10_001], good: [1, 10_000] },
@@ -161,7 +165,13 @@ describe("the options of createWebhooks", () => {
       awaitStorage: true,
       body: "notification",
       resolveReference: undefined,
-      destinations: { allowHttp: false, allowPrivateNetworks: false, ca: undefined, resolve: undefined },
+      destinations: {
+        allowHttp: false,
+        allowPrivateNetworks: false,
+        allow: [],
+        ca: undefined,
+        resolve: undefined,
+      },
       delivery: {
         concurrency: 100,
         slowConcurrency: 400,
@@ -264,6 +274,46 @@ describe("the options of createWebhooks", () => {
       field: path,
       message: expect.stringContaining(`Did you mean '${nearest}'?`),
     });
+  });
+
+  it.each<[unknown, string]>([
+    ["10.20.0.0/33", '"10.20.0.0/33"'],
+    ["10.20.0.0/", '"10.20.0.0/"'],
+    ["10.20.0/24", '"10.20.0/24"'],
+    ["10.20.0.256", '"10.20.0.256"'],
+    ["127.1", '"127.1"'],
+    ["0x7f000001", '"0x7f000001"'],
+    ["fd12::/129", '"fd12::/129"'],
+    ["fe80::1%eth0", '"fe80::1%eth0"'],
+    ["[fd12::1]", '"[fd12::1]"'],
+    ["https://hooks.internal", '"https://hooks.internal"'],
+    ["hooks.internal:8443", '"hooks.internal:8443"'],
+    ["hooks.internal/path", '"hooks.internal/path"'],
+    ["hooks..internal", '"hooks..internal"'],
+    ["*", '"*"'],
+    ["*.", '"*."'],
+    ["a.*.internal", '"a.*.internal"'],
+    [" hooks.internal", '" hooks.internal"'],
+    ["", '""'],
+    [`${"a".repeat(64)}.internal`, '"aaaa'],
+    ["x".repeat(1e6), `"${"x".repeat(80)}"`],
+    ["https://user:hunter2@hooks.internal", "a value of type string"],
+    [7, "7"],
+    [undefined, "a value of type undefined"],
+    [["10.0.0.0/8"], "a value of type array"],
+  ])("refuse the entry %j of destinations.allow, and show it", (entry, shown) => {
+    const { field, message } = refusal({ destinations: { allow: ["10.0.0.0/8", entry] } });
+    expect(field).toBe("destinations.allow[1]");
+    expect(message).toContain(
+      "createWebhooks: destinations.allow[1] must be a CIDR block or a host name (got ",
+    );
+    expect(message).toContain(`(got ${shown}`);
+    expect(message).not.toContain("hunter2");
+    expect(message.length).toBeLessThan(200);
+  });
+
+  it("refuse a hole in destinations.allow", () => {
+    expect(refusal({ destinations: { allow: Array(1) } }).field).toBe("destinations.allow[0]");
   });
 
   it.each(["__proto__", "constructor", "toString", "hasOwnProperty"])("refuse a key '%s'", (key) => {

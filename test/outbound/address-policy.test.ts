@@ -5,12 +5,15 @@ import ipaddr from "ipaddr.js";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { checkAddress, checkUrl } from "../../src/outbound/address-policy.js";
 import { createOutboundClient } from "../../src/outbound/client.js";
+import { createAddressPolicy, type DestinationOptions } from "../../src/outbound/destination-options.js";
 import { manualClock } from "../../testing/manual-clock.js";
 
 interface UrlCase {
   readonly id: string;
   readonly url: string;
   readonly verdict: "allow" | "block";
+  /** No option allows the address. */
+  readonly always?: boolean;
   readonly rule?: string;
   readonly why: string;
   readonly resolves?: readonly string[];
@@ -106,7 +109,8 @@ describe("the verdict on a URL", () => {
     "[::1]",
     "10.0.0.1",
     "[fd00::1]",
-    "168.63.129.16",
+    "[2002:a00:1::1]",
+    "[64:ff9b::a00:1]",
   ])("lets %s pass where private networks are allowed", (host) => {
     expect(ruleOf(checkUrl(`https://${host}/`))).toMatch(/R[567]/);
     expect(ruleOf(checkUrl(`https://${host}/`, { allowPrivateNetworks: true }))).toBeUndefined();
@@ -124,6 +128,30 @@ describe("the verdict on a URL", () => {
     "[::ffff:255.255.255.255]",
   ])("refuses %s also where private networks are allowed", (host) => {
     expect(ruleOf(checkUrl(`https://${host}/`, { allowPrivateNetworks: true }))).toBe("R5");
+  });
+
+  describe.each<[string, DestinationOptions]>([
+    ["allowPrivateNetworks", { allowPrivateNetworks: true }],
+    ["allow with every address", { allow: ["0.0.0.0/0", "::/0"] }],
+    ["both", { allowPrivateNetworks: true, allow: ["169.254.0.0/16", "168.63.129.16", "fd00:ec2::254/128"] }],
+  ])("with %s", (_name, options) => {
+    const policy = createAddressPolicy(options);
+
+    it.each(cases.filter(({ always }) => always))("refuses $url, $why", ({ url, resolves }) => {
+      const verdicts = resolves?.map((address) => checkAddress(address, policy)) ?? [checkUrl(url, policy)];
+      expect(verdicts.map(ruleOf).find((rule) => rule !== undefined)).toMatch(/^R[57]$/);
+    });
+
+    it.each(cases.filter(({ rule }) => /^R[12348]$/.test(rule ?? "")))(
+      "refuses $id: $why",
+      ({ url, rule }) => {
+        expect(ruleOf(checkUrl(url, policy))).toBe(rule);
+      },
+    );
+
+    it.each(cases.filter(({ rule, always }) => rule === "R5" && !always))("allows $id: $why", ({ url }) => {
+      expect(ruleOf(checkUrl(url, policy))).toBeUndefined();
+    });
   });
 
   it("has an answer for any text, and lets through only what the parser reads the same way", () => {
@@ -199,6 +227,95 @@ describe("the verdict on an address", () => {
       expect(ruleOf(checkAddress(text, { allowPrivateNetworks: true }))).toBe("R5");
     },
   );
+});
+
+describe("the option allow", () => {
+  const allowed = (entries: readonly string[], host: string): boolean => {
+    const policy = createAddressPolicy({ allow: entries });
+    return checkUrl(`https://${host}/`, policy).ok;
+  };
+
+  it.each([
+    [["10.20.0.0/16"], "10.20.0.1", true],
+    [["10.20.0.0/16"], "10.20.255.255", true],
+    [["10.20.0.0/16"], "10.21.0.0", false],
+    [["10.20.0.0/16"], "10.19.255.255", false],
+    [["10.20.3.4/16"], "10.20.0.1", true],
+    [["10.20.0.0/16"], "[::ffff:10.20.0.1]", false],
+    [["10.20.0.0/16"], "[64:ff9b::10.20.0.1]", false],
+    [["10.20.0.0/16"], "hooks.internal", false],
+    [["10.20.0.7"], "10.20.0.7", true],
+    [["10.20.0.7"], "10.20.0.8", false],
+    [["10.20.0.7/32"], "10.20.0.8", false],
+    [["127.0.0.1"], "127.0.0.1", true],
+    [["127.0.0.1"], "2130706433", true],
+    [["fd12:3456::/48"], "[fd12:3456::1]", true],
+    [["FD12:3456::/48"], "[fd12:3456:0:ffff::1]", true],
+    [["fd12:3456::/48"], "[fd12:3456:1::1]", false],
+    [["::1"], "[::1]", true],
+    [["64:ff9b::/96"], "[64:ff9b::8.8.8.8]", true],
+    [["64:ff9b::/96"], "[64:ff9b::169.254.169.254]", false],
+    [["::ffff:0:0/96"], "[::ffff:10.20.0.1]", true],
+    [["::ffff:0:0/96"], "10.20.0.1", false],
+    [["0.0.0.0/0"], "[fd00::1]", false],
+    [["::/0"], "10.0.0.1", false],
+    [["hooks.internal"], "hooks.internal", true],
+    [["hooks.internal"], "HOOKS.internal.", true],
+    [["HOOKS.Internal."], "hooks.internal", true],
+    [["hooks.internal"], "a.hooks.internal", false],
+    [["hooks.internal"], "xhooks.internal", false],
+    [["intranet"], "intranet", true],
+    [["localhost"], "localhost:8443", true],
+    [["b\u00fccher.internal"], "xn--bcher-kva.internal", true],
+    [["my_host.internal"], "my_host.internal", true],
+    [["*.svc.cluster.local"], "hooks.shop.svc.cluster.local", true],
+    [["*.svc.cluster.local"], "SHOP.svc.cluster.local.", true],
+    [["*.svc.cluster.local"], "svc.cluster.local", false],
+    [["*.svc.cluster.local"], "xsvc.cluster.local", false],
+    [["*.svc.cluster.local"], "svc.cluster.local.example.local", false],
+    [["*.localhost"], "api.localhost", true],
+    [["10.0.0.0/8", "hooks.internal"], "[fd00::1]", false],
+    [[], "10.0.0.1", false],
+  ] as const)("%j, %s: %s", (entries, host, isAllowed) => {
+    expect(allowed(entries, host)).toBe(isAllowed);
+  });
+
+  it.each([
+    ["hooks.internal", "10.1.2.3", true],
+    ["hooks.internal", "127.0.0.1", true],
+    ["hooks.internal", "fd00::1", true],
+    ["hooks.internal", "169.254.169.254", false],
+    ["hooks.internal", "fd00:ec2::254", false],
+    ["hooks.internal", "168.63.129.16", false],
+    ["hooks.internal", "0.0.0.0", false],
+    ["hooks.internal", "224.0.0.1", false],
+    ["a.wild.internal", "10.1.2.3", true],
+    ["wild.internal", "10.1.2.3", false],
+    ["other.example.com", "10.1.2.3", false],
+    ["other.example.com", "10.20.0.1", true],
+    ["other.example.com", "93.184.215.14", true],
+    ["metadata.google.internal", "169.254.169.254", false],
+    ["metadata.google.internal", "fd20:ce::254", false],
+  ])("the name %s may have the address %s: %s", (hostname, address, isAllowed) => {
+    const allow = ["10.20.0.0/16", "hooks.internal", "*.wild.internal", "metadata.google.internal"];
+    expect(checkAddress(address, createAddressPolicy({ allow }), hostname).ok).toBe(isAllowed);
+  });
+
+  it("does not allow http:// or the port of another protocol", () => {
+    const policy = createAddressPolicy({ allow: ["10.20.0.0/16", "hooks.internal"] });
+    expect(ruleOf(checkUrl("http://hooks.internal/", policy))).toBe("R3");
+    expect(ruleOf(checkUrl("http://10.20.0.1/", policy))).toBe("R3");
+    expect(ruleOf(checkUrl("https://10.20.0.1:22/", policy))).toBe("R8");
+    expect(ruleOf(checkUrl("https://hooks.internal:6000/", policy))).toBe("R8");
+    expect(ruleOf(checkUrl("https://hooks.internal:8443/", policy))).toBeUndefined();
+  });
+
+  it("is copied: a later change of the list has no effect", () => {
+    const allow = ["10.20.0.0/16"];
+    const policy = createAddressPolicy({ allow });
+    allow.push("10.21.0.0/16");
+    expect(checkUrl("https://10.21.0.1/", policy).ok).toBe(false);
+  });
 });
 
 describe("what the client does with a URL", () => {

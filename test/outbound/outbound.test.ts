@@ -7,6 +7,7 @@ import { createDeadlines } from "../../src/core/deadlines.js";
 import { checkUrl } from "../../src/outbound/address-policy.js";
 import { createChannel } from "../../src/outbound/channel.js";
 import { createOutboundClient, type OutboundClientOptions } from "../../src/outbound/client.js";
+import { createAddressPolicy } from "../../src/outbound/destination-options.js";
 import { classifyError, type Phase } from "../../src/outbound/failure.js";
 import { createNextPoll } from "../../src/outbound/next-poll.js";
 import type { OutboundClient, OutboundRequest, OutboundResponse } from "../../src/outbound/types.js";
@@ -92,6 +93,79 @@ async function startOnce(respond: (socket: net.Socket) => void, options: Endpoin
   });
   return { endpoint, ...sender(endpoint.port) };
 }
+
+/** Sockets that are opened from now on say that they are connected to this address. */
+function pretendPeer(address: string): void {
+  const connect = net.connect;
+  vi.spyOn(net, "connect").mockImplementation(((options: net.TcpNetConnectOpts) =>
+    Object.defineProperty(connect(options), "remoteAddress", { value: address })) as typeof net.connect);
+}
+
+describe("the option destinations.allow", () => {
+  const policyOf = (...allow: string[]) => createAddressPolicy({ allow, allowHttp: true });
+
+  it.each([[NAME], ["*.example.com"], ["127.0.0.0/8"]])(
+    "%s opens a name with a private address",
+    async (entry) => {
+      const endpoint = await start({ respond: (socket) => socket.write(reply(204)) });
+      const { send } = sender(endpoint.port, { policy: policyOf(entry) });
+      expect(await send()).toMatchObject({ kind: "response", status: 204 });
+      expect(endpoint.requests).toHaveLength(1);
+    },
+  );
+
+  it.each([
+    ["another name", ["other.example.com"], ["127.0.0.1"], "R5"],
+    ["another block", ["10.0.0.0/8"], ["127.0.0.1"], "R5"],
+    ["one address of two in the block", ["127.0.0.0/8"], ["127.0.0.1", "10.0.0.1"], "R5"],
+    ["a metadata address", [NAME], ["169.254.169.254"], "R7"],
+    ["a metadata address in the block", ["0.0.0.0/0"], ["169.254.170.2"], "R7"],
+    ["a metadata address after a private one", [NAME], ["127.0.0.1", "fd00:ec2::254"], "R7"],
+    ["an unspecified address", [NAME, "0.0.0.0/0"], ["0.0.0.0"], "R5"],
+  ])("opens no socket for %s", async (_, allow, addresses, code) => {
+    const connect = vi.spyOn(net, "connect");
+    const { send } = sender(443, { policy: policyOf(...allow), resolve: async () => addresses });
+    expect(await send()).toMatchObject({ kind: "refused", code });
+    expect(connect).not.toHaveBeenCalled();
+  });
+
+  it.each([
+    ["127.0.0.0/8", "10.0.0.1", "R5"],
+    [NAME, "169.254.169.254", "R7"],
+    [NAME, "::ffff:168.63.129.16", "R7"],
+  ])("%s: a peer that turns out to be %s is checked before a byte is sent", async (entry, peer, code) => {
+    const endpoint = await start({ certificate: undefined, respond: (socket) => socket.write(reply(204)) });
+    const { send } = sender(endpoint.port, { policy: policyOf(entry) });
+    pretendPeer(peer);
+    const result = await send({ url: `http://${NAME}:${endpoint.port}/` });
+    expect(result).toMatchObject({ kind: "refused", code });
+    expect(endpoint.requests).toHaveLength(0);
+  });
+});
+
+describe("a private peer of a name that destinations.allow lists", () => {
+  it("receives the request", async () => {
+    const endpoint = await start({ certificate: undefined, respond: (socket) => socket.write(reply(204)) });
+    const policy = createAddressPolicy({ allow: [NAME], allowHttp: true });
+    const { send } = sender(endpoint.port, { policy });
+    pretendPeer("10.0.0.1");
+    expect(await send({ url: `http://${NAME}:${endpoint.port}/` })).toMatchObject({ status: 204 });
+    expect(endpoint.requests).toHaveLength(1);
+  });
+});
+
+describe("a peer that turns out to be a metadata service", () => {
+  it("receives nothing, also where private networks are allowed", async () => {
+    const endpoint = await start({ certificate: undefined, respond: (socket) => socket.write(reply(204)) });
+    const { send } = sender(endpoint.port);
+    pretendPeer("169.254.169.254");
+    expect(await send({ url: `http://${NAME}:${endpoint.port}/` })).toMatchObject({
+      kind: "refused",
+      code: "R7",
+    });
+    expect(endpoint.requests).toHaveLength(0);
+  });
+});
 
 describe("a request", () => {
   it("arrives byte for byte, with what was asked for and no more", async () => {

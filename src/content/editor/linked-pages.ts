@@ -2,8 +2,9 @@
 
 import type { Clock } from "../../core/clock.js";
 import { parseUrl } from "../../core/parse-url.js";
+import type { DestinationOptions } from "../../outbound/destination-options.js";
 import { createFetchCache, type Fetched } from "../embeds/fetch-cache.js";
-import { createPageGet, isHtml, type PageDestinations } from "../embeds/page-get.js";
+import { createPageGet, isHtml } from "../embeds/page-get.js";
 import { type PageDetails, readPageDetails } from "./page-details.js";
 
 /**
@@ -23,7 +24,7 @@ export interface LinkedPages {
 
 export interface LinkedPagesOptions {
   readonly clock: Clock;
-  readonly destinations: PageDestinations;
+  readonly destinations: DestinationOptions;
   /** The time for one page, including the wait for its turn. */
   readonly timeoutMs: number;
   /** The size of the cached details; 0 caches none. */

@@ -3,11 +3,12 @@
 import { buffer } from "node:stream/consumers";
 import type { Clock } from "../../core/clock.js";
 import { parseUrl } from "../../core/parse-url.js";
+import type { DestinationOptions } from "../../outbound/destination-options.js";
 import { discoverEndpoint } from "./discovery.js";
 import type { Embed } from "./embed.js";
 import type { Fetched } from "./fetch-cache.js";
 import { readForeign } from "./foreign.js";
-import { createPageGet, isHtml, type PageDestinations, type PageGet } from "./page-get.js";
+import { createPageGet, isHtml, type PageGet } from "./page-get.js";
 import { createProviderTable, type EmbedProvider, KNOWN_PROVIDERS } from "./providers.js";
 import { sandboxEmbed } from "./safe.js";
 
@@ -27,7 +28,7 @@ export interface EmbedClientOptions {
   /** Tried before the built-in providers. */
   readonly providers: readonly EmbedProvider[];
   readonly discover: boolean;
-  readonly destinations: PageDestinations;
+  readonly destinations: DestinationOptions;
   readonly isOwn: (url: string) => boolean;
 }
 

@@ -4,17 +4,11 @@
  */
 
 import type { Clock } from "../../core/clock.js";
-import { type AddressPolicy, checkUrl } from "../../outbound/address-policy.js";
+import { checkUrl } from "../../outbound/address-policy.js";
 import { createOutboundClient } from "../../outbound/client.js";
+import { createAddressPolicy, type DestinationOptions } from "../../outbound/destination-options.js";
 import { createGuardedGet, type GuardedGet } from "../../outbound/guarded-get.js";
-import type { Resolve } from "../../outbound/resolver.js";
 import type { OutboundClient } from "../../outbound/types.js";
-
-/** The destinations that a host allows in addition to public hosts over HTTPS. */
-export interface PageDestinations extends AddressPolicy {
-  readonly ca: string | Uint8Array | undefined;
-  readonly resolve: Resolve | undefined;
-}
 
 export interface PageGet {
   readonly get: GuardedGet;
@@ -24,8 +18,9 @@ export interface PageGet {
   readonly close: () => Promise<void>;
 }
 
-export function createPageGet(clock: Clock, destinations: PageDestinations): PageGet {
-  const { ca, resolve, ...policy } = destinations;
+export function createPageGet(clock: Clock, destinations: DestinationOptions): PageGet {
+  const { ca, resolve } = destinations;
+  const policy = createAddressPolicy(destinations);
   const shown = { ...policy, allowHttp: true };
   let client: OutboundClient | undefined;
   let guarded: GuardedGet | undefined;

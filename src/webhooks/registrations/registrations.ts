@@ -4,7 +4,8 @@
 
 import { PostbellError } from "../../core/errors.js";
 import { invalidField } from "../../core/invalid-field.js";
-import { checkUrl } from "../../outbound/address-policy.js";
+import { type AddressPolicy, type AddressRefusal, checkUrl } from "../../outbound/address-policy.js";
+import { createAddressPolicy } from "../../outbound/destination-options.js";
 import { newSecret } from "../../signature/signature.js";
 import type { Actor, Subscriber } from "../access.js";
 import { checkName, notFound, readCallArguments, readLimit } from "../call-arguments.js";
@@ -117,14 +118,21 @@ export interface Registrations {
 
 const DAY_MS = 86_400_000;
 
-function readUrl(url: unknown, destinations: WebhooksSettings["destinations"]): string {
+/** Tells a host which option would allow a URL that the address policy refuses. */
+const OPTION_HINTS: Readonly<Record<NonNullable<AddressRefusal["allowedBy"]>, string>> = {
+  allow: " To allow this host, list it or its network in the option destinations.allow.",
+  allowHttp: " To allow http:// URLs, set the option destinations.allowHttp.",
+};
+
+function readUrl(url: unknown, policy: AddressPolicy, namesOptions: boolean): string {
   if (url === undefined) {
     throw invalidField("url", "url is missing: pass the HTTPS address of the endpoint.");
   }
   if (typeof url !== "string") throw invalidField("url", "url must be a string.");
-  const checked = checkUrl(url, destinations);
+  const checked = checkUrl(url, policy);
   if (checked.ok) return url;
-  throw new PostbellError("invalid_url", checked.message, { field: "url" });
+  const hint = namesOptions && checked.allowedBy !== undefined ? OPTION_HINTS[checked.allowedBy] : "";
+  throw new PostbellError("invalid_url", checked.message + hint, { field: "url" });
 }
 
 function readStatus(status: unknown): WebhookStatus {
@@ -142,12 +150,16 @@ export function createRegistrations({
   settings: { destinations, limits },
   catalogue,
   entitlement,
+  namesOptions,
 }: {
   readonly store: WebhookStore;
   readonly settings: Pick<WebhooksSettings, "destinations" | "limits">;
   readonly catalogue: Catalogue;
   readonly entitlement: Entitlement;
+  /** True if the caller is the host, who can change the options that a message names. */
+  readonly namesOptions: boolean;
 }): Registrations {
+  const policy = createAddressPolicy(destinations);
   const changeWebhook = createChangeWebhook({ store, entitlement, enabledLimit: limits.enabledWebhooks });
 
   return Object.freeze<Registrations>({
@@ -161,7 +173,7 @@ export function createRegistrations({
       checkName("subscriber.account", subscriber.account);
       const record = await registerWebhook(store, limits, {
         subscriber,
-        url: readUrl(url, destinations),
+        url: readUrl(url, policy, namesOptions),
         eventTypes: readEventTypes(eventTypes, catalogue),
         idempotencyKey,
       });
@@ -183,7 +195,7 @@ export function createRegistrations({
       const actor = readCallArguments("update", options, ["as"]);
       const { url, status, eventTypes } = readCallArguments("update", given, ["url", "status", "eventTypes"]);
       const change: WebhookChange = {
-        ...(url === undefined ? {} : { url: readUrl(url, destinations) }),
+        ...(url === undefined ? {} : { url: readUrl(url, policy, namesOptions) }),
         ...(status === undefined ? {} : { status: readStatus(status) }),
         ...(eventTypes === undefined ? {} : { eventTypes: readEventTypes(eventTypes, catalogue) }),
       };

@@ -56,7 +56,7 @@ export interface WebhooksOptions<C extends EventCatalogue = typeof clinicalEvent
    * `eventType`.
    */
   readonly body?: BodyForm | undefined;
-  /** Which hosts may be reached. Default: public hosts over HTTPS. Relax it in tests only. */
+  /** Which hosts may be reached. Default: public hosts over HTTPS. */
   readonly destinations?: DestinationOptions | undefined;
   /** How deliveries are attempted: concurrency, deadlines, leases. */
   readonly delivery?: DeliveryOptions | undefined;

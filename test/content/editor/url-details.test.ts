@@ -135,6 +135,36 @@ describe("/url-details", () => {
     expect(internet.visits).toHaveLength(4);
   });
 
+  it("fetches from a private host that destinations.allow names, and never from a metadata service", async () => {
+    const url = "https://pages.example.org/a";
+    const detailsWith = async (allow: readonly string[], address: string) => {
+      const made = await site({ cacheBytes: 0, destinations: { allow, resolve: async () => [address] } });
+      serve(made.internet, { "pages.example.org/a": page(HEAD) });
+      const { status } = await made.details(url);
+      const { length } = made.internet.dialled;
+      vi.restoreAllMocks();
+      return [status, length];
+    };
+    expect(await detailsWith([], "10.1.2.3")).toEqual([404, 0]);
+    expect(await detailsWith(["pages.example.org"], "10.1.2.3")).toEqual([200, 1]);
+    expect(await detailsWith(["10.1.0.0/16"], "10.1.2.3")).toEqual([200, 1]);
+    expect(await detailsWith(["10.2.0.0/16"], "10.1.2.3")).toEqual([404, 0]);
+    expect(await detailsWith(["pages.example.org", "0.0.0.0/0"], "169.254.169.254")).toEqual([404, 0]);
+  });
+
+  it("refuses a private address and another port in the URL, unless it is allowed", async () => {
+    const strict = await site();
+    for (const url of ["https://10.1.2.3/", "https://wiki.internal/"])
+      expect((await strict.details(url)).status).toBe(400);
+    vi.restoreAllMocks();
+    const open = await site({ destinations: { allow: ["10.1.0.0/16", "wiki.internal"] } });
+    for (const url of ["https://10.1.2.3/", "https://wiki.internal/", "https://wiki.internal:8443/"])
+      expect((await open.details(url)).body.code).toBe("no_response");
+    expect((await open.details("https://169.254.169.254/")).status).toBe(400);
+    // Both are dialled, but have no certificate of this name. The other port is not.
+    expect(open.internet.dialled).toEqual(["10.1.2.3", "wiki.internal"]);
+  });
+
   it("makes no connection for any of the list of hostile URLs, nor by a redirect", async () => {
     interface UrlCase {
       readonly id: string;

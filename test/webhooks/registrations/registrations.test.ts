@@ -389,6 +389,52 @@ describe("a misspelt argument in-process", () => {
     await expect(registrations.list(given as never)).rejects.toMatchObject({ code: "invalid_argument" });
   });
 
+  it.each([
+    ["http://example.com/h", "destinations.allowHttp"],
+    ["https://10.20.0.1/h", "destinations.allow"],
+    ["https://hooks.internal/h", "destinations.allow"],
+    ["https://intranet/h", "destinations.allow"],
+    ["ftp://example.com/h", undefined],
+    ["https://169.254.169.254/", undefined],
+    ["https://224.0.0.1/", undefined],
+    ["https://example.com:22/", undefined],
+    ["https://a..example.com/", undefined],
+  ])("names the option that would allow %s to the host, and never to a subscriber", async (url, option) => {
+    const { call, create, webhooks } = registrationApi();
+    const { registrations } = webhooks;
+    const { webhook } = await create();
+    const messages: string[] = [];
+    for (const attempt of [registrations.create(ACME, { url }), registrations.update(webhook.id, { url })]) {
+      const error: unknown = await attempt.catch((thrown: unknown) => thrown);
+      expect(error).toMatchObject({ code: "invalid_url", field: "url" });
+      messages.push((error as Error).message);
+    }
+    const named = messages.map((message) => /the option (destinations\.\w+)\.$/.exec(message)?.[1]);
+    expect(named).toEqual([option, option]);
+    const path = `${COLLECTION}/${webhook.id}`;
+    const answers = [
+      await call("POST", COLLECTION, { json: { url } }),
+      await call("PUT", path, { json: { url, status: "ENABLED" } }),
+    ];
+    for (const { status, text } of answers) {
+      expect([status, text]).toEqual([400, expect.stringContaining('"invalid_url"')]);
+      expect(text).not.toContain("destinations");
+    }
+  });
+
+  it("registers and delivers to a private host that destinations.allow lists", async () => {
+    const { call, webhooks } = registrationApi({
+      destinations: { allow: ["10.20.0.0/16", "hooks.internal"] },
+    });
+    for (const url of ["https://10.20.0.1/h", "https://hooks.internal/h", "https://HOOKS.internal.:8443/h"])
+      await webhooks.registrations.create(ACME, { url });
+    const statusOf = async (url: string) => (await call("POST", COLLECTION, { json: { url } })).status;
+    expect(await statusOf("https://10.20.255.255/h")).toBe(201);
+    for (const url of ["https://10.21.0.1/", "https://a.hooks.internal/", "https://169.254.169.254/"])
+      expect(await statusOf(url)).toBe(400);
+    expect(await statusOf("http://hooks.internal/h")).toBe(400);
+  });
+
   it("names the fields that a call takes, where none is near to the one given", async () => {
     const { webhooks } = registrationApi();
     const { registrations } = webhooks;
