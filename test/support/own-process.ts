@@ -22,7 +22,7 @@ const TOUCHES_THE_PROCESS = new RegExp(
     String.raw`\.prototype(?:\.\w+|\[[^\]]+\]) *=[^=]`,
     String.raw`\bError\.stackTraceLimit *=[^=]`,
     String.raw`\bprocess\.std(?:out|err)\.write *=[^=]`,
-    String.raw`\bheapUsed\(|\bcountExecutedBlocks\(|\bsetGlobalDispatcher\(`,
+    String.raw`\bheapUsed\(|\bcountExecutedBlocks\(|\bcountSteps\(|\bsetGlobalDispatcher\(`,
     String.raw`\bvi\.spyOn\([\w.]*\.prototype\b`,
   ].join("|"),
 );

@@ -35,16 +35,21 @@ export async function createAuthorMapping({
   }
   const given = new Map(Object.entries(authors));
   const all = await users.all();
+  const bySlug = new Map(all.toReversed().map((user) => [user.slug, user]));
+  const byEmail = new Map(all.toReversed().map((user) => [user.email?.toLowerCase() ?? "", user]));
+  const byName = new Map<string, User | "several">();
+  for (const user of all) byName.set(user.name, byName.has(user.name) ? "several" : user);
   const added = new Map<string, WxrAuthor>();
   const found = new Map<string, number>();
 
   function findUser(login: string): User | undefined {
     const { email = "", name = "" } = added.get(login) ?? {};
-    const namesakes = name === "" ? [] : all.filter((user) => user.name === name);
+    const namesake = name === "" ? undefined : byName.get(name);
     return (
-      all.find(({ slug }) => slug === login || slug === toSlug(login)) ??
-      all.find((user) => email !== "" && user.email?.toLowerCase() === email.toLowerCase()) ??
-      (namesakes.length === 1 ? namesakes[0] : undefined)
+      bySlug.get(login) ??
+      bySlug.get(toSlug(login)) ??
+      (email === "" ? undefined : byEmail.get(email.toLowerCase())) ??
+      (namesake === "several" ? undefined : namesake)
     );
   }
 

@@ -1,5 +1,6 @@
-/** Lists the elements of a WXR file that are read, by the element they are in. */
+/** Lists the elements of a WXR file that are read, by the element they are in, and their limits. */
 
+import { LENGTHS } from "../argument-bounds.js";
 import type { WxrAuthor, WxrTerm } from "./types.js";
 
 /** Texts of an entry, by the element they were in. */
@@ -51,6 +52,36 @@ const ENTRIES: { readonly [element: string]: readonly string[] } = {
   ],
 };
 const META = ["wp:meta_key", "wp:meta_value"];
+
+/** Elements that one item may hold at most. A larger item is skipped. */
+export const MOST_ELEMENTS: {
+  readonly [element: string]: { readonly count: number; readonly what: string };
+} = {
+  category: { count: 1_000, what: "categories, tags and other terms" },
+  "wp:postmeta": { count: 5_000, what: "custom fields (wp:postmeta)" },
+  // Comments are not imported, so they cost little.
+  "wp:comment": { count: 100_000, what: "comments" },
+};
+
+const { title, slug, name, termName, password, url, date, number } = LENGTHS;
+
+/** The longest text of an element, in characters. The size of an entry limits all others. */
+const LONGEST: { readonly [element: string]: number } = {
+  ...{ title, link: url, "wp:base_site_url": url, "wp:base_blog_url": url, "wp:wxr_version": number },
+  ...{ "wp:author_login": name, "wp:author_email": 320, "wp:author_display_name": termName },
+  ...{ "wp:category_nicename": slug, "wp:category_parent": slug, "wp:cat_name": termName },
+  ...{ "wp:tag_slug": slug, "wp:tag_name": termName },
+  ...{ "wp:term_id": number, "wp:term_taxonomy": name, "wp:term_slug": slug },
+  ...{ "wp:term_parent": slug, "wp:term_name": termName },
+  ...{ category: termName, "dc:creator": name, guid: url, "wp:post_name": slug },
+  ...{ "wp:post_id": number, "wp:post_parent": number, "wp:menu_order": number, "wp:is_sticky": number },
+  ...{ "wp:post_date": date, "wp:post_date_gmt": date },
+  ...{ "wp:post_modified": date, "wp:post_modified_gmt": date },
+  ...{ "wp:comment_status": name, "wp:ping_status": name, "wp:status": name, "wp:post_type": name },
+  ...{ "wp:post_password": password, "wp:meta_key": termName },
+};
+
+export const getLongest = (element: string): number => LONGEST[element] ?? Number.POSITIVE_INFINITY;
 
 /** True if the text of the innermost element of `path` is read. `path` begins with the root. */
 export function isTextRead(path: readonly string[]): boolean {

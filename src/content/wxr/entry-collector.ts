@@ -1,7 +1,15 @@
 /** Collects the texts of WXR elements into entries. Works on paths of elements; parses no XML. */
 
-import { isEntry, parseWholeNumber, readAuthorElement, readTermElement, type Texts } from "./elements.js";
-import type { WxrEntry, WxrItem } from "./types.js";
+import {
+  getLongest,
+  isEntry,
+  MOST_ELEMENTS,
+  parseWholeNumber,
+  readAuthorElement,
+  readTermElement,
+  type Texts,
+} from "./elements.js";
+import type { WxrEntry, WxrItem, WxrRefusedEntry } from "./types.js";
 
 export interface EntryCollector {
   /** `path` begins with the root and ends with the opened element. */
@@ -10,6 +18,12 @@ export interface EntryCollector {
   readonly addText: (path: readonly string[], text: string) => void;
   /** `size`: memory that the entry takes, in characters. */
   readonly close: (path: readonly string[], size: number) => void;
+  /**
+   * Drops the open entry, which is skipped for this reason. Returns false if no entry is open.
+   */
+  readonly refuse: (reason: string) => boolean;
+  /** True if an entry is open that was refused: its texts need not be read. */
+  readonly isRefused: () => boolean;
   /** Completes the site. Its elements must come before the first entry. */
   readonly completeSite: () => void;
   readonly isSiteComplete: () => boolean;
@@ -35,6 +49,9 @@ interface OpenEntry {
   readonly terms: { readonly taxonomy: string; readonly slug: string; readonly name: string }[];
   readonly meta: { readonly name: string; readonly value: string }[];
   comments: number;
+  /** How many of the counted elements it has, by name. */
+  readonly counts: { [element: string]: number };
+  refusal?: Pick<WxrRefusedEntry, "type" | "reason">;
 }
 
 /** `fail` turns a sentence into the error that the collector throws. */
@@ -56,20 +73,44 @@ export function createEntryCollector(fail: (message: string) => Error): EntryCol
     complete.push({ kind: "site", version, title: site["title"] ?? "", url });
   }
 
+  function refuse(reason: string): boolean {
+    if (entry === undefined) return false;
+    const { element, line, texts, counts } = entry;
+    const refusal = entry.refusal ?? { type: texts["wp:post_type"] ?? "", reason };
+    entry = { element, line, texts: {}, terms: [], meta: [], comments: 0, counts, refusal };
+    return true;
+  }
+
+  function count({ counts }: OpenEntry, name: string): void {
+    const most = MOST_ELEMENTS[name];
+    if (most === undefined) return;
+    counts[name] = (counts[name] ?? 0) + 1;
+    if (counts[name] > most.count) refuse(`it has more than ${most.count} ${most.what}`);
+  }
+
   return {
+    refuse,
+    isRefused: () => entry?.refusal !== undefined,
     open(path, getAttribute, line) {
       const name = path.at(-1) ?? "";
       if (path.length === 3 && isEntry(name)) {
         completeSite();
-        entry = { element: name, line, texts: {}, terms: [], meta: [], comments: 0 };
+        entry = { element: name, line, texts: {}, terms: [], meta: [], comments: 0, counts: {} };
       }
       if (path.length !== 4) return;
+      if (entry?.element === "item") count(entry, name);
       if (name === "wp:postmeta") meta = {};
       if (name === "wp:comment" && entry !== undefined) entry.comments += 1;
-      if (name === "category")
-        assignment = { taxonomy: getAttribute("domain"), slug: getAttribute("nicename") };
+      if (name !== "category") return;
+      assignment = { taxonomy: getAttribute("domain"), slug: getAttribute("nicename") };
+      const [most, longest] = [getLongest("wp:term_slug"), getLongest("wp:term_taxonomy")];
+      if (assignment.slug.length > most || assignment.taxonomy.length > longest)
+        refuse(
+          `a category has a nicename of more than ${most} or a domain of more than ${longest} characters`,
+        );
     },
     addText(path, text) {
+      if (entry?.refusal !== undefined) return;
       const name = path.at(-1) ?? "";
       const kept = VERBATIM.has(name) ? text : text.trim();
       if (path.length === 3) site[name] ??= kept;
@@ -81,7 +122,10 @@ export function createEntryCollector(fail: (message: string) => Error): EntryCol
       if (path.length === 4 && path.at(-1) === "wp:postmeta" && entry?.element === "item") {
         entry.meta.push({ name: meta["wp:meta_key"] ?? "", value: meta["wp:meta_value"] ?? "" });
       } else if (path.length === 3 && entry !== undefined) {
-        complete.push(toEntry(entry, size));
+        const { element, line, refusal } = entry;
+        complete.push(
+          refusal === undefined ? toEntry(entry, size) : { kind: "refused", element, line, ...refusal },
+        );
         entry = undefined;
       }
     },

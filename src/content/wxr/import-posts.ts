@@ -3,6 +3,7 @@
  * are resolved at the end.
  */
 
+import { nextTurn } from "../../core/next-turn.js";
 import type { WriteContext } from "../posts/write-context.js";
 import type { ContentRepository, Transaction } from "../repository/content-repository.js";
 import { splitIntoBatches } from "./batches.js";
@@ -46,6 +47,8 @@ interface StoredPost extends Partial<BuiltPost> {
 
 /** Files per commit. A published file must not wait long for the record that names it. */
 const FILES_PER_COMMIT = 8;
+/** Characters of items that are sanitised and stored before requests of the host run again. */
+const CHARACTERS_PER_TURN = 32_768;
 
 export function createPostImport(options: PostImportOptions): PostImport {
   const { repository, summary, terms, files: fileImport, write } = options;
@@ -101,7 +104,7 @@ export function createPostImport(options: PostImportOptions): PostImport {
     const newIds = new Map(added.map(({ identity }, place) => [identity, firstId + place]));
     const targets = toTargets((identity) => newIds.get(identity) ?? imported.getId(identity));
     const placement = beginPlacement(transaction);
-    return group.map((candidate): StoredPost => {
+    const store = (candidate: ImportCandidate): StoredPost => {
       const { identity, state } = candidate;
       const previous = before.get(identity);
       const id = previous?.id ?? newIds.get(identity) ?? 0;
@@ -112,7 +115,17 @@ export function createPostImport(options: PostImportOptions): PostImport {
       if (!built.isChanged) return { ...built, candidate, id, result: "unchanged" };
       transaction.putPost(built.post);
       return { ...built, candidate, id, result: previous === undefined ? "created" : "updated" };
-    });
+    };
+    const stored: StoredPost[] = [];
+    let sinceTurn = 0;
+    for (const candidate of group) {
+      stored.push(store(candidate));
+      sinceTurn += candidate.item.size;
+      if (sinceTurn < CHARACTERS_PER_TURN) continue;
+      sinceTurn = 0;
+      await nextTurn();
+    }
+    return stored;
   }
 
   function report({ candidate, id, result, unknownMeta = [], pending: waiting }: StoredPost): void {

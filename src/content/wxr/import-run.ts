@@ -1,6 +1,7 @@
 /** One run of an import: collects the entries of the file into batches, and imports each batch. */
 
 import type { Caller } from "../auth/caller.js";
+import { findCollection } from "../collections.js";
 import type { ContentRepository } from "../repository/content-repository.js";
 import type { Site } from "../site.js";
 import type { AuthorMapping } from "./author-mapping.js";
@@ -9,7 +10,7 @@ import { createPostImport, type PostImport } from "./import-posts.js";
 import type { ImportSummaryBuilder } from "./import-summary.js";
 import type { TermImport } from "./import-terms.js";
 import type { ImportOptions, ImportProgress, ImportSummary } from "./options.js";
-import type { WxrAuthor, WxrEntry, WxrItem, WxrSite, WxrTerm } from "./types.js";
+import type { WxrAuthor, WxrEntry, WxrItem, WxrRefusedEntry, WxrSite, WxrTerm } from "./types.js";
 
 export interface ImportRun {
   readonly countBytes: (bytes: number) => void;
@@ -66,6 +67,19 @@ export function createImportRun(run: ImportRunOptions): ImportRun {
       summary.warn(0, "The file has too many authors: posts of the others get the importing user as author.");
   }
 
+  function skip({ element, line, type, reason }: WxrRefusedEntry): void {
+    const isItem = element === "item";
+    if (isItem) {
+      position.items += 1;
+      summary.count(findCollection(type)?.base ?? "others", "skipped");
+    }
+    const what = isItem ? "An item" : element === "wp:author" ? "An author" : "A term";
+    summary.warn(
+      line,
+      `${what} was skipped: ${reason}. Remove what it does not need from the file, and import the file again.`,
+    );
+  }
+
   async function importBatch(): Promise<void> {
     signal?.throwIfAborted();
     const [newTerms, items] = [waitingTerms, waitingItems];
@@ -91,6 +105,7 @@ export function createImportRun(run: ImportRunOptions): ImportRun {
     async take(entry) {
       if (entry.kind === "site") startPosts(entry);
       else if (entry.kind === "author") takeAuthor(entry);
+      else if (entry.kind === "refused") skip(entry);
       else await addToBatch(entry);
     },
     async finish(dropped) {

@@ -3,6 +3,7 @@
  * later in the file gets that parent at the end.
  */
 
+import { nextTurn } from "../../core/next-turn.js";
 import type { Taxonomy } from "../records/records.js";
 import type { ContentRepository } from "../repository/content-repository.js";
 import { getTaxonomy, taxonomies } from "../terms/taxonomies.js";
@@ -27,6 +28,8 @@ export interface TermImport {
 
 /** Limits of one commit; `weight` is in characters of the file. */
 const BATCH = { count: 500, weight: 4_194_304 };
+/** Terms that are looked up before requests of the host run again. */
+const TERMS_PER_TURN = 200;
 
 const isTaxonomy = (name: string): name is Taxonomy => Object.hasOwn(taxonomies, name);
 const toKey = (term: NamedTerm & { readonly taxonomy: string }): string =>
@@ -67,7 +70,8 @@ export function createTermImport({
 
   async function take(terms: readonly WxrTerm[]): Promise<void> {
     const importable: ImportableTerm[] = [];
-    for (const term of terms) {
+    for (const [place, term] of terms.entries()) {
+      if (place % TERMS_PER_TURN === 0) await nextTurn();
       const { taxonomy, id } = term;
       if (!isTaxonomy(taxonomy)) summary.leaveOut(`taxonomy ${taxonomy}`);
       else if (termNameKey(term) === "") summary.warn(term.line, "A term without a name was skipped.");
@@ -88,7 +92,8 @@ export function createTermImport({
     take,
     async takeNamed(terms) {
       const missing = new Map<string, WxrTerm>();
-      for (const { taxonomy, slug, name } of terms) {
+      for (const [place, { taxonomy, slug, name }] of terms.entries()) {
+        if (place % TERMS_PER_TURN === 0) await nextTurn();
         if (taxonomy === "post_format" || findId(taxonomy, { slug, name }) !== undefined) continue;
         missing.set(toKey({ taxonomy, slug, name }), {
           ...{ kind: "term", line: 0, id: 0, taxonomy, slug, name: name || slug },

@@ -5,6 +5,7 @@
 
 import { ignoreErrors } from "../../core/error-events.js";
 import { PostbellError } from "../../core/errors.js";
+import { nextTurn } from "../../core/next-turn.js";
 import type { ReadableBody } from "../../http/types.js";
 import type { Caller } from "../auth/caller.js";
 import type { FileStore } from "../files.js";
@@ -91,6 +92,8 @@ async function readInto(
       const slice = chunk.subarray(start, start + SLICE);
       run.countBytes(slice.length);
       for (const entry of reader.push(slice)) await run.take(entry);
+      // A source may have its bytes at hand, and a store in memory never waits either.
+      await nextTurn();
     }
   }
   for (const entry of reader.end()) await run.take(entry);

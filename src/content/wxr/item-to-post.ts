@@ -1,6 +1,7 @@
 /** Converts an item of a file to a post. Its references still have the ids of the file. Pure. */
 
 import type { Json } from "../../schema/types.js";
+import { LENGTHS } from "../argument-bounds.js";
 import type { Collection } from "../collections.js";
 import { createPost } from "../posts/new-post.js";
 import { writeMeta } from "../posts/post-meta.js";
@@ -13,6 +14,7 @@ import { getMenu } from "./identity.js";
 import { readItemDates } from "./item-dates.js";
 import { toMedia } from "./item-to-media.js";
 import { toMenuItem } from "./item-to-menu-item.js";
+import { isRelativePath } from "./options.js";
 import type { NamedTerm } from "./term-key.js";
 import type { WxrItem } from "./types.js";
 
@@ -176,8 +178,9 @@ function toFormat({ terms, type }: WxrItem): string {
   return (type === "post" && POST_FORMATS.find((format) => format === slug)) || "standard";
 }
 
-const toTemplate = (template: string | undefined): string =>
-  template === undefined || template === "default" ? "" : template;
+/** A theme may take it for the path of a file, which must not lead out of its folder. */
+const toTemplate = (template = ""): string =>
+  template === "default" || template.length > LENGTHS.name || !isRelativePath(template) ? "" : template;
 
 function toTerms(
   item: WxrItem,

@@ -114,7 +114,7 @@ export interface ImportSummary extends ImportProgress {
 const MAX_PATH = 1024;
 
 /** A host may join the path with a folder of its own: the path must not lead out of it. */
-const isRelativePath = (path: string): boolean =>
+export const isRelativePath = (path: string): boolean =>
   path.length <= MAX_PATH &&
   !/[\\:\p{C}]/u.test(path) &&
   path.split("/").every((segment) => !["", ".", ".."].includes(segment));

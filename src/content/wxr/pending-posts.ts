@@ -1,6 +1,7 @@
 /** Resolves the references to posts that come later in the file, once the whole file is read. */
 
 import { isDeepStrictEqual } from "node:util";
+import { nextTurn } from "../../core/next-turn.js";
 import type { Post } from "../records/records.js";
 import type { ContentRepository, Transaction } from "../repository/content-repository.js";
 import { splitIntoBatches } from "./batches.js";
@@ -24,6 +25,8 @@ export interface PendingPosts {
 
 /** Limits of one commit; `weight` is in characters of the file. */
 const BATCH = { count: 500, weight: 4_194_304 };
+/** Posts that are resolved before requests of the host run again. */
+const POSTS_PER_TURN = 50;
 
 export function createPendingPosts({
   repository,
@@ -42,13 +45,16 @@ export function createPendingPosts({
     const warnings = await repository.change(async (transaction) => {
       const posts = await repository.posts(batch.map(({ id }) => id));
       const placement = beginPlacement(transaction);
-      return batch.flatMap((entry, place) => {
+      const all: ImportNote[] = [];
+      for (const [place, entry] of batch.entries()) {
+        if (place % POSTS_PER_TURN === 0) await nextTurn();
         const before = posts[place];
-        if (before === undefined) return [];
+        if (before === undefined) continue;
         const { post, notes } = resolvePost(entry, before, targets, placement);
         if (!isDeepStrictEqual({ ...before }, post)) transaction.putPost(post);
-        return notes;
-      });
+        all.push(...notes);
+      }
+      return all;
     });
     for (const { line, message } of warnings) summary.warn(line, message);
   }

@@ -69,4 +69,16 @@ export interface WxrItem {
   readonly size: number;
 }
 
-export type WxrEntry = WxrSite | WxrAuthor | WxrTerm | WxrItem;
+/** An author, term or item that is larger than it may be. Nothing of it is kept. */
+export interface WxrRefusedEntry {
+  readonly kind: "refused";
+  readonly line: number;
+  /** `item`, `wp:author`, `wp:category` … */
+  readonly element: string;
+  /** The type of an item; empty if it was not read yet. */
+  readonly type: string;
+  /** Names what is too large: `it has more than 1000 categories`. */
+  readonly reason: string;
+}
+
+export type WxrEntry = WxrSite | WxrAuthor | WxrTerm | WxrItem | WxrRefusedEntry;

@@ -2,7 +2,7 @@
 
 import sax from "sax";
 import { PostbellError } from "../../core/errors.js";
-import { isTextRead } from "./elements.js";
+import { getLongest, isTextRead } from "./elements.js";
 import { createEntryCollector } from "./entry-collector.js";
 import type { WxrEntry } from "./types.js";
 import { createUtf8Decoder } from "./utf8-decoder.js";
@@ -20,17 +20,26 @@ export interface WxrReader {
 }
 
 export interface WxrReaderOptions {
-  /** Limit of one entry in characters, all its texts together. */
+  /**
+   * Limit of one entry in characters, all its texts together. A larger entry is refused, the others
+   * are returned.
+   */
   readonly maxEntry: number;
 }
 
 type Fail = (message: string) => PostbellError;
 
 const MAX_DEPTH = 32;
+/** No item is nested deeper, even if it is skipped: the parser keeps the open elements. */
+const MAX_PARSED_DEPTH = 1_000;
+/** So many times its limit, an entry is not even skipped: it may be endless. */
+const ENDLESS = 4;
 /**
  * Cost of an element or attribute besides its text, so that millions of empty ones are not free.
  */
 const ELEMENT_COST = 100;
+
+const DEEP = `elements are nested more than ${MAX_DEPTH} deep`;
 
 /** Control characters and noncharacters, except those that XML 1.0 allows. */
 const INVALID = /(?![\t\n\r\u007f-\u009f])\p{Cc}|[\ufffe\uffff]/gu;
@@ -38,10 +47,13 @@ const INVALID = /(?![\t\n\r\u007f-\u009f])\p{Cc}|[\ufffe\uffff]/gu;
 /**
  * Creates a reader of one file.
  *
+ * An entry with more than `maxEntry` characters, too many elements of a kind, a text that is too
+ * long or elements nested deeper than {@link MAX_DEPTH} is returned as a refused one.
+ *
  * The functions of the reader throw `invalid_import` with the line if the file is not well-formed
  * XML, is not WXR 1.0 to 1.2, or is not UTF-8. They also throw it for a document type, for custom
- * entities, for an entry of more than `maxEntry` characters, and for elements nested deeper than
- * {@link MAX_DEPTH}.
+ * entities, for such an excess outside of entries or within one tag, and for an entry that seems to
+ * be endless.
  */
 export function createWxrReader({ maxEntry }: WxrReaderOptions): WxrReader {
   const parser = sax.parser(true, { position: true });
@@ -51,13 +63,28 @@ export function createWxrReader({ maxEntry }: WxrReaderOptions): WxrReader {
   const collector = createEntryCollector(fail);
   const path: string[] = [];
   let parts: string[] | undefined;
+  /** Characters of the text in `parts`. */
+  let textSize = 0;
+  let tagSize = 0;
   let size = 0;
   let dropped = 0;
 
-  const grow = (by: number): void => {
+  function refuse(what: string): void {
+    if (!collector.refuse(`it has ${what}`)) throw fail(`an entry has ${what}`);
+    parts = undefined;
+  }
+
+  function grow(by: number): void {
     size += by;
-    if (size > maxEntry) throw fail(`an entry has more than ${maxEntry} characters`);
-  };
+    if (size > ENDLESS * maxEntry) throw fail(`an entry has more than ${ENDLESS * maxEntry} characters`);
+    if (size > maxEntry) refuse(`more than ${maxEntry} characters`);
+  }
+
+  function growTag(by: number): void {
+    tagSize += by;
+    if (tagSize > maxEntry) throw fail(`an entry has more than ${maxEntry} characters in one tag`);
+    grow(by);
+  }
 
   const removeInvalid = (text: string): string =>
     text.replace(INVALID, () => {
@@ -68,18 +95,26 @@ export function createWxrReader({ maxEntry }: WxrReaderOptions): WxrReader {
   function open(name: string, attributes: sax.Tag["attributes"]): void {
     path.push(name);
     parts = undefined;
+    [textSize, tagSize] = [0, 0];
     checkPath(path, fail);
     if (path.length < 3) size = 0;
+    if (path.length > MAX_DEPTH && !collector.refuse(DEEP)) throw fail(DEEP);
     collector.open(path, (which) => removeInvalid(String(attributes[which] ?? "")), parser.line + 1);
     const isRead = isTextRead(path);
     if (isRead || path.length === 4) grow(ELEMENT_COST);
-    if (isRead) parts = [];
+    if (isRead && !collector.isRefused()) parts = [];
   }
 
   function addPart(text: string): void {
-    if (parts === undefined) return;
+    if (parts === undefined) {
+      if (collector.isRefused() && isTextRead(path)) grow(text.length);
+      return;
+    }
+    const element = path.at(-1) ?? "";
+    textSize += text.length;
+    if (textSize > getLongest(element)) refuse(`more than ${getLongest(element)} characters in ${element}`);
     grow(text.length);
-    parts.push(text);
+    parts?.push(text);
   }
 
   function close(): void {
@@ -94,7 +129,7 @@ export function createWxrReader({ maxEntry }: WxrReaderOptions): WxrReader {
   }
 
   // Called before the element of the attribute opens. All its attributes stay in memory until then.
-  parser.onattribute = ({ name, value }) => grow(ELEMENT_COST + name.length + value.length);
+  parser.onattribute = ({ name, value }) => growTag(ELEMENT_COST + name.length + value.length);
   parser.onopentag = ({ name, attributes }) => open(name, attributes as sax.Tag["attributes"]);
   parser.onclosetag = close;
   parser.ontext = addPart;
@@ -120,7 +155,7 @@ export function createWxrReader({ maxEntry }: WxrReaderOptions): WxrReader {
 
 function checkPath(path: readonly string[], fail: Fail): void {
   const name = path.at(-1);
-  if (path.length > MAX_DEPTH) throw fail(`elements are nested more than ${MAX_DEPTH} deep`);
+  if (path.length > MAX_PARSED_DEPTH) throw fail(DEEP);
   if (path.length === 1 && name !== "rss") throw fail("it is not a WXR file: its first element is not rss");
   if (path.length === 2 && name !== "channel") throw fail("it is not a WXR file: rss has no channel");
 }

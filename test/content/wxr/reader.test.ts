@@ -287,6 +287,22 @@ describe("the limit of an entry", () => {
     ["empty meta values", inItem("<wp:postmeta/>".repeat(200))],
     ["empty comments", inItem("<wp:comment/>".repeat(200))],
     ["elements that nobody knows", inItem("<x/>".repeat(200))],
+  ])("counts %s, and is kept from the others", (_, text) => {
+    const item = wxrItem({ id: 2 });
+    const file = text.replace(WXR_END, item + WXR_END);
+    expect(readText(file, 10_000)).toMatchObject([
+      { kind: "site" },
+      { kind: "refused", element: "item", reason: "it has more than 10000 characters" },
+      { kind: "item", id: 2 },
+    ]);
+    expect(readText(text, 1_000_000)).toHaveLength(2);
+    // An entry that goes on and on is not even skipped.
+    expect(refusal(() => readText(text.replace("</item>", "<x/>".repeat(400)), 10_000)).message).toContain(
+      "an entry has more than 40000 characters",
+    );
+  });
+
+  it.each<[string, string]>([
     ["attributes of terms", inItem(`<category domain="a" nicename="${"x".repeat(20_000)}"/>`)],
     ["attributes of its own", inItem("", ` a="${"x".repeat(20_000)}"`)],
     ["many attributes", inItem("", Array.from({ length: 200 }, (_, n) => ` a${n}=""`).join(""))],
@@ -299,7 +315,7 @@ describe("the limit of an entry", () => {
 
   it("applies to terms and authors too, and to each one alone", () => {
     const term = `<wp:tag a="b"><wp:tag_slug>t</wp:tag_slug><wp:tag_description>${"x".repeat(5_000)}</wp:tag_description></wp:tag>`;
-    const author = `<wp:author><wp:author_login>${"x".repeat(5_000)}</wp:author_login></wp:author>`;
+    const author = `<wp:author a="${"x".repeat(5_000)}"><wp:author_login>a</wp:author_login></wp:author>`;
     const entries = readText(wxrHead() + term.repeat(5) + author.repeat(5) + WXR_END, 10_000);
     const sizes = entries.slice(1).map((entry) => ("size" in entry ? entry.size : 0));
     expect(sizes).toHaveLength(10);
