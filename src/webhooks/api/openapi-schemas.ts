@@ -46,9 +46,9 @@ export const webhookSchemas: JsonObject = {
       updatedDate: { type: "string", format: "date-time" },
       stats: componentRef("schemas", "Stats"),
       event_types: {
-        type: ["array", "null"],
+        type: "array",
         items: componentRef("schemas", "EventTypePattern"),
-        description: "Only with `include=event_types`. Null: every type, also future ones.",
+        description: "Only with `include=event_types`. `*` is every type, also future ones.",
       },
     },
     additionalProperties: false,

@@ -73,7 +73,8 @@ type Included = Readonly<Record<(typeof INCLUDED)[number], boolean>>;
 async function toFullResource(deliveries: Pick<Deliveries, "stats">, webhook: Webhook, include: Included) {
   return {
     ...toResource(webhook),
-    ...(include.event_types && { event_types: webhook.eventTypes }),
+    // In the form that an update accepts, so that a record that was read can be sent back.
+    ...(include.event_types && { event_types: webhook.eventTypes ?? ["*"] }),
     ...(include.stats && { stats: await deliveries.stats({ webhookId: webhook.id }) }),
   };
 }

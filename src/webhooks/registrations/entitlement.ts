@@ -30,8 +30,9 @@ export interface Entitlement {
   readonly requireManager: (webhook: WebhookRecord, actor: Actor) => Promise<void>;
 }
 
-const isSameList = (a: readonly string[] | null, b: readonly string[] | null): boolean =>
-  JSON.stringify(a) === JSON.stringify(b);
+/** `null` and `["*"]` both mean every type. */
+const isSameSubscription = (a: readonly string[] | null, b: readonly string[] | null): boolean =>
+  JSON.stringify(a ?? ["*"]) === JSON.stringify(b ?? ["*"]);
 
 /** True if a change only disables the webhook, which every key of the account may do. Pure. */
 export const isDisablingOnly = (
@@ -42,7 +43,7 @@ export const isDisablingOnly = (
   change.rotation === undefined &&
   change.subscriberId === undefined &&
   (change.url === undefined || change.url === url) &&
-  (change.eventTypes === undefined || isSameList(change.eventTypes, eventTypes));
+  (change.eventTypes === undefined || isSameSubscription(change.eventTypes, eventTypes));
 
 function checkActor(actor: Actor): void {
   if (!("as" in actor)) return;

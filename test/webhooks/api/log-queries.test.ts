@@ -71,7 +71,7 @@ describe("include=stats", () => {
     const list = async (query: string) => (await read("/webhooks", query)).json.webhooks;
     const [first, second] = await list("include=event_types");
     expect([first, second]).toEqual([
-      { ...(await read(`/webhooks/${all.id}`)).json, event_types: null },
+      { ...(await read(`/webhooks/${all.id}`)).json, event_types: ["*"] },
       { ...(await read(`/webhooks/${some.id}`)).json, event_types: ["patient.*", "consent.created"] },
     ]);
     expect((await read(`/webhooks/${some.id}`, "include=event_types")).json).toEqual(second);
@@ -82,6 +82,30 @@ describe("include=stats", () => {
       account: "other",
     });
     expect([foreign.status, foreign.json.error.code]).toEqual([404, "not_found"]);
+  });
+
+  it("returns a subscription that an update accepts, also from another key that only disables", async () => {
+    const { webhooks, register, read } = await startLog();
+    const { id } = await register();
+    const { json: record } = await read(`/webhooks/${id}`, "include=event_types");
+    const colleague: Subscriber = { id: "key-2", account: OWNER.account };
+    const put = async (body: object, as: Subscriber): Promise<unknown> => {
+      const response = await webhooks.handleAs(
+        {
+          method: "PUT",
+          path: `/v1/webhooks/${id}`,
+          query: "",
+          headers: { "content-type": "application/json" },
+          body: Buffer.from(JSON.stringify(body)),
+          baseUrl: "https://a.example",
+        },
+        as,
+      );
+      return response?.status;
+    };
+    expect(await put({ ...record, status: "DISABLED" }, colleague)).toBe(200);
+    expect(await put({ ...record, event_types: ["patient.*"], status: "DISABLED" }, colleague)).toBe(403);
+    expect(await put(record, OWNER)).toBe(200);
   });
 
   it("costs an account one more request for each webhook of a list", async () => {
