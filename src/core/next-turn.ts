@@ -5,7 +5,7 @@ export const nextTurn = (): Promise<void> => new Promise((resolve) => setImmedia
 
 /**
  * Work in small steps: a generator that yields wherever other work may run, at least every few
- * milliseconds, and returns the result.
+ * milliseconds, and returns the result. Whoever runs it decides if other work runs in between.
  */
 export type Steps<T> = Generator<void, T>;
 
@@ -14,15 +14,6 @@ export function runSteps<T>(steps: Steps<T>): T {
   for (;;) {
     const { done, value } = steps.next();
     if (done === true) return value;
-  }
-}
-
-/** Does one step in each turn of the event loop. Resolves with the result. */
-export async function runInTurns<T>(steps: Steps<T>): Promise<T> {
-  for (;;) {
-    const { done, value } = steps.next();
-    if (done === true) return value;
-    await nextTurn();
   }
 }
 
