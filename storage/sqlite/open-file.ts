@@ -80,7 +80,7 @@ async function createFile(path: string): Promise<void> {
     if (!found?.isSymbolicLink()) continue;
     throw new PostbellError(
       "invalid_option",
-      `The SQLite file must not be a symbolic link, nor the files beside it (${JSON.stringify(path + suffix)} is one). Give the path of the file itself.`,
+      `The SQLite file must not be a symbolic link, nor may the files that SQLite keeps next to it (${JSON.stringify(path + suffix)} is one). Give the path of the file itself.`,
       { field: "file" },
     );
   }

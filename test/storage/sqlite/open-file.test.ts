@@ -168,7 +168,7 @@ describe("a file", () => {
         code: "invalid_option",
         field: "file",
         message: expect.stringContaining(
-          `must not be a symbolic link, nor the files beside it ("${file}${suffix}" is one)`,
+          `must not be a symbolic link, nor may the files that SQLite keeps next to it ("${file}${suffix}" is one)`,
         ),
       };
       await expect(emit()).rejects.toMatchObject(refused);
