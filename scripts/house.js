@@ -25,7 +25,7 @@ export const TOP_ROOMS = [
 
 /**
  * @typedef {{ file: string, name: string, line: number, lines: number, parameters: number,
- *   complexity: number, isFactory: boolean, isComponent: boolean }} MeasuredFunction
+ *   complexity: number, isComponent: boolean }} MeasuredFunction
  */
 
 /** @param {string} folder @param {RegExp} [extension] */
@@ -98,60 +98,6 @@ const getComplexity = (node) => {
 };
 
 /**
- * A factory returns methods: an object or a table of them, or one function that shares its state.
- * So is a list of `it` blocks.
- *
- * @param {any} node
- */
-const isFactory = (node) => {
-  let found = false;
-  /** @type {Set<string>} */
-  const own = new Set();
-  if (node.body !== undefined && ts.isBlock(node.body))
-    for (const statement of node.body.statements) {
-      if (ts.isFunctionDeclaration(statement) && statement.name !== undefined)
-        own.add(statement.name.getText());
-      if (ts.isVariableStatement(statement))
-        for (const { name, initializer } of statement.declarationList.declarations)
-          if (
-            initializer !== undefined &&
-            (isFunction(initializer) || ts.isArrayLiteralExpression(initializer))
-          )
-            own.add(name.getText());
-    }
-  /** @param {ts.Node} inner */
-  const hasMethods = (inner) => {
-    if (ts.isObjectLiteralExpression(inner))
-      return inner.properties.some(
-        (property) =>
-          ts.isMethodDeclaration(property) ||
-          ts.isShorthandPropertyAssignment(property) ||
-          (ts.isPropertyAssignment(property) && isFunction(property.initializer)),
-      );
-    if (ts.isArrayLiteralExpression(inner)) return inner.elements.some(hasMethods);
-    if (ts.isSpreadElement(inner)) return hasMethods(inner.expression);
-    if (ts.isIdentifier(inner)) return own.has(inner.getText());
-    return isFunction(inner) || (ts.isCallExpression(inner) && inner.arguments.some(hasMethods));
-  };
-  /** @param {ts.Node} inner */
-  const visit = (inner) => {
-    if (ts.isReturnStatement(inner) && inner.expression !== undefined && hasMethods(inner.expression))
-      found = true;
-    if (ts.isCallExpression(inner) && ["it", "describe", "test"].includes(inner.expression.getText()))
-      found = true;
-    if (!isFunction(inner)) ts.forEachChild(inner, visit);
-  };
-  if (node.body !== undefined) {
-    if (ts.isBlock(node.body)) ts.forEachChild(node.body, visit);
-    else {
-      const body = ts.isParenthesizedExpression(node.body) ? node.body.expression : node.body;
-      found = hasMethods(body);
-    }
-  }
-  return found;
-};
-
-/**
  * Lines that functions inside of this one take beyond their first: they are measured apart.
  *
  * @param {any} node
@@ -187,7 +133,6 @@ export const measureFunctions = (file) => {
         lines: last - first + 1 - getNestedLines(node, source),
         parameters: node.parameters.length,
         complexity: getComplexity(node),
-        isFactory: isFactory(node),
         isComponent: file.endsWith(".tsx") && /^[A-Z]/.test(getName(node) ?? ""),
       });
     }
@@ -342,7 +287,7 @@ const print = () => {
   );
   /** @param {MeasuredFunction} f */
   const describe = (f) =>
-    `${f.file}:${f.line} ${f.name} ${f.lines} lines, ${f.parameters} parameters, complexity ${f.complexity}${f.isFactory ? ", factory" : ""}`;
+    `${f.file}:${f.line} ${f.name} ${f.lines} lines, ${f.parameters} parameters, complexity ${f.complexity}`;
   /** @param {string} title @param {(f: MeasuredFunction) => boolean} test */
   const showFunctions = (title, test) => show(title, functions.filter(test).map(describe));
   showFunctions("functions above 60 lines", ({ lines }) => lines > 60);
