@@ -2,10 +2,9 @@
 
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
-import { answers } from "../support/guide-programs.js";
+import { answers, freePort } from "../support/guide-programs.js";
 import { blocksOf, readme } from "../support/markdown.js";
 import { installPackedPackage, packPackage } from "../support/packed-package.js";
 
@@ -15,14 +14,6 @@ import { installPackedPackage, packPackage } from "../support/packed-package.js"
  */
 const isAsTyped = process.env["FIRST_SCREEN"] === "as-typed";
 const LIMIT = { timeout: 300_000 };
-
-const freePort = (): Promise<number> =>
-  new Promise((done) => {
-    const probe = createServer().listen(0, "127.0.0.1", () => {
-      const { port } = probe.address() as { readonly port: number };
-      probe.close(() => done(port));
-    });
-  });
 
 const firstScreen = blocksOf(readme).filter(({ note }) => note === "first-screen");
 const codeOf = (language: string): readonly string[] =>

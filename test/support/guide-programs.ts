@@ -119,7 +119,8 @@ const environment = ({ folder, redisUrl, databaseUrl }: Surroundings): NodeJS.Pr
   SEAL_KEY: randomBytes(32).toString("base64"),
 });
 
-const freePort = (): Promise<number> =>
+/** Resolves to a port of this machine that nothing listens on. */
+export const freePort = (): Promise<number> =>
   new Promise((done) => {
     const probe = createServer().listen(0, "127.0.0.1", () => {
       const address = probe.address();
