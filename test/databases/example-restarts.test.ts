@@ -118,24 +118,27 @@ describe("Postgres is restarted under", () => {
       await example.until(async () => (await save(randomUUID())) === 204, "a patient is saved");
       await example.until(() => receiver.arrivals.length > before, "the notification arrives");
     };
+    const statement = async (text: string): Promise<number> => {
+      const client = new pg.Client({ connectionString: server.url });
+      await client.connect();
+      const { rowCount } = await client.query(text);
+      await client.end();
+      return rowCount ?? 0;
+    };
     await deliverOne();
     for (const restart of restarts(server)) {
       await restart();
       await deliverOne();
     }
     for (const restart of restarts(server)) {
-      const other = new pg.Client({ connectionString: server.url });
-      other.on("error", () => {});
-      await other.connect();
-      await other.query("BEGIN; LOCK TABLE patients");
+      // A prepared transaction keeps its lock through a restart, so that no waiting one can commit.
+      await statement("BEGIN; LOCK TABLE patients; PREPARE TRANSACTION 'lock'");
       const saving = save(randomUUID());
-      const isWaiting = async (): Promise<boolean> => {
-        const { rows } = await other.query("SELECT 1 FROM pg_locks WHERE NOT granted");
-        return rows.length > 0;
-      };
-      await example.until(isWaiting, "the host's transaction waits");
+      const waiting = "SELECT 1 FROM pg_locks WHERE relation = 'patients'::regclass AND NOT granted";
+      await example.until(async () => (await statement(waiting)) > 0, "the host's transaction waits");
       await restart();
       expect(await saving).toBe(503);
+      await statement("ROLLBACK PREPARED 'lock'");
       await deliverOne();
     }
     expect(await example.end("SIGTERM")).toBe(0);

@@ -57,6 +57,7 @@ const RECIPES = {
       [
         ["-D", `${dir}/data`, "-p", String(port), "-c", `listen_addresses=${HOST}`],
         ["-c", "unix_socket_directories=", "-c", "max_connections=60", "-c", "shared_buffers=16MB"],
+        ["-c", "max_prepared_transactions=2"],
       ].flat(),
     ],
     ready: /database system is ready to accept connections/,
