@@ -208,6 +208,34 @@ describe("one webhook", () => {
     expect((await host.webhooks.deliveries.list({ webhookId: id })).deliveries).toEqual([]);
   });
 
+  it("plans no attempt of a disabled webhook, in the list, on its page, in its deliveries", async () => {
+    const id = await host.registerTroubled();
+    await host.webhooks.registrations.update(id, { status: "DISABLED" });
+    const { deliveries } = await host.webhooks.deliveries.list({ webhookId: id });
+    const pending = deliveries.find(({ nextAttemptAt }) => nextAttemptAt !== null);
+    expect(pending).toBeDefined();
+    const { page, faults } = await open(browser, host.origin);
+    const cellOf = async (name: string): Promise<string | undefined> => {
+      const header = page.getByRole("columnheader", { name });
+      await header.waitFor();
+      const index = await header.evaluate((cell) => [...(cell.parentElement?.children ?? [])].indexOf(cell));
+      return page.locator(`tbody tr:first-child > :nth-child(${index + 1})`).innerText();
+    };
+    await page.goto(host.url);
+    await page.getByText("Disabled", { exact: true }).waitFor();
+    expect(await cellOf("Next attempt")).toBe("–");
+    await page.goto(`${host.url}#/webhooks/${id}`);
+    await page.getByText("planned, but the webhook is disabled by then").waitFor();
+    expect(await page.locator("main").textContent()).not.toContain("Next attempt");
+    await page.goto(`${host.url}#/webhooks/${id}/deliveries`);
+    await page.getByText("Deliveries, newest first").waitFor({ state: "attached" });
+    expect(await cellOf("Next attempt")).toBe("–");
+    await page.goto(`${host.url}#/webhooks/${id}/deliveries/${encodeURIComponent(pending?.id ?? "")}`);
+    await page.getByRole("heading", { name: "Attempts" }).waitFor();
+    expect(await page.locator("main").textContent()).not.toContain("Next attempt");
+    expect(faults).toEqual([]);
+  });
+
   it("stays up to date without taking the focus", async () => {
     const id = await host.register();
     const { page } = await open(browser, host.origin);

@@ -14,7 +14,7 @@ import { type DeliveryFilter, deliveryLink, findDeliveries } from "./calls.js";
 import { DeliveryName } from "./delivery-name.js";
 import { BulkResend, ResendButton, RetryMissed } from "./resend.js";
 import type { TabProps } from "./tab.js";
-import { describeAttempt, describeReason, labelState, TEST_TYPE } from "./wording.js";
+import { describeAttempt, describeReason, getNextAttempt, labelState, TEST_TYPE } from "./wording.js";
 
 const PER_PAGE = 25;
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
@@ -130,17 +130,13 @@ const CONTENT: readonly Column<Row>[] = [
   { name: "State", cell: (row) => <State {...row} /> },
   { name: "Created", cell: (row) => <RelativeTime at={row.createdAt} /> },
   { name: "Attempts", cell: (row) => <Attempts {...row} /> },
-  {
-    name: "Next attempt",
-    cell: (row) => (row.nextAttemptAt === null ? "–" : <RelativeTime at={row.nextAttemptAt} />),
-  },
 ];
 
 /** The columns of the table, with those that act. */
 function createColumns(
   chosen: ReadonlySet<string>,
   onToggle: (id: string) => void,
-  { isDisabled, reload }: { readonly isDisabled: boolean; readonly reload: () => Promise<void> },
+  { webhook, reload }: TabProps,
 ): readonly Column<Row>[] {
   const choice: Column<Row> = {
     name: "Select",
@@ -154,6 +150,13 @@ function createColumns(
       />
     ),
   };
+  const nextAttempt: Column<Row> = {
+    name: "Next attempt",
+    cell: ({ nextAttemptAt }) => {
+      const next = getNextAttempt(webhook, nextAttemptAt);
+      return next === null ? "–" : <RelativeTime at={next} />;
+    },
+  };
   const repair: Column<Row> = {
     name: "Send again",
     isUnnamed: true,
@@ -161,10 +164,10 @@ function createColumns(
       row.isSentAgain ? (
         <span class="quiet">Sent again since</span>
       ) : (
-        <ResendButton delivery={row} isDisabled={isDisabled} onSent={reload} />
+        <ResendButton delivery={row} isDisabled={webhook.status === "DISABLED"} onSent={reload} />
       ),
   };
-  return [choice, ...CONTENT, repair];
+  return [choice, ...CONTENT, nextAttempt, repair];
 }
 
 export function DeliveriesTab({ webhook, reload }: TabProps) {
@@ -209,10 +212,7 @@ export function DeliveriesTab({ webhook, reload }: TabProps) {
           <BulkResend {...tab} chosen={chosen} onSent={deselect} />
           <Table
             caption="Deliveries, newest first"
-            columns={createColumns(chosen, toggle, {
-              isDisabled: webhook.status === "DISABLED",
-              reload: reloadAll,
-            })}
+            columns={createColumns(chosen, toggle, tab)}
             header="Event"
             rows={toRows(data.deliveries)}
           />

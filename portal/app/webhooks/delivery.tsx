@@ -13,7 +13,7 @@ import { EventId } from "./delivery-name.js";
 import { EndpointUrl } from "./list.js";
 import { ResendButton } from "./resend.js";
 import { VerificationSnippet } from "./secret.js";
-import { describeAttempt, describeReason, labelState } from "./wording.js";
+import { describeAttempt, describeReason, getNextAttempt, labelState } from "./wording.js";
 
 const REFRESH_MS = 5_000;
 
@@ -46,8 +46,14 @@ function Attempt({ attempt, number }: { readonly attempt: AttemptJson; readonly 
   );
 }
 
+interface Found {
+  readonly webhook: WebhookWithStatsJson;
+  readonly delivery: DeliveryJson;
+}
+
 /** All attempts in order, and the next one that is planned. */
-function Attempts({ attempts, nextAttemptAt }: DeliveryJson) {
+function Attempts({ webhook, delivery: { attempts, nextAttemptAt } }: Found) {
+  const next = getNextAttempt(webhook, nextAttemptAt);
   return (
     <section aria-label="Attempts">
       <h2>Attempts</h2>
@@ -57,9 +63,9 @@ function Attempts({ attempts, nextAttemptAt }: DeliveryJson) {
           <Attempt key={index + 1} attempt={attempt} number={index + 1} />
         ))}
       </ol>
-      {nextAttemptAt !== null && (
+      {next !== null && (
         <p>
-          Next attempt planned: <Time at={nextAttemptAt} /> (<RelativeTime at={nextAttemptAt} />)
+          Next attempt planned: <Time at={next} /> (<RelativeTime at={next} />)
         </p>
       )}
       {attempts.some(isWithoutExcerpt) && (
@@ -124,11 +130,6 @@ function SentRequest({ path }: { readonly path: string }) {
   );
 }
 
-interface Found {
-  readonly webhook: WebhookWithStatsJson;
-  readonly delivery: DeliveryJson;
-}
-
 function Details({
   webhook,
   delivery,
@@ -160,7 +161,7 @@ function Details({
           ["Completed", delivery.endedAt !== null && <Time at={delivery.endedAt} />],
         ]}
       />
-      <Attempts {...delivery} />
+      <Attempts webhook={webhook} delivery={delivery} />
       <SentRequest path={deliveryPath(webhook.id, delivery.id)} />
     </>
   );

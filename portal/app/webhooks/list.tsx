@@ -12,6 +12,7 @@ import { describeEventTypes } from "./event-types.js";
 import {
   describeHealth,
   formatSuccessRate,
+  getNextAttempt,
   HEALTH_TONES,
   labelHealth,
   sortByUrgency,
@@ -72,8 +73,10 @@ const COLUMNS: readonly Column<Row>[] = [
   { name: "Failed", isNumber: true, cell: ({ stats }) => stats.failed },
   {
     name: "Next attempt",
-    cell: ({ stats: { nextAttemptAt } }) =>
-      nextAttemptAt === null ? "–" : <RelativeTime at={nextAttemptAt} />,
+    cell: (row) => {
+      const next = getNextAttempt(row, row.stats.nextAttemptAt);
+      return next === null ? "–" : <RelativeTime at={next} />;
+    },
   },
 ];
 

@@ -14,7 +14,14 @@ import { describeEventTypes } from "./event-types.js";
 import { RotationNotice } from "./rotation.js";
 import type { TabProps } from "./tab.js";
 import { Timeline } from "./timeline.js";
-import { describeAttempt, describeHealth, formatSuccessRate, labelHealth, TEST_TYPE } from "./wording.js";
+import {
+  describeAttempt,
+  describeHealth,
+  formatSuccessRate,
+  getNextAttempt,
+  labelHealth,
+  TEST_TYPE,
+} from "./wording.js";
 
 /** What to do about an endpoint with a problem, step by step. */
 function Repair({ webhook, reload }: TabProps) {
@@ -91,6 +98,7 @@ export function OverviewTab({ webhook, reload }: TabProps) {
   const { zone } = usePage();
   const { stats } = webhook;
   const { lastDay, lastAttempt } = stats;
+  const next = getNextAttempt(webhook, stats.nextAttemptAt);
   return (
     <>
       <p>{describeHealth(stats, zone)}</p>
@@ -107,7 +115,7 @@ export function OverviewTab({ webhook, reload }: TabProps) {
           ["Failed", stats.failed],
           ["Delivered", stats.delivered],
           ["Withheld", stats.withheld > 0 && stats.withheld],
-          ["Next attempt", stats.nextAttemptAt !== null && <RelativeTime at={stats.nextAttemptAt} />],
+          ["Next attempt", next !== null && <RelativeTime at={next} />],
           [
             "Last attempt",
             lastAttempt !== null && (

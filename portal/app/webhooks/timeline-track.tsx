@@ -68,12 +68,11 @@ export function Uprights({ range, now, webhook: { stats } }: TrackProps) {
 /** What happened to a delivery and what is planned, in a sentence. */
 function summariseDelivery(
   { attempts = [], state }: DeliveryRowJson,
-  planned: readonly number[],
+  next: number | undefined,
   zone: Zone,
 ): string {
   const last = attempts.at(-1);
   const failures = last?.kind === "delivered" ? [] : attempts.filter(({ kind }) => kind !== "delivered");
-  const [next] = planned;
   return [
     last === undefined && (state === "pending" ? "Not attempted yet." : "Never attempted."),
     last !== undefined &&
@@ -93,7 +92,9 @@ export function Track({ delivery, ...track }: TrackProps & { readonly delivery: 
   const stop = getStopTime(webhook.stats);
   const end = toMs(delivery.endedAt) ?? now;
   const clamp = (at: number): number => placeOf(Math.min(Math.max(at, range.from), range.to), range);
-  const summary = summariseDelivery(delivery, planned, zone);
+  // An attempt that falls due once the webhook is disabled is skipped.
+  const next = planned.find((at) => stop === null || at <= stop);
+  const summary = summariseDelivery(delivery, next, zone);
   return (
     <li>
       <div class="track-name">

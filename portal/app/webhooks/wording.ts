@@ -56,6 +56,15 @@ export function describeHealth(stats: StatsJson, zone: Zone): string {
   }
 }
 
+/**
+ * Returns when something is next sent to a webhook; `null` if it is disabled, because attempts that
+ * fall due are then skipped.
+ */
+export const getNextAttempt = (
+  { status }: Pick<WebhookJson, "status">,
+  nextAttemptAt: string | null,
+): string | null => (status === "DISABLED" ? null : nextAttemptAt);
+
 /** Failures without a response. */
 const FAILURES: Readonly<Record<string, string>> = {
   dns: "the host name has no usable address",

@@ -4,6 +4,7 @@ import {
   describeHealth,
   describeReason,
   formatSuccessRate,
+  getNextAttempt,
   labelHealth,
   labelState,
   sortByUrgency,
@@ -67,6 +68,14 @@ describe("the health of a webhook in words", () => {
       "99.9 %",
       "66.6 %",
     ]);
+  });
+});
+
+describe("the next attempt of a webhook", () => {
+  it("is that of its deliveries, and does not exist while it is disabled", () => {
+    expect(getNextAttempt({ status: "ENABLED" }, toIso(HOUR))).toBe(toIso(HOUR));
+    expect(getNextAttempt({ status: "ENABLED" }, null)).toBeNull();
+    expect(getNextAttempt({ status: "DISABLED" }, toIso(HOUR))).toBeNull();
   });
 });
 
