@@ -3,6 +3,8 @@
 import { buildOpenApiDocument, componentRef, toPathTemplate } from "../../http/openapi-document.js";
 import type { Json, JsonObject } from "../../schema/types.js";
 import { type Catalogue, TEST_EVENT_TYPE } from "../event-types/catalogue.js";
+import type { WebhooksSettings } from "../settings/settings.js";
+import { TEXT_LENGTHS } from "../text-lengths.js";
 import { deliverySchemas } from "./delivery-schemas.js";
 import { errorResponses } from "./openapi-errors.js";
 import { describeNotification, type NotificationSettings } from "./openapi-notification.js";
@@ -22,12 +24,12 @@ properties of responses may be added.`;
 
 /**
  * Describes the interface with the options of this service: event types, form of the notification,
- * headers of the signature.
+ * headers of the signature, schemes of a URL.
  *
  * @param baseUrl the URL of the mount point.
  */
 export function describeWebhooksOpenApi(
-  settings: NotificationSettings,
+  settings: NotificationSettings & Pick<WebhooksSettings, "destinations">,
   catalogue: Catalogue,
   baseUrl: string,
 ): JsonObject {
@@ -43,7 +45,12 @@ export function describeWebhooksOpenApi(
       securitySchemes: {
         apiKey: { type: "http", scheme: "bearer", description: "The API key of the account." },
       },
-      schemas: { ...webhookSchemas, ...deliverySchemas, ...describeEventTypes(types, catalogue) },
+      schemas: {
+        ...webhookSchemas,
+        ...deliverySchemas,
+        ...describeEventTypes(types, catalogue),
+        EndpointUrl: describeEndpointUrl(settings.destinations.allowHttp),
+      },
       responses: errorResponses,
       headers: responseHeaders,
     },
@@ -59,6 +66,13 @@ function describePaths(): JsonObject {
   }
   return paths;
 }
+
+const describeEndpointUrl = (isHttpAllowed: boolean): JsonObject => ({
+  type: "string",
+  pattern: `^[hH][tT][tT][pP][sS]${isHttpAllowed ? "?" : ""}://\\S+$`,
+  maxLength: TEXT_LENGTHS.url,
+  description: `The URL of the endpoint: absolute, ${isHttpAllowed ? "HTTPS or HTTP" : "and HTTPS"}.`,
+});
 
 const describeEventTypes = (types: readonly string[], { prefixes }: Catalogue): JsonObject => ({
   EventType: { type: "string", enum: types },

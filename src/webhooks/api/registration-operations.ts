@@ -3,7 +3,6 @@
 import { componentRef } from "../../http/openapi-document.js";
 import type { JsonObject } from "../../schema/types.js";
 import { MAX_EVENT_TYPES } from "../event-types/subscription.js";
-import { TEXT_LENGTHS } from "../text-lengths.js";
 import { EXAMPLE_SECRET, EXAMPLE_WEBHOOK } from "./examples.js";
 import { BODY_ERRORS, type Operation } from "./operation.js";
 import {
@@ -16,12 +15,7 @@ import {
   webhookRef,
 } from "./shared-schemas.js";
 
-const url: JsonObject = {
-  type: "string",
-  pattern: "^[hH][tT][tT][pP][sS]?://\\S+$",
-  maxLength: TEXT_LENGTHS.url,
-  description: "The URL of the endpoint: absolute, and HTTPS unless the service allows HTTP.",
-};
+const url = componentRef("schemas", "EndpointUrl");
 
 const eventTypes: JsonObject = {
   type: "array",

@@ -117,17 +117,42 @@ describe("the OpenAPI document of the registration API", () => {
     }
   });
 
-  it("has the version of the interface, and the form of a URL", () => {
+  it("has the version of the interface", () => {
     const webhooks = createWebhooks({ storage: memoryStorage(), access });
+    expect(at(webhooks.openApi(), "info", "version")).toBe("1.4.2");
+  });
+
+  it.each([
+    [false, /^The URL of the endpoint: absolute, and HTTPS\.$/],
+    [true, /^The URL of the endpoint: absolute, HTTPS or HTTP\.$/],
+  ])("allows http in the url of a webhook only with destinations.allowHttp: %s", async (allowHttp, text) => {
+    const { call, webhooks } = registrationApi({ destinations: { allowHttp } });
     const document = webhooks.openApi();
-    expect(at(document, "info", "version")).toBe("1.4.2");
-    const body = at(document, "paths", "/v1/webhooks", "post", "requestBody", "content", "application/json");
-    const { pattern, maxLength } = at(body, "schema", "properties", "url") as JsonObject;
-    expect(maxLength).toBe(2048);
+    const { pattern, maxLength, description } = at(
+      document,
+      ...["components", "schemas", "EndpointUrl"],
+    ) as JsonObject;
+    expect([maxLength, description]).toEqual([2048, expect.stringMatching(text)]);
     const form = new RegExp(pattern as string);
-    for (const url of ["https://hooks.example.com/in", "HTTP://[::1]:8080/"]) expect(url).toMatch(form);
+    const urls = [
+      "https://hooks.example.com/in",
+      "HTTPS://hooks.example.com:8443/",
+      "http://hooks.example.com",
+    ];
+    expect(urls.map((url) => form.test(url))).toEqual([true, true, allowHttp]);
+    for (const url of urls) {
+      const { status } = await call("POST", "/v1/webhooks", { json: { url } });
+      expect(status === 201, url).toBe(form.test(url));
+    }
     for (const url of ["ftp://hooks.example.com", "https://a b", "hooks.example.com", ""])
       expect(url).not.toMatch(form);
+    for (const [path, method] of [
+      ["/v1/webhooks", "post"],
+      ["/v1/webhooks/{webhookId}", "put"],
+    ] as const) {
+      const body = at(document, "paths", path, method, "requestBody", "content", "application/json");
+      expect(at(body, "schema", "properties", "url")).toEqual({ $ref: "#/components/schemas/EndpointUrl" });
+    }
   });
 
   it("names the host's own event types, and no others", () => {
