@@ -31,6 +31,11 @@ const RULES = [
   { phrase: "put off", pattern: /\bput(?:s|ting)? off\b/i, instead: "reschedule, postpone" },
   { phrase: "of which", pattern: /\bof which\b/i, instead: "a sentence of its own" },
   { phrase: "as far as", pattern: /\bas far as\b/i, instead: "a plain condition" },
+  {
+    phrase: "the interface document",
+    pattern: /\binterface document\b/i,
+    instead: "the registration API, the OpenAPI document, or the rule itself",
+  },
   { phrase: "asked again", pattern: /\basked again\b/i, instead: "retried, called again" },
   {
     phrase: "the reference",

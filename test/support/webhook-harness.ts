@@ -27,7 +27,7 @@ export const DAY = 24 * HOUR;
 
 export const SUBSCRIBER = { id: "key-1", account: "clinic" };
 
-/** The 14 times of the interface document, in hours and minutes after the first attempt. */
+/** The 14 times of the default schedule, in hours and minutes after the first attempt. */
 export const ATTEMPT_TIMES = [
   "0:00",
   "0:15",

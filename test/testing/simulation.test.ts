@@ -21,7 +21,7 @@ const EVENTS = 3_500;
 const DAYS = 100;
 const WINDOW = 72 * HOUR;
 
-/** The schedule once more, on its own terms: the table of the interface document, in ms. */
+/** The schedule once more, on its own terms: the table of the guide, in ms. */
 const OFFSETS = ATTEMPT_TIMES.map((time) => {
   const [hours, minutes] = time.split(":").map(Number);
   return (hours ?? 0) * HOUR + (minutes ?? 0) * MINUTE;

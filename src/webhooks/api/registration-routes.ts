@@ -25,7 +25,7 @@ export interface RegistrationRoutesContext {
   readonly bodies: BodyReader;
 }
 
-/** The webhook with the properties of the interface document, and no others. */
+/** The webhook with the properties of the OpenAPI document, and no others. */
 const toResource = ({ id, status, url, createdDate, updatedDate }: Webhook) => ({
   id,
   status,

@@ -60,7 +60,8 @@ export function endpointHealth(
  * service disabled the webhook, and the host was not told yet. `wait`: nothing is due before `at`.
  * `none`: the endpoint is healthy, or a user disabled it.
  *
- * Source: interface document, States and transitions, and Events, rule 5.
+ * Source: Event Notification and Webhook Registration Interface, "States and
+ * transitions", and "Events", rule 5.
  */
 export type HealthStep =
   | { readonly kind: "warn"; readonly failingSince: number; readonly disableAt: number }

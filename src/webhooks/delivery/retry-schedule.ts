@@ -22,8 +22,10 @@ export type Schedule = readonly number[];
  * Returns the schedule of a policy. The default policy has 14 attempts: at 0, 0:15, 0:45, 1:45,
  * 3:45, 7:45, 15:45, then every 8 h, the last at 71:45.
  *
- * Source: interface document, Events, rule 3, and Limits. The six values are intervals: "retry
- * interval after the first six attempts: every 8 hours".
+ * `intervalsMs` are intervals between attempts, not offsets from the first one.
+ *
+ * Source: Event Notification and Webhook Registration Interface, "Events",
+ * rule 3, and "Limits".
  */
 export function buildSchedule({ intervalsMs, everyMs, windowMs }: RetryPolicy): Schedule {
   const offsets = [0];

@@ -1,8 +1,8 @@
-/** The built-in catalogue of event types, from the interface document. */
+/** The built-in catalogue of event types. */
 
 /**
- * The fifty event types of the interface document, each with the FHIR R4 resource type of its
- * record. It is the default of the `events` option.
+ * Fifty event types of clinical records, each with the FHIR R4 resource type of its record. It is
+ * the default of the `events` option.
  *
  * Source: Event Notification and Webhook Registration Interface, "Event types".
  *

@@ -17,7 +17,7 @@ export interface BodyOptions {
   readonly topic: string;
   /** One flag for each entry: only those that are `true` are sent. `null` sends all. */
   readonly allowed: readonly boolean[] | null;
-  /** Adds `event_id` with the event's id, which the interface document announces. */
+  /** Adds `event_id` with the event's id. */
   readonly eventIdField: boolean;
 }
 

@@ -66,8 +66,8 @@ export interface DeliveryOptions {
    */
   readonly excerptCharacters?: number | undefined;
   /**
-   * Adds `event_id` with the event's id to the body, as the interface document announces. Default
-   * false. Turn it on if subscribers read that field.
+   * Adds `event_id` to the body. It is the event's id, like `id`. Default false. Turn it on if
+   * subscribers read that field.
    */
   readonly eventIdField?: boolean | undefined;
   /**

@@ -40,8 +40,8 @@ export interface WebhooksOptions<C extends EventCatalogue = typeof clinicalEvent
   readonly access: Access;
   /**
    * Maps each event type to the resource type of its record: `{ "order.placed": "ServiceRequest"
-   * }`. Default: the fifty types of the interface document, `clinicalEvents`. Give your own table
-   * to emit other events; `{ ...clinicalEvents, … }` extends the default.
+   * }`. Default: `clinicalEvents`, fifty types of clinical records such as `patient.created`. Give
+   * your own table to emit other events; `{ ...clinicalEvents, … }` extends the default.
    */
   readonly events?: C | undefined;
   /**

@@ -52,7 +52,7 @@ const policies = fc
   .map((other) => ({ policy: other, schedule: buildSchedule(other) }));
 
 describe("the schedule", () => {
-  it("has the fourteen times of the interface document", () => {
+  it("has the fourteen times that the guides promise", () => {
     expect(schedule.map(clockTime)).toEqual(ATTEMPT_TIMES);
   });
 
