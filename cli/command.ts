@@ -3,6 +3,7 @@
 import { parseArgs } from "node:util";
 import type { ContentStorage } from "../src/content/store.js";
 import { PostbellError } from "../src/core/errors.js";
+import { findNearest } from "../src/core/known-names.js";
 import type { Screen } from "./progress.js";
 
 /** The process that a command runs in. */
@@ -57,11 +58,23 @@ export function defineCommand<const O extends Options, S>({
   return Object.freeze({
     ...words,
     prepare(args: readonly string[]): Action {
-      const { values, positionals } = parseArgs({ args: [...args], allowPositionals: true, options });
+      const { values, positionals } = parseOptions(args, options);
       const settings = read(values as Values<O>, positionals);
       return (io) => run(settings, io);
     },
   });
+}
+
+/** Parses arguments. @throws `Error` that names the option that an unknown one is near to. */
+function parseOptions(args: readonly string[], options: Options) {
+  try {
+    return parseArgs({ args: [...args], allowPositionals: true, options });
+  } catch (error) {
+    const unknown = /^Unknown option '--(\w[^']*)'/.exec(toMessage(error))?.[1];
+    const nearest = unknown === undefined ? undefined : findNearest(unknown, Object.keys(options));
+    if (nearest === undefined) throw error;
+    throw new Error(`There is no option '--${printable(unknown ?? "")}'; did you mean '--${nearest}'?`);
+  }
 }
 
 export function readWholeNumber(

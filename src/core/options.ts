@@ -3,8 +3,8 @@
  * and fills in defaults.
  */
 
-import { closest } from "fastest-levenshtein";
 import { PostbellError } from "./errors.js";
+import { findNearest } from "./known-names.js";
 
 /** One option: its default, its unit in docs/options.md, and the check of its value. */
 export interface Option<T> {
@@ -26,6 +26,9 @@ export type OptionValues<T extends OptionTable> = {
       ? OptionValues<T[K]>
       : never;
 };
+
+/** The characters of an unknown key that a message quotes. */
+const MAX_SHOWN_KEY = 80;
 
 const isOption = (entry: Option<unknown> | OptionTable): entry is Option<unknown> =>
   typeof entry["expected"] === "function";
@@ -183,14 +186,22 @@ function readGroup(factory: string, input: unknown, path: string): Readonly<Reco
   throw invalidOption(factory, `${name} must be an object, not ${quote(input)}.`, path || undefined);
 }
 
-/** Refuses a key that the table does not have, and suggests the nearest one. */
+/** Refuses a key that the table does not have, and names the nearest one, or all. */
 function checkKeys(factory: string, table: OptionTable, given: object, path: string): void {
   const unknown = Object.keys(given).find((key) => !Object.hasOwn(table, key));
   if (unknown === undefined) return;
   const known = Object.keys(table);
-  const hint = known.length > 0 ? ` Did you mean '${joinPath(path, closest(unknown, known))}'?` : "";
-  const field = joinPath(path, unknown);
-  throw invalidOption(factory, `there is no option '${field}'.${hint}`, field);
+  const nearest = findNearest(unknown, known);
+  const hint =
+    nearest === undefined
+      ? `The options are ${known.map((key) => joinPath(path, key)).join(", ")}.`
+      : `Did you mean '${joinPath(path, nearest)}'?`;
+  const field = joinPath(path, unknown.slice(0, MAX_SHOWN_KEY));
+  throw invalidOption(
+    factory,
+    `there is no option '${field}'. ${known.length === 0 ? "" : hint}`.trimEnd(),
+    field,
+  );
 }
 
 function readOption(

@@ -3,6 +3,7 @@
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import { systemClock } from "../core/clock.js";
 import { PostbellError } from "../core/errors.js";
+import { refuseUnknownKeys } from "../core/known-names.js";
 
 /** The default header of the signature. */
 export const SIGNATURE_HEADER = "X-Service-Signature";
@@ -71,6 +72,8 @@ export interface VerifyInput {
   readonly now?: number | undefined;
 }
 
+const VERIFY_KEYS: readonly string[] = ["body", "header", "secrets", "toleranceSeconds", "now"];
+
 /**
  * Verifies the signature of a delivery: first that it was made with one of the secrets, then its
  * age.
@@ -79,8 +82,8 @@ export interface VerifyInput {
  * Signatures are compared in constant time, and all secrets are tried whichever matches.
  *
  * @throws `raw_body_unavailable` if `body` is neither bytes nor a string; `invalid_argument` for an
- * empty secret, no secret, or a tolerance or time that is not a number. Nothing that a sender can
- * influence throws.
+ * empty secret, no secret, a tolerance or time that is not a number, or a misspelt key. Nothing
+ * that a sender can influence throws.
  *
  * @example
  * const result = verifySignature({
@@ -90,13 +93,9 @@ export interface VerifyInput {
  * });
  * if (!result.ok) return reply(400, result.code);
  */
-export function verifySignature({
-  body,
-  header,
-  secrets,
-  toleranceSeconds = 300,
-  now = systemClock.now(),
-}: VerifyInput): SignatureResult {
+export function verifySignature(input: VerifyInput): SignatureResult {
+  refuseUnknownKeys("verifySignature", input, VERIFY_KEYS);
+  const { body, header, secrets, toleranceSeconds = 300, now = systemClock.now() } = input;
   const keys = readSecrets(secrets);
   if (typeof toleranceSeconds !== "number" || !(toleranceSeconds >= 0))
     throw invalid("toleranceSeconds", "a number of seconds, 0 or more");

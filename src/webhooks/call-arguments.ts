@@ -1,8 +1,8 @@
 /** Checks the arguments of calls that the host's own code makes. */
 
 import { PostbellError } from "../core/errors.js";
+import { refuseUnknownKeys } from "../core/known-names.js";
 import type { Subscriber } from "./access.js";
-import { findNearest } from "./event-types/event-type-names.js";
 
 const MAX_PAGE = 100;
 
@@ -57,18 +57,6 @@ export function readCallArguments<T extends object>(
   if (typeof given !== "object" || given === null) {
     throw new PostbellError("invalid_argument", `${call}() takes an object with ${known.join(", ")}.`);
   }
-  for (const key of Object.keys(given)) {
-    if ((known as readonly string[]).includes(key)) continue;
-    // Every name is near to one of two letters, so it is never a useful hint.
-    const hint = findNearest(
-      key,
-      known.filter((name) => name !== "as"),
-    );
-    throw new PostbellError(
-      "invalid_argument",
-      `${call}() has no field '${key.slice(0, 40)}'; ${hint === undefined ? `it takes ${known.join(", ")}.` : `did you mean '${hint}'?`}`,
-      { field: key.slice(0, 40) },
-    );
-  }
+  refuseUnknownKeys(call, given, known);
   return given;
 }

@@ -135,6 +135,8 @@ describe("postbell import", () => {
     ["import @site.xml --redis redis://h --author anna", /LOGIN=ID/],
     ["import @site.xml --redis redis://h --fetch", /--fetch needs --files/],
     ["import @site.xml --redis redis://h --colour", /colour/],
+    ["import @site.xml --redis redis://h --flies x", /no option '--flies'; did you mean '--files'\?/],
+    ["export --redis redis://h --sites https://a.example", /no option '--sites'; did you mean '--site'\?/],
     ["export --redis redis://h", /--site is missing/],
     ["export --redis redis://h --site https://a.example --json", /--json needs --output/],
     ["export --redis redis://h --site https://a.example --fetch", /--fetch/],

@@ -276,6 +276,18 @@ describe("the options of createWebhooks", () => {
     });
   });
 
+  it.each([
+    [
+      { retry: { colour: 1 } },
+      /'retry\.colour'\. The options are retry\.intervalsMs, retry\.everyMs, .*retry\.maxJitterMs\.$/,
+    ],
+    [{ colour: 1 }, /'colour'\. The options are storage, access, events, .*telemetry\.$/],
+    [{ ["k".repeat(1e6)]: 1 }, /'k{80}'\. The options are /],
+  ])("refuse an unknown option that is near to none, and list them: %#", (options, message) => {
+    expect(refusal(options).message).toMatch(message);
+    expect(refusal(options).message).not.toContain("Did you mean");
+  });
+
   it.each<[unknown, string]>([
     ["10.20.0.0/33", '"10.20.0.0/33"'],
     ["10.20.0.0/", '"10.20.0.0/"'],

@@ -224,6 +224,26 @@ describe("verifySignature", () => {
     expect(verify({ now: undefined })).toEqual({ ok: false, code: "timestamp_out_of_tolerance" });
   });
 
+  it.each([
+    ["secret", "verifySignature() has no field 'secret'; did you mean 'secrets'?"],
+    ["tolerance", "verifySignature() has no field 'tolerance'; did you mean 'toleranceSeconds'?"],
+    ["rawBody", "verifySignature() has no field 'rawBody'; did you mean 'body'?"],
+    [
+      "key",
+      "verifySignature() has no field 'key'; it takes 'body', 'header', 'secrets', 'toleranceSeconds', 'now'.",
+    ],
+  ])("refuses the key '%s', and names the one that was meant", (key, message) => {
+    const input = { body: "{}", header: "t=1, s=2", secrets: "whsec_x", [key]: "x" };
+    expect(() => verifySignature(input)).toThrow(
+      expect.objectContaining({ code: "invalid_argument", field: key, message }),
+    );
+  });
+
+  it("names 'secrets' where only 'secret' is given", () => {
+    const input = { body: "{}", header: "t=1, s=2", secret: "whsec_x" } as never;
+    expect(() => verifySignature(input)).toThrow("did you mean 'secrets'?");
+  });
+
   it("accepts any of several secrets, at any place", () => {
     expect(verify({ secrets: [secret, "old"] })).toMatchObject({ ok: true });
     expect(verify({ secrets: ["new", secret] })).toMatchObject({ ok: true });

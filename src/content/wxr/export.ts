@@ -1,5 +1,6 @@
 /** `content.export`: writes the whole site as a WXR 1.2 file, piece by piece. */
 
+import { refuseUnknownKeys } from "../../core/known-names.js";
 import type { SiteIndex } from "../query/site-index.js";
 import type { PostType, Taxonomy, Term } from "../records/records.js";
 import type { ContentRepository } from "../repository/content-repository.js";
@@ -70,7 +71,9 @@ export function createExport({
 }): Export {
   const { index } = repository;
 
-  return async function* exportSite({ onProgress, signal } = {}) {
+  return async function* exportSite(options = {}) {
+    refuseUnknownKeys("content.export", options, ["onProgress", "signal"]);
+    const { onProgress, signal } = options;
     await repository.current();
     const people = new Map((await users.all()).map((user) => [user.id, user]));
     const getLogin = (id: number): string => people.get(id)?.slug ?? (id === 0 ? "" : `user-${id}`);

@@ -5,6 +5,7 @@
 
 import { ignoreErrors } from "../../core/error-events.js";
 import { PostbellError } from "../../core/errors.js";
+import { refuseUnknownKeys } from "../../core/known-names.js";
 import { nextTurn } from "../../core/next-turn.js";
 import type { ReadableBody } from "../../http/types.js";
 import type { Caller } from "../auth/caller.js";
@@ -43,10 +44,13 @@ const MAX_ENTRY = 16_777_216;
 /** Bytes that are parsed at once. The signal is checked and entries are taken after each slice. */
 const SLICE = 65_536;
 
+const IMPORT_KEYS = ["as", "authors", "trust", "files", "bytesTotal", "onProgress", "signal"];
+
 export function createImport(dependencies: ImportDependencies): Import {
   const { repository, site, users, files, images, uploadBytes, asUser, openFetch } = dependencies;
 
   return async (source, options) => {
+    refuseUnknownKeys("content.import", options, IMPORT_KEYS);
     const { as, authors = {}, trust: isTrusted = false, files: wanted = "skip", signal } = options;
     // A stream may fail before its first byte is wanted, as one of a missing file does.
     ignoreErrors(source);

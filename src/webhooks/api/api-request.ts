@@ -1,11 +1,11 @@
 /** The parts that all routes of the registration API share: their request, responses and input. */
 
 import { PostbellError } from "../../core/errors.js";
+import { describeUnknownKey } from "../../core/known-names.js";
 import { createJsonWriter } from "../../http/json-response.js";
 import type { PathParameter } from "../../http/router.js";
 import type { HttpRequest } from "../../http/types.js";
 import type { Subscriber } from "../access.js";
-import { findNearest } from "../event-types/event-type-names.js";
 import { TEXT_LENGTHS } from "../text-lengths.js";
 import type { BodySchema } from "./operation.js";
 
@@ -38,11 +38,7 @@ export function parseBodyFields(
   const accepted = Object.keys(properties).filter((name) => properties[name]?.["readOnly"] !== true);
   for (const field of Object.keys(body)) {
     if (Object.hasOwn(properties, field)) continue;
-    const shown = field.slice(0, 40);
-    throw invalidRequest(
-      shown,
-      `There is no field '${shown}'; did you mean '${findNearest(field, accepted)}'?`,
-    );
+    throw invalidRequest(field.slice(0, 40), describeUnknownKey("The body has no field", field, accepted));
   }
   return Object.fromEntries(
     accepted

@@ -1,6 +1,7 @@
 /** The event that a host passes to `emit`, and reading it once. */
 
 import { PostbellError } from "../../core/errors.js";
+import { describeUnknownKey } from "../../core/known-names.js";
 import type { FhirResource } from "../fhir.js";
 
 /**
@@ -57,7 +58,7 @@ export function readEmitOptions(options: EmitOptions | undefined): EmitOptions {
     unknown ?? "options",
     unknown === undefined
       ? "The second argument of emit() is an object with options."
-      : `emit() has no option '${unknown}'.`,
+      : describeUnknownKey("emit() has no option", unknown, ["transaction"]),
   );
 }
 
@@ -73,14 +74,7 @@ export interface Emitted {
   readonly deliveries: readonly { readonly id: string; readonly webhookId: string }[];
 }
 
-const EVENT_KEYS: ReadonlySet<string> = new Set([
-  "type",
-  "account",
-  "resource",
-  "related",
-  "id",
-  "occurredAt",
-]);
+const EVENT_KEYS: readonly string[] = ["type", "account", "resource", "related", "id", "occurredAt"];
 
 export const invalidEvent = (field: string | undefined, message: string, cause?: unknown): PostbellError =>
   new PostbellError("invalid_argument", message, { field, cause });
@@ -96,13 +90,14 @@ export function readEventInput(input: EventInput): EventInput {
   let unknown: string | undefined;
   let event: EventInput;
   try {
-    unknown = Object.keys(input).find((key) => !EVENT_KEYS.has(key));
+    unknown = Object.keys(input).find((key) => !EVENT_KEYS.includes(key));
     const { type, account, resource, related, id, occurredAt } = input;
     const list = Array.isArray(related) ? Array.from(related) : related;
     event = { type, account, resource, related: list, id, occurredAt };
   } catch (cause) {
     throw invalidEvent(undefined, "The event cannot be read: one of its fields throws.", cause);
   }
-  if (unknown !== undefined) throw invalidEvent(unknown, `An event has no field '${unknown}'.`);
+  if (unknown !== undefined)
+    throw invalidEvent(unknown, describeUnknownKey("An event has no field", unknown, EVENT_KEYS));
   return event;
 }

@@ -1,30 +1,19 @@
-/** Error messages about names that do not exist, with the nearest name that does. */
+/** Error messages about event types that do not exist. */
 
-import { closest } from "fastest-levenshtein";
 import { PostbellError } from "../../core/errors.js";
+import { findNearest } from "../../core/known-names.js";
 
-/**
- * The characters of an unknown name that are compared or quoted, so that a name of megabytes costs
- * nothing.
- */
+/** The characters of an unknown name that are quoted, so that a name of megabytes costs nothing. */
 const MAX_SHOWN = 80;
 
 /**
- * Returns the error for a name that is not among `candidates`, with the nearest of them in its
- * message.
+ * Returns the error for a name that is not among `candidates`. If one of them is near, the message
+ * names it.
  */
 export function unknownEventType(name: string, candidates: readonly string[], field: string): PostbellError {
   const guess = findNearest(name, candidates);
-  const hint = guess === undefined ? "" : `; did you mean ${quoteName(guess)}?`;
+  const hint = guess === undefined ? "; it is not in the catalogue" : `; did you mean ${quoteName(guess)}?`;
   return new PostbellError("unknown_event_type", `unknown event type ${quoteName(name)}${hint}`, { field });
-}
-
-/**
- * Returns the candidate with the smallest edit distance to `name`, the first of equals; `undefined`
- * without candidates.
- */
-export function findNearest(name: string, candidates: readonly string[]): string | undefined {
-  return candidates.length === 0 ? undefined : closest(name.slice(0, MAX_SHOWN), candidates);
 }
 
 /** Quotes a name for a message, shortened if it is long. */

@@ -210,6 +210,22 @@ describe("an imported site", () => {
     expect(await bySlug(content, "posts", "same-2000")).toBeDefined();
   });
 
+  it("is refused with a misspelt option, and the nearest is named", async () => {
+    const content = contentSite();
+    await expect(content.import(bytesOf(""), { as: 1, trsut: true } as never)).rejects.toMatchObject({
+      code: "invalid_argument",
+      field: "trsut",
+      message: "content.import() has no field 'trsut'; did you mean 'trust'?",
+    });
+    const reading = content
+      .export({ onProgres: () => {} } as never)
+      [Symbol.asyncIterator]()
+      .next();
+    await expect(reading).rejects.toThrow(
+      "content.export() has no field 'onProgres'; did you mean 'onProgress'?",
+    );
+  });
+
   it("lists what was left out", async () => {
     const summary = await bring(contentSite(), [
       { id: 1, more: "<wp:comment></wp:comment><wp:comment></wp:comment>" },

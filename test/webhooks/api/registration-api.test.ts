@@ -108,6 +108,13 @@ describe("creating a webhook", () => {
       /repeats/,
     ],
     ["an unknown field", { url: URL_1, event_type: ["*"] }, "invalid_request", "event_type", /'event_types'/],
+    [
+      "a field that is near to none",
+      { url: URL_1, colour: "red" },
+      "invalid_request",
+      "colour",
+      /^The body has no field 'colour'; it takes 'url', 'event_types'\.$/,
+    ],
     ["a status", { url: URL_1, status: "ENABLED" }, "invalid_request", "status", /no field/],
     ["a read-only field", { url: URL_1, id: "x" }, "invalid_request", "id", /no field/],
     [

@@ -8,7 +8,6 @@ import {
   readCatalogue,
 } from "../../../src/webhooks/event-types/catalogue.js";
 import { clinicalEvents } from "../../../src/webhooks/event-types/clinical-events.js";
-import { findNearest } from "../../../src/webhooks/event-types/event-type-names.js";
 import interfaceEvents from "../../data/event-types.json" with { type: "json" };
 
 const clinical = readCatalogue(clinicalEvents);
@@ -133,13 +132,6 @@ describe("a host's own catalogue", () => {
         expect(contextKey(`${prefix}.${action}`)).toBe(prefix);
       }),
     );
-  });
-});
-
-describe("nearest", () => {
-  it("prefers the smallest edit distance, and has no answer without candidates", () => {
-    expect(findNearest("consent.update", Object.keys(clinicalEvents))).toBe("consent.updated");
-    expect(findNearest("x", [])).toBeUndefined();
   });
 });
 

@@ -56,6 +56,12 @@ describe("event_types of a registration", () => {
     expect(() => readEventTypes(["patients.*"], catalogue)).toThrow("did you mean 'patient.*'?");
   });
 
+  it.each(["order.*", "order.created", "patient.x", "invoice.paid"])("names no type for %s", (name) => {
+    expect(() => readEventTypes([name], catalogue)).toThrow(
+      expect.objectContaining({ message: `unknown event type '${name}'; it is not in the catalogue` }),
+    );
+  });
+
   it("refuses whatever else a client may send, and only with the two documented codes", () => {
     fc.assert(
       fc.property(fc.anything({ withNullPrototype: true, withSparseArray: true }), (value) => {

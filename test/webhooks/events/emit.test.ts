@@ -219,12 +219,31 @@ describe("an event that cannot be used", () => {
     await expect(webhooks.emit(input)).rejects.toMatchObject(invalid("__proto__"));
   });
 
+  it("is refused with a misspelt field or option, and the nearest is named", async () => {
+    const { webhooks } = stage();
+    await expect(webhooks.emit({ ...event, occuredAt: new Date(0) } as EventInput)).rejects.toMatchObject({
+      ...invalid("occuredAt"),
+      message: "An event has no field 'occuredAt'; did you mean 'occurredAt'?",
+    });
+    await expect(webhooks.emit({ ...event, payload: {} } as EventInput)).rejects.toMatchObject({
+      message:
+        "An event has no field 'payload'; it takes 'type', 'account', 'resource', 'related', 'id', 'occurredAt'.",
+    });
+    await expect(webhooks.emit(event, { transactoin: {} } as never)).rejects.toMatchObject({
+      ...invalid("transactoin"),
+      message: "emit() has no option 'transactoin'; did you mean 'transaction'?",
+    });
+  });
+
   it("is refused with a type that the catalogue does not have, and the nearest is named", async () => {
     const { emit, webhooks } = stage();
     await expect(emit({ type: "patient.upated" })).rejects.toMatchObject({
       code: "unknown_event_type",
       field: "type",
       message: expect.stringContaining("'patient.updated'"),
+    });
+    await expect(emit({ type: "order.created" })).rejects.toMatchObject({
+      message: "unknown event type 'order.created'; it is not in the catalogue",
     });
     await expect(
       webhooks.emit([event, { ...event, type: "encounter.deleted" } as EventInput]),
