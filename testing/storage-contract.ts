@@ -6,7 +6,7 @@ import { testClaims, testLeases } from "./storage-contract/claims.js";
 import { testDeliveryLists, testDeliveryLookup } from "./storage-contract/delivery-log.js";
 import { testEndpointReports } from "./storage-contract/endpoint-health.js";
 import { testEventIds } from "./storage-contract/event-ids.js";
-import { testFanOut, testPayloads } from "./storage-contract/events.js";
+import { testFanOut, testPayloads, testWebhookCounts } from "./storage-contract/events.js";
 import { createScenario, type DeclareTest, type StorageUnderTest } from "./storage-contract/fixture.js";
 import { testHealthClaims, testHealthSettlements } from "./storage-contract/health-notifications.js";
 import { testIdempotencyKeys } from "./storage-contract/idempotency-keys.js";
@@ -40,6 +40,7 @@ const SUITES = [
   testWebhookRemoval,
   testFanOut,
   testPayloads,
+  testWebhookCounts,
   testEventIds,
   testTestEvents,
   testSubjectsAndRecentAttempts,

@@ -54,6 +54,20 @@ export const consoleLogger: Logger = Object.freeze({
 /** The value of a `logger` option: a logger, or `false` to log nothing. */
 export type LoggerOption = Logger | false;
 
+/**
+ * True if a debug line of this logger may reach somebody. pino and winston say if it does; for
+ * other loggers it is assumed.
+ */
+export function isDebugEnabled(option: LoggerOption): boolean {
+  if (option === false || option === silentLogger || option === consoleLogger) return false;
+  try {
+    const { isLevelEnabled } = option as { readonly isLevelEnabled?: unknown };
+    return typeof isLevelEnabled !== "function" || isLevelEnabled.call(option, "debug") === true;
+  } catch {
+    return false;
+  }
+}
+
 /** The parts of a thrown value that are logged. */
 export interface LoggedError {
   /** The name of the error, or the type of a thrown value that is not an error. */

@@ -7,6 +7,7 @@ import type { DeliveryDispatcher } from "./delivery/dispatcher.js";
 import { readGauges } from "./delivery/gauges.js";
 import type { Sender } from "./sender.js";
 import type { WebhooksSettings } from "./settings/settings.js";
+import type { StartReminder } from "./start-reminder.js";
 import type { WebhookStore } from "./store.js";
 
 const DEFAULT_GRACE_MS = 10_000;
@@ -24,7 +25,7 @@ export function createLifecycle({
   clock,
   logger,
   telemetry,
-  onStart,
+  reminder,
 }: {
   readonly settings: Pick<WebhooksSettings, "notify" | "limits" | "awaitStorage">;
   readonly store: WebhookStore;
@@ -33,7 +34,7 @@ export function createLifecycle({
   readonly clock: Clock;
   readonly logger: Logger;
   readonly telemetry: Telemetry | undefined;
-  readonly onStart: () => void;
+  readonly reminder: Pick<StartReminder, "dismissAtExit" | "end">;
 }): Lifecycle {
   let isWanted = false;
   let stopping: Promise<void> | undefined;
@@ -67,16 +68,18 @@ export function createLifecycle({
 
   return {
     async start() {
+      reminder.dismissAtExit();
       isWanted = true;
       if (awaitStorage) await checkStorage();
       // `stop` may have been called while this call waited, and perhaps `start` again.
       while (stopping !== undefined) await stopping;
       if (!isWanted) return;
       dispatcher.start();
-      onStart();
+      reminder.end();
       stopObserving ??= telemetry?.observe(() => readGauges(store, dispatcher.inFlight()));
     },
     stop({ graceMs = DEFAULT_GRACE_MS } = {}) {
+      reminder.dismissAtExit();
       isWanted = false;
       // A second call (a second SIGTERM) must not shorten the grace period of the first.
       stopping ??= end(graceMs).finally(() => {

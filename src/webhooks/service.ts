@@ -1,6 +1,7 @@
 /** `createWebhooks`: puts the parts of the webhook service together. */
 
-import { guardedLogger } from "../core/logger.js";
+import { systemClock } from "../core/clock.js";
+import { guardedLogger, isDebugEnabled } from "../core/logger.js";
 import { countStoreErrors } from "../core/store-metrics.js";
 import { guardedTelemetry } from "../core/telemetry.js";
 import type { HealthStatus } from "../health/health-status.js";
@@ -21,6 +22,7 @@ import { createEmit } from "./emit/emit.js";
 import { createEmitTelemetry } from "./emit/emit-telemetry.js";
 import type { EmitOptions, Emitted, EventInput } from "./emit/event-input.js";
 import { createPrepareEvent } from "./emit/prepare-event.js";
+import { createUnmatchedLog } from "./emit/unmatched-webhooks.js";
 import { type EventCatalogue, type EventTypeOf, readCatalogue } from "./event-types/catalogue.js";
 import type { clinicalEvents } from "./event-types/clinical-events.js";
 import { evaluateHealthStatus } from "./health-status.js";
@@ -113,7 +115,8 @@ export interface Webhooks<T extends string = string> {
   start(): Promise<void>;
   /**
    * Stops delivering. Attempts in flight get `graceMs` (default 10 000) to finish; the others are
-   * delivered later. `start` may be called again.
+   * delivered later. `start` may be called again. Call it also at the end of a process that only
+   * emits: without `start` and `stop`, such a process warns when it ends that it delivered nothing.
    */
   stop(options?: { readonly graceMs?: number | undefined }): Promise<void>;
   /**
@@ -176,7 +179,13 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
     sendHealthNotifications: createHealthNotifications({ store, settings, clock, logger }),
     telemetry,
   });
-  const reminder = createStartReminder({ store, clock, logger });
+  const reminder = createStartReminder({
+    store,
+    clock,
+    logger,
+    // A test on a clock of its own ends without having started what it made.
+    warnsAtExit: clock === systemClock && settings.logger !== false,
+  });
   const lifecycle = createLifecycle({
     settings,
     store,
@@ -185,13 +194,21 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
     clock,
     logger,
     telemetry,
-    onStart: reminder.end,
+    reminder,
   });
 
-  const onScheduled = (): void => {
-    if (!dispatcher.isRunning()) reminder.expectStart();
+  const onScheduled = (events = 0): void => {
+    if (!dispatcher.isRunning()) reminder.expectStart(events);
   };
-  const append = createAppendEvent(store, dispatcher, onScheduled);
+  const append = createAppendEvent(store, dispatcher, {
+    onScheduled: () => onScheduled(1),
+    logUnmatched: createUnmatchedLog({
+      store,
+      clock,
+      logger,
+      isDebugEnabled: () => isDebugEnabled(settings.logger),
+    }),
+  });
   const emit = createEmit({
     prepare: createPrepareEvent({ settings, catalogue, clock, logger, now }),
     append,

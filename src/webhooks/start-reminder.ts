@@ -1,6 +1,6 @@
 /**
  * Notices that nobody delivers: the service stores deliveries, is not started itself, and no other
- * process attempts them either.
+ * process attempts them either. A process that ends before this can be known is told at its end.
  */
 
 import type { Clock, Timer } from "../core/clock.js";
@@ -22,9 +22,21 @@ interface Wait {
   idleLooks: number;
 }
 
+/** Say at the end of the process that nothing was delivered. All services share one listener. */
+const warnings = new Set<() => void>();
+
+const warnAtExit = (): void => {
+  for (const warn of warnings) warn();
+};
+
 export interface StartReminder {
-  /** Call it when deliveries were stored while the service was not started. */
-  readonly expectStart: () => void;
+  /**
+   * Call it when deliveries were stored while the service was not started. `events`: how many new
+   * events they are of.
+   */
+  readonly expectStart: (events: number) => void;
+  /** Call it when the host calls `start` or `stop`: nothing is to be said at the end any more. */
+  readonly dismissAtExit: () => void;
   /** Call it when the service starts. */
   readonly end: () => void;
   /**
@@ -34,16 +46,33 @@ export interface StartReminder {
   readonly waitingMs: () => number;
 }
 
+/** @param options.warnsAtExit whether to warn when the process ends. */
 export function createStartReminder({
   store,
   clock,
   logger,
+  warnsAtExit,
 }: {
   readonly store: Pick<WebhookStore, "stats">;
   readonly clock: Clock;
   readonly logger: Logger;
+  readonly warnsAtExit: boolean;
 }): StartReminder {
   let wait: Wait | undefined;
+  let events = 0;
+  /** True once the host has shown that it knows, or that others deliver. */
+  let isDismissed = !warnsAtExit;
+
+  const warn = (): void =>
+    logger.warn(
+      { events },
+      "start() was never called, so this process delivered none of its events: call start(), or stop() at the end of a process that only emits",
+    );
+
+  const dismissAtExit = (): void => {
+    isDismissed = true;
+    if (warnings.delete(warn) && warnings.size === 0) process.removeListener("exit", warnAtExit);
+  };
 
   const end = (): void => {
     clock.clearTimeout(wait?.timer);
@@ -56,6 +85,7 @@ export function createStartReminder({
     if (wait !== current) return;
     // With a delivery under lease, another process is at work.
     if (stats !== undefined && (stats.due === 0 || stats.leased > 0)) {
+      dismissAtExit();
       end();
       return;
     }
@@ -77,11 +107,17 @@ export function createStartReminder({
   };
 
   return Object.freeze<StartReminder>({
-    expectStart() {
+    expectStart(count) {
+      events += count;
+      if (!isDismissed && count > 0) {
+        if (warnings.size === 0) process.once("exit", warnAtExit);
+        warnings.add(warn);
+      }
       if (wait !== undefined) return;
       wait = { since: clock.monotonic(), timer: undefined, idleLooks: 0 };
       lookLater(wait);
     },
+    dismissAtExit,
     end,
     waitingMs: () => (wait !== undefined && wait.idleLooks >= LOOKS ? clock.monotonic() - wait.since : 0),
   });

@@ -85,21 +85,22 @@ export function createMemoryDeliveryQueue(
       expire(state, now);
       freeRemoved(context, now);
       const account = state.accounts.get(event.account);
+      const webhooks = account?.endpoints.size ?? 0;
       const known = findKnown(state, account, event, now);
       if (known) {
         if (known.digest !== event.digest) return { result: "conflict" };
-        return { result: "duplicate", deliveries: listDeliveries(event.id, known.receivers) };
+        return { result: "duplicate", deliveries: listDeliveries(event.id, known.receivers), webhooks };
       }
       const receivers = listReceivers(account, event.type, webhookId);
       const receiverIds = receivers.map(({ record: { id } }) => id);
       const deliveries = listDeliveries(event.id, receiverIds);
       // An event without receivers is stored only if a webhook may recover it later.
-      const isRecoverable = webhookId === undefined && retention.ms > 0 && (account?.endpoints.size ?? 0) > 0;
+      const isRecoverable = webhookId === undefined && retention.ms > 0 && webhooks > 0;
       if (!account || (receivers.length === 0 && !isRecoverable)) {
         const expiresAt = now + rememberMs;
         const remembered = { digest: event.digest, receivers: receiverIds, expiresAt };
         state.remembered.set(scoped(event.account, event.id), remembered);
-        return { result: "stored", deliveries };
+        return { result: "stored", deliveries, webhooks };
       }
 
       checkPending(state, account, receivers.length);
@@ -109,7 +110,7 @@ export function createMemoryDeliveryQueue(
       resize(state, stored, bytes);
       for (const endpoint of receivers) addDelivery(context, endpoint, stored);
       if (receivers.length === 0) completeEvent(context, stored, now);
-      return { result: "stored", deliveries };
+      return { result: "stored", deliveries, webhooks };
     },
 
     async claim(request) {

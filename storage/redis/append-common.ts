@@ -31,21 +31,22 @@ export function createAppendCommon({
   const { runDurably, notifyWorkers, clock, connectionId } = context;
 
   /**
-   * Caches an event for the claims to come. `line`: its order and the encoded ids of its webhooks.
+   * Caches an event for the claims to come. `line`: its order, the encoded ids of its webhooks, and
+   * how many webhooks its account has. Returns the last two.
    */
   const cacheEvent = (
     { event, short, rememberMs }: AppendItem,
     line: string,
     origin: Origin,
     now: number,
-  ): string => {
-    const [order = "", shorts = ""] = line.split(" ");
+  ): { readonly shorts: string; readonly webhooks: number } => {
+    const [order = "", shorts = "", webhooks] = line.split(" ");
     const createdAt = Number.parseInt(order.slice(0, 11), 16);
     // Half the time that the id is remembered for, because the clocks of processes may differ a
     // little.
     const until = now + rememberMs / 2;
     cache.add(short, { event, createdAt, receivers: shorts.split(";").length }, origin, until);
-    return shorts;
+    return { shorts, webhooks: Number(webhooks) };
   };
 
   /** Releases what a call leased after its caller was rejected. */
@@ -77,14 +78,15 @@ export function createAppendCommon({
     if (leased.hasExpired) notifyWorkers(String(now));
     const lines = (reply as LeaseReply)[0].split("\n");
     const origin = { mark: leased.mark, connection: before === connectionId() ? before : Number.NaN };
-    const shorts = items.map((item, place) => cacheEvent(item, lines[place] ?? "", origin, now));
+    const stored = items.map((item, place) => cacheEvent(item, lines[place] ?? "", origin, now));
     // Also without a claimer, because the reply shows if Redis was emptied.
     const claiming = claims.toClaims(partition, leased, claimer?.claim.token ?? "", now);
     const claimed = await claimInTime(claiming, claimer?.calledAt ?? clock.monotonic(), now);
     const decodeDeliveries = createDeliveryDecoder();
     return items.map((item, place) => ({
       result: "stored",
-      deliveries: decodeDeliveries(item.event.id, shorts[place] ?? ""),
+      deliveries: decodeDeliveries(item.event.id, stored[place]?.shorts ?? ""),
+      webhooks: stored[place]?.webhooks ?? 0,
       ...(confirmed !== undefined && { confirmed }),
       ...(item === claimer && { claimed }),
     }));

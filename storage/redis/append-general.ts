@@ -21,16 +21,17 @@ export function createAppendGeneral({ context, bounds, claims, claimInTime }: Ap
   return async (partition, items, claimer, now) => {
     const args = [...bounds, ...items.flatMap(encodeEvent)];
     const { reply, confirmed } = await runDurably(SCRIPTS.appendGeneral, partition, args, { now });
-    const replies = reply as [string, string][];
+    const replies = reply as [string, string, number?][];
     notifyWorkers(String(replies[items.length]));
     const decodeDeliveries = createDeliveryDecoder();
     const appended = items.map(({ event }, place): Appended | Error => {
-      const [result = "", detail = ""] = replies[place] ?? [];
+      const [result = "", detail = "", webhooks = 0] = replies[place] ?? [];
       if (result === "full") return partitionFull(detail, limits);
       if (result === "conflict") return { result };
       return {
         result: result as StoredResult["result"],
         deliveries: decodeDeliveries(event.id, detail),
+        webhooks,
         ...(confirmed !== undefined && { confirmed }),
       };
     });

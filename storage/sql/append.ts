@@ -37,14 +37,20 @@ const toResult = (
   result: "stored" | "duplicate",
   eventId: string,
   receivers: readonly string[],
+  account: AccountState | undefined,
 ): AppendResult => ({
   result,
   deliveries: receivers.map((webhookId) => ({ id: toDeliveryId(webhookId, eventId, 0), webhookId })),
+  webhooks: account?.webhooks.length ?? 0,
 });
 
-const toKnownResult = ({ event }: AppendRequest, { digest, receivers }: KnownRow): AppendResult =>
+const toKnownResult = (
+  { event }: AppendRequest,
+  { digest, receivers }: KnownRow,
+  accounts: ReadState["accounts"],
+): AppendResult =>
   digest === encodeStoredText(event.digest)
-    ? toResult("duplicate", event.id, JSON.parse(receivers) as string[])
+    ? toResult("duplicate", event.id, JSON.parse(receivers) as string[], accounts.get(event.account))
     : { result: "conflict" };
 
 /** The state that events are planned by, as it was read or is assumed. */
@@ -123,6 +129,7 @@ interface Plan {
   readonly requests: readonly AppendRequest[];
   readonly results: readonly (AppendResult | PostbellError)[];
   readonly planned: readonly PlannedEvent[];
+  readonly accounts: ReadState["accounts"];
 }
 
 function planAll(
@@ -134,29 +141,31 @@ function planAll(
   const results = requests.map((request) => {
     const key = toKey(request.event);
     const stored = known.get(key);
-    if (stored !== undefined) return toKnownResult(request, stored);
+    if (stored !== undefined) return toKnownResult(request, stored, accounts);
     const same = seen.get(key);
     if (same !== undefined) {
       const { digest, account, id } = same.request.event;
       const receivers = encodeReceivers(same);
-      return toKnownResult(request, { account, id, digest: encodeStoredText(digest), receivers });
+      return toKnownResult(request, { account, id, digest: encodeStoredText(digest), receivers }, accounts);
     }
-    const planned = planEvent(request, accounts.get(request.event.account), context);
+    const own = accounts.get(request.event.account);
+    const planned = planEvent(request, own, context);
     if (planned instanceof PostbellError) return planned;
     seen.set(key, planned);
     return toResult(
       "stored",
       request.event.id,
       planned.receivers.map(({ id }) => id),
+      own,
     );
   });
-  return { requests, results, planned: [...seen.values()] };
+  return { requests, results, planned: [...seen.values()], accounts };
 }
 
 /** Returns the results of a plan. `late`: events that other processes have stored first. */
 async function listResults(
   transaction: SqlTransaction,
-  { requests, results }: Plan,
+  { requests, results, accounts }: Plan,
   late: readonly PlannedEvent[],
 ): Promise<Plan["results"]> {
   if (late.length === 0) return results;
@@ -165,7 +174,7 @@ async function listResults(
   return results.map((result, index) => {
     const request = requests[index];
     const winner = request && lost.includes(request) ? first.get(toKey(request.event)) : undefined;
-    return request && winner ? toKnownResult(request, winner) : result;
+    return request && winner ? toKnownResult(request, winner, accounts) : result;
   });
 }
 

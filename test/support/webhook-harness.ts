@@ -240,9 +240,16 @@ export function openHarness({
   const level = (name: string) => (_: object, message: string) => {
     log.push(`${name} ${message}`);
   };
+  const levels = {
+    debug: level("debug"),
+    info: level("info"),
+    warn: level("warn"),
+    error: level("error"),
+    isLevelEnabled: (name: string) => name !== "debug",
+  };
   const webhooks: Webhooks<string> = createWebhooks({
     access: { authenticate: () => SUBSCRIBER, canRead: () => true },
-    logger: { debug: level("debug"), info: level("info"), warn: level("warn"), error: level("error") },
+    logger: levels,
     ...options,
     delivery: { send, ...options.delivery },
     clock,

@@ -237,8 +237,9 @@ describe("a service that is never started", () => {
       store: { stats: forever },
       clock: { ...systemClock, setTimeout: setTimer },
       logger: silentLogger,
+      warnsAtExit: false,
     });
-    reminder.expectStart();
+    reminder.expectStart(1);
     expect(timers.map((timer) => timer.hasRef())).toEqual([false]);
     reminder.end();
   });

@@ -90,6 +90,50 @@ export function testFanOut(it: DeclareTest): void {
   });
 }
 
+/** The result of an append says how many webhooks the account has. */
+export function testWebhookCounts(it: DeclareTest): void {
+  /** Appends an event, which must be stored or known. Returns the count of webhooks. */
+  const appendAndCount = async (s: Scenario, ...args: Parameters<Scenario["append"]>): Promise<number> => {
+    const response = await s.append(...args);
+    assert.ok(response.result !== "conflict");
+    return response.webhooks;
+  };
+
+  it("an append counts the webhooks of its account, whatever their status and types", async (s) => {
+    assert.equal(await appendAndCount(s, s.buildEvent()), 0);
+    const one = await s.register({ eventTypes: ["consent.*"] });
+    assert.equal(await appendAndCount(s, s.buildEvent()), 1);
+    await s.register();
+    await s.register({ status: "DISABLED" });
+    await s.register({ account: "hospital" });
+    assert.equal(await appendAndCount(s, s.buildEvent()), 3);
+    assert.equal(await appendAndCount(s, s.buildEvent({ account: "Clinic" })), 0);
+    assert.equal(await appendAndCount(s, s.buildEvent({ account: "hospital" })), 1);
+    assert.equal(await appendAndCount(s, s.buildEvent({ type: "webhook.test" }), { webhookId: one.id }), 3);
+    await s.update(one.id, { status: "DISABLED" });
+    assert.equal(await appendAndCount(s, s.buildEvent()), 3);
+    await s.remove(one.id);
+    assert.equal(await appendAndCount(s, s.buildEvent()), 2);
+  });
+
+  it("an append counts the webhooks as they are now, also for a duplicate and in another process", async (s) => {
+    const event = s.buildEvent();
+    assert.equal(await appendAndCount(s, event), 0);
+    await s.register();
+    const second = s.buildEvent();
+    assert.equal(await appendAndCount(s, second), 1);
+    await s.createWebhook(s.buildWebhook(), { by: s.peer });
+    for (const by of [s.store, s.peer]) {
+      assert.equal(await appendAndCount(s, event, { by }), 2);
+      assert.equal(await appendAndCount(s, second, { by }), 2);
+      assert.equal(await appendAndCount(s, s.buildEvent(), { by }), 2);
+    }
+    const batch = s.buildEvent();
+    const counts = await s.callConcurrently(8, (by) => appendAndCount(s, batch, { by }));
+    assert.deepEqual(new Set(counts), new Set([2]));
+  });
+}
+
 /** An event is returned exactly as it was stored. */
 export function testPayloads(it: DeclareTest): void {
   it("a payload is returned character by character as it was stored", async (s) => {

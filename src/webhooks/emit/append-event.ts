@@ -4,6 +4,7 @@ import { PostbellError } from "../../core/errors.js";
 import type { DeliveryDispatcher } from "../delivery/dispatcher.js";
 import { type EventRecord, REMEMBER_MS, type WebhookStore } from "../store.js";
 import type { Emitted } from "./event-input.js";
+import type { LogUnmatched } from "./unmatched-webhooks.js";
 
 export interface AppendEventOptions {
   /** The only webhook that receives the event. */
@@ -27,12 +28,15 @@ function checkTransaction(store: Pick<WebhookStore, "joinsTransactions">, transa
   if (problem !== undefined) throw new PostbellError("invalid_argument", problem, { field: "transaction" });
 }
 
-/** @param onScheduled called if deliveries were stored. */
+/**
+ * @param options.onScheduled called if deliveries were stored.
+ * @param options.logUnmatched called with each event that is for the whole account.
+ */
 export const createAppendEvent =
   (
     store: Pick<WebhookStore, "append" | "now" | "joinsTransactions">,
     dispatcher: Pick<DeliveryDispatcher, "reserve">,
-    onScheduled: () => void,
+    { onScheduled, logUnmatched }: { readonly onScheduled: () => void; readonly logUnmatched: LogUnmatched },
   ): AppendEvent =>
   async (event, { webhookId, transaction } = {}) => {
     checkTransaction(store, transaction);
@@ -58,12 +62,15 @@ export const createAppendEvent =
         { field: "id" },
       );
     }
-    const { result, deliveries, confirmed } = appended;
+    const { result, deliveries, confirmed, webhooks } = appended;
     if (deliveries.length > 0) onScheduled();
-    return {
+    const emitted: Emitted = {
       id: event.id,
       duplicate: result === "duplicate",
       ...(confirmed === undefined ? {} : { confirmed }),
       deliveries,
+      webhooks,
     };
+    if (webhookId === undefined) logUnmatched(event, emitted);
+    return emitted;
   };

@@ -101,3 +101,10 @@ export function readEventInput(input: EventInput): EventInput {
     throw invalidEvent(unknown, describeUnknownKey("An event has no field", unknown, EVENT_KEYS));
   return event;
 }
+  /**
+   * How many webhooks the account has now, ENABLED or not and whatever they subscribe to. 0 often
+   * means that `account` is misspelt: `"A"` is not `"a"`. If it is more than 0 and there are no
+   * deliveries, all webhooks are DISABLED or want other types; a logger whose `debug` is on is told
+   * which.
+   */
+  readonly webhooks: number;

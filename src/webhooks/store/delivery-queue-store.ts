@@ -49,6 +49,11 @@ export interface DeliveryQueueStore {
     | {
         readonly result: "stored" | "duplicate";
         readonly deliveries: readonly { readonly id: string; readonly webhookId: string }[];
+        /**
+         * How many webhooks the account has at this call, also for a duplicate: ENABLED or not, and
+         * whatever types they subscribe to.
+         */
+        readonly webhooks: number;
         /** For storages that check it: true if the event has reached a replica. */
         readonly confirmed?: boolean | undefined;
         /** The response that `claim` would have given; absent if the storage leased nothing. */

@@ -4,15 +4,16 @@
 -- ARGV: most pending, most pending of an account; then for each event: account, event, type,
 -- digest, payload, remember for, nonce, the short id of the only webhook it is for or empty, label.
 --
--- Replies for each event: `stored` or `duplicate` with the short ids of its webhooks, `conflict`,
--- or `full` with the bound. The last element is the time that workers are notified of.
+-- Replies for each event: `stored` or `duplicate` with the short ids of its webhooks and the number
+-- of all webhooks of its account, `conflict`, or `full` with the bound. The last element is the time
+-- that workers are notified of.
 
 local mostPending, mostPendingPerAccount = tonumber(ARGV[5]), tonumber(ARGV[6])
 
-local function replyToRepeated(known, digest, nonce)
+local function replyToRepeated(known, digest, nonce, roster)
   if known.digest ~= digest then return { 'conflict', '' } end
   -- The same call again, because its reply was lost: it did store the event.
-  return { known.nonce == nonce and 'stored' or 'duplicate', known.receivers }
+  return { known.nonce == nonce and 'stored' or 'duplicate', known.receivers, (countRoster(roster)) }
 end
 
 local FIRST, FIELDS = 7, 9
@@ -45,19 +46,19 @@ local values = {}
 local function append(place, account, ek, type, digest, payload, rememberFor, nonce, target, label)
   local roster, key = rosterFor(account), eventKeys[place]
   local kept = stored[rememberedKeys[place]] or knownEvents[place] and readEvent(knownEvents[place])
-  if kept then return replyToRepeated(kept, digest, nonce) end
+  if kept then return replyToRepeated(kept, digest, nonce, roster) end
   local remembered = knownIds[place]
   if remembered then
     local expiresAt, by, receivers, of = string.match(remembered, '^(%d+)\n([^\n]*)\n([^\n]*)\n(.*)$')
-    if tonumber(expiresAt) > now then return replyToRepeated({ nonce = by, receivers = receivers, digest = of }, digest, nonce) end
+    if tonumber(expiresAt) > now then return replyToRepeated({ nonce = by, receivers = receivers, digest = of }, digest, nonce, roster) end
   end
 
   local ws, shorts = {}, {}
-  local hasWebhooks, isTest = false, target ~= ''
+  local all, isTest = 0, target ~= ''
   if roster then
     local patterns = matchingTypes(type)
     for w, status, short, types in string.gmatch(roster.lines, '(%d+) (%a) (%S+) ([^\n]*)\n') do
-      hasWebhooks = true
+      all = all + 1
       local isWanted = short == target
       if not isTest then isWanted = isSubscribed(types, patterns) end
       if status == 'E' and isWanted then
@@ -68,10 +69,10 @@ local function append(place, account, ek, type, digest, payload, rememberFor, no
   end
   local receivers = table.concat(shorts, ';')
   local rememberUntil = now + tonumber(rememberFor)
-  if #ws == 0 and (isTest or not hasWebhooks or keepMs == 0) then
+  if #ws == 0 and (isTest or all == 0 or keepMs == 0) then
     remember(rememberedKeys[place], table.concat({ text(rememberUntil), nonce, '', digest }, '\n'), rememberUntil)
     stored[rememberedKeys[place]] = { nonce = nonce, receivers = '', digest = digest }
-    return { 'stored', '' }
+    return { 'stored', '', all }
   end
 
   local a = roster.a
@@ -96,7 +97,7 @@ local function append(place, account, ek, type, digest, payload, rememberFor, no
     touched[w] = true
   end
   count(a, 'pending', #ws)
-  return { 'stored', receivers }
+  return { 'stored', receivers, all }
 end
 
 -- If something else created a key of another type, the script has to fail before its first write.

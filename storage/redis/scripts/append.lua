@@ -9,8 +9,8 @@
 -- `digest⏎label⏎payload`, and its label.
 --
 -- Replies { }, with nothing changed, if an event is not common. Otherwise replies as
--- exchange-claim.lua does: `result` has a line for each event, with its order, a blank, and the
--- short ids of its webhooks.
+-- exchange-claim.lua does: `result` has a line for each event: its order, the short ids of its
+-- webhooks, and how many webhooks its account has, separated by blanks.
 
 local FIRST, FIELDS = 12, 6
 -- Lua can pass a limited number of arguments to one command.
@@ -26,13 +26,15 @@ local function accountOf(name)
   return accounts[name]
 end
 
--- The webhooks of an account that subscribe to a type: their numbers, and their short ids.
+-- The webhooks of an account that subscribe to a type: their numbers, and their short ids. `all`:
+-- how many webhooks the account has.
 local function receiversOf(account, type)
   local known = account.byType[type]
   if known then return known end
-  local own, shorts = {}, {}
+  local own, shorts, all = {}, {}, 0
   local patterns = matchingTypes(type)
   for w, status, short, types in string.gmatch(account.lines, '(%d+) (%a) (%S+) ([^\n]*)\n') do
+    all = all + 1
     if status == 'E' and isSubscribed(types, patterns) then
       own[#own + 1] = w
       shorts[#shorts + 1] = short
@@ -42,7 +44,7 @@ local function receiversOf(account, type)
       end
     end
   end
-  known = { ws = own, numbers = table.concat(own, ';'), shorts = table.concat(shorts, ';') }
+  known = { ws = own, numbers = table.concat(own, ';'), shorts = table.concat(shorts, ';'), all = all }
   account.byType[type] = known
   return known
 end
@@ -119,7 +121,7 @@ for place, key in ipairs(keys) do
     queued[#queued + 1] = '0'
     queued[#queued + 1] = w .. suffix
   end
-  lines[place] = order .. ' ' .. group.shorts
+  lines[place] = order .. ' ' .. group.shorts .. ' ' .. group.all
 end
 call('HSET', EVENTS, unpack(values))
 call('ZADD', LOG, unpack(entries))

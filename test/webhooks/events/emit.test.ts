@@ -83,6 +83,7 @@ describe("emitting an event", () => {
         id: expect.stringMatching(new RegExp(`^${webhook.id}\\.`)),
         webhookId: webhook.id,
       })),
+      webhooks: 4,
     });
     for (const { id } of emitted.deliveries) {
       expect(await webhooks.deliveries.get(id)).toMatchObject({ id, state: "pending", type: event.type });
@@ -152,7 +153,13 @@ describe("emitting an event", () => {
   });
 
   it("says whether the storage has confirmed it, where that says so", async () => {
-    const append = async () => ({ result: "stored" as const, deliveries: [], claims: [], confirmed: false });
+    const append = async () => ({
+      result: "stored" as const,
+      deliveries: [],
+      webhooks: 0,
+      claims: [],
+      confirmed: false,
+    });
     expect(await stage({}, { append }).emit()).toMatchObject({ confirmed: false });
     expect(await stage().emit()).not.toHaveProperty("confirmed");
   });
@@ -321,7 +328,7 @@ describe("emitting the same id again", () => {
     expect(first).toMatchObject({ id: ID, duplicate: false });
     await webhooks.registrations.create(ACME, { url: URL_2 });
     await clock.advance(DAY - 1);
-    expect(await emit({ id: ID })).toEqual({ ...first, duplicate: true });
+    expect(await emit({ id: ID })).toEqual({ ...first, duplicate: true, webhooks: 2 });
     expect(await stats()).toMatchObject({ events: 1, pending: 1 });
   });
 

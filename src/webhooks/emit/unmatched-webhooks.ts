@@ -1,0 +1,71 @@
+/** Tells the debug log which webhooks of an account did not get an event, and why. */
+
+import type { Clock } from "../../core/clock.js";
+import type { Logger } from "../../core/logger.js";
+import { createRateLimit } from "../../http/rate-limit.js";
+import { subscribes } from "../event-types/subscription.js";
+import type { EventRecord, WebhookRecord, WebhookStore } from "../store.js";
+import type { Emitted } from "./event-input.js";
+
+/** The webhooks that are read for a line. */
+const MAX_READ = 100;
+/** The webhooks that a line names, for each cause. */
+const MAX_NAMED = 10;
+/** The most lines of one account. Each costs a read. */
+const LINES_PER_MINUTE = 60;
+
+/** The ids of webhooks that get no delivery of an event, by cause. */
+interface Unmatched {
+  /** They are DISABLED, whatever they subscribe to. */
+  readonly disabled: readonly string[];
+  /** They are ENABLED and subscribe to other types. */
+  readonly otherTypes: readonly string[];
+}
+
+/** Returns the webhooks that get no delivery of an event of this type. Pure. */
+export function findUnmatched(
+  webhooks: readonly Pick<WebhookRecord, "id" | "status" | "eventTypes">[],
+  type: string,
+): Unmatched {
+  const isEnabled = ({ status }: Pick<WebhookRecord, "status">): boolean => status === "ENABLED";
+  const toIds = (list: typeof webhooks): readonly string[] => list.slice(0, MAX_NAMED).map(({ id }) => id);
+  return {
+    disabled: toIds(webhooks.filter((webhook) => !isEnabled(webhook))),
+    otherTypes: toIds(
+      webhooks.filter((webhook) => isEnabled(webhook) && !subscribes(webhook.eventTypes, type)),
+    ),
+  };
+}
+
+/** Call it after an event was stored. Returns at once, and never throws. */
+export type LogUnmatched = (event: Pick<EventRecord, "id" | "account" | "type">, emitted: Emitted) => void;
+
+/** @param isDebugEnabled asked for each event, because a host can change the level at run time. */
+export function createUnmatchedLog({
+  store,
+  clock,
+  logger,
+  isDebugEnabled,
+}: {
+  readonly store: Pick<WebhookStore, "listWebhooks">;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly isDebugEnabled: () => boolean;
+}): LogUnmatched {
+  const lines = createRateLimit({ perMinute: LINES_PER_MINUTE, clock });
+
+  const explain = async (fields: { readonly account: string; readonly eventType: string }): Promise<void> => {
+    const { account, eventType } = fields;
+    const { webhooks } = await store.listWebhooks({ account, limit: MAX_READ });
+    logger.debug({ ...fields, ...findUnmatched(webhooks, eventType) }, "some webhooks did not get an event");
+  };
+
+  return ({ id, account, type }, { duplicate, webhooks, deliveries }) => {
+    if (duplicate || (deliveries.length >= webhooks && webhooks > 0)) return;
+    if (!isDebugEnabled() || lines.take(account) > 0) return;
+    const fields = { account, event: id, eventType: type, webhooks, deliveries: deliveries.length };
+    if (webhooks === 0) logger.debug(fields, "nobody gets an event: the account has no webhooks");
+    // Without a reply there is no line: it must not fail `emit`.
+    else explain(fields).catch(() => {});
+  };
+}
