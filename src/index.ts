@@ -108,8 +108,19 @@ export type {
   DeliveryRequest,
 } from "./webhooks/delivery/deliveries.js";
 export type { EndpointHealth } from "./webhooks/delivery/endpoint-health.js";
-export type { EventCatalogue, EventTypeOf } from "./webhooks/event-types/catalogue.js";
-export { type ClinicalEventType, clinicalEvents } from "./webhooks/event-types/clinical-events.js";
+export type {
+  EmitResult,
+  Emittable,
+  EventAbout,
+  EventHint,
+  ResourceOf,
+} from "./webhooks/emit/event-input.js";
+export type { EventCatalogue, EventTypeOf, ResourceTypeOf } from "./webhooks/event-types/catalogue.js";
+export {
+  type ClinicalEvents,
+  type ClinicalEventType,
+  clinicalEvents,
+} from "./webhooks/event-types/clinical-events.js";
 export type { BodyForm } from "./webhooks/events/notification.js";
 export type { FhirResource, ParsedResource, ResourceHead } from "./webhooks/fhir.js";
 export type { Registrations, WebhookWithSecret } from "./webhooks/registrations/registrations.js";

@@ -20,11 +20,11 @@ import { buildSchedule } from "./delivery/retry-schedule.js";
 import { createAppendEvent } from "./emit/append-event.js";
 import { createEmit } from "./emit/emit.js";
 import { createEmitTelemetry } from "./emit/emit-telemetry.js";
-import type { EmitOptions, Emitted, EventInput } from "./emit/event-input.js";
+import type { EmitOptions, EmitResult, Emittable, EventHint } from "./emit/event-input.js";
 import { createPrepareEvent } from "./emit/prepare-event.js";
 import { createUnmatchedLog } from "./emit/unmatched-webhooks.js";
 import { type EventCatalogue, type EventTypeOf, readCatalogue } from "./event-types/catalogue.js";
-import type { clinicalEvents } from "./event-types/clinical-events.js";
+import type { ClinicalEvents } from "./event-types/clinical-events.js";
 import { evaluateHealthStatus } from "./health-status.js";
 import { createLifecycle } from "./lifecycle.js";
 import { limitLogger } from "./log-limit.js";
@@ -38,8 +38,13 @@ import { withWebhookStoreTimeout } from "./store-timeout.js";
 
 export type { EmitOptions, Emitted, EventInput } from "./emit/event-input.js";
 
-/** The webhook service that {@link createWebhooks} returns. */
-export interface Webhooks<T extends string = string> {
+/**
+ * The webhook service that {@link createWebhooks} returns.
+ *
+ * @typeParam T the event types of its catalogue.
+ * @typeParam C the catalogue, if `emit` is to check resource types at compile time.
+ */
+export interface Webhooks<T extends string = string, C = unknown> {
   /** Serves the registration API. An adapter mounts it. Never rejects. */
   handle(request: HttpRequest): Promise<HttpResponse | undefined>;
   /**
@@ -70,6 +75,10 @@ export interface Webhooks<T extends string = string> {
    * Guarantee: at-least-once delivery from the moment it resolves. If it rejects and you cannot
    * tell whether the event was stored, emit it again with the same `id`.
    *
+   * A list of events gives a list of results, in the same order. All events are checked before the
+   * first is stored. They are stored in order, each by itself. An error names the item: `field` is
+   * `[2].type` if an item was refused, `[2]` if storing stopped at it.
+   *
    * With a storage on Postgres or SQLite, `transaction` writes it in a transaction that you began.
    *
    * @throws `unknown_event_type`, `invalid_argument`, `event_too_large`, `event_conflict`,
@@ -83,13 +92,10 @@ export interface Webhooks<T extends string = string> {
    *   related: [practitioner],
    * });
    */
-  emit(event: EventInput<T>, options?: EmitOptions): Promise<Emitted>;
-  /**
-   * Emits several events. All are checked before the first is stored. They are stored in order,
-   * each by itself, and the results are in the same order. An error names the item: `field` is
-   * `[2].type` if an item was refused, `[2]` if storing stopped at it.
-   */
-  emit(events: readonly EventInput<T>[], options?: EmitOptions): Promise<readonly Emitted[]>;
+  emit<const E extends EventHint<T> | readonly EventHint<T>[]>(
+    event: Emittable<T, C, E>,
+    options?: EmitOptions,
+  ): Promise<EmitResult<E>>;
   /** Creates, reads, changes and removes webhooks from the host's own code. */
   readonly registrations: Registrations;
   /** The delivery log: read deliveries, resend, recover missed events, send a test. */
@@ -146,9 +152,9 @@ export interface Webhooks<T extends string = string> {
  * await webhooks.start();
  * await webhooks.emit({ type: "patient.created", account: "clinic-7", resource: patient });
  */
-export function createWebhooks<const C extends EventCatalogue = typeof clinicalEvents>(
+export function createWebhooks<const C extends EventCatalogue = Readonly<ClinicalEvents>>(
   options: WebhooksOptions<C>,
-): Webhooks<EventTypeOf<C>> {
+): Webhooks<EventTypeOf<C>, C> {
   const settings = readSettings(options);
   const { clock } = settings;
   const logger = limitLogger(guardedLogger(settings.logger), clock);
@@ -228,12 +234,11 @@ export function createWebhooks<const C extends EventCatalogue = typeof clinicalE
   const eventTypes = Object.freeze([...catalogue.types.keys()].sort()) as readonly EventTypeOf<C>[];
   const openApi = cacheDocument(() => describeWebhooksOpenApi(settings, catalogue, "/"));
 
-  return Object.freeze<Webhooks<EventTypeOf<C>>>({
+  return Object.freeze<Webhooks<EventTypeOf<C>, C>>({
     ...createApiHandlers({
       ...{ settings, registrations: forSubscribers, deliveries, eventTypes, openApi, clock, logger },
     }),
-    // One function with the overloads of the interface.
-    emit: emit as Webhooks<EventTypeOf<C>>["emit"],
+    emit: emit as Webhooks<EventTypeOf<C>, C>["emit"],
     registrations,
     deliveries,
     eventTypes: () => eventTypes,

@@ -2,6 +2,7 @@
 
 import { PostbellError } from "../../core/errors.js";
 import { describeUnknownKey } from "../../core/known-names.js";
+import type { ResourceTypeOf } from "../event-types/catalogue.js";
 import type { FhirResource } from "../fhir.js";
 
 /**
@@ -34,6 +35,75 @@ export interface EventInput<T extends string = string> {
   /** When it happened. Default: now. */
   readonly occurredAt?: Date | string | undefined;
 }
+
+/** A resource of one of the types `R`. */
+export interface ResourceOf<R> {
+  readonly resourceType: R;
+  readonly id?: string | undefined;
+}
+
+/** An event whose record is of one of the resource types `R`. */
+export interface EventAbout<T extends string, R> extends Omit<EventInput<T>, "resource"> {
+  readonly resource: ResourceOf<R>;
+}
+
+/**
+ * The fields and the event types that an editor suggests for an event. {@link Emittable} checks
+ * their values.
+ */
+export interface EventHint<T extends string> {
+  readonly type?: T | (string & {});
+  readonly account?: unknown;
+  readonly resource?: unknown;
+  readonly related?: unknown;
+  readonly id?: unknown;
+  readonly occurredAt?: unknown;
+}
+
+/** True if a resource type may be one of the `Wanted`. A plain string may be any. */
+type MayBe<R, Wanted> = string extends R
+  ? true
+  : [Wanted] extends [never]
+    ? true
+    : [R & Wanted] extends [never]
+      ? false
+      : true;
+
+/** The type that one event should have had; `never` if nothing is wrong with it. */
+type Correction<T extends string, C, E> =
+  E extends EventInput<T>
+    ? MayBe<E["resource"]["resourceType"], ResourceTypeOf<C, E["type"]>> extends true
+      ? Exclude<keyof E, keyof EventInput> extends never
+        ? never
+        : EventInput<T>
+      : EventAbout<E["type"], ResourceTypeOf<C, E["type"]>>
+    : EventInput<T>;
+
+type Corrections<T extends string, C, E> = E extends readonly (infer Item)[]
+  ? Correction<T, C, Item>
+  : Correction<T, C, E>;
+
+type CorrectedItem<W, E> = [W] extends [never] ? E : W;
+
+/**
+ * The argument of `emit` for a value of the type `E`: the value itself, or else the type that it
+ * should have had. The compiler's error then names the field at fault and not the whole catalogue.
+ *
+ * `T` are the names of the catalogue `C`. The resource is checked if its `resourceType` is known to
+ * the compiler.
+ */
+export type Emittable<T extends string, C, E> = [Corrections<T, C, E>] extends [never]
+  ? E
+  : E extends readonly unknown[]
+    ? { readonly [I in keyof E]: CorrectedItem<Correction<T, C, E[I]>, E[I]> }
+    : Correction<T, C, E>;
+
+/** The result of `emit`: a list for a list of events, in the same order. */
+export type EmitResult<E> = unknown extends E
+  ? Emitted
+  : E extends readonly unknown[]
+    ? readonly Emitted[]
+    : Emitted;
 
 /** The options of one call of `emit`. */
 export interface EmitOptions {
@@ -72,6 +142,13 @@ export interface Emitted {
   readonly confirmed?: boolean | undefined;
   /** One for each webhook that receives the event. */
   readonly deliveries: readonly { readonly id: string; readonly webhookId: string }[];
+  /**
+   * How many webhooks the account has now, ENABLED or not and whatever they subscribe to. 0 often
+   * means that `account` is misspelt: `"A"` is not `"a"`. If it is more than 0 and there are no
+   * deliveries, all webhooks are DISABLED or want other types; a logger whose `debug` is on is told
+   * which.
+   */
+  readonly webhooks: number;
 }
 
 const EVENT_KEYS: readonly string[] = ["type", "account", "resource", "related", "id", "occurredAt"];
@@ -101,10 +178,3 @@ export function readEventInput(input: EventInput): EventInput {
     throw invalidEvent(unknown, describeUnknownKey("An event has no field", unknown, EVENT_KEYS));
   return event;
 }
-  /**
-   * How many webhooks the account has now, ENABLED or not and whatever they subscribe to. 0 often
-   * means that `account` is misspelt: `"A"` is not `"a"`. If it is more than 0 and there are no
-   * deliveries, all webhooks are DISABLED or want other types; a logger whose `debug` is on is told
-   * which.
-   */
-  readonly webhooks: number;

@@ -2,6 +2,7 @@
 
 import { PostbellError } from "../../core/errors.js";
 import { isResourceTypeName } from "../fhir.js";
+import type { ClinicalEvents, ClinicalEventType } from "./clinical-events.js";
 import { quoteName, unknownEventType } from "./event-type-names.js";
 
 /**
@@ -17,7 +18,18 @@ import { quoteName, unknownEventType } from "./event-type-names.js";
 export type EventCatalogue = Readonly<Record<string, string | readonly string[]>>;
 
 /** The event types of a catalogue: the values that `emit({ type })` accepts. */
-export type EventTypeOf<C extends EventCatalogue> = keyof C & string;
+export type EventTypeOf<C extends EventCatalogue> =
+  // Named apart from the host's own types, so that a compiler's error does not list the fifty.
+  C extends ClinicalEvents
+    ? ClinicalEventType | Exclude<keyof C & string, ClinicalEventType>
+    : keyof C & string;
+
+/** The resource types that the record of an event has. Any, for a type that `C` does not have. */
+export type ResourceTypeOf<C, T> = T extends keyof C
+  ? C[T] extends readonly (infer Name)[]
+    ? Name
+    : C[T]
+  : string;
 
 /** The event type of tests in the delivery log. No catalogue may contain it. */
 export const TEST_EVENT_TYPE = "webhook.test";

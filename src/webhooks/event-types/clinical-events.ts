@@ -1,16 +1,6 @@
 /** The built-in catalogue of event types. */
 
-/**
- * Fifty event types of clinical records, each with the FHIR R4 resource type of its record. It is
- * the default of the `events` option.
- *
- * Source: Event Notification and Webhook Registration Interface, "Event types".
- *
- * @example
- * const events = { ...clinicalEvents, "order.placed": "ServiceRequest" };
- * const webhooks = createWebhooks({ storage, access, events });
- */
-export const clinicalEvents = Object.freeze({
+const TABLE = {
   "patient.created": "Patient",
   "patient.updated": "Patient",
   "patient.deleted": "Patient",
@@ -62,7 +52,26 @@ export const clinicalEvents = Object.freeze({
   "medication-request-admission.updated": "MedicationRequest",
   "medication-administration-admission.created": "MedicationAdministration",
   "medication-administration-admission.updated": "MedicationAdministration",
-} as const);
+} as const;
+
+/**
+ * The type of {@link clinicalEvents}: each event type with the resource type of its record. It has
+ * a name, so that an error of the compiler shows the name and not the fifty types.
+ */
+type ClinicalEventTable = typeof TABLE;
+export interface ClinicalEvents extends ClinicalEventTable {}
+
+/**
+ * Fifty event types of clinical records, each with the FHIR R4 resource type of its record. It is
+ * the default of the `events` option.
+ *
+ * Source: Event Notification and Webhook Registration Interface, "Event types".
+ *
+ * @example
+ * const events = { ...clinicalEvents, "order.placed": "ServiceRequest" };
+ * const webhooks = createWebhooks({ storage, access, events });
+ */
+export const clinicalEvents: Readonly<ClinicalEvents> = Object.freeze(TABLE);
 
 /** One of the fifty names of {@link clinicalEvents}. */
-export type ClinicalEventType = keyof typeof clinicalEvents;
+export type ClinicalEventType = keyof ClinicalEvents;

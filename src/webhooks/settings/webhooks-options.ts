@@ -6,7 +6,7 @@ import type { Telemetry } from "../../core/telemetry.js";
 import type { DestinationOptions } from "../../outbound/destination-options.js";
 import type { Access } from "../access.js";
 import type { EventCatalogue } from "../event-types/catalogue.js";
-import type { clinicalEvents } from "../event-types/clinical-events.js";
+import type { ClinicalEvents } from "../event-types/clinical-events.js";
 import type { BodyForm } from "../events/notification.js";
 import type { Storage } from "../store.js";
 import type { DeliveryOptions, SignatureOptions } from "./delivery-options.js";
@@ -30,7 +30,7 @@ import type { WebhookLimits } from "./limit-options.js";
  *   logger: pino(),
  * };
  */
-export interface WebhooksOptions<C extends EventCatalogue = typeof clinicalEvents> {
+export interface WebhooksOptions<C extends EventCatalogue = Readonly<ClinicalEvents>> {
   /**
    * Required. Stores webhooks, events and deliveries: `memoryStorage()` for one process and tests,
    * `redisStorage()` for everything that must survive a restart.

@@ -47,13 +47,17 @@ test("an event is stored if its transaction commits, and does not exist otherwis
   host.exec("BEGIN IMMEDIATE");
   host.exec("INSERT INTO patients VALUES ('1')");
   const rolledBack = await webhooks.emit(event, { transaction: host });
-  expect(rolledBack.deliveries).toHaveLength(1);
+  expect(rolledBack).toMatchObject({ deliveries: [{}], webhooks: 1 });
   host.exec("ROLLBACK");
   expect(await list()).toEqual([]);
 
   host.exec("BEGIN IMMEDIATE");
   host.exec("INSERT INTO patients VALUES ('2')");
   const committed = await webhooks.emit([event, event], { transaction: host });
+  expect(committed.map(({ duplicate, webhooks: count }) => [duplicate, count])).toEqual([
+    [false, 1],
+    [false, 1],
+  ]);
   expect(await list()).toEqual([]);
   host.exec("COMMIT");
   const ids = committed.flatMap(({ deliveries }) => deliveries.map(({ id }) => id));
