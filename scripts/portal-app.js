@@ -1,6 +1,7 @@
 // Compiles the page of the portal into one script and one style sheet, which the server module
-// holds as strings. One plugin for tsup (esbuild), one for Vitest (Vite).
+// imports as strings. One plugin for tsup (esbuild), one for Vitest (Vite).
 
+import { mkdir, writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { build } from "esbuild";
 import { loadSnippets } from "./verification-snippets.js";
@@ -21,7 +22,7 @@ const snippets = {
   },
 };
 
-/** The module behind `virtual:portal-app`: `script` and `style`. */
+/** Returns `script` and `style`, the exports of `virtual:portal-app`, and the files behind them. */
 async function compile() {
   const { outputFiles, metafile } = await build({
     entryPoints: { app: resolve(folder, "main.tsx"), style: resolve(folder, "styles.css") },
@@ -40,22 +41,28 @@ async function compile() {
     tsconfigRaw: {},
   });
   const text = (end) => outputFiles.find(({ path }) => path.endsWith(end)).text;
-  const code = `export const script = ${JSON.stringify(text("app.js"))};\nexport const style = ${JSON.stringify(text("style.css"))};\n`;
   return {
-    code,
+    script: text("app.js"),
+    style: text("style.css"),
     files: Object.keys(metafile.inputs)
       .filter((path) => !path.startsWith("snippets:"))
       .map((path) => resolve(path)),
   };
 }
 
+/**
+ * Writes the page as a file of its own, in CommonJS: both forms of the package import it, so it is
+ * packed once.
+ */
 export const portalAppForEsbuild = {
   name: "portal-app",
   setup(builder) {
-    builder.onResolve({ filter: /^virtual:portal-app$/ }, ({ path }) => ({ path, namespace: "portal-app" }));
-    builder.onLoad({ filter: /.*/, namespace: "portal-app" }, async () => {
-      const { code, files } = await compile();
-      return { contents: code, loader: "js", watchFiles: files };
+    builder.onResolve({ filter: /^virtual:portal-app$/ }, async () => {
+      const { script, style } = await compile();
+      const code = `exports.script = ${JSON.stringify(script)};\nexports.style = ${JSON.stringify(style)};\n`;
+      await mkdir(resolve("dist"), { recursive: true });
+      await writeFile(resolve("dist", "portal-app.cjs"), code);
+      return { path: "./portal-app.cjs", external: true };
     });
   },
 };
@@ -65,8 +72,8 @@ export const portalAppForVite = {
   resolveId: (id) => (id === NAME ? `\0${NAME}` : undefined),
   async load(id) {
     if (id !== `\0${NAME}`) return undefined;
-    const { code, files } = await compile();
+    const { script, style, files } = await compile();
     for (const file of files) this.addWatchFile(file);
-    return code;
+    return `export const script = ${JSON.stringify(script)};\nexport const style = ${JSON.stringify(style)};\n`;
   },
 };
