@@ -6,9 +6,12 @@ type Awaitable<T> = T | PromiseLike<T>;
 
 /** The client behind an API key. */
 export interface Subscriber {
-  /** Identifies the key in records and hooks. It must not be the key itself. */
+  /**
+   * Identifies the key in records and hooks. It must not be the key itself. 1 to 256 characters
+   * without NUL and lone surrogates, compared exactly.
+   */
   readonly id: string;
-  /** The account that the key belongs to. */
+  /** The account that the key belongs to. The same rules hold as for `id`. */
   readonly account: string;
 }
 
@@ -37,8 +40,9 @@ export interface Actor {
  */
 export interface Access {
   /**
-   * Returns the subscriber behind a Bearer token, or `null` for an unknown key (401). If it throws
-   * or takes too long, the request is answered with 503.
+   * Returns the subscriber behind a Bearer token, or `null` for an unknown key (401). If it throws,
+   * takes too long or returns a subscriber whose `id` or `account` breaks the rules of
+   * {@link Subscriber}, the failure is logged and the request is answered with 503.
    */
   authenticate(apiKey: string): Awaitable<Subscriber | null | undefined>;
   /**

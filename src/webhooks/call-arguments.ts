@@ -18,16 +18,28 @@ export function readLimit(limit: number | undefined): number {
   });
 }
 
+const MAX_NAME = 256;
+
+/** Says what is wrong with a name, without showing it: a host may have passed a key by mistake. */
+function findNameProblem(name: unknown): string | undefined {
+  if (typeof name !== "string") return name === null ? "null" : `a value of type ${typeof name}`;
+  if (name === "") return "an empty string";
+  if (name.length > MAX_NAME) return `${name.length} characters`;
+  if (name.includes("\u0000")) return "one with NUL";
+  return name.isWellFormed() ? undefined : "one with a lone surrogate";
+}
+
 /**
- * Checks an account or the id of a key. It is stored and compared, so it must be short and plain.
- * Throws `invalid_argument`.
+ * Checks an account, the id of a key, or another name that is stored and compared. It must be
+ * short, and have one form in UTF-8: encoders turn lone surrogates of different names into the same
+ * character, and databases refuse NUL or end a text there. Throws `invalid_argument`.
  */
 export function checkName(field: string, name: unknown): asserts name is string {
-  // The storages join such names with NUL.
-  if (typeof name === "string" && name !== "" && name.length <= 256 && !name.includes("\u0000")) return;
+  const problem = findNameProblem(name);
+  if (problem === undefined) return;
   throw new PostbellError(
     "invalid_argument",
-    `${field} must be a string of 1 to 256 characters without NUL.`,
+    `${field} must be a string of 1 to ${MAX_NAME} characters without NUL and lone surrogates (got ${problem}).`,
     { field },
   );
 }

@@ -407,6 +407,7 @@ describe("an event that is added", () => {
     ["no event", null, undefined],
     ["an unknown field", { ...eventFor("p1"), occuredAt: new Date() }, "occuredAt"],
     ["no account", { type: "patient.updated", resource: { resourceType: "Patient" } }, "account"],
+    ["an account with a lone surrogate", { ...eventFor("p1"), account: "a\ud800" }, "account"],
     ["no resource", { type: "patient.updated", account: "a" }, "resource"],
     ["an id that is no UUID", eventFor("p1", { id: "1" }), "id"],
     ["an invalid time", eventFor("p1", { occurredAt: "yesterday" }), "occurredAt"],

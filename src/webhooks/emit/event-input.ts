@@ -18,7 +18,10 @@ import type { FhirResource } from "../fhir.js";
 export interface EventInput<T extends string = string> {
   /** One of the names of the `events` option. */
   readonly type: T;
-  /** The account that the record belongs to. The webhooks of this account receive the event. */
+  /**
+   * The account that the record belongs to. The webhooks of this account receive the event. 1 to
+   * 256 characters without NUL and lone surrogates, compared exactly.
+   */
   readonly account: string;
   /**
    * The record, of the resource type that belongs to `type`. For a deleted record: its last

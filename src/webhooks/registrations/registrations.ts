@@ -49,7 +49,8 @@ export interface Registrations {
    * subscriber returns the same result, secret included; later changes do not show in it. With
    * other values it is refused with `idempotency_key_reused`. Once the webhook was deleted or
    * transferred or its secret rotated, the repetition is refused with `webhook_deleted`,
-   * `webhook_owned_by_another_key` or `secret_rotated`.
+   * `webhook_owned_by_another_key` or `secret_rotated`. The key has 1 to 256 characters without NUL
+   * and lone surrogates.
    */
   create(
     subscriber: Subscriber,
@@ -171,6 +172,7 @@ export function createRegistrations({
       ]);
       checkName("subscriber.id", subscriber.id);
       checkName("subscriber.account", subscriber.account);
+      if (idempotencyKey !== undefined) checkName("idempotencyKey", idempotencyKey);
       const record = await registerWebhook(store, limits, {
         subscriber,
         url: readUrl(url, policy, namesOptions),

@@ -507,6 +507,8 @@ describe("who may call", () => {
     ["returns an empty account", () => ({ id: "first", account: "" })],
     ["returns a number for the account", () => ({ id: "first", account: 7 })],
     ["returns an account with a NUL", () => ({ id: "first", account: "acme\u0000b" })],
+    ["returns an account with a lone surrogate", () => ({ id: "first", account: "acme\ud800" })],
+    ["returns an id with a lone surrogate", () => ({ id: "first\udc00", account: "acme" })],
     ["returns an account of a megabyte", () => ({ id: "first", account: "a".repeat(1_000_000) })],
     [
       "returns a trap",

@@ -249,7 +249,7 @@ describe("registrations in-process", () => {
 
   it("refuse a name of a subscriber or account that cannot be stored, with its path", async () => {
     const { registrations } = registrationApi().webhooks;
-    const bad: unknown[] = ["", "a".repeat(257), "a\u0000b", 7, null, undefined];
+    const bad: unknown[] = ["", "a".repeat(257), "a\u0000b", "t\ud800", "\udc00t", 7, null, undefined];
     for (const value of bad) {
       for (const field of ["id", "account"]) {
         await expect(registrations.create({ ...ACME, [field]: value }, { url: URL_1 })).rejects.toMatchObject(
@@ -257,7 +257,30 @@ describe("registrations in-process", () => {
         );
       }
     }
-    await registrations.create({ id: "a".repeat(256), account: "文\n" }, { url: URL_1 });
+    await registrations.create({ id: "a".repeat(256), account: "文\n\u{1f600}" }, { url: URL_1 });
+  });
+
+  it("refuse an account with a lone surrogate in every call, and say what is wrong with it", async () => {
+    const { webhooks } = registrationApi();
+    const { registrations, deliveries } = webhooks;
+    // In UTF-8, the account below would be this one.
+    const { webhook } = await registrations.create({ id: "first", account: "t\ufffd" }, { url: URL_1 });
+    const [account, { id }] = ["t\ud800", webhook];
+    const as = { id: "first", account };
+    const event = { type: "patient.updated", account, resource: { resourceType: "Patient" } } as const;
+    const calls: Readonly<Record<string, () => Promise<unknown>>> = {
+      account: () => registrations.list({ account }),
+      "as.account": () => registrations.get(id, { as }),
+      "as.id": () => deliveries.stats({ webhookId: id, as: { id: account, account: "t\ufffd" } }),
+      subscriberId: () => registrations.transfer(id, { subscriberId: account }),
+      idempotencyKey: () => registrations.create(ACME, { url: URL_1, idempotencyKey: account }),
+    };
+    const emit = () => webhooks.emit(event);
+    for (const [field, call] of [...Object.entries(calls), ["account", emit] as const]) {
+      const message = `${field} must be a string of 1 to 256 characters without NUL and lone surrogates (got one with a lone surrogate).`;
+      await expect(call()).rejects.toMatchObject({ code: "invalid_argument", field, message });
+    }
+    expect((await registrations.list({ account: "t\ufffd" })).webhooks).toHaveLength(1);
   });
 
   it("refuse a limit that is no page size", async () => {
