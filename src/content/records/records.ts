@@ -214,7 +214,7 @@ export interface Revision {
 /** A user of the site, as the host knows him. */
 export interface User {
   readonly id: number;
-  /** Used in URLs; public. */
+  /** Used in URLs; public. Not empty, and without lone surrogates. */
   readonly slug: string;
   /** The display name; public. */
   readonly name: string;

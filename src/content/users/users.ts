@@ -68,7 +68,8 @@ const isOptionalText = (value: unknown): boolean => value === undefined || value
 /** True if every required property is valid and every other one valid or absent. */
 function isUser({ id, slug, name, roles, avatarUrls, ...rest }: Partial<User>): boolean {
   if (!Number.isSafeInteger(id) || (id as number) <= 0) return false;
-  if (!isText(slug) || slug === "" || !isText(name)) return false;
+  // The slug is part of URLs, which have no form for a lone surrogate.
+  if (!isText(slug) || slug === "" || !slug.isWellFormed() || !isText(name)) return false;
   if (!Array.isArray(roles) || !roles.every(isText)) return false;
   if (![rest.description, rest.url, rest.email].every(isOptionalText)) return false;
   return avatarUrls === undefined || avatarUrls === null || Object.values(avatarUrls).every(isText);
@@ -131,7 +132,7 @@ function createListedUsers(given: readonly User[]): Users {
     if (user === undefined) {
       throw new PostbellError(
         "invalid_option",
-        `createContent: ${field} must have an id (a whole number from 1), a slug, a name and a list of roles.`,
+        `createContent: ${field} must have an id (a whole number from 1), a slug without lone surrogates, a name and a list of roles.`,
         { field },
       );
     }

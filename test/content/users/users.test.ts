@@ -295,6 +295,7 @@ describe("users from functions of the host", () => {
     ["neither a list nor functions", { get: () => null }, "users"],
     ["an entry without roles", [{ id: 1, slug: "a", name: "A" }], "users[0]"],
     ["the id 0", [{ id: 0, slug: "a", name: "A", roles: [] }], "users[0]"],
+    ["a slug with a lone surrogate", [{ id: 1, slug: "a\ud800", name: "A", roles: [] }], "users[0]"],
     ["an id twice", [people[0], { ...people[1], id: 1 }], "users[1]"],
     ["a slug twice", [people[0], { ...people[1], slug: people[0]?.slug }], "users[1]"],
   ])("are refused at construction: %s", (_, users, field) => {
