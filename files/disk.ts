@@ -33,9 +33,11 @@ const STAGING = ".staging";
 const DAY_MS = 86_400_000;
 const CHUNK_BYTES = 262_144;
 
-const isText = (given: unknown): boolean => typeof given === "string" && given !== "";
+/** A path with a lone surrogate would name the same folder as others. */
+const isPath = (given: unknown): boolean =>
+  typeof given === "string" && given !== "" && !/[\0\p{Surrogate}]/u.test(given);
 
-const diskFilesOptions = { directory: value("the path of a folder", isText, "") };
+const diskFilesOptions = { directory: value("the path of a folder", isPath, "") };
 
 const hasCode = (error: unknown, ...codes: readonly string[]): boolean =>
   codes.includes((error as NodeJS.ErrnoException).code ?? "");

@@ -18,6 +18,7 @@ import { testRecovery, testRecoverySchedule } from "./storage-contract/recovery.
 import { testResend, testResendInFlight } from "./storage-contract/resend.js";
 import { testNoRetention, testRetention } from "./storage-contract/retention.js";
 import { testAttempts, testBatches, testOutcomes } from "./storage-contract/settlement.js";
+import { testSimilarNames } from "./storage-contract/similar-names.js";
 import { testStats, testStorageTime } from "./storage-contract/stats-and-time.js";
 import { testSubjectsAndRecentAttempts } from "./storage-contract/subjects-and-recent-attempts.js";
 import { testTestEvents } from "./storage-contract/test-events.js";
@@ -38,6 +39,7 @@ const SUITES = [
   testSecretRotation,
   testOwnership,
   testWebhookRemoval,
+  testSimilarNames,
   testFanOut,
   testPayloads,
   testWebhookCounts,

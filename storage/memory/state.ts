@@ -96,11 +96,8 @@ export function createState(limits: MemoryLimits): State {
   };
 }
 
-/**
- * Returns the key for a map over all accounts. The name of an account may hold any character but
- * NUL.
- */
-export const scoped = (account: string, id: string): string => `${account}\u0000${id}`;
+/** Returns the key for a map over all accounts, whose names may hold any character. */
+export const scoped = (account: string, id: string): string => `${account.length} ${account}${id}`;
 
 export function getAccount(state: State, name: string): Account {
   let account = state.accounts.get(name);

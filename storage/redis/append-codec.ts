@@ -2,6 +2,7 @@
 
 import { formatDeliveryId } from "../../src/webhooks/delivery/delivery-id.js";
 import type { ClaimRequest, EventRecord, WebhookStore } from "../../src/webhooks/store.js";
+import { encodeStoredText } from "../stored-text.js";
 import type { RedisArgument } from "./client.js";
 import { encodeLabel } from "./event-codec.js";
 import { decodeUuid, encodeText, encodeUuid } from "./text-codec.js";
@@ -35,7 +36,7 @@ export const encodeCommonEvent = (
   short,
   encodeText(event.type),
   `${Math.round(now + rememberMs)},${nonce}`,
-  `${JSON.stringify(event.digest)}\n${encodeLabel(event)}\n${event.payload}`,
+  `${JSON.stringify(event.digest)}\n${encodeLabel(event)}\n${encodeStoredText(event.payload)}`,
   encodeLabel(event),
 ];
 
@@ -51,7 +52,7 @@ export const encodeEvent = ({
   short,
   encodeText(event.type),
   JSON.stringify(event.digest),
-  event.payload,
+  encodeStoredText(event.payload),
   rememberMs,
   nonce,
   webhookId === undefined ? "" : encodeUuid(webhookId),

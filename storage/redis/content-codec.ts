@@ -4,6 +4,7 @@
  */
 
 import type { ContentBasis, ContentChange, ContentRecord, ContentWrite } from "../../src/content/store.js";
+import { decodeStoredText, encodeStoredText } from "../stored-text.js";
 
 /** Encodes a name as part of a line, without line feeds. */
 const encodeName = (name: string): string => JSON.stringify(name).slice(1, -1);
@@ -15,11 +16,11 @@ function encodeHead(version: number, { columns, unique }: NonNullable<ContentWri
 }
 
 const encodeWrite = ({ key, expectedVersion, record }: ContentWrite): readonly string[] => [
-  key,
+  encodeStoredText(key),
   String(expectedVersion),
   record === null ? "" : encodeHead(expectedVersion + 1, record),
-  record?.columns ?? "",
-  record?.body ?? "",
+  encodeStoredText(record?.columns ?? ""),
+  encodeStoredText(record?.body ?? ""),
 ];
 
 /**
@@ -31,7 +32,7 @@ export function encodeCommit(
   basis: readonly ContentBasis[],
 ): readonly [lengths: string, texts: string] {
   const texts = [
-    ...basis.flatMap(({ key, version }) => [key, String(version)]),
+    ...basis.flatMap(({ key, version }) => [encodeStoredText(key), String(version)]),
     ...writes.flatMap(encodeWrite),
   ];
   return [texts.map((text) => Buffer.byteLength(text)).join(" "), texts.join("")];
@@ -42,14 +43,15 @@ function decodeChange(key: string, text: string): ContentChange {
   const feed = text.indexOf("\n");
   return feed < 0
     ? { key, version: Number(text), columns: null }
-    : { key, version: Number(text.slice(0, feed)), columns: text.slice(feed + 1) };
+    : { key, version: Number(text.slice(0, feed)), columns: decodeStoredText(text.slice(feed + 1)) };
 }
 
 /** Decodes changes from key and columns in turn. */
 export function decodeChanges(texts: readonly string[]): readonly ContentChange[] {
   const changes: ContentChange[] = [];
   for (let place = 0; place + 1 < texts.length; place += 2) {
-    changes.push(decodeChange(texts[place] as string, texts[place + 1] as string));
+    const key = decodeStoredText(texts[place] as string);
+    changes.push(decodeChange(key, texts[place + 1] as string));
   }
   return changes;
 }
@@ -67,7 +69,7 @@ export function decodeRecord(
     key,
     version: Number.parseInt(line, 10),
     columns: change?.columns ?? null,
-    body: body ?? "",
+    body: decodeStoredText(body ?? ""),
     unique: names.map(decodeName),
   };
 }

@@ -6,6 +6,7 @@
 import { randomUUID } from "node:crypto";
 import type { ContentChange, ContentChanges, ContentRecord, ContentStore } from "../../src/content/store.js";
 import type { Logger } from "../../src/core/logger.js";
+import { decodeStoredText, encodeStoredText } from "../stored-text.js";
 import { decodeChanges, decodeName, decodeRecord, encodeCommit } from "./content-codec.js";
 import type { ContentKeys } from "./content-keys.js";
 import type { LayoutGuard } from "./layout.js";
@@ -107,7 +108,7 @@ export function createRedisContentStore(options: ContentStoreOptions): ContentSt
       const records: (ContentRecord | undefined)[] = [];
       while (left.length > 0) {
         const wanted = left.slice(0, READ_PER_CALL);
-        const reply = await (await connect()).run(SCRIPTS.contentRead, keys, wanted);
+        const reply = await (await connect()).run(SCRIPTS.contentRead, keys, wanted.map(encodeStoredText));
         const [heads, columns, bodies, count] = reply as [Texts, Texts, Texts, number];
         for (const [place, key] of wanted.slice(0, count).entries())
           records.push(decodeRecord(key, heads[place], columns[place], bodies[place]));
@@ -117,7 +118,7 @@ export function createRedisContentStore(options: ContentStoreOptions): ContentSt
     },
 
     async allocate(kind, count) {
-      const args = [kind, count, randomUUID()];
+      const args = [encodeStoredText(kind), count, randomUUID()];
       return Number(await (await connect()).run(SCRIPTS.contentAllocate, keys, args));
     },
 
@@ -131,7 +132,10 @@ export function createRedisContentStore(options: ContentStoreOptions): ContentSt
       if (result === "conflict") {
         return {
           ok: false,
-          conflict: { key: String(what), ...(name !== undefined && { unique: decodeName(name) }) },
+          conflict: {
+            key: decodeStoredText(String(what)),
+            ...(name !== undefined && { unique: decodeName(name) }),
+          },
         };
       }
       if (confirmed === false) logger.warn({}, "no replica has confirmed a change of the content in time");

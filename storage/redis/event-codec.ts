@@ -1,6 +1,7 @@
 /** Decodes stored events. append.lua and append-general.lua write them. */
 
 import type { EventRecord } from "../../src/webhooks/store.js";
+import { decodeStoredText } from "../stored-text.js";
 import { decodeText, encodeText } from "./text-codec.js";
 
 /** A stored event. */
@@ -40,7 +41,7 @@ export function decodeEvent(text: string, account: string, id: string): StoredEv
       account,
       ...decodeLabel(text.slice(typeAt, payloadAt - 1)),
       digest: JSON.parse(text.slice(digestAt, typeAt - 1)) as string,
-      payload: text.slice(payloadAt),
+      payload: decodeStoredText(text.slice(payloadAt)),
     });
     return { event, createdAt: Number.parseInt(order.slice(0, 11), 16), receivers: Number(receivers) };
   } catch {

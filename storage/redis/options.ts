@@ -79,8 +79,9 @@ export const redisStorageOptions = {
   url: value<string | undefined>("a redis:// or rediss:// URL or the path of a socket", isUrl, undefined),
   client: value<RedisClient | undefined>("a client of ioredis without keyPrefix", isClient, undefined),
   prefix: value(
-    "1 to 100 characters, none of them a brace",
-    (given) => isText(given) && /^[^{}\s]{1,100}$/.test(given as string),
+    "1 to 100 characters, none of them a brace, a blank or a lone surrogate",
+    // Redis would store different lone surrogates as the same character.
+    (given) => isText(given) && /^[^{}\s\p{Surrogate}]{1,100}$/u.test(given as string),
     "postbell",
     "text",
   ),

@@ -5,6 +5,7 @@
 
 import { PostbellError } from "../../src/core/errors.js";
 import type { EventRecord, WebhookStore } from "../../src/webhooks/store.js";
+import { encodeStoredText } from "../stored-text.js";
 import {
   type AccountState,
   type AppendRequest,
@@ -26,7 +27,6 @@ import { toDeliveryId } from "./delivery-rows.js";
 import { insertEvents } from "./new-events.js";
 import { remember } from "./remembered-ids.js";
 import type { SqlStoreContext } from "./store-context.js";
-import { encodeStoredText } from "./text.js";
 
 export type AppendResult = Awaited<ReturnType<WebhookStore["append"]>>;
 
@@ -97,9 +97,11 @@ async function readForAppend(
 
 const toNewEvent = (own: PlannedEvent): NewEvent => {
   const { event, now, rememberMs, webhookId } = own.request;
-  const { account, id, type, subject = null, digest, payload } = event;
+  const { account, id, type, subject, digest, payload } = event;
   return {
-    ...{ account, id, type, subject },
+    ...{ account, id },
+    type: encodeStoredText(type),
+    subject: subject === undefined ? null : encodeStoredText(subject),
     digest: encodeStoredText(digest),
     payload: encodeStoredText(payload),
     bytes: Buffer.byteLength(payload),

@@ -1,9 +1,9 @@
 /** Encodes and decodes the rows of content. */
 
 import type { ContentChange, ContentCommit, ContentRecord, ContentWrite } from "../../src/content/store.js";
+import { decodeStoredText, encodeStoredText } from "../stored-text.js";
 import type { contentRecords } from "./content-tables.js";
 import type { RowOf } from "./table.js";
-import { decodeStoredText, encodeStoredText } from "./text.js";
 
 export type RecordRow = RowOf<typeof contentRecords>;
 

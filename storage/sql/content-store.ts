@@ -1,6 +1,7 @@
 /** The content store on SQL: records by key, unique names, and the latest changes. */
 
 import type { ContentChange, ContentChanges, ContentStore } from "../../src/content/store.js";
+import { encodeStoredText } from "../stored-text.js";
 import { type CommitRow, commitContent, readLastCommit } from "./content-commit.js";
 import {
   type ChangeRow,
@@ -11,7 +12,6 @@ import {
   toContentRecord,
 } from "./content-rows.js";
 import type { SqlDatabase, SqlTransaction } from "./database.js";
-import { encodeStoredText } from "./text.js";
 
 /** Records in one page of a load, so that none blocks the event loop for long. */
 const PAGE = 1_000;
@@ -95,8 +95,9 @@ export function createSqlContentStore({ database, now, changesKept }: SqlContent
       const records = new Map(rows.map(toContentRecord).map((record) => [record.key, record]));
       return keys.map((key) => records.get(key));
     },
-    allocate: (kind, count) =>
-      database.write(async (transaction) => {
+    allocate: (given, count) => {
+      const kind = encodeStoredText(given);
+      return database.write(async (transaction) => {
         await transaction.lock(`content ids ${kind}`);
         const [row] = await transaction.all<{ last: number }>(
           "SELECT last FROM {content_ids} WHERE kind = $1",
@@ -108,7 +109,8 @@ export function createSqlContentStore({ database, now, changesKept }: SqlContent
             : "UPDATE {content_ids} SET last = last + $2 WHERE kind = $1";
         await transaction.all(text, [kind, count]);
         return (row?.last ?? 0) + 1;
-      }),
+      });
+    },
     async commit(writes, basis = []) {
       const encoded = encodeWrites(writes);
       const read = basis.map(({ key, version }) => ({ key: encodeStoredText(key), version }));

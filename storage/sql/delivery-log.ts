@@ -12,12 +12,12 @@ import type {
 } from "../../src/webhooks/store.js";
 import { validateCursor } from "../cursor.js";
 import { type RecentHour, sumRecentAttempts } from "../recent-attempts.js";
+import { decodeStoredText, encodeStoredText } from "../stored-text.js";
 import { readChangesOf } from "./changes.js";
 import type { SqlTransaction, SqlValue } from "./database.js";
-import { type DeliveryRow, toDeliveryId } from "./delivery-rows.js";
+import { type DeliveryRow, decodeEventTexts, type EventTexts, toDeliveryId } from "./delivery-rows.js";
 import type { EndpointRow } from "./endpoint-row.js";
 import type { SqlStoreContext } from "./store-context.js";
-import { decodeStoredText } from "./text.js";
 
 /** The most deliveries that a page with a filter examines. */
 const MOST_EXAMINED = 1_000;
@@ -42,8 +42,8 @@ const toRecord = (row: LoggedRow): DeliveryRecord => ({
   id: toDeliveryId(row.webhook_id, row.event_id, row.serial),
   webhookId: row.webhook_id,
   eventId: row.event_id,
-  type: row.type,
-  subject: row.subject,
+  type: decodeStoredText(row.type),
+  subject: row.subject === null ? null : decodeStoredText(row.subject),
   state: row.state as DeliveryState,
   reason: row.reason,
   createdAt: row.created_at,
@@ -114,11 +114,12 @@ async function listDeliveries(
     [webhookId],
   );
   if (endpoint === undefined) return { deliveries: [], next: null };
+  const stored = type === undefined ? undefined : encodeStoredText(type);
   const isFiltered = state !== undefined || type !== undefined;
   const most = isFiltered ? MOST_EXAMINED : limit + 1;
   const examined = await readExamined(transaction, endpoint.position, request, most);
   const wanted = examined.filter(
-    (row) => (state === undefined || row.state === state) && (type === undefined || row.type === type),
+    (row) => (state === undefined || row.state === state) && (stored === undefined || row.type === stored),
   );
   const shown = wanted.slice(0, limit);
   const rows = await transaction.forEach<LoggedRow>(
@@ -170,20 +171,12 @@ async function readEvent(
   account: string,
   id: string,
 ): Promise<EventRecord | undefined> {
-  const [row] = await transaction.all<{
-    type: string;
-    subject: string | null;
-    digest: string;
-    payload: string;
-  }>(
+  const [row] = await transaction.all<EventTexts>(
     `SELECT ev.type, ev.subject, ev.digest, b.payload FROM {events} ev JOIN {bodies} b ON b.event = ev.position
       WHERE ev.account = $1 AND ev.id = $2`,
-    [account, id],
+    [encodeStoredText(account), id],
   );
-  if (row === undefined) return undefined;
-  const { type, subject, digest, payload } = row;
-  const event = { id, account, type, digest: decodeStoredText(digest), payload: decodeStoredText(payload) };
-  return subject === null ? event : { ...event, subject };
+  return row && { id, account, ...decodeEventTexts(row) };
 }
 
 export function createSqlDeliveryLog({

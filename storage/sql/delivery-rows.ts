@@ -1,7 +1,8 @@
 /** The rows of deliveries: their ids, their places in the queue, and adding new ones. */
 
 import { formatDeliveryId } from "../../src/webhooks/delivery/delivery-id.js";
-import { FIRST_ATTEMPT_HEAD_START_MS } from "../../src/webhooks/store.js";
+import { type EventRecord, FIRST_ATTEMPT_HEAD_START_MS } from "../../src/webhooks/store.js";
+import { decodeStoredText } from "../stored-text.js";
 import type { SqlTransaction } from "./database.js";
 import type { RowOf } from "./table.js";
 import { deliveries, queue } from "./webhook-tables.js";
@@ -69,6 +70,26 @@ export async function addDeliveries(
     added.map(({ endpoint }, index) => [endpoint, places[index] ?? now, positions[index] ?? 0]),
   );
 }
+
+/** The texts of an event, as they are stored. */
+export interface EventTexts {
+  readonly type: string;
+  readonly subject: string | null;
+  readonly digest: string;
+  readonly payload: string | null;
+}
+
+export const decodeEventTexts = ({
+  type,
+  subject,
+  digest,
+  payload,
+}: EventTexts): Omit<EventRecord, "id" | "account"> => ({
+  type: decodeStoredText(type),
+  digest: decodeStoredText(digest),
+  payload: decodeStoredText(payload ?? ""),
+  ...(subject !== null && { subject: decodeStoredText(subject) }),
+});
 
 /** Returns the id of a delivery from the ids of its webhook and its event. */
 export const toDeliveryId = (webhookId: string, eventId: string, serial: number): string =>

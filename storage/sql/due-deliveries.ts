@@ -2,11 +2,10 @@
 
 import type { Claim, ClaimRequest, EventRecord, Lane, WebhookRecord } from "../../src/webhooks/store.js";
 import type { SqlTransaction } from "./database.js";
-import { toDeliveryId } from "./delivery-rows.js";
+import { decodeEventTexts, toDeliveryId } from "./delivery-rows.js";
 import type { DueRow } from "./due-row.js";
 import type { EndpointRow } from "./endpoint-row.js";
 import type { AfterCommit, SqlStoreContext } from "./store-context.js";
-import { decodeStoredText } from "./text.js";
 import { queue } from "./webhook-tables.js";
 
 /** A claim in the course of its transaction. */
@@ -25,13 +24,7 @@ export interface Claiming {
 function getEvent({ events }: Claiming, row: DueRow, account: string): EventRecord {
   const known = events.get(row.event);
   if (known !== undefined) return known;
-  const { event_id: id, type, subject } = row;
-  const digest = decodeStoredText(row.digest);
-  const payload = decodeStoredText(row.payload ?? "");
-  const event = Object.freeze({
-    ...{ id, account, type, digest, payload },
-    ...(subject !== null && { subject }),
-  });
+  const event = Object.freeze({ id: row.event_id, account, ...decodeEventTexts(row) });
   events.set(row.event, event);
   return event;
 }
@@ -42,7 +35,7 @@ export function toLeasedClaim(
   endpoint: EndpointRow,
   webhook: WebhookRecord,
 ): Claim {
-  const event = getEvent(claiming, row, endpoint.account);
+  const event = getEvent(claiming, row, webhook.account);
   const id = toDeliveryId(endpoint.id, event.id, row.serial);
   // The row is kept until its delivery is settled; the payload is not.
   row.payload = null;

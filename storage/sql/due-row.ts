@@ -1,6 +1,6 @@
 /** The rows of due deliveries, with their events. */
 
-import type { DeliveryRow } from "./delivery-rows.js";
+import type { DeliveryRow, EventTexts } from "./delivery-rows.js";
 
 /** The most characters of attempts of a delivery that is remembered until it is settled. */
 const MOST_REMEMBERED = 1_000;
@@ -15,16 +15,14 @@ export const DUE = `SELECT q.endpoint, q.at, d.position, d.event, d.serial, d.st
 export type DueRow = Omit<
   DeliveryRow,
   "created_at" | "state" | "reason" | "ended_at" | "queued_at" | "attempts"
-> & {
-  readonly at: number;
-  /** How many deliveries its event had had. */
-  readonly event_deliveries: number;
-  /** Null if they are too long to be remembered. */
-  readonly attempts: string | null;
-  readonly event_id: string;
-  readonly type: string;
-  readonly subject: string | null;
-  readonly digest: string;
-  /** Null if the database has lost it: the core then reports the event as unreadable. */
-  payload: string | null;
-};
+> &
+  EventTexts & {
+    readonly at: number;
+    /** How many deliveries its event had had. */
+    readonly event_deliveries: number;
+    /** Null if they are too long to be remembered. */
+    readonly attempts: string | null;
+    readonly event_id: string;
+    /** Null if the database has lost it: the core then reports the event as unreadable. */
+    payload: string | null;
+  };

@@ -46,7 +46,7 @@ export const lockEndpoints = (
 ): Promise<readonly EndpointRow[]> =>
   transaction.lockRows<EndpointRow>(endpoints, "position", [...new Set(positions)]);
 
-/** Reads an endpoint of this account by its id, and locks it. */
+/** Reads an endpoint of this account, as it is stored, by its id, and locks it. */
 export async function lockEndpoint(
   transaction: SqlTransaction,
   { id, account }: { readonly id: string; readonly account: string },

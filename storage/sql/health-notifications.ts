@@ -1,6 +1,7 @@
 /** Health notifications on SQL: claims the steps that are due, and records what was decided. */
 
 import type { WebhookRecord, WebhookStore } from "../../src/webhooks/store.js";
+import { encodeAccount } from "../stored-text.js";
 import type { SqlTransaction } from "./database.js";
 import type { EndpointRow } from "./endpoint-row.js";
 import { lockEndpoint, saveHealth } from "./endpoint-rows.js";
@@ -55,7 +56,7 @@ export function createSqlHealthNotifications(context: SqlStoreContext): HealthMe
 
     settleHealthNotification: ({ id, account, failingSince, from, status, warnedAt, noticeAt, now }) =>
       writeAndWake(context, async (transaction, after) => {
-        const endpoint = await lockEndpoint(transaction, { id, account });
+        const endpoint = await lockEndpoint(transaction, encodeAccount({ id, account }));
         if (endpoint === undefined || endpoint.failing_since !== failingSince || endpoint.status !== from)
           return false;
         const updatedAt = status === from ? endpoint.updated_at : Math.max(now, endpoint.updated_at + 1);

@@ -3,6 +3,7 @@
 import { subscribes } from "../../src/webhooks/event-types/subscription.js";
 import type { WebhookStore } from "../../src/webhooks/store.js";
 import { validateCursor } from "../cursor.js";
+import { decodeStoredText } from "../stored-text.js";
 import { reopenEvents } from "./completed-events.js";
 import type { SqlTransaction } from "./database.js";
 import { addDeliveries, type NewDelivery } from "./delivery-rows.js";
@@ -116,7 +117,7 @@ export async function recover(
   const missed = standings.filter((standing, index) => {
     const row = rows[index];
     if (row === undefined || index >= taken || row.is_test === 1) return false;
-    return Number(standing.others) === 0 && subscribes(types, row.type);
+    return Number(standing.others) === 0 && subscribes(types, decodeStoredText(row.type));
   });
   const count = await addMissed(transaction, missed, endpoint, request);
   if (count > 0) await offerAndSave(transaction, [endpoint], { context, now, after });

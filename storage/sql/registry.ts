@@ -5,6 +5,7 @@ import { rotateSecret } from "../../src/webhooks/registrations/secret-rotation.j
 import type { WebhookRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { validateCursor } from "../cursor.js";
 import type { RegistryMethods } from "../registry-methods.js";
+import { encodeAccount, encodeStoredText } from "../stored-text.js";
 import type { SqlTransaction } from "./database.js";
 import type { EndpointRow } from "./endpoint-row.js";
 import { lockEndpoint, nextTurnNumber, offerAndSave, saveHealth } from "./endpoint-rows.js";
@@ -25,7 +26,7 @@ type UpdateRequest = Parameters<WebhookStore["updateWebhook"]>[0];
 
 const POSITION = /^[0-9]{1,15}$/;
 
-/** Counts the webhooks of an account. */
+/** Counts the webhooks of an account, as it is stored. */
 async function countWebhooks(
   transaction: SqlTransaction,
   account: string,
@@ -47,9 +48,9 @@ async function findEarlierCreate(
   if (idempotency) {
     const [replay] = await transaction.all<{ digest: string; webhook: string }>(
       "SELECT digest, webhook FROM {replays} WHERE account = $1 AND key = $2 AND expires_at > $3",
-      [webhook.account, idempotency.key, now],
+      [encodeStoredText(webhook.account), encodeStoredText(idempotency.key), now],
     );
-    if (replay && replay.digest !== idempotency.digest) return { result: "key_reused" };
+    if (replay && replay.digest !== encodeStoredText(idempotency.digest)) return { result: "key_reused" };
     if (replay) {
       const record = JSON.parse(seal.open(replay.webhook, webhook.account)) as WebhookRecord;
       return { result: "replayed", webhook: record };
@@ -78,7 +79,7 @@ async function addWebhook(
   { webhook, idempotency, now }: CreateRequest,
   { seal }: SqlStoreContext,
 ): Promise<void> {
-  const { id, account } = webhook;
+  const { id, account } = encodeAccount(webhook);
   const [position] = await transaction.insertNumbered(
     webhooks,
     ["id", "account", "created_at", ...CONFIG_COLUMNS],
@@ -99,13 +100,13 @@ async function addWebhook(
   };
   await transaction.insert(endpoints, Object.keys(endpoint), [Object.values(endpoint)]);
   if (!idempotency) return;
-  const { key, digest, expiresAt } = idempotency;
-  const sealed = seal.close(JSON.stringify(webhook), account);
+  const key = encodeStoredText(idempotency.key);
+  const sealed = seal.close(JSON.stringify(webhook), webhook.account);
   await transaction.remove(replays, ["account", "key"], [[account, key]]);
   await transaction.insert(
     replays,
     ["account", "key", "digest", "webhook", "expires_at"],
-    [[account, key, digest, sealed, expiresAt]],
+    [[account, key, encodeStoredText(idempotency.digest), sealed, idempotency.expiresAt]],
   );
 }
 
@@ -173,10 +174,11 @@ async function createWebhook(
   context: SqlStoreContext,
 ): Promise<CreateResult> {
   const { webhook, enabledLimit, accountLimit } = request;
-  await transaction.lock(`account ${webhook.account}`);
+  const account = encodeStoredText(webhook.account);
+  await transaction.lock(`account ${account}`);
   const earlier = await findEarlierCreate(transaction, request, context);
   if (earlier !== undefined) return earlier;
-  const { all, enabled } = await countWebhooks(transaction, webhook.account);
+  const { all, enabled } = await countWebhooks(transaction, account);
   if (all >= accountLimit) return { result: "account_limit" };
   if (webhook.status === "ENABLED" && enabled >= enabledLimit) return { result: "enabled_limit" };
   await addWebhook(transaction, request, context);
@@ -200,7 +202,7 @@ export function createSqlRegistry(
     async listWebhooks({ account, cursor, limit }) {
       const after = Number(validateCursor(cursor, POSITION) || 0);
       const rows = await database.read((transaction) =>
-        readWebhooksOfAccount(transaction, account, { after, limit: limit + 1 }),
+        readWebhooksOfAccount(transaction, encodeStoredText(account), { after, limit: limit + 1 }),
       );
       const shown = rows.slice(0, limit);
       return {
@@ -210,11 +212,13 @@ export function createSqlRegistry(
     },
 
     updateWebhook: (request) =>
-      writeAndWake(context, (transaction, after) => changeWebhook(transaction, request, { context, after })),
+      writeAndWake(context, (transaction, after) =>
+        changeWebhook(transaction, encodeAccount(request), { context, after }),
+      ),
 
-    removeWebhook: ({ id, account }) =>
+    removeWebhook: (request) =>
       database.write(async (transaction) => {
-        const endpoint = await lockEndpoint(transaction, { id, account });
+        const endpoint = await lockEndpoint(transaction, encodeAccount(request));
         if (endpoint === undefined) return false;
         const { position } = endpoint;
         await transaction.remove(webhooks, ["position"], [[position]]);

@@ -2,6 +2,7 @@
 
 import type { WebhookRecord, WebhookStatus } from "../../src/webhooks/store.js";
 import type { Seal } from "../seal.js";
+import { decodeStoredText, encodeStoredText } from "../stored-text.js";
 import type { SqlTransaction, SqlValues } from "./database.js";
 import type { EndpointRow } from "./endpoint-row.js";
 import type { RowOf } from "./table.js";
@@ -20,9 +21,9 @@ const SELECT = `SELECT w.*, e.status, e.updated_at, e.generation, e.failing_sinc
 export const decodeWebhookRow = (row: WebhookRow, seal: Seal): WebhookRecord =>
   Object.freeze<WebhookRecord>({
     id: row.id,
-    account: row.account,
-    subscriberId: row.subscriber_id,
-    url: row.url,
+    account: decodeStoredText(row.account),
+    subscriberId: decodeStoredText(row.subscriber_id),
+    url: decodeStoredText(row.url),
     status: row.status as WebhookStatus,
     eventTypes: decodeEventTypes(row.event_types),
     createdAt: row.created_at,
@@ -51,8 +52,8 @@ export const CONFIG_COLUMNS = [
 
 /** Returns the values of {@link CONFIG_COLUMNS}, with the secrets sealed. */
 export const encodeConfig = (record: WebhookRecord, seal: Seal): SqlValues => [
-  record.subscriberId,
-  record.url,
+  encodeStoredText(record.subscriberId),
+  encodeStoredText(record.url),
   record.eventTypes === null ? null : JSON.stringify(record.eventTypes),
   seal.close(record.secret, record.id),
   record.previousSecret === null ? null : seal.close(record.previousSecret, record.id),
@@ -75,7 +76,7 @@ export async function readWebhook(transaction: SqlTransaction, id: string): Prom
   return row;
 }
 
-/** Reads the webhooks of an account after a position, oldest first. */
+/** Reads the webhooks of an account, as it is stored, after a position, oldest first. */
 export const readWebhooksOfAccount = (
   transaction: SqlTransaction,
   account: string,

@@ -4,6 +4,7 @@ import { LRUCache } from "lru-cache";
 import { PostbellError } from "../../src/core/errors.js";
 import type { ClaimRequest, Storage, WebhookStore } from "../../src/webhooks/store.js";
 import { type Batcher, createBatcher } from "../batcher.js";
+import { encodeAccount } from "../stored-text.js";
 import { type AppendResult, appendAll } from "./append.js";
 import type { AppendRequest } from "./append-plan.js";
 import { type ClaimAttempt, leaseDue } from "./claim.js";
@@ -83,7 +84,7 @@ function createAppender(
   const joined = createJoinedAppender(context);
   return async (request) => {
     // The caller may change its event while it waits for its turn.
-    const copy = { ...request, event: { ...request.event } };
+    const copy = { ...request, event: encodeAccount(request.event) };
     const result = await (copy.transaction === undefined
       ? batcher.add(copy)
       : joined(copy.transaction, copy));
@@ -145,8 +146,9 @@ export function createSqlWebhookStore(
         if (!isLocked || tries === MOST_TRIES) return response;
       }
     },
-    async settle(settlements) {
-      if (settlements.length === 0) return [];
+    async settle(given) {
+      if (given.length === 0) return [];
+      const settlements = given.map(encodeAccount);
       const results = await writeAndWake(context, (transaction, after) =>
         recordSettlements(transaction, settlements, { context, after }),
       );
@@ -156,9 +158,13 @@ export function createSqlWebhookStore(
       return results;
     },
     resend: (request) =>
-      writeAndWake(context, (transaction, after) => resend(transaction, request, { context, after })),
+      writeAndWake(context, (transaction, after) =>
+        resend(transaction, encodeAccount(request), { context, after }),
+      ),
     recover: (request) =>
-      writeAndWake(context, (transaction, after) => recover(transaction, request, { context, after })),
+      writeAndWake(context, (transaction, after) =>
+        recover(transaction, encodeAccount(request), { context, after }),
+      ),
     stats: () => database.read((transaction) => readStoreStats(transaction, now(), perEndpoint)),
   });
 }

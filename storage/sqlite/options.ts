@@ -47,7 +47,8 @@ const isHandle = (given: unknown): boolean =>
 export const sqliteStorageOptions = {
   file: value<string | undefined>(
     "the path of a file",
-    (given) => typeof given === "string" && given !== "" && !given.includes("\u0000"),
+    // A path with a lone surrogate would name the same file as others.
+    (given) => typeof given === "string" && given !== "" && !/[\0\p{Surrogate}]/u.test(given),
     undefined,
     "path",
   ),

@@ -2,7 +2,17 @@
 
 import assert from "node:assert/strict";
 import { overwriteDeep } from "../storage-contract/assertions.js";
-import { type DeclareContentTest, put, remove, toRecord } from "./fixture.js";
+import {
+  type DeclareContentTest,
+  listChanges,
+  loadAll,
+  put,
+  readSequence,
+  remove,
+  sortChanges,
+  toChange,
+  toRecord,
+} from "./fixture.js";
 
 /** A record is returned as it was committed. */
 export function testRecords(it: DeclareContentTest): void {
@@ -48,18 +58,43 @@ export function testRecords(it: DeclareContentTest): void {
       "",
       "\u0000\n\r\t\"'\\",
       "Ünïcödé 東京 🔔 \u2028 \ufeff",
+      "\ud800 and \udc00 and \ufffd",
       "é".repeat(500_000),
       "x".repeat(1_048_576),
     ];
     const writes = texts.map((text, place) =>
       put(`post/${place}`, 0, {
-        columns: JSON.stringify(text),
+        columns: text,
         body: text,
         unique: [`slug/${place}/${text.slice(0, 100)}`],
       }),
     );
     await s.commit(...writes);
     assert.deepEqual(await s.peer.read(writes.map(({ key }) => key)), writes.map(toRecord));
+  });
+
+  it("keys that differ in characters which a backend may change are different records", async (s) => {
+    const names = ["t", "T", "t\ud800", "t\udc00", "t\ufffd", "t\u0000", "\u00e9", "e\u0301", '\u0001"t"'];
+    const writes = names.map((name) => put(`option/${name}`, 0, { unique: [`slug/${name}`] }));
+    const keys = writes.map(({ key }) => key);
+    const since = await readSequence(s.peer);
+    for (const write of writes) await s.commit(write);
+    assert.deepEqual(await s.peer.read(keys), writes.map(toRecord));
+    const changes = sortChanges(writes.map((write) => toChange(toRecord(write))));
+    assert.deepEqual(await listChanges(s.peer, since), changes);
+    assert.deepEqual(sortChanges((await loadAll(s.peer)).records.values()), changes);
+    for (const [index, key] of keys.entries()) {
+      await s.refuse([put(key, 0)], key);
+      await s.refuse([put("post/1", 0)], key, undefined, [{ key, version: 2 }]);
+      const unique = `slug/${names[index]}`;
+      await s.refuse([put("post/1", 0, { unique: [unique] })], "post/1", unique);
+      await s.commit(remove(key, 1));
+      assert.deepEqual(
+        (await s.peer.read(keys)).map((record) => record !== undefined),
+        names.map((_, place) => place > index),
+      );
+      assert.equal(await s.store.allocate(key, 1), 1);
+    }
   });
 
   it("one call writes ten thousand records and one call reads a thousand", async (s) => {

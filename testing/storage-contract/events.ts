@@ -11,6 +11,7 @@ const AWKWARD_TEXTS = [
   "Grüße, 日本語, עברית, e\u0301 is not \u00e9, \u{1F469}\u200d\u{1F52C}",
   '{"n":1234567890123456789,"x":1e400,"list":[],"object":{},"slash":"\\/","quote":"\\""}',
   "%s %d $1 $& ' \" ` \\ --",
+  "\ud800 alone, \udc00 too, and \ufffd",
   `${"0123456789abcdef".repeat(16_383)}\u{1F600}\u{1F600}é`.padEnd(262_144, "-"),
 ];
 

@@ -132,6 +132,7 @@ describe("the folder of files on disk", () => {
     for (const options of [
       {},
       { directory: "" },
+      { directory: "uploads\ud800" },
       { directory: 5 },
       { directory: "x", dir: "y" },
       undefined,

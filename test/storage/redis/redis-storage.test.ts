@@ -60,6 +60,7 @@ describe("the options", () => {
     ["an opening brace in the prefix", { url, prefix: "a{b" }, "prefix"],
     ["a closing brace in the prefix", { url, prefix: "a}b" }, "prefix"],
     ["a blank in the prefix", { url, prefix: "a b" }, "prefix"],
+    ["a lone surrogate in the prefix", { url, prefix: "a\ud800" }, "prefix"],
     ["an empty prefix", { url, prefix: "" }, "prefix"],
     ["a prefix of 101 characters", { url, prefix: "a".repeat(101) }, "prefix"],
     ["no partition", { url, partitions: 0 }, "partitions"],

@@ -180,6 +180,12 @@ describe("a file", () => {
     },
   );
 
+  it.each(["a\ud800.db", "a\u0000.db", ""])("whose path is %j is refused", (path) => {
+    expect(() => sqliteStorage({ file: path })).toThrow(
+      expect.objectContaining({ code: "invalid_option", field: "file" }),
+    );
+  });
+
   it("whose folder does not exist, or that is a folder, is reported as such", async () => {
     const message = "The SQLite file cannot be opened. Create its folder, and let this process write to it.";
     const unavailable = { code: "storage_unavailable", message };
