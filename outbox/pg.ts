@@ -50,8 +50,11 @@ const pgSourceOptions = {
 
 type Rows = readonly Readonly<Record<string, unknown>>[];
 
-/** Converts a time to epoch milliseconds, or an interval to milliseconds. */
-const epochMs = (time: string): string => `(extract(epoch FROM ${time}) * 1000)::float8::text`;
+/**
+ * Converts a time to epoch milliseconds, or an interval to milliseconds. Whole numbers, because
+ * extra_float_digits rounds others.
+ */
+const epochMs = (time: string): string => `trunc(extract(epoch FROM ${time}) * 1000)::bigint::text`;
 
 /**
  * Creates a source on a table in Postgres 12 or newer. Does no I/O yet.

@@ -2,6 +2,9 @@
  * Functions of the schema that append events: a call costs one round trip, and each connection of
  * the server plans what is in them once, behind a pooler too. An event may be written in a
  * transaction of the host, where each round trip and each plan counts.
+ *
+ * The host may have changed any setting there. The functions set what their statements depend on,
+ * and the arrays they take contain no null, which `array_nulls = off` would make the text "NULL".
  */
 
 import { FIRST_ATTEMPT_HEAD_START_MS } from "../../src/webhooks/store.js";
@@ -24,11 +27,14 @@ function writeRows(toName: ToName, text: string, types: readonly ParameterType[]
   return `(SELECT coalesce(json_agg(rows), '[]') FROM (${writeForEach(named, types, from)}) AS rows)`;
 }
 
+/** Stands for no subject. The encoding of stored texts never makes it. */
+const NO_SUBJECT = "\u0001";
+
 /** Writes the statement that inserts events, with everything that belongs to them. */
 const writeInsert = (toName: ToName): string => `WITH given AS MATERIALIZED (
-    SELECT nextval('${toName("events_position_seq")}') AS position, u.*
+    SELECT nextval('${toName("events_position_seq")}') AS position, u.*, nullif(u.given_subject, chr(1)) AS subject
       FROM unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::bigint[], $9::bigint[], $10::text[], $11::bigint[], $12::bigint[], $13::text[])
-        WITH ORDINALITY AS u(account, id, type, subject, digest, bytes, remember_until, receivers, is_test, deliveries, payload, place)
+        WITH ORDINALITY AS u(account, id, type, given_subject, digest, bytes, remember_until, receivers, is_test, deliveries, payload, place)
   ), stored AS (
     INSERT INTO ${toName("events")} (position, account, id, type, subject, digest, bytes, stored_at, remember_until, receivers, is_test, deliveries)
       SELECT position, account, id, type, subject, digest, bytes, $1::bigint, remember_until, receivers, is_test, deliveries FROM given ORDER BY place
@@ -64,17 +70,25 @@ const writeIsOtherwise = (toName: ToName): string => `(
         FROM ${toName("webhooks")} AS w JOIN ${toName("endpoints")} AS e ON e.position = w.position WHERE w.account = a.account
       ) AS now WHERE now.webhooks <> a.webhooks OR now.pending > a.most))`;
 
+/** Settings that the functions depend on, whatever the caller has set. */
+const SETTINGS = "SET plan_cache_mode = force_generic_plan SET search_path = pg_catalog, pg_temp";
+
+/** Texts of another encoding would be stored garbled, because pg sends UTF-8. */
+const CHECK_ENCODING = `IF current_setting('client_encoding') NOT IN ('UTF8', 'SQL_ASCII') THEN RAISE 'client_encoding is not UTF8' USING ERRCODE = '22021'; END IF;`;
+
 /**
  * Returns the statements that create the functions. The first does what two `forEach` do, the
  * second what `insertEvents` does; with a channel, that also notifies.
  */
 export const describeFunctions = (toName: ToName): readonly string[] => [
   `CREATE FUNCTION ${toName("read_append")}(text[], text[], bigint[], text[]) RETURNS TABLE (known_rows json, receiver_rows json)
-LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $function$ BEGIN
+LANGUAGE plpgsql ${SETTINGS} AS $function$ BEGIN
+  ${CHECK_ENCODING}
   RETURN QUERY SELECT ${writeRows(toName, KNOWN, KNOWN_TYPES, 1)}, ${writeRows(toName, RECEIVERS, RECEIVERS_TYPES, 4)};
 END $function$;`,
   `CREATE FUNCTION ${toName("append_events")}(bigint, bigint, text[], text[], text[], text[], text[], bigint[], bigint[], text[], bigint[], bigint[], text[], bigint[], bigint[], text, text[], text[], bigint[]) RETURNS SETOF bigint
-LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $function$ BEGIN
+LANGUAGE plpgsql ${SETTINGS} AS $function$ BEGIN
+  ${CHECK_ENCODING}
   IF $17 IS NOT NULL AND ${writeIsOtherwise(toName)} THEN RETURN; END IF;
   IF $16 IS NOT NULL THEN PERFORM pg_notify($16, $1::text); END IF;
   RETURN QUERY ${writeInsert(toName)};
@@ -119,7 +133,7 @@ export function listEventValues(
   return {
     times: [now, now - FIRST_ATTEMPT_HEAD_START_MS],
     events: added.map((event) => [
-      ...[event.account, event.id, event.type, event.subject, event.digest, event.bytes],
+      ...[event.account, event.id, event.type, event.subject ?? NO_SUBJECT, event.digest, event.bytes],
       ...[event.rememberUntil, event.receivers, event.isTest ? 1 : 0, event.endpoints.length, event.payload],
     ]),
     deliveries: added.flatMap(({ endpoints }, index) => endpoints.map((endpoint) => [index + 1, endpoint])),

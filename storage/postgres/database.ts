@@ -4,19 +4,25 @@ import { type Clock, systemClock } from "../../src/core/clock.js";
 import { PostbellError } from "../../src/core/errors.js";
 import type { SqlDatabase, SqlReadOptions, SqlTransaction, TransactionOptions } from "../sql/database.js";
 import type { PgClient, PgPoolClient, PostgresPool } from "./client.js";
-import { isRefusal, isStalePlan, isTransactionConflict, toPostgresError } from "./errors.js";
+import { isRefusal, isStalePlan, isTransactionConflict, toJoinError, toPostgresError } from "./errors.js";
 import type { PostgresTransaction } from "./transaction.js";
 
 /** Shorter than the four seconds that the service gives a storage. */
 const LIMITS = "SET LOCAL statement_timeout = 3000; SET LOCAL lock_timeout = 2000";
 
-const BEGIN = `BEGIN ISOLATION LEVEL READ COMMITTED; ${LIMITS}`;
+/**
+ * A role, a database or the host's pool may have set these otherwise. Then a function of the host
+ * could take the place of one of Postgres, and a null in an array would be the text "NULL".
+ */
+const SETTINGS = `${LIMITS}; SET LOCAL search_path = pg_catalog, pg_temp; SET LOCAL array_nulls = on`;
+
+const BEGIN = `BEGIN ISOLATION LEVEL READ COMMITTED; ${SETTINGS}`;
 
 /** Does not wait for the disk of the server. */
 const BEGIN_LOOSE = `${BEGIN}; SET LOCAL synchronous_commit = off`;
 
 /** One statement sees one state of the database, several see one as of the first. */
-const BEGIN_READ = `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ${LIMITS}`;
+const BEGIN_READ = `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ${SETTINGS}`;
 
 /** How often a transaction is run that conflicts with others, and how long it waits in between. */
 const MOST_RUNS = 5;
@@ -151,7 +157,7 @@ export function createPostgresDatabase(options: PostgresDatabaseOptions): SqlDat
         await transaction.settled();
         return result;
       } catch (error) {
-        throw toPostgresError(error, false);
+        throw toJoinError(error);
       }
     },
   };

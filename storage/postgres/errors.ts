@@ -28,8 +28,11 @@ export const isRefusal = (error: unknown): boolean => {
 };
 
 const MESSAGES: Readonly<Record<string, string>> = {
-  "25006": "Postgres is read-only, as a standby is; nothing was changed. Try again later.",
-  "57014": "Postgres took too long and ended the statement; nothing was changed. Try again later.",
+  "22021": "client_encoding of the connection is not UTF8; nothing was changed. Leave it as pg sets it.",
+  "25006":
+    "Postgres is read-only; nothing was changed. If it is a standby, connect to the primary. Otherwise set default_transaction_read_only = off for the role or the database.",
+  "57014":
+    "Postgres ended the statement, which took longer than statement_timeout; nothing was changed. Try again later.",
   "42501":
     "The role of the connection may not do this; nothing was changed. Grant it USAGE on the schema and all rights on its tables and sequences.",
 };
@@ -62,4 +65,33 @@ export function toPostgresError(error: unknown, wasCommitting: boolean): unknown
     effect: wasCommitting && !isRefusal(error) ? "unknown" : "none",
     cause: error,
   });
+}
+
+/** Faults of the host's transaction, which Postgres has aborted. */
+const JOIN_MESSAGES: Readonly<Record<string, string>> = {
+  "22021": "client_encoding of the transaction is not UTF8. Leave it as pg sets it.",
+  "25006": "The transaction is read-only. Begin it with READ WRITE, or emit without `transaction`.",
+  "25P02": "An earlier statement of the transaction has failed.",
+};
+
+/** Converts the error of an event that was written in a transaction of the host. */
+export function toJoinError(error: unknown): unknown {
+  const code = getCode(error);
+  const message = JOIN_MESSAGES[code];
+  if (message !== undefined) {
+    return new PostbellError(
+      "invalid_argument",
+      `${message} The event was not stored: roll the transaction back.`,
+      {
+        field: "transaction",
+        cause: error,
+      },
+    );
+  }
+  if (!isTransactionConflict(error)) return toPostgresError(error, false);
+  return new PostbellError(
+    "storage_unavailable",
+    `The transaction conflicts with another one (${code}); the event was not stored. Roll the transaction back, and run it again as a whole.`,
+    { effect: "none", cause: error },
+  );
 }

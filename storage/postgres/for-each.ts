@@ -11,6 +11,8 @@ export function writeForEach(text: string, types: readonly ParameterType[], from
   const arrays = types.map((type, index) => `$${from + index}::${type === "int" ? "bigint" : "text"}[]`);
   const names = types.map((_, index) => `a${index + 1}`);
   const place = inner.includes("ORDER BY") ? "row_number() OVER ()" : "1";
-  return `SELECT q.* FROM unnest(${arrays.join(", ")}) WITH ORDINALITY AS r(${names.join(", ")}, list)
+  // Several arrays are syntax, and one is a function, which the host's schema may have too.
+  const unnest = arrays.length === 1 ? "pg_catalog.unnest" : "unnest";
+  return `SELECT q.* FROM ${unnest}(${arrays.join(", ")}) WITH ORDINALITY AS r(${names.join(", ")}, list)
     CROSS JOIN LATERAL (SELECT ${place} AS place, i.* FROM (${inner}) AS i) AS q ORDER BY r.list, q.place`;
 }

@@ -34,13 +34,17 @@ function checkKnown(version: number, schema: string): void {
 /** Changing large tables takes as long as it takes. */
 const NO_LIMIT = null;
 
+/** With another level, a process that waited for the lock would not see the earlier migration. */
+const BEGIN =
+  "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0";
+
 /** Runs the missing migrations in one transaction. Several processes may do so at once. */
 export async function migrate(pool: PostgresPool, schema: string): Promise<{ readonly version: number }> {
   try {
     return await borrow(
       pool,
       async (client) => {
-        await client.query("BEGIN");
+        await client.query(BEGIN);
         try {
           await runQuery(client, "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", [
             `${schema} migrate`,
