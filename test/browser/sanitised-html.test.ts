@@ -3,8 +3,10 @@
 import fc from "fast-check";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { renderContent } from "../../src/content/text/render.js";
 import { sanitiseHtml } from "../../src/content/text/sanitise-html.js";
 import { hostileHtml } from "../support/hostile-html.js";
+import { ADVISORIES } from "../support/sanitize-html-advisories.js";
 import { launch } from "./support/chromium.js";
 
 let browser: Browser;
@@ -88,6 +90,12 @@ it("runs nothing of known attacks on MathML and new elements", async () => {
     `<p title='"${script}' class="'${script}">x</p><p title="&quot;&gt;${script}">x</p>`,
   ];
   expect(await inspect(attacks.map((text) => sanitiseHtml(text)))).toEqual([]);
+});
+
+it("runs nothing of the attacks in the advisories of sanitize-html", async () => {
+  const attacks = ADVISORIES.flatMap(([, ...texts]) => texts);
+  expect(await inspect(attacks.map((text) => sanitiseHtml(text)))).toEqual([]);
+  expect(await inspect(attacks.map((text) => renderContent(text, { isTrusted: false })))).toEqual([]);
 });
 
 it("runs nothing of any text", async () => {
