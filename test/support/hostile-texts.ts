@@ -25,6 +25,8 @@ export const HOSTILE_TEXTS: { readonly [name: string]: (length: number) => strin
   "block delimiters": filled('<!-- wp:a {"a":'),
   quotes: filled("'\""),
   "nested elements": filled("<b>"),
+  "cells that close each other": filled("<td><tr>"),
+  "elements that overlap": filled("<b><i></b>"),
   lines: filled("\n\n<p>"),
   surrogates: filled("\ud83d\ude00"),
 };

@@ -22,6 +22,9 @@ export interface AttributeRules {
  */
 const MAX_HTML_STRINGS = 200;
 
+/** Strings with tags in one step. */
+const STRINGS_PER_STEP = 16;
+
 /** At the end, a `<` could begin a tag with what a page puts after the text. */
 const TAG_START = /<(?:[a-z!?/]|$)/i;
 
@@ -42,6 +45,7 @@ export function createDelimiterFilter(rules: AttributeRules): (delimiter: BlockD
     budget -= 1;
     const written = escapeLoneSigns(text);
     const clean = budget >= 0 ? yield* rules.sanitise(written) : stripTags(text);
+    if (budget % STRINGS_PER_STEP === 0) yield;
     if (isScriptUrl(stripTags(clean))) return "";
     return clean === written ? text : clean;
   }

@@ -21,20 +21,21 @@ export const texturise = (html: string): string => runSteps(texturiseSteps(html)
 /** Does the same in steps. */
 export function* texturiseSteps(html: string): Steps<string> {
   let verbatim = 0;
-  let result = "";
+  const parts: string[] = [];
   for (const group of tokenGroups(html)) {
     for (const { kind, text, name, isClosing } of group) {
       if (kind === "tag" && VERBATIM.has(name)) verbatim = Math.max(0, verbatim + (isClosing ? -1 : 1));
-      if (kind === "comment" || kind === "raw") result += text;
-      else {
-        const set = kind === "text" && verbatim === 0 ? yield* replaceSigns(text) : text;
-        result += set.replace(AMPERSAND, "&#038;");
-      }
+      if (kind === "comment" || kind === "raw") parts.push(text);
+      else if (kind === "text" && verbatim === 0) parts.push(yield* replaceSigns(text));
+      else parts.push(escapeAmpersands(text));
     }
     yield;
   }
-  return result;
+  return parts.join("");
 }
+
+const escapeAmpersands = (text: string): string =>
+  text.includes("&") ? text.replace(AMPERSAND, "&#038;") : text;
 
 const OPENING_DOUBLE = "&#8220;";
 const CLOSING_DOUBLE = "&#8221;";
@@ -61,21 +62,38 @@ interface OpenQuotes {
 
 const SIGN = /\.\.\.|``|''|["']|-+| \(tm\)/g;
 
-/** Signs that are replaced in one step. */
-const SIGNS_PER_STEP = 4_096;
+/** Characters whose signs are replaced in one step. */
+const CHARACTERS_PER_STEP = 16_384;
 
 function* replaceSigns(text: string): Steps<string> {
   const open: OpenQuotes = { isDouble: false, isSingle: false };
   let result = "";
-  let from = 0;
-  let count = 0;
-  for (const { 0: sign, index: at } of text.matchAll(SIGN)) {
-    result += text.slice(from, at) + replaceSign(sign, text, at, open);
-    from = at + sign.length;
-    count += 1;
-    if (count % SIGNS_PER_STEP === 0) yield;
+  for (let from = 0; from < text.length; ) {
+    const start = from;
+    from = findBreak(text, start);
+    const part = text.slice(start, from);
+    result += escapeAmpersands(
+      part.replace(SIGN, (sign: string, at: number) => replaceSign(sign, text, start + at, open)),
+    );
+    if (from < text.length) yield;
   }
-  return result + text.slice(from);
+  return result;
+}
+
+/** Longer than any reference that {@link AMPERSAND} knows. */
+const REFERENCE_LENGTH = 40;
+
+/** Returns the end of the part that begins at `start`. No sign and no reference crosses it. */
+function findBreak(text: string, start: number): number {
+  let end = start + CHARACTERS_PER_STEP;
+  if (end >= text.length) return text.length;
+  const before = end - REFERENCE_LENGTH;
+  const reference = text.slice(before, end).lastIndexOf("&");
+  if (reference !== -1) return before + reference;
+  const mark = text.slice(before, end + 4).lastIndexOf(" (tm)");
+  if (mark !== -1) return before + mark;
+  while (end < text.length && text[end] !== '"' && text[end] === text[end - 1]) end += 1;
+  return end;
 }
 
 function replaceSign(sign: string, text: string, at: number, open: OpenQuotes): string {

@@ -39,6 +39,15 @@ describe("a rendered title", () => {
     );
     expect(renderTitle("<script>1</script>", trusted)).toBe("<script>1</script>");
   });
+
+  it("is the same wherever the steps on a long text divide it", () => {
+    const signs = " (tm) ... &amp; -- \"q\" ``z'' &#8230; it's ---";
+    const render = (text: string): string => renderTitle(text, { isTrusted: true });
+    for (let length = 16_320; length <= 16_400; length += 1) {
+      const long = render("x".repeat(length) + signs + "y".repeat(20_000));
+      expect(long.replace(/x+/, "x").replace(/y+/, "y")).toBe(render(`x${signs}y`));
+    }
+  });
 });
 
 describe("rendered content without blocks", () => {
