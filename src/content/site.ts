@@ -1,16 +1,20 @@
 /** The website as the host describes it, with the URLs and renderings that follow from that. */
 
+import { createHash } from "node:crypto";
+import { LRUCache } from "lru-cache";
+import { runInTurns, type Steps } from "../core/next-turn.js";
 import { listAncestors } from "./query/page-tree.js";
 import type { SiteIndex } from "./query/site-index.js";
 import type { Post, PostColumns } from "./records/records.js";
 import type { SiteZone } from "./text/dates.js";
-import { makeExcerpt } from "./text/excerpt.js";
+import { excerptSteps } from "./text/excerpt.js";
 import { stripAll } from "./text/plain.js";
-import { renderContent, renderExcerpt, renderTitle } from "./text/render.js";
-import { sanitiseHtml, sanitiseSteps, sanitiseTitle } from "./text/sanitise-html.js";
+import { contentSteps, renderedExcerptSteps, titleSteps } from "./text/render.js";
+import { footnoteSteps, sanitiseSteps, sanitiseTitleSteps } from "./text/sanitise-html.js";
 import { toSlug } from "./text/slug.js";
 
-type TextField = "title" | "content" | "excerpt";
+/** The texts of a post that are HTML. */
+export type HtmlField = "title" | "content" | "excerpt";
 
 /**
  * Turns raw text into the HTML that is shown. Called for each text.
@@ -53,20 +57,20 @@ export interface Site {
   readonly zone: SiteZone;
   /** The time zone as the host configured it. */
   readonly timezone: string;
+  /** Other requests run while a long text is rendered. */
   readonly render: {
-    readonly title: (post: Post) => string;
-    readonly content: (post: Post) => string;
+    readonly title: (post: Post) => Promise<string>;
+    readonly content: (post: Post) => Promise<string>;
     /** For media: the excerpt that was written, never a generated one. */
-    readonly caption: (post: Post) => string;
+    readonly caption: (post: Post) => Promise<string>;
     /** `words`: the length of an excerpt that is generated from the content. */
-    readonly excerpt: (post: Post, words: number) => string;
+    readonly excerpt: (post: Post, words: number) => Promise<string>;
   };
-  /** Sanitises text from users without `unfiltered_html` before it is stored. */
-  readonly filter: {
-    readonly title: (raw: string) => string;
-    readonly content: (raw: string) => string;
-    readonly excerpt: (raw: string) => string;
-  };
+  /**
+   * Sanitises text from users without `unfiltered_html` before it is stored. Other requests run
+   * meanwhile.
+   */
+  readonly sanitise: (field: HtmlField | "footnotes", raw: string) => Promise<string>;
   /** The longest text that a user without `unfiltered_html` may write, in characters. */
   readonly filteredCharacters: number;
   /** Removes all markup and puts the text on one line. */
@@ -96,8 +100,15 @@ const HAS_NO_ADDRESS: ReadonlySet<string> = new Set(["draft", "pending", "auto-d
 
 const TYPES_WITHOUT_ADDRESS: ReadonlySet<string> = new Set(["wp_block", "wp_navigation", "nav_menu_item"]);
 
-/** About ten thousand words. Sanitising the worst text of this size takes 40 ms. */
+/** About ten thousand words. */
 export const DEFAULT_FILTERED_CHARACTERS = 65_536;
+
+/** Texts that are known to be sanitised: a few megabytes of digests. */
+const SANITISED_TEXTS = 10_000;
+
+const digestOf = (text: string): string => createHash("sha256").update(text, "utf16le").digest("base64");
+
+const RENDERED = { title: titleSteps, content: contentSteps, excerpt: renderedExcerptSteps };
 
 export function createSite(
   {
@@ -122,24 +133,25 @@ export function createSite(
     const above = isBelow ? pathAbove(post, index) : [];
     return `${home}/${[...above, slug].join("/")}/`;
   };
-  const shown = (
-    raw: string,
-    field: TextField,
-    post: Post,
-    byDefault: (raw: string, post: Post) => string,
-  ): string => {
-    if (render === undefined) return byDefault(raw, post);
+  const sanitised = new LRUCache<string, true>({ max: SANITISED_TEXTS });
+  /** Skips a text that it has returned before, since sanitising that again changes nothing. */
+  function* sanitiseHtml(raw: string): Steps<string> {
+    if (sanitised.get(digestOf(raw)) === true) return raw;
+    const html = yield* sanitiseSteps(raw, { uploads });
+    sanitised.set(digestOf(html), true);
+    return html;
+  }
+  const shown = async (raw: string, field: HtmlField, post: Post): Promise<string> => {
+    if (render === undefined) {
+      const options = { isTrusted: post.isTrusted, sanitise: sanitiseHtml };
+      return runInTurns(RENDERED[field](raw, options), raw.length);
+    }
     try {
       return render(raw, { field, post });
     } catch {
       return "";
     }
   };
-  const sanitise = (raw: string): string => sanitiseHtml(raw, { uploads });
-  const safely =
-    (byDefault: typeof renderContent) =>
-    (raw: string, { isTrusted }: Post): string =>
-      byDefault(raw, { isTrusted, sanitise: (html) => sanitiseSteps(html, { uploads }) });
   return {
     name,
     description,
@@ -149,18 +161,27 @@ export function createSite(
     timezone,
     templates,
     render: {
-      title: (post) => shown(post.title, "title", post, renderTitle),
-      content: (post) => shown(post.content, "content", post, safely(renderContent)),
-      caption: (post) => shown(post.excerpt, "excerpt", post, safely(renderExcerpt)),
-      excerpt: (post, words) => {
-        const raw = post.excerpt === "" ? makeExcerpt(post.content, words) : post.excerpt;
-        return shown(raw, "excerpt", post, safely(renderExcerpt));
+      title: (post) => shown(post.title, "title", post),
+      content: (post) => shown(post.content, "content", post),
+      caption: (post) => shown(post.excerpt, "excerpt", post),
+      async excerpt(post, words) {
+        const { content, excerpt } = post;
+        const raw = excerpt || (await runInTurns(excerptSteps(content, words), content.length));
+        return shown(raw, "excerpt", post);
       },
     },
     filteredCharacters,
     plainText: stripAll,
     upload: (file) => `${uploads}/${file}`,
-    filter: { title: sanitiseTitle, content: sanitise, excerpt: sanitise },
+    sanitise(field, raw) {
+      const steps =
+        field === "title"
+          ? sanitiseTitleSteps(raw)
+          : field === "footnotes"
+            ? footnoteSteps(raw, { uploads })
+            : sanitiseHtml(raw);
+      return runInTurns(steps, raw.length);
+    },
     slug: toSlug,
     guid: (post) => `${home}/${query(post)}`,
     link: (post, index) => address(post, index, post.slug),

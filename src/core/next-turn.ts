@@ -17,6 +17,35 @@ export function runSteps<T>(steps: Steps<T>): T {
   }
 }
 
+let lastTurn: Promise<void> = Promise.resolve();
+
+/** Resolves in a turn of the event loop that no other caller has. */
+function ownTurn(): Promise<void> {
+  lastTurn = lastTurn.then(nextTurn);
+  return lastTurn;
+}
+
+/** Characters of texts that are worked on in one turn if each text is short. */
+const SHORT_TEXTS = 4_096;
+
+let sinceTurn = 0;
+
+/**
+ * Does the work on a text of `characters` characters, one step in each turn of the event loop.
+ * Short texts take a fraction of a millisecond each, so several of them share a turn. Steps of
+ * different callers never share one: a turn takes no longer if many requests have long texts.
+ */
+export async function runInTurns<T>(steps: Steps<T>, characters: number): Promise<T> {
+  sinceTurn += characters;
+  if (sinceTurn < SHORT_TEXTS) return runSteps(steps);
+  sinceTurn = 0;
+  for (;;) {
+    await ownTurn();
+    const { done, value } = steps.next();
+    if (done === true) return value;
+  }
+}
+
 /** Characters to process before yielding: a few milliseconds of parsing or writing JSON. */
 export const TURN_CHARACTERS = 262_144;
 

@@ -11,6 +11,7 @@ import { resolvePostDates } from "../posts/post-dates.js";
 import type { FieldView } from "../posts/post-field.js";
 import { createPostResource, type PostResource, type PostResourceOptions } from "../posts/post-resource.js";
 import type { PostTypes } from "../posts/post-type-handler.js";
+import { sanitiseValues } from "../posts/sanitised-values.js";
 import type { PostQuery } from "../query/types.js";
 import type { Term } from "../records/records.js";
 import { refusal } from "../rest/error.js";
@@ -115,7 +116,8 @@ const create = (
     if (existing !== undefined) return existing;
     const menu = findClassicMenu(options);
     const texts = (menu && (await convertMenu(menu, options))) ?? DEFAULT_MENU;
-    const values = { ...texts, status: "publish" };
+    const given = { ...texts, status: "publish" };
+    const values = await sanitiseValues(given, request, resource.type, site);
     const id = await transaction.newId("post");
     const change = { values, previous: null, id, dates: resolvePostDates(values, site) };
     transaction.putPost(resource.type.write(change, resource.createWriteContext(request)));

@@ -98,7 +98,7 @@ export function createOwnEmbeds({ repository, site, users, anonymous }: OwnEmbed
       const author = await users.get(post.author);
       const width = Math.min(Math.max(maxWidth, MIN_WIDTH), MAX_WIDTH);
       const height = Math.max(Math.ceil((width * 9) / 16), MIN_HEIGHT);
-      const title = `${post.password === "" ? "" : "Protected: "}${site.render.title(post)}`;
+      const title = `${post.password === "" ? "" : "Protected: "}${await site.render.title(post)}`;
       return {
         version: "1.0",
         provider_name: site.name,

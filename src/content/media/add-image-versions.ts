@@ -42,6 +42,6 @@ export function createAddImageVersions(
     const id = Number(request.values["id"]);
     const { media, mimeType } = await load(id);
     if (media !== null && mimeType.startsWith("image/")) await addVersions(request, media, mimeType);
-    return { status: 200, headers: {}, body: { item: render(await load(id), request, "edit") } };
+    return { status: 200, headers: {}, body: { item: await render(await load(id), request, "edit") } };
   };
 }

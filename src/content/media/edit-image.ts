@@ -3,6 +3,7 @@
 import type { Json } from "../../schema/types.js";
 import { resolvePostDates } from "../posts/post-dates.js";
 import type { PostResource } from "../posts/post-resource.js";
+import { sanitiseValues } from "../posts/sanitised-values.js";
 import { listFileNames } from "../records/media-file-names.js";
 import type { MediaFile, Post } from "../records/records.js";
 import type { ContentRepository } from "../repository/content-repository.js";
@@ -47,7 +48,8 @@ export function createEditImage(
     repository.change(async (transaction) => {
       const source = await load(Number(request.values["id"]));
       permissions.update(request, source);
-      const values = { ...readTexts(source), ...withoutNull(request.values) };
+      const given = { ...readTexts(source), ...withoutNull(request.values) };
+      const values = await sanitiseValues(given, request, type, site);
       const id = await transaction.newId("post");
       const dates = resolvePostDates({}, site);
       const post = type.write({ values, previous: null, id, dates }, createWriteContext(request));
@@ -77,7 +79,7 @@ export function createEditImage(
     return {
       status: 201,
       headers: { location: request.url(`/${namespace}/${type.collection.base}/${id}`) },
-      body: { item: render(await load(id), request, "view") },
+      body: { item: await render(await load(id), request, "view") },
     };
   };
 }

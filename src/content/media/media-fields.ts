@@ -11,7 +11,6 @@ import {
   rawTextArgument,
   readRaw,
 } from "../posts/post-field.js";
-import { sanitiseText } from "../posts/sanitised-text.js";
 import type { MediaFile } from "../records/records.js";
 import { ALL, EDIT, FULL } from "../rest/record-fields.js";
 import { toImageMeta } from "./image-metadata.js";
@@ -44,11 +43,11 @@ const textSchema = (description: string, context: readonly Context[]): Schema =>
 /** A caption is stored as the excerpt, a description as the content. */
 const writeText =
   (name: "excerpt" | "content") =>
-  (value: Json, { post, caller, site }: FieldTarget): void => {
+  (value: Json, { post, caller }: FieldTarget): void => {
     const raw = readRaw(value);
     if (raw === undefined) return;
     post.isTrusted = caller.has("unfiltered_html");
-    post[name] = post.isTrusted ? raw : sanitiseText(raw, name, site);
+    post[name] = raw;
   };
 
 /** Schema of a field that clients cannot write. */
@@ -108,14 +107,16 @@ function readDetails(view: FieldView): Json {
 export const mediaFields: PostFields = {
   description: {
     schema: textSchema("The attachment description.", FULL),
-    read: ({ post, site }) => ({ raw: post.content, rendered: site.render.content(post) }),
+    read: async ({ post, site }) => ({ raw: post.content, rendered: await site.render.content(post) }),
+    html: "content",
     write: writeText("content"),
     argument: rawTextArgument(LENGTHS.content),
     isCostly: true,
   },
   caption: {
     schema: textSchema("The attachment caption.", ALL),
-    read: ({ post, site }) => ({ raw: post.excerpt, rendered: site.render.caption(post) }),
+    read: async ({ post, site }) => ({ raw: post.excerpt, rendered: await site.render.caption(post) }),
+    html: "excerpt",
     write: writeText("excerpt"),
     argument: rawTextArgument(LENGTHS.content),
     isCostly: true,

@@ -5,7 +5,7 @@ import { resolvePostDates } from "./post-dates.js";
 import { assertAuthorExists, type PostResource } from "./post-resource.js";
 import type { PostRoutesOptions } from "./post-route-options.js";
 import type { NewMediaFile } from "./post-type-handler.js";
-import type { Values } from "./write-context.js";
+import { sanitiseValues } from "./sanitised-values.js";
 
 export function createCreatePost(
   resource: PostResource,
@@ -13,8 +13,9 @@ export function createCreatePost(
 ): (request: RestRequest) => Promise<RestResponse> {
   const { type, permissions } = resource;
 
-  const store = (request: RestRequest, file: NewMediaFile | undefined): Promise<number> => {
-    const values: Values = { ...request.values, ...file?.values };
+  const store = async (request: RestRequest, file: NewMediaFile | undefined): Promise<number> => {
+    const given = { ...request.values, ...file?.values };
+    const values = await sanitiseValues(given, request, type, site);
     return repository.change(async (transaction) => {
       const dates = resolvePostDates(values, site);
       const id = await transaction.newId("post");

@@ -44,7 +44,7 @@ export function createDeletePost(
     const { post, item } = await repository.change(async (transaction) => {
       const removed = await loadForDeletion(request);
       await removeWhole(transaction, removed);
-      return { post: removed, item: render(removed, request, deletedContext) };
+      return { post: removed, item: await render(removed, request, deletedContext) };
     });
     await uploads?.remove(post);
     return { status: 200, headers: {}, body: { json: { deleted: true, previous: item.fields } } };
@@ -60,7 +60,7 @@ export function createDeletePost(
       transaction.putPost(await keepRevision(transaction, trashed, request.caller.id));
     });
     const post = await load(Number(request.values["id"]));
-    return { status: 200, headers: {}, body: { item: render(post, request, "edit") } };
+    return { status: 200, headers: {}, body: { item: await render(post, request, "edit") } };
   }
 
   return async (request) => {

@@ -51,7 +51,7 @@ export function createListPosts(
       for (const [at, known] of cached.entries()) {
         const post = byId.get(slice[at] ?? 0);
         const item =
-          known ?? (post && renderer.render(post, { ...view, isUnlocked: unlocked?.has(post.id) }));
+          known ?? (post && (await renderer.render(post, { ...view, isUnlocked: unlocked?.has(post.id) })));
         if (item !== undefined) await add(item);
       }
     }

@@ -5,7 +5,7 @@ import type { Caller } from "../auth/caller.js";
 import type { Collection } from "../collections.js";
 import type { SiteIndex } from "../query/site-index.js";
 import type { Post, PostType } from "../records/records.js";
-import type { Site } from "../site.js";
+import type { HtmlField, Site } from "../site.js";
 
 /** Groups of post types that have the same fields. */
 export const STANDARD_TYPES: readonly PostType[] = [
@@ -48,8 +48,10 @@ export interface PostField {
   readonly schema: Schema;
   /** The part of the schema that differs between post types. */
   readonly schemaOfType?: (collection: Collection) => Schema;
-  /** `undefined`: this item does not have the field. */
-  readonly read: (view: FieldView) => Json | undefined;
+  /** `undefined`: this item does not have the field. A promise for a text that is rendered. */
+  readonly read: (view: FieldView) => Json | undefined | Promise<Json>;
+  /** Set if the value is HTML: how it is sanitised before `write` gets it. */
+  readonly html?: HtmlField;
   /**
    * Writes a value that is valid and coerced. Absent for a field that cannot be written, or that
    * `applyPostValues` writes by rules of its own.

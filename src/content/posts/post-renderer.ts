@@ -28,7 +28,7 @@ export interface RenderPostRequest {
 }
 
 export interface PostRenderer {
-  readonly render: (post: Post, request: RenderPostRequest) => Item;
+  readonly render: (post: Post, request: RenderPostRequest) => Promise<Item>;
   /** Returns the item from the cache alone, without reading a record. */
   readonly getCached: (id: number, request: RenderPostRequest) => Item | undefined;
 }
@@ -54,15 +54,15 @@ function selectPart({ selection }: RenderPostRequest, type: PostTypeHandler): Fi
   return type.costlyFields.some((name) => selection.has(name)) ? undefined : selection;
 }
 
-function renderPostFields(
+async function renderPostFields(
   { shownFields }: PostTypeHandler,
   view: FieldView,
   { context, part }: { readonly context: Context; readonly part: FieldSelection | undefined },
-): { readonly [name: string]: Json } {
+): Promise<{ readonly [name: string]: Json }> {
   const fields: { [name: string]: Json } = {};
   for (const { name, field, show } of shownFields[context]) {
     if (part !== undefined && !part.has(name)) continue;
-    const value = field.read(view);
+    const value = await field.read(view);
     if (value !== undefined) fields[name] = show(value);
   }
   return fields;
@@ -104,7 +104,11 @@ export function createPostRenderer(options: PostRendererOptions): PostRenderer {
     excerptLength: excerptLength ?? DEFAULT_EXCERPT_WORDS,
   });
 
-  function renderItem(post: Post, request: RenderPostRequest, part: FieldSelection | undefined): Item {
+  async function renderItem(
+    post: Post,
+    request: RenderPostRequest,
+    part: FieldSelection | undefined,
+  ): Promise<Item> {
     const { context, caller, url } = request;
     const type = postTypes[post.type];
     const links = listPostLinks(post, type, {
@@ -114,30 +118,33 @@ export function createPostRenderer(options: PostRendererOptions): PostRenderer {
       to: (path) => url(`/${namespace}${path}`),
       allowedMethods: listAllowedMethods(post.id, caller),
     });
-    return createItem(renderPostFields(type, toView(post, request), { context, part }), links);
+    return createItem(await renderPostFields(type, toView(post, request), { context, part }), links);
   }
 
   /** Replaces the excerpt by one of another length, without rendering the other fields again. */
-  function withExcerpt({ fields, links }: Item, post: Post, request: RenderPostRequest): Item {
+  async function withExcerpt({ fields, links }: Item, post: Post, request: RenderPostRequest): Promise<Item> {
     const excerpt = postTypes[post.type].shownFields[request.context].find(({ name }) => name === "excerpt");
-    const value = excerpt?.field.read(toView(post, request));
+    const value = await excerpt?.field.read(toView(post, request));
     return excerpt === undefined || value === undefined
       ? createItem(fields, links)
       : createItem({ ...fields, excerpt: excerpt.show(value) }, links);
   }
 
-  function render(post: Post, request: RenderPostRequest): Item {
+  async function render(post: Post, request: RenderPostRequest): Promise<Item> {
     const { excerptLength, selection, ...plain } = request;
     const isCut = excerptLength !== undefined && selection?.has("excerpt") !== false;
-    if (isCut) return withExcerpt(render(post, { ...plain, selection }), post, request);
+    if (isCut) return withExcerpt(await render(post, { ...plain, selection }), post, request);
     const cached = getCached(post.id, request);
     if (cached !== undefined) return cached;
     const type = postTypes[post.type];
     const part = selectPart(request, type);
-    const item = renderItem(post, request, part);
     const key = part === undefined ? toCacheKey(post.id, request) : undefined;
     // If the record changed since it was read, the item must not be cached under the new version.
-    if (key !== undefined && post.version === index.post(post.id)?.version) cache.set(key, item, post, type);
+    const isCurrent = post.version === index.post(post.id)?.version;
+    // Those of before: other requests may change records while this one renders.
+    const versions = key !== undefined && isCurrent ? cache.readVersions(post, type) : undefined;
+    const item = await renderItem(post, request, part);
+    if (key !== undefined && versions !== undefined) cache.set(key, { item, versions });
     return item;
   }
 

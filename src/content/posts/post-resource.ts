@@ -1,6 +1,5 @@
 /** One post type over REST: what the handlers of its routes share. */
 
-import { nextTurn } from "../../core/next-turn.js";
 import type { Context } from "../../schema/types.js";
 import { listAncestors } from "../query/page-tree.js";
 import type { Post, PostColumns } from "../records/records.js";
@@ -19,16 +18,13 @@ export interface PostResource {
   readonly permissions: PostPermissions;
   /** @throws RestError 404 `rest_post_invalid_id` */
   readonly load: (id: number) => Promise<Post>;
-  readonly render: (post: Post, request: RestRequest, context: Context) => Item;
+  readonly render: (post: Post, request: RestRequest, context: Context) => Promise<Item>;
   /** Loads and renders an item that was just stored, for its editor. */
   readonly respondWritten: (id: number, request: RestRequest) => Promise<RestResponse["body"]>;
   readonly createWriteContext: (request: RestRequest) => WriteContext;
   /** Makes the change depend on the pages above a post too: their order must stay a tree. */
   readonly expectUnchangedAncestors: (transaction: Transaction, post: PostColumns) => void;
 }
-
-/** In characters. */
-const LONG_TEXT = 16_384;
 
 export type PostResourceOptions = Pick<PostRoutesOptions, "repository" | "site" | "renderer">;
 
@@ -62,10 +58,7 @@ export function createPostResource(
     load,
     render,
     async respondWritten(id, request) {
-      const post = await load(id);
-      // Sanitising and rendering a long text both take long: other requests run in between.
-      if (post.content.length + post.excerpt.length > LONG_TEXT) await nextTurn();
-      return { item: render(post, request, "edit") };
+      return { item: await render(await load(id), request, "edit") };
     },
     createWriteContext: ({ caller }) => ({
       collection,

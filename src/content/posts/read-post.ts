@@ -47,7 +47,7 @@ export function createReadPost(
       if (cached !== undefined) return { status: 200, headers: {}, body: { item: cached } };
       const post = await load(id);
       permissions.read(request, post);
-      return { status: 200, headers: {}, body: { item: render(post, request, context) } };
+      return { status: 200, headers: {}, body: { item: await render(post, request, context) } };
     },
   };
 }

@@ -7,15 +7,20 @@ import type { Post } from "../records/records.js";
 import type { Item } from "../rest/types.js";
 import type { PostTypeHandler } from "./post-type-handler.js";
 
+/** The versions of records by their keys. */
+type Versions = ReadonlyMap<string, number | undefined>;
+
 interface RenderedPost {
   readonly item: Item;
-  /** The versions of the records whose fields went into the item, by their keys. */
-  readonly versions: ReadonlyMap<string, number | undefined>;
+  /** Of the records whose fields went into the item. */
+  readonly versions: Versions;
 }
 
 export interface RenderedPosts {
   readonly get: (key: string) => Item | undefined;
-  readonly set: (key: string, item: Item, post: Post, type: PostTypeHandler) => void;
+  /** Returns the versions of the records that an item depends on. Call it before rendering. */
+  readonly readVersions: (post: Post, type: PostTypeHandler) => Versions;
+  readonly set: (key: string, rendered: RenderedPost) => void;
 }
 
 /** Bytes that an entry takes beside its item. */
@@ -35,10 +40,9 @@ export function createRenderedPosts(index: SiteIndex, maxBytes: number): Rendere
       }
       return found.item;
     },
-    set(key, item, post, type) {
-      const keys = listDependencies(post, type, index);
-      cache.set(key, { item, versions: new Map(keys.map((record) => [record, index.version(record)])) });
-    },
+    readVersions: (post, type) =>
+      new Map(listDependencies(post, type, index).map((record) => [record, index.version(record)])),
+    set: (key, rendered) => void cache.set(key, rendered),
   };
 }
 

@@ -15,7 +15,6 @@ import {
   TYPES_WITH_EXCERPT,
   TYPES_WITH_TEXTS,
 } from "./post-field.js";
-import { sanitiseText } from "./sanitised-text.js";
 
 /** True if a password protects the texts and the reader has not given it. */
 export const isHidden = ({ post, isRevealed }: FieldView): boolean => post.password !== "" && !isRevealed;
@@ -24,10 +23,8 @@ function writeText(name: "title" | "content" | "excerpt") {
   return (value: Json, target: FieldTarget): void => {
     const raw = name === "title" ? readRawTitle(value) : readRaw(value);
     if (raw === undefined) return;
-    const isTrusted = target.caller.has("unfiltered_html");
-    const text = isTrusted ? raw : sanitiseText(raw, name, target.site);
-    target.post[name] = name === "title" ? text.trim() : text;
-    target.post.isTrusted = isTrusted;
+    target.post[name] = name === "title" ? raw.trim() : raw;
+    target.post.isTrusted = target.caller.has("unfiltered_html");
   };
 }
 
@@ -68,7 +65,8 @@ export const textFields = {
   title: {
     types: STANDARD_TYPES,
     schema: textSchema(ALL, LENGTHS.title),
-    read: ({ post, site }) => ({ raw: post.title, rendered: site.render.title(post) }),
+    read: async ({ post, site }) => ({ raw: post.title, rendered: await site.render.title(post) }),
+    html: "title",
     write: writeText("title"),
     argument: rawTextArgument(LENGTHS.title),
     isAutosaved: true,
@@ -84,12 +82,13 @@ export const textFields = {
       },
       protected: PROTECTED,
     }),
-    read: (view) => ({
+    read: async (view) => ({
       raw: view.post.content,
-      rendered: isHidden(view) ? "" : view.site.render.content(view.post),
+      rendered: isHidden(view) ? "" : await view.site.render.content(view.post),
       protected: view.post.password !== "",
       block_version: hasBlocks(view.post.content) ? 1 : 0,
     }),
+    html: "content",
     write: writeText("content"),
     argument: rawTextArgument(LENGTHS.content),
     isAutosaved: true,
@@ -98,11 +97,12 @@ export const textFields = {
   excerpt: {
     types: TYPES_WITH_EXCERPT,
     schema: textSchema(ALL, LENGTHS.content, { protected: PROTECTED }),
-    read: (view) => ({
+    read: async (view) => ({
       raw: view.post.excerpt,
-      rendered: isHidden(view) ? "" : view.site.render.excerpt(view.post, view.excerptLength),
+      rendered: isHidden(view) ? "" : await view.site.render.excerpt(view.post, view.excerptLength),
       protected: view.post.password !== "",
     }),
+    html: "excerpt",
     write: writeText("excerpt"),
     argument: rawTextArgument(LENGTHS.content),
     isAutosaved: true,
@@ -114,7 +114,7 @@ export const textFields = {
  * Reads the content of a type that shows the stored text outside the context `edit`, where a
  * password protects it like the rendered one.
  */
-export const readProtectedContent: SharedPostField["read"] = (view) => ({
-  ...textFields.content.read(view),
+export const readProtectedContent: SharedPostField["read"] = async (view) => ({
+  ...(await textFields.content.read(view)),
   ...(isHidden(view) ? { raw: "" } : {}),
 });

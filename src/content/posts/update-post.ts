@@ -9,6 +9,7 @@ import type { PostRoutesOptions } from "./post-route-options.js";
 import { itemSchema, orUnchanged, writeArguments } from "./post-schema.js";
 import type { PostTypeHandler } from "./post-type-handler.js";
 import { assertUnmodified, parsePrecondition } from "./precondition.js";
+import { sanitiseValues } from "./sanitised-values.js";
 
 /** Returns the arguments that update an item. */
 export function updateArguments(
@@ -36,16 +37,16 @@ export function createUpdatePost(
   const { type, permissions, load } = resource;
   return async (request) => {
     await assertAuthorExists(request, type, users);
-    const { values, caller } = request;
-    const id = Number(values["id"]);
-    const dates = resolvePostDates(values, site);
+    const id = Number(request.values["id"]);
+    const dates = resolvePostDates(request.values, site);
+    const values = await sanitiseValues(request.values, request, type, site);
     await repository.change(async (transaction) => {
       const previous = await load(id);
       // Judges the version that the change replaces.
       permissions.update(request, previous);
       assertUnmodified(parsePrecondition(request.headers), previous);
       const post = type.write({ values, previous, id, dates }, resource.createWriteContext(request));
-      transaction.putPost(await keepRevision(transaction, post, caller.id));
+      transaction.putPost(await keepRevision(transaction, post, request.caller.id));
       resource.expectUnchangedAncestors(transaction, post);
     });
     return { status: 200, headers: {}, body: await resource.respondWritten(id, request) };

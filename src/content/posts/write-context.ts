@@ -10,6 +10,14 @@ import type { Site } from "../site.js";
 /** The arguments of a request. Absent ones are `undefined`. */
 export type Values = { readonly [name: string]: Json | undefined };
 
+declare const isSanitised: unique symbol;
+
+/**
+ * Values whose HTML is sanitised, unless the caller has `unfiltered_html`. Only `sanitiseValues`
+ * makes them, so that no other text can be stored.
+ */
+export type SanitisedValues = Values & { readonly [isSanitised]: true };
+
 export interface WriteContext {
   readonly collection: Collection;
   /** The category of a new post for which the client names none. */
@@ -29,7 +37,7 @@ export interface PostDates {
 }
 
 export interface PostChange {
-  readonly values: Values;
+  readonly values: SanitisedValues;
   /** The stored post; `null` for a new one. */
   readonly previous: Post | null;
   readonly id: number;

@@ -48,7 +48,7 @@ function writeFields(values: Values, target: FieldTarget, { fields }: PostTypeHa
     if (value !== undefined && value !== null) field.write?.(value, target);
   }
   const { meta } = values;
-  if (meta !== undefined && meta !== null) post.meta = writeMeta(post.meta, meta, collection.meta, target);
+  if (meta !== undefined && meta !== null) post.meta = writeMeta(post.meta, meta, collection.meta);
 }
 
 const PUBLISHING: ReadonlySet<PostStatus> = new Set(["publish", "future", "private"]);

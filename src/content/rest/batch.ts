@@ -3,6 +3,7 @@
  * collection.
  */
 
+import { nextTurn } from "../../core/next-turn.js";
 import type { Json, JsonObject } from "../../schema/types.js";
 import { BATCH_ARGUMENTS, isFilledList } from "./batch-arguments.js";
 import type { RouteDispatcher } from "./dispatch.js";
@@ -85,6 +86,7 @@ export function batchRoute({ dispatcher, ready, lists }: BatchOptions): RestRout
       const response = mayRun || !item.result.ok ? envelop(await run(item, characters), item) : null;
       responses.push(response);
       characters += estimateSize(response);
+      await nextTurn();
     }
     const json: JsonObject = mayRun ? { responses } : { failed: "validation", responses };
     return { status: 207, headers: {}, body: { json } };

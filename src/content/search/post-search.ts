@@ -60,10 +60,10 @@ export function createPostSearch({
 }): SearchHandler {
   const { index } = repository;
 
-  const toResult = (post: Post): SearchResult => ({
+  const toResult = async (post: Post): Promise<SearchResult> => ({
     fields: {
       id: post.id,
-      title: site.render.title(post),
+      title: await site.render.title(post),
       url: site.link(post, index),
       type: "post",
       subtype: post.type,
@@ -80,7 +80,7 @@ export function createPostSearch({
       const posts = await repository.posts(ids);
       // Posts that were removed or hidden since the query are left out.
       const isShown = (post: Post | undefined): post is Post => post?.status === "publish";
-      return { results: posts.filter(isShown).map(toResult), total };
+      return { results: await Promise.all(posts.filter(isShown).map(toResult)), total };
     },
   };
 }

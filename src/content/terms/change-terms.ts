@@ -1,11 +1,12 @@
 /** Creates, changes and deletes the terms of a taxonomy in transactions. */
 
-import type { Json } from "../../schema/types.js";
 import type { MenuLocations } from "../menu-locations/menu-locations.js";
 import { STATUSES } from "../query/row.js";
 import type { Term } from "../records/records.js";
 import type { ContentRepository } from "../repository/content-repository.js";
 import { removePosts } from "../repository/remove-posts.js";
+import type { RestRequest } from "../rest/types.js";
+import type { Site } from "../site.js";
 import type { TaxonomyDefinition } from "./taxonomies.js";
 import { listTermAncestors } from "./term-fields.js";
 import { applyTermValues } from "./write-term.js";
@@ -17,12 +18,10 @@ export type TermRepository = Pick<ContentRepository, "index" | "change" | "posts
 
 export interface TermChanges {
   /**
-   * Stores `values` over the term that `findPrevious` returns, or as a new term if it is `null`.
+   * Stores the values of the request over the term that `findPrevious` returns, or as a new term if
+   * it is `null`.
    */
-  readonly write: (
-    values: { readonly [name: string]: Json | undefined },
-    findPrevious: () => Term | null,
-  ) => Promise<Term>;
+  readonly write: (request: RestRequest, findPrevious: () => Term | null) => Promise<Term>;
   /**
    * Deletes a term and the menu items that point at it; its children move up to its parent.
    * Deleting a menu deletes its items. Resolves with what `render` made of the term before.
@@ -34,9 +33,17 @@ export function createTermChanges(
   definition: TaxonomyDefinition,
   repository: TermRepository,
   menuLocations: Pick<MenuLocations, "assign">,
+  site: Pick<Site, "sanitise">,
 ): TermChanges {
   const { index } = repository;
   const { taxonomy } = definition;
+
+  /** As in WordPress, the description of any user has the tags of titles alone. */
+  async function sanitiseDescription(request: RestRequest): Promise<RestRequest["values"]> {
+    const { description } = request.values;
+    if (typeof description !== "string") return request.values;
+    return { ...request.values, description: await site.sanitise("title", description) };
+  }
 
   /** Uses several changes, because a menu may have more items than one commit takes. */
   async function removeItems(id: number): Promise<void> {
@@ -61,8 +68,9 @@ export function createTermChanges(
   }
 
   return {
-    write: (values, findPrevious) =>
-      repository.change(async (transaction) => {
+    async write(request, findPrevious) {
+      const values = await sanitiseDescription(request);
+      return repository.change(async (transaction) => {
         const previous = findPrevious();
         const id = previous?.id ?? (await transaction.newId("term"));
         const term = applyTermValues(values, previous, id, { definition, index });
@@ -75,7 +83,8 @@ export function createTermChanges(
           transaction.expectUnchanged(`term/${ancestor.id}`);
         }
         return term;
-      }),
+      });
+    },
     async remove(find, render) {
       if (definition.ownsItsPosts) await removeItems(find().id);
       return repository.change(async (transaction) => {

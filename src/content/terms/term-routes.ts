@@ -18,7 +18,7 @@ import { createTermRenderer } from "./term-renderer.js";
 
 export interface TermRoutesOptions {
   readonly repository: TermRepository;
-  readonly site: Pick<Site, "home" | "termLink">;
+  readonly site: Pick<Site, "home" | "termLink" | "sanitise">;
   readonly menuLocations: MenuLocations;
   /** `core/v2` */
   readonly namespace: string;
@@ -50,7 +50,7 @@ function taxonomyRoutes(definition: TaxonomyDefinition, options: TermRoutesOptio
     namespace,
     mayDelete,
   });
-  const changes = createTermChanges(definition, repository, menuLocations);
+  const changes = createTermChanges(definition, repository, menuLocations, site);
   const writable: Arguments = withKnownLocations(writableArguments(fields), menuLocations);
   const toItemResponse = (
     term: Term,
@@ -82,7 +82,7 @@ function taxonomyRoutes(definition: TaxonomyDefinition, options: TermRoutesOptio
     args: { ...writable, name: { ...writable["name"], required: true } },
     permit: permissions.permitCreate,
     async handle(request) {
-      const term = await changes.write(request.values, () => null);
+      const term = await changes.write(request, () => null);
       const headers = { location: request.url(`/${namespace}/${base}/${term.id}`) };
       return { ...toItemResponse(term, request, "edit"), status: 201, headers };
     },
@@ -98,7 +98,7 @@ function taxonomyRoutes(definition: TaxonomyDefinition, options: TermRoutesOptio
     args: { id: ID, ...writable },
     permit: permissions.permitUpdate,
     async handle(request) {
-      const term = await changes.write(request.values, () => find(request));
+      const term = await changes.write(request, () => find(request));
       return toItemResponse(term, request, "edit");
     },
   };

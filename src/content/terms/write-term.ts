@@ -8,7 +8,6 @@ import type { Term } from "../records/records.js";
 import type { ContentRepository } from "../repository/content-repository.js";
 import { RestError } from "../rest/error.js";
 import { stripAll } from "../text/plain.js";
-import { sanitiseTitle } from "../text/sanitise-html.js";
 import { toSlug, uniqueSlug } from "../text/slug.js";
 import type { TaxonomyDefinition } from "./taxonomies.js";
 import { listTermAncestors } from "./term-fields.js";
@@ -58,7 +57,7 @@ export function applyTermValues(
   const term: Term = {
     ...before,
     ...(name === undefined ? {} : { name: termName(name) }),
-    ...(description === undefined ? {} : { description: sanitiseTitle(description) }),
+    ...(description === undefined ? {} : { description }),
     parent: resolveParent(values["parent"], before, context),
   };
   refuseName(term.name);

@@ -4,12 +4,14 @@ import { isDeepStrictEqual } from "node:util";
 import type { WriteContext } from "../posts/write-context.js";
 import type { Post } from "../records/records.js";
 import type { ContentRepository } from "../repository/content-repository.js";
+import type { Site } from "../site.js";
 import type { ImportCandidate } from "./import-candidates.js";
 import type { FileImport, ImportedMediaFile } from "./import-files.js";
 import type { TermImport } from "./import-terms.js";
 import { type PlannedPost, toPlannedPost } from "./item-to-post.js";
 import type { Placement } from "./placement.js";
 import { type ReferenceTargets, type ResolvedPost, resolveReferences } from "./resolve-references.js";
+import type { WxrItem } from "./types.js";
 import {
   isWaiting,
   listUnresolved,
@@ -49,14 +51,17 @@ export type PostBuilder = (
   existing: ExistingPost,
   targets: ReferenceTargets,
   placement: Placement,
-) => BuiltPost;
+) => Promise<BuiltPost>;
 
 export function createPostBuilder(options: PostBuilderOptions): PostBuilder {
   const { repository, terms, files, write, isTrusted, getAuthorId } = options;
 
-  const plan = ({ item, collection }: ImportCandidate, { id, previous }: ExistingPost): PlannedPost =>
+  const plan = async (
+    { item, collection }: ImportCandidate,
+    { id, previous }: ExistingPost,
+  ): Promise<PlannedPost> =>
     toPlannedPost(
-      item,
+      isTrusted ? item : await sanitiseItem(item, write.site),
       { id, previous: previous ?? null },
       {
         ...write,
@@ -70,9 +75,9 @@ export function createPostBuilder(options: PostBuilderOptions): PostBuilder {
       },
     );
 
-  return (candidate, existing, targets, placement) => {
+  return async (candidate, existing, targets, placement) => {
     const { id, previous, file } = existing;
-    const planned = plan(candidate, existing);
+    const planned = await plan(candidate, existing);
     const { post, missing } = mergeWithPrevious(planned, candidate.state, previous, targets);
     const whole: Post = {
       ...files.withFile(post, previous, file),
@@ -94,6 +99,21 @@ export function createPostBuilder(options: PostBuilderOptions): PostBuilder {
       pending: open.length === 0 ? undefined : { id, slug, open, references: planned.references, item },
       unknownMeta: planned.unknownMeta,
     };
+  };
+}
+
+/** Other requests run while a long text is sanitised. */
+async function sanitiseItem(item: WxrItem, { sanitise }: Pick<Site, "sanitise">): Promise<WxrItem> {
+  const meta: { name: string; value: string }[] = [];
+  for (const { name, value } of item.meta) {
+    meta.push({ name, value: name === "footnotes" ? await sanitise("footnotes", value) : value });
+  }
+  return {
+    ...item,
+    title: await sanitise("title", item.title),
+    content: await sanitise("content", item.content),
+    excerpt: await sanitise("excerpt", item.excerpt),
+    meta,
   };
 }
 

@@ -104,14 +104,14 @@ export function createPostImport(options: PostImportOptions): PostImport {
     const newIds = new Map(added.map(({ identity }, place) => [identity, firstId + place]));
     const targets = toTargets((identity) => newIds.get(identity) ?? imported.getId(identity));
     const placement = beginPlacement(transaction);
-    const store = (candidate: ImportCandidate): StoredPost => {
+    const store = async (candidate: ImportCandidate): Promise<StoredPost> => {
       const { identity, state } = candidate;
       const previous = before.get(identity);
       const id = previous?.id ?? newIds.get(identity) ?? 0;
       const file = files.get(identity);
       const isComplete = previous?.importedOpen === undefined && file === undefined;
       if (previous?.importedState === state && isComplete) return { candidate, id, result: "unchanged" };
-      const built = build(candidate, { id, previous, file }, targets, placement);
+      const built = await build(candidate, { id, previous, file }, targets, placement);
       if (!built.isChanged) return { ...built, candidate, id, result: "unchanged" };
       transaction.putPost(built.post);
       return { ...built, candidate, id, result: previous === undefined ? "created" : "updated" };
@@ -119,7 +119,7 @@ export function createPostImport(options: PostImportOptions): PostImport {
     const stored: StoredPost[] = [];
     let sinceTurn = 0;
     for (const candidate of group) {
-      stored.push(store(candidate));
+      stored.push(await store(candidate));
       sinceTurn += candidate.item.size;
       if (sinceTurn < CHARACTERS_PER_TURN) continue;
       sinceTurn = 0;

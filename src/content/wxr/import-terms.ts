@@ -6,6 +6,7 @@
 import { nextTurn } from "../../core/next-turn.js";
 import type { Taxonomy } from "../records/records.js";
 import type { ContentRepository } from "../repository/content-repository.js";
+import type { Site } from "../site.js";
 import { getTaxonomy, taxonomies } from "../terms/taxonomies.js";
 import { splitIntoBatches } from "./batches.js";
 import type { ImportSummaryBuilder } from "./import-summary.js";
@@ -37,9 +38,11 @@ const toKey = (term: NamedTerm & { readonly taxonomy: string }): string =>
 
 export function createTermImport({
   repository,
+  site,
   summary,
 }: {
   readonly repository: ContentRepository;
+  readonly site: Pick<Site, "sanitise">;
   readonly summary: ImportSummaryBuilder;
 }): TermImport {
   const { index } = repository;
@@ -52,13 +55,17 @@ export function createTermImport({
   async function store(terms: readonly ImportableTerm[]): Promise<void> {
     // One commit can write a record only once. Of equal terms, the last one counts.
     const distinct = new Map(terms.map((term) => [toKey(term), term] as const));
+    const descriptions = new Map<string, string>();
+    for (const [key, { description }] of distinct) {
+      descriptions.set(key, await site.sanitise("title", description));
+    }
     const results = await repository.change(async (transaction) => {
       const firstId = await transaction.newIds("term", distinct.size);
       let used = 0;
       const tree = createTermTree(index, transaction);
       return [...distinct].map(([key, term]) => ({
         ...{ key, collection: getTaxonomy(term.taxonomy).base },
-        ...storeTerm(term, () => firstId + used++, tree),
+        ...storeTerm(term, descriptions.get(key) ?? "", () => firstId + used++, tree),
       }));
     });
     for (const { key, collection, result, pending: waiting } of results) {

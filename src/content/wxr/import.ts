@@ -73,7 +73,7 @@ export function createImport(dependencies: ImportDependencies): Import {
     const run = createImportRun({
       ...{ repository, site, caller, isTrusted, summary, files: fileImport, options },
       authors: authorMapping,
-      terms: createTermImport({ repository, summary }),
+      terms: createTermImport({ repository, site, summary }),
     });
     try {
       await readInto(run, source, signal);

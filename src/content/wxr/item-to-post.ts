@@ -38,7 +38,7 @@ export interface PlannedPost {
 export interface PlanContext extends Omit<WriteContext, "collection"> {
   readonly collection: Collection;
   readonly author: number;
-  /** True if its texts are stored without sanitising. */
+  /** False if the texts of the item were sanitised. */
   readonly isTrusted: boolean;
   readonly findTermId: (taxonomy: string, term: NamedTerm) => number | undefined;
 }
@@ -122,14 +122,12 @@ function toDates(item: WxrItem, status: PostStatus, { site, now }: PlanContext) 
 }
 
 /** The excerpt and content of a menu item are its title attribute and description. */
-function toTexts(item: WxrItem, { menu }: TypedParts, { site, isTrusted }: PlanContext) {
-  const text = (name: "title" | "content" | "excerpt"): string =>
-    isTrusted ? item[name] : site.filter[name](item[name]);
+function toTexts(item: WxrItem, { menu }: TypedParts, { site }: PlanContext) {
   return {
     slug: site.slug(item.slug),
-    title: text("title"),
-    content: menu ? "" : text("content"),
-    excerpt: menu ? "" : text("excerpt"),
+    title: item.title,
+    content: menu ? "" : item.content,
+    excerpt: menu ? "" : item.excerpt,
   };
 }
 
@@ -200,14 +198,14 @@ function toTerms(
 }
 
 /** Takes the values for which the collection has a field, if they fit it. */
-function toMeta(meta: MetaValues, base: Post, { collection, isTrusted, site }: PlanContext): Post["meta"] {
+function toMeta(meta: MetaValues, base: Post, { collection }: PlanContext): Post["meta"] {
   const given: { [name: string]: Json } = {};
   for (const [name, field] of Object.entries(collection.meta)) {
     const value = meta.get(name);
     if (value === undefined || (field.enum !== undefined && !field.enum.includes(value))) continue;
     given[name] = field.type === "boolean" ? value === "1" : value;
   }
-  return writeMeta(base.meta, given, collection.meta, { caller: { has: () => isTrusted }, site });
+  return writeMeta(base.meta, given, collection.meta);
 }
 
 function toBeforeTrash(meta: MetaValues, { site }: PlanContext): Post["beforeTrash"] {

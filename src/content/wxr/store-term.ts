@@ -2,7 +2,6 @@
 
 import type { Taxonomy, Term } from "../records/records.js";
 import { getTaxonomy } from "../terms/taxonomies.js";
-import { sanitiseTitle } from "../text/sanitise-html.js";
 import { getImportState } from "./identity.js";
 import type { ImportResult } from "./import-summary.js";
 import { termNameKey, termSlugKey } from "./term-key.js";
@@ -22,8 +21,13 @@ export interface StoredTerm {
   readonly pending?: PendingTerm;
 }
 
-/** `createId` is called for a new term only. */
-export function storeTerm(term: ImportableTerm, createId: () => number, tree: TermTree): StoredTerm {
+/** `description`: that of the term, sanitised. `createId` is called for a new term only. */
+export function storeTerm(
+  term: ImportableTerm,
+  description: string,
+  createId: () => number,
+  tree: TermTree,
+): StoredTerm {
   const { taxonomy, line, size } = term;
   const slug = termSlugKey(term);
   const known = tree.find({ taxonomy, slug });
@@ -34,7 +38,7 @@ export function storeTerm(term: ImportableTerm, createId: () => number, tree: Te
   const parent = findParent({ taxonomy, slug: parentSlug }, id, tree);
   const isOpen = parentSlug !== "" && parent === undefined;
   const base = known ?? { id, version: 0, taxonomy, slug, name: "", description: "", meta: {}, parent: 0 };
-  const written = buildTerm(term, base, state, { parent, isOpen });
+  const written = buildTerm({ ...term, description }, base, state, { parent, isOpen });
   const pending = isOpen ? { pending: { taxonomy, slug, parent: parentSlug, line, size } } : {};
   if (known !== undefined && isSameRecord(known, written)) return { result: "unchanged", ...pending };
   tree.put(written);
@@ -60,9 +64,7 @@ function buildTerm(
 ): Term {
   const isSame = base.importedState === state;
   const { importedOpen: _, ...before } = base;
-  const { name, description } = isSame
-    ? base
-    : { name: termNameKey(term), description: sanitiseTitle(term.description) };
+  const { name, description } = isSame ? base : { name: termNameKey(term), description: term.description };
   return {
     ...{ ...before, name, description, importedState: state },
     parent: parent?.id ?? (isSame ? before.parent : 0),

@@ -10,7 +10,9 @@ import { createListLimits, type ListLimits } from "../../../src/content/rest/lis
 import { toBytes, toJson, toJsonText } from "../../../src/content/rest/serialise.js";
 import { nextTurn } from "../../../src/core/next-turn.js";
 import type { Json, JsonObject } from "../../../src/schema/types.js";
+import { memoryStorage } from "../../../storage/memory/index.js";
 import { contentSite, idOf } from "../../support/content-site.js";
+import { bytesOf, wxrFile } from "../../support/wxr-file.js";
 
 const MEBIBYTE = 1_048_576;
 const BUDGET = 65_536;
@@ -158,5 +160,142 @@ describe("a text of somebody who may not write unfiltered HTML", () => {
     const site = contentSite({ limits });
     const body = { title: "x", content: long.slice(1) };
     expect((await write(site, "/core/v2/posts", body, "contributor")).status).toBe(201);
+  });
+});
+
+/** Turns of the event loop while `work` runs. */
+async function countTurns(work: () => Promise<unknown>): Promise<number> {
+  let turns = 0;
+  let isOver = false;
+  const others = (async () => {
+    while (!isOver) {
+      await nextTurn();
+      turns += 1;
+    }
+  })();
+  await work();
+  isOver = true;
+  await others;
+  return turns;
+}
+
+describe("a long text gives others more turns the longer it is", () => {
+  const HTML = "<td><tr>";
+  const fill = (length: number, at = 0): string => `${at}${HTML.repeat(length / HTML.length)}`;
+  const half = 30_000;
+  const publish = (site: ReturnType<typeof contentSite>, body: JsonObject, as = idOf("author")) =>
+    site.request({ method: "POST", path: "/core/v2/posts", body: { status: "publish", ...body }, as });
+  const newSite = (storage = memoryStorage()) => contentSite({ storage, limits: { cacheBytes: 0 } });
+  /** Returns a site that has `count` posts and has rendered none of them. */
+  async function coldSite(count: number, body: (at: number) => JsonObject, as = idOf("author")) {
+    const storage = memoryStorage();
+    const before = newSite(storage);
+    for (let at = 0; at < count; at += 1) await publish(before, body(at), as);
+    return newSite(storage);
+  }
+  const titled = (at: number): JsonObject => ({ title: `${at}${"<b><i></b>".repeat(900)}`, content: "x" });
+  const read = (site: ReturnType<typeof contentSite>, path: string, query: JsonObject, as: number | null) =>
+    site.request({ method: "GET", path, query, as });
+
+  const WORK: { readonly [what: string]: (length: number) => Promise<() => Promise<unknown>> } = {
+    "when it is stored": async (length) => {
+      const site = newSite();
+      return () => publish(site, { title: "t", content: fill(length) });
+    },
+    "when it is stored by a trusted user": async (length) => {
+      const site = newSite();
+      return () => publish(site, { title: "t", content: fill(4 * length) }, admin);
+    },
+    "in an excerpt": async (length) => {
+      const site = newSite();
+      return () => publish(site, { title: "t", excerpt: fill(length) });
+    },
+    "in a block": async (length) => {
+      const site = newSite();
+      const content = `<!-- wp:a ${JSON.stringify({ a: fill(length) })} /-->`;
+      return () => publish(site, { title: "t", content });
+    },
+    "in footnotes": async (length) => {
+      const site = newSite();
+      const note = { id: "a", content: "<b a=b>x</b>" };
+      const footnotes = JSON.stringify(Array(Math.floor(length / 100)).fill(note));
+      return () => publish(site, { title: "t", meta: { footnotes } });
+    },
+    "in an imported file": async (length) => {
+      const site = newSite();
+      const file = wxrFile([{ content: fill(length) }]);
+      return () => site.import(bytesOf(file), { as: idOf("administrator") });
+    },
+    "in a revision that is restored": async (length) => {
+      const storage = memoryStorage();
+      const before = newSite(storage);
+      const { body } = await publish(before, { title: "t", content: "x" });
+      const { id } = body as { readonly id: number };
+      const path = `/core/v2/posts/${id}`;
+      for (const content of [fill(length), "y"]) {
+        await before.request({ method: "POST", path, body: { content }, as: admin });
+      }
+      const revisions = await read(before, `${path}/revisions`, { _fields: "id" }, admin);
+      const [, long] = revisions.body as unknown as { readonly id: number }[];
+      return () => newSite(storage).restoreRevision(id, long?.id ?? 0, { as: idOf("author") });
+    },
+    "in an autosave": async (length) => {
+      const site = newSite();
+      const { body } = await publish(site, { title: "t", content: "x" });
+      const path = `/core/v2/posts/${(body as { readonly id: number }).id}/autosaves`;
+      return () =>
+        site.request({ method: "POST", path, body: { content: fill(length) }, as: idOf("author") });
+    },
+    "in a list": async (length) => {
+      const site = await coldSite(3, (at) => ({ title: "t", content: fill(length, at) }));
+      return () => read(site, "/core/v2/posts", {}, null);
+    },
+    "in a list of titles": async (length) => {
+      const site = await coldSite(length / 3_000, titled);
+      return () => read(site, "/core/v2/posts", { per_page: 50 }, null);
+    },
+    "in titles that are found": async (length) => {
+      const site = await coldSite(length / 3_000, titled);
+      return () => read(site, "/core/v2/search", { per_page: 50 }, null);
+    },
+  };
+
+  it("but only the first time: what was sanitised to be stored is shown as it is", async () => {
+    const storage = memoryStorage();
+    const writer = newSite(storage);
+    await publish(writer, { title: "t", content: fill(half) });
+    const turnsOf = (site: typeof writer) => countTurns(() => read(site, "/core/v2/posts", {}, null));
+    const turns = await turnsOf(writer);
+    expect(turns).toBeLessThan(0.8 * (await turnsOf(newSite(storage))));
+  });
+
+  it("in which a record changes, and what was rendered of it before is not cached", async () => {
+    const site = contentSite();
+    const create = async (slug: string, body: JsonObject): Promise<number> => {
+      const path = "/core/v2/pages";
+      const fields = { slug, status: "publish", title: "t", ...body };
+      const { body: page } = await site.request({ method: "POST", path, body: fields, as: admin });
+      return (page as { readonly id: number }).id;
+    };
+    const parent = await create("before", {});
+    const id = await create("child", { parent, content: fill(4 * half) });
+    const readLink = async () =>
+      ((await read(site, `/core/v2/pages/${id}`, {}, null)).body as { readonly link: string }).link;
+    const first = readLink();
+    for (let turn = 0; turn < 5; turn += 1) await nextTurn();
+    const path = `/core/v2/pages/${parent}`;
+    await site.request({ method: "POST", path, body: { slug: "after" }, as: admin });
+    await first;
+    expect(await readLink()).toBe("http://localhost/after/child/");
+  });
+
+  it.each(Object.keys(WORK))("%s", async (what) => {
+    const turnsFor = async (length: number): Promise<number> => {
+      const work = await WORK[what]?.(length);
+      return countTurns(async () => work?.());
+    };
+    const turns = await turnsFor(half);
+    expect(turns).toBeGreaterThan(5);
+    expect(await turnsFor(2 * half)).toBeGreaterThan(1.5 * turns);
   });
 });

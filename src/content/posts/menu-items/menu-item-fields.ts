@@ -59,11 +59,12 @@ export const menuItemFields: PostFields = {
           },
         },
       },
-      (view) => {
+      async (view) => {
         const raw = resolveMenuItemTitle(view);
-        return { raw, rendered: view.site.render.title({ ...view.post, title: raw }) };
+        return { raw, rendered: await view.site.render.title({ ...view.post, title: raw }) };
       },
     ),
+    html: "title",
     argument: { accepted: rawTextSchema(LENGTHS.title) },
   },
   id: postFields.id,

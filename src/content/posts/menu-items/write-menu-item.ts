@@ -13,7 +13,6 @@ import { cleanClasses, stripAll } from "../../text/plain.js";
 import { createPost } from "../new-post.js";
 import { readRawTitle } from "../post-field.js";
 import { writeMeta } from "../post-meta.js";
-import { sanitiseText } from "../sanitised-text.js";
 import type { PostChange, Values, WriteContext } from "../write-context.js";
 import { resolveMenuItemTitle } from "./menu-item-target.js";
 
@@ -40,7 +39,7 @@ const invalid = (code: string, message: string): RestError => new RestError(400,
 export function applyMenuItemValues({ values, previous, id }: PostChange, context: WriteContext): Post {
   const { index, now, site } = context;
   const base: Post = previous ?? { ...createPost(context), id, dateGmt: now };
-  const written = readTitle(values["title"], context);
+  const written = readRawTitle(values["title"] ?? null);
   const title = written ?? base.title;
   const item = resolveItem(values, base.menuItem ?? NEW_ITEM, index);
   assertComplete(item, title);
@@ -61,13 +60,6 @@ const isTitleOfTarget = (post: Post, index: SiteIndex): boolean =>
   post.menuItem?.type !== "custom" &&
   post.title === resolveMenuItemTitle({ post: { ...post, title: "" }, index });
 
-/** Returns `undefined` to keep the title. */
-function readTitle(value: Json | undefined, { caller, site }: WriteContext): string | undefined {
-  const title = readRawTitle(value ?? null);
-  if (title === undefined || caller.has("unfiltered_html")) return title;
-  return sanitiseText(title, "title", site);
-}
-
 /** Writes the values that menu items store like posts do. */
 function applyColumns(
   values: Values,
@@ -85,7 +77,7 @@ function applyColumns(
     parent: parent === id ? 0 : parent,
     menuOrder: isInMenu ? Number(values["menu_order"] ?? base.menuOrder) || 1 : 1,
     terms,
-    meta: meta === undefined ? base.meta : writeMeta(base.meta, meta, context.collection.meta, context),
+    meta: meta === undefined ? base.meta : writeMeta(base.meta, meta, context.collection.meta),
   };
 }
 

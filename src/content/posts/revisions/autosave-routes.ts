@@ -18,6 +18,7 @@ import {
   type PostResourceOptions,
 } from "../post-resource.js";
 import type { PostTypeHandler } from "../post-type-handler.js";
+import { sanitiseValues } from "../sanitised-values.js";
 import { updateArguments } from "../update-post.js";
 import { createRevisionPermissions } from "./revision-permissions.js";
 import { createRevisionRenderer, type RevisionRenderer } from "./revision-renderer.js";
@@ -61,7 +62,7 @@ function createListAutosaves(
       .sort((a, b) => b.date - a.date || b.id - a.id);
     const view = { context: readContext(request), url };
     const items = await lists.collect(parseFields(request.given["_fields"]), async ({ add }) => {
-      for (const autosave of autosaves) await add(renderer.render(autosave, parent, view));
+      for (const autosave of autosaves) await add(await renderer.render(autosave, parent, view));
     });
     return { status: 200, headers: {}, body: { items } };
   };
@@ -77,7 +78,7 @@ function createReadAutosave(renderer: RevisionRenderer, repository: ContentRepos
     if (autosave === undefined) {
       throw new RestError(404, "rest_post_no_autosave", "There is no autosave revision for this post.");
     }
-    const item = renderer.render(autosave, parent, { context: readContext(request), url });
+    const item = await renderer.render(autosave, parent, { context: readContext(request), url });
     return { status: 200, headers: {}, body: { item } };
   };
 }
@@ -107,8 +108,9 @@ function createCreateAutosave(
   const saveAutosave = createSaveAutosave(type, repository);
   return async (request) => {
     await assertAuthorExists(request, type, users);
-    const { values, caller, url } = request;
-    const id = Number(values["id"]);
+    const { caller, url } = request;
+    const id = Number(request.values["id"]);
+    const values = await sanitiseValues(request.values, request, type, site);
     const revision = await repository.change(async (transaction) => {
       const previous = await load(id);
       // Judges the version that the change replaces.
@@ -126,8 +128,9 @@ function createCreateAutosave(
     });
     const post = await load(id);
     const view = { context: "edit", url } as const;
-    const item =
-      revision === undefined ? renderer.renderPost(post, view) : renderer.render(revision, post, view);
+    const item = await (revision === undefined
+      ? renderer.renderPost(post, view)
+      : renderer.render(revision, post, view));
     return { status: 200, headers: {}, body: { item } };
   };
 }

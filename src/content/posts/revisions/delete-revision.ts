@@ -25,7 +25,7 @@ export function createDeleteRevision(
       const revision = await findRemovable(request);
       const parent = await loadParent(revision.parent);
       removeRevision(transaction, parent, revision);
-      return renderer.render(revision, parent, { context: "view", url: request.url }).fields;
+      return (await renderer.render(revision, parent, { context: "view", url: request.url })).fields;
     });
     return { status: 200, headers: {}, body: { json: { deleted: true, previous } } };
   };

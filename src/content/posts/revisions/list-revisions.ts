@@ -54,7 +54,7 @@ export function createListRevisions(
       for (let from = 0; from < listed.length; from += BATCH) {
         for (const revision of await repository.revisions(listed.slice(from, from + BATCH))) {
           // A revision that was removed in the meantime is left out.
-          if (revision !== undefined) await add(renderer.render(revision, parent, view));
+          if (revision !== undefined) await add(await renderer.render(revision, parent, view));
         }
       }
     });

@@ -12,6 +12,7 @@ import { resolvePostDates } from "../post-dates.js";
 import type { KeepRevision } from "../post-route-options.js";
 import type { PostTypes } from "../post-type-handler.js";
 import { assertUnmodified } from "../precondition.js";
+import { sanitiseValues } from "../sanitised-values.js";
 import { createRevisionPermissions } from "./revision-permissions.js";
 
 /**
@@ -54,13 +55,13 @@ export function createRestoreRevision(options: RestoreOptions): RestoreRevision 
   return (postId, revisionId, caller, known = Number.NaN) =>
     repository.change(async (transaction) => {
       const previous = await load(postId, caller, known);
-      const { write, collection } = postTypes[previous.type];
+      const type = postTypes[previous.type];
       const { find } = createRevisionPermissions(previous.type, { repository, what: "revisions" });
       const revision = await find(revisionId, previous);
       const { title, content, excerpt, meta } = revision;
-      const values = { title, content, excerpt, meta };
+      const values = await sanitiseValues({ title, content, excerpt, meta }, { caller }, type, site);
       const context = {
-        collection,
+        collection: type.collection,
         caller,
         site,
         index: repository.index,
@@ -68,7 +69,7 @@ export function createRestoreRevision(options: RestoreOptions): RestoreRevision 
         defaultCategory: repository.defaultCategory(),
       };
       const dates = resolvePostDates(values, site);
-      const written = write({ values, previous, id: postId, dates }, context);
+      const written = type.write({ values, previous, id: postId, dates }, context);
       // Restoring a text does not make it trusted.
       const restored: Post = { ...written, isTrusted: written.isTrusted && revision.isTrusted };
       transaction.putPost(await keepRevision(transaction, restored, caller.id));

@@ -21,7 +21,7 @@ export interface RevisionView {
 export interface RevisionField {
   readonly schema: Schema;
   /** `post`: the revision in the form of a post. */
-  readonly read: (post: Post, view: RevisionView) => Json;
+  readonly read: (post: Post, view: RevisionView) => Json | Promise<Json>;
 }
 
 const date = (
@@ -91,7 +91,7 @@ const guid: RevisionField = {
 };
 
 const renderText: {
-  readonly [name in (typeof REVISIONED_TEXTS)[number]]: (post: Post, site: Site) => string;
+  readonly [name in (typeof REVISIONED_TEXTS)[number]]: (post: Post, site: Site) => Promise<string>;
 } = {
   title: (post, { render }) => render.title(post),
   content: (post, { render }) => render.content(post),
@@ -114,7 +114,7 @@ function textField(name: keyof typeof renderText, { fields }: PostTypeHandler): 
         rendered: { description: "As it is shown.", type: "string", context, readonly: true },
       },
     },
-    read: (post, { site }) => ({ raw: post[name], rendered: renderText[name](post, site) }),
+    read: async (post, { site }) => ({ raw: post[name], rendered: await renderText[name](post, site) }),
   };
 }
 

@@ -1,6 +1,6 @@
 /** Renders revisions. A revision is shown as the post that it would make. */
 
-import type { Context, Json, JsonObject, Schema } from "../../../schema/types.js";
+import type { Context, Json, Schema } from "../../../schema/types.js";
 import type { Post, Revision } from "../../records/records.js";
 import { listAutosaves } from "../../repository/remove-posts.js";
 import { createItem } from "../../rest/item.js";
@@ -13,9 +13,9 @@ import { listRevisionFields, type RevisionView } from "./revision-fields.js";
 export interface RevisionRenderer {
   /** The schema of rendered revisions. */
   readonly schema: Schema;
-  readonly render: (revision: Revision, parent: Post, request: RenderRevisionRequest) => Item;
+  readonly render: (revision: Revision, parent: Post, request: RenderRevisionRequest) => Promise<Item>;
   /** Renders a draft that took the place of its own autosave. */
-  readonly renderPost: (post: Post, request: RenderRevisionRequest) => Item;
+  readonly renderPost: (post: Post, request: RenderRevisionRequest) => Promise<Item>;
 }
 
 export interface RenderRevisionRequest {
@@ -60,12 +60,12 @@ export function createRevisionRenderer(
   const view: RevisionView = { collection, site, index };
   const fields = listRevisionFields(type, hasPreview);
 
-  function renderPost(post: Post, { context, url }: RenderRevisionRequest): Item {
-    const values: JsonObject = Object.fromEntries(
-      fields.flatMap(([name, { schema, read }]): [string, Json][] =>
-        schema.context?.includes(context) ? [[name, renderFields(read(post, view), schema, context)]] : [],
-      ),
-    );
+  async function renderPost(post: Post, { context, url }: RenderRevisionRequest): Promise<Item> {
+    const values: { [name: string]: Json } = {};
+    for (const [name, { schema, read }] of fields) {
+      if (!schema.context?.includes(context)) continue;
+      values[name] = renderFields(await read(post, view), schema, context);
+    }
     const parent = index.post(post.parent);
     if (parent === undefined) return createItem(values, {});
     return createItem(values, { parent: [{ href: url(`/${namespace}${postPath(parent)}`) }] });

@@ -28,7 +28,7 @@ function readEndpoint({ permissions, loadParent, renderer, permitRead }: Revisio
       const post = permissions.read(Number(values["parent"]), caller);
       const revision = await permissions.find(Number(values["id"]), post);
       const parent = await loadParent(revision.parent);
-      const item = renderer.render(revision, parent, { context: readContext(request), url });
+      const item = await renderer.render(revision, parent, { context: readContext(request), url });
       return { status: 200, headers: {}, body: { item } };
     },
   };

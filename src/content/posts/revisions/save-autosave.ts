@@ -8,22 +8,25 @@ import { resolvePostDates } from "../post-dates.js";
 import type { FieldTarget } from "../post-field.js";
 import { writeMeta } from "../post-meta.js";
 import type { PostTypeHandler } from "../post-type-handler.js";
-import type { Values, WriteContext } from "../write-context.js";
+import type { SanitisedValues, WriteContext } from "../write-context.js";
 import { isSameMeta, isSameText, REVISIONED_TEXTS, selectRevisionedMeta } from "./keep-revisions.js";
 
 const isGiven = (value: Json | undefined): value is Json => value !== undefined && value !== null;
 
 const isText = (name: string): boolean => (REVISIONED_TEXTS as readonly string[]).includes(name);
 
-const selectValues = (values: Values, isWanted: (name: string) => boolean): Values =>
-  Object.fromEntries(Object.entries(values).filter(([name]) => isWanted(name)));
+const selectValues = (values: SanitisedValues, isWanted: (name: string) => boolean): SanitisedValues =>
+  Object.fromEntries(Object.entries(values).filter(([name]) => isWanted(name))) as SanitisedValues;
 
 /**
  * Picks the values that an author's autosave of his own draft writes to the draft. Like in
  * WordPress, it excludes terms and meta fields.
  */
-export const selectAutosavedValues = (values: Values, { fields }: PostTypeHandler): Values =>
-  fields.has("content") ? selectValues(values, (name) => fields.get(name)?.isAutosaved === true) : {};
+export const selectAutosavedValues = (
+  values: SanitisedValues,
+  { fields }: PostTypeHandler,
+): SanitisedValues =>
+  selectValues(values, (name) => fields.has("content") && fields.get(name)?.isAutosaved === true);
 
 /**
  * Returns `before` with the texts and meta fields in `values`. Like in WordPress, an autosave of a
@@ -31,7 +34,11 @@ export const selectAutosavedValues = (values: Values, { fields }: PostTypeHandle
  */
 function writeTexts(
   before: Revision,
-  { values, post, type }: { readonly values: Values; readonly post: Post; readonly type: PostTypeHandler },
+  {
+    values,
+    post,
+    type,
+  }: { readonly values: SanitisedValues; readonly post: Post; readonly type: PostTypeHandler },
   context: WriteContext,
 ): Revision {
   const { collection } = context;
@@ -49,13 +56,13 @@ function writeTexts(
     excerpt: target.excerpt,
     isTrusted: target.isTrusted,
     meta: isGiven(meta)
-      ? selectRevisionedMeta(writeMeta(before.meta, meta, collection.meta, context), collection)
+      ? selectRevisionedMeta(writeMeta(before.meta, meta, collection.meta), collection)
       : before.meta,
   };
 }
 
 /** True if the texts and meta fields in `values` differ from those of the post itself. */
-function differs(written: Revision, values: Values, post: Post, collection: Collection): boolean {
+function differs(written: Revision, values: SanitisedValues, post: Post, collection: Collection): boolean {
   const hasOtherText = REVISIONED_TEXTS.some(
     (name) => isGiven(values[name]) && !isSameText(written[name], post[name]),
   );
@@ -77,7 +84,12 @@ const createAutosave = (id: number, post: Post, { caller, collection }: WriteCon
 });
 
 /** Refuses what an update would refuse. The texts cannot be a reason, so they are left out. */
-function assertSavable(values: Values, post: Post, type: PostTypeHandler, context: WriteContext): void {
+function assertSavable(
+  values: SanitisedValues,
+  post: Post,
+  type: PostTypeHandler,
+  context: WriteContext,
+): void {
   const checked = type.fields.has("content") ? selectValues(values, (name) => !isText(name)) : values;
   const dates = resolvePostDates(values, context.site);
   type.write({ values: checked, previous: post, id: post.id, dates }, context);
@@ -87,7 +99,7 @@ function assertSavable(values: Values, post: Post, type: PostTypeHandler, contex
 export function createSaveAutosave(type: PostTypeHandler, repository: Pick<ContentRepository, "revisions">) {
   return async (
     transaction: Transaction,
-    values: Values,
+    values: SanitisedValues,
     post: Post,
     context: WriteContext,
   ): Promise<Revision> => {
