@@ -222,7 +222,8 @@ export interface ContentLimits {
   readonly bodyMs?: number | undefined;
   /**
    * The longest text, in characters, from a user without `unfiltered_html`, such as a contributor.
-   * A longer one is refused with 413. Default: 65 536. Sanitising takes CPU, so raise it with care.
+   * A longer one is refused with 413. All texts of one request, a batch included, have at most four
+   * times as many characters. Default: 65 536. Sanitising takes CPU, so raise it with care.
    */
   readonly filteredCharacters?: number | undefined;
   /**

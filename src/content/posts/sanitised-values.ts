@@ -1,7 +1,7 @@
 /** Sanitises what a user without `unfiltered_html` writes to a post. */
 
 import type { Json, JsonObject } from "../../schema/types.js";
-import { RestError } from "../rest/error.js";
+import { countSanitised } from "../rest/sanitised-characters.js";
 import type { RestRequest } from "../rest/types.js";
 import type { Site } from "../site.js";
 import { readRaw } from "./post-field.js";
@@ -12,24 +12,19 @@ import type { SanitisedValues, Values } from "./write-context.js";
  * Resolves with `values` as the caller may store them. Call it before the change begins: other
  * requests run meanwhile.
  *
- * @throws RestError 413 `rest_text_too_large`
+ * @throws RestError 413 `rest_text_too_large` or `rest_too_much_text`
  */
 export async function sanitiseValues(
   values: Values,
-  { caller }: Pick<RestRequest, "caller">,
+  request: Pick<RestRequest, "caller" | "sanitised">,
   { fields, collection }: Pick<PostTypeHandler, "fields" | "collection">,
   site: Pick<Site, "sanitise" | "filteredCharacters">,
 ): Promise<SanitisedValues> {
   const sanitised: { [name: string]: Json | undefined } = { ...values };
-  if (caller.has("unfiltered_html")) return sanitised as SanitisedValues;
-  const { filteredCharacters: most } = site;
+  if (request.caller.has("unfiltered_html")) return sanitised as SanitisedValues;
   const sanitise: Site["sanitise"] = (field, raw) => {
-    if (raw.length <= most) return site.sanitise(field, raw);
-    throw new RestError(
-      413,
-      "rest_text_too_large",
-      `A text of somebody who may not write unfiltered HTML has at most ${most} characters (got ${raw.length}).`,
-    );
+    countSanitised(raw, request, site.filteredCharacters);
+    return site.sanitise(field, raw);
   };
   for (const [name, { html }] of fields) {
     const raw = readRaw(values[name] ?? null);

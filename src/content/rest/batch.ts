@@ -129,6 +129,7 @@ function validateItem(
     headers: readHeaders(toMembers(item["headers"])),
     caller: request.caller,
     baseUrl: request.url(""),
+    sanitised: request.sanitised,
     fault: findFault(match?.row.byMethod.get(method), item["body"]),
   };
   try {

@@ -132,6 +132,7 @@ const STATUSES: { readonly [status: number]: { readonly text: string; readonly c
         "rest_body_too_large",
         "rest_response_too_large",
         "rest_text_too_large",
+        "rest_too_much_text",
         "rest_upload_file_too_big",
       ],
     },

@@ -28,6 +28,7 @@ export function buildRestRequest(
     url: (path) => call.baseUrl + path,
     headers: call.headers,
     received: call.received,
+    sanitised: call.sanitised ?? { characters: 0 },
   };
 }
 

@@ -28,6 +28,8 @@ export interface RouteCall {
   readonly caller: Caller;
   /** URL of the mount point, without a trailing slash. */
   readonly baseUrl: string;
+  /** That of the batch, if the call is one of its items. */
+  readonly sanitised?: RestRequest["sanitised"];
   /**
    * An error found before validation, such as an unreadable body. It fails a call with a known
    * route.

@@ -77,6 +77,8 @@ export interface RestRequest {
   readonly headers: { readonly [name: string]: string };
   /** The body that `receive` of the endpoint read. */
   readonly received?: ReceivedBody | undefined;
+  /** The characters of HTML that were sanitised so far, those of all items of a batch together. */
+  readonly sanitised: { characters: number };
   /** Absent if the request is built only to find out what `Allow` lists. */
   readonly state?: RequestState | undefined;
 }

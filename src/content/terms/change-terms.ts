@@ -5,6 +5,7 @@ import { STATUSES } from "../query/row.js";
 import type { Term } from "../records/records.js";
 import type { ContentRepository } from "../repository/content-repository.js";
 import { removePosts } from "../repository/remove-posts.js";
+import { countSanitised } from "../rest/sanitised-characters.js";
 import type { RestRequest } from "../rest/types.js";
 import type { Site } from "../site.js";
 import type { TaxonomyDefinition } from "./taxonomies.js";
@@ -33,7 +34,7 @@ export function createTermChanges(
   definition: TaxonomyDefinition,
   repository: TermRepository,
   menuLocations: Pick<MenuLocations, "assign">,
-  site: Pick<Site, "sanitise">,
+  site: Pick<Site, "sanitise" | "filteredCharacters">,
 ): TermChanges {
   const { index } = repository;
   const { taxonomy } = definition;
@@ -42,6 +43,7 @@ export function createTermChanges(
   async function sanitiseDescription(request: RestRequest): Promise<RestRequest["values"]> {
     const { description } = request.values;
     if (typeof description !== "string") return request.values;
+    countSanitised(description, request, site.filteredCharacters);
     return { ...request.values, description: await site.sanitise("title", description) };
   }
 

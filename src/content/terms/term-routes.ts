@@ -18,7 +18,7 @@ import { createTermRenderer } from "./term-renderer.js";
 
 export interface TermRoutesOptions {
   readonly repository: TermRepository;
-  readonly site: Pick<Site, "home" | "termLink" | "sanitise">;
+  readonly site: Pick<Site, "home" | "termLink" | "sanitise" | "filteredCharacters">;
   readonly menuLocations: MenuLocations;
   /** `core/v2` */
   readonly namespace: string;

@@ -161,6 +161,72 @@ describe("a text of somebody who may not write unfiltered HTML", () => {
     const body = { title: "x", content: long.slice(1) };
     expect((await write(site, "/core/v2/posts", body, "contributor")).status).toBe(201);
   });
+
+  const PART = "<td><tr>";
+  const most = 4 * 4_999;
+  const budget = { code: "rest_too_much_text", data: { status: 413 } };
+
+  it("counts together with the others of its request", async () => {
+    const site = contentSite({ limits });
+    const longest = long.slice(1);
+    const meta = { footnotes: JSON.stringify([{ id: "a", content: long.slice(30) }]) };
+    const body = { title: "x", content: longest, excerpt: longest, meta };
+    expect((await write(site, "/core/v2/posts", body, "contributor")).status).toBe(201);
+    const requests = [0, 1, 2].map(() => ({ path: "/core/v2/posts", body: { ...body, title: "y" } }));
+    const { body: answer } = await write(site, "/batch/v1", { requests }, "contributor");
+    const { responses } = answer as unknown as { responses: { status: number; body: JsonObject }[] };
+    expect(responses.map(({ status }) => status)).toEqual([201, 413, 413]);
+    expect(responses[1]?.body).toMatchObject(budget);
+    expect(responses[1]?.body["message"]).toMatch(new RegExp(`${most} characters.*batch.*several requests`));
+    const { body: posts } = await site.request({
+      method: "GET",
+      path: "/core/v2/posts",
+      query: { status: "any", _fields: "title" },
+      as: admin,
+    });
+    // Nothing of the items that were refused was stored.
+    expect(posts).toHaveLength(2);
+  });
+
+  it.each([
+    ["posts", "content"],
+    ["posts", "excerpt"],
+    ["tags", "description"],
+  ])(
+    "is refused in a batch beyond four of the largest; a later one runs if it fits: %s %s",
+    async (base, name) => {
+      const site = contentSite({ limits });
+      const item = (at: number, length: number) => ({
+        path: `/core/v2/${base}`,
+        body: { title: "x", name: `x${at}`, [name]: PART.repeat(length / PART.length) },
+      });
+      const requests = [...Array.from({ length: 8 }, (_, at) => item(at, 4_800)), item(9, 80)];
+      const { body } = await write(site, "/batch/v1", { requests }, "author");
+      const { responses } = body as unknown as { responses: { status: number }[] };
+      const statuses = responses.map(({ status }) => status);
+      expect(statuses).toEqual([201, 201, 201, 201, 413, 413, 413, 413, 201]);
+      const others = requests.slice(0, 8).map(({ path, body: fields }, at) => ({
+        path,
+        body: { ...fields, name: `y${at}` },
+      }));
+      const trusted = await write(site, "/batch/v1", { requests: others }, "editor");
+      const { responses: all } = trusted.body as unknown as { responses: { status: number }[] };
+      expect(all.map(({ status }) => status)).toEqual(Array(8).fill(201));
+    },
+  );
+
+  it("counts for its own request only, also in autosaves", async () => {
+    const site = contentSite({ limits });
+    const { body: post } = await write(site, "/core/v2/posts", { title: "x" }, "contributor");
+    const path = `/core/v2/posts/${(post as { readonly id: number }).id}`;
+    for (let at = 0; at < 6; at += 1) {
+      const content = `${at}${PART.repeat(600)}`;
+      expect((await write(site, path, { content }, "contributor")).status).toBe(200);
+      expect((await write(site, `${path}/autosaves`, { content }, "contributor")).status).toBe(200);
+    }
+    const tooLong = await write(site, `${path}/autosaves`, { content: long }, "contributor");
+    expect([tooLong.status, (tooLong.body as JsonObject)["code"]]).toEqual([413, "rest_text_too_large"]);
+  });
 });
 
 /** Turns of the event loop while `work` runs. */

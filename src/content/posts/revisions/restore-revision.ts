@@ -59,7 +59,8 @@ export function createRestoreRevision(options: RestoreOptions): RestoreRevision 
       const { find } = createRevisionPermissions(previous.type, { repository, what: "revisions" });
       const revision = await find(revisionId, previous);
       const { title, content, excerpt, meta } = revision;
-      const values = await sanitiseValues({ title, content, excerpt, meta }, { caller }, type, site);
+      const request = { caller, sanitised: { characters: 0 } };
+      const values = await sanitiseValues({ title, content, excerpt, meta }, request, type, site);
       const context = {
         collection: type.collection,
         caller,
