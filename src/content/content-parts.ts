@@ -1,6 +1,7 @@
 /** Builds the parts of the content service that its routes share, from the host's settings. */
 
 import { guardedLogger, type Logger } from "../core/logger.js";
+import { createStorageCircuit } from "../core/storage-circuit.js";
 import { countStoreErrors } from "../core/store-metrics.js";
 import { guardedTelemetry } from "../core/telemetry.js";
 import { createAuthorization } from "./auth/authorization.js";
@@ -19,9 +20,9 @@ import { createRevisionKeeper } from "./posts/revisions/keep-revisions.js";
 import type { ContentChanged } from "./records/record-changes.js";
 import { createChangePoller } from "./repository/change-poller.js";
 import { createContentRepository } from "./repository/content-repository.js";
+import { guardContentStore } from "./repository/guarded-store.js";
 import { createOrphanFileJournal } from "./repository/orphan-file-journal.js";
 import { createScheduledPosts } from "./repository/scheduled-posts.js";
-import { withContentStoreTimeout } from "./repository/store-timeout.js";
 import { createListLimits } from "./rest/list-limits.js";
 import { createSettings } from "./settings/settings.js";
 import { createSite, type Site } from "./site.js";
@@ -40,7 +41,12 @@ export type MediaParts = ReturnType<typeof createMediaParts>;
 /** The site, its users and callers, and the repository of its content. */
 export function createContentParts(settings: ContentSettings) {
   const { clock, limits } = settings;
-  const logger = guardedLogger(settings.logger);
+  const circuit = createStorageCircuit({
+    clock,
+    logger: guardedLogger(settings.logger),
+    service: "content",
+  });
+  const { logger } = circuit;
   const zone = createSiteZone(settings.site.timezone ?? "UTC");
   const users = createUsers({ users: settings.users, clock, logger });
   const roles = readRoles(settings.roles);
@@ -49,7 +55,7 @@ export function createContentParts(settings: ContentSettings) {
 
   const telemetry = guardedTelemetry(settings.telemetry);
   const report = telemetry && createContentTelemetry(telemetry, clock);
-  const stored = withContentStoreTimeout(settings.storage.content({ clock, logger }), clock);
+  const stored = guardContentStore(settings.storage.content({ clock, logger }), circuit);
   const store = countStoreErrors(stored, telemetry, "content");
   const cacheShare = Math.floor(limits.cacheBytes / SHARES);
   const repository = createContentRepository({
@@ -82,6 +88,7 @@ export function createContentParts(settings: ContentSettings) {
     callers,
     report,
     store,
+    checkStorage: circuit.check,
     repository,
     cacheShare,
     poller: createChangePoller({ consistency: settings.consistency, repository, clock, logger }),

@@ -3,7 +3,12 @@
  */
 
 import { type Clock, withTimeout } from "../core/clock.js";
-import { type HealthStatus, selectCurrentProblems } from "../health/health-status.js";
+import type { StorageStatus } from "../core/storage-circuit.js";
+import {
+  describeStorageProblems,
+  type HealthStatus,
+  selectCurrentProblems,
+} from "../health/health-status.js";
 import type { ChangePoller } from "./repository/change-poller.js";
 import type { ContentRepository } from "./repository/content-repository.js";
 
@@ -16,13 +21,20 @@ export interface HealthStatusOptions {
   readonly repository: Pick<ContentRepository, "current">;
   readonly poller: Pick<ChangePoller, "behindMs">;
   readonly clock: Clock;
+  readonly checkStorage: () => StorageStatus;
+  readonly isStarted: () => boolean;
 }
 
-/** Creates a function that probes the storage: without requests, nothing else notices an outage. */
+/**
+ * Creates a function that probes the storage of a started service: without requests, nothing else
+ * notices an outage.
+ */
 export function createHealthStatus({
   repository,
   poller,
   clock,
+  checkStorage,
+  isStarted: isServiceStarted,
 }: HealthStatusOptions): () => Promise<HealthStatus> {
   let storageDownSince: number | undefined;
 
@@ -38,13 +50,16 @@ export function createHealthStatus({
   }
 
   return async () => {
-    await probe();
+    const isStarted = isServiceStarted();
+    if (isStarted) await probe();
+    else storageDownSince = undefined;
+    const storage = checkStorage();
     const behindMs = poller.behindMs();
     const downMs = storageDownSince === undefined ? 0 : clock.monotonic() - storageDownSince;
     return {
-      isStarted: true,
+      isStarted,
       problems: selectCurrentProblems(
-        { code: "storage_away", forMs: downMs },
+        ...describeStorageProblems(storage, isStarted, Math.max(downMs, storage.outageMs)),
         { code: "not_following", forMs: behindMs > BEHIND_MS ? behindMs : 0 },
       ),
     };

@@ -77,7 +77,11 @@ export function createContent(options: ContentOptions): Content {
     createContentRoutes(settings, parts, media, { own, foreign, pages }),
     openApi,
   );
-  const checkHealth = createHealthStatus({ repository, poller, clock });
+  const checkHealth = createHealthStatus({
+    ...{ repository, poller, clock },
+    checkStorage: parts.checkStorage,
+    isStarted: () => isStarted,
+  });
   const measure = (handle: DirectHandler): DirectHandler =>
     report?.timed(handle, server.findRoutePath) ?? handle;
   let isWanted = false;
@@ -127,7 +131,7 @@ export function createContent(options: ContentOptions): Content {
       await foreign?.close();
       await pages?.close();
     },
-    condition: async () => (isStarted ? checkHealth() : { isStarted, problems: [] }),
+    condition: checkHealth,
   });
 }
 

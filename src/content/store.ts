@@ -104,6 +104,11 @@ export interface ContentStore {
    * new costs no turn of the event loop.
    */
   changes(since: number): ContentChanges | Promise<ContentChanges>;
+  /**
+   * Returns why the storage has no connection at present, if it knows: `ECONNREFUSED
+   * 127.0.0.1:6379`. The error of a call that takes too long names it. Does no I/O.
+   */
+  connectionProblem?(): string | undefined;
 }
 
 /** The context that a service passes to its storage. */

@@ -101,6 +101,21 @@ export class PostbellError extends Error {
    * event again with this id: it is then stored once, even if the failed call has stored it.
    */
   readonly eventId: string | undefined;
+  /**
+   * Set for `storage_unavailable` if it is known: why the storage cannot be used. It begins with a
+   * code, such as `ECONNREFUSED 127.0.0.1:6379`, `WRONGPASS` or `28P01`.
+   */
+  readonly reason: string | undefined;
+  /**
+   * True for `storage_unavailable` if trying again cannot help until somebody changes the
+   * configuration: wrong credentials, missing privileges, a wrong TLS set-up.
+   */
+  readonly isPermanent: boolean;
+  /**
+   * Set for `storage_unavailable` if it is known: true if no connection to the storage can be made,
+   * so that every other call would fail too; false if other calls may succeed.
+   */
+  readonly isOutage: boolean | undefined;
 
   /** For authors of storages and adapters. The package tests the code, never the class. */
   constructor(
@@ -111,6 +126,9 @@ export class PostbellError extends Error {
       readonly retryAfterSeconds?: number | undefined;
       readonly effect?: "none" | "unknown" | undefined;
       readonly eventId?: string | undefined;
+      readonly reason?: string | undefined;
+      readonly isPermanent?: boolean | undefined;
+      readonly isOutage?: boolean | undefined;
       readonly cause?: unknown;
     } = {},
   ) {
@@ -120,6 +138,9 @@ export class PostbellError extends Error {
     this.retryAfterSeconds = details.retryAfterSeconds;
     this.effect = details.effect ?? DEFAULT_EFFECTS[code];
     this.eventId = details.eventId;
+    this.reason = details.reason;
+    this.isPermanent = details.isPermanent ?? false;
+    this.isOutage = details.isOutage;
   }
 }
 

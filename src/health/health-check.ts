@@ -130,8 +130,8 @@ const toResponse = (health: Pick<Health, "status">): HttpResponse => ({
  * liveness.
  *
  * Each request measures again, so the response is 200 as soon as the problem is over. A service
- * that was not started is healthy. Responses contain no address, account or count, so no key is
- * needed.
+ * that was not started is healthy, unless its storage could not be reached. Responses contain no
+ * address, account or count, so no key is needed.
  *
  * @throws `invalid_option`.
  *

@@ -1,6 +1,11 @@
 /** Evaluates the health of the delivery loop. Pure. */
 
-import { type HealthStatus, selectCurrentProblems } from "../health/health-status.js";
+import type { StorageStatus } from "../core/storage-circuit.js";
+import {
+  describeStorageProblems,
+  type HealthStatus,
+  selectCurrentProblems,
+} from "../health/health-status.js";
 import type { LoopStats } from "./delivery/dispatcher.js";
 import type { WebhooksSettings } from "./settings/settings.js";
 
@@ -10,19 +15,26 @@ import type { WebhooksSettings } from "./settings/settings.js";
  */
 const PASS_MS = 10_000;
 
+export interface WebhooksFacts {
+  /** How long deliveries have waited for a process to start, 0 if they need not. */
+  readonly waitingMs: number;
+  readonly storage: StorageStatus;
+}
+
 /**
- * Returns the problems of the loop. While it is not running, the only one is that deliveries wait
- * for a process to start.
- *
- * @param waitingMs how long they have waited, 0 if they need not.
+ * Returns the problems of the loop and of its storage. While the loop is not running, its only one
+ * is that deliveries wait for a process to start.
  */
 export function evaluateHealthStatus(
   { isRunning, overdueMs, isFull, storageDownMs }: LoopStats,
   { delivery, limits }: Pick<WebhooksSettings, "delivery" | "limits">,
-  waitingMs: number,
+  { waitingMs, storage }: WebhooksFacts,
 ): HealthStatus {
   if (!isRunning) {
-    const problems = selectCurrentProblems({ code: "not_started", forMs: waitingMs });
+    const problems = selectCurrentProblems(
+      { code: "not_started", forMs: waitingMs },
+      ...describeStorageProblems(storage, false, storage.outageMs),
+    );
     return { isStarted: false, problems };
   }
   // If all slots are taken, one is free after an attempt and the hook before it.
@@ -33,7 +45,7 @@ export function evaluateHealthStatus(
     isStarted: true,
     problems: selectCurrentProblems(
       { code: "loop_stalled", forMs: overdueMs > patienceMs && !isHeldUp ? overdueMs : 0 },
-      { code: "storage_away", forMs: storageDownMs },
+      ...describeStorageProblems(storage, true, Math.max(storageDownMs, storage.outageMs)),
     ),
   };
 }

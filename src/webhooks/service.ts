@@ -2,6 +2,7 @@
 
 import { systemClock } from "../core/clock.js";
 import { guardedLogger, isDebugEnabled } from "../core/logger.js";
+import { createStorageCircuit } from "../core/storage-circuit.js";
 import { countStoreErrors } from "../core/store-metrics.js";
 import { guardedTelemetry } from "../core/telemetry.js";
 import type { HealthStatus } from "../health/health-status.js";
@@ -25,6 +26,7 @@ import { createPrepareEvent } from "./emit/prepare-event.js";
 import { createUnmatchedLog } from "./emit/unmatched-webhooks.js";
 import { type EventCatalogue, type EventTypeOf, readCatalogue } from "./event-types/catalogue.js";
 import type { ClinicalEvents } from "./event-types/clinical-events.js";
+import { guardWebhookStore } from "./guarded-store.js";
 import { evaluateHealthStatus } from "./health-status.js";
 import { createLifecycle } from "./lifecycle.js";
 import { limitLogger } from "./log-limit.js";
@@ -34,7 +36,6 @@ import { createRegistrations, type Registrations } from "./registrations/registr
 import { createSender } from "./sender.js";
 import type { WebhooksOptions } from "./settings/webhooks-options.js";
 import { createStartReminder } from "./start-reminder.js";
-import { withWebhookStoreTimeout } from "./store-timeout.js";
 
 export type { EmitOptions, Emitted, EventInput } from "./emit/event-input.js";
 
@@ -157,7 +158,12 @@ export function createWebhooks<const C extends EventCatalogue = Readonly<Clinica
 ): Webhooks<EventTypeOf<C>, C> {
   const settings = readSettings(options);
   const { clock } = settings;
-  const logger = limitLogger(guardedLogger(settings.logger), clock);
+  const circuit = createStorageCircuit({
+    clock,
+    logger: limitLogger(guardedLogger(settings.logger), clock),
+    service: "webhooks",
+  });
+  const { logger } = circuit;
   const telemetry = guardedTelemetry(settings.telemetry);
   const catalogue = readCatalogue(settings.events);
   const stored = settings.storage.webhooks({
@@ -166,7 +172,7 @@ export function createWebhooks<const C extends EventCatalogue = Readonly<Clinica
     perEndpoint: settings.delivery.perEndpoint,
     retention: settings.retention,
   });
-  const store = countStoreErrors(withWebhookStoreTimeout(stored, clock), telemetry, "webhooks");
+  const store = countStoreErrors(guardWebhookStore(stored, circuit), telemetry, "webhooks");
   const now = (): number => store.now();
 
   const entitlement = createEntitlement({ store, settings, clock });
@@ -247,6 +253,10 @@ export function createWebhooks<const C extends EventCatalogue = Readonly<Clinica
     start: lifecycle.start,
     stop: lifecycle.stop,
     idle: () => dispatcher.idle(),
-    condition: async () => evaluateHealthStatus(dispatcher.stats(), settings, reminder.waitingMs()),
+    condition: async () =>
+      evaluateHealthStatus(dispatcher.stats(), settings, {
+        waitingMs: reminder.waitingMs(),
+        storage: circuit.check(),
+      }),
   });
 }

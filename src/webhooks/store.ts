@@ -113,6 +113,11 @@ export interface WebhookStore
    * does not delay the others. Does no I/O.
    */
   partitionOf(webhookId: string): number;
+  /**
+   * Returns why the storage has no connection at present, if it knows: `ECONNREFUSED
+   * 127.0.0.1:6379`. The error of a call that takes too long names it. Does no I/O.
+   */
+  connectionProblem?(): string | undefined;
   /** Counts what the store holds, for operators and tests. */
   stats(): Promise<StoreStats>;
 }

@@ -125,7 +125,7 @@ function operatingContract(
       expect([well.status, well.headers["cache-control"]]).toEqual([200, "no-store"]);
       expect(well.headers["content-type"]).toBe("application/json; charset=utf-8");
       expect(well.json).toMatchObject(path === "/healthz" ? green : { status: "ok" });
-      problems.push({ code: "loop_stalled", forMs: 60_000 });
+      problems.push({ code: "loop_stalled", forMs: 60_000, reason: "It stalls." });
       const ill = await ask(path);
       expect(ill.status).toBe(503);
       expect(ill.json).toMatchObject({

@@ -52,6 +52,9 @@ describe("an error of the package", () => {
       "retryAfterSeconds",
       "effect",
       "eventId",
+      "reason",
+      "isPermanent",
+      "isOutage",
     ]);
   });
 });

@@ -49,6 +49,8 @@ function frozen() {
   };
 }
 
+const REACHED = { hasFailed: false, unreachedMs: 0, outageMs: 0, cause: undefined };
+
 const away = (): Promise<never> => Promise.reject(new Error("away"));
 
 describe("the health of webhooks", () => {
@@ -72,7 +74,8 @@ describe("the health of webhooks", () => {
     await emit();
     await run(MINUTE);
     const { status, health } = await ask({ webhooks, clock });
-    const problems = [{ code: "not_started", forMs: MINUTE }];
+    const reason = "Deliveries are due and no process attempts them: call start() in one.";
+    const problems = [{ code: "not_started", forMs: MINUTE, reason }];
     expect([status, health.webhooks]).toEqual([200, { status: "ok", started: false, problems }]);
   });
 
@@ -159,11 +162,10 @@ describe("the health of webhooks", () => {
       access: { authenticate: () => null, canRead: () => true },
     });
     const codes = (overdueMs: number, isFull: boolean) =>
-      evaluateHealthStatus(
-        { isRunning: true, overdueMs, isFull, storageDownMs: 0 },
-        settings,
-        0,
-      ).problems.map(({ code }) => code);
+      evaluateHealthStatus({ isRunning: true, overdueMs, isFull, storageDownMs: 0 }, settings, {
+        waitingMs: 0,
+        storage: REACHED,
+      }).problems.map(({ code }) => code);
     expect([codes(10_000, false), codes(10_001, false)]).toEqual([[], ["loop_stalled"]]);
     expect([codes(30_000, true), codes(30_001, true)]).toEqual([[], ["loop_stalled"]]);
   });

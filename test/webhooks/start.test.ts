@@ -173,7 +173,7 @@ describe("a service that is never started", () => {
     expect(log).toEqual(["warn deliveries are due and no process attempts them: call start() in one"]);
     expect(await webhooks.condition()).toEqual({
       isStarted: false,
-      problems: [{ code: "not_started", forMs: 6 * MINUTE }],
+      problems: [{ code: "not_started", forMs: 6 * MINUTE, reason: expect.stringContaining("start()") }],
     });
     await webhooks.start();
     await run(MINUTE);

@@ -7,12 +7,10 @@ import type { Telemetry } from "../../core/telemetry.js";
 import type { WebhooksSettings } from "../settings/settings.js";
 import type { WebhookStore } from "../store.js";
 import type { MakeAttempt } from "./attempt.js";
-import type { DeliveryContext } from "./context.js";
-
+import { createStorageOutage, type DeliveryContext } from "./context.js";
 import { createFlights, type Flights } from "./flights.js";
 import { createLoop, type Loop, type LoopStats, type Reservation } from "./loop.js";
 import { createSettler } from "./settler.js";
-import { createStorageOutage } from "./storage-outage.js";
 
 export type { LoopStats } from "./loop.js";
 

@@ -1,8 +1,8 @@
 /** Decides when the loop sends health notifications, and runs one round at a time. */
 
 import type { Logger } from "../../core/logger.js";
+import { MAX_RETRY_MS } from "../../core/storage-circuit.js";
 import type { WebhookStore } from "../store.js";
-import { MAX_RETRY_MS } from "./storage-outage.js";
 
 export interface HealthNotificationTimerContext {
   readonly store: Pick<WebhookStore, "now" | "maxSleepMs">;

@@ -2,6 +2,7 @@
  * Decides when to claim deliveries: while slots are free and something is due. Sleeps otherwise.
  */
 
+import { storageRetryDelayMs } from "../../core/storage-circuit.js";
 import type { Claim, ClaimRequest, Lane } from "../store.js";
 import { type ClaimedBatch, createClaimer, type PendingClaim } from "./claimer.js";
 import type { DeliveryContext } from "./context.js";
@@ -9,7 +10,6 @@ import type { Flights } from "./flights.js";
 import { createHealthNotificationTimer } from "./health-notification-timer.js";
 import { createPassRunner, type PassRunner } from "./pass-runner.js";
 import { createSleepTimer } from "./sleep-timer.js";
-import { storageRetryDelayMs } from "./storage-outage.js";
 
 /** Slots that are reserved for a claim which another call of the storage carries. */
 export interface Reservation {

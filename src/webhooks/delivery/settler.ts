@@ -3,13 +3,13 @@
  * unavailable.
  */
 
+import { storageRetryDelayMs } from "../../core/storage-circuit.js";
 import type { SettleResult } from "../store.js";
 import type { AttemptResult } from "./attempt-result.js";
 import type { DeliveryContext } from "./context.js";
 import type { Flight } from "./flight.js";
 import { createPauses } from "./pauses.js";
 import { createRelease, type ReleaseClaims } from "./release.js";
-import { storageRetryDelayMs } from "./storage-outage.js";
 
 const SETTLED_PER_CALL = 250;
 /** Concurrent calls for one partition. Meanwhile further settlements collect for the next call. */

@@ -93,17 +93,11 @@ interface Place {
 
 /** Adds the event's id, so that the caller can emit it again, and where storing stopped. */
 function toStoreError(error: PostbellError, { id: eventId }: EventRecord, place?: Place): PostbellError {
-  const { code, message, effect } = error;
-  if (place === undefined) {
-    return new PostbellError(code, message, { field: error.field, effect, eventId, cause: error });
-  }
+  const { code, message, field, effect, reason, isPermanent, isOutage } = error;
+  const details = { field, effect, reason, isPermanent, isOutage, eventId, cause: error };
+  if (place === undefined) return new PostbellError(code, message, details);
   const stored = `${place.index} of ${place.count} events were stored.`;
-  return new PostbellError(code, `${message} ${stored}`, {
-    field: `[${place.index}]`,
-    effect,
-    eventId,
-    cause: error,
-  });
+  return new PostbellError(code, `${message} ${stored}`, { ...details, field: `[${place.index}]` });
 }
 
 /** Converts the error of one item to an error of the list, whose field names the item. */

@@ -5,8 +5,10 @@
 
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { silentLogger } from "../../../src/core/logger.js";
+import { createStorageCircuit } from "../../../src/core/storage-circuit.js";
+import { guardWebhookStore } from "../../../src/webhooks/guarded-store.js";
 import type { ClaimRequest, EventRecord } from "../../../src/webhooks/store.js";
-import { withWebhookStoreTimeout } from "../../../src/webhooks/store-timeout.js";
 import { createEventCache, type Origin } from "../../../storage/redis/event-cache.js";
 import type { RedisClient } from "../../../storage/redis/index.js";
 import { SCRIPTS } from "../../../storage/redis/scripts.js";
@@ -162,6 +164,7 @@ describe("claims that an append could not return in time", () => {
   test("are released, and the event counts as stored", async () => {
     const clock = manualClock(1_800_000_000_000);
     const { client, answered, hold, end } = heldClient();
+    const circuit = createStorageCircuit({ clock, logger: silentLogger, service: "webhooks" });
     const prefix = freshPrefix();
     const own = openStore({ client, prefix, time: "clock" }, { clock });
     const other = openStore({ url: redisUrl(), prefix, time: "clock" }, { clock });
@@ -172,7 +175,7 @@ describe("claims that an append could not return in time", () => {
     const scriptPasses = hold(isScript);
     answered.length = 0;
     const request = { event: newEvent("clinic"), rememberMs: DAY_MS, now: clock.now(), claim: claimOf(own) };
-    const appended = withWebhookStoreTimeout(own.store, clock).append(request);
+    const appended = guardWebhookStore(own.store, circuit).append(request);
     await eventually(() => answered.includes("EVALSHA"), "the script has run");
     await clock.advance(2_000);
     const readPasses = hold(([command]) => command === "HMGET");

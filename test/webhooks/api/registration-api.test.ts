@@ -886,8 +886,9 @@ describe("a storage that is away", () => {
       expect(answer.headers).toEqual({ ...PRIVATE, "retry-after": "5" });
       expect(answer.text).not.toContain("whsec_x");
     }
-    expect(log).toHaveLength(CALLS.length);
-    expect(log[0]).toMatchObject({ level: "error", message: "a registration request failed" });
+    const lines = log.filter(({ message }) => message === "a registration request failed");
+    expect(lines).toHaveLength(CALLS.length);
+    expect(log[0]?.level).toBe("error");
     expect(JSON.stringify(log)).not.toContain("whsec_x");
   });
 

@@ -245,8 +245,8 @@ describe("a storage that is away when a health step is due", () => {
     isAway = false;
     await runUntil(START + 10 * DAY);
     expect(told).toEqual([
-      ["warning", "72:01:05", "0:00"],
-      ["disabled", "96:01:05", "0:00"],
+      ["warning", "72:01:01", "0:00"],
+      ["disabled", "96:01:01", "0:00"],
     ]);
     expect(log).toContain("error the storage could not be asked for due health notifications");
   });

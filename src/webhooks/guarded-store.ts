@@ -1,15 +1,18 @@
 /**
- * Limits the time of every storage call. `core/call-timeout.ts` describes the behaviour during an
- * outage.
+ * Puts every storage call behind the circuit. `core/storage-circuit.ts` describes the behaviour
+ * during an outage.
  */
 
-import { withCallTimeout } from "../core/call-timeout.js";
-import type { Clock } from "../core/clock.js";
+import type { StorageCircuit } from "../core/storage-circuit.js";
 import type { WebhookStore } from "./store.js";
 
-/** Returns the same store with a time limit on each call; see `withCallTimeout`. */
-export function withWebhookStoreTimeout(store: WebhookStore, clock: Clock): WebhookStore {
-  const bounded = withCallTimeout(clock);
+/** Returns the same store with a time limit on each call, and without calls during an outage. */
+export function guardWebhookStore(store: WebhookStore, circuit: StorageCircuit): WebhookStore {
+  const bounded = circuit.connect({
+    // Reads a webhook that does not exist.
+    ping: () => store.getWebhook(store.newWebhookId("ping")),
+    connectionProblem: () => store.connectionProblem?.(),
+  });
   return Object.freeze<WebhookStore>({
     maxSleepMs: store.maxSleepMs,
     joinsTransactions: store.joinsTransactions,

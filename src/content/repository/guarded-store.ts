@@ -1,18 +1,24 @@
 /**
- * Limits the time of every content call. `core/call-timeout.ts` describes the behaviour during an
- * outage.
+ * Puts every content call behind the circuit. `core/storage-circuit.ts` describes the behaviour
+ * during an outage.
  */
 
-import { withCallTimeout } from "../../core/call-timeout.js";
-import type { Clock } from "../../core/clock.js";
+import type { StorageCircuit } from "../../core/storage-circuit.js";
 import type { ContentStore } from "../store.js";
 
+/** The key of a record that does not exist. */
+const NO_RECORD = "post/0";
+
 /**
- * Wraps a store so that each call, and each batch of a load, has the limit of `withCallTimeout`. A
- * call that returns its result synchronously still does.
+ * Returns the same store with a time limit on each call and each batch of a load, and without calls
+ * during an outage. A call that returns its result synchronously still does.
  */
-export function withContentStoreTimeout(store: ContentStore, clock: Clock): ContentStore {
-  const bounded = withCallTimeout(clock);
+export function guardContentStore(store: ContentStore, circuit: StorageCircuit): ContentStore {
+  const bounded = circuit.connect({
+    ping: () => store.read([NO_RECORD]),
+    connectionProblem: () => store.connectionProblem?.(),
+  });
+  const refuse = bounded((since: number) => Promise.resolve(store.changes(since)));
 
   async function* inTime<T>(batches: AsyncIterable<T>): AsyncIterable<T> {
     const iterator = batches[Symbol.asyncIterator]();
@@ -30,6 +36,7 @@ export function withContentStoreTimeout(store: ContentStore, clock: Clock): Cont
     allocate: bounded((kind, count) => store.allocate(kind, count)),
     commit: bounded((writes, basis) => store.commit(writes, basis)),
     changes(since) {
+      if (circuit.isOpen()) return refuse(since);
       const answer = store.changes(since);
       return answer instanceof Promise ? bounded(() => answer)() : answer;
     },
