@@ -6,6 +6,8 @@ export type RedisArgument = string | number;
 /** The methods that `Redis` and `Cluster` of ioredis 5 and 6 have in common. */
 export interface RedisClient {
   readonly status: string;
+  /** The options of the client. */
+  readonly options?: object;
   /** True for a client of a Cluster. */
   readonly isCluster?: boolean;
   /** Sends any command. */

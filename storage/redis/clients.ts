@@ -8,7 +8,8 @@ import type { Logger } from "../../src/core/logger.js";
 import type { RedisClient } from "./client.js";
 import { classifyRedisError, storageClosed } from "./redis-errors.js";
 
-const MAX_RECONNECT_MS = 2_000;
+/** A process notices within about a second that Redis is back. */
+const MAX_RECONNECT_MS = 1_000;
 
 export interface RedisClients {
   /** True if the main client was made here, not by the host. */

@@ -1,17 +1,20 @@
 /**
  * One connection to Redis, over a client of ioredis. Every call settles within 3.5 seconds, and
  * every failure has a stable code. The error says if the command was never sent, or if it was sent
- * and may have been executed. `src/core/call-timeout.ts` describes what the services do with such
- * an error.
+ * and may have been executed. `src/core/storage-circuit.ts` describes what the services do with
+ * such an error.
  */
 
 import type { Clock } from "../../src/core/clock.js";
+import type { ConnectionProblem } from "../connection-problem.js";
 import type { RedisArgument, RedisClient } from "./client.js";
 import type { KeySet } from "./partition.js";
 import {
   classifyRedisError,
   commandNotExecuted,
+  describeClientError,
   resultUnknown,
+  storageClosed,
   TRANSIENT_ERRORS,
   toPostbellError,
 } from "./redis-errors.js";
@@ -44,6 +47,8 @@ export interface RedisConnection {
   ) => Promise<unknown>;
   /** Grows each time the client loses its connection. */
   readonly epoch: () => number;
+  /** Why there is no connection, if the client said so. */
+  readonly problem: () => ConnectionProblem | undefined;
   /** Stops listening to the client, and rejects the calls that have no reply yet. */
   readonly close: () => void;
 }
@@ -65,15 +70,34 @@ interface Call {
 interface ClientMonitor {
   readonly epoch: () => number;
   /** Why there is no connection, if the client said so. */
-  readonly trouble: () => string;
+  readonly problem: () => ConnectionProblem | undefined;
   readonly untilReady: (call: Call) => Promise<void>;
   /** Ends the wait of a call; false if it was not waiting. */
   readonly stopWaiting: (call: Call) => boolean;
   readonly close: () => void;
 }
 
-const unavailable = (call: Call, reason: string): Error =>
-  (call.isSent ? resultUnknown : commandNotExecuted)(reason);
+const unavailable = (call: Call, reason: string, isOutage?: boolean): Error =>
+  (call.isSent ? resultUnknown : commandNotExecuted)(reason, { isOutage });
+
+/** The error of a call while there is no connection. No other call would succeed. */
+const disconnected = (call: Call, problem: ConnectionProblem): Error => {
+  const cause = { ...problem, isOutage: true };
+  if (call.isSent) return resultUnknown(`no connection: ${problem.reason}`, cause);
+  return commandNotExecuted(`no connection: ${problem.reason}`, cause);
+};
+
+/**
+ * A client that is not connected is an outage. If one node of a Cluster does not respond, the
+ * others do. `undefined`: unknown.
+ */
+const toOutage = ({ status, isCluster }: RedisClient): boolean | undefined => {
+  if (status !== "ready") return true;
+  return isCluster ? false : undefined;
+};
+
+const getSecurity = ({ options = {} }: RedisClient): "tls" | "plain" =>
+  "tls" in options && options.tls !== undefined ? "tls" : "plain";
 
 function monitorClient(client: RedisClient, onDisconnect: () => void): ClientMonitor {
   const waiting = new Set<Call>();
@@ -82,30 +106,42 @@ function monitorClient(client: RedisClient, onDisconnect: () => void): ClientMon
    * with some settings of the client not even an error.
    */
   let epoch = 0;
-  let trouble = "";
+  let problem: ConnectionProblem | undefined;
+  let wasReady = client.status === "ready";
 
   const onClose = (): void => {
     epoch += 1;
     onDisconnect();
   };
-  const onError = (error: unknown): void => {
-    trouble = classifyRedisError(error);
-  };
   const wakeAll = (): void => {
     for (const call of waiting) call.wake();
     waiting.clear();
   };
+  const onError = (error: unknown): void => {
+    const next = describeClientError(error, wasReady ? undefined : getSecurity(client));
+    // The end of a connection that was refused is an error too, and explains less.
+    if (!problem?.isPermanent || next.isPermanent || !/^(?:ECONNRESET|EPIPE)/.test(next.reason))
+      problem = next;
+    if (problem.isPermanent) wakeAll();
+  };
+  const onReady = (): void => {
+    problem = undefined;
+    wasReady = true;
+    wakeAll();
+  };
   client.on("close", onClose);
   client.on("error", onError);
-  client.on("ready", wakeAll);
+  client.on("ready", onReady);
   client.on("end", wakeAll);
 
   return {
     epoch: () => epoch,
-    trouble: () => trouble,
+    problem: () => (client.status === "ready" ? undefined : problem),
     async untilReady(call) {
       while (client.status !== "ready" && !call.isLate) {
-        if (client.status === "end") throw unavailable(call, "the client is closed");
+        if (client.status === "end") throw unavailable(call, "the client is closed", true);
+        // Waiting does not help until somebody changes the configuration. The client tries again.
+        if (problem?.isPermanent) throw disconnected(call, problem);
         const change = new Promise<void>((resolve) => {
           call.wake = resolve;
           waiting.add(call);
@@ -120,7 +156,7 @@ function monitorClient(client: RedisClient, onDisconnect: () => void): ClientMon
       return true;
     },
     close() {
-      client.off("ready", wakeAll);
+      client.off("ready", onReady);
       client.off("end", wakeAll);
       client.off("close", onClose);
       client.off("error", onError);
@@ -138,6 +174,7 @@ export function createRedisConnection(
   restart: (() => void) | null,
 ): RedisConnection {
   const calls = new Set<Call>();
+  let isClosed = false;
   let unanswered = 0;
   const monitor = monitorClient(client, () => {
     unanswered = 0;
@@ -173,9 +210,11 @@ export function createRedisConnection(
   };
 
   const toAbandonedError = (call: Call, reason: string): Error => {
-    const trouble = monitor.trouble();
-    if (client.status !== "ready" && trouble !== "") return unavailable(call, `no connection: ${trouble}`);
-    return unavailable(call, call.refusal === "" ? reason : `it refuses commands: ${call.refusal}`);
+    if (isClosed) return unavailable(call, reason, false);
+    const problem = monitor.problem();
+    if (problem !== undefined) return disconnected(call, problem);
+    const because = call.refusal === "" ? reason : `it refuses commands: ${call.refusal}`;
+    return unavailable(call, because, toOutage(client));
   };
 
   /** Follows up a call that was rejected before its reply came. */
@@ -195,6 +234,10 @@ export function createRedisConnection(
 
   const settleInTime = (send: () => Promise<unknown>, options: CallOptions = {}): Promise<unknown> =>
     new Promise((resolve, reject) => {
+      if (isClosed) {
+        reject(storageClosed());
+        return;
+      }
       const call: Call = { isLate: false, isSent: false, refusal: "", wake: () => {}, abandon: () => {} };
       const reply = attempt(call, send);
       const timer = clock.setTimeout(
@@ -218,7 +261,7 @@ export function createRedisConnection(
         },
         (error: unknown) => {
           end();
-          reject(toPostbellError(error));
+          reject(toPostbellError(error, client.isCluster ? toOutage(client) : undefined));
         },
       );
     });
@@ -237,7 +280,9 @@ export function createRedisConnection(
       return settleInTime(send, options);
     },
     epoch: monitor.epoch,
+    problem: monitor.problem,
     close() {
+      isClosed = true;
       monitor.close();
       for (const call of calls) call.abandon("the storage was closed");
     },

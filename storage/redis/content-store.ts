@@ -94,6 +94,7 @@ export function createRedisContentStore(options: ContentStoreOptions): ContentSt
 
   return Object.freeze<ContentStore>({
     now: () => session.time.now(),
+    connectionProblem: session.connectionProblem,
 
     async load() {
       // Asked for where nothing is known, or no longer true: the layout may be gone too.

@@ -170,6 +170,7 @@ export function redisStorage(options: RedisStorageOptions): RedisStorage {
       return createRedisWebhookStore(context, {
         now: () => own.time.now(),
         watch: (listener) => own.workers.watch(listener),
+        connectionProblem: own.connectionProblem,
       });
     },
     content({ clock: ownClock, logger: ownLogger }) {

@@ -4,6 +4,7 @@
  */
 
 import { PostbellError } from "../../src/core/errors.js";
+import { type ConnectionProblem, describeConnectionProblem } from "../connection-problem.js";
 import type { PartitionLimits } from "./partition.js";
 
 /**
@@ -22,6 +23,17 @@ export const TRANSIENT_ERRORS: ReadonlySet<string> = new Set([
 
 const SCRIPT = "@user_script:";
 
+/** ioredis 5 puts it before the reply to its first command. */
+const NOT_READY = /^Ready check failed: ?/;
+
+/** Names what to change if Redis refuses this client, by the kind of its reply. */
+const ADVICE: Readonly<Record<string, string>> = {
+  WRONGPASS: "Correct the user name and the password of the connection.",
+  NOAUTH:
+    "Redis requires a password. Put the user name and the password into the URL, or give a client that has them.",
+  NOPERM: "Grant the user of the connection the commands, keys and channels of Postbell with ACL SETUSER.",
+};
+
 /**
  * Returns the kind of an error: the first word of an error reply, or the code of a system error. Up
  * to Redis 6.2 the error of a script names the line first, so its kind follows that. The rest of
@@ -29,7 +41,7 @@ const SCRIPT = "@user_script:";
  */
 export const classifyRedisError = (error: unknown): string => {
   const { message, code } = error instanceof Error ? (error as NodeJS.ErrnoException) : {};
-  const text = message ?? String(error);
+  const text = (message ?? String(error)).replace(NOT_READY, "");
   const kind = parseScriptError(text) ?? code ?? text.split(" ", 1)[0] ?? "";
   return /^(?:[A-Z_]{2,30}|Stream|Connection)$/.test(kind) ? kind : "error";
 };
@@ -45,23 +57,66 @@ function parseScriptError(text: string): string | undefined {
 /** Returns the line of a script that an error names. It contains nothing that was stored. */
 const findScriptLine = (error: unknown): string => /user_script: ?\d+/.exec(String(error))?.[0] ?? "";
 
+/** Returns the command that a `NOPERM` names: it is a fixed name, not what was sent with it. */
+const findRefusedCommand = (error: unknown): string =>
+  / the '([a-z|]{1,40})' command/.exec(String(error))?.[1] ?? "";
+
+/**
+ * Describes an error of a client that cannot connect. `firstWith`: how it tries to connect for the
+ * first time, or `undefined` if it was connected before. A server without TLS does not answer a
+ * client with it at all, and a server with TLS only resets the connection of one without.
+ */
+export function describeClientError(
+  error: unknown,
+  firstWith: "tls" | "plain" | undefined,
+): ConnectionProblem {
+  // The client of a Cluster reports that all nodes failed, with the error of the last one.
+  const { lastNodeError } = error as { readonly lastNodeError?: unknown };
+  if (lastNodeError instanceof Error) return describeClientError(lastNodeError, firstWith);
+  const kind = classifyRedisError(error);
+  const known = ADVICE[kind];
+  if (known !== undefined) return { reason: kind, advice: known, isPermanent: true };
+  const problem = describeConnectionProblem(error);
+  if (problem === undefined) return { reason: kind, advice: "", isPermanent: false };
+  const { reason } = problem;
+  if (firstWith === "tls" && reason.startsWith("ETIMEDOUT"))
+    return { ...problem, advice: "If Redis does not speak TLS on this port, begin the URL with redis://." };
+  if (firstWith === "plain" && reason.startsWith("ECONNRESET"))
+    return { ...problem, advice: "If Redis speaks only TLS on this port, begin the URL with rediss://." };
+  return problem;
+}
+
+/** The known part of the cause of an error. */
+interface Cause extends Partial<ConnectionProblem> {
+  /** See `PostbellError`. */
+  readonly isOutage?: boolean | undefined;
+}
+
 /** The error for a command that Redis cannot have executed: it was not sent, or it was refused. */
-export const commandNotExecuted = (reason: string): PostbellError =>
-  new PostbellError(
+export const commandNotExecuted = (because: string, cause: Cause = {}): PostbellError => {
+  const { reason = because, advice = "", isPermanent = false, isOutage } = cause;
+  const action =
+    advice === "" ? "Try again later." : isPermanent ? advice : `${advice} Otherwise try again later.`;
+  return new PostbellError(
     "storage_unavailable",
-    `Redis is not available (${reason}); the command was not executed, so nothing was changed. Try again later.`,
-    { effect: "none" },
+    `Redis ${isPermanent ? "refuses this process" : "is not available"} (${because}); the command was not executed, so nothing was changed. ${action}`,
+    { effect: "none", reason, isPermanent, isOutage },
   );
+};
 
 /** The error for a command that was sent and has no usable reply. */
-export const resultUnknown = (reason: string): PostbellError =>
+export const resultUnknown = (because: string, { reason = because, isOutage }: Cause = {}): PostbellError =>
   new PostbellError(
     "storage_unavailable",
-    `Redis is not available (${reason}); the command may or may not have been executed. Try again later.`,
+    `Redis is not available (${because}); the command may or may not have been executed. Try again later.`,
+    { reason, isOutage },
   );
 
-/** Translates an error reply, or an error of the client, into an error of the storage. */
-export function toPostbellError(error: unknown): PostbellError {
+/**
+ * Translates an error reply, or an error of the client, into an error of the storage. `isOutage`:
+ * see `PostbellError`.
+ */
+export function toPostbellError(error: unknown, isOutage: boolean | undefined): PostbellError {
   if (error instanceof PostbellError) return error;
   const kind = classifyRedisError(error);
   if (kind === "OOM") {
@@ -71,7 +126,12 @@ export function toPostbellError(error: unknown): PostbellError {
       { field: "maxmemory" },
     );
   }
-  return resultUnknown(`${kind} ${findScriptLine(error)}`.trim());
+  const advice = ADVICE[kind];
+  const line = findScriptLine(error);
+  // A script that was refused halfway may have changed something.
+  if (advice === undefined || line !== "") return resultUnknown(`${kind} ${line}`.trim(), { isOutage });
+  const reason = `${kind} ${findRefusedCommand(error)}`.trim();
+  return commandNotExecuted(reason, { reason, advice, isPermanent: true });
 }
 
 /** The error for a bound of the storage itself, in the words of its option. */
@@ -86,5 +146,5 @@ export const storageClosed = (): PostbellError =>
   new PostbellError(
     "storage_unavailable",
     "The storage has been closed; the command was not sent. Create another storage to go on.",
-    { effect: "none" },
+    { effect: "none", isPermanent: true, isOutage: false },
   );

@@ -31,6 +31,8 @@ export interface Session {
    * Cluster, whose nodes may fail unseen.
    */
   readonly connectionId: () => number;
+  /** Why the main client has no connection, if it said so. */
+  readonly connectionProblem: () => string | undefined;
   /** Connects, checks the layout, reads the time and logs warnings, once; after a failure again. */
   readonly open: (guard: LayoutGuard) => Promise<void>;
   /** Lets `open` do its work again, after Redis was emptied: the layout has to be stored again. */
@@ -138,10 +140,12 @@ export function createSession(options: SessionOptions): Session {
   const { clock, logger, clients, partitions, prefix } = options;
   const pool = createConnectionPool(clock);
   let connectionId = (): number => Number.NaN;
+  let connectionProblem = (): string | undefined => undefined;
   const connection = once(async () => {
     const client = await clients.main();
     const created = pool.connect(client, clients.isOwn);
     if (client.nodes === undefined) connectionId = created.epoch;
+    connectionProblem = () => created.problem()?.reason;
     return created;
   });
   const time =
@@ -183,6 +187,7 @@ export function createSession(options: SessionOptions): Session {
     workers,
     connection,
     connectionId: () => connectionId(),
+    connectionProblem: () => connectionProblem(),
     open(guard) {
       const known = opened.get(guard);
       if (known !== undefined) return known;

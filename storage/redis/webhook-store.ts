@@ -10,13 +10,13 @@ import type { RedisStoreContext } from "./store-context.js";
 
 export function createRedisWebhookStore(
   context: RedisStoreContext,
-  { now, watch }: Pick<WebhookStore, "now" | "watch">,
+  own: Pick<WebhookStore, "now" | "watch" | "connectionProblem">,
 ): WebhookStore {
   const { partitions, run, maxSleepMs } = context;
+  const { now } = own;
   return Object.freeze<WebhookStore>({
     maxSleepMs,
-    now,
-    watch,
+    ...own,
     partitionOf: (webhookId) => partitions.ofWebhook(webhookId).number,
     newWebhookId: (account) => partitions.newWebhookId(account),
     ...createRedisRegistry(context),

@@ -97,10 +97,17 @@ describe("postbell, on Redis", () => {
     },
   );
 
-  it("explains that no server responds at a URL, and ends with 1", LIMIT, async () => {
-    const { code, errors } = await run("import", file, "--redis", "redis://127.0.0.1:1", "--quiet");
+  it.each([
+    ["no server responds", "redis://127.0.0.1:1", /Redis .*ECONNREFUSED 127\.0\.0\.1:1/],
+    [
+      "the password is wrong",
+      redisUrl().replace("//", "//nobody:wr0ng@"),
+      /WRONGPASS.*Correct the user name and the password/,
+    ],
+  ])("explains that %s at a URL, and ends with 1", LIMIT, async (_, url, cause) => {
+    const { code, errors } = await run("import", file, "--redis", url, "--quiet");
     expect(code).toBe(1);
-    expect(errors).toMatch(/storage|Redis/);
-    expect(errors).not.toMatch(/\n\s+at /);
+    expect(errors.trimEnd().split("\n").at(-1)).toMatch(cause);
+    expect(errors).not.toMatch(/\n\s+at |wr0ng/);
   });
 });

@@ -13,6 +13,7 @@ const LIMIT_MS = 3_500;
 
 class HeldClient extends EventEmitter {
   status = "ready";
+  isCluster = false;
   readonly sent: string[] = [];
   /** Answers a command; by default no reply ever comes. */
   answer: () => Promise<unknown> = () => new Promise(() => {});
@@ -63,6 +64,51 @@ describe("the error of a command that was not executed says that nothing was cha
     expect(client.sent).toEqual([]);
   });
 
+  it("at once if waiting does not help, with what to change", async () => {
+    const { client, connection } = setUp();
+    client.status = "connecting";
+    const waiting = connection.call("GET", "key").catch((error: unknown) => error);
+    client.emit("error", new Error("WRONGPASS invalid username-password pair or user is disabled."));
+    client.emit("error", Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET" }));
+    client.status = "reconnecting";
+    const later = connection.call("GET", "key").catch((error: unknown) => error);
+    // The clock stands still.
+    for (const failed of [waiting, later]) {
+      expect(await failed).toMatchObject({
+        message:
+          "Redis refuses this process (no connection: WRONGPASS); the command was not executed, so nothing was changed. Correct the user name and the password of the connection.",
+        effect: "none",
+        isPermanent: true,
+        isOutage: true,
+      });
+    }
+    client.status = "ready";
+    client.emit("ready");
+    client.answer = async () => "value";
+    expect(await connection.call("GET", "key")).toBe("value");
+  });
+
+  it("without a connection, with the reply that ioredis 5 wraps", async () => {
+    const { client, connection } = setUp();
+    client.status = "connecting";
+    const waiting = connection.call("GET", "key").catch((error: unknown) => error);
+    client.emit("error", new Error("Ready check failed: NOAUTH Authentication required."));
+    expect(await waiting).toMatchObject({ reason: "NOAUTH", isPermanent: true });
+  });
+
+  it("as a user without the privilege, which names the command", async () => {
+    const { client, failingCall } = setUp();
+    client.answer = () =>
+      Promise.reject(new Error("NOPERM User default has no permissions to run the 'evalsha' command"));
+    expect(await failingCall()).toMatchObject({
+      message: expect.stringMatching(/^Redis refuses this process \(NOPERM evalsha\);.*ACL SETUSER/),
+      reason: "NOPERM evalsha",
+      effect: "none",
+      isPermanent: true,
+      isOutage: undefined,
+    });
+  });
+
   it("on a client that was closed", async () => {
     const { client, failingCall } = setUp();
     client.status = "end";
@@ -81,6 +127,17 @@ describe("the error of a command that was not executed says that nothing was cha
     client.answer = () => Promise.reject(new Error("LOADING Redis is loading the dataset in memory"));
     expect(await failingCall()).toMatchObject(notExecuted("it refuses commands: LOADING"));
     expect(client.sent.length).toBeGreaterThan(1);
+  });
+
+  it.each([
+    ["is an outage if no node is connected", "reconnecting", true],
+    ["is no outage if others are connected", "ready", false],
+  ])("in a Cluster, and %s", async (_, status, isOutage) => {
+    const { client, failingCall } = setUp();
+    client.isCluster = true;
+    client.status = status;
+    client.answer = () => Promise.reject(new Error("CLUSTERDOWN Hash slot not served"));
+    expect(await failingCall()).toMatchObject({ code: "storage_unavailable", isOutage });
   });
 
   it("when the storage is closed before there is a connection", async () => {
