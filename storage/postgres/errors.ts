@@ -1,6 +1,7 @@
 /** Errors of the Postgres storage: every failure becomes a `PostbellError` with a stable code. */
 
 import { isPostbellError, PostbellError } from "../../src/core/errors.js";
+import { type ConnectionProblem, describeConnectionProblem } from "../connection-problem.js";
 
 /** Returns the code of an error: five characters from Postgres, or a word from the system. */
 export function getCode(error: unknown): string {
@@ -10,6 +11,8 @@ export function getCode(error: unknown): string {
 
 /** Conflicts of transactions that ran at the same time: run again, one of them succeeds. */
 const CONFLICTS: ReadonlySet<string> = new Set(["40001", "40P01", "55P03"]);
+
+export const isMissingPrivilege = (error: unknown): boolean => getCode(error) === "42501";
 
 export const isTransactionConflict = (error: unknown): boolean => CONFLICTS.has(getCode(error));
 
@@ -33,11 +36,99 @@ const MESSAGES: Readonly<Record<string, string>> = {
     "Postgres is read-only; nothing was changed. If it is a standby, connect to the primary. Otherwise set default_transaction_read_only = off for the role or the database.",
   "57014":
     "Postgres ended the statement, which took longer than statement_timeout; nothing was changed. Try again later.",
-  "42501":
-    "The role of the connection may not do this; nothing was changed. Grant it USAGE on the schema and all rights on its tables and sequences.",
 };
 
+const GRANTS =
+  "Grant its role the privileges on the schema of the storage: GRANT USAGE ON SCHEMA <schema> TO <role>; GRANT ALL ON ALL TABLES IN SCHEMA <schema> TO <role>; GRANT ALL ON ALL SEQUENCES IN SCHEMA <schema> TO <role>;";
+
+/** Names what to change if Postgres refuses this process, by the code of the error. */
+const ADVICE: Readonly<Record<string, string>> = {
+  "28P01": "Correct the user name and the password of the connection.",
+  "28000":
+    "The role does not exist or may not log in, or no line of pg_hba.conf allows it from this machine in this way; a server may also require TLS (sslmode=require). Correct the connection or pg_hba.conf.",
+  "3D000": "The database does not exist. Create it, or correct its name at the end of the URL.",
+  "42501": GRANTS,
+};
+
+/** Errors of pg without a code, by their text. */
+const TEXTS: readonly (readonly [text: RegExp, problem: ConnectionProblem])[] = [
+  [
+    /^The server does not support SSL connections/,
+    {
+      reason: "NO_TLS",
+      advice:
+        "The server does not offer TLS. Turn it on there (ssl = on), or connect without it (sslmode=disable).",
+      isPermanent: true,
+    },
+  ],
+  [
+    /^SASL: .*password must be|^SASL: .*no password/i,
+    {
+      reason: "NO_PASSWORD",
+      advice: "Postgres requires a password. Put it into the URL, or give a pool that has it.",
+      isPermanent: true,
+    },
+  ],
+  [
+    /^There was an error establishing an SSL connection/,
+    {
+      reason: "NO_TLS",
+      advice:
+        "The server on this port does not respond as Postgres with TLS does. Correct the port, or connect without TLS (sslmode=disable).",
+      isPermanent: true,
+    },
+  ],
+  [
+    /^Cannot use a pool after calling end/,
+    {
+      reason: "POOL_ENDED",
+      advice: "The host has ended the pool. Call storage.close() before pool.end().",
+      isPermanent: true,
+    },
+  ],
+  [/timeout/, { reason: "ETIMEDOUT", advice: "", isPermanent: false }],
+  [
+    /^(?:Connection terminated|Client (?:has encountered|was closed))/,
+    { reason: "ECONNRESET", advice: "", isPermanent: false },
+  ],
+];
+
+/** No connection can be opened, so other calls fail too. `57P03`: Postgres starts or stops. */
+const NO_CONNECTION = /^(?:57P03|ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ENOENT|EACCES)\b/;
+
+/** Describes why Postgres could not be used. */
+function describeProblem(error: unknown, code: string): ConnectionProblem {
+  const advice = ADVICE[code];
+  if (advice !== undefined) return { reason: code, advice, isPermanent: true };
+  const known = describeConnectionProblem(error);
+  if (known !== undefined) return known;
+  const text = error instanceof Error && code === "error" ? error.message : "";
+  const [, problem] = TEXTS.find(([pattern]) => text !== "" && pattern.test(text)) ?? [];
+  return problem ?? { reason: code, advice: "", isPermanent: false };
+}
+
 const MISSING: ReadonlySet<string> = new Set(["3F000", "42P01", "42703"]);
+
+function toUnavailable(error: unknown, code: string, wasCommitting: boolean): PostbellError {
+  const { reason, advice, isPermanent } = describeProblem(error, code);
+  // A missing privilege refuses one statement; what else is permanent refuses every connection.
+  const isOutage = NO_CONNECTION.test(reason) || (isPermanent && code !== "42501");
+  const isUnknown = wasCommitting && !isRefusal(error);
+  const effect = isUnknown ? "the change may or may not have been made" : "nothing was changed";
+  const state = isPermanent ? "refuses this process" : "is not available";
+  const action = advice === "" ? "Try again later." : advice;
+  return new PostbellError(
+    "storage_unavailable",
+    MESSAGES[code] ?? `Postgres ${state} (${reason}); ${effect}. ${action}`,
+    {
+      effect: isUnknown ? "unknown" : "none",
+      reason,
+      isPermanent,
+      isOutage: isOutage || undefined,
+      cause: error,
+    },
+  );
+}
 
 /**
  * Converts the error of a transaction. `wasCommitting`: it failed after COMMIT had been sent, so
@@ -58,13 +149,7 @@ export function toPostgresError(error: unknown, wasCommitting: boolean): unknown
       cause: error,
     });
   }
-  const effect =
-    wasCommitting && !isRefusal(error) ? "the change may or may not have been made" : "nothing was changed";
-  const message = MESSAGES[code] ?? `Postgres is not available (${code}); ${effect}. Try again later.`;
-  return new PostbellError("storage_unavailable", message, {
-    effect: wasCommitting && !isRefusal(error) ? "unknown" : "none",
-    cause: error,
-  });
+  return toUnavailable(error, code, wasCommitting);
 }
 
 /** Faults of the host's transaction, which Postgres has aborted. */

@@ -4,7 +4,7 @@ import { PostbellError } from "../../src/core/errors.js";
 import { LATEST_LAYOUT } from "../sql/layout.js";
 import { type PgClient, type PostgresPool, runQuery } from "./client.js";
 import { borrow } from "./database.js";
-import { toPostgresError } from "./errors.js";
+import { isMissingPrivilege, toPostgresError } from "./errors.js";
 import { listMigrations } from "./schema.js";
 
 /** Reads the version of the tables; 0 without tables. */
@@ -31,6 +31,43 @@ function checkKnown(version: number, schema: string): void {
   );
 }
 
+const PRIVILEGES = `SELECT quote_ident(current_user) AS role, quote_ident(current_database()) AS database,
+  (to_regnamespace($1) IS NOT NULL)::int AS "hasSchema",
+  has_database_privilege(current_database(), 'CREATE')::int AS "mayCreateSchema",
+  (SELECT (has_schema_privilege(oid, 'USAGE') AND has_schema_privilege(oid, 'CREATE'))::int
+    FROM pg_namespace WHERE oid = to_regnamespace($1)::oid) AS "mayCreateTables"`;
+
+interface Privileges {
+  readonly role: string;
+  readonly database: string;
+  readonly hasSchema: number;
+  readonly mayCreateSchema: number;
+  /** `null` without the schema. */
+  readonly mayCreateTables: number | null;
+}
+
+/** Returns what the role of the connection lacks, and the statement that grants it. */
+function describeMissing({ role, database, ...found }: Privileges, schema: string): string {
+  if (found.hasSchema === 0 && found.mayCreateSchema === 0) {
+    return `The role ${role} lacks the privilege CREATE on the database ${database}, which creating the schema "${schema}" takes. Let the owner of the database run: GRANT CREATE ON DATABASE ${database} TO ${role}; or: CREATE SCHEMA "${schema}" AUTHORIZATION ${role};`;
+  }
+  if (found.hasSchema === 1 && found.mayCreateTables === 0) {
+    return `The role ${role} lacks the privilege CREATE or USAGE on the schema "${schema}". Let the owner of the schema run: GRANT USAGE, CREATE ON SCHEMA "${schema}" TO ${role};`;
+  }
+  return `The role ${role} does not own all tables and functions in the schema "${schema}", which changing them takes. Migrate as the role that owns them.`;
+}
+
+/** The error of a migration that the role may not make. The transaction was rolled back. */
+async function toPrivilegeError(client: PgClient, schema: string, cause: unknown): Promise<unknown> {
+  const [found] = await runQuery<Privileges>(client, PRIVILEGES, [`"${schema}"`]);
+  if (found === undefined) return cause;
+  return new PostbellError(
+    "storage_unavailable",
+    `Postgres refuses the migration (42501); nothing was changed. ${describeMissing(found, schema)}`,
+    { effect: "none", reason: "42501", isPermanent: true, cause },
+  );
+}
+
 /** Changing large tables takes as long as it takes. */
 const NO_LIMIT = null;
 
@@ -40,6 +77,7 @@ const BEGIN =
 
 /** Runs the missing migrations in one transaction. Several processes may do so at once. */
 export async function migrate(pool: PostgresPool, schema: string): Promise<{ readonly version: number }> {
+  let isCommitting = false;
   try {
     return await borrow(
       pool,
@@ -54,17 +92,18 @@ export async function migrate(pool: PostgresPool, schema: string): Promise<{ rea
           for (const migration of listMigrations(schema)) {
             if (migration.version > version) await client.query(migration.sql);
           }
+          isCommitting = true;
           await client.query("COMMIT");
         } catch (error) {
           await client.query("ROLLBACK");
-          throw error;
+          throw isMissingPrivilege(error) ? await toPrivilegeError(client, schema, error) : error;
         }
         return { version: LATEST_LAYOUT };
       },
       NO_LIMIT,
     );
   } catch (error) {
-    throw toPostgresError(error, true);
+    throw toPostgresError(error, isCommitting);
   }
 }
 

@@ -70,7 +70,11 @@ export function createPools(
   return {
     async main() {
       if (isClosed) {
-        throw new PostbellError("storage_unavailable", "The storage is closed.", { effect: "none" });
+        throw new PostbellError("storage_unavailable", "The storage is closed.", {
+          effect: "none",
+          isPermanent: true,
+          isOutage: false,
+        });
       }
       if (pool !== undefined) return pool;
       own ??= open(url ?? "");

@@ -41,7 +41,8 @@ export function listMigrations(schema: string): readonly PostgresMigration[] {
   return Array.from({ length: LATEST_LAYOUT }, (_, index) => {
     const version = index + 1;
     const first = [
-      `CREATE SCHEMA IF NOT EXISTS "${schema}";`,
+      // IF NOT EXISTS requires the privilege to create schemas even if there is nothing to create.
+      `DO $$ BEGIN IF to_regnamespace('"${schema}"') IS NULL THEN CREATE SCHEMA "${schema}"; END IF; END $$;`,
       `CREATE TABLE IF NOT EXISTS ${dialect.name("layout")} (version bigint NOT NULL);`,
     ];
     const sql = [

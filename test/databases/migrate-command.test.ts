@@ -72,5 +72,13 @@ test("it changes nothing in a schema of a newer version, and says so", async () 
 
 test("it fails without a server", async () => {
   const { code, errors } = await run(["--postgres", "postgres://postgres@127.0.0.1:1/postgres"]);
-  expect({ code, errors }).toEqual({ code: 1, errors: expect.stringMatching(/^postbell: .*Postgres/) });
+  const cause = /^postbell: Postgres .*ECONNREFUSED 127\.0\.0\.1:1/;
+  expect({ code, errors }).toEqual({ code: 1, errors: expect.stringMatching(cause) });
+});
+
+test("it fails in a database that does not exist, and says what to do", async () => {
+  const { code, errors } = await run(["--postgres", url.replace(/postgres$/, "nowhere")]);
+  const cause = /^postbell: .*3D000.*Create it, or correct its name/;
+  expect({ code, errors }).toEqual({ code: 1, errors: expect.stringMatching(cause) });
+  expect(errors).not.toMatch(/later/);
 });
