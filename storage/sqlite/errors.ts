@@ -32,6 +32,14 @@ export const isBusy = (error: unknown): boolean =>
 const DAMAGED =
   "The SQLite file is damaged or is no database; nothing was changed. Stop all processes that use it, keep a copy, and restore a backup.";
 
+/** Results that last until somebody changes the file, its folder or its permissions. */
+const PERMANENT: ReadonlySet<string> = new Set([
+  "SQLITE_READONLY",
+  "SQLITE_CANTOPEN",
+  "SQLITE_CORRUPT",
+  "SQLITE_NOTADB",
+]);
+
 const MESSAGES: Readonly<Record<string, string>> = {
   SQLITE_BUSY:
     "Another process has held the lock of the SQLite file for too long; nothing was changed. Try again later.",
@@ -44,9 +52,15 @@ const MESSAGES: Readonly<Record<string, string>> = {
   SQLITE_NOTADB: DAMAGED,
 };
 
+const toUnavailable = (code: string, cause: unknown): PostbellError =>
+  new PostbellError(
+    "storage_unavailable",
+    MESSAGES[code] ?? `SQLite failed (${code}); nothing was changed. Try again later.`,
+    { effect: "none", reason: code, isPermanent: PERMANENT.has(code), cause },
+  );
+
 /** Creates the error of a file that cannot be created or opened. */
-export const cannotOpen = (cause: unknown): PostbellError =>
-  new PostbellError("storage_unavailable", MESSAGES["SQLITE_CANTOPEN"] ?? "", { effect: "none", cause });
+export const cannotOpen = (cause: unknown): PostbellError => toUnavailable("SQLITE_CANTOPEN", cause);
 
 /** Converts an error of a driver whose transaction was rolled back. */
 export function toSqliteError(error: unknown): unknown {
@@ -60,8 +74,7 @@ export function toSqliteError(error: unknown): unknown {
       { cause: error },
     );
   }
-  const message = MESSAGES[code] ?? `SQLite failed (${code}); nothing was changed. Try again later.`;
-  return new PostbellError("storage_unavailable", message, { effect: "none", cause: error });
+  return toUnavailable(code, error);
 }
 
 /** Errors: `storage_unavailable` if the host has closed the database that the storage uses. */
@@ -70,6 +83,6 @@ export function requireOpen(handle: SqliteHandle): void {
   throw new PostbellError(
     "storage_unavailable",
     "The database that sqliteStorage was given is closed; nothing was changed. Call storage.close() before you close it.",
-    { effect: "none" },
+    { effect: "none", isPermanent: true, isOutage: false },
   );
 }

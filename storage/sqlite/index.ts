@@ -110,7 +110,12 @@ export function sqliteStorage(options: SqliteStorageOptions): SqliteStorage {
     },
     sync: async () => log?.wait(),
     getClock: () => clock,
-    closed: () => new PostbellError("storage_unavailable", "The storage is closed.", { effect: "none" }),
+    closed: () =>
+      new PostbellError("storage_unavailable", "The storage is closed.", {
+        effect: "none",
+        isPermanent: true,
+        isOutage: false,
+      }),
   });
   /** All services share the time, which the clock of the first one counts. */
   const getTime = (own: Clock): ServerTime => {
