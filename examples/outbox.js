@@ -94,5 +94,6 @@ if (ok && !isOnce) {
   await once(process, "SIGINT");
 }
 await box.stop();
+await webhooks.stop();
 await storage.close();
 await host.close();

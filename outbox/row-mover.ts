@@ -34,6 +34,9 @@ export interface RowMover {
   readonly countEmitted: () => { readonly emitted: number; readonly duplicates: number };
 }
 
+/** An outage of the source is logged this often. */
+const LOG_EVERY_MS = 60_000;
+
 type ClaimResult = readonly [claim: OutboxClaim, result: RowResult];
 
 export function createRowMover({
@@ -54,6 +57,7 @@ export function createRowMover({
   let emitted = 0;
   let duplicates = 0;
   let failures = 0;
+  const outage = createOutageLog(logger, clock);
 
   const emit = async (claim: OutboxClaim): Promise<void> => {
     const { duplicate } = await webhooks.emit(toEvent(claim));
@@ -132,8 +136,9 @@ export function createRowMover({
       let claims: readonly OutboxClaim[];
       try {
         claims = await source.claim({ limit, leaseMs });
+        outage.end();
       } catch (error) {
-        logger.error({ error }, "the source could not be queried for due events");
+        outage.note(error);
         failures += 1;
         return { count: 0, isFull: false, progress: "failed", error };
       }
@@ -143,6 +148,29 @@ export function createRowMover({
     },
     countFailures: () => failures,
     countEmitted: () => ({ emitted, duplicates }),
+  };
+}
+
+/** Logs an outage of the source when it begins, each minute, and when it is over. */
+function createOutageLog(logger: Logger, clock: Clock) {
+  let outage: { readonly since: number; failed: number; loggedAt: number } | undefined;
+  return {
+    note(error: unknown): void {
+      const now = clock.monotonic();
+      const isFirst = outage === undefined;
+      outage ??= { since: now, failed: 0, loggedAt: now };
+      outage.failed += 1;
+      if (!isFirst && now - outage.loggedAt < LOG_EVERY_MS) return;
+      outage.loggedAt = now;
+      const fields = { error, forMs: Math.round(now - outage.since), failed: outage.failed };
+      logger.error(fields, "the source could not be queried for due events");
+    },
+    end(): void {
+      if (outage === undefined) return;
+      const forMs = Math.round(clock.monotonic() - outage.since);
+      logger.warn({ forMs, failed: outage.failed }, "the source can be queried again");
+      outage = undefined;
+    },
   };
 }
 

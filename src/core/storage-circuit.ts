@@ -129,7 +129,7 @@ function quietLogger(logger: Logger, clock: Clock, isOpen: () => boolean): Logge
   const quiet =
     (level: "warn" | "error") =>
     (fields: object, message: string): void => {
-      const { error } = fields as { readonly error?: unknown };
+      const { error, ...others } = fields as { readonly error?: unknown };
       if (!isUnavailable(error)) {
         logger[level](fields, message);
         return;
@@ -145,7 +145,10 @@ function quietLogger(logger: Logger, clock: Clock, isOpen: () => boolean): Logge
         return;
       }
       logged.set(message, { at: now, omitted: 0 });
-      logger[level](last?.omitted ? { ...fields, omitted: last.omitted } : fields, message);
+      // Reason and message say what a stack of this package would not.
+      const { reason, message: cause } = error;
+      const shown = { ...others, ...(reason === undefined ? {} : { reason }), cause };
+      logger[level](last?.omitted ? { ...shown, omitted: last.omitted } : shown, message);
     };
   return Object.freeze<Logger>({
     debug: (fields, message) => logger.debug(fields, message),

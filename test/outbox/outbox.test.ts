@@ -107,6 +107,32 @@ describe("an outbox", () => {
     expect(await box.stats()).toEqual({ waiting: 0, parked: 0, oldestMs: null, emitted: 2, duplicates: 0 });
   });
 
+  it("logs an outage of its source when it begins, once a minute, and when it is over", async () => {
+    const { clock, source, log, open } = await openScene();
+    let isAway = true;
+    const box = open({
+      source: {
+        ...source,
+        claim: async (request) => {
+          if (isAway) throw new Error("connect ECONNREFUSED");
+          return source.claim(request);
+        },
+      },
+    });
+    await box.start();
+    await clock.advance(150_000);
+    isAway = false;
+    await clock.advance(60_000);
+    await box.idle();
+    expect(log.map(({ level, message }) => `${level} ${message}`)).toEqual([
+      "error the source could not be queried for due events",
+      "error the source could not be queried for due events",
+      "error the source could not be queried for due events",
+      "warn the source can be queried again",
+    ]);
+    expect(log.at(-1)?.fields).toEqual({ forMs: expect.any(Number), failed: expect.any(Number) });
+  });
+
   it("does nothing before it is started, nor after it is stopped, and may be started again", async () => {
     const { source, open, clock, tried } = await openScene();
     const box = open();
