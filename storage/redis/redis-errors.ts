@@ -43,7 +43,9 @@ export const classifyRedisError = (error: unknown): string => {
   const { message, code } = error instanceof Error ? (error as NodeJS.ErrnoException) : {};
   const text = (message ?? String(error)).replace(NOT_READY, "");
   const kind = parseScriptError(text) ?? code ?? text.split(" ", 1)[0] ?? "";
-  return /^(?:[A-Z_]{2,30}|Stream|Connection)$/.test(kind) ? kind : "error";
+  // ioredis: "Connection is closed.", "Stream isn't writeable …", both without a code.
+  if (kind === "Connection" || kind === "Stream") return "CONNECTION_CLOSED";
+  return /^[A-Z_]{2,30}$/.test(kind) ? kind : "error";
 };
 
 /**

@@ -178,7 +178,7 @@ describe("the error of a command whose result is unknown says that it may have b
   it("with an error of the client that leaves it open", async () => {
     const { client, failingCall } = setUp();
     client.answer = () => Promise.reject(new Error("Connection is closed."));
-    expect(await failingCall()).toMatchObject(unknown("Connection"));
+    expect(await failingCall()).toMatchObject(unknown("CONNECTION_CLOSED"));
   });
 
   it("when the storage is closed before the reply", async () => {
