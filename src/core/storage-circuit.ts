@@ -1,5 +1,5 @@
 /**
- * The way through an outage of the storage: one circuit in front of each store of a service.
+ * Refuses calls during an outage of the storage: one circuit in front of each store of a service.
  *
  * A call fails with `storage_unavailable`, either from the storage itself (after 3.5 seconds at
  * most on Redis, see `storage/redis/connection.ts`) or after the limit below. If the error says
@@ -14,7 +14,7 @@
  * `webhooks/delivery/settler.ts` then continue with their next retry; results of attempts are kept
  * for it.
  *
- * The circuit alone logs an outage. It keeps the lines of others about it for `debug`.
+ * The circuit alone logs an outage. Lines of other parts about it are logged as `debug`.
  */
 
 import { type Clock, type Timer, withTimeout } from "./clock.js";
@@ -106,9 +106,7 @@ function toRefusal({ error }: Outage): PostbellError {
   const because = reason === undefined ? "" : ` (${reason})`;
   return new PostbellError(
     "storage_unavailable",
-    isPermanent
-      ? message
-      : `The storage is unavailable${because}. This call was not sent, so nothing was stored. Try again later.`,
+    isPermanent ? message : `The storage is unavailable${because}. This call was not sent. Try again later.`,
     { effect: "none", reason, isPermanent, isOutage: true, cause: error },
   );
 }
@@ -237,8 +235,9 @@ export function createStorageCircuit({
   };
 
   const noteError = (error: unknown): void => {
+    if (!isUnavailable(error) && !isPostbellError(error, "invalid_option")) return;
     hasFailed = true;
-    if (isUnavailable(error) || isPostbellError(error, "invalid_option")) lastError = error;
+    lastError = error;
   };
 
   const late = (): PostbellError => toLateError(store?.connectionProblem());
@@ -335,8 +334,8 @@ export function createStorageCircuit({
         hasFailed,
         unreachedMs: isReached || calledAt === undefined ? 0 : Math.max(1, now - calledAt),
         outageMs: outage === undefined ? 0 : Math.max(1, now - outage.since),
-        // The rest of a reason may name an address.
-        cause: /^\w{2,40}(?= |$)/.exec(reason)?.[0],
+        // The rest of a reason may name an address, and some reasons have no code.
+        cause: /^(?:[A-Z][A-Z\d_]{2,40}|\d[A-Z\d]{4}|timeout|invalid_option)(?= |$)/.exec(reason)?.[0],
       };
     },
   });

@@ -1,6 +1,6 @@
 /**
  * Notices that nobody delivers: the service stores deliveries, is not started itself, and no other
- * process attempts them either. A process that ends before this can be known is told at its end.
+ * process attempts them either. If the process ends first, the warning is logged at its exit.
  */
 
 import type { Clock, Timer } from "../core/clock.js";

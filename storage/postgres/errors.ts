@@ -35,7 +35,7 @@ const MESSAGES: Readonly<Record<string, string>> = {
   "25006":
     "Postgres is read-only; nothing was changed. If it is a standby, connect to the primary. Otherwise set default_transaction_read_only = off for the role or the database.",
   "57014":
-    "Postgres ended the statement, which took longer than statement_timeout; nothing was changed. Try again later.",
+    "Postgres cancelled the statement, usually because of statement_timeout; nothing was changed. Try again later.",
 };
 
 const GRANTS =

@@ -49,12 +49,12 @@ interface Privileges {
 /** Returns what the role of the connection lacks, and the statement that grants it. */
 function describeMissing({ role, database, ...found }: Privileges, schema: string): string {
   if (found.hasSchema === 0 && found.mayCreateSchema === 0) {
-    return `The role ${role} lacks the privilege CREATE on the database ${database}, which creating the schema "${schema}" takes. Let the owner of the database run: GRANT CREATE ON DATABASE ${database} TO ${role}; or: CREATE SCHEMA "${schema}" AUTHORIZATION ${role};`;
+    return `The role ${role} lacks the privilege CREATE on the database ${database}, which is needed to create the schema "${schema}". Let the owner of the database run: GRANT CREATE ON DATABASE ${database} TO ${role}; or: CREATE SCHEMA "${schema}" AUTHORIZATION ${role};`;
   }
   if (found.hasSchema === 1 && found.mayCreateTables === 0) {
     return `The role ${role} lacks the privilege CREATE or USAGE on the schema "${schema}". Let the owner of the schema run: GRANT USAGE, CREATE ON SCHEMA "${schema}" TO ${role};`;
   }
-  return `The role ${role} does not own all tables and functions in the schema "${schema}", which changing them takes. Migrate as the role that owns them.`;
+  return `The role ${role} does not own all tables and functions in the schema "${schema}", which is needed to change them. Migrate as the role that owns them.`;
 }
 
 /** The error of a migration that the role may not make. The transaction was rolled back. */

@@ -43,9 +43,9 @@ export const classifyRedisError = (error: unknown): string => {
   const { message, code } = error instanceof Error ? (error as NodeJS.ErrnoException) : {};
   const text = (message ?? String(error)).replace(NOT_READY, "");
   const kind = parseScriptError(text) ?? code ?? text.split(" ", 1)[0] ?? "";
-  // ioredis: "Connection is closed.", "Stream isn't writeable …", both without a code.
-  if (kind === "Connection" || kind === "Stream") return "CONNECTION_CLOSED";
-  return /^[A-Z_]{2,30}$/.test(kind) ? kind : "error";
+  // ioredis says "Connection is closed." without a code.
+  if (kind === "Connection") return "CONNECTION_CLOSED";
+  return /^(?:[A-Z_]{2,30}|Stream)$/.test(kind) ? kind : "error";
 };
 
 /**

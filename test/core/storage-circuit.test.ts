@@ -71,8 +71,7 @@ describe("a storage without a connection", () => {
     const codes = await Promise.all(Array.from({ length: 50 }, codeOf));
     expect(new Set(codes)).toEqual(new Set(["storage_unavailable none"]));
     await expect(call()).rejects.toMatchObject({
-      message:
-        "The storage is unavailable (ECONNREFUSED). This call was not sent, so nothing was stored. Try again later.",
+      message: "The storage is unavailable (ECONNREFUSED). This call was not sent. Try again later.",
       ...{ isOutage: true, isPermanent: false },
     });
     expect(store.calls).toBe(1);
@@ -302,6 +301,23 @@ describe("the status", () => {
     const { pings } = store;
     expect(circuit.check()).toMatchObject({ unreachedMs: 0 });
     expect(store.pings).toBe(pings);
+  });
+
+  it("has no cause if the reason has no code", async () => {
+    const reason = "no reply in time";
+    const hangs: Behaviour = () =>
+      Promise.reject(new PostbellError("storage_unavailable", "No reply.", { reason, isOutage: true }));
+    const { circuit, codeOf } = setUp({ call: hangs, ping: hangs });
+    await codeOf();
+    expect(circuit.check()).toMatchObject({ hasFailed: true, cause: undefined });
+  });
+
+  it("has not failed by a call with a wrong argument", async () => {
+    const refuses: Behaviour = () =>
+      Promise.reject(new PostbellError("invalid_argument", "Wrong cursor.", { field: "cursor" }));
+    const { circuit, codeOf } = setUp({ call: refuses });
+    await codeOf();
+    expect(circuit.check()).toMatchObject({ hasFailed: false, outageMs: 0 });
   });
 
   it("is not reached by a response that refuses this process", async () => {

@@ -11,8 +11,10 @@ import type { Emitted } from "./event-input.js";
 const MAX_READ = 100;
 /** The webhooks that a line names, for each cause. */
 const MAX_NAMED = 10;
-/** The most lines of one account. Each costs a read. */
+/** The most lines of a process. Each costs a read. */
 const LINES_PER_MINUTE = 60;
+/** The one key of the limit: many accounts must not cost more than one. */
+const ALL_ACCOUNTS = "";
 
 /** The ids of webhooks that get no delivery of an event, by cause. */
 interface Unmatched {
@@ -62,7 +64,7 @@ export function createUnmatchedLog({
 
   return ({ id, account, type }, { duplicate, webhooks, deliveries }) => {
     if (duplicate || (deliveries.length >= webhooks && webhooks > 0)) return;
-    if (!isDebugEnabled() || lines.take(account) > 0) return;
+    if (!isDebugEnabled() || lines.take(ALL_ACCOUNTS) > 0) return;
     const fields = { account, event: id, eventType: type, webhooks, deliveries: deliveries.length };
     if (webhooks === 0) logger.debug(fields, "nobody gets an event: the account has no webhooks");
     // Without a reply there is no line: it must not fail `emit`.

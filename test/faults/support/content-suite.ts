@@ -215,6 +215,9 @@ export function describeContentWithoutServer(start: () => Promise<StorageUnderTe
       await Promise.all(writing);
       expect([...statuses].filter((status) => status !== 201 && status !== 503)).toEqual([]);
       for (const call of calls) {
+        // Each service finds out for itself, within a second, that the server is back.
+        const isBack = async (): Promise<boolean> => (await call("GET /posts")).status === 200;
+        await eventually(isBack, "the service responds");
         for (const id of stored) expect((await call(`GET /posts/${id}`)).status).toBe(200);
       }
       expect(await faultsIn(address)).toEqual([]);

@@ -111,7 +111,7 @@ describe("the debug log", () => {
     expect(reads()).toBe(1);
   });
 
-  it("has at most 60 lines a minute for an account, and costs no further reads", async () => {
+  it("has at most 60 lines a minute, and costs no further reads", async () => {
     const { clock, register, emit, log, reads } = createService();
     await register(["consent.*"]);
     for (let count = 0; count < 100; count++) await emit();
