@@ -143,9 +143,10 @@ export function createPostRenderer(options: PostRendererOptions): PostRenderer {
     const isCurrent = post.version === index.post(post.id)?.version;
     // Those of before: other requests may change records while this one renders.
     const versions = key !== undefined && isCurrent ? cache.readVersions(post, type) : undefined;
-    const item = await renderItem(post, request, part);
-    if (key !== undefined && versions !== undefined) cache.set(key, { item, versions });
-    return item;
+    const rendering = (): Promise<Item> => renderItem(post, request, part);
+    return key === undefined || versions === undefined
+      ? rendering()
+      : cache.shareRendering(key, versions, rendering);
   }
 
   return { render, getCached };

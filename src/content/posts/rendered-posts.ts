@@ -20,7 +20,11 @@ export interface RenderedPosts {
   readonly get: (key: string) => Item | undefined;
   /** Returns the versions of the records that an item depends on. Call it before rendering. */
   readonly readVersions: (post: Post, type: PostTypeHandler) => Versions;
-  readonly set: (key: string, rendered: RenderedPost) => void;
+  /**
+   * Renders an item and keeps it. Requests that arrive meanwhile get the same item, unless a record
+   * that it depends on has changed.
+   */
+  readonly shareRendering: (key: string, versions: Versions, render: () => Promise<Item>) => Promise<Item>;
 }
 
 /** Bytes that an entry takes beside its item. */
@@ -31,18 +35,33 @@ export function createRenderedPosts(index: SiteIndex, maxBytes: number): Rendere
     maxSize: maxBytes,
     sizeCalculation: ({ item }) => OVERHEAD_BYTES + item.bytes().length,
   });
+  const inProgress = new Map<string, { readonly item: Promise<Item>; readonly versions: Versions }>();
+  const areCurrent = (versions: Versions): boolean => {
+    for (const [record, version] of versions) {
+      if (index.version(record) !== version) return false;
+    }
+    return true;
+  };
   return {
     get(key) {
       const found = cache.get(key);
-      if (found === undefined) return undefined;
-      for (const [record, version] of found.versions) {
-        if (index.version(record) !== version) return undefined;
-      }
-      return found.item;
+      return found !== undefined && areCurrent(found.versions) ? found.item : undefined;
     },
     readVersions: (post, type) =>
       new Map(listDependencies(post, type, index).map((record) => [record, index.version(record)])),
-    set: (key, rendered) => void cache.set(key, rendered),
+    async shareRendering(key, versions, render) {
+      const other = inProgress.get(key);
+      if (other !== undefined && areCurrent(other.versions)) return other.item;
+      const own = { item: render(), versions };
+      inProgress.set(key, own);
+      try {
+        const item = await own.item;
+        cache.set(key, { item, versions });
+        return item;
+      } finally {
+        if (inProgress.get(key) === own) inProgress.delete(key);
+      }
+    },
   };
 }
 

@@ -164,6 +164,23 @@ describe("what costs time", () => {
     }
     expect(rendered).toBe(1);
   });
+
+  it("is one rendering of a long text for all who ask for it at the same time", async () => {
+    let rendered = 0;
+    const site = contentSite({
+      render: (raw, { field }) => {
+        if (field === "content") rendered += 1;
+        return raw;
+      },
+    });
+    const call = callsOf(site);
+    const content = "word ".repeat(10_000);
+    const id = await create(call, "/posts", { title: "P", content, status: "publish" });
+    rendered = 0;
+    const responses = await Promise.all(Array.from({ length: 10 }, () => call(`GET /posts/${id}`)));
+    expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([200]));
+    expect(rendered).toBe(1);
+  });
 });
 
 describe("a search", () => {
