@@ -103,7 +103,7 @@ export class PostbellError extends Error {
   readonly eventId: string | undefined;
   /**
    * Set for `storage_unavailable` if it is known: why the storage cannot be used. It begins with a
-   * code, such as `ECONNREFUSED 127.0.0.1:6379`, `WRONGPASS` or `28P01`.
+   * code, such as `ECONNREFUSED 127.0.0.1:6379`, `WRONGPASS` or `28P01`, if there is one.
    */
   readonly reason: string | undefined;
   /**
