@@ -54,11 +54,12 @@ const TABLE = {
   "medication-administration-admission.updated": "MedicationAdministration",
 } as const;
 
+type ClinicalEventTable = typeof TABLE;
+
 /**
  * The type of {@link clinicalEvents}: each event type with the resource type of its record. It has
  * a name, so that an error of the compiler shows the name and not the fifty types.
  */
-type ClinicalEventTable = typeof TABLE;
 export interface ClinicalEvents extends ClinicalEventTable {}
 
 /**
