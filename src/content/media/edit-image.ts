@@ -44,12 +44,11 @@ export function createEditImage(
   }
 
   /** Stores the file as a new media item. Missing texts come from the source. */
-  const storeItem = (request: RestRequest, file: MediaFile): Promise<number> =>
-    repository.change(async (transaction) => {
-      const source = await load(Number(request.values["id"]));
-      permissions.update(request, source);
-      const given = { ...readTexts(source), ...withoutNull(request.values) };
-      const values = await sanitiseValues(given, request, type, site);
+  async function storeItem(request: RestRequest, source: Post, file: MediaFile): Promise<number> {
+    const given = { ...readTexts(source), ...withoutNull(request.values) };
+    const values = await sanitiseValues(given, request, type, site);
+    return repository.change(async (transaction) => {
+      permissions.update(request, await load(source.id));
       const id = await transaction.newId("post");
       const dates = resolvePostDates({}, site);
       const post = type.write({ values, previous: null, id, dates }, createWriteContext(request));
@@ -67,12 +66,13 @@ export function createEditImage(
       });
       return id;
     });
+  }
 
   return async (request) => {
     const source = await load(Number(request.values["id"]));
     const { file, name, discard } = await editFile(source, request);
     const edited = { ...file, parentImage: { id: source.id, name } };
-    const id = await storeItem(request, edited).catch(async (error: unknown) => {
+    const id = await storeItem(request, source, edited).catch(async (error: unknown) => {
       await discard();
       throw error;
     });

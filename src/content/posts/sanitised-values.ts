@@ -9,8 +9,8 @@ import type { PostTypeHandler } from "./post-type-handler.js";
 import type { SanitisedValues, Values } from "./write-context.js";
 
 /**
- * Resolves with `values` as the caller may store them. Call it before the change begins: other
- * requests run meanwhile.
+ * Resolves with `values` as the caller may store them. Other requests run meanwhile, so call it
+ * before the change begins if the texts are known by then.
  *
  * @throws RestError 413 `rest_text_too_large` or `rest_too_much_text`
  */
