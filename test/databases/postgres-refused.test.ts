@@ -4,14 +4,13 @@
  */
 
 import { appendFile, readFile, writeFile } from "node:fs/promises";
-import { createServer, type Server, type Socket } from "node:net";
+import { createServer } from "node:net";
 import { createSecureContext, TLSSocket } from "node:tls";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import { createContent, createWebhooks, isPostbellError } from "../../src/index.js";
 import { postgresStorage } from "../../storage/postgres/index.js";
 import { type Certificate, issue, makeAuthority } from "../support/certificates.js";
-import { recordingLogger } from "../support/registration-api.js";
+import { listenInTest, startRefused } from "../support/refused-start.js";
 import { type DatabaseServer, startDatabase } from "./support/database-server.js";
 
 const WRONG = "wrong-s3cret";
@@ -50,42 +49,22 @@ afterAll(async () => {
 async function refusalOf(kind: "webhooks" | "content", options: Parameters<typeof postgresStorage>[0]) {
   const storage = postgresStorage(options);
   onTestFinished(() => storage.close());
-  const { logger, log } = recordingLogger();
-  const service =
-    kind === "webhooks"
-      ? createWebhooks({ storage, logger, access: { authenticate: () => null, canRead: () => true } })
-      : createContent({
-          ...{ storage, logger, users: [], authenticate: () => null, awaitStorage: true },
-          site: { name: "Example", url: "https://www.example.org" },
-        });
-  const refused: unknown = await service.start().then(
-    () => "started",
-    (error: unknown) => error,
-  );
+  const { service, refused, listLines } = await startRefused(kind, storage);
   await service.stop();
-  if (!isPostbellError(refused)) throw refused;
-  return { refused, lines: log.filter(({ level }) => level === "error" || level === "warn") };
+  return { refused, lines: listLines() };
 }
 
 /** A server that agrees to TLS as Postgres does, with this certificate. */
-async function startTlsServer(certificate: Certificate): Promise<number> {
-  const sockets = new Set<Socket>();
-  const fake: Server = createServer((socket) => {
-    sockets.add(socket);
-    socket.on("error", () => {});
-    socket.once("data", () => {
-      socket.write("S");
-      const secureContext = createSecureContext(certificate);
-      new TLSSocket(socket, { isServer: true, secureContext }).on("error", () => {});
-    });
-  });
-  await new Promise<void>((resolve) => fake.listen(0, "127.0.0.1", resolve));
-  onTestFinished(() => {
-    for (const socket of sockets) socket.destroy();
-    fake.close();
-  });
-  return (fake.address() as { port: number }).port;
-}
+const startTlsServer = (certificate: Certificate): Promise<number> =>
+  listenInTest(
+    createServer((socket) => {
+      socket.once("data", () => {
+        socket.write("S");
+        const secureContext = createSecureContext(certificate);
+        new TLSSocket(socket, { isServer: true, secureContext }).on("error", () => {});
+      });
+    }),
+  );
 
 describe.each(["webhooks", "content"] as const)("start() of %s on Postgres", (kind) => {
   it.each<[string, string, RegExp, () => string]>([

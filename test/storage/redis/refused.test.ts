@@ -3,16 +3,16 @@
  * the remedy, and no secret.
  */
 
-import { createServer, type Server, type Socket } from "node:net";
+import { createServer, type Server } from "node:net";
 import { createServer as createTlsServer } from "node:tls";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import { createContent, createWebhooks, isPostbellError, type PostbellError } from "../../../src/index.js";
+import { createContent, createWebhooks } from "../../../src/index.js";
 import { type RedisClient, redisStorage } from "../../../storage/redis/index.js";
 import { issue, makeAuthority } from "../../support/certificates.js";
 import { eventually } from "../../support/eventually.js";
 import { type RedisServer, startRedis } from "../../support/redis-server.js";
-import { recordingLogger } from "../../support/registration-api.js";
+import { listenInTest, startRefused } from "../../support/refused-start.js";
 
 const SECRET = "s3cret-of-redis";
 const WRONG = "wrong-s3cret";
@@ -42,29 +42,15 @@ type Source = { readonly url: string } | { readonly client: RedisClient };
 async function refusalOf(kind: "webhooks" | "content", source: Source) {
   const storage = redisStorage(source);
   onTestFinished(() => storage.close());
-  const { logger, log } = recordingLogger();
-  const service =
-    kind === "webhooks"
-      ? createWebhooks({ storage, logger, access: { authenticate: () => null, canRead: () => true } })
-      : createContent({
-          ...{ storage, logger, users: [], authenticate: () => null, awaitStorage: true },
-          site: { name: "Example", url: "https://www.example.org" },
-        });
-  const refused: unknown = await service.start().then(
-    () => "started",
-    (error: unknown) => error,
-  );
-  if (!isPostbellError(refused)) throw refused;
+  const { service, refused, log, listLines } = await startRefused(kind, storage);
   const status = await service.handle({
     ...{ method: "GET", query: "", body: null, baseUrl: "https://api.example.com" },
     path: kind === "webhooks" ? "/v1/webhooks" : "/core/v2/posts",
     headers: { authorization: "Bearer key" },
   });
-  const isLine = ({ level }: { readonly level: string }): boolean => level === "error" || level === "warn";
-  await eventually(() => log.some(isLine), "the log tells of it");
+  await eventually(() => listLines().length > 0, "the log tells of it");
   await service.stop();
-  const lines = log.filter(isLine);
-  return { refused: refused as PostbellError, lines, log, status: status?.status };
+  return { refused, lines: listLines(), log, status: status?.status };
 }
 
 const through = (options: object): Source => {
@@ -74,19 +60,9 @@ const through = (options: object): Source => {
   return { client: client as unknown as RedisClient };
 };
 
-async function listen(server: Server): Promise<number> {
-  const sockets = new Set<Socket>();
-  server.on("connection", (socket) => {
-    sockets.add(socket);
-    socket.on("error", () => {});
-  });
+function listen(server: Server): Promise<number> {
   server.on("tlsClientError", () => {});
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  onTestFinished(() => {
-    for (const socket of sockets) socket.destroy();
-    server.close();
-  });
-  return (server.address() as { port: number }).port;
+  return listenInTest(server);
 }
 
 describe.each(["webhooks", "content"] as const)("start() of %s on Redis", (kind) => {
