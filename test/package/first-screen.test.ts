@@ -19,11 +19,18 @@ const firstScreen = blocksOf(readme).filter(({ note }) => note === "first-screen
 const codeOf = (language: string): readonly string[] =>
   firstScreen.filter((block) => block.language === language).map(({ code }) => code);
 
+/**
+ * The environment of a new terminal. What `npm exec --call` gives to the program that it runs would
+ * be taken by the README's `npx` as its own options.
+ */
+const terminal = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("npm_")));
+
 /** Starts a command in a process group of its own, which ends with the test. */
 function start(folder: string, command: readonly [string, ...string[]]) {
   const [program, ...args] = command;
   const child: ChildProcess = spawn(program, args, {
     cwd: folder,
+    env: terminal,
     detached: true,
     stdio: ["ignore", "pipe", "pipe"],
   });
@@ -66,9 +73,7 @@ it("shows a signed notification arrive and be verified", LIMIT, async () => {
         .split(" ")
         .slice(1)
         .map((word) => (word === "postbell" ? tarball : word)),
-      {
-        cwd: folder,
-      },
+      { cwd: folder, env: terminal },
     );
   const [hostPort, endpointPort] = isAsTyped ? [3000, 8484] : [await freePort(), await freePort()];
   const typed = (code: string): string =>
