@@ -6,7 +6,7 @@ import {
   type HealthStatus,
   selectCurrentProblems,
 } from "../health/health-status.js";
-import type { LoopStats } from "./delivery/dispatcher.js";
+import type { LoopStats } from "./delivery/passes.js";
 import type { WebhooksSettings } from "./settings/settings.js";
 
 /**

@@ -2,9 +2,8 @@
 
 import { type Clock, withTimeout } from "../core/clock.js";
 import type { Logger } from "../core/logger.js";
-import type { Telemetry } from "../core/telemetry.js";
-import type { DeliveryDispatcher } from "./delivery/dispatcher.js";
-import { readGauges } from "./delivery/gauges.js";
+import type { Reading, Telemetry } from "../core/telemetry.js";
+import type { DeliveryWorker } from "./delivery/worker.js";
 import type { Sender } from "./sender.js";
 import type { WebhooksSettings } from "./settings/settings.js";
 import type { StartReminder } from "./start-reminder.js";
@@ -17,10 +16,25 @@ export interface Lifecycle {
   readonly stop: (options?: { readonly graceMs?: number | undefined }) => Promise<void>;
 }
 
+/** Never rejects: gauges that the storage cannot read are left out. */
+async function readGauges(store: Pick<WebhookStore, "stats">, inFlight: number): Promise<readonly Reading[]> {
+  const own: Reading = { metric: "deliveriesInFlight", labels: {}, value: inFlight };
+  const stats = await store.stats().catch(() => undefined);
+  if (stats === undefined) return [own];
+  return [
+    own,
+    { metric: "deliveriesPending", labels: {}, value: stats.pending },
+    { metric: "deliveriesDue", labels: {}, value: stats.due },
+    ...Object.entries(stats.endpoints ?? {}).map(
+      ([health, value]): Reading => ({ metric: "endpoints", labels: { health }, value }),
+    ),
+  ];
+}
+
 export function createLifecycle({
   settings: { notify, limits, awaitStorage },
   store,
-  dispatcher,
+  worker,
   sender,
   clock,
   logger,
@@ -29,7 +43,7 @@ export function createLifecycle({
 }: {
   readonly settings: Pick<WebhooksSettings, "notify" | "limits" | "awaitStorage">;
   readonly store: WebhookStore;
-  readonly dispatcher: DeliveryDispatcher;
+  readonly worker: DeliveryWorker;
   readonly sender: Sender;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -50,7 +64,7 @@ export function createLifecycle({
   };
 
   const end = async (graceMs: number): Promise<void> => {
-    await dispatcher.stop(graceMs);
+    await worker.stop(graceMs);
     stopObserving?.();
     stopObserving = undefined;
     await sender.close();
@@ -74,9 +88,9 @@ export function createLifecycle({
       // `stop` may have been called while this call waited, and perhaps `start` again.
       while (stopping !== undefined) await stopping;
       if (!isWanted) return;
-      dispatcher.start();
+      worker.start();
       reminder.end();
-      stopObserving ??= telemetry?.observe(() => readGauges(store, dispatcher.inFlight()));
+      stopObserving ??= telemetry?.observe(() => readGauges(store, worker.inFlight()));
     },
     stop({ graceMs = DEFAULT_GRACE_MS } = {}) {
       reminder.dismissAtExit();

@@ -15,9 +15,9 @@ import { describeWebhooksOpenApi } from "./api/openapi.js";
 import { createAttempts } from "./delivery/attempt.js";
 import type { Deliveries } from "./delivery/deliveries.js";
 import { createDeliveryLog } from "./delivery/delivery-log.js";
-import { createDeliveryDispatcher } from "./delivery/dispatcher.js";
 import { createHealthNotifications } from "./delivery/health-notifications.js";
 import { buildSchedule } from "./delivery/retry-schedule.js";
+import { createWorker } from "./delivery/worker.js";
 import { createAppendEvent } from "./emit/append-event.js";
 import { createEmit } from "./emit/emit.js";
 import { createEmitTelemetry } from "./emit/emit-telemetry.js";
@@ -182,13 +182,13 @@ export function createWebhooks<const C extends EventCatalogue = Readonly<Clinica
 
   const sender = createSender({ settings, clock });
   const schedule = buildSchedule(settings.retry);
-  const dispatcher = createDeliveryDispatcher({
+  const worker = createWorker({
     store,
     clock,
     logger,
     settings,
     attempt: createAttempts({ settings, schedule, clock, now, logger, send: sender.send, telemetry }),
-    sendHealthNotifications: createHealthNotifications({ store, settings, clock, logger }),
+    health: createHealthNotifications({ store, settings, clock, logger }),
     telemetry,
   });
   const reminder = createStartReminder({
@@ -201,7 +201,7 @@ export function createWebhooks<const C extends EventCatalogue = Readonly<Clinica
   const lifecycle = createLifecycle({
     settings,
     store,
-    dispatcher,
+    worker,
     sender,
     clock,
     logger,
@@ -210,9 +210,9 @@ export function createWebhooks<const C extends EventCatalogue = Readonly<Clinica
   });
 
   const onScheduled = (events = 0): void => {
-    if (!dispatcher.isRunning()) reminder.expectStart(events);
+    if (!worker.isRunning()) reminder.expectStart(events);
   };
-  const append = createAppendEvent(store, dispatcher, {
+  const append = createAppendEvent(store, worker, {
     onScheduled: () => onScheduled(1),
     logUnmatched: createUnmatchedLog({
       store,
@@ -252,9 +252,9 @@ export function createWebhooks<const C extends EventCatalogue = Readonly<Clinica
     openApi: ({ baseUrl = "/" } = {}) => structuredClone(openApi(baseUrl)),
     start: lifecycle.start,
     stop: lifecycle.stop,
-    idle: () => dispatcher.idle(),
+    idle: () => worker.idle(),
     condition: async () =>
-      evaluateHealthStatus(dispatcher.stats(), settings, {
+      evaluateHealthStatus(worker.stats(), settings, {
         waitingMs: reminder.waitingMs(),
         storage: circuit.check(),
       }),

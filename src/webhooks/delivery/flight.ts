@@ -1,7 +1,6 @@
 /** A delivery that this process attempts: one mutable object from its claim to its settlement. */
 
 import type { Deadline } from "../../core/deadlines.js";
-import type { Span } from "../../core/telemetry.js";
 import type { Claim, Lane } from "../store.js";
 
 export interface Flight {
@@ -18,13 +17,6 @@ export interface Flight {
   budget: Lane | null;
   /** When the attempt counts as slow. */
   slowMark: Deadline | undefined;
-  /** When the first attempt began, in the storage's time: the schedule starts here. */
-  startedAt: number;
-  /** When the request was sent, in the storage's time and by the monotonic clock. */
-  sentAt: number;
-  sentAtMonotonic: number;
-  /** The span of the attempt, if the host uses telemetry. */
-  span: Span | undefined;
 }
 
 export const createFlight = (claim: Claim, claimedAt: number): Flight => ({
@@ -35,8 +27,4 @@ export const createFlight = (claim: Claim, claimedAt: number): Flight => ({
   isOver: false,
   budget: null,
   slowMark: undefined,
-  startedAt: 0,
-  sentAt: 0,
-  sentAtMonotonic: 0,
-  span: undefined,
 });

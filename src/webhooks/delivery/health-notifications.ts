@@ -5,6 +5,7 @@
 
 import { type Clock, withTimeout } from "../../core/clock.js";
 import type { Logger } from "../../core/logger.js";
+import { MAX_RETRY_MS } from "../../core/storage-circuit.js";
 import type { FailingEndpoint } from "../settings/hooks.js";
 import type { WebhooksSettings } from "../settings/settings.js";
 import type { WebhookRecord, WebhookStore } from "../store.js";
@@ -18,11 +19,17 @@ import { type HealthStep, healthStep, warningGivenUpAt } from "./endpoint-health
 const LEASE_MS = 60_000;
 const BATCH = 20;
 
-export interface HealthNotificationsContext {
-  readonly store: WebhookStore;
-  readonly settings: WebhooksSettings;
-  readonly clock: Clock;
-  readonly logger: Logger;
+export interface HealthNotifications {
+  /** When the next round is due, in the storage's time. */
+  readonly dueAt: () => number;
+  /** Moves the next round to `at` if it is later. */
+  readonly expect: (at: number) => void;
+  /**
+   * Starts a round if one is due and none is running. Resolves with the time of the next one. Never
+   * rejects. Rounds run next to the deliveries: a slow hook delays no claim.
+   */
+  readonly startIfDue: () => Promise<number> | undefined;
+  readonly isRunning: () => boolean;
 }
 
 type Step<Kind extends HealthStep["kind"]> = Extract<HealthStep, { readonly kind: Kind }>;
@@ -48,14 +55,23 @@ const settleStep = (
   });
 
 /**
- * Returns a function that takes all due health steps and resolves with the time of the next one.
+ * Takes health steps when they are due.
  *
  * The notifier is called at least once for each failing period. It is called again only if it
  * failed, or if the process died before the step was recorded. DISABLED is set exactly once, even
  * if the warning could not be sent.
  */
-export function createHealthNotifications(context: HealthNotificationsContext): () => Promise<number | null> {
-  const { store, settings, clock, logger } = context;
+export function createHealthNotifications({
+  store,
+  settings,
+  clock,
+  logger,
+}: {
+  readonly store: WebhookStore;
+  readonly settings: WebhooksSettings;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}): HealthNotifications {
   const { health, notify, limits } = settings;
   const leaseMs = Math.max(LEASE_MS, 3 * limits.hookMs);
 
@@ -126,7 +142,8 @@ export function createHealthNotifications(context: HealthNotificationsContext): 
     else if (step.kind === "wait") await settleStep(store, record, step.failingSince, { noticeAt: step.at });
   };
 
-  return async () => {
+  /** Takes all due steps. Resolves with the time of the next one, `null` if none is scheduled. */
+  const takeDueSteps = async (): Promise<number | null> => {
     const now = store.now();
     const { webhooks, nextAt } = await store.claimHealthNotifications({
       now,
@@ -142,4 +159,33 @@ export function createHealthNotifications(context: HealthNotificationsContext): 
     // `nextAt` can be the lease of a step that was just taken: then the next round is only early.
     return nextAt;
   };
+
+  let dueAt = 0;
+  let isRunning = false;
+
+  const runRound = async (): Promise<number> => {
+    isRunning = true;
+    // A failure that is reported during the round counts for the next one.
+    dueAt = Number.POSITIVE_INFINITY;
+    let nextAt: number | null;
+    try {
+      nextAt = await takeDueSteps();
+    } catch (error) {
+      logger.error({ error }, "the storage could not be asked for due health notifications");
+      nextAt = store.now() + MAX_RETRY_MS;
+    }
+    isRunning = false;
+    // Another process may know of failures that this one does not: look again after `maxSleepMs`.
+    dueAt = Math.min(dueAt, nextAt ?? Number.POSITIVE_INFINITY, store.now() + store.maxSleepMs);
+    return dueAt;
+  };
+
+  return Object.freeze<HealthNotifications>({
+    dueAt: () => dueAt,
+    expect(at) {
+      dueAt = Math.min(dueAt, at);
+    },
+    startIfDue: () => (isRunning || dueAt > store.now() ? undefined : runRound()),
+    isRunning: () => isRunning,
+  });
 }

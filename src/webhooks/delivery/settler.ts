@@ -1,19 +1,43 @@
 /**
  * Settles deliveries after their attempts: in batches, with retries while the storage is
- * unavailable.
+ * unavailable. Also gives claims back without an attempt.
  */
 
+import type { Clock, Timer } from "../../core/clock.js";
+import type { Logger } from "../../core/logger.js";
 import { storageRetryDelayMs } from "../../core/storage-circuit.js";
-import type { SettleResult } from "../store.js";
-import type { AttemptResult } from "./attempt-result.js";
-import type { DeliveryContext } from "./context.js";
+import type { Telemetry } from "../../core/telemetry.js";
+import type { Claim, SettleResult, WebhookStore } from "../store.js";
 import type { Flight } from "./flight.js";
-import { createPauses } from "./pauses.js";
-import { createRelease, type ReleaseClaims } from "./release.js";
+import type { HealthNotifications } from "./health-notifications.js";
+import { type AttemptResult, buildAttemptResult, reschedule } from "./outcome.js";
 
 const SETTLED_PER_CALL = 250;
 /** Concurrent calls for one partition. Meanwhile further settlements collect for the next call. */
 const CONCURRENT_CALLS = 2;
+
+/** Measures how long claims and settlements have failed: since the first failed call in a row. */
+export interface StorageOutage {
+  /** Reports a failed call. */
+  failed(): void;
+  /** Reports a successful call. */
+  ended(): void;
+  /** Returns 0 if the last call succeeded. */
+  ms(): number;
+}
+
+export function createOutage(clock: Clock): StorageOutage {
+  let since: number | undefined;
+  return Object.freeze<StorageOutage>({
+    failed() {
+      since ??= clock.monotonic();
+    },
+    ended() {
+      since = undefined;
+    },
+    ms: () => (since === undefined ? 0 : clock.monotonic() - since),
+  });
+}
 
 interface Unsettled {
   readonly flight: Flight;
@@ -29,25 +53,33 @@ interface Batch {
 
 /** The settlements for one partition of the storage. */
 interface PartitionQueue {
-  readonly waiting: Unsettled[];
+  waiting: Unsettled[];
   /** Settlements that failed before. They are retried apart from the others. */
   readonly failed: Batch[];
   running: number;
 }
 
-export interface SettlerContext extends DeliveryContext {
-  /** Called with flights that are settled, or whose settlement is abandoned. */
-  readonly onEnded: (flights: readonly Flight[]) => void;
-  /** Called when an endpoint failed, with the due time of its next health step. */
-  readonly onFailure: (dueAt: number) => void;
-}
-
 export interface Settler {
   /** Settles the delivery of a flight, together with others of the same turn of the event loop. */
   add(flight: Flight, result: AttemptResult): void;
-  readonly release: ReleaseClaims;
+  /**
+   * Gives claims back, due after `delayMs` (default 0). Never rejects: at worst the leases expire.
+   */
+  release(claims: readonly Claim[], delayMs?: number): Promise<void>;
   /** Ends the pauses between retries, so that cancelled flights are abandoned. */
   endPauses(): void;
+}
+
+export interface SettlerOptions {
+  readonly store: Pick<WebhookStore, "now" | "partitionOf" | "settle">;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly telemetry: Telemetry | undefined;
+  readonly leaseMs: number;
+  readonly outage: StorageOutage;
+  readonly health: Pick<HealthNotifications, "expect">;
+  /** Called with flights that are settled, or whose settlement is abandoned. */
+  readonly onEnded: (flights: readonly Flight[]) => void;
 }
 
 /**
@@ -55,7 +87,7 @@ export interface Settler {
  * `stale`.
  */
 function reportSettlement(
-  { logger, telemetry, onFailure }: SettlerContext,
+  { logger, telemetry, health }: SettlerOptions,
   { id, endpoint, outcome }: AttemptResult,
   settled: SettleResult | undefined,
   isRetry: boolean,
@@ -72,13 +104,14 @@ function reportSettlement(
     const reason = "reason" in outcome ? outcome.reason : "";
     telemetry.record("deliveriesEnded", 1, { state: outcome.state, reason });
   }
-  if (endpoint !== null && !endpoint.ok) onFailure(endpoint.noticeAt);
+  if (endpoint !== null && !endpoint.ok) health.expect(endpoint.noticeAt);
 }
 
-export function createSettler(context: SettlerContext): Settler {
-  const { store, clock, logger, outage, leaseMs, onEnded } = context;
+export function createSettler(options: SettlerOptions): Settler {
+  const { store, clock, logger, outage, leaseMs, onEnded } = options;
   const queues = new Map<number, PartitionQueue>();
-  const pauses = createPauses(clock);
+  /** Batches that wait for their next try. */
+  const pauses = new Map<Timer, () => void>();
   let isScheduled = false;
 
   const getQueue = (webhookId: string): PartitionQueue => {
@@ -91,82 +124,98 @@ export function createSettler(context: SettlerContext): Settler {
     return queue;
   };
 
-  /**
-   * A 2xx stays true after its lease, so it is retried without limit. Any other result is discarded
-   * after the lease: the next claim attempts the delivery again.
-   */
-  const isWorthRetry = ({ flight, result }: Unsettled): boolean =>
-    !flight.isCancelled &&
-    (result.outcome.state === "delivered" || clock.monotonic() - flight.claimedAt <= leaseMs);
-
-  /**
-   * Retries in halves: a settlement that the storage rejects delays fewer others with each retry.
-   */
-  const retry = async ({ items, failures }: Batch, queue: PartitionQueue): Promise<void> => {
-    await pauses.wait(storageRetryDelayMs(failures));
-    const cancelled = items.filter(({ flight }) => flight.isCancelled);
-    const left = items.filter(({ flight }) => !flight.isCancelled);
-    const middle = Math.ceil(left.length / 2);
-    for (const half of [left.slice(0, middle), left.slice(middle)])
-      if (half.length > 0) queue.failed.push({ items: half, failures: failures + 1 });
-    if (cancelled.length > 0) onEnded(cancelled.map(({ flight }) => flight));
-    fill(queue);
-  };
-
-  const record = async ({ items, failures }: Batch, queue: PartitionQueue): Promise<void> => {
-    const now = store.now();
-    for (const { result } of items) result.now = now;
-    let ended = items;
-    try {
-      const results = await store.settle(items.map(({ result }) => result));
-      outage.ended();
-      for (const [index, { result }] of items.entries())
-        reportSettlement(context, result, results[index], failures > 0);
-    } catch (error) {
-      outage.failed();
-      for (const { result } of items)
-        logger.warn({ delivery: result.id, error }, "a delivery could not be settled");
-      const left = items.filter(isWorthRetry);
-      ended = items.filter((item) => !left.includes(item));
-      if (left.length > 0) void retry({ items: left, failures }, queue);
-    }
-    if (ended.length > 0) onEnded(ended.map(({ flight }) => flight));
-  };
-
-  /**
-   * Returns the next failed settlements that are still worth a call: they may have waited for long.
-   */
-  const nextFailed = (queue: PartitionQueue): Batch | undefined => {
-    for (let batch = queue.failed.shift(); batch !== undefined; batch = queue.failed.shift()) {
-      const left = batch.items.filter(isWorthRetry);
-      const dropped = batch.items.filter((item) => !left.includes(item));
-      if (dropped.length > 0) onEnded(dropped.map(({ flight }) => flight));
-      if (left.length > 0) return { ...batch, items: left };
-    }
-    return undefined;
-  };
-
-  const nextBatch = (queue: PartitionQueue): Batch | undefined => {
-    const failed = nextFailed(queue);
-    if (failed !== undefined || queue.waiting.length === 0) return failed;
-    return { items: queue.waiting.splice(0, SETTLED_PER_CALL), failures: 0 };
+  const fillAll = (): void => {
+    isScheduled = false;
+    for (const queue of queues.values()) fill(queue);
   };
 
   const fill = (queue: PartitionQueue): void => {
     while (queue.running < CONCURRENT_CALLS) {
-      const batch = nextBatch(queue);
+      const batch = takeBatch(queue);
       if (batch === undefined) return;
       queue.running += 1;
-      void record(batch, queue).then(() => {
+      void settle(batch, queue).then(() => {
         queue.running -= 1;
         fill(queue);
       });
     }
   };
 
-  const flush = (): void => {
-    isScheduled = false;
-    for (const queue of queues.values()) fill(queue);
+  const takeBatch = (queue: PartitionQueue): Batch | undefined => {
+    for (let batch = queue.failed.shift(); batch !== undefined; batch = queue.failed.shift()) {
+      // They may have waited for long.
+      const items = keepWorthRetry(batch.items);
+      if (items.length > 0) return { ...batch, items };
+    }
+    if (queue.waiting.length === 0) return undefined;
+    return { items: queue.waiting.splice(0, SETTLED_PER_CALL), failures: 0 };
+  };
+
+  /**
+   * Returns what may still be recorded, and ends the other flights. A 2xx stays true after its
+   * lease, so it is retried without limit. Any other result is discarded after the lease: the next
+   * claim attempts the delivery again.
+   */
+  const keepWorthRetry = (items: readonly Unsettled[]): readonly Unsettled[] => {
+    const kept: Unsettled[] = [];
+    const dropped: Flight[] = [];
+    for (const item of items) {
+      const { flight, result } = item;
+      const isLeased = clock.monotonic() - flight.claimedAt <= leaseMs;
+      if (!flight.isCancelled && (result.outcome.state === "delivered" || isLeased)) kept.push(item);
+      else dropped.push(flight);
+    }
+    if (dropped.length > 0) onEnded(dropped);
+    return kept;
+  };
+
+  const settle = async ({ items, failures }: Batch, queue: PartitionQueue): Promise<void> => {
+    const now = store.now();
+    for (const { result } of items) result.now = now;
+    try {
+      const results = await store.settle(items.map(({ result }) => result));
+      outage.ended();
+      for (const [index, { result }] of items.entries())
+        reportSettlement(options, result, results[index], failures > 0);
+    } catch (error) {
+      outage.failed();
+      for (const { result } of items)
+        logger.warn({ delivery: result.id, error }, "a delivery could not be settled");
+      const left = keepWorthRetry(items);
+      if (left.length > 0) pause({ items: left, failures }, queue);
+      return;
+    }
+    onEnded(items.map(({ flight }) => flight));
+  };
+
+  /**
+   * Retries in halves: a settlement that the storage rejects delays fewer others with each retry.
+   */
+  const pause = ({ items, failures }: Batch, queue: PartitionQueue): void => {
+    const retry = (): void => {
+      pauses.delete(timer);
+      const middle = Math.ceil(items.length / 2);
+      for (const half of [items.slice(0, middle), items.slice(middle)])
+        if (half.length > 0) queue.failed.push({ items: half, failures: failures + 1 });
+      fill(queue);
+    };
+    const timer = clock.setTimeout(retry, storageRetryDelayMs(failures));
+    pauses.set(timer, retry);
+  };
+
+  const releasePartition = async (claims: readonly Claim[], delayMs: number): Promise<void> => {
+    const now = store.now();
+    try {
+      await store.settle(
+        claims.map((claim) => ({
+          ...buildAttemptResult(claim, reschedule(claim, now + Math.round(delayMs)), claim.startedAt),
+          now,
+        })),
+      );
+    } catch (error) {
+      for (const { id } of claims)
+        logger.warn({ delivery: id, error }, "a claim could not be released; its lease will expire");
+    }
   };
 
   return Object.freeze<Settler>({
@@ -174,9 +223,25 @@ export function createSettler(context: SettlerContext): Settler {
       getQueue(result.webhookId).waiting.push({ flight, result });
       if (isScheduled) return;
       isScheduled = true;
-      setImmediate(flush);
+      setImmediate(fillAll);
     },
-    release: createRelease(store, logger),
-    endPauses: () => pauses.endAll(),
+
+    async release(claims, delayMs = 0) {
+      const byPartition = new Map<number, Claim[]>();
+      for (const claim of claims) {
+        const partition = store.partitionOf(claim.webhook.id);
+        const known = byPartition.get(partition);
+        if (known === undefined) byPartition.set(partition, [claim]);
+        else known.push(claim);
+      }
+      await Promise.all([...byPartition.values()].map((own) => releasePartition(own, delayMs)));
+    },
+
+    endPauses() {
+      for (const [timer, retry] of pauses) {
+        clock.clearTimeout(timer);
+        retry();
+      }
+    },
   });
 }

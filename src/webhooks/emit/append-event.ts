@@ -1,7 +1,7 @@
 /** Stores an event, and claims its first deliveries in the same call if slots are free. */
 
 import { PostbellError } from "../../core/errors.js";
-import type { DeliveryDispatcher } from "../delivery/dispatcher.js";
+import type { DeliveryWorker } from "../delivery/worker.js";
 import { type EventRecord, REMEMBER_MS, type WebhookStore } from "../store.js";
 import type { Emitted } from "./event-input.js";
 import type { LogUnmatched } from "./unmatched-webhooks.js";
@@ -35,13 +35,13 @@ function checkTransaction(store: Pick<WebhookStore, "joinsTransactions">, transa
 export const createAppendEvent =
   (
     store: Pick<WebhookStore, "append" | "now" | "joinsTransactions">,
-    dispatcher: Pick<DeliveryDispatcher, "reserve">,
+    worker: Pick<DeliveryWorker, "reserve">,
     { onScheduled, logUnmatched }: { readonly onScheduled: () => void; readonly logUnmatched: LogUnmatched },
   ): AppendEvent =>
   async (event, { webhookId, transaction } = {}) => {
     checkTransaction(store, transaction);
     // Nobody can claim the deliveries of a transaction before it commits.
-    const reservation = transaction === undefined ? dispatcher.reserve() : undefined;
+    const reservation = transaction === undefined ? worker.reserve() : undefined;
     let appended: Awaited<ReturnType<WebhookStore["append"]>> | undefined;
     try {
       appended = await store.append({

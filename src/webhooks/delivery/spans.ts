@@ -1,10 +1,26 @@
-/** Begins and ends the span of an attempt. */
+/** Writes the spans of claims and attempts. */
 
 import type { Clock } from "../../core/clock.js";
 import type { Span, Telemetry } from "../../core/telemetry.js";
 import { getServerAttributes, toLabel } from "../../core/telemetry-labels.js";
 import type { PreparedEvent } from "../events/notification.js";
-import type { Attempt, Claim } from "../store.js";
+import type { Attempt, Claim, ClaimResponse } from "../store.js";
+
+/** Claims without a result get no span: there are thousands of them. */
+export function traceClaim(
+  telemetry: Telemetry,
+  { at, endAt }: { readonly at: number; readonly endAt: number },
+  { claims }: ClaimResponse,
+): void {
+  if (claims.length === 0) return;
+  const attributes = {
+    "messaging.system": "postbell",
+    "messaging.operation.name": "claim",
+    "messaging.operation.type": "receive",
+    "messaging.batch.message_count": claims.length,
+  };
+  telemetry.begin?.({ name: "claim", kind: "consumer", at, attributes })?.end({ at: endAt });
+}
 
 /** `url` is not among the attributes: hosts of subscribers put secrets into paths and queries. */
 export const beginAttempt = (

@@ -1,10 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import {
-  createSlots,
-  type SlotHolder,
-  type Slots,
-} from "../../../src/webhooks/delivery/concurrency-budget.js";
+import { createSlots, type SlotHolder, type Slots } from "../../../src/webhooks/delivery/slots.js";
 import type { Lane } from "../../../src/webhooks/store.js";
 
 const roomOf = (slots: Slots): Record<Lane, number> => ({

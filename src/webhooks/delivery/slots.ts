@@ -4,7 +4,7 @@
  * `storage/slow-start.ts`.
  */
 
-import type { Lane } from "../store.js";
+import type { Claim, Lane } from "../store.js";
 
 export interface SlotHolder {
   /** The budget of its slot, set by {@link Slots}. `null` while it has no slot. */
@@ -81,4 +81,14 @@ export function createSlots(sizes: FreeSlots): Slots {
       reserved.slow -= slow;
     },
   });
+}
+
+/**
+ * Finds the lanes that may have more, after a claim that left something due. A slow lane that did
+ * not use up its room has nothing more: its free slots would have the store called for nothing
+ * while the fast lane is busy.
+ */
+export function findBacklog(claims: readonly Pick<Claim, "lane">[], room: FreeSlots): Record<Lane, boolean> {
+  const slow = claims.reduce((count, { lane }) => count + (lane === "slow" ? 1 : 0), 0);
+  return { fast: true, slow: slow >= room.slow };
 }

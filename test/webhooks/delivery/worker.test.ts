@@ -1,13 +1,14 @@
 /**
- * The dispatcher over a store that a test scripts call by call, for orders of events that no real
+ * The worker over a store that a test scripts call by call, for orders of events that no real
  * storage can be held to.
  */
 
 import { describe, expect, it } from "vitest";
 import { silentLogger } from "../../../src/core/logger.js";
-import type { AttemptResult } from "../../../src/webhooks/delivery/attempt-result.js";
-import { createDeliveryDispatcher } from "../../../src/webhooks/delivery/dispatcher.js";
+import type { MakeAttempt } from "../../../src/webhooks/delivery/attempt.js";
 import type { Flight } from "../../../src/webhooks/delivery/flight.js";
+import type { AttemptResult } from "../../../src/webhooks/delivery/outcome.js";
+import { createWorker } from "../../../src/webhooks/delivery/worker.js";
 import { readSettings } from "../../../src/webhooks/options.js";
 import type { Claim, ClaimRequest, Lane, Settlement, WebhookStore } from "../../../src/webhooks/store.js";
 import { memoryStorage } from "../../../storage/memory/index.js";
@@ -29,7 +30,7 @@ function gate(): { readonly passed: Promise<void>; readonly open: () => void } {
   return { passed, open };
 }
 
-/** The parts of a claim that a dispatcher looks at. */
+/** The parts of a claim that a worker looks at. */
 const claimOf = (id: string, lane: Lane, crashes = 0): Claim =>
   ({
     id,
@@ -58,13 +59,13 @@ const delivered = ({ claim: { id } }: Flight): AttemptResult => ({
   endpoint: null,
 });
 
-function openDispatcher({
+function openWorker({
   store = {},
   attempt = () => null,
   slots = { concurrency: 30, slowConcurrency: 5 },
 }: {
   readonly store?: Partial<WebhookStore>;
-  readonly attempt?: Parameters<typeof createDeliveryDispatcher>[0]["attempt"];
+  readonly attempt?: MakeAttempt;
   readonly slots?: { readonly concurrency: number; readonly slowConcurrency: number };
 }) {
   const clock = manualClock(START);
@@ -81,7 +82,7 @@ function openDispatcher({
     claim: async () => NOTHING,
     ...store,
   } as WebhookStore;
-  const dispatcher = createDeliveryDispatcher({
+  const worker = createWorker({
     store: scripted,
     clock,
     logger: silentLogger,
@@ -91,17 +92,22 @@ function openDispatcher({
       delivery: slots,
     }),
     attempt,
-    sendHealthNotifications: async () => null,
+    health: {
+      dueAt: () => Number.POSITIVE_INFINITY,
+      expect() {},
+      startIfDue: () => undefined,
+      isRunning: () => false,
+    },
     telemetry: undefined,
   });
-  return { dispatcher, clock, hint: () => hint(clock.now()) };
+  return { worker, clock, hint: () => hint(clock.now()) };
 }
 
-describe("the delivery loop", () => {
+describe("the worker", () => {
   it("asks again for slots that a reservation held while a claim was on its way", async () => {
     const rooms: ClaimRequest["room"][] = [];
     const { passed, open } = gate();
-    const { dispatcher, hint } = openDispatcher({
+    const { worker, hint } = openWorker({
       store: {
         async claim({ room }) {
           rooms.push(room);
@@ -112,9 +118,9 @@ describe("the delivery loop", () => {
         },
       },
     });
-    dispatcher.start();
+    worker.start();
     await turns();
-    const reservation = dispatcher.reserve();
+    const reservation = worker.reserve();
     hint();
     await turns();
     expect(rooms.at(-1)).toMatchObject({ slow: 0 });
@@ -122,7 +128,7 @@ describe("the delivery loop", () => {
     open();
     await turns();
     expect(rooms.at(-1)).toMatchObject({ slow: 5 });
-    await dispatcher.stop(0);
+    await worker.stop(0);
   });
 
   it("has one poison delivery in flight, even if two calls claim some at a time", async () => {
@@ -131,7 +137,7 @@ describe("the delivery loop", () => {
     let claims = 0;
     let underWay = 0;
     let most = 0;
-    const { dispatcher, hint } = openDispatcher({
+    const { worker, hint } = openWorker({
       store: {
         claim: async () =>
           ++claims === 2
@@ -148,9 +154,9 @@ describe("the delivery loop", () => {
         return null;
       },
     });
-    dispatcher.start();
+    worker.start();
     await turns();
-    const reservation = dispatcher.reserve();
+    const reservation = worker.reserve();
     hint();
     await turns();
     reservation?.end({ claims: [claimOf("3", "fast", 5), claimOf("4", "fast", 5)], nextAt: null });
@@ -159,14 +165,14 @@ describe("the delivery loop", () => {
     await turns();
     expect(most).toBe(1);
     ended.open();
-    await dispatcher.stop(0);
+    await worker.stop(0);
   });
 
   it("continues to claim when too many settlements waited and are recorded", async () => {
     const stored = gate();
     const left = ["1", "2", "3", "4", "5", "6"];
     const attempted: string[] = [];
-    const { dispatcher } = openDispatcher({
+    const { worker } = openWorker({
       slots: { concurrency: 1, slowConcurrency: 1 },
       store: {
         async claim({ room }) {
@@ -183,19 +189,19 @@ describe("the delivery loop", () => {
         return delivered(flight);
       },
     });
-    dispatcher.start();
+    worker.start();
     await turns();
     // Twice the slots: what is over and not recorded must stay few.
     expect(attempted).toHaveLength(4);
     stored.open();
     await turns();
     expect(attempted).toHaveLength(6);
-    await dispatcher.stop(0);
+    await worker.stop(0);
   });
 
   it("leaves no timer and asks the storage for nothing once it has stopped", async () => {
     let calls = 0;
-    const { dispatcher, clock } = openDispatcher({
+    const { worker, clock } = openWorker({
       store: {
         claim: async () => (++calls === 1 ? { claims: [claimOf("1", "slow")], nextAt: null } : NOTHING),
         settle() {
@@ -205,9 +211,9 @@ describe("the delivery loop", () => {
       },
       attempt: delivered,
     });
-    dispatcher.start();
+    worker.start();
     await turns();
-    const stopped = dispatcher.stop(0);
+    const stopped = worker.stop(0);
     await clock.advance(1);
     await stopped;
     const before = calls;
