@@ -772,7 +772,7 @@ const appendEvent = (store, account, index) => {
   const { id, type, resource } = newEvent(account, index);
   const payload = JSON.stringify(notification({ id, resource }));
   const event = { id, account, type, digest: id, payload };
-  return store.append({ event, rememberMs: 24 * HOUR, now: store.now() });
+  return store.append({ events: [event], rememberMs: 24 * HOUR, now: store.now() });
 };
 
 const settlementNow = (store, { id, token, step, isExtra, webhook }) => {

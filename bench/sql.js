@@ -346,10 +346,12 @@ async function append(store, count, accounts, rememberMs = 24 * HOUR) {
     await Promise.all(
       batch.map((index) =>
         store.append({
-          event: {
-            ...{ id: randomUUID(), account: `a${index % accounts}`, type: "patient.updated" },
-            ...{ digest: "d", payload: "x".repeat(200) },
-          },
+          events: [
+            {
+              ...{ id: randomUUID(), account: `a${index % accounts}`, type: "patient.updated" },
+              ...{ digest: "d", payload: "x".repeat(200) },
+            },
+          ],
           rememberMs,
           now: store.now(),
         }),

@@ -16,6 +16,8 @@ export interface BatcherOptions<T, R> {
   readonly run: (items: readonly T[]) => Promise<readonly R[]>;
   /** The most items of one call. */
   readonly most: number;
+  /** How many items an item stands for. Default 1. */
+  readonly getCount?: ((item: T) => number) | undefined;
   /** The most calls in flight. Items that come meanwhile go with the next call. */
   readonly concurrency: number;
   readonly getBytes?: ((item: T) => number) | undefined;
@@ -27,23 +29,27 @@ export function createBatcher<T, R>({
   run,
   most,
   concurrency,
+  getCount = () => 1,
   getBytes = () => 0,
-  mostBytes = 0,
+  mostBytes = Number.POSITIVE_INFINITY,
 }: BatcherOptions<T, R>): Batcher<T, R> {
   let queue: QueuedItem<T, R>[] = [];
   let running = 0;
   let isScheduled = false;
 
   const takeFromQueue = (): readonly QueuedItem<T, R>[] => {
+    let end = 0;
     let count = 0;
-    for (let bytes = 0; count < Math.min(most, queue.length); count++) {
-      const queued = queue[count];
+    let bytes = 0;
+    for (; end < queue.length; end++) {
+      const queued = queue[end];
       if (!queued) break;
+      count += getCount(queued.item);
       bytes += getBytes(queued.item);
-      if (count > 0 && bytes > mostBytes) break;
+      if (end > 0 && (count > most || bytes > mostBytes)) break;
     }
-    const taken = queue.slice(0, count);
-    queue = queue.slice(count);
+    const taken = queue.slice(0, end);
+    queue = queue.slice(end);
     return taken;
   };
 

@@ -11,6 +11,7 @@ import { createScenario, type DeclareTest, type StorageUnderTest } from "./stora
 import { testHealthClaims, testHealthSettlements } from "./storage-contract/health-notifications.js";
 import { testIdempotencyKeys } from "./storage-contract/idempotency-keys.js";
 import { testLateSuccesses, testStaleSettlements } from "./storage-contract/late-settlement.js";
+import { testLists } from "./storage-contract/lists.js";
 import { testLongLogs } from "./storage-contract/long-logs.js";
 import { MODEL_RETENTION } from "./storage-contract/model.js";
 import { runModel } from "./storage-contract/model-run.js";
@@ -43,6 +44,7 @@ const SUITES = [
   testFanOut,
   testPayloads,
   testWebhookCounts,
+  testLists,
   testEventIds,
   testTestEvents,
   testSubjectsAndRecentAttempts,

@@ -1,6 +1,6 @@
 /** Recognises UUIDs, and computes name-based ones. */
 
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 
 export { randomUUID } from "node:crypto";
 
@@ -25,11 +25,9 @@ const VARIANTS = "89ab";
  * Source: RFC 9562 §5.5.
  */
 export function nameUuid(namespace: string, name: string): string {
+  const bytes = Buffer.concat([Buffer.from(namespace.replaceAll("-", ""), "hex"), Buffer.from(name)]);
   // A digest as bytes costs more than twice as much as one in hexadecimal.
-  const hex = createHash("sha1")
-    .update(Buffer.from(namespace.replaceAll("-", ""), "hex"))
-    .update(name)
-    .digest("hex");
+  const hex = hash("sha1", bytes);
   const variant = VARIANTS.charAt(Number.parseInt(hex.charAt(16), 16) & 0b11);
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-5${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
 }

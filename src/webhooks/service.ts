@@ -18,7 +18,7 @@ import { createDeliveryLog } from "./delivery/delivery-log.js";
 import { createHealthNotifications } from "./delivery/health-notifications.js";
 import { buildSchedule } from "./delivery/retry-schedule.js";
 import { createWorker } from "./delivery/worker.js";
-import { createAppendEvent } from "./emit/append-event.js";
+import { createAppendEvents } from "./emit/append-events.js";
 import { createEmit } from "./emit/emit.js";
 import { createEmitTelemetry } from "./emit/emit-telemetry.js";
 import type { EmitOptions, EmitResult, Emittable, EventHint } from "./emit/event-input.js";
@@ -77,8 +77,9 @@ export interface Webhooks<T extends string = string, C = unknown> {
    * tell whether the event was stored, emit it again with the same `id`.
    *
    * A list of events gives a list of results, in the same order. All events are checked before the
-   * first is stored. They are stored in order, each by itself. An error names the item: `field` is
-   * `[2].type` if an item was refused, `[2]` if storing stopped at it.
+   * first is stored. They are stored in order, many in one call of the storage, and not all or
+   * nothing: an error names the item where storing stopped, and says how many were stored. `field`
+   * is `[2].type` if an item was refused, `[2]` if storing stopped at it.
    *
    * With a storage on Postgres or SQLite, `transaction` writes it in a transaction that you began.
    *
@@ -212,8 +213,8 @@ export function createWebhooks<const C extends EventCatalogue = Readonly<Clinica
   const onScheduled = (events = 0): void => {
     if (!worker.isRunning()) reminder.expectStart(events);
   };
-  const append = createAppendEvent(store, worker, {
-    onScheduled: () => onScheduled(1),
+  const append = createAppendEvents(store, worker, {
+    onScheduled,
     logUnmatched: createUnmatchedLog({
       store,
       clock,
@@ -234,7 +235,7 @@ export function createWebhooks<const C extends EventCatalogue = Readonly<Clinica
     entitlement,
     clock,
     logger,
-    append: (event, webhookId) => append(event, { webhookId }),
+    append,
     onScheduled,
   });
   const eventTypes = Object.freeze([...catalogue.types.keys()].sort()) as readonly EventTypeOf<C>[];

@@ -1,8 +1,9 @@
 /** The queue of deliveries in memory: append, claim and settle. */
 
+import { isPostbellError } from "../../src/core/errors.js";
 import { formatDeliveryId } from "../../src/webhooks/delivery/delivery-id.js";
 import { subscribes } from "../../src/webhooks/event-types/subscription.js";
-import type { EventRecord, WebhookStore } from "../../src/webhooks/store.js";
+import type { AppendRequest, AppendResult, EventRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { addDelivery } from "./add-delivery.js";
 import { checkPending, DELIVERY_BYTES, eventBytes, memoryFull, resize } from "./bounds.js";
 import { claimDue } from "./claim-order.js";
@@ -10,8 +11,6 @@ import type { Account, MemoryEndpoint, MemoryEvent } from "./records.js";
 import { completeEvent, expire, freeRemoved, makeRoom } from "./retention.js";
 import { settleAll } from "./settle.js";
 import { type MemoryStoreContext, type State, scoped } from "./state.js";
-
-type AppendRequest = Parameters<WebhookStore["append"]>[0];
 
 /** Lists the deliveries of an event to the webhooks that it is stored for. */
 const listDeliveries = (
@@ -48,8 +47,8 @@ const listReceivers = (
 function addEvent(
   state: State,
   account: Account,
-  { event, rememberMs, now, webhookId }: AppendRequest,
-  receivers: readonly string[],
+  event: EventRecord,
+  { rememberMs, now, webhookId, receivers }: AppendRequest & { readonly receivers: readonly string[] },
 ): MemoryEvent {
   const stored: MemoryEvent = {
     id: event.id,
@@ -74,43 +73,60 @@ function addEvent(
   return stored;
 }
 
+/** @throws `storage_full`. */
+function appendEvent(context: MemoryStoreContext, event: EventRecord, request: AppendRequest): AppendResult {
+  const { state, retention } = context;
+  const { rememberMs, now, webhookId } = request;
+  const account = state.accounts.get(event.account);
+  const webhooks = account?.endpoints.size ?? 0;
+  const known = findKnown(state, account, event, now);
+  if (known) {
+    if (known.digest !== event.digest) return { result: "conflict" };
+    return { result: "duplicate", deliveries: listDeliveries(event.id, known.receivers), webhooks };
+  }
+  const endpoints = listReceivers(account, event.type, webhookId);
+  const receivers = endpoints.map(({ id }) => id);
+  const deliveries = listDeliveries(event.id, receivers);
+  // An event without receivers is stored only if a webhook may recover it later.
+  const isRecoverable = webhookId === undefined && retention.ms > 0 && webhooks > 0;
+  if (!account || (endpoints.length === 0 && !isRecoverable)) {
+    const remembered = { digest: event.digest, receivers, expiresAt: now + rememberMs };
+    state.remembered.set(scoped(event.account, event.id), remembered);
+    return { result: "stored", deliveries, webhooks };
+  }
+
+  checkPending(state, account, endpoints.length);
+  const bytes = eventBytes(event.payload);
+  if (!makeRoom(state, bytes + endpoints.length * DELIVERY_BYTES, now)) throw memoryFull(state, "bytes");
+  const stored = addEvent(state, account, event, { ...request, receivers });
+  resize(state, stored, bytes);
+  for (const endpoint of endpoints) addDelivery(context, endpoint, stored);
+  if (endpoints.length === 0) completeEvent(context, stored, now);
+  return { result: "stored", deliveries, webhooks };
+}
+
 export function createMemoryDeliveryQueue(
   context: MemoryStoreContext,
 ): Pick<WebhookStore, "append" | "claim" | "settle"> {
-  const { state, retention } = context;
+  const { state } = context;
 
   return {
     async append(request) {
-      const { event, rememberMs, now, webhookId } = request;
-      expire(state, now);
-      freeRemoved(context, now);
-      const account = state.accounts.get(event.account);
-      const webhooks = account?.endpoints.size ?? 0;
-      const known = findKnown(state, account, event, now);
-      if (known) {
-        if (known.digest !== event.digest) return { result: "conflict" };
-        return { result: "duplicate", deliveries: listDeliveries(event.id, known.receivers), webhooks };
+      expire(state, request.now);
+      freeRemoved(context, request.now);
+      const results: AppendResult[] = [];
+      for (const event of request.events) {
+        try {
+          const appended = appendEvent(context, event, request);
+          results.push(appended);
+          if (appended.result === "conflict") break;
+        } catch (error) {
+          if (!isPostbellError(error)) throw error;
+          results.push({ result: "refused", error });
+          break;
+        }
       }
-      const receivers = listReceivers(account, event.type, webhookId);
-      const receiverIds = receivers.map(({ record: { id } }) => id);
-      const deliveries = listDeliveries(event.id, receiverIds);
-      // An event without receivers is stored only if a webhook may recover it later.
-      const isRecoverable = webhookId === undefined && retention.ms > 0 && webhooks > 0;
-      if (!account || (receivers.length === 0 && !isRecoverable)) {
-        const expiresAt = now + rememberMs;
-        const remembered = { digest: event.digest, receivers: receiverIds, expiresAt };
-        state.remembered.set(scoped(event.account, event.id), remembered);
-        return { result: "stored", deliveries, webhooks };
-      }
-
-      checkPending(state, account, receivers.length);
-      const bytes = eventBytes(event.payload);
-      if (!makeRoom(state, bytes + receivers.length * DELIVERY_BYTES, now)) throw memoryFull(state, "bytes");
-      const stored = addEvent(state, account, request, receiverIds);
-      resize(state, stored, bytes);
-      for (const endpoint of receivers) addDelivery(context, endpoint, stored);
-      if (receivers.length === 0) completeEvent(context, stored, now);
-      return { result: "stored", deliveries, webhooks };
+      return { results, ...(request.claim && { claimed: claimDue(context, request.claim) }) };
     },
 
     async claim(request) {

@@ -1,7 +1,7 @@
 /** Encodes events for the two append scripts, and decodes the deliveries that they created. */
 
 import { formatDeliveryId } from "../../src/webhooks/delivery/delivery-id.js";
-import type { ClaimRequest, EventRecord, WebhookStore } from "../../src/webhooks/store.js";
+import type { EventRecord, StoredEvent } from "../../src/webhooks/store.js";
 import { encodeStoredText } from "../stored-text.js";
 import type { RedisArgument } from "./client.js";
 import { encodeLabel } from "./event-codec.js";
@@ -13,32 +13,28 @@ export interface AppendItem {
   /** The encoded id of the event. */
   readonly short: string;
   readonly rememberMs: number;
-  readonly now: number;
-  /** When the storage was called, by the monotonic clock. */
-  readonly calledAt: number;
   readonly nonce: string;
-  readonly claim: ClaimRequest | undefined;
   readonly webhookId: string | undefined;
+  /** True if it is stored only if the item before it was. */
+  readonly follows: boolean;
 }
 
-/** An item whose caller also claims. */
-export type ClaimingItem = AppendItem & { readonly claim: ClaimRequest };
-
-export type Appended = Awaited<ReturnType<WebhookStore["append"]>>;
-export type StoredResult = Extract<Appended, { result: "stored" | "duplicate" }>;
-
-/** Encodes an event for `append.lua`. */
-export const encodeCommonEvent = (
+/** Adds the arguments of an event for `append.lua`. */
+export function encodeCommonEvent(
   { event, short, rememberMs, nonce }: AppendItem,
   now: number,
-): readonly RedisArgument[] => [
-  encodeText(event.account),
-  short,
-  encodeText(event.type),
-  `${Math.round(now + rememberMs)},${nonce}`,
-  `${JSON.stringify(event.digest)}\n${encodeLabel(event)}\n${encodeStoredText(event.payload)}`,
-  encodeLabel(event),
-];
+  args: RedisArgument[],
+): void {
+  const label = encodeLabel(event);
+  args.push(
+    encodeText(event.account),
+    short,
+    encodeText(event.type),
+    `${Math.round(now + rememberMs)},${nonce}`,
+    `${JSON.stringify(event.digest)}\n${label}\n${encodeStoredText(event.payload)}`,
+    label,
+  );
+}
 
 /** Encodes an event for `append-general.lua`. */
 export const encodeEvent = ({
@@ -47,6 +43,7 @@ export const encodeEvent = ({
   rememberMs,
   nonce,
   webhookId,
+  follows,
 }: AppendItem): readonly RedisArgument[] => [
   encodeText(event.account),
   short,
@@ -57,13 +54,14 @@ export const encodeEvent = ({
   nonce,
   webhookId === undefined ? "" : encodeUuid(webhookId),
   encodeLabel(event),
+  follows ? "1" : "",
 ];
 
 /**
  * Returns a decoder for the deliveries of events. The events of one call mostly go to the same
  * webhooks, so it decodes each list of webhook ids once.
  */
-export function createDeliveryDecoder(): (eventId: string, shorts: string) => StoredResult["deliveries"] {
+export function createDeliveryDecoder(): (eventId: string, shorts: string) => StoredEvent["deliveries"] {
   const known = new Map<string, readonly string[]>();
   return (eventId, shorts) => {
     let webhookIds = known.get(shorts);

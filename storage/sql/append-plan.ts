@@ -2,12 +2,19 @@
 
 import { PostbellError } from "../../src/core/errors.js";
 import { subscribes } from "../../src/webhooks/event-types/subscription.js";
-import type { WebhookStore } from "../../src/webhooks/store.js";
-import type { ReceiverRow } from "./append-queries.js";
+import type { AppendRequest, AppendResult, EventRecord } from "../../src/webhooks/store.js";
+import { encodeStoredText } from "../stored-text.js";
+import type { KnownRow, ReceiverRow } from "./append-queries.js";
+import { toDeliveryId } from "./delivery-rows.js";
 import type { SqlStoreContext } from "./store-context.js";
 import { decodeEventTypes } from "./webhook-rows.js";
 
-export type AppendRequest = Parameters<WebhookStore["append"]>[0];
+/** An event that waits to be stored. */
+export interface AppendItem extends Pick<AppendRequest, "rememberMs" | "now" | "webhookId"> {
+  readonly event: EventRecord;
+  /** True if it is stored only if the item before it was. */
+  readonly follows: boolean;
+}
 
 /** An account, as the events of one batch see it. */
 export interface AccountState {
@@ -17,7 +24,7 @@ export interface AccountState {
 
 /** An event that is new, with the webhooks that get it. */
 export interface PlannedEvent {
-  readonly request: AppendRequest;
+  readonly item: AppendItem;
   readonly receivers: readonly ReceiverRow[];
   readonly isKept: boolean;
 }
@@ -40,11 +47,11 @@ export function groupReceivers(
 
 /** Decides which webhooks get an event, and if the event is kept. */
 export function planEvent(
-  request: AppendRequest,
+  item: AppendItem,
   account: AccountState | undefined,
   { retention, pendingPerAccount }: SqlStoreContext,
 ): PlannedEvent | PostbellError {
-  const { event, webhookId } = request;
+  const { event, webhookId } = item;
   const receivers = (account?.webhooks ?? []).filter(
     ({ status, types, id }) =>
       status === "ENABLED" && (webhookId === undefined ? subscribes(types, event.type) : id === webhookId),
@@ -59,9 +66,85 @@ export function planEvent(
   if (account !== undefined) account.pending += receivers.length;
   // An event without receivers is stored only if a webhook may recover it later.
   const isRecoverable = webhookId === undefined && retention.ms > 0 && (account?.webhooks.length ?? 0) > 0;
-  return { request, receivers, isKept: receivers.length > 0 || isRecoverable };
+  return { item, receivers, isKept: receivers.length > 0 || isRecoverable };
 }
 
 /** Writes the ids of the webhooks that get an event. */
 export const encodeReceivers = ({ receivers }: PlannedEvent): string =>
   JSON.stringify(receivers.map(({ id }) => id));
+
+const NUL = "\u0000";
+export const toKey = ({ account, id }: Pick<EventRecord, "account" | "id">): string => account + NUL + id;
+
+const toResult = (
+  result: "stored" | "duplicate",
+  eventId: string,
+  receivers: readonly string[],
+  account: AccountState | undefined,
+): AppendResult => ({
+  result,
+  deliveries: receivers.map((webhookId) => ({ id: toDeliveryId(webhookId, eventId, 0), webhookId })),
+  webhooks: account?.webhooks.length ?? 0,
+});
+
+export const toKnownResult = (
+  { event }: AppendItem,
+  { digest, receivers }: KnownRow,
+  accounts: ReadState["accounts"],
+): AppendResult =>
+  digest === encodeStoredText(event.digest)
+    ? toResult("duplicate", event.id, JSON.parse(receivers) as string[], accounts.get(event.account))
+    : { result: "conflict" };
+
+/** The state that events are planned by, as it was read or is assumed. */
+export interface ReadState {
+  readonly known: ReadonlyMap<string, KnownRow>;
+  readonly accounts: ReadonlyMap<string, AccountState>;
+}
+
+/** The result for an item. `undefined`: it follows one that was not stored, and was not tried. */
+export type ItemResult = AppendResult | undefined;
+
+/** The results for items, and the events among them that are new. */
+export interface Plan {
+  readonly items: readonly AppendItem[];
+  readonly results: readonly ItemResult[];
+  readonly planned: readonly PlannedEvent[];
+  readonly accounts: ReadState["accounts"];
+}
+
+export const isRefusal = (result: ItemResult): boolean => result !== undefined && !("deliveries" in result);
+
+export function planAll(
+  items: readonly AppendItem[],
+  { known, accounts }: ReadState,
+  context: SqlStoreContext,
+): Plan {
+  const seen = new Map<string, PlannedEvent>();
+  const planItem = (item: AppendItem): AppendResult => {
+    const key = toKey(item.event);
+    const stored = known.get(key);
+    if (stored !== undefined) return toKnownResult(item, stored, accounts);
+    const same = seen.get(key);
+    if (same !== undefined) {
+      const { digest, account, id } = same.item.event;
+      const receivers = encodeReceivers(same);
+      return toKnownResult(item, { account, id, digest: encodeStoredText(digest), receivers }, accounts);
+    }
+    const own = accounts.get(item.event.account);
+    const planned = planEvent(item, own, context);
+    if (planned instanceof PostbellError) return { result: "refused", error: planned };
+    seen.set(key, planned);
+    const receivers = planned.receivers.map(({ id }) => id);
+    return toResult("stored", item.event.id, receivers, own);
+  };
+  let hasStopped = false;
+  const results = items.map((item) => {
+    hasStopped &&= item.follows;
+    if (hasStopped) return undefined;
+    const result = planItem(item);
+    hasStopped = isRefusal(result);
+    return result;
+  });
+  return { items, results, planned: [...seen.values()], accounts };
+}

@@ -3,16 +3,22 @@
  * of the host, however long that lasts.
  */
 
-import { PostbellError } from "../../src/core/errors.js";
-import type { EventRecord, WebhookStore } from "../../src/webhooks/store.js";
-import { encodeStoredText } from "../stored-text.js";
+import { isPostbellError } from "../../src/core/errors.js";
+import type { AppendRequest, AppendResult, WebhookStore } from "../../src/webhooks/store.js";
+import { type Batcher, createBatcher } from "../batcher.js";
+import { encodeAccount, encodeStoredText } from "../stored-text.js";
 import {
-  type AccountState,
-  type AppendRequest,
+  type AppendItem,
   encodeReceivers,
   groupReceivers,
+  type ItemResult,
+  isRefusal,
+  type Plan,
   type PlannedEvent,
-  planEvent,
+  planAll,
+  type ReadState,
+  toKey,
+  toKnownResult,
 } from "./append-plan.js";
 import {
   KNOWN,
@@ -23,80 +29,51 @@ import {
   type ReceiverRow,
 } from "./append-queries.js";
 import type { NewEvent, SqlTransaction, SqlValues } from "./database.js";
-import { toDeliveryId } from "./delivery-rows.js";
 import { insertEvents } from "./new-events.js";
 import { remember } from "./remembered-ids.js";
-import type { SqlStoreContext } from "./store-context.js";
+import { noteWake, type SqlStoreContext, writeAndWake } from "./store-context.js";
+import type { Tidier } from "./tidier.js";
 
-export type AppendResult = Awaited<ReturnType<WebhookStore["append"]>>;
+/** The most events of one transaction, and the most bytes. */
+const MOST_APPENDED = 200;
+const MOST_APPENDED_BYTES = 4_000_000;
 
-const NUL = "\u0000";
-const toKey = ({ account, id }: Pick<EventRecord, "account" | "id">): string => account + NUL + id;
+const listKeys = (items: readonly AppendItem[]): readonly SqlValues[] =>
+  items.map(({ event, now }) => [event.account, event.id, now]);
 
-const toResult = (
-  result: "stored" | "duplicate",
-  eventId: string,
-  receivers: readonly string[],
-  account: AccountState | undefined,
-): AppendResult => ({
-  result,
-  deliveries: receivers.map((webhookId) => ({ id: toDeliveryId(webhookId, eventId, 0), webhookId })),
-  webhooks: account?.webhooks.length ?? 0,
-});
-
-const toKnownResult = (
-  { event }: AppendRequest,
-  { digest, receivers }: KnownRow,
-  accounts: ReadState["accounts"],
-): AppendResult =>
-  digest === encodeStoredText(event.digest)
-    ? toResult("duplicate", event.id, JSON.parse(receivers) as string[], accounts.get(event.account))
-    : { result: "conflict" };
-
-/** The state that events are planned by, as it was read or is assumed. */
-interface ReadState {
-  readonly known: ReadonlyMap<string, KnownRow>;
-  readonly accounts: ReadonlyMap<string, AccountState>;
-}
-
-const listKeys = (requests: readonly AppendRequest[]): readonly SqlValues[] =>
-  requests.map(({ event, now }) => [event.account, event.id, now]);
-
-const readKnown = (
-  transaction: SqlTransaction,
-  requests: readonly AppendRequest[],
-): Promise<readonly KnownRow[]> => transaction.forEach<KnownRow>(KNOWN, KNOWN_TYPES, listKeys(requests));
+const readKnown = (transaction: SqlTransaction, items: readonly AppendItem[]): Promise<readonly KnownRow[]> =>
+  transaction.forEach<KnownRow>(KNOWN, KNOWN_TYPES, listKeys(items));
 
 const groupKnown = (rows: readonly KnownRow[]): ReadonlyMap<string, KnownRow> =>
   new Map(rows.map((row) => [toKey(row), row]));
 
-const listAccounts = (requests: readonly AppendRequest[]): readonly string[] => [
-  ...new Set(requests.map(({ event }) => event.account)),
+const listAccounts = (items: readonly AppendItem[]): readonly string[] => [
+  ...new Set(items.map(({ event }) => event.account)),
 ];
 
 /** Reads what is known of events, and the webhooks of their accounts. */
 async function readForAppend(
   transaction: SqlTransaction,
-  requests: readonly AppendRequest[],
+  items: readonly AppendItem[],
   { receivers: cache }: SqlStoreContext,
 ): Promise<ReadState> {
-  const names = listAccounts(requests);
+  const names = listAccounts(items);
   if (transaction.appends !== undefined) {
-    const { known, receivers } = await transaction.appends.read(listKeys(requests), names);
+    const { known, receivers } = await transaction.appends.read(listKeys(items), names);
     const accounts = groupReceivers(names, receivers);
     for (const [name, { webhooks }] of accounts) cache.set(name, webhooks);
     return { known: groupKnown(known), accounts };
   }
   const lists = names.map((name) => [name]);
   const [known, receivers] = await Promise.all([
-    readKnown(transaction, requests),
+    readKnown(transaction, items),
     transaction.forEach<ReceiverRow>(RECEIVERS, RECEIVERS_TYPES, lists),
   ]);
   return { known: groupKnown(known), accounts: groupReceivers(names, receivers) };
 }
 
 const toNewEvent = (own: PlannedEvent): NewEvent => {
-  const { event, now, rememberMs, webhookId } = own.request;
+  const { event, now, rememberMs, webhookId } = own.item;
   const { account, id, type, subject, digest, payload } = event;
   return {
     ...{ account, id },
@@ -117,7 +94,7 @@ const rememberIds = (transaction: SqlTransaction, planned: readonly PlannedEvent
   remember(
     transaction,
     planned.map((own) => {
-      const { event, now, rememberMs } = own.request;
+      const { event, now, rememberMs } = own.item;
       const { account, id, digest } = event;
       return {
         ...{ account, id, digest: encodeStoredText(digest), receivers: encodeReceivers(own) },
@@ -126,57 +103,19 @@ const rememberIds = (transaction: SqlTransaction, planned: readonly PlannedEvent
     }),
   );
 
-/** The results of requests, and the events among them that are new. */
-interface Plan {
-  readonly requests: readonly AppendRequest[];
-  readonly results: readonly (AppendResult | PostbellError)[];
-  readonly planned: readonly PlannedEvent[];
-  readonly accounts: ReadState["accounts"];
-}
-
-function planAll(
-  requests: readonly AppendRequest[],
-  { known, accounts }: ReadState,
-  context: SqlStoreContext,
-): Plan {
-  const seen = new Map<string, PlannedEvent>();
-  const results = requests.map((request) => {
-    const key = toKey(request.event);
-    const stored = known.get(key);
-    if (stored !== undefined) return toKnownResult(request, stored, accounts);
-    const same = seen.get(key);
-    if (same !== undefined) {
-      const { digest, account, id } = same.request.event;
-      const receivers = encodeReceivers(same);
-      return toKnownResult(request, { account, id, digest: encodeStoredText(digest), receivers }, accounts);
-    }
-    const own = accounts.get(request.event.account);
-    const planned = planEvent(request, own, context);
-    if (planned instanceof PostbellError) return planned;
-    seen.set(key, planned);
-    return toResult(
-      "stored",
-      request.event.id,
-      planned.receivers.map(({ id }) => id),
-      own,
-    );
-  });
-  return { requests, results, planned: [...seen.values()], accounts };
-}
-
 /** Returns the results of a plan. `late`: events that other processes have stored first. */
 async function listResults(
   transaction: SqlTransaction,
-  { requests, results, accounts }: Plan,
+  { items, results, accounts }: Plan,
   late: readonly PlannedEvent[],
 ): Promise<Plan["results"]> {
   if (late.length === 0) return results;
-  const lost = late.map(({ request }) => request);
+  const lost = late.map(({ item }) => item);
   const first = groupKnown(await readKnown(transaction, lost));
   return results.map((result, index) => {
-    const request = requests[index];
-    const winner = request && lost.includes(request) ? first.get(toKey(request.event)) : undefined;
-    return request && winner ? toKnownResult(request, winner, accounts) : result;
+    const item = items[index];
+    const winner = item && lost.includes(item) ? first.get(toKey(item.event)) : undefined;
+    return item && winner ? toKnownResult(item, winner, accounts) : result;
   });
 }
 
@@ -188,10 +127,10 @@ const NOTHING_KNOWN: ReadonlyMap<string, KnownRow> = new Map();
  */
 async function appendAssumed(
   transaction: SqlTransaction,
-  requests: readonly AppendRequest[],
+  items: readonly AppendItem[],
   context: SqlStoreContext,
 ): Promise<Plan["results"] | undefined> {
-  const names = listAccounts(requests);
+  const names = listAccounts(items);
   const rows = names.flatMap((name) => context.receivers.get(name) ?? []);
   if (transaction.appends === undefined || names.some((name) => !context.receivers.has(name)))
     return undefined;
@@ -199,17 +138,18 @@ async function appendAssumed(
     names,
     rows.map((row) => ({ ...row, pending: 0 })),
   );
-  const plan = planAll(requests, { known: NOTHING_KNOWN, accounts }, context);
+  const plan = planAll(items, { known: NOTHING_KNOWN, accounts }, context);
   const { planned, results } = plan;
   const isPlain =
-    planned.every(({ isKept }) => isKept) && !results.some((result) => result instanceof PostbellError);
+    planned.every(({ isKept }) => isKept) &&
+    !results.some((result) => result?.result === "refused" || result === undefined);
   if (!isPlain) return undefined;
   const assumed = [...accounts].map(([account, { webhooks, pending }]) => ({
     account,
     webhooks: webhooks.map(({ position, updated_at }) => `${position}:${updated_at}`).join(","),
     mostPending: context.pendingPerAccount - pending,
   }));
-  const now = requests[0]?.now ?? 0;
+  const now = items[0]?.now ?? 0;
   const positions = await transaction.appends.insert(planned.map(toNewEvent), now, assumed);
   if (positions === undefined) return undefined;
   return listResults(
@@ -225,7 +165,7 @@ async function storeKept(
   planned: readonly PlannedEvent[],
 ): Promise<readonly PlannedEvent[]> {
   if (planned.length === 0) return [];
-  const now = planned[0]?.request.now ?? 0;
+  const now = planned[0]?.item.now ?? 0;
   const added = planned.map(toNewEvent);
   const positions =
     transaction.appends === undefined
@@ -235,17 +175,17 @@ async function storeKept(
 }
 
 /**
- * Appends events in one transaction. All have the same `now`. Returns a result for each, or the
- * error for an account that is full.
+ * Appends events in one transaction. All have the same `now`. Returns what became of each,
+ * `undefined` for one that was not tried.
  */
-export async function appendAll(
+async function appendAll(
   transaction: SqlTransaction,
-  requests: readonly AppendRequest[],
+  items: readonly AppendItem[],
   context: SqlStoreContext,
-): Promise<readonly (AppendResult | PostbellError)[]> {
-  const assumed = await appendAssumed(transaction, requests, context);
+): Promise<Plan["results"]> {
+  const assumed = await appendAssumed(transaction, items, context);
   if (assumed !== undefined) return assumed;
-  const plan = planAll(requests, await readForAppend(transaction, requests, context), context);
+  const plan = planAll(items, await readForAppend(transaction, items, context), context);
   await rememberIds(
     transaction,
     plan.planned.filter(({ isKept }) => !isKept),
@@ -255,4 +195,132 @@ export async function appendAll(
     plan.planned.filter(({ isKept }) => isKept),
   );
   return listResults(transaction, plan, late);
+}
+
+const hasDeliveries = (result: ItemResult): boolean =>
+  result !== undefined && "deliveries" in result && result.deliveries.length > 0;
+
+/** Splits the results of flattened lists by list again, without those that were not tried. */
+function regroup(
+  lists: readonly (readonly unknown[])[],
+  results: readonly ItemResult[],
+): readonly (readonly AppendResult[])[] {
+  let end = 0;
+  return lists.map(({ length }) => {
+    end += length;
+    return results.slice(end - length, end).filter((result) => result !== undefined);
+  });
+}
+
+/**
+ * Appends events in transactions of the host: those of one transaction together. The host decides
+ * what becomes of an event that was stored after one that is not.
+ */
+function createJoinedAppender(context: SqlStoreContext) {
+  const batchers = new WeakMap<object, Batcher<readonly AppendItem[], readonly AppendResult[]>>();
+  const { database } = context;
+  const createOwn = (connection: object) =>
+    createBatcher<readonly AppendItem[], readonly AppendResult[]>({
+      run: async (lists) => {
+        if (database.join === undefined) throw new TypeError("the database joins no transactions");
+        return database.join(connection, async (transaction) =>
+          regroup(lists, await appendAll(transaction, lists.flat(), context)),
+        );
+      },
+      most: MOST_APPENDED,
+      getCount: ({ length }) => length,
+      concurrency: 1,
+    });
+  return (connection: object, list: readonly AppendItem[]) => {
+    const batcher = batchers.get(connection) ?? createOwn(connection);
+    batchers.set(connection, batcher);
+    return batcher.add(list);
+  };
+}
+
+/** Splits the events of a request into lists that fit in a transaction each. */
+function splitRequest({ events, rememberMs, now, webhookId }: AppendRequest): readonly AppendItem[][] {
+  const lists: AppendItem[][] = [];
+  let bytes = 0;
+  for (const given of events) {
+    // The caller may change its event while it waits for its turn.
+    const event = encodeAccount(given);
+    const list = lists.at(-1);
+    bytes += event.payload.length;
+    const isFull = list === undefined || list.length === MOST_APPENDED || bytes > MOST_APPENDED_BYTES;
+    const item = { event, rememberMs, now, webhookId, follows: !isFull };
+    if (!isFull) list.push(item);
+    else {
+      lists.push([item]);
+      bytes = event.payload.length;
+    }
+  }
+  return lists;
+}
+
+/** How often a list is appended whose events other processes store at the same time. */
+const MOST_APPENDS = 5;
+
+/** Thrown to undo a transaction: another process has stored an event of a list first. */
+class StoredOutOfOrder extends Error {}
+
+/** True if an item was stored that follows one that was not. */
+const isOutOfOrder = (items: readonly AppendItem[], results: readonly ItemResult[]): boolean =>
+  results.some(
+    (result, index) => isRefusal(result) && items[index + 1]?.follows === true && results[index + 1],
+  );
+
+/** Appends events that are emitted at about the same time in one transaction. */
+export function createAppender(
+  context: SqlStoreContext,
+  tidier: Tidier,
+  concurrency: number,
+): WebhookStore["append"] {
+  const appendOnce = (items: readonly AppendItem[]): Promise<readonly ItemResult[]> =>
+    writeAndWake(context, async (transaction, after) => {
+      const appended = await appendAll(transaction, items, context);
+      if (isOutOfOrder(items, appended)) throw new StoredOutOfOrder();
+      if (appended.some(hasDeliveries)) noteWake(after, items[0]?.now ?? 0);
+      return appended;
+    });
+  const appendItems = async (items: readonly AppendItem[]): Promise<readonly ItemResult[]> => {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await appendOnce(items);
+      } catch (error) {
+        if (!(error instanceof StoredOutOfOrder) || tries === MOST_APPENDS) throw error;
+      }
+    }
+  };
+  const batcher = createBatcher<readonly AppendItem[], readonly AppendResult[]>({
+    run: async (lists) => {
+      const items = lists.flat();
+      const results = await appendItems(items);
+      // An event that no webhook receives is completed at once.
+      const completed = items.filter((_, index) => !hasDeliveries(results[index]));
+      tidier.noteCompleted(completed.map(({ event }) => event.account));
+      return regroup(lists, results);
+    },
+    most: MOST_APPENDED,
+    concurrency,
+    getCount: ({ length }) => length,
+    getBytes: (list) => list.reduce((sum, { event }) => sum + event.payload.length, 0),
+    mostBytes: MOST_APPENDED_BYTES,
+  });
+  const joined = createJoinedAppender(context);
+  return async (request) => {
+    const { transaction } = request;
+    const results: AppendResult[] = [];
+    for (const list of splitRequest(request)) {
+      if (isRefusal(results.at(-1))) break;
+      try {
+        results.push(...(await (transaction === undefined ? batcher.add(list) : joined(transaction, list))));
+      } catch (error) {
+        // The lists before it are stored.
+        if (results.length === 0 || !isPostbellError(error)) throw error;
+        results.push({ result: "refused", error });
+      }
+    }
+    return { results };
+  };
 }

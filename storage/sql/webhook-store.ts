@@ -1,12 +1,9 @@
 /** The webhook store on SQL, put together from its parts. */
 
 import { LRUCache } from "lru-cache";
-import { PostbellError } from "../../src/core/errors.js";
 import type { ClaimRequest, Storage, WebhookStore } from "../../src/webhooks/store.js";
-import { type Batcher, createBatcher } from "../batcher.js";
 import { encodeAccount } from "../stored-text.js";
-import { type AppendResult, appendAll } from "./append.js";
-import type { AppendRequest } from "./append-plan.js";
+import { createAppender } from "./append.js";
 import { type ClaimAttempt, leaseDue } from "./claim.js";
 import { createClaimedDeliveries, forgetClaimed } from "./claimed-deliveries.js";
 import { createSqlDeliveryLog } from "./delivery-log.js";
@@ -15,14 +12,10 @@ import { recover } from "./recover.js";
 import { createSqlRegistry } from "./registry.js";
 import { resend } from "./resend.js";
 import { recordSettlements } from "./settle.js";
-import { noteWake, type SqlStoreContext, writeAndWake } from "./store-context.js";
+import { type SqlStoreContext, writeAndWake } from "./store-context.js";
 import { readStoreStats } from "./store-stats.js";
-import { createTidier, type Tidier } from "./tidier.js";
+import { createTidier } from "./tidier.js";
 import { createWebhookCache } from "./webhook-cache.js";
-
-/** The most events of one transaction, and the most bytes. */
-const MOST_APPENDED = 200;
-const MOST_APPENDED_BYTES = 4_000_000;
 
 /** The most accounts whose webhooks a process keeps. */
 const MOST_ACCOUNTS = 2_000;
@@ -33,64 +26,6 @@ export interface SqlStoreOptions {
   readonly maxSleepMs: number;
   readonly now: () => number;
   readonly watch: WebhookStore["watch"];
-}
-
-const hasDeliveries = (result: AppendResult | PostbellError | undefined): boolean =>
-  result !== undefined && "deliveries" in result && result.deliveries.length > 0;
-
-/** Appends events in transactions of the host: those of one transaction together. */
-function createJoinedAppender(context: SqlStoreContext) {
-  const batchers = new WeakMap<object, Batcher<AppendRequest, AppendResult | PostbellError>>();
-  const { database } = context;
-  const createOwn = (connection: object) =>
-    createBatcher<AppendRequest, AppendResult | PostbellError>({
-      run: async (requests) => {
-        if (database.join === undefined) throw new TypeError("the database joins no transactions");
-        return database.join(connection, (transaction) => appendAll(transaction, requests, context));
-      },
-      most: MOST_APPENDED,
-      concurrency: 1,
-    });
-  return (connection: object, request: AppendRequest) => {
-    const batcher = batchers.get(connection) ?? createOwn(connection);
-    batchers.set(connection, batcher);
-    return batcher.add(request);
-  };
-}
-
-/** Appends events that are emitted at about the same time in one transaction. */
-function createAppender(
-  context: SqlStoreContext,
-  tidier: Tidier,
-  concurrency: number,
-): WebhookStore["append"] {
-  const batcher = createBatcher<AppendRequest, AppendResult | PostbellError>({
-    run: async (requests) => {
-      const results = await writeAndWake(context, async (transaction, after) => {
-        const appended = await appendAll(transaction, requests, context);
-        if (appended.some(hasDeliveries)) noteWake(after, requests[0]?.now ?? 0);
-        return appended;
-      });
-      // An event that no webhook receives is completed at once.
-      const completed = requests.filter((_, index) => !hasDeliveries(results[index]));
-      tidier.noteCompleted(completed.map(({ event }) => event.account));
-      return results;
-    },
-    most: MOST_APPENDED,
-    concurrency,
-    getBytes: ({ event }) => event.payload.length,
-    mostBytes: MOST_APPENDED_BYTES,
-  });
-  const joined = createJoinedAppender(context);
-  return async (request) => {
-    // The caller may change its event while it waits for its turn.
-    const copy = { ...request, event: encodeAccount(request.event) };
-    const result = await (copy.transaction === undefined
-      ? batcher.add(copy)
-      : joined(copy.transaction, copy));
-    if (result instanceof PostbellError) throw result;
-    return result;
-  };
 }
 
 /** How often a claim is tried that finds the locks of all endpoints taken. */

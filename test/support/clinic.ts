@@ -21,7 +21,7 @@ export const patient = {
 };
 
 /** Builds a payload, of the patient unless said otherwise. */
-export function build(changes: Partial<BundleRequest> = {}): Promise<BuiltPayload> {
+export async function build(changes: Partial<BundleRequest> = {}): Promise<BuiltPayload> {
   return buildPayload({
     eventId: EVENT_ID,
     account: "clinic",

@@ -129,7 +129,10 @@ export function holdingEndpoint(): HoldingEndpoint {
 
 export type Answer = number | OutboundResult | Promise<OutboundResult>;
 
-/** Lets a test change the store, as a function of the real one. */
+/**
+ * Lets a test change the store, as a function of the real one. If it changes `claim`, nothing is
+ * claimed with an event.
+ */
 export type StoreChange = (store: WebhookStore) => Partial<WebhookStore>;
 
 /** True if `secret` made the signature, checked without the code that signs. */
@@ -256,7 +259,9 @@ export function openHarness({
     storage: {
       webhooks: (context) => {
         const store = storage.webhooks(context);
-        return counted({ ...store, ...change(store) });
+        const changes = change(store);
+        const append: WebhookStore["append"] = (request) => store.append({ ...request, claim: undefined });
+        return counted({ ...store, ...(changes.claim && { append }), ...changes });
       },
       close: async () => storage.close(),
     },

@@ -161,14 +161,23 @@ const createHealthCalls = (store: WebhookStore, now: () => number) => ({
 /** The calls on events and deliveries. */
 function createDeliveryCalls(store: WebhookStore, builders: Builders, now: () => number) {
   const { buildEvent, buildClaimRequest, getAccount } = builders;
-  const append = (
-    event: EventRecord,
+  const appendAll = (
+    events: readonly EventRecord[],
     { by = store, rememberMs = REMEMBER_EVENTS_MS, claim, webhookId }: AppendCallOptions = {},
-  ) => by.append({ event, rememberMs, now: now(), claim, webhookId });
+  ) => by.append({ events, rememberMs, now: now(), claim, webhookId });
+  const append = async (event: EventRecord, options?: AppendCallOptions) => {
+    const { results, claimed } = await appendAll([event], options);
+    const result = only(results);
+    if (result.result === "refused") throw result.error;
+    return { ...result, claimed };
+  };
   const claimWithNextAt = ({ by = store, ...fields }: ClaimOptions = {}) =>
     by.claim(buildClaimRequest(fields));
 
   return {
+    /** Appends events in order. */
+    appendAll,
+    /** Appends an event. Rejects with the error if it was refused. */
     append,
     /** Appends a new event, which must be stored. Returns it with the ids of its deliveries. */
     emit: async (fields?: Partial<EventRecord>, options?: AppendCallOptions) => {

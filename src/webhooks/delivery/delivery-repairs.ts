@@ -6,12 +6,13 @@ import { invalidField } from "../../core/invalid-field.js";
 import { createRateLimit } from "../../http/rate-limit.js";
 import type { Actor } from "../access.js";
 import { notFound, readCallArguments } from "../call-arguments.js";
+import type { AppendEvents } from "../emit/append-events.js";
 import { type Catalogue, TEST_EVENT_TYPE } from "../event-types/catalogue.js";
 import { subscribes } from "../event-types/subscription.js";
 import { createTestEvent } from "../events/test-event.js";
 import type { Entitlement } from "../registrations/entitlement.js";
 import type { WebhooksSettings } from "../settings/settings.js";
-import type { EventRecord, WebhookRecord, WebhookStore } from "../store.js";
+import type { WebhookRecord, WebhookStore } from "../store.js";
 import type { Deliveries } from "./deliveries.js";
 import { formatDeliveryId } from "./delivery-id.js";
 import type { DeliveryLookup } from "./delivery-lookup.js";
@@ -25,11 +26,7 @@ export interface DeliveryRepairsContext {
   readonly catalogue: Catalogue;
   readonly entitlement: Entitlement;
   readonly clock: Clock;
-  /** Stores an event for one webhook. */
-  readonly append: (
-    event: EventRecord,
-    webhookId: string,
-  ) => Promise<{ readonly deliveries: readonly { readonly id: string }[] }>;
+  readonly append: AppendEvents;
   /** Called when stored deliveries became due, or new ones were stored. */
   readonly onScheduled: () => void;
 }
@@ -137,7 +134,9 @@ export function createDeliveryRepairs(
         sentType: type,
         now: store.now(),
       });
-      const [created] = (await append(event, webhookId)).deliveries;
+      const { emitted, error } = await append([event], { webhookId });
+      if (error !== undefined) throw error;
+      const created = emitted[0]?.deliveries[0];
       // The webhook was disabled or deleted after it was looked up.
       if (!created) throw webhookDisabled();
       return { id: created.id };

@@ -3,8 +3,11 @@
 import type { Clock } from "../../core/clock.js";
 import { isPostbellError } from "../../core/errors.js";
 import { type SpanAttributes, seconds, type Telemetry } from "../../core/telemetry.js";
+import type { AppendEvents } from "./append-events.js";
 
 const toErrorLabel = (error: unknown): string => (isPostbellError(error) ? error.code : "unexpected");
+
+type Stored = Awaited<ReturnType<AppendEvents>>;
 
 export interface EmitTelemetry {
   /**
@@ -14,18 +17,27 @@ export interface EmitTelemetry {
   call<T>(
     work: (trace: string | undefined, note: ((attributes: SpanAttributes) => void) | undefined) => Promise<T>,
   ): Promise<T>;
+  /** Runs `prepare`, and records how long it took if it fails, labelled with the error's code. */
+  prepared<T>(prepare: () => T | Promise<T>): T | Promise<T>;
   /**
-   * Times the work for one event. The label is the code of its error, or else what `toOutcome`
-   * returns. Without `toOutcome`, a success is not recorded.
+   * Records how long `storing` took for each event: those that were stored, and the one that was
+   * not.
    */
-  event<T>(work: Promise<T>, toOutcome?: (result: T) => string): Promise<T>;
+  stored(storing: Promise<Stored>): Promise<Stored>;
 }
 
 /** Adds nothing to `emit` if there is no telemetry. */
 export function createEmitTelemetry(telemetry: Telemetry | undefined, clock: Clock): EmitTelemetry {
   if (telemetry === undefined) {
-    return { call: (work) => work(undefined, undefined), event: (work) => work };
+    return {
+      call: (work) => work(undefined, undefined),
+      prepared: (prepare) => prepare(),
+      stored: (storing) => storing,
+    };
   }
+  const record = (startedAt: number, outcome: string): void =>
+    telemetry.record("emitDuration", seconds(clock.monotonic() - startedAt), { outcome });
+
   return {
     async call(work) {
       const span = telemetry.begin?.({
@@ -50,16 +62,24 @@ export function createEmitTelemetry(telemetry: Telemetry | undefined, clock: Clo
         span.end({ at: clock.now(), attributes, error });
       }
     },
-    async event(work, toOutcome) {
+    async prepared(prepare) {
       const startedAt = clock.monotonic();
-      const record = (outcome: string): void =>
-        telemetry.record("emitDuration", seconds(clock.monotonic() - startedAt), { outcome });
       try {
-        const result = await work;
-        if (toOutcome !== undefined) record(toOutcome(result));
-        return result;
+        return await prepare();
       } catch (error) {
-        record(toErrorLabel(error));
+        record(startedAt, toErrorLabel(error));
+        throw error;
+      }
+    },
+    async stored(storing) {
+      const startedAt = clock.monotonic();
+      try {
+        const stored = await storing;
+        for (const { duplicate } of stored.emitted) record(startedAt, duplicate ? "duplicate" : "stored");
+        if (stored.error !== undefined) record(startedAt, stored.error.code);
+        return stored;
+      } catch (error) {
+        record(startedAt, toErrorLabel(error));
         throw error;
       }
     },

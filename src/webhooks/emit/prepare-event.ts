@@ -7,15 +7,21 @@ import { isUuid } from "../../core/uuid.js";
 import { checkName } from "../call-arguments.js";
 import { parseEventTime } from "../delivery/time-filter.js";
 import { type Catalogue, focalTypes } from "../event-types/catalogue.js";
-import { buildPayload } from "../events/bundle.js";
+import { type BuiltPayload, buildPayload } from "../events/bundle.js";
 import type { ResolveEntry } from "../events/collect-entries.js";
 import type { FhirResource } from "../fhir.js";
 import type { WebhooksSettings } from "../settings/settings.js";
 import type { EventRecord } from "../store.js";
 import { type EventInput, invalidEvent, readEventInput } from "./event-input.js";
 
-/** Checks an event and builds its record. `trace`: the `traceparent` to store with it. */
-export type PrepareEvent = (input: EventInput, trace: string | undefined) => Promise<EventRecord>;
+/**
+ * Checks an event and builds its record. Returns a promise only if it has to wait for the host's
+ * `resolveReference`. `trace`: the `traceparent` to store with it.
+ */
+export type PrepareEvent = (
+  input: EventInput,
+  trace: string | undefined,
+) => EventRecord | Promise<EventRecord>;
 
 /**
  * Returns a reference to a record, or `undefined` for a record without a valid id.
@@ -64,7 +70,7 @@ export function createPrepareEvent({
     };
   };
 
-  return async (input, trace) => {
+  return (input, trace) => {
     const { type, account, resource, related, id = randomUUID(), occurredAt } = readEventInput(input);
     checkName("account", account);
     if (typeof type !== "string") {
@@ -72,7 +78,7 @@ export function createPrepareEvent({
     }
     if (typeof id !== "string" || !isUuid(id)) throw invalidEvent("id", "id must be a UUID.");
     const eventId = id.toLowerCase();
-    const { payload, digest } = await buildPayload({
+    const built = buildPayload({
       eventId,
       account,
       type,
@@ -86,6 +92,10 @@ export function createPrepareEvent({
       limits: { entries: limits.entries, bytes: limits.notificationBytes },
     });
     const subject = getSubject(resource);
-    return { id: eventId, account, type, digest, payload, ...(subject !== undefined && { subject }) };
+    const toRecord = ({ payload, digest }: BuiltPayload): EventRecord => ({
+      ...{ id: eventId, account, type, digest, payload },
+      ...(subject !== undefined && { subject }),
+    });
+    return built instanceof Promise ? built.then(toRecord) : toRecord(built);
   };
 }

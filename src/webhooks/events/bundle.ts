@@ -1,10 +1,16 @@
 /** Builds the stored form of an event: the focal resource, and everything it references. */
 
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { PostbellError } from "../../core/errors.js";
 import { nameUuid } from "../../core/uuid.js";
 import type { FhirResource } from "../fhir.js";
-import { type BundleLimits, checkBytes, collectEntries, type ResolveEntry } from "./collect-entries.js";
+import {
+  type BundleLimits,
+  type CollectedEntries,
+  checkBytes,
+  collectEntries,
+  type ResolveEntry,
+} from "./collect-entries.js";
 import { assignEntryUuids } from "./entry-uuids.js";
 import { largestBodyBytes } from "./notification.js";
 import { type PayloadHeader, type ReferenceSlot, writePayload } from "./payload.js";
@@ -50,7 +56,7 @@ export interface BuiltPayload {
 }
 
 /**
- * Collects an event's bundle and serialises it.
+ * Collects an event's bundle and serialises it. Returns a promise only if `resolve` was called.
  *
  * References are followed breadth first from the focal resource, in the order they are written,
  * each `Type/id` once, so cycles end. `Type/id` and `Type/id/_history/n` mean the related resource
@@ -63,12 +69,24 @@ export interface BuiltPayload {
  * @throws `invalid_argument` if a resource, the time or the focal type cannot be used, with its
  * path as `field`; `event_too_large`.
  */
-export async function buildPayload(request: BundleRequest): Promise<BuiltPayload> {
+export function buildPayload(request: BundleRequest): BuiltPayload | Promise<BuiltPayload> {
   const timestamp = toInstant(request.occurredAt);
   const focal = readFocal(request);
   const related = readRelated(request.related);
+  const digest = computeDigest(request, timestamp, [focal, ...related]);
+  const finish = (collected: CollectedEntries): BuiltPayload => ({
+    payload: serialiseEntries(request, timestamp, collected),
+    digest,
+  });
+  const collected = collectEntries(focal, related, request);
+  return collected instanceof Promise ? collected.then(finish) : finish(collected);
+}
 
-  const { entries, targets } = await collectEntries(focal, related, request);
+function serialiseEntries(
+  request: BundleRequest,
+  timestamp: string,
+  { entries, targets }: CollectedEntries,
+): string {
   const uuids = assignEntryUuids(entries, request);
   const header: PayloadHeader = {
     v: 1,
@@ -86,10 +104,7 @@ export async function buildPayload(request: BundleRequest): Promise<BuiltPayload
   };
   const texts = entries.map(({ text }) => text);
   checkBytes(largestBodyBytes(header, texts), request.limits);
-  return {
-    payload: writePayload(header, texts),
-    digest: computeDigest(request, timestamp, [focal, ...related]),
-  };
+  return writePayload(header, texts);
 }
 
 function toInstant(occurredAt: number): string {
@@ -150,7 +165,7 @@ function computeDigest(
   given: readonly ResourceText[],
 ): string {
   // No part contains a line feed, so two different lists of parts never give the same text.
-  const hash = createHash("sha256").update(`${type}\n${isOccurredAtGiven ? timestamp : ""}`);
-  for (const { text } of given) hash.update("\n").update(text);
-  return hash.update("\n").digest("hex");
+  let text = `${type}\n${isOccurredAtGiven ? timestamp : ""}\n`;
+  for (const part of given) text += `${part.text}\n`;
+  return hash("sha256", text);
 }

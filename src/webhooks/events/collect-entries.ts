@@ -31,41 +31,79 @@ const LOOKUPS_AT_ONCE = 8;
  */
 const LOOKUPS_PER_ENTRY = 4;
 
+/** A reference to follow: its target, and its text. */
+type Link = readonly [target: string, reference: string];
+
 /**
- * Follows references in the order they are written, each target once, so cycles end. Throws
- * `event_too_large`.
+ * Follows references in the order they are written, each target once, so cycles end. Returns a
+ * promise only if `resolve` was called.
+ *
+ * @throws `event_too_large`.
  */
-export async function collectEntries(
+export function collectEntries(
   focal: ResourceText,
   related: readonly ResourceText[],
   { resolve, limits }: { readonly resolve?: ResolveEntry | undefined; readonly limits: BundleLimits },
-): Promise<CollectedEntries> {
+): CollectedEntries | Promise<CollectedEntries> {
   const { entries, targets, add } = createEntryList(limits);
-  const lookUp = createLookUp(related, resolve, LOOKUPS_PER_ENTRY * limits.entries);
+  if (focal.references.length === 0) {
+    add(focal);
+    return { entries, targets };
+  }
+  const available = new Map<string, ResourceText>();
+  for (const item of related) {
+    for (const name of listTargets(item)) if (!available.has(name)) available.set(name, item);
+  }
   const seen = new Set<string>();
+  let done = 0;
+  let lookUpsLeft = LOOKUPS_PER_ENTRY * limits.entries;
 
-  add(focal);
-  for (let done = 0; done < entries.length; ) {
-    const wave: [target: string, reference: string][] = [];
-    for (const { references } of entries.slice(done)) {
-      for (const { reference } of references) {
+  const nextWave = (): readonly Link[] => {
+    const wave: Link[] = [];
+    for (; done < entries.length; done++) {
+      for (const { reference } of entries[done]?.references ?? []) {
         const target = toTarget(reference);
         if (target === undefined || targets.has(target) || seen.has(target)) continue;
         seen.add(target);
         wave.push([target, reference]);
       }
     }
-    done = entries.length;
+    return wave;
+  };
+
+  const lookUp = async ([target, reference]: Link): Promise<ResourceText | undefined> => {
+    const given = available.get(target);
+    if (given !== undefined || resolve === undefined || lookUpsLeft === 0) return given;
+    lookUpsLeft -= 1;
+    const found = serialiseResource(await resolve(reference));
+    if ("problem" in found) return undefined;
+    return !isRelative(target) || listTargets(found).includes(target) ? found : undefined;
+  };
+
+  const addFound = ([target]: Link, resource: ResourceText | undefined): void => {
+    if (resource !== undefined) targets.set(target, add(resource));
+  };
+
+  const lookUpAll = async (wave: readonly Link[]): Promise<void> => {
     for (let at = 0; at < wave.length; at += LOOKUPS_AT_ONCE) {
       const part = wave.slice(at, at + LOOKUPS_AT_ONCE);
-      const found = await Promise.all(part.map(([target, reference]) => lookUp(target, reference)));
-      for (const [index, [target]] of part.entries()) {
-        const resource = found[index];
-        if (resource !== undefined) targets.set(target, add(resource));
-      }
+      const found = await Promise.all(part.map(lookUp));
+      for (const [index, link] of part.entries()) addFound(link, found[index]);
     }
-  }
-  return { entries, targets };
+  };
+
+  const followAll = (): CollectedEntries | Promise<CollectedEntries> => {
+    while (done < entries.length) {
+      const wave = nextWave();
+      if (resolve !== undefined && !wave.every(([target]) => available.has(target)))
+        return lookUpAll(wave).then(followAll);
+      for (const link of wave) addFound(link, available.get(link[0]));
+    }
+    return { entries, targets };
+  };
+
+  add(focal);
+  return followAll();
 }
 
 /** Holds each resource once, within the limits. */
@@ -96,27 +134,6 @@ function createEntryList(limits: BundleLimits): {
     return index;
   };
   return { entries, targets, add };
-}
-
-/** Finds a target among the related resources, or through `resolve`, at most `maxLookUps` times. */
-function createLookUp(
-  related: readonly ResourceText[],
-  resolve: ResolveEntry | undefined,
-  maxLookUps: number,
-): (target: string, reference: string) => Promise<ResourceText | undefined> {
-  const available = new Map<string, ResourceText>();
-  for (const item of related) {
-    for (const name of listTargets(item)) if (!available.has(name)) available.set(name, item);
-  }
-  let lookUps = maxLookUps;
-  return async (target, reference) => {
-    const given = available.get(target);
-    if (given !== undefined || resolve === undefined || lookUps === 0) return given;
-    lookUps -= 1;
-    const found = serialiseResource(await resolve(reference));
-    if ("problem" in found) return undefined;
-    return !isRelative(target) || listTargets(found).includes(target) ? found : undefined;
-  };
 }
 
 /** Throws `event_too_large` if a notification of this size exceeds the limit. */

@@ -1,5 +1,6 @@
 /** The part of the port that stores events and hands out their deliveries. */
 
+import type { PostbellError } from "../../core/errors.js";
 import type { ClaimRequest, ClaimResponse, Settlement, SettleResult } from "./claims.js";
 import type { EventRecord } from "./records.js";
 
@@ -13,54 +14,78 @@ export const FIRST_ATTEMPT_HEAD_START_MS = 3_600_000;
 /** Milliseconds for which an event's id is remembered. Emitting it again meanwhile adds nothing. */
 export const REMEMBER_MS = 86_400_000;
 
+/** Events to store, in order. */
+export interface AppendRequest {
+  /** One or more, of any accounts. */
+  readonly events: readonly EventRecord[];
+  readonly rememberMs: number;
+  readonly now: number;
+  /**
+   * For a test: the events go to this webhook only, if it is ENABLED, whatever types it subscribes
+   * to. `recover` never creates a delivery of them. Without a delivery they are not kept.
+   */
+  readonly webhookId?: string | undefined;
+  /**
+   * The connection on which the host has begun a transaction. The events are written there, and are
+   * in effect once the host commits. Only for a store that `joinsTransactions`.
+   */
+  readonly transaction?: object | undefined;
+  /**
+   * Set if the caller has free slots: the storage may lease what is due in the same step, including
+   * the new deliveries.
+   */
+  readonly claim?: ClaimRequest | undefined;
+}
+
+/** An event that is stored, by this call or an earlier one. */
+export interface StoredEvent {
+  readonly result: "stored" | "duplicate";
+  readonly deliveries: readonly { readonly id: string; readonly webhookId: string }[];
+  /**
+   * How many webhooks the account has at this call, also for a duplicate: ENABLED or not, and
+   * whatever types they subscribe to.
+   */
+  readonly webhooks: number;
+  /** For storages that check it: true if the event has reached a replica. */
+  readonly confirmed?: boolean | undefined;
+}
+
+/**
+ * The result for an event. `conflict`: another event has its id. `refused`: nothing was stored, or
+ * nobody knows, as `error` says; for example `storage_full`.
+ */
+export type AppendResult =
+  | StoredEvent
+  | { readonly result: "conflict" }
+  | { readonly result: "refused"; readonly error: PostbellError };
+
+export interface AppendResponse {
+  /**
+   * One for each event, in order, up to the first that was not stored. The events after that one
+   * were not tried.
+   */
+  readonly results: readonly AppendResult[];
+  /** The response that `claim` would have given; absent if the storage leased nothing. */
+  readonly claimed?: ClaimResponse | undefined;
+}
+
 /** Appends events, leases due deliveries, and records their results. */
 export interface DeliveryQueueStore {
-  /** True if `append` can write an event in a transaction of the host. Absent: it cannot. */
+  /** True if `append` can write events in a transaction of the host. Absent: it cannot. */
   readonly joinsTransactions?: boolean | undefined;
   /**
-   * Stores an event with one delivery, due now, for each webhook of its account that is ENABLED at
-   * this moment and subscribes to its type: all or nothing. The event is kept for `recover` even if
-   * no webhook was ENABLED, provided the account has any.
+   * Stores each event with one delivery, due now, for each webhook of its account that is ENABLED
+   * at this moment and subscribes to its type: all or nothing for each event. Events are stored in
+   * their order, and the first that is not stored ends the call. An event is kept for `recover`
+   * even if no webhook was ENABLED, provided the account has any.
    *
-   * Remembers the id for `rememberMs`, and as long as the event is kept, with or without
+   * Remembers each id for `rememberMs`, and as long as the event is kept, with or without
    * deliveries. Meanwhile the same id and digest add nothing and return the first deliveries
    * (`duplicate`); another digest is a `conflict`.
+   *
+   * If it rejects, none of the events is known to be stored.
    */
-  append(request: {
-    readonly event: EventRecord;
-    readonly rememberMs: number;
-    readonly now: number;
-    /**
-     * For a test: the event goes to this webhook only, if it is ENABLED, whatever types it
-     * subscribes to. `recover` never creates a delivery of it. Without a delivery it is not kept.
-     */
-    readonly webhookId?: string | undefined;
-    /**
-     * The connection on which the host has begun a transaction. The event is written there, and is
-     * in effect once the host commits. Only for a store that `joinsTransactions`.
-     */
-    readonly transaction?: object | undefined;
-    /**
-     * Set if the caller has free slots: the storage may lease what is due in the same step,
-     * including the new deliveries.
-     */
-    readonly claim?: ClaimRequest | undefined;
-  }): Promise<
-    | {
-        readonly result: "stored" | "duplicate";
-        readonly deliveries: readonly { readonly id: string; readonly webhookId: string }[];
-        /**
-         * How many webhooks the account has at this call, also for a duplicate: ENABLED or not, and
-         * whatever types they subscribe to.
-         */
-        readonly webhooks: number;
-        /** For storages that check it: true if the event has reached a replica. */
-        readonly confirmed?: boolean | undefined;
-        /** The response that `claim` would have given; absent if the storage leased nothing. */
-        readonly claimed?: ClaimResponse | undefined;
-      }
-    | { readonly result: "conflict" }
-  >;
+  append(request: AppendRequest): Promise<AppendResponse>;
 
   /**
    * Leases what is due: deliveries whose time has come, and those whose lease has expired (their

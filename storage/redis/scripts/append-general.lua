@@ -2,9 +2,10 @@
 -- all. The first write is one that a full Redis refuses, so nothing is half stored.
 --
 -- ARGV: most pending, most pending of an account; then for each event: account, event, type,
--- digest, payload, remember for, nonce, the short id of the only webhook it is for or empty, label.
+-- digest, payload, remember for, nonce, the short id of the only webhook it is for or empty, label,
+-- and `1` if it follows the event before it in a list, or empty.
 --
--- Replies for each event: `stored` or `duplicate` with the short ids of its webhooks and the number
+-- Replies `skipped` for an event that follows one that was not stored. Otherwise replies for each: `stored` or `duplicate` with the short ids of its webhooks and the number
 -- of all webhooks of its account, `conflict`, or `full` with the bound. The last element is the time
 -- that workers are notified of.
 
@@ -16,7 +17,7 @@ local function replyToRepeated(known, digest, nonce, roster)
   return { known.nonce == nonce and 'stored' or 'duplicate', known.receivers, (countRoster(roster)) }
 end
 
-local FIRST, FIELDS = 7, 9
+local FIRST, FIELDS = 7, 10
 local rosters = {}
 
 local function rosterFor(account)
@@ -104,10 +105,12 @@ end
 for _, key in ipairs({ LOG, FAST, SLOW, ENDED, FREEING }) do call('ZCARD', key) end
 for _, key in ipairs({ WEBHOOKS, IN_FLIGHT, PROGRESS, DELIVERIES }) do call('HLEN', key) end
 
-local replies = {}
+local replies, hasStopped = {}, false
 for i = FIRST, #ARGV, FIELDS do
   local place = #replies + 1
-  replies[place] = append(place, ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4], ARGV[i + 5], ARGV[i + 6], ARGV[i + 7], ARGV[i + 8])
+  hasStopped = hasStopped and ARGV[i + 9] == '1'
+  replies[place] = hasStopped and { 'skipped', '' } or append(place, ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4], ARGV[i + 5], ARGV[i + 6], ARGV[i + 7], ARGV[i + 8])
+  hasStopped = hasStopped or replies[place][1] == 'conflict' or replies[place][1] == 'full'
 end
 -- The first write of this script, unless an id only had to be remembered.
 callMany('HSET', EVENTS, values)

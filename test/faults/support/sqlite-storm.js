@@ -15,7 +15,7 @@ async function run(store, content, call) {
   const now = store.now();
   const id = randomUUID();
   const event = { id, account: "clinic", type: "patient.updated", digest: id, payload: "{}" };
-  await store.append({ event, rememberMs: 86_400_000, now });
+  await store.append({ events: [event], rememberMs: 86_400_000, now });
   stored.push(id);
   const record = { columns: "{}", body: id, unique: [`slug/${id}`] };
   await content.commit([{ key: `post/${name}-${id}`, expectedVersion: 0, record }]);

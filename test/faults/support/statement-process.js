@@ -47,7 +47,7 @@ const create = (id, key) => (store, now) =>
   });
 const append = (id) => (store, now) =>
   store.append({
-    event: { id, account: ACCOUNT, type: "patient.updated", digest: id, payload: `{"id":"${id}"}` },
+    events: [{ id, account: ACCOUNT, type: "patient.updated", digest: id, payload: `{"id":"${id}"}` }],
     rememberMs: 1_000 * HOUR_MS,
     now,
   });

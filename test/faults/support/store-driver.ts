@@ -5,6 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type Clock, systemClock } from "../../../src/core/clock.js";
 import type { Logger } from "../../../src/core/logger.js";
 import type {
+  AppendResult,
   Claim,
   EventRecord,
   Retention,
@@ -33,7 +34,8 @@ export interface DrivenStore {
   readonly store: WebhookStore;
   readonly log: readonly LogEntry[];
   readonly register: (account?: string) => Promise<WebhookRecord>;
-  readonly append: (event: EventRecord) => ReturnType<WebhookStore["append"]>;
+  /** Appends an event. Rejects with the error if it was refused. */
+  readonly append: (event: EventRecord) => Promise<Exclude<AppendResult, { readonly result: "refused" }>>;
   readonly claim: (options?: { leaseMs?: number; most?: number }) => Promise<readonly Claim[]>;
   readonly settle: (claim: Claim, outcome?: Settlement["outcome"]) => Promise<SettleResult>;
   /**
@@ -128,7 +130,13 @@ export function driveStore(
     store,
     log,
     register,
-    append: (event) => store.append({ event, rememberMs: 86_400_000, now: store.now() }),
+    async append(event) {
+      const { results } = await store.append({ events: [event], rememberMs: 86_400_000, now: store.now() });
+      const [result] = results;
+      if (result === undefined) throw new Error("every event has a result");
+      if (result.result === "refused") throw result.error;
+      return result;
+    },
     claim,
     settle,
     async drain() {

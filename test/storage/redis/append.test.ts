@@ -77,8 +77,12 @@ const claimOf = ({ store }: Pick<OpenStore, "store">): ClaimRequest => ({
 const DAY_MS = 86_400_000;
 
 /** Stores an event, and leases due deliveries in the same call. */
-const appendClaiming = (opened: Pick<OpenStore, "store">, event: EventRecord) =>
-  opened.store.append({ event, rememberMs: DAY_MS, now: opened.store.now(), claim: claimOf(opened) });
+const appendClaiming = async (opened: Pick<OpenStore, "store">, event: EventRecord) => {
+  const { store } = opened;
+  const request = { events: [event], rememberMs: DAY_MS, now: store.now(), claim: claimOf(opened) };
+  const { results, claimed } = await store.append(request);
+  return { ...results[0], claimed };
+};
 
 const ORIGIN: Origin = { mark: "mark", connection: 1 };
 
@@ -184,7 +188,8 @@ describe("claims that an append could not return in time", () => {
     await own.store.stats();
     const scriptPasses = hold(isScript);
     answered.length = 0;
-    const request = { event: newEvent("clinic"), rememberMs: DAY_MS, now: clock.now(), claim: claimOf(own) };
+    const times = { rememberMs: DAY_MS, now: clock.now() };
+    const request = { events: [newEvent("clinic")], ...times, claim: claimOf(own) };
     const appended = guardWebhookStore(own.store, circuit).append(request);
     await eventually(() => answered.includes("EVALSHA"), "the script has run");
     await clock.advance(2_000);
@@ -192,7 +197,8 @@ describe("claims that an append could not return in time", () => {
     scriptPasses();
     await eventually(() => answered.includes("HMGET"), "the events are read");
     await clock.advance(1_900);
-    expect(await appended).toMatchObject({ result: "stored", claimed: undefined });
+    expect(await appended).toMatchObject({ results: [{ result: "stored" }] });
+    expect(await appended).not.toHaveProperty("claimed.claims");
     readPasses();
     await vi.waitFor(async () => expect(await other.store.stats()).toMatchObject({ leased: 0 }), 10_000);
     expect((await other.claim()).map(({ crashes }) => crashes)).toEqual([0, 0]);

@@ -39,7 +39,7 @@ test("an event that counts as completed although a delivery is pending is delive
     ...{ enabledLimit: 10, accountLimit: 10, idempotency: null, now: START },
   });
   const event = { id: "e1", account, type: "patient.updated", digest: "d", payload: "{}" };
-  await store.append({ event, rememberMs: HOUR, now: START });
+  await store.append({ events: [event], rememberMs: HOUR, now: START });
   // As after a resend while the only delivery was in flight.
   database.exec("INSERT INTO postbell_completed (event, account, ended_at) VALUES (1, 'clinic', 0)");
 

@@ -41,7 +41,7 @@ function stage(options: Partial<WebhooksOptions> = {}, change: Partial<WebhookSt
     stats = () => store.stats();
     return {
       append: (request) => {
-        appended.push(request.event);
+        appended.push(...request.events);
         return store.append(request);
       },
       ...change,
@@ -153,13 +153,8 @@ describe("emitting an event", () => {
   });
 
   it("says whether the storage has confirmed it, where that says so", async () => {
-    const append = async () => ({
-      result: "stored" as const,
-      deliveries: [],
-      webhooks: 0,
-      claims: [],
-      confirmed: false,
-    });
+    const stored = { result: "stored" as const, deliveries: [], webhooks: 0, confirmed: false };
+    const append = async () => ({ results: [stored] });
     expect(await stage({}, { append }).emit()).toMatchObject({ confirmed: false });
     expect(await stage().emit()).not.toHaveProperty("confirmed");
   });
