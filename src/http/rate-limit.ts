@@ -21,6 +21,17 @@ export interface RateLimit {
 /** The number of keys to remember. A forgotten key starts with a full bucket. */
 const MAX_KEYS = 10_000;
 
+/**
+ * A bucket counts parts of tokens: each millisecond adds `perMinute` of them. Whole numbers, so that
+ * no sum of small times falls short of the token that was promised.
+ */
+const TOKEN = 60_000;
+
+interface Bucket {
+  level: number;
+  at: number;
+}
+
 /** Allows `perMinute` calls a minute for each key, also in one burst; 0 sets no limit. */
 export function createRateLimit({
   perMinute,
@@ -30,12 +41,12 @@ export function createRateLimit({
   readonly clock: Clock;
 }): RateLimit {
   if (perMinute === 0) return { take: () => 0, putBack: () => {}, charge: () => {} };
-  const perMs = perMinute / 60_000;
-  const buckets = new LRUCache<string, { tokens: number; at: number }>({ max: MAX_KEYS });
-  const refill = (key: string): { tokens: number } => {
+  const full = perMinute * TOKEN;
+  const buckets = new LRUCache<string, Bucket>({ max: MAX_KEYS });
+  const refill = (key: string): Bucket => {
     const now = clock.monotonic();
-    const bucket = buckets.get(key) ?? { tokens: perMinute, at: now };
-    bucket.tokens = Math.min(perMinute, bucket.tokens + (now - bucket.at) * perMs);
+    const bucket = buckets.get(key) ?? { level: full, at: now };
+    bucket.level = Math.min(full, bucket.level + (now - bucket.at) * perMinute);
     bucket.at = now;
     buckets.set(key, bucket);
     return bucket;
@@ -43,16 +54,16 @@ export function createRateLimit({
   return {
     take(key) {
       const bucket = refill(key);
-      if (bucket.tokens < 1) return Math.ceil((1 - bucket.tokens) / perMs / 1000);
-      bucket.tokens -= 1;
+      if (bucket.level < TOKEN) return Math.ceil((TOKEN - bucket.level) / perMinute / 1000);
+      bucket.level -= TOKEN;
       return 0;
     },
     putBack(key) {
       const bucket = buckets.get(key);
-      if (bucket) bucket.tokens += 1;
+      if (bucket) bucket.level += TOKEN;
     },
     charge(key, count) {
-      refill(key).tokens -= count;
+      refill(key).level -= count * TOKEN;
     },
   };
 }

@@ -81,7 +81,8 @@ describe("the rate limit", () => {
         }
         expect(taken).toBeLessThanOrEqual(perMinute + (clock.monotonic() * perMinute) / 60_000 + 1e-6);
       }),
-      { numRuns: 50 },
+      // Fractions of tokens once added up to 0.9999999 of one here.
+      { numRuns: 50, examples: [[10, [1862, 3319, 819, 0]]] },
     );
   });
 });
